@@ -1,0 +1,3 @@
+//! The Quadrille gateway.
+
+pub mod model;

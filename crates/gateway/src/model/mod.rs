@@ -1,0 +1,125 @@
+//! What a gateway serves, as plain data.
+//!
+//! Every front end (command-line flags, the YAML file, later Envoy's own format) produces this model, and the
+//! rest of the crate reads nothing else. Durations, sizes and addresses are already parsed; certificates and keys
+//! are still named by their [`Source`], because they are read again on every reload.
+
+mod listener;
+mod place;
+mod route;
+mod tls;
+mod upstream;
+
+pub use listener::{Limits, Listener, Mode, ProxyProtocolIn, Timeouts};
+pub use place::{Place, Source};
+pub use route::{Respond, Route, Target};
+pub use tls::{CertificateSource, ClientAuth, Group, TlsPolicy, Version};
+pub use upstream::{
+    Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
+};
+
+use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+/// Everything one `quadrille serve` process does.
+#[derive(Clone, Debug, Default)]
+pub struct Gateway {
+    /// The sockets that accept TLS connections.
+    pub listeners: Vec<Listener>,
+    /// Named groups of servers that routes point to.
+    pub upstreams: BTreeMap<String, Upstream>,
+    /// How private-key operations are collected and computed.
+    pub engine: EngineSettings,
+    /// How returning clients avoid a full handshake.
+    pub resumption: Resumption,
+    /// The metrics and health endpoint; `None` switches it off.
+    pub admin: Option<Admin>,
+    /// Event-loop threads; `None` means one for each CPU.
+    pub threads: Option<NonZeroUsize>,
+    /// How long a drain waits for open connections.
+    pub drain_timeout: Duration,
+    /// Where finished requests are recorded.
+    pub access_log: AccessLog,
+}
+
+/// How private-key operations are collected and computed.
+#[derive(Clone, Debug)]
+pub struct EngineSettings {
+    /// Which backend computes.
+    pub backend: BackendChoice,
+    /// Wait up to this long for a batch to fill (Envoy's CryptoMB `poll_delay`). Zero, the default, never waits:
+    /// batches fill by themselves while the backend is busy.
+    pub poll_delay: Duration,
+    /// With a `poll_delay`: go as soon as this many operations wait.
+    pub batch: NonZeroUsize,
+    /// Compute threads; `None` means one for each CPU.
+    pub threads: Option<NonZeroUsize>,
+    /// Operations that may wait, in all queues together, before new ones are refused.
+    pub queue: NonZeroUsize,
+}
+
+/// Which backend computes private-key operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// The fastest that this machine has.
+    #[default]
+    Auto,
+    /// BoringSSL, one operation at a time.
+    Scalar,
+}
+
+/// How returning clients avoid a full handshake.
+#[derive(Clone, Debug)]
+pub struct Resumption {
+    /// Session tickets (RFC 5077; RFC 8446 section 4.6.1).
+    pub tickets: bool,
+    /// Server-side session cache for TLS 1.2 session ids, in this process.
+    pub cache: bool,
+    /// Sessions that the cache holds at most.
+    pub cache_size: NonZeroUsize,
+    /// How long a session may be resumed.
+    pub lifetime: Duration,
+}
+
+/// The metrics and health endpoint.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    /// Plain HTTP, so keep it on loopback or a private network.
+    pub address: SocketAddr,
+    /// Where the address was written.
+    pub place: Place,
+}
+
+/// Where finished requests are recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum AccessLog {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// Standard output.
+    Stdout,
+    /// Appended to this file.
+    File(PathBuf),
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        Self {
+            backend: BackendChoice::Auto,
+            poll_delay: Duration::ZERO,
+            batch: NonZeroUsize::new(8).unwrap_or(NonZeroUsize::MIN),
+            threads: None,
+            queue: NonZeroUsize::new(16 * 1024).unwrap_or(NonZeroUsize::MIN),
+        }
+    }
+}
+
+impl Default for Resumption {
+    fn default() -> Self {
+        Self {
+            tickets: true,
+            cache: true,
+            cache_size: NonZeroUsize::new(20_480).unwrap_or(NonZeroUsize::MIN),
+            lifetime: Duration::from_secs(12 * 3600),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+use super::{Place, Source};
+use std::{num::NonZeroUsize, time::Duration};
+
+/// A named group of servers.
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    /// The servers; at least one.
+    pub servers: Vec<Server>,
+    /// How a server is chosen.
+    pub balance: Balance,
+    /// Active health checks; `None` trusts every server.
+    pub health: Option<Health>,
+    /// TLS towards the servers; `None` is plain text.
+    pub tls: Option<UpstreamTls>,
+    /// Which HTTP version is spoken to the servers.
+    pub protocol: UpstreamProtocol,
+    /// Tell the server the client's address by a PROXY header. Such connections are not shared between clients.
+    pub proxy_protocol: ProxyProtocolOut,
+    /// How often an idempotent request is tried again on another connection or server.
+    pub retries: usize,
+    /// Idle connections kept, for each worker thread.
+    pub pool: NonZeroUsize,
+    /// When a slow server is given up.
+    pub timeouts: UpstreamTimeouts,
+    /// Where the upstream was written.
+    pub place: Place,
+}
+
+/// One server of an upstream.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// `host:port`; the name is resolved at start and on every reload.
+    pub address: String,
+    /// Share of the requests, relative to the others.
+    pub weight: NonZeroUsize,
+    /// Where the server was written.
+    pub place: Place,
+}
+
+/// How a server is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Balance {
+    /// One after the other, by weight.
+    #[default]
+    RoundRobin,
+    /// At random, by weight.
+    Random,
+    /// By the client's address, consistently (ketama), so that a client stays with its server.
+    ClientIp,
+}
+
+/// Active health checks.
+#[derive(Clone, Debug)]
+pub struct Health {
+    /// What is asked.
+    pub probe: HealthProbe,
+    /// Between two checks of the same server.
+    pub interval: Duration,
+    /// After which a check has failed.
+    pub timeout: Duration,
+    /// Successes in a row that bring a server back.
+    pub healthy: NonZeroUsize,
+    /// Failures in a row that take a server out.
+    pub unhealthy: NonZeroUsize,
+}
+
+/// What a health check asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HealthProbe {
+    /// A connection can be opened.
+    #[default]
+    Tcp,
+    /// `GET` of this path answers 200.
+    Http(String),
+}
+
+/// TLS towards the servers.
+#[derive(Clone, Debug)]
+pub struct UpstreamTls {
+    /// SNI, and the name that the certificate must carry; defaults to the server's host.
+    pub server_name: Option<String>,
+    /// CA bundle (PEM); `None` uses the system's.
+    pub ca: Option<Source>,
+    /// Where the CA bundle was written.
+    pub ca_place: Option<Place>,
+    /// Check the server's certificate. Off means that anybody can impersonate it.
+    pub verify: bool,
+}
+
+/// Which HTTP version is spoken to the servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UpstreamProtocol {
+    /// HTTP/2 where ALPN offers it, else HTTP/1.1; plain text speaks HTTP/1.1.
+    #[default]
+    Auto,
+    /// HTTP/1.1 only.
+    Http1,
+    /// HTTP/2 only; with prior knowledge in plain text.
+    Http2,
+}
+
+/// Tell the server the client's address by a PROXY header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProxyProtocolOut {
+    /// No header.
+    #[default]
+    Off,
+    /// The text form.
+    V1,
+    /// The binary form.
+    V2,
+}
+
+/// When a slow server is given up.
+#[derive(Clone, Debug)]
+pub struct UpstreamTimeouts {
+    /// For TCP and TLS together.
+    pub connect: Duration,
+    /// Without a byte from the server.
+    pub read: Duration,
+    /// Without the server taking a byte.
+    pub write: Duration,
+    /// How long an idle connection is kept.
+    pub idle: Duration,
+}
+
+impl Default for UpstreamTimeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            read: Duration::from_secs(60),
+            write: Duration::from_secs(60),
+            idle: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self {
+            probe: HealthProbe::Tcp,
+            interval: Duration::from_secs(5),
+            timeout: Duration::from_secs(1),
+            healthy: NonZeroUsize::MIN,
+            unhealthy: NonZeroUsize::MIN.saturating_add(1),
+        }
+    }
+}
