@@ -1,1 +1,43 @@
-//! placeholder
+//! Private-key operations, taken out of the connection's path.
+//!
+//! ```text
+//!  connections, certificates, workers          Completion (a plain future)
+//!        │ submit(key, operation)                       ▲
+//!        ▼                                              │ checked with the public key
+//!  one queue for each key type ──> Policy ──> compute threads ──> Backend
+//!        bounded, withdrawable      pure          (lanes, scalar, GPU, remote)
+//! ```
+//!
+//! The engine collects operations from everywhere, computes several at once where the [`Backend`] can, and hands each
+//! result back to the future that waits for it. It needs no async runtime and opens no sockets, so that it works in
+//! a gateway, in a key server, and inside other people's event loops.
+//!
+//! It is not a TLS library and not a key store: it takes keys that are already in memory.
+
+mod backend;
+mod completion;
+mod delivery;
+mod engine;
+mod error;
+mod key;
+mod observer;
+mod operation;
+pub mod policy;
+mod queue;
+mod rsa_padding;
+mod scalar;
+mod scheme;
+mod ticket;
+mod verify;
+
+pub use backend::{Backend, Job};
+pub use completion::Completion;
+pub use engine::{Engine, Settings};
+pub use error::{KeyError, OperationError};
+pub use key::{Key, KeyType};
+pub use observer::{BatchReport, Depth, Observer, Unobserved};
+pub use operation::Operation;
+pub use policy::Policy;
+pub use scalar::Scalar;
+pub use scheme::SignatureScheme;
+pub use ticket::Outcome;

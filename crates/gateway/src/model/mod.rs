@@ -15,7 +15,8 @@ pub use place::{Place, Source};
 pub use route::{Respond, Route, Target};
 pub use tls::{CertificateSource, ClientAuth, Group, TlsPolicy, Version};
 pub use upstream::{
-    Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
+    Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
+    UpstreamTls,
 };
 
 use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};

@@ -1,0 +1,78 @@
+//! A result to come, as a plain future: it needs no runtime.
+
+use crate::{OperationError, Outcome, engine::Shared, ticket::Ticket};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+/// The result of a submitted operation. Dropping it withdraws the operation if it has not begun, so that its place
+/// in the queue is free again.
+#[must_use = "dropping a completion withdraws its operation"]
+pub struct Completion(State);
+
+enum State {
+    /// Computed at once by the caller.
+    Ready(Result<Outcome, OperationError>),
+    Pending(Arc<Ticket>, Arc<Shared>),
+    Over,
+}
+
+impl Completion {
+    pub(crate) fn ready(result: Result<Outcome, OperationError>) -> Self {
+        Self(State::Ready(result))
+    }
+
+    pub(crate) fn pending(ticket: Arc<Ticket>, shared: Arc<Shared>) -> Self {
+        Self(State::Pending(ticket, shared))
+    }
+
+    /// For callers without an executor: blocks this thread until the result is there.
+    pub fn wait(self) -> Result<Outcome, OperationError> {
+        let waker = Arc::new(Unpark(std::thread::current())).into();
+        let mut context = Context::from_waker(&waker);
+        let mut completion = std::pin::pin!(self);
+        loop {
+            match completion.as_mut().poll(&mut context) {
+                Poll::Ready(result) => return result,
+                Poll::Pending => std::thread::park(),
+            }
+        }
+    }
+}
+
+impl Future for Completion {
+    type Output = Result<Outcome, OperationError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match std::mem::replace(&mut self.0, State::Over) {
+            State::Ready(result) => Poll::Ready(result),
+            State::Pending(ticket, shared) => {
+                let poll = ticket.poll(context.waker());
+                if poll.is_pending() {
+                    self.0 = State::Pending(ticket, shared);
+                }
+                poll
+            }
+            State::Over => Poll::Ready(Err(OperationError::Stopped)),
+        }
+    }
+}
+
+impl Drop for Completion {
+    fn drop(&mut self) {
+        if let State::Pending(ticket, shared) = &self.0 {
+            shared.withdraw(ticket);
+        }
+    }
+}
+
+struct Unpark(std::thread::Thread);
+
+impl std::task::Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}

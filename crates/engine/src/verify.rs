@@ -1,0 +1,69 @@
+//! No result leaves before the public key agrees: a faulty CRT half would give the private key away
+//! (Boneh, DeMillo, Lipton 1997).
+
+use crate::{Key, Operation, SignatureScheme, key::Material, scheme::RsaPadding};
+use boring::{
+    ecdsa::EcdsaSig,
+    nid::Nid,
+    pkey::Private,
+    rsa::{Padding, Rsa},
+    sign::Verifier,
+};
+use boring_sys as ffi;
+use foreign_types::ForeignTypeRef;
+
+/// Whether the result is what key and operation demand.
+pub(crate) fn holds(key: &Key, operation: &Operation, result: &[u8]) -> bool {
+    match (key.material(), operation) {
+        (Material::Rsa(rsa), Operation::Decrypt { ciphertext }) => raises_to(rsa, result, ciphertext),
+        (Material::Rsa(rsa), Operation::Sign { scheme, digest }) => {
+            rsa_signature(rsa, *scheme, digest, result)
+        }
+        (Material::Ec(ec), Operation::Sign { digest, .. }) => {
+            EcdsaSig::from_der(result).and_then(|signature| signature.verify(digest, ec)).unwrap_or(false)
+        }
+        (Material::Ed25519, Operation::Sign { digest: message, .. }) => {
+            Verifier::new_without_digest(key.pkey())
+                .and_then(|mut verifier| verifier.verify_oneshot(result, message))
+                .unwrap_or(false)
+        }
+        (_, Operation::Decrypt { .. }) => false,
+    }
+}
+
+fn raises_to(rsa: &Rsa<Private>, result: &[u8], expected: &[u8]) -> bool {
+    let mut raised = vec![0; expected.len()];
+    rsa.public_encrypt(result, &mut raised, Padding::NONE).is_ok() && raised == expected
+}
+
+fn rsa_signature(rsa: &Rsa<Private>, scheme: SignatureScheme, digest: &[u8], signature: &[u8]) -> bool {
+    const SALT_AS_LONG_AS_HASH: i32 = -1;
+    let hash_nid = scheme.hash().map_or(Nid::MD5_SHA1, |hash| hash.type_());
+    match (scheme.rsa_padding(), scheme.hash()) {
+        // SAFETY: digest and signature are readable for the lengths that are passed.
+        (Some(RsaPadding::Pkcs1), _) => unsafe {
+            ffi::RSA_verify(
+                hash_nid.as_raw(),
+                digest.as_ptr(),
+                digest.len(),
+                signature.as_ptr(),
+                signature.len(),
+                rsa.as_ptr(),
+            ) == 1
+        },
+        // SAFETY: as above; the hashes are BoringSSL's statics.
+        (Some(RsaPadding::Pss), Some(hash)) => unsafe {
+            ffi::RSA_verify_pss_mgf1(
+                rsa.as_ptr(),
+                digest.as_ptr(),
+                digest.len(),
+                hash.as_ptr(),
+                hash.as_ptr(),
+                SALT_AS_LONG_AS_HASH,
+                signature.as_ptr(),
+                signature.len(),
+            ) == 1
+        },
+        _ => false,
+    }
+}
