@@ -20,9 +20,11 @@ readonly policy=/usr/sbin/policy-rc.d
 
 main() {
     local wanted missing
-    read -ra wanted <<<"$(packages_of "$@")"
-    mapfile -t missing <<<"$(missing_of "${wanted[@]}")"
-    [[ -n ${missing[0]} ]] || return 0
+    wanted=$(packages_of "$@")
+    read -ra wanted <<<"$wanted"
+    missing=$(missing_of "${wanted[@]}")
+    [[ -n $missing ]] || return 0
+    mapfile -t missing <<<"$missing"
     echo "installing Debian packages: ${missing[*]}"
     become_root
     trap allow_services EXIT

@@ -21,7 +21,8 @@ pub struct Crate {
     pub linked: BTreeSet<String>,
 }
 
-/// Reads the members by `cargo metadata`, from the lock file alone.
+/// Reads the members by `cargo metadata`, for the machine that this runs on. On a fresh clone cargo fetches what the
+/// build will need in any case.
 pub fn members() -> Vec<Crate> {
     let metadata = metadata(&crate::root());
     let names: BTreeMap<&str, &str> = array(&metadata["packages"])
@@ -50,14 +51,22 @@ pub fn members() -> Vec<Crate> {
 }
 
 fn metadata(root: &Path) -> Value {
+    let platform = host();
+    let output = cargo(root, &["metadata", "--locked", "--format-version=1", "--filter-platform", &platform]);
+    serde_json::from_str(&output).expect("cargo metadata prints JSON")
+}
+
+fn host() -> String {
+    let version = cargo(&crate::root(), &["--version", "--verbose"]);
+    version.lines().find_map(|line| line.strip_prefix("host: ")).expect("cargo names its host").to_owned()
+}
+
+fn cargo(folder: &Path, arguments: &[&str]) -> String {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["metadata", "--offline", "--locked", "--format-version=1"])
-        .current_dir(root)
-        .output()
-        .expect("cargo can be started");
-    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
+    let output =
+        Command::new(cargo).args(arguments).current_dir(folder).output().expect("cargo can be started");
+    assert!(output.status.success(), "cargo {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("cargo prints UTF-8")
 }
 
 fn folder(package: &Value, root: &Path) -> PathBuf {
