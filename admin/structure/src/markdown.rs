@@ -9,7 +9,7 @@ pub fn links(text: &str) -> Vec<String> {
     for event in parse(text) {
         match event {
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-                links.push(dest_url.into_string())
+                links.push(dest_url.into_string());
             }
             Event::Html(html) | Event::InlineHtml(html) => links.extend(attributes(&html)),
             _ => {}

@@ -1,6 +1,6 @@
-//! Relative links in Markdown files lead somewhere, anchors included.
+//! Relative links in Markdown files lead somewhere, anchors included, and so do the pages that sources mention.
 
-use quadrille_structure::{files_with, markdown, root, text};
+use quadrille_structure::{files, files_with, markdown, root, text};
 use std::path::Path;
 
 #[test]
@@ -9,6 +9,24 @@ fn relative_links_exist() {
     assert!(pages.iter().any(|page| page == Path::new("README.md")), "the walk missed README.md");
     let broken: Vec<_> = pages.iter().flat_map(|page| broken_links(page)).collect();
     assert!(broken.is_empty(), "\n  {}\n", broken.join("\n  "));
+}
+
+#[test]
+fn mentioned_pages_exist() {
+    let mut missing = Vec::new();
+    for file in files() {
+        let source = text(&file).unwrap_or_default();
+        let mentions = source.split(|c: char| c.is_whitespace() || "`\"'()[]<>,:".contains(c));
+        let pages = mentions.map(|word| word.trim_end_matches('.')).filter(|word| is_page(word));
+        let absent = pages.filter(|page| !root().join(page).exists());
+        missing.extend(absent.map(|page| format!("{} mentions {page}", file.display())));
+    }
+    assert!(missing.is_empty(), "\n  {}\n", missing.join("\n  "));
+}
+
+/// `docs/decisions/boringssl.md`, as comments write it: seen from the root.
+fn is_page(word: &str) -> bool {
+    word.starts_with("docs/") && word.ends_with(".md")
 }
 
 fn broken_links(page: &Path) -> Vec<String> {
