@@ -18,13 +18,13 @@ const MODULES: &[(&str, &str, &[&str])] =
 fn crates_depend_downwards() {
     let crates = crates::members();
     assert!(crates.iter().any(|krate| krate.name == "quadrille-engine"), "cargo metadata shows no engine");
-    report(layers::violations(&crates));
+    report(&layers::violations(&crates));
 }
 
 #[test]
 fn sources_name_nothing_forbidden() {
     for (folder, names) in UNNAMEABLE {
-        report(violations(folder, |_, path| names.iter().any(|name| begins(path, name))));
+        report(&violations(folder, |_, path| names.iter().any(|name| begins(path, name))));
     }
 }
 
@@ -32,7 +32,7 @@ fn sources_name_nothing_forbidden() {
 fn modules_import_downwards() {
     for (folder, module, allowed) in MODULES {
         let is_upward = |target: &str| target != *module && !allowed.contains(&target);
-        report(violations(folder, |own, path| {
+        report(&violations(folder, |own, path| {
             let target = path.strip_prefix("crate::").map(|rest| rest.split("::").next().unwrap_or(rest));
             own.first() == Some(module) && target.is_some_and(is_upward)
         }));
@@ -64,6 +64,6 @@ fn begins(path: &str, name: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || name.ends_with('_'))
 }
 
-fn report(violations: Vec<String>) {
+fn report(violations: &[String]) {
     assert!(violations.is_empty(), "\n  {}\n", violations.join("\n  "));
 }
