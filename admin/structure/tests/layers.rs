@@ -23,20 +23,22 @@ fn crates_depend_downwards() {
 
 #[test]
 fn sources_name_nothing_forbidden() {
-    for (folder, names) in UNNAMEABLE {
-        report(&violations(folder, |_, path| names.iter().any(|name| begins(path, name))));
-    }
+    let breaches = UNNAMEABLE.iter().flat_map(|(folder, names)| {
+        violations(folder, |_, path| names.iter().any(|name| begins(path, name)))
+    });
+    report(&breaches.collect::<Vec<_>>());
 }
 
 #[test]
 fn modules_import_downwards() {
-    for (folder, module, allowed) in MODULES {
-        let is_upward = |target: &str| target != *module && !allowed.contains(&target);
-        report(&violations(folder, |own, path| {
+    let breaches = MODULES.iter().flat_map(|(folder, module, allowed)| {
+        violations(folder, |own, path| {
             let target = path.strip_prefix("crate::").map(|rest| rest.split("::").next().unwrap_or(rest));
-            own.first() == Some(module) && target.is_some_and(is_upward)
-        }));
-    }
+            let is_upward = target.is_some_and(|target| target != *module && !allowed.contains(&target));
+            own.first() == Some(module) && is_upward
+        })
+    });
+    report(&breaches.collect::<Vec<_>>());
 }
 
 /// The paths named below `folder` for which `is_breach(module, path)` holds, with their files.
