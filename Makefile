@@ -1,0 +1,53 @@
+# One command for each task. Packages and tools that are missing are installed by the command that needs them.
+
+# Outside the clone, so that a fresh clone does not build BoringSSL again.
+export QUADRILLE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quadrille
+export CARGO_TARGET_DIR ?= $(QUADRILLE_CACHE)/target
+# For instance --locked.
+export CARGO_FLAGS ?=
+# For instance `make run ARGS=--help`, `make compare ARGS=...`.
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test lint fmt bench compare docs clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## Serve https://localhost:8443 with a certificate made on the spot
+	bin/quadrille demo $(ARGS)
+
+build: ## Build the release binary, bin/quadrille
+	@scripts/install-packages.sh build
+	cargo build --release $(CARGO_FLAGS) --package quadrille-cli
+	@install -D -m 755 "$(CARGO_TARGET_DIR)/release/quadrille" bin/quadrille
+
+test: ## Run every test
+	@scripts/install-packages.sh build test
+	@scripts/test.sh $(ARGS)
+
+lint: ## Check format, clippy, layers, links, licences, shell scripts, the systemd unit
+	@scripts/install-packages.sh build lint
+	@scripts/lint.sh
+
+fmt: ## Format the sources
+	cargo fmt --all
+
+bench: build ## Quick measurements: micro-benchmarks, and a short comparison with other servers
+	@scripts/install-packages.sh bench
+	@if grep -qs '^\[\[bench\]\]' crates/*/Cargo.toml; then cargo bench $(CARGO_FLAGS) --workspace --benches; fi
+	bench/compare.sh --quick $(ARGS)
+
+compare: build ## Measure beside other servers, in one run
+	@scripts/install-packages.sh bench
+	bench/compare.sh $(ARGS)
+
+docs: ## Check the pages' links and build the reference
+	@scripts/install-packages.sh build
+	cargo test --quiet $(CARGO_FLAGS) --package quadrille-structure --test links
+	RUSTDOCFLAGS="-D warnings" cargo doc $(CARGO_FLAGS) --workspace --no-deps
+	@echo "reference: $(CARGO_TARGET_DIR)/doc/quadrille_gateway/index.html   guide: README.md, docs/"
+
+clean: ## Remove what was built
+	cargo clean
+	rm -rf bin

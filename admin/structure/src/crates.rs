@@ -1,0 +1,102 @@
+//! The workspace's crates and what they depend on.
+
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// One workspace member.
+#[derive(Clone, Debug, Default)]
+pub struct Crate {
+    /// Package name.
+    pub name: String,
+    /// Its folder, relative to the repository's root.
+    pub folder: PathBuf,
+    /// Packages that its manifest names, of every kind: normal, build and dev.
+    pub named: BTreeSet<String>,
+    /// Packages that end up in what it builds: normal dependencies and, in turn, theirs. Build scripts, procedural
+    /// macros' own needs and tests are left out.
+    pub linked: BTreeSet<String>,
+}
+
+/// Reads the members by `cargo metadata`, for the machine that this runs on. On a fresh clone cargo fetches what the
+/// build will need in any case.
+pub fn members() -> Vec<Crate> {
+    let metadata = metadata(&crate::root());
+    let names: BTreeMap<&str, &str> = array(&metadata["packages"])
+        .map(|package| (string(&package["id"]), string(&package["name"])))
+        .collect();
+    let edges: BTreeMap<&str, Vec<&str>> = array(&metadata["resolve"]["nodes"])
+        .map(|node| (string(&node["id"]), normal_dependencies(node)))
+        .collect();
+    let root = Path::new(string(&metadata["workspace_root"]));
+
+    let member_ids: BTreeSet<&str> = array(&metadata["workspace_members"]).map(string).collect();
+    array(&metadata["packages"])
+        .filter(|package| member_ids.contains(string(&package["id"])))
+        .map(|package| Crate {
+            name: string(&package["name"]).to_owned(),
+            folder: folder(package, root),
+            named: array(&package["dependencies"])
+                .map(|dependency| string(&dependency["name"]).to_owned())
+                .collect(),
+            linked: reachable(string(&package["id"]), &edges)
+                .into_iter()
+                .map(|id| names[id].to_owned())
+                .collect(),
+        })
+        .collect()
+}
+
+fn metadata(root: &Path) -> Value {
+    let platform = host();
+    let output = cargo(root, &["metadata", "--locked", "--format-version=1", "--filter-platform", &platform]);
+    serde_json::from_str(&output).expect("cargo metadata prints JSON")
+}
+
+fn host() -> String {
+    let version = cargo(&crate::root(), &["--version", "--verbose"]);
+    version.lines().find_map(|line| line.strip_prefix("host: ")).expect("cargo names its host").to_owned()
+}
+
+fn cargo(folder: &Path, arguments: &[&str]) -> String {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output =
+        Command::new(cargo).args(arguments).current_dir(folder).output().expect("cargo can be started");
+    assert!(output.status.success(), "cargo {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("cargo prints UTF-8")
+}
+
+fn folder(package: &Value, root: &Path) -> PathBuf {
+    let manifest = Path::new(string(&package["manifest_path"]));
+    let folder = manifest.parent().expect("a manifest lies in a folder");
+    folder.strip_prefix(root).expect("members lie below the workspace root").to_owned()
+}
+
+fn normal_dependencies(node: &Value) -> Vec<&str> {
+    array(&node["deps"])
+        .filter(|dependency| array(&dependency["dep_kinds"]).any(|kind| kind["kind"].is_null()))
+        .map(|dependency| string(&dependency["pkg"]))
+        .collect()
+}
+
+/// Everything that can be reached from `start`, without `start` itself.
+fn reachable<'a>(start: &'a str, edges: &BTreeMap<&'a str, Vec<&'a str>>) -> BTreeSet<&'a str> {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![start];
+    while let Some(id) = open.pop() {
+        let next = edges.get(id).into_iter().flatten();
+        open.extend(next.filter(|id| seen.insert(**id)));
+    }
+    seen
+}
+
+fn array(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().expect("cargo metadata: an array").iter()
+}
+
+fn string(value: &Value) -> &str {
+    value.as_str().expect("cargo metadata: a string")
+}

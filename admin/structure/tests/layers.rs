@@ -1,0 +1,71 @@
+//! The crates, and the modules inside them, import only downwards (the picture is in ARCHITECTURE.md).
+
+use quadrille_structure::{crates, files_with, layers, paths, text};
+use std::path::Path;
+
+/// What the sources of a crate must not name, beside what [`layers::FORBIDDEN`] keeps from being linked: the standard
+/// library's sockets come with no dependency, and of BoringSSL the engine uses the cryptography, not the protocol.
+const UNNAMEABLE: &[(&str, &[&str])] = &[(
+    "crates/engine/src",
+    &["std::net", "std::os::unix::net", "boring::ssl", "boring_sys::SSL_", "tokio", "mio"],
+)];
+
+/// Which neighbours a module may import, itself excepted. Modules that are not listed are free.
+const MODULES: &[(&str, &str, &[&str])] =
+    &[("crates/gateway/src", "model", &[]), ("crates/gateway/src", "config", &["model"])];
+
+#[test]
+fn crates_depend_downwards() {
+    let crates = crates::members();
+    assert!(crates.iter().any(|krate| krate.name == "quadrille-engine"), "cargo metadata shows no engine");
+    report(&layers::violations(&crates));
+}
+
+#[test]
+fn sources_name_nothing_forbidden() {
+    let breaches = UNNAMEABLE.iter().flat_map(|(folder, names)| {
+        violations(folder, |_, path| names.iter().any(|name| begins(path, name)))
+    });
+    report(&breaches.collect::<Vec<_>>());
+}
+
+#[test]
+fn modules_import_downwards() {
+    let breaches = MODULES.iter().flat_map(|(folder, module, allowed)| {
+        violations(folder, |own, path| {
+            let target = path.strip_prefix("crate::").map(|rest| rest.split("::").next().unwrap_or(rest));
+            let is_upward = target.is_some_and(|target| target != *module && !allowed.contains(&target));
+            own.first() == Some(module) && is_upward
+        })
+    });
+    report(&breaches.collect::<Vec<_>>());
+}
+
+/// The paths named below `folder` for which `is_breach(module, path)` holds, with their files.
+fn violations(folder: &str, is_breach: impl Fn(&[&str], &str) -> bool) -> Vec<String> {
+    let files: Vec<_> = files_with("rs").into_iter().filter(|file| file.starts_with(folder)).collect();
+    assert!(!files.is_empty(), "no sources below {folder}");
+    let mut found = Vec::new();
+    for file in &files {
+        let module = paths::module_of(file.strip_prefix(folder).unwrap_or(Path::new("")));
+        let source = text(file).expect("sources are UTF-8");
+        let named = paths::paths(&source, &module);
+        found.extend(
+            named
+                .iter()
+                .filter(|path| is_breach(&module, path))
+                .map(|path| format!("{} names {path}", file.display())),
+        );
+    }
+    found
+}
+
+/// Whether `path` lies below `name`; a name that ends in `_` is the beginning of a segment.
+fn begins(path: &str, name: &str) -> bool {
+    path.strip_prefix(name)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || name.ends_with('_'))
+}
+
+fn report(violations: &[String]) {
+    assert!(violations.is_empty(), "\n  {}\n", violations.join("\n  "));
+}

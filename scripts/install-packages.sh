@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that a task needs and that are missing: install-packages.sh build|lint|test|bench ...
+# With everything present it does nothing, without root and without the network.
+set -euo pipefail
+
+declare -A groups=(
+    # boring-sys builds BoringSSL by cmake with a C++ compiler, patches it by git, and binds it through libclang;
+    # zlib-ng needs cmake too.
+    [build]="cmake g++ git libclang-dev"
+    [lint]="shellcheck"
+    # Real clients, and a real upstream.
+    [test]="chromium curl nginx openssl"
+    # Rivals, and what measures them.
+    [bench]="curl haproxy nginx openssl procps"
+)
+# Of these, the ones that would run as services from now on.
+readonly servers=(haproxy nginx)
+
+readonly policy=/usr/sbin/policy-rc.d
+
+main() {
+    local wanted missing
+    wanted=$(packages_of "$@")
+    read -ra wanted <<<"$wanted"
+    missing=$(missing_of "${wanted[@]}")
+    [[ -n $missing ]] || return 0
+    mapfile -t missing <<<"$missing"
+    echo "installing Debian packages: ${missing[*]}"
+    become_root
+    trap allow_services EXIT
+    forbid_services
+    apt_get update
+    apt_get install --yes --no-install-recommends "${missing[@]}"
+    disable_services "${missing[@]}"
+}
+
+packages_of() {
+    local group
+    for group in "$@"; do
+        [[ -n ${groups[$group]-} ]] || fail "unknown group $group (there are: ${!groups[*]})"
+        echo -n "${groups[$group]} "
+    done
+}
+
+missing_of() {
+    if ! command -v dpkg-query >/dev/null; then
+        echo "not a Debian system: please see that the equivalents of these packages are there: $*" >&2
+        return
+    fi
+    local installed
+    installed=$(dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true)
+    printf '%s\n' "$@" | sort --unique | while read -r package; do
+        grep --quiet --line-regexp --fixed-strings "installed $package" <<<"$installed" || echo "$package"
+    done
+}
+
+become_root() {
+    root=()
+    [[ $EUID -eq 0 ]] && return
+    command -v sudo >/dev/null || fail "this needs root, and there is no sudo; as root run: apt-get install ${missing[*]}"
+    root=(sudo)
+}
+
+apt_get() {
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get --quiet --quiet -o DPkg::Lock::Timeout=300 "$@"
+}
+
+# Debian starts a server as soon as it is installed, unless this file says no (invoke-rc.d(8)).
+forbid_services() {
+    [[ -e $policy ]] && return
+    printf '#!/bin/sh\nexit 101\n' | "${root[@]}" tee "$policy" >/dev/null
+    "${root[@]}" chmod 755 "$policy"
+    policy_is_ours=yes
+}
+
+allow_services() {
+    [[ -z ${policy_is_ours-} ]] || "${root[@]}" rm --force "$policy"
+}
+
+# Nor shall they start with the next boot.
+disable_services() {
+    command -v systemctl >/dev/null || return 0
+    local server
+    for server in "${servers[@]}"; do
+        if [[ " $* " == *" $server "* ]]; then
+            "${root[@]}" systemctl --quiet disable "$server.service" || echo "could not disable $server.service" >&2
+        fi
+    done
+}
+
+fail() {
+    echo "install-packages.sh: $*" >&2
+    exit 1
+}
+
+main "$@"

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Runs every static check, also after one has failed, and says at the end what passed, failed and was left out.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+read -ra flags <<<"${CARGO_FLAGS-}"
+passed=0 failed=0 skipped=0
+
+main() {
+    local tools
+    check "format" cargo fmt --all --check
+    check "layers, file sizes, links" cargo test --quiet "${flags[@]}" --package quadrille-structure
+    check "clippy" cargo clippy "${flags[@]}" --workspace --all-targets -- --deny warnings
+    check "shell scripts" check_scripts
+    check_unit deploy/quadrille.service
+    if tools=$(scripts/install-tools.sh); then
+        check_dependencies "$tools"
+    else
+        fail_step "licences, bans, sources: cargo-deny could not be built"
+    fi
+    echo "lint: $passed passed, $failed failed, $skipped skipped"
+    [[ $failed -eq 0 ]]
+}
+
+# check NAME COMMAND...
+check() {
+    local name=$1
+    shift
+    echo "== $name"
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        fail_step "$name"
+    fi
+}
+
+fail_step() {
+    echo "FAILED: $1" >&2
+    failed=$((failed + 1))
+}
+
+skip() {
+    echo "== $1: skipped, $2"
+    skipped=$((skipped + 1))
+}
+
+check_scripts() {
+    git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs --null shellcheck --external-sources
+}
+
+check_unit() {
+    if command -v systemd-analyze >/dev/null; then
+        check "systemd unit" unit_is_clean "$1"
+    else
+        skip "systemd unit" "systemd-analyze is not installed"
+    fi
+}
+
+# systemd-analyze wants the commands of a unit to exist, so it sees a copy that starts `true`; and it ends well
+# after a warning, so any word about the unit counts.
+unit_is_clean() {
+    local copy words
+    copy=$(mktemp --directory)/$(basename "$1")
+    sed 's|/usr/bin/quadrille|/bin/true|' "$1" >"$copy"
+    words=$(systemd-analyze verify --man=no --recursive-errors=no "$copy" 2>&1 | grep --fixed-strings "$(basename "$1")")
+    rm -r "$(dirname "$copy")"
+    [[ -z $words ]] || { echo "$words" && false; }
+}
+
+check_dependencies() {
+    check "licences, bans, sources" "$1/cargo-deny" --locked check --hide-inclusion-graph licenses bans sources
+    local database=https://github.com/RustSec/advisory-db
+    if GIT_TERMINAL_PROMPT=0 timeout 20 git ls-remote --quiet "$database" HEAD >/dev/null 2>&1; then
+        check "advisories" "$1/cargo-deny" --locked check advisories
+    else
+        skip "advisories" "$database cannot be reached"
+    fi
+}
+
+main
