@@ -64,6 +64,23 @@ pub struct Limits {
     pub handshakes: usize,
 }
 
+impl Listener {
+    /// A listener for HTTP with everything else as it is when nothing is said; it has no certificate and no route yet.
+    pub fn new(address: SocketAddr, place: Place) -> Self {
+        Self {
+            address,
+            place,
+            mode: Mode::Http,
+            certificates: Vec::new(),
+            tls: TlsPolicy::new(Mode::Http),
+            routes: Vec::new(),
+            proxy_protocol: ProxyProtocolIn::Off,
+            timeouts: Timeouts::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
