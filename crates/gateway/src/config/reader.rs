@@ -175,7 +175,7 @@ impl<'a> Field<'a> {
 
     fn child(&self, entry: &'a Entry) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
-        let path = format!("{}{dot}{}", self.path, entry.key.escape_debug());
+        let path = format!("{}{dot}{}", self.path, quote(&entry.key).trim_matches('`'));
         Self { reader: self.reader, node: &entry.value, path, line: entry.line }
     }
 

@@ -209,18 +209,17 @@ pub fn access_log(text: &str) -> Result<AccessLog, String> {
     }
 }
 
-/// The text in backticks, shortened; a text of several lines is not shown, since it may be a private key.
+/// The text in backticks. A long text or one of several lines is not shown, since it may be a private key that
+/// went to the wrong place.
 pub fn quote(text: &str) -> String {
-    if text.contains(['\n', '\r']) || text.contains("-----BEGIN") {
+    if text.chars().count() > LONGEST_QUOTE || text.contains(['\n', '\r']) || text.contains("-----BEGIN") {
         return format!("(text of {} bytes)", text.len());
     }
-    match text.char_indices().nth(LONGEST_QUOTE) {
-        Some((end, _)) => format!("`{}...`", text[..end].escape_debug()),
-        None => format!("`{}`", text.escape_debug()),
-    }
+    format!("`{}`", text.escape_debug())
 }
 
-const LONGEST_QUOTE: usize = 40;
+/// Shorter than a line of PEM.
+const LONGEST_QUOTE: usize = 48;
 
 /// Far beyond any sensible setting, and no deadline overflows by adding it.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);

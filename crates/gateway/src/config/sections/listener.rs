@@ -119,8 +119,8 @@ pub(super) const LIMITS: Section = Section {
             name: "connections",
             value: "count",
             preset: Preset::Is("100000"),
-            about: "Open connections. Each idle one costs memory (see the sizing guide), and one file descriptor, two \
-                    while an upstream serves it.",
+            about: "Open connections. Each costs memory even when idle, and a file descriptor; a second one while an \
+                    upstream serves it.",
         },
         Key {
             name: "handshakes",
@@ -172,7 +172,7 @@ fn routes(keys: &Mapping<'_>, mode: Mode, upstreams: &[&str]) -> Vec<Route> {
     let routes: Vec<_> = written.chain(catch_all(keys, upstreams)).collect();
     match mode {
         Mode::Http => route::refuse_shadowed(&routes),
-        Mode::Tcp => refuse_http_routes(keys, &items),
+        Mode::Tcp => refuse_http_routes(&routes),
     }
     routes.into_iter().map(|(_, route)| route).collect()
 }
@@ -186,26 +186,18 @@ fn catch_all<'a>(keys: &Mapping<'a>, upstreams: &[&str]) -> Option<(Field<'a>, R
 }
 
 /// TCP mode passes bytes: there is one place where they can go, and no answer of our own.
-fn refuse_http_routes(keys: &Mapping<'_>, items: &[Field<'_>]) {
-    if let Some(field) = keys.get("respond") {
-        field.error(
-            "a fixed answer is HTTP, and this listener is in tcp mode; use `upstream`, or `mode: http`",
-        );
+fn refuse_http_routes(routes: &[(Field<'_>, Route)]) {
+    if let [_, (second, _), ..] = routes {
+        second.error("a listener in tcp mode has one target, and this is another; keep a single `upstream`");
     }
-    let targets = items.len() + usize::from(keys.get("upstream").is_some());
-    if targets > 1 {
-        let field = keys.get("routes").unwrap_or_else(|| keys.field().clone());
-        field.error(format!(
-            "{targets} targets, but a listener in tcp mode has one; keep a single `upstream`"
-        ));
-    }
-    for item in items {
-        for key in ["host", "path", "respond"] {
-            if let Some(field) = item.entry(key) {
-                field.error(format!(
-                    "tcp mode passes bytes and sees no `{key}`; remove it, or use `mode: http`"
-                ));
+    for (field, route) in routes {
+        for (key, used) in [("host", route.host.is_some()), ("path", route.path.is_some())] {
+            if used {
+                field.at(key).error(format!("tcp mode sees no `{key}`; remove it, or use `mode: http`"));
             }
+        }
+        if let Target::Respond(_) = route.target {
+            field.at("respond").error("tcp mode has no answers of its own; use `upstream`, or `mode: http`");
         }
     }
 }

@@ -32,8 +32,8 @@ pub(super) const RESUMPTION: Section = Section {
             name: "cache_size",
             value: "count",
             preset: Preset::Is("20480"),
-            about: "Sessions that the cache holds at most; the oldest leave first. Each costs roughly 1 KiB, more with a \
-                    client certificate.",
+            about: "Sessions that the cache holds at most; the oldest leave first. Each takes memory until it expires or is \
+                    pushed out, the more with a client certificate.",
         },
         Key {
             name: "lifetime",
