@@ -5,7 +5,7 @@ use super::{
     schema::{Section, nearest},
     sections::SECTIONS,
     tree::{Entry, Node, Value},
-    values::quote,
+    values::{self, quote},
 };
 use crate::model::{Place, Source};
 use std::{
@@ -109,13 +109,14 @@ impl<'a> Field<'a> {
 
     /// A file: relative to the directory of the configuration.
     pub(super) fn file(&self) -> Option<PathBuf> {
-        self.text().map(|path| self.reader.directory.join(path))
+        let path = self.parse(values::file)?;
+        Some(self.reader.directory.join(path))
     }
 
     /// A PEM file, or the PEM text itself.
     pub(super) fn pem(&self) -> Option<Source> {
         let text = self.text()?;
-        if !text.trim_start().starts_with("-----BEGIN") {
+        if !text.contains("-----BEGIN") {
             return self.file().map(Source::File);
         }
         if !text.trim().contains('\n') {

@@ -196,16 +196,26 @@ pub fn upstream_name(text: &str) -> Result<String, String> {
     good.then(|| text.to_owned()).ok_or_else(refuse)
 }
 
+/// The path of a file.
+pub fn file(text: &str) -> Result<PathBuf, String> {
+    if text.trim().is_empty() {
+        return Err("the path is empty; write the path of a file".to_owned());
+    }
+    if text.contains(['\n', '\r', '\0']) {
+        return Err(format!("{} is not a path; write it on one line", quote(text)));
+    }
+    Ok(PathBuf::from(text))
+}
+
 /// `off`, `stdout`, or the path of a file. A file that is called `off` needs to be written `./off`.
 pub fn access_log(text: &str) -> Result<AccessLog, String> {
     match text.to_ascii_lowercase().as_str() {
-        "" => Err("the path is empty; write off, stdout or the path of a file".to_owned()),
         "off" | "false" | "no" => Ok(AccessLog::Off),
         "stdout" | "on" | "true" | "yes" | "-" => Ok(AccessLog::Stdout),
         "stderr" => {
             Err("`stderr` carries the gateway's own log; write stdout or the path of a file".to_owned())
         }
-        _ => Ok(AccessLog::File(PathBuf::from(text))),
+        _ => file(text).map(AccessLog::File),
     }
 }
 

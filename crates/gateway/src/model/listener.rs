@@ -14,7 +14,8 @@ pub struct Listener {
     pub certificates: Vec<CertificateSource>,
     /// Versions, groups, client certificates.
     pub tls: TlsPolicy,
-    /// First match wins, longest path first.
+    /// An exact host comes before a wildcard and a wildcard before none, then the longest path wins; the order in
+    /// which they are written does not matter.
     pub routes: Vec<Route>,
     /// Whether a load balancer in front announces the client's address.
     pub proxy_protocol: ProxyProtocolIn,

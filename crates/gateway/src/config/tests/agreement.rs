@@ -113,37 +113,24 @@ fn example() -> Value {
 
 fn occurrences() -> Vec<Occurrence> {
     let mut found = Vec::new();
-    visit(&example(), "", String::new(), String::new(), &mut found);
+    visit(&example(), "", "", "", &mut found);
     found
 }
 
-/// Walks the example and the schema side by side.
-fn visit(value: &Value, path: &str, field: String, pointer: String, found: &mut Vec<Occurrence>) {
-    match value {
-        Value::Object(entries) => {
-            let section = SECTIONS.iter().find(|section| section.path == path);
-            for (key, value) in entries {
-                let field = if field.is_empty() { key.clone() } else { format!("{field}.{key}") };
-                let pointer = format!("{pointer}/{key}");
-                let below = match section {
-                    Some(section) => {
-                        let (key, field, pointer) = (key.clone(), field.clone(), pointer.clone());
-                        found.push(Occurrence { section, key, field, pointer });
-                        found.last().unwrap().key.clone()
-                    }
-                    None => "<name>".to_owned(),
-                };
-                let below = if path.is_empty() { below } else { format!("{path}.{below}") };
-                visit(value, &below, field, pointer, found);
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                let (field, pointer) = (format!("{field}[{index}]"), format!("{pointer}/{index}"));
-                visit(item, &format!("{path}[]"), field, pointer, found);
-            }
-        }
-        _ => {}
+/// Walks the example and the schema side by side. `path` is the section's, `field` and `pointer` are the value's.
+fn visit(value: &Value, path: &str, field: &str, pointer: &str, found: &mut Vec<Occurrence>) {
+    let section = SECTIONS.iter().find(|section| section.path == path);
+    let dotted =
+        |path: &str, key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let (field, pointer) = (dotted(field, key), format!("{pointer}/{key}"));
+        let below = dotted(path, if section.is_some() { key } else { "<name>" });
+        visit(value, &below, &field, &pointer, found);
+        found.extend(section.map(|section| Occurrence { section, key: key.clone(), field, pointer }));
+    }
+    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+        let (field, pointer) = (format!("{field}[{index}]"), format!("{pointer}/{index}"));
+        visit(item, &format!("{path}[]"), &field, &pointer, found);
     }
 }
 

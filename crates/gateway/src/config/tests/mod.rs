@@ -1,9 +1,13 @@
 //! What the file means, what is refused and in which words, and that code, reference and examples agree.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
 mod accepted;
 mod agreement;
 mod mutations;
 mod refused;
+mod refused_listeners;
+mod refused_upstreams;
 mod single_values;
 
 use super::parse;
@@ -25,5 +29,14 @@ fn mistakes(text: &str) -> String {
     match parse(text, "q.yaml") {
         Ok(_) => panic!("accepted:\n{text}"),
         Err(errors) => errors.to_string(),
+    }
+}
+
+/// A text with its mistakes, one a line.
+type Case = (&'static str, &'static str);
+
+fn check(cases: &[Case], document: impl Fn(&str) -> String) {
+    for (text, messages) in cases {
+        assert_eq!(mistakes(&document(text)), *messages, "{text}");
     }
 }
