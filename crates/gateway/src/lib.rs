@@ -1,3 +1,4 @@
 //! The Quadrille gateway.
 
+pub mod config;
 pub mod model;

@@ -14,7 +14,8 @@ pub struct Listener {
     pub certificates: Vec<CertificateSource>,
     /// Versions, groups, client certificates.
     pub tls: TlsPolicy,
-    /// First match wins, longest path first.
+    /// An exact host comes before a wildcard and a wildcard before none, then the longest path wins; the order in
+    /// which they are written does not matter.
     pub routes: Vec<Route>,
     /// Whether a load balancer in front announces the client's address.
     pub proxy_protocol: ProxyProtocolIn,
@@ -62,6 +63,23 @@ pub struct Limits {
     pub connections: usize,
     /// Handshakes in flight, in all workers together.
     pub handshakes: usize,
+}
+
+impl Listener {
+    /// A listener for HTTP with everything else as it is when nothing is said; it has no certificate and no route yet.
+    pub fn new(address: SocketAddr, place: Place) -> Self {
+        Self {
+            address,
+            place,
+            mode: Mode::Http,
+            certificates: Vec::new(),
+            tls: TlsPolicy::new(Mode::Http),
+            routes: Vec::new(),
+            proxy_protocol: ProxyProtocolIn::Off,
+            timeouts: Timeouts::default(),
+            limits: Limits::default(),
+        }
+    }
 }
 
 impl Default for Timeouts {

@@ -22,7 +22,7 @@ pub use upstream::{
 use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 /// Everything one `quadrille serve` process does.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Gateway {
     /// The sockets that accept TLS connections.
     pub listeners: Vec<Listener>,
@@ -100,6 +100,28 @@ pub enum AccessLog {
     Stdout,
     /// Appended to this file.
     File(PathBuf),
+}
+
+/// No listeners yet; everything else as it is when nothing is said.
+impl Default for Gateway {
+    fn default() -> Self {
+        Self {
+            listeners: Vec::new(),
+            upstreams: BTreeMap::new(),
+            engine: EngineSettings::default(),
+            resumption: Resumption::default(),
+            admin: Some(Admin::default()),
+            threads: None,
+            drain_timeout: Duration::from_secs(30),
+            access_log: AccessLog::Off,
+        }
+    }
+}
+
+impl Default for Admin {
+    fn default() -> Self {
+        Self { address: SocketAddr::from(([127, 0, 0, 1], 9901)), place: Place::builtin() }
+    }
 }
 
 impl Default for EngineSettings {

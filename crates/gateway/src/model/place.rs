@@ -1,6 +1,7 @@
 //! Where a setting comes from, for error messages that a user can act on.
 
 use std::{fmt, io, path::PathBuf, sync::Arc};
+use zeroize::Zeroizing;
 
 /// Where a setting was written: `quadrille.yaml:12 (listeners[0].address)`, or `--cert`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +11,11 @@ impl Place {
     /// A command-line flag.
     pub fn flag(name: &str) -> Self {
         Self(name.into())
+    }
+
+    /// Nowhere: the value that holds when nothing is said.
+    pub fn builtin() -> Self {
+        Self("default".into())
     }
 
     /// A line of a configuration file, with the path of the field.
@@ -29,16 +35,21 @@ impl fmt::Display for Place {
 pub enum Source {
     /// Read on start and on every reload; the file is watched.
     File(PathBuf),
-    /// Given in the configuration itself.
-    Inline(Arc<[u8]>),
+    /// Given in the configuration itself; wiped when the last copy goes.
+    Inline(Arc<Zeroizing<Vec<u8>>>),
 }
 
 impl Source {
+    /// Bytes given in place.
+    pub fn inline(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::Inline(Arc::new(Zeroizing::new(bytes.into())))
+    }
+
     /// The bytes as they are now.
-    pub fn read(&self) -> io::Result<zeroize::Zeroizing<Vec<u8>>> {
+    pub fn read(&self) -> io::Result<Zeroizing<Vec<u8>>> {
         match self {
-            Self::File(path) => std::fs::read(path).map(zeroize::Zeroizing::new),
-            Self::Inline(bytes) => Ok(zeroize::Zeroizing::new(bytes.to_vec())),
+            Self::File(path) => std::fs::read(path).map(Zeroizing::new),
+            Self::Inline(bytes) => Ok(Zeroizing::clone(bytes)),
         }
     }
 

@@ -24,7 +24,7 @@ pub enum Target {
 }
 
 /// A fixed answer, without an upstream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Respond {
     /// HTTP status.
     pub status: u16,
@@ -32,4 +32,11 @@ pub struct Respond {
     pub content_type: String,
     /// The whole body.
     pub body: Bytes,
+}
+
+impl Respond {
+    /// This text, with status 200.
+    pub fn text(body: impl Into<Bytes>) -> Self {
+        Self { status: 200, content_type: "text/plain; charset=utf-8".into(), body: body.into() }
+    }
 }

@@ -1,4 +1,4 @@
-use super::{Place, Source};
+use super::{Mode, Place, Source};
 
 /// A certificate chain with its private key.
 #[derive(Clone, Debug)]
@@ -74,6 +74,17 @@ pub enum ClientAuth {
     Optional(Source, Place),
     /// A handshake without a valid one fails.
     Required(Source, Place),
+}
+
+impl TlsPolicy {
+    /// What holds when nothing is said. A TCP listener offers no ALPN: only its upstream knows what it speaks.
+    pub fn new(mode: Mode) -> Self {
+        let alpn = match mode {
+            Mode::Http => vec!["h2".into(), "http/1.1".into()],
+            Mode::Tcp => Vec::new(),
+        };
+        Self { alpn, ..Self::default() }
+    }
 }
 
 impl Default for TlsPolicy {

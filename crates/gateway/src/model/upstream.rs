@@ -124,6 +124,38 @@ pub struct UpstreamTimeouts {
     pub idle: Duration,
 }
 
+impl Upstream {
+    /// These servers, with everything else as it is when nothing is said.
+    pub fn new(servers: Vec<Server>, place: Place) -> Self {
+        Self {
+            servers,
+            balance: Balance::RoundRobin,
+            health: None,
+            tls: None,
+            protocol: UpstreamProtocol::Auto,
+            proxy_protocol: ProxyProtocolOut::Off,
+            retries: 1,
+            pool: NonZeroUsize::new(128).unwrap_or(NonZeroUsize::MIN),
+            timeouts: UpstreamTimeouts::default(),
+            place,
+        }
+    }
+}
+
+impl Server {
+    /// A server with the weight of one.
+    pub fn new(address: String, place: Place) -> Self {
+        Self { address, weight: NonZeroUsize::MIN, place }
+    }
+}
+
+/// The certificate is verified against the system's CA bundle, for the server's host name.
+impl Default for UpstreamTls {
+    fn default() -> Self {
+        Self { server_name: None, ca: None, ca_place: None, verify: true }
+    }
+}
+
 impl Default for UpstreamTimeouts {
     fn default() -> Self {
         Self {

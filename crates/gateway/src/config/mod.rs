@@ -1,0 +1,77 @@
+//! The YAML front end: a file becomes the plain [`Gateway`], or every mistake in it is named.
+//!
+//! ```text
+//!  text ── tree ──> nodes with lines ── reader + schema ──> sections ──> model::Gateway
+//!                                            └──────────────────┴──────> ConfigErrors (file, line, field, remedy)
+//! ```
+//!
+//! Nothing is opened but the file itself: whether certificates can be read is found out when they are loaded, on
+//! start and on every reload. The command line reads its values with [`values`] and [`words`] too.
+
+mod error;
+mod reader;
+mod reference;
+mod schema;
+mod sections;
+mod show;
+#[cfg(test)]
+mod tests;
+mod tree;
+pub mod values;
+pub mod words;
+
+pub use error::{ConfigError, ConfigErrors};
+pub use reference::reference;
+pub use show::show;
+
+use crate::model::Gateway;
+use std::{io, path::Path};
+use zeroize::Zeroizing;
+
+/// Reads a configuration file.
+///
+/// # Errors
+/// If the file cannot be read, or anything in it is wrong; then every mistake that could be found is there.
+pub fn load(path: &Path) -> Result<Gateway, ConfigErrors> {
+    let name = path.display().to_string();
+    match std::fs::read(path).map(Zeroizing::new) {
+        Ok(bytes) => match std::str::from_utf8(&bytes) {
+            Ok(text) => parse(text, &name),
+            Err(_) => Err(ConfigErrors::whole_file(&name, "not UTF-8 text; save it as UTF-8".to_owned())),
+        },
+        Err(error) => Err(ConfigErrors::whole_file(&name, unreadable(&error))),
+    }
+}
+
+/// Reads a configuration from text. Errors name `file_name`, and relative paths start at its directory.
+///
+/// # Errors
+/// If anything is wrong; then every mistake that could be found is there.
+pub fn parse(text: &str, file_name: &str) -> Result<Gateway, ConfigErrors> {
+    let reader = reader::Reader::new(file_name);
+    let gateway = match tree::read(text) {
+        Ok(Some(root)) => sections::gateway(&reader.root(&root)),
+        Ok(None) => {
+            reader.error(1, "", sections::EMPTY);
+            None
+        }
+        Err(error) => {
+            reader.error(error.line, "", error.message);
+            None
+        }
+    };
+    match (gateway, reader.into_errors()) {
+        (Some(gateway), errors) if errors.is_empty() => Ok(gateway),
+        (_, errors) => Err(ConfigErrors::new(errors)),
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::NotFound => "; check the path",
+        io::ErrorKind::PermissionDenied => "; let the user that runs quadrille read it",
+        io::ErrorKind::IsADirectory => "; name the file in it",
+        _ => "",
+    };
+    format!("cannot be read: {error}{remedy}")
+}

@@ -1,0 +1,83 @@
+//! `docs/reference/configuration.md`, made from the schema.
+
+use super::{
+    schema::{Key, Preset, Section},
+    sections::SECTIONS,
+};
+
+/// The reference of the configuration file, in Markdown: every key with its values, unit, default and cost.
+pub fn reference() -> String {
+    let sections: Vec<_> = SECTIONS.iter().map(|section| render(section)).collect();
+    format!("{INTRODUCTION}\n{}", sections.join("\n"))
+}
+
+const INTRODUCTION: &str = r#"# Configuration reference
+
+<!-- Made from the schema in crates/gateway/src/config/sections. After a change there:
+     QUADRILLE_BLESS=1 cargo test -p quadrille-gateway reference -->
+
+`quadrille serve --config quadrille.yaml` serves what this file describes; `quadrille check quadrille.yaml` reads it and
+reports every mistake with its line. [`examples/quadrille.yaml`](../../examples/quadrille.yaml) shows every key in use.
+
+```yaml
+listeners:
+  - address: 0.0.0.0:8443
+    certificates:
+      - { chain: chain.pem, key: key.pem }
+    upstream: app
+upstreams:
+  app:
+    servers: ["127.0.0.1:8080"]
+```
+
+## Values
+
+| Kind | How it is written |
+|---|---|
+| duration | A number and a unit: `10ms`, `1.5s`, `2m`, `12h`, `7d`, also `1h30m`; `0` where zero makes sense. |
+| count | A whole number of at least 1, in digits. |
+| switch | `on` or `off`; `true`, `false`, `yes` and `no` too. |
+| path | A file, relative to the directory of the configuration. |
+| PEM text | The content of a PEM file, in a block that begins with a vertical bar after the key. |
+| address and port | `0.0.0.0:8443`, `localhost:8443`, a port alone, or `"[::]:8443"`: YAML wants quotes around IPv6 addresses. |
+
+A key that is not listed here is refused, and so is one that is written twice or has no value.
+"#;
+
+fn render(section: &Section) -> String {
+    let title = match section.path {
+        "" => "The file".to_owned(),
+        path => format!("`{path}`"),
+    };
+    let rows: String = section.keys.iter().map(|key| row(section, key)).collect();
+    let (about, head) =
+        (section.about, "| Key | Value | Default | What it does and costs |\n|---|---|---|---|");
+    format!("## {title}\n\n{about}\n\n{head}\n{rows}")
+}
+
+fn row(section: &Section, key: &Key) -> String {
+    let value = match described_at(section, key) {
+        Some(path) => format!("[{}](#{})", key.value, anchor(path)),
+        None => key.value.to_owned(),
+    };
+    let preset = match key.preset {
+        Preset::Required => "required".to_owned(),
+        Preset::Is(value) => format!("`{value}`"),
+        Preset::Means(meaning) => meaning.to_owned(),
+    };
+    format!("| `{}` | {value} | {preset} | {} |\n", key.name, key.about)
+}
+
+/// The section that the value of `key` is, or that its items are.
+fn described_at(section: &Section, key: &Key) -> Option<&'static str> {
+    let prefix =
+        if section.path.is_empty() { key.name.to_owned() } else { format!("{}.{}", section.path, key.name) };
+    let below =
+        |path: &str| path.strip_prefix(&prefix).is_some_and(|rest| ["", "[]", ".<name>"].contains(&rest));
+    SECTIONS.iter().map(|section| section.path).find(|path| below(path))
+}
+
+/// The anchor that Markdown renderers give to a heading.
+fn anchor(path: &str) -> String {
+    path.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect()
+}

@@ -1,0 +1,65 @@
+//! How private-key operations are collected and computed.
+
+use crate::{
+    config::{
+        reader::Field,
+        schema::{Key, Preset, Section},
+        values::{count, duration, threads},
+        words::word,
+    },
+    model::EngineSettings,
+};
+
+pub(super) const ENGINE: Section = Section {
+    path: "engine",
+    about: "How private-key operations are collected and computed. The defaults suit most machines: batches fill by \
+            themselves while the backend is busy.",
+    keys: &[
+        Key {
+            name: "backend",
+            value: "`auto` or `scalar`",
+            preset: Preset::Is("auto"),
+            about: "Which backend computes: the fastest that this machine has, or one operation at a time.",
+        },
+        Key {
+            name: "poll_delay",
+            value: "duration",
+            preset: Preset::Is("0"),
+            about: "Wait up to this long for a batch to fill, as Envoy's CryptoMB does. Adds up to this delay to every \
+                    handshake on a quiet server; `0` never waits.",
+        },
+        Key {
+            name: "batch",
+            value: "count",
+            preset: Preset::Is("8"),
+            about: "With a `poll_delay`: go as soon as this many operations wait. More than the width of the backend \
+                    gains nothing. Without a `poll_delay` it has no effect.",
+        },
+        Key {
+            name: "threads",
+            value: "count, or `auto`",
+            preset: Preset::Is("auto"),
+            about: "Compute threads; `auto` is one for each CPU. They compete with the event loops for the same CPUs.",
+        },
+        Key {
+            name: "queue",
+            value: "count",
+            preset: Preset::Is("16384"),
+            about: "Operations that may wait, in all queues together, before new ones are refused and their handshakes \
+                    fail. A longer queue means a longer wait under overload, not more handshakes a second.",
+        },
+    ],
+};
+
+/// How private-key operations are collected and computed.
+pub(super) fn engine(field: &Field<'_>) -> EngineSettings {
+    let mut engine = EngineSettings::default();
+    if let Some(keys) = field.mapping(&ENGINE) {
+        keys.update("backend", &mut engine.backend, word);
+        keys.update("poll_delay", &mut engine.poll_delay, duration);
+        keys.update("batch", &mut engine.batch, count);
+        keys.update("threads", &mut engine.threads, threads);
+        keys.update("queue", &mut engine.queue, count);
+    }
+    engine
+}

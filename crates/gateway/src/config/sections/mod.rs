@@ -1,0 +1,42 @@
+//! One file for each section of the configuration: its keys, and how they become the model.
+//!
+//! A section is read to its end whatever is wrong with it, so that one reading finds every mistake. Its function
+//! returns what the model needs with defaults in place of what was wrong, or `None` where there is no default;
+//! what was wrong has been noted, and no model leaves [`parse`](super::parse) after that.
+
+mod admin;
+mod certificate;
+mod engine;
+mod gateway;
+mod health;
+mod listener;
+mod resumption;
+mod route;
+mod tls;
+mod upstream;
+mod upstream_tls;
+
+pub(super) use gateway::{EMPTY, gateway};
+
+use super::schema::Section;
+
+/// Every section, in the order of the reference.
+pub(super) const SECTIONS: &[&Section] = &[
+    &gateway::GATEWAY,
+    &listener::LISTENER,
+    &certificate::CERTIFICATE,
+    &tls::TLS,
+    &tls::CLIENT_AUTH,
+    &route::ROUTE,
+    &route::RESPOND,
+    &listener::TIMEOUTS,
+    &listener::LIMITS,
+    &upstream::UPSTREAM,
+    &upstream::SERVER,
+    &health::HEALTH,
+    &upstream_tls::UPSTREAM_TLS,
+    &upstream::UPSTREAM_TIMEOUTS,
+    &engine::ENGINE,
+    &resumption::RESUMPTION,
+    &admin::ADMIN,
+];

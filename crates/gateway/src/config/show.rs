@@ -1,0 +1,170 @@
+//! The configuration in effect, defaults included and secrets left out, in the shape of the file.
+
+use super::{values::show_duration, words::name};
+use crate::model::{
+    AccessLog, CertificateSource, ClientAuth, Gateway, Health, HealthProbe, Listener, Respond, Route, Source,
+    Target, TlsPolicy, Upstream, UpstreamTls,
+};
+use serde_json::{Map, Value, json};
+use std::{num::NonZeroUsize, time::Duration};
+
+/// The configuration in effect, as the admin page `/config` shows it: what the file could have said to the same
+/// effect. Key material given in place is `(inline)`.
+pub fn show(gateway: &Gateway) -> Value {
+    let upstreams: Map<_, _> =
+        gateway.upstreams.iter().map(|(name, shown)| (name.clone(), upstream(shown))).collect();
+    json!({
+        "listeners": gateway.listeners.iter().map(listener).collect::<Vec<_>>(),
+        "upstreams": upstreams,
+        "engine": {
+            "backend": name(gateway.engine.backend),
+            "poll_delay": time(gateway.engine.poll_delay),
+            "batch": gateway.engine.batch,
+            "threads": threads(gateway.engine.threads),
+            "queue": gateway.engine.queue,
+        },
+        "resumption": {
+            "tickets": gateway.resumption.tickets,
+            "cache": gateway.resumption.cache,
+            "cache_size": gateway.resumption.cache_size,
+            "lifetime": time(gateway.resumption.lifetime),
+        },
+        "admin": or_off(gateway.admin.as_ref(), |admin| json!({ "address": admin.address.to_string() })),
+        "threads": threads(gateway.threads),
+        "drain_timeout": time(gateway.drain_timeout),
+        "access_log": match &gateway.access_log {
+            AccessLog::Off => "off".to_owned(),
+            AccessLog::Stdout => "stdout".to_owned(),
+            AccessLog::File(path) => path.display().to_string(),
+        },
+    })
+}
+
+fn listener(listener: &Listener) -> Value {
+    json!({
+        "address": listener.address.to_string(),
+        "mode": name(listener.mode),
+        "certificates": listener.certificates.iter().map(certificate).collect::<Vec<_>>(),
+        "tls": tls(&listener.tls),
+        "routes": listener.routes.iter().map(route).collect::<Vec<_>>(),
+        "proxy_protocol": name(listener.proxy_protocol),
+        "timeouts": {
+            "handshake": time(listener.timeouts.handshake),
+            "header": time(listener.timeouts.header),
+            "idle": time(listener.timeouts.idle),
+        },
+        "limits": {
+            "connections": listener.limits.connections,
+            "handshakes": listener.limits.handshakes,
+        },
+    })
+}
+
+fn certificate(certificate: &CertificateSource) -> Value {
+    let mut shown = json!({
+        "chain": source(&certificate.chain),
+        "key": source(&certificate.key),
+    });
+    put(&mut shown, "ocsp", certificate.ocsp.as_ref().map(source));
+    shown
+}
+
+fn tls(policy: &TlsPolicy) -> Value {
+    json!({
+        "min": name(policy.min),
+        "max": name(policy.max),
+        "groups": policy.groups.iter().map(|group| name(*group)).collect::<Vec<_>>(),
+        "alpn": policy.alpn,
+        "static_rsa": policy.static_rsa,
+        "allow_weak_keys": policy.allow_weak_keys,
+        "client_auth": match &policy.client_auth {
+            ClientAuth::Off => json!("off"),
+            ClientAuth::Optional(ca, _) => json!({ "mode": "optional", "ca": source(ca) }),
+            ClientAuth::Required(ca, _) => json!({ "mode": "required", "ca": source(ca) }),
+        },
+    })
+}
+
+fn route(route: &Route) -> Value {
+    let mut shown = json!({
+        "host": route.host.as_deref().unwrap_or("*"),
+        "path": route.path.as_deref().unwrap_or("/"),
+    });
+    match &route.target {
+        Target::Upstream(name) => put(&mut shown, "upstream", Some(name.as_str().into())),
+        Target::Respond(answer) => put(&mut shown, "respond", Some(respond(answer))),
+    }
+    shown
+}
+
+fn respond(respond: &Respond) -> Value {
+    json!({
+        "status": respond.status,
+        "content_type": respond.content_type,
+        "body": String::from_utf8_lossy(&respond.body),
+    })
+}
+
+fn upstream(upstream: &Upstream) -> Value {
+    let server =
+        |server: &crate::model::Server| json!({ "address": server.address, "weight": server.weight });
+    json!({
+        "servers": upstream.servers.iter().map(server).collect::<Vec<_>>(),
+        "balance": name(upstream.balance),
+        "health": or_off(upstream.health.as_ref(), health),
+        "tls": or_off(upstream.tls.as_ref(), upstream_tls),
+        "protocol": name(upstream.protocol),
+        "proxy_protocol": name(upstream.proxy_protocol),
+        "retries": upstream.retries,
+        "pool": upstream.pool,
+        "timeouts": {
+            "connect": time(upstream.timeouts.connect),
+            "read": time(upstream.timeouts.read),
+            "write": time(upstream.timeouts.write),
+            "idle": time(upstream.timeouts.idle),
+        },
+    })
+}
+
+fn health(health: &Health) -> Value {
+    let mut shown = json!({
+        "interval": time(health.interval),
+        "timeout": time(health.timeout),
+        "healthy": health.healthy,
+        "unhealthy": health.unhealthy,
+    });
+    if let HealthProbe::Http(path) = &health.probe {
+        put(&mut shown, "path", Some(path.as_str().into()));
+    }
+    shown
+}
+
+fn upstream_tls(tls: &UpstreamTls) -> Value {
+    let mut shown = json!({ "verify": tls.verify });
+    put(&mut shown, "server_name", tls.server_name.as_deref().map(Value::from));
+    put(&mut shown, "ca", tls.ca.as_ref().map(source));
+    shown
+}
+
+/// The path, or that there is none; never the bytes.
+fn source(source: &Source) -> Value {
+    source.to_string().into()
+}
+
+fn time(value: Duration) -> Value {
+    show_duration(value).into()
+}
+
+fn threads(count: Option<NonZeroUsize>) -> Value {
+    count.map_or("auto".into(), |count| count.get().into())
+}
+
+fn or_off<T>(value: Option<&T>, shown: impl FnOnce(&T) -> Value) -> Value {
+    value.map_or("off".into(), shown)
+}
+
+fn put(object: &mut Value, key: &str, value: Option<Value>) {
+    if let (Some(object), Some(value)) = (object.as_object_mut(), value) {
+        object.insert(key.to_owned(), value);
+    }
+}

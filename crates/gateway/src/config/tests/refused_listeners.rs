@@ -1,0 +1,298 @@
+//! Mistakes in listeners, with the exact words that the user sees.
+
+use super::{Case, check, listener};
+
+#[test]
+fn listeners() {
+    check(LISTENERS, listener);
+}
+
+#[test]
+fn addresses() {
+    check(ADDRESSES, |text| {
+        format!("listeners: [{{address: {text}, certificates: [{{chain: c, key: k}}], respond: hi}}]")
+    });
+}
+
+#[test]
+fn certificates() {
+    check(CERTIFICATES, |text| format!("listeners: [{{address: 8443, certificates: {text}, respond: hi}}]"));
+}
+
+#[test]
+fn routes() {
+    check(ROUTES, |text| listener(&format!("routes: [{text}]")));
+}
+
+#[test]
+fn tls() {
+    check(TLS, |text| listener(&format!("respond: hi, tls: {{{text}}}")));
+}
+
+const LISTENERS: &[Case] = &[
+    ("mod: http, respond: hi", "q.yaml:1: listeners[0].mod: unknown key; did you mean `mode`?"),
+    (
+        "poll_delay: 1ms, respond: hi",
+        "q.yaml:1: listeners[0].poll_delay: unknown key here; it belongs in `engine`",
+    ),
+    (
+        "quux: 1, respond: hi",
+        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `proxy_protocol`, `timeouts`, `limits`",
+    ),
+    (
+        "respond: hi, respond: ho",
+        "q.yaml:1: listeners[0].respond: written twice, first on line 1; remove one",
+    ),
+    ("mode: htttp, respond: hi", "q.yaml:1: listeners[0].mode: `htttp` is not a mode; did you mean `http`?"),
+    ("mode: 3, respond: hi", "q.yaml:1: listeners[0].mode: `3` is not a mode; use http or tcp"),
+    ("mode: [http], respond: hi", "q.yaml:1: listeners[0].mode: found a list, expected a single value"),
+    (
+        "mode: , respond: hi",
+        "q.yaml:1: listeners[0].mode: has no value; remove the key, or give it a single value",
+    ),
+    ("", "q.yaml:1: listeners[0]: nothing says where connections go; add `upstream`, `respond` or `routes`"),
+    ("upstream: web", "q.yaml:1: listeners[0].upstream: no upstream is called `web`; add it to `upstreams`"),
+    (
+        "upstream: web, respond: hi",
+        "q.yaml:1: listeners[0].respond: `upstream` is given too, and a request goes to one of them; remove one\nq.yaml:1: listeners[0].upstream: no upstream is called `web`; add it to `upstreams`",
+    ),
+    ("routes: []", "q.yaml:1: listeners[0].routes: the list is empty; give it at least one item"),
+    ("routes: hi", "q.yaml:1: listeners[0].routes: found `hi`, expected a list, with `- ` before every item"),
+    (
+        "respond: hi, proxy_protocol: v1",
+        "q.yaml:1: listeners[0].proxy_protocol: `v1` is not a way to receive the PROXY protocol; use off or required",
+    ),
+    (
+        "respond: hi, limits: 5",
+        "q.yaml:1: listeners[0].limits: found `5`, expected a mapping with the keys `connections`, `handshakes`",
+    ),
+    (
+        "respond: hi, limits: {connections: 0}",
+        "q.yaml:1: listeners[0].limits.connections: `0` is not a whole number of at least 1; write plain digits",
+    ),
+    (
+        "respond: hi, limits: {handshakes: 1k}",
+        "q.yaml:1: listeners[0].limits.handshakes: `1k` is not a whole number of at least 1; write plain digits",
+    ),
+    (
+        "respond: hi, timeouts: {handshake: 10}",
+        "q.yaml:1: listeners[0].timeouts.handshake: `10` has no unit; write `10s` or `10ms`",
+    ),
+    (
+        "respond: hi, timeouts: {header: 0s}",
+        "q.yaml:1: listeners[0].timeouts.header: zero would end everything at once; write a longer time",
+    ),
+    (
+        "respond: hi, timeouts: {idle: soon}",
+        "q.yaml:1: listeners[0].timeouts.idle: `soon` is not a duration; write a number and a unit, such as 10ms, 1.5s or 2m",
+    ),
+    (
+        "respond: hi, timeouts: {idle: 400d}",
+        "q.yaml:1: listeners[0].timeouts.idle: `400d` is longer than a year; write a shorter time",
+    ),
+    (
+        "respond: hi, timeouts: {idle: 5w}",
+        "q.yaml:1: listeners[0].timeouts.idle: `5w` has an unknown unit; use us, ms, s, m, h or d",
+    ),
+    (
+        "mode: tcp, respond: hi",
+        "q.yaml:1: listeners[0].respond: tcp mode has no answers of its own; use `upstream`, or `mode: http`",
+    ),
+    (
+        "mode: tcp, routes: [{respond: hi}]",
+        "q.yaml:1: listeners[0].routes[0].respond: tcp mode has no answers of its own; use `upstream`, or `mode: http`",
+    ),
+];
+
+const ADDRESSES: &[Case] = &[
+    (
+        "somewhere",
+        "q.yaml:1: listeners[0].address: `somewhere` is not an address of this machine; write an IP address and a port: `0.0.0.0:8443`",
+    ),
+    ("127.0.0.1", "q.yaml:1: listeners[0].address: `127.0.0.1` has no port; write `127.0.0.1:8443`"),
+    (
+        "'127.0.0.1:99999'",
+        "q.yaml:1: listeners[0].address: `127.0.0.1:99999` has no usable port; ports are 0 to 65535",
+    ),
+    (
+        "'example.com:443'",
+        "q.yaml:1: listeners[0].address: `example.com:443` is not an address of this machine; write an IP address and a port: `0.0.0.0:8443`",
+    ),
+    ("'::1'", "q.yaml:1: listeners[0].address: `::1` has no port; write `[::1]:8443`"),
+    (
+        "[::1]",
+        "q.yaml:1: listeners[0].address: found a list, expected a single value; an IPv6 address needs quotes: \"[::]:8443\"",
+    ),
+    ("{port: 1}", "q.yaml:1: listeners[0].address: found a mapping, expected a single value"),
+    (
+        "\"-----BEGIN PRIVATE KEY-----\\nMIIsecret\"",
+        "q.yaml:1: listeners[0].address: (text of 37 bytes) is not an address of this machine; write an IP address and a port: `0.0.0.0:8443`",
+    ),
+];
+
+const CERTIFICATES: &[Case] = &[
+    ("[]", "q.yaml:1: listeners[0].certificates: the list is empty; give it at least one item"),
+    (
+        "c.pem",
+        "q.yaml:1: listeners[0].certificates: found `c.pem`, expected a list, with `- ` before every item",
+    ),
+    (
+        "[c.pem]",
+        "q.yaml:1: listeners[0].certificates[0]: found `c.pem`, expected a mapping with the keys `chain`, `key`, `ocsp`",
+    ),
+    (
+        "[{}]",
+        "q.yaml:1: listeners[0].certificates[0]: `chain` is missing; add `chain: ...` (path, or PEM text)\nq.yaml:1: listeners[0].certificates[0]: `key` is missing; add `key: ...` (path, or PEM text)",
+    ),
+    (
+        "[{chain: c.pem}]",
+        "q.yaml:1: listeners[0].certificates[0]: `key` is missing; add `key: ...` (path, or PEM text)",
+    ),
+    (
+        "[{chain: c.pem, key: [k.pem]}]",
+        "q.yaml:1: listeners[0].certificates[0].key: found a list, expected a single value",
+    ),
+    (
+        "[{chain: '', key: k.pem, ocsp: \"a\\nb\"}]",
+        "q.yaml:1: listeners[0].certificates[0].chain: the path is empty; write the path of a file\nq.yaml:1: listeners[0].certificates[0].ocsp: (text of 3 bytes) is not a path; write it on one line",
+    ),
+    (
+        "[{chain: c.pem, key: '-----BEGIN PRIVATE KEY----- MIIsecret'}]",
+        "q.yaml:1: listeners[0].certificates[0].key: PEM text must keep its lines; begin it with `|` on the line of the key",
+    ),
+];
+
+const ROUTES: &[Case] = &[
+    (
+        "{host: a.example}",
+        "q.yaml:1: listeners[0].routes[0]: nothing says where matching requests go; add `upstream` or `respond`",
+    ),
+    (
+        "{upstream: web, respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].respond: `upstream` is given too, and a request goes to one of them; remove one\nq.yaml:1: listeners[0].routes[0].upstream: no upstream is called `web`; add it to `upstreams`",
+    ),
+    (
+        "{respond: a}, {respond: b}",
+        "q.yaml:1: listeners[0].routes[1]: never reached: the route on line 1 takes the same requests; remove one",
+    ),
+    (
+        "{host: a.example, respond: a}, {host: A.EXAMPLE, path: /, respond: b}",
+        "q.yaml:1: listeners[0].routes[1]: never reached: the route on line 1 takes the same requests; remove one",
+    ),
+    (
+        "{host: 'http://a.example', respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].host: `http://a.example` is a URL; write the host here and the rest under `path`",
+    ),
+    (
+        "{host: 'a.example:80', respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].host: `a.example:80` has a port; routes match the host alone",
+    ),
+    (
+        "{host: 'a*.example', respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].host: `a*.example` is not a host; `*` can only stand for the whole first label",
+    ),
+    (
+        "{host: a..example, respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].host: `a..example` is not a host; write `example.com` or `*.example.com`",
+    ),
+    (
+        "{host: é.example, respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].host: `é.example` is not ASCII; write the host in its `xn--` form",
+    ),
+    (
+        "{host: a example, respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].host: `a example` is not a host: ' ' cannot be in one",
+    ),
+    (
+        "{path: api, respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].path: `api` does not begin with a slash; write `/api`",
+    ),
+    (
+        "{path: '/a?b', respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].path: `/a?b` has a query, a fragment or a pattern; write a plain path",
+    ),
+    (
+        "{path: /a b, respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].path: `/a b` has a character that a URL must percent-encode",
+    ),
+    (
+        "{respond: {status: 99}}",
+        "q.yaml:1: listeners[0].routes[0].respond.status: `99` is not the status of a response; use 200 to 599",
+    ),
+    (
+        "{respond: {content_type: \"a\\nb\"}}",
+        "q.yaml:1: listeners[0].routes[0].respond.content_type: (text of 3 bytes) cannot be sent in a header",
+    ),
+    (
+        "{respond: {status: 204, body: hi}}",
+        "q.yaml:1: listeners[0].routes[0].respond.body: an answer with status 204 has no body; remove it",
+    ),
+    (
+        "{respond: {text: hi}}",
+        "q.yaml:1: listeners[0].routes[0].respond.text: unknown key; known here are `status`, `content_type`, `body`",
+    ),
+];
+
+const TLS: &[Case] = &[
+    ("min: 1.4", "q.yaml:1: listeners[0].tls.min: `1.4` is not a TLS version; use 1.0, 1.1, 1.2 or 1.3"),
+    (
+        "max: TLSv1.4",
+        "q.yaml:1: listeners[0].tls.max: `TLSv1.4` is not a TLS version; use 1.0, 1.1, 1.2 or 1.3",
+    ),
+    (
+        "min: 1.3, max: 1.2",
+        "q.yaml:1: listeners[0].tls.max: no version is left from min 1.3 to max 1.2; lower `min` or raise `max`",
+    ),
+    (
+        "max: 1.1",
+        "q.yaml:1: listeners[0].tls.max: no version is left from min 1.2 to max 1.1; lower `min` or raise `max`",
+    ),
+    (
+        "min: 1.3, static_rsa: on",
+        "q.yaml:1: listeners[0].tls.static_rsa: TLS 1.3 has no RSA key exchange; set `min: 1.2`, or remove this",
+    ),
+    ("static_rsa: maybe", "q.yaml:1: listeners[0].tls.static_rsa: `maybe` is not a switch; use on or off"),
+    ("groups: []", "q.yaml:1: listeners[0].tls.groups: the list is empty; give it at least one item"),
+    (
+        "groups: [X448]",
+        "q.yaml:1: listeners[0].tls.groups[0]: `X448` is not a key-exchange group; use X25519MLKEM768, X25519, P-256, P-384 or P-521",
+    ),
+    (
+        "groups: [X25519MLKEM1024]",
+        "q.yaml:1: listeners[0].tls.groups[0]: `X25519MLKEM1024` is not a key-exchange group; did you mean `X25519MLKEM768`?",
+    ),
+    (
+        "groups: [X25519, x25519]",
+        "q.yaml:1: listeners[0].tls.groups[1]: `X25519` is listed twice; remove one",
+    ),
+    (
+        "groups: [X25519MLKEM768], max: 1.2",
+        "q.yaml:1: listeners[0].tls.groups: X25519MLKEM768 needs TLS 1.3, and max is below; add `X25519`",
+    ),
+    (
+        "alpn: [h3]",
+        "q.yaml:1: listeners[0].tls.alpn[0]: an http listener speaks `h2` and `http/1.1`; use one of them, or `mode: tcp`",
+    ),
+    ("alpn: [h2, h2]", "q.yaml:1: listeners[0].tls.alpn[1]: this protocol is listed twice; remove one"),
+    ("alpn: ['']", "q.yaml:1: listeners[0].tls.alpn[0]: an ALPN protocol has 1 to 255 bytes"),
+    (
+        "client_auth: required",
+        "q.yaml:1: listeners[0].tls.client_auth: no CA to verify clients with; write `client_auth: {mode: required, ca: clients-ca.pem}`",
+    ),
+    (
+        "client_auth: {mode: required}",
+        "q.yaml:1: listeners[0].tls.client_auth: no CA to verify clients with; write `client_auth: {mode: required, ca: clients-ca.pem}`",
+    ),
+    (
+        "client_auth: {mode: optional}",
+        "q.yaml:1: listeners[0].tls.client_auth: no CA to verify clients with; write `client_auth: {mode: optional, ca: clients-ca.pem}`",
+    ),
+    (
+        "client_auth: {ca: x}",
+        "q.yaml:1: listeners[0].tls.client_auth: `mode` is missing; add `mode: ...` (`off`, `optional` or `required`)",
+    ),
+    (
+        "client_auth: {mode: sometimes, ca: x}",
+        "q.yaml:1: listeners[0].tls.client_auth.mode: `sometimes` is not a mode of client authentication; use off, optional or required",
+    ),
+];

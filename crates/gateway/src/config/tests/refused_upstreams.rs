@@ -1,0 +1,133 @@
+//! Mistakes in upstreams and in references to them, with the exact words that the user sees.
+
+use super::{Case, check, listener};
+
+#[test]
+fn upstreams() {
+    check(UPSTREAMS, |text| listener("upstream: web") + "\nupstreams: {web: {" + text + "}}");
+}
+
+#[test]
+fn references() {
+    check(REFERENCES, |text| {
+        listener(text) + "\nupstreams: {web: {servers: ['a:1']}, api: {servers: ['a:2']}}"
+    });
+}
+
+const UPSTREAMS: &[Case] = &[
+    (
+        "",
+        "q.yaml:2: upstreams.web: `servers` is missing; add `servers: ...` (list of `host:port` or mappings)",
+    ),
+    ("servers: []", "q.yaml:2: upstreams.web.servers: the list is empty; give it at least one item"),
+    ("servers: [a]", "q.yaml:2: upstreams.web.servers[0]: `a` has no port; write `host:port`"),
+    (
+        "servers: ['http://a:1']",
+        "q.yaml:2: upstreams.web.servers[0]: `http://a:1` is a URL; write `host:port`",
+    ),
+    (
+        "servers: ['https://a']",
+        "q.yaml:2: upstreams.web.servers[0]: `https://a` is a URL; write `host:port` and set `tls: on`",
+    ),
+    (
+        "servers: ['::1']",
+        "q.yaml:2: upstreams.web.servers[0]: `::1` has no port, and an IPv6 address needs brackets; write `[::1]:80`",
+    ),
+    (
+        "servers: ['a:0']",
+        "q.yaml:2: upstreams.web.servers[0]: `a:0` has no usable port; ports are 1 to 65535",
+    ),
+    ("servers: [':80']", "q.yaml:2: upstreams.web.servers[0]: `:80` names no host; write `host:port`"),
+    (
+        "servers: [{weight: 1}]",
+        "q.yaml:2: upstreams.web.servers[0]: `address` is missing; add `address: ...` (`host:port`)",
+    ),
+    (
+        "servers: [{address: 'a:1', weight: 0}]",
+        "q.yaml:2: upstreams.web.servers[0].weight: `0` is not a whole number of at least 1; write plain digits",
+    ),
+    (
+        "servers: ['a:1', {address: 'a:1', weight: 2}]",
+        "q.yaml:2: upstreams.web.servers[1]: the server of line 2 again; to give it a larger share, set its `weight`",
+    ),
+    (
+        "servers: ['a:1'], balance: rond_robin",
+        "q.yaml:2: upstreams.web.balance: `rond_robin` is not a way to choose a server; did you mean `round_robin`?",
+    ),
+    (
+        "servers: ['a:1'], protocol: http3",
+        "q.yaml:2: upstreams.web.protocol: `http3` is not a protocol; did you mean `http1`?",
+    ),
+    (
+        "servers: ['a:1'], protocol: spdy",
+        "q.yaml:2: upstreams.web.protocol: `spdy` is not a protocol; use auto, http1 or http2",
+    ),
+    (
+        "servers: ['a:1'], proxy_protocol: on",
+        "q.yaml:2: upstreams.web.proxy_protocol: `on` is not a version of the PROXY protocol; use off, v1 or v2",
+    ),
+    (
+        "servers: ['a:1'], retries: -1",
+        "q.yaml:2: upstreams.web.retries: `-1` is not a whole number; write plain digits",
+    ),
+    (
+        "servers: ['a:1'], pool: 0",
+        "q.yaml:2: upstreams.web.pool: `0` is not a whole number of at least 1; write plain digits",
+    ),
+    (
+        "servers: ['a:1'], timeouts: {connect: 1}",
+        "q.yaml:2: upstreams.web.timeouts.connect: `1` has no unit; write `1s` or `1ms`",
+    ),
+    (
+        "servers: ['a:1'], health: maybe",
+        "q.yaml:2: upstreams.web.health: `maybe` is not a switch; use on or off",
+    ),
+    (
+        "servers: ['a:1'], health: {path: healthz}",
+        "q.yaml:2: upstreams.web.health.path: `healthz` does not begin with a slash; write `/healthz`",
+    ),
+    (
+        "servers: ['a:1'], health: {interval: 0s}",
+        "q.yaml:2: upstreams.web.health.interval: zero would end everything at once; write a longer time",
+    ),
+    (
+        "servers: ['a:1'], tls: {server_name: '*.example'}",
+        "q.yaml:2: upstreams.web.tls.server_name: `*.example` is a pattern; write one host",
+    ),
+    (
+        "servers: ['a:1'], tls: {ca: x, verify: off}",
+        "q.yaml:2: upstreams.web.tls.ca: `verify: off` means that no CA is looked at; remove one of them",
+    ),
+];
+
+const REFERENCES: &[Case] = &[
+    ("upstream: wbe", "q.yaml:1: listeners[0].upstream: no upstream is called `wbe`; did you mean `web`?"),
+    (
+        "upstream: something",
+        "q.yaml:1: listeners[0].upstream: no upstream is called `something`; known are web, api",
+    ),
+    (
+        "upstream: web, respond: hi",
+        "q.yaml:1: listeners[0].respond: `upstream` is given too, and a request goes to one of them; remove one",
+    ),
+    (
+        "routes: [{host: a.example, upstream: web, respond: hi}]",
+        "q.yaml:1: listeners[0].routes[0].respond: `upstream` is given too, and a request goes to one of them; remove one",
+    ),
+    (
+        "routes: [{upstream: web}], upstream: api",
+        "q.yaml:1: listeners[0].upstream: never reached: the route on line 1 takes the same requests; remove one",
+    ),
+    (
+        "mode: tcp, routes: [{host: a.example, upstream: web}]",
+        "q.yaml:1: listeners[0].routes[0].host: tcp mode sees no `host`; remove it, or use `mode: http`",
+    ),
+    (
+        "mode: tcp, routes: [{path: /a, upstream: web}]",
+        "q.yaml:1: listeners[0].routes[0].path: tcp mode sees no `path`; remove it, or use `mode: http`",
+    ),
+    (
+        "mode: tcp, routes: [{upstream: web}], upstream: api",
+        "q.yaml:1: listeners[0].upstream: a listener in tcp mode has one target, and this is another; keep a single `upstream`",
+    ),
+];
