@@ -1,0 +1,98 @@
+//! Memory of a server that holds many idle TLS connections.
+
+use std::{fmt, path::Path, thread, time::Duration};
+
+use anyhow::{Result, ensure};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+use crate::{
+    certificate::CertificateFiles,
+    load::Load,
+    memory::Memory,
+    rival::Setup,
+    rounds::Contestant,
+    scenario::Scenario,
+    server::{Server, free_address},
+};
+
+/// Connections made and closed first, so that what a server allocates once does not count.
+const WARM_UP: u64 = 500;
+/// Connections in flight while the idle ones are opened.
+const IN_FLIGHT: usize = 32;
+const OPENING_TIME: Duration = Duration::from_secs(120);
+const SETTLING_TIME: Duration = Duration::from_secs(1);
+/// Files this process and the servers need beyond the connections.
+const SPARE_FILES: u64 = 2_500;
+
+/// What a connection has done before it idles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// The handshake alone.
+    Handshake,
+    /// The handshake and one request, kept alive.
+    Request,
+}
+
+impl fmt::Display for Before {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Handshake => "after the handshake",
+            Self::Request => "after one request",
+        })
+    }
+}
+
+/// What one server holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// Idle connections still open when the memory was read.
+    pub open: usize,
+    /// Growth of the proportional set size, KiB per connection.
+    pub pss_kib: f64,
+    /// Growth of the resident set size, KiB per connection.
+    pub rss_kib: f64,
+}
+
+/// Raises this process's limit of open files, and so that of the servers it starts, as far as `connections` need.
+pub fn allow_files(connections: u64) -> Result<()> {
+    let wanted = connections + SPARE_FILES;
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if soft < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted)).is_err() {
+        setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+        ensure!(hard >= wanted, "{connections} connections need {wanted} open files; the limit is {hard}");
+    }
+    Ok(())
+}
+
+/// Starts a server, opens `connections` idle ones and says what each costs in memory.
+pub fn measure(
+    contestant: &Contestant,
+    core: usize,
+    scenario: &Scenario,
+    certificate: &CertificateFiles,
+    connections: usize,
+    directory: &Path,
+) -> Result<Held> {
+    let scenario = Scenario { clients: IN_FLIGHT, ..scenario.clone() };
+    let setup =
+        Setup { address: free_address()?, version: scenario.version, certificate, connections, directory };
+    let server = Server::start(contestant.rival, &contestant.program, core, &scenario, &setup)?;
+
+    Load::new(&scenario, server.address, WARM_UP, OPENING_TIME).run()?;
+    thread::sleep(SETTLING_TIME);
+    let before = Memory::of_tree(server.pid())?;
+
+    let (seen, mut held) = Load::new(&scenario, server.address, connections as u64, OPENING_TIME).hold()?;
+    thread::sleep(SETTLING_TIME);
+    let after = Memory::of_tree(server.pid())?;
+
+    let open = held.still_open();
+    let failure = || seen.failure().unwrap_or_else(|| "the server closed the others".into());
+    ensure!(open * 100 >= connections * 99, "{open} of {connections} stayed open: {}", failure());
+    let per_connection = |before: u64, after: u64| (after as f64 - before as f64) / open as f64;
+    Ok(Held {
+        open,
+        pss_kib: per_connection(before.pss_kib, after.pss_kib),
+        rss_kib: per_connection(before.rss_kib, after.rss_kib),
+    })
+}

@@ -1,0 +1,230 @@
+//! A load client that is cheap per handshake: one thread, non-blocking sockets, BoringSSL.
+//!
+//! Closed loop: `connections` are in flight at any time, and a new one begins when one ends. Each connects, makes a full
+//! handshake (no session is ever offered), sends its requests one after another, reads each response whole, and closes
+//! with close_notify and FIN. The certificate's chain is not checked, its signature in the handshake is.
+
+mod connection;
+mod outcome;
+
+use std::{
+    io::ErrorKind,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use boring::ssl::{SslContext, SslMethod, SslSessionCacheMode, SslVerifyMode};
+use mio::{Events, Interest, Poll, Token};
+
+use self::connection::{Connection, Progress};
+pub use self::{
+    connection::{Failure, Stage},
+    outcome::{Negotiated, Outcome},
+};
+use crate::scenario::{Scenario, TlsVersion};
+
+/// How often connections are looked at for having outlived their time.
+const TICK: Duration = Duration::from_millis(100);
+/// Source addresses for loopback targets: each brings its own range of ports.
+const SOURCES: u32 = 8;
+
+/// A load: what to ask, of whom, how often, and when to stop.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// The server. Loopback only: this is no tool to point at others.
+    pub target: SocketAddr,
+    /// The only version offered.
+    pub version: TlsVersion,
+    /// Key exchange groups, colon-separated as BoringSSL names them; the first gets the key share.
+    pub groups: String,
+    /// Connections in flight.
+    pub connections: usize,
+    /// Requests on each connection; 0 is the handshake alone.
+    pub requests: u32,
+    /// Connections to make.
+    pub count: u64,
+    /// The load ends after this time, however many connections it has made.
+    pub time_limit: Duration,
+    /// A connection that takes longer has failed.
+    pub connection_timeout: Duration,
+}
+
+impl Load {
+    /// `count` connections as `scenario` wants them, within `time_limit`.
+    pub fn new(scenario: &Scenario, target: SocketAddr, count: u64, time_limit: Duration) -> Self {
+        Self {
+            target,
+            version: scenario.version,
+            groups: scenario.groups.clone(),
+            connections: scenario.clients,
+            requests: scenario.requests,
+            count,
+            time_limit,
+            connection_timeout: Duration::from_secs(10),
+        }
+    }
+
+    /// Makes the load. Connections that fail are counted, not returned as an error.
+    pub fn run(&self) -> Result<Outcome> {
+        Ok(self.drive(false)?.0)
+    }
+
+    /// Makes the load, but leaves every connection open when it has got its responses.
+    pub fn hold(&self) -> Result<(Outcome, Held)> {
+        self.drive(true)
+    }
+
+    fn drive(&self, hold: bool) -> Result<(Outcome, Held)> {
+        ensure!(self.target.ip().is_loopback(), "{} is not a loopback address", self.target);
+        ensure!(self.connections > 0, "no connection is allowed in flight");
+        let tickets = Arc::new(AtomicU64::new(0));
+        let mut run = Run {
+            load: self,
+            context: self.context(Arc::clone(&tickets))?,
+            poll: Poll::new()?,
+            slots: (0..self.connections).map(|_| None).collect(),
+            begun: 0,
+            start: Instant::now(),
+            outcome: Outcome::default(),
+            held: hold.then(Vec::new),
+        };
+        run.to_the_end()?;
+        run.outcome.elapsed = run.start.elapsed();
+        run.outcome.tickets = tickets.load(Ordering::Relaxed);
+        Ok((run.outcome, Held { connections: run.held.unwrap_or_default() }))
+    }
+
+    fn context(&self, tickets: Arc<AtomicU64>) -> Result<SslContext> {
+        let mut context = SslContext::builder(SslMethod::tls())?;
+        context.set_verify(SslVerifyMode::NONE);
+        context.set_min_proto_version(Some(self.version.boring()))?;
+        context.set_max_proto_version(Some(self.version.boring()))?;
+        context.set_curves_list(&self.groups).with_context(|| format!("groups {}", self.groups))?;
+        context.set_alpn_protos(b"\x08http/1.1")?;
+        // Nothing is kept or offered; the callback shows whether the peer hands out what could be resumed.
+        context.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
+        context.set_new_session_callback(move |_, _| {
+            tickets.fetch_add(1, Ordering::Relaxed);
+        });
+        Ok(context.build())
+    }
+}
+
+/// Connections left open by [`Load::hold`]; dropping them closes them.
+#[derive(Debug)]
+pub struct Held {
+    connections: Vec<Connection>,
+}
+
+impl Held {
+    /// How many the server has not closed.
+    pub fn still_open(&mut self) -> usize {
+        self.connections.iter_mut().map(|connection| usize::from(connection.is_open())).sum()
+    }
+}
+
+/// A load on its way.
+struct Run<'a> {
+    load: &'a Load,
+    context: SslContext,
+    poll: Poll,
+    slots: Vec<Option<Connection>>,
+    begun: u64,
+    start: Instant,
+    outcome: Outcome,
+    /// Where finished connections go that are to stay open.
+    held: Option<Vec<Connection>>,
+}
+
+impl Run<'_> {
+    fn to_the_end(&mut self) -> Result<()> {
+        let mut events = Events::with_capacity(self.slots.len().clamp(16, 1024));
+        let mut next_tick = self.start + TICK;
+        for slot in 0..self.slots.len() {
+            self.fill(slot)?;
+        }
+        while self.slots.iter().any(Option::is_some) && self.start.elapsed() < self.load.time_limit {
+            match self.poll.poll(&mut events, Some(TICK)) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                polled => polled?,
+            }
+            for event in &events {
+                self.advance(event.token().0)?;
+            }
+            let now = Instant::now();
+            if now >= next_tick {
+                next_tick = now + TICK;
+                self.expire(now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins connections in `slot` until one has to wait for the network, or none is left to begin.
+    fn fill(&mut self, slot: usize) -> Result<()> {
+        while self.slots[slot].is_none()
+            && self.begun < self.load.count
+            && self.start.elapsed() < self.load.time_limit
+        {
+            let source = self.source();
+            self.begun += 1;
+            match Connection::open(&self.context, self.load.target, source, self.load.requests) {
+                Ok(mut connection) => {
+                    let interest = Interest::READABLE | Interest::WRITABLE;
+                    self.poll.registry().register(connection.socket(), Token(slot), interest)?;
+                    self.slots[slot] = Some(connection);
+                    self.step(slot)?;
+                }
+                Err(failure) => self.outcome.fail(failure),
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, slot: usize) -> Result<()> {
+        self.step(slot)?;
+        self.fill(slot)
+    }
+
+    /// Takes the connection in `slot` as far as it goes without waiting, and empties the slot at its end.
+    fn step(&mut self, slot: usize) -> Result<()> {
+        let Some(mut connection) = self.slots[slot].take() else { return Ok(()) };
+        match connection.advance() {
+            Ok(Progress::Waiting) => self.slots[slot] = Some(connection),
+            Ok(Progress::Done) => {
+                self.outcome.succeed(&connection);
+                match &mut self.held {
+                    None => connection.close(),
+                    Some(held) => {
+                        self.poll.registry().deregister(connection.socket())?;
+                        held.push(connection);
+                    }
+                }
+            }
+            Err(failure) => self.outcome.fail(failure),
+        }
+        Ok(())
+    }
+
+    fn expire(&mut self, now: Instant) -> Result<()> {
+        for slot in 0..self.slots.len() {
+            let late = |connection: &Connection| connection.age(now) > self.load.connection_timeout;
+            if let Some(connection) = self.slots[slot].take_if(|connection| late(connection)) {
+                self.outcome.fail(connection.timed_out());
+                self.fill(slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Source addresses take turns, so that ports in TIME_WAIT do not run short.
+    fn source(&self) -> Option<Ipv4Addr> {
+        let turn = u32::try_from(self.begun % u64::from(SOURCES)).unwrap_or_default();
+        self.load.target.is_ipv4().then(|| Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 0, 0, 2)) + turn))
+    }
+}

@@ -1,0 +1,129 @@
+//! CPU time per handshake, in interleaved rounds: A B C D, B C D A, ... so that what disturbs the machine disturbs all alike.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{
+    cpu::CpuClock,
+    load::{Load, Outcome},
+    rival::Rival,
+    scenario::Scenario,
+    server::Server,
+};
+
+/// A server to be measured, and where its program is.
+#[derive(Clone, Debug)]
+pub struct Contestant {
+    /// Which server.
+    pub rival: Rival,
+    /// Its program.
+    pub program: PathBuf,
+    /// Its version, or why it cannot run.
+    pub version: Result<String, String>,
+}
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Interleaved rounds.
+    pub rounds: usize,
+    /// Handshakes of each server in each round.
+    pub handshakes: u64,
+    /// No round of one server takes longer.
+    pub time_limit: Duration,
+}
+
+/// What one server did in all rounds of a scenario.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// One value a round; `None` where no handshake succeeded.
+    pub cpu_us_per_handshake: Vec<Option<f64>>,
+    /// One value a round; `None` where no handshake succeeded.
+    pub handshakes_per_second: Vec<Option<f64>>,
+    /// All rounds together, as the client saw them.
+    pub seen: Outcome,
+    /// Why the server left before the last round.
+    pub gave_up: Option<String>,
+}
+
+impl Plan {
+    /// The same rounds with a quarter of the handshakes, for a single client who waits for each one.
+    pub fn quartered(self) -> Self {
+        Self { handshakes: (self.handshakes / 4).max(1), ..self }
+    }
+
+    /// Warms up and measures `servers` in turn; `progress` gets a line about each round. Each server's result comes in the
+    /// place it has in `servers`.
+    pub fn measure(
+        self,
+        scenario: &Scenario,
+        servers: &[(Rival, Server)],
+        mut progress: impl FnMut(&str),
+    ) -> Vec<Measured> {
+        let mut results = vec![Measured::default(); servers.len()];
+        let mut order: Vec<usize> = (0..servers.len()).collect();
+        for round in 0..=self.rounds {
+            let mut line = match round {
+                0 => "  warm-up  ".to_owned(),
+                _ => format!("  round {round}/{}", self.rounds),
+            };
+            for &index in &order {
+                let (rival, server) = &servers[index];
+                let result = &mut results[index];
+                if result.gave_up.is_some() {
+                    continue;
+                }
+                match self.round(scenario, server) {
+                    Ok((cpu, seen)) => {
+                        let us = cpu_us_per_handshake(cpu, &seen);
+                        line +=
+                            &us.map_or_else(|| format!("  {rival} -"), |us| format!("  {rival} {us:.0} us"));
+                        if round > 0 {
+                            result.add(us, &seen);
+                        }
+                    }
+                    Err(error) => result.gave_up = Some(format!("{error:#}")),
+                }
+            }
+            progress(&line);
+            order.rotate_left(1.min(servers.len()));
+        }
+        results
+    }
+
+    fn round(self, scenario: &Scenario, server: &Server) -> Result<(Duration, Outcome)> {
+        let load = Load::new(scenario, server.address, self.handshakes, self.time_limit);
+        let clock = CpuClock::of_tree(server.pid()).context("the server has gone")?;
+        let before = clock.settled()?;
+        let seen = load.run()?;
+        let used = clock.settled().context("the server has ended")?.saturating_sub(before);
+        ensure!(seen.resumed == 0, "{} handshakes were resumed: not the full ones asked for", seen.resumed);
+        Ok((used, seen))
+    }
+}
+
+impl Measured {
+    fn add(&mut self, cpu_us: Option<f64>, seen: &Outcome) {
+        self.cpu_us_per_handshake.push(cpu_us);
+        self.handshakes_per_second.push((seen.ok > 0).then(|| seen.per_second()));
+        self.seen.merge(seen);
+    }
+}
+
+fn cpu_us_per_handshake(cpu: Duration, seen: &Outcome) -> Option<f64> {
+    (seen.ok > 0).then(|| cpu.as_secs_f64() * 1e6 / seen.ok as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_is_shared_out_over_the_handshakes_that_succeeded() {
+        let seen = Outcome { ok: 2000, ..Outcome::default() };
+        let us = cpu_us_per_handshake(Duration::from_millis(700), &seen).unwrap();
+        assert!((us - 350.0).abs() < 1e-9);
+        assert_eq!(cpu_us_per_handshake(Duration::from_millis(700), &Outcome::default()), None);
+    }
+}

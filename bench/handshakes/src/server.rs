@@ -1,0 +1,120 @@
+//! A server running on its core for as long as the experiment wants it.
+
+use std::{
+    fs::{self, File},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use crate::{
+    load::{Load, Outcome},
+    rival::{Rival, Setup},
+    scenario::Scenario,
+};
+
+const START_TIME: Duration = Duration::from_secs(15);
+const STOP_TIME: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(20);
+/// How much of a server's log is quoted when it does not start.
+const LOG_LINES: usize = 5;
+
+/// A running server; dropping it ends it.
+#[derive(Debug)]
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    child: Child,
+}
+
+impl Server {
+    /// Starts `rival` on `core` and waits until it completes the handshake that `scenario` asks for.
+    pub fn start(
+        rival: Rival,
+        program: &Path,
+        core: usize,
+        scenario: &Scenario,
+        setup: &Setup<'_>,
+    ) -> Result<Self> {
+        let log = setup.directory.join(format!("{rival}.log"));
+        let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        // setpriv ends the server when this process ends, however it ends.
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "TERM", "taskset", "--cpu-list", &core.to_string()])
+            .arg(program)
+            .args(rival.arguments(setup)?)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .context("cannot run setpriv and taskset (package util-linux)")?;
+        let mut server = Self { address: setup.address, child };
+        match server.wait_until_ready(scenario) {
+            Ok(()) => Ok(server),
+            Err(error) => bail!("{error:#}; its log ends: {}", last_lines(&log)),
+        }
+    }
+
+    /// Its first process.
+    pub fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+
+    fn wait_until_ready(&mut self, scenario: &Scenario) -> Result<()> {
+        let deadline = Instant::now() + START_TIME;
+        let trial = Load::new(&Scenario { clients: 1, ..scenario.clone() }, self.address, 1, PAUSE * 50);
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("ended at once ({status})");
+            }
+            let outcome: Outcome = trial.run()?;
+            if outcome.ok == 1 {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                let reason = outcome.failure().unwrap_or_else(|| "no answer".into());
+                bail!("not ready after {} s: {reason}", START_TIME.as_secs());
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself: then there is nobody to signal, and waiting returns at once.
+        let _ = kill(self.pid(), Signal::SIGTERM);
+        let deadline = Instant::now() + STOP_TIME;
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(PAUSE);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An address of this machine where nobody listens now.
+pub fn free_address() -> Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
+    Ok(listener.local_addr()?)
+}
+
+fn last_lines(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    match lines.len() {
+        0 => "(empty)".into(),
+        count => lines[count.saturating_sub(LOG_LINES)..].join(" | "),
+    }
+}
