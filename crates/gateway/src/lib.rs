@@ -1,4 +1,37 @@
-//! The Quadrille gateway.
+//! The Quadrille gateway: TLS in front, HTTP or TCP behind, and the private-key operations somewhere else.
+//!
+//! ```text
+//!  socket ── accept ── preamble ── TLS handshake ──────── HTTP (pingora-proxy) or TCP ── upstream
+//!  (one per worker)   (PROXY,      │ certificate by SNI        route, answer, forward
+//!                      plain HTTP)  │ key operation ──> engine
+//!
+//!  configuration file ─┐
+//!  command line ───────┴─> model ──> plan ──> site (swapped whole on reload)
+//! ```
+//!
+//! Every worker thread has its own event loop, sockets and upstream pool; they share the engine and the sites.
 
+mod accept;
+mod access_log;
+mod admin;
+mod bind;
+mod certificate;
 pub mod config;
+mod connection;
+mod http;
+mod metrics;
 pub mod model;
+mod plan;
+mod preamble;
+mod problem;
+mod server;
+mod site;
+mod tcp;
+mod tls;
+mod upstream;
+mod watch;
+mod worker;
+
+pub use access_log::TARGET as ACCESS_LOG_TARGET;
+pub use problem::Problem;
+pub use server::{Bound, Origin, Reread, check, serve};

@@ -1,0 +1,168 @@
+//! From a socket to a finished handshake: one task for each connection, on the event loop that accepted it.
+
+use crate::{
+    connection::{Connection, HeaderClock},
+    http::{self, App},
+    metrics::{self, OpenConnection},
+    model::{Mode, ProxyProtocolIn},
+    preamble::{self, Preamble},
+    site::{Listening, Site},
+    tcp,
+    tls::{KeyTiming, TlsStream, Transport, describe_failure},
+};
+use boring::{error::ErrorStack, ssl::{NameType, SslRef}};
+use pingora_core::{apps::ServerApp, server::ShutdownWatch};
+use pingora_proxy::HttpProxy;
+use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, task::Poll, time::Instant};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_boring::{SslStream, SslStreamBuilder};
+
+/// What every connection of one event loop shares.
+#[derive(Clone)]
+pub(crate) struct Worker {
+    pub(crate) proxy: Arc<HttpProxy<http::Proxy>>,
+    /// Becomes true when the process drains.
+    pub(crate) shutdown: ShutdownWatch,
+    /// Held by every connection; a drain is over when nobody holds it.
+    pub(crate) alive: tokio::sync::mpsc::Sender<()>,
+}
+
+/// Accepts until the listener closes, and then what the kernel had already accepted.
+pub(crate) async fn accept_all(listening: Arc<Listening>, listener: TcpListener, worker: Worker) {
+    let mut closing = listening.closing.subscribe();
+    loop {
+        let accepted = async {
+            let permit = Arc::clone(&listening.connections).acquire_owned().await;
+            (listener.accept().await, permit)
+        };
+        tokio::select! {
+            (accepted, permit) = accepted => match accepted {
+                Ok((tcp, peer)) => begin(tcp, peer, &listening, &worker, permit.ok()),
+                Err(error) => cannot_accept(&error).await,
+            },
+            _ = closing.wait_for(|closing| *closing) => break,
+        }
+    }
+    while let Poll::Ready(Ok((tcp, peer))) = now(listener.accept()).await {
+        begin(tcp, peer, &listening, &worker, None);
+    }
+}
+
+async fn now<F: Future>(future: F) -> Poll<F::Output> {
+    let mut future = pin!(future);
+    std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
+}
+
+/// Out of file descriptors or memory: wait for some to be freed rather than spin.
+async fn cannot_accept(error: &io::Error) {
+    tracing::warn!(%error, "cannot accept a connection");
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+}
+
+type Permit = tokio::sync::OwnedSemaphorePermit;
+
+fn begin(tcp: TcpStream, peer: SocketAddr, listening: &Arc<Listening>, worker: &Worker, permit: Option<Permit>) {
+    let (listening, worker) = (Arc::clone(listening), worker.clone());
+    tokio::spawn(async move {
+        let _open = (OpenConnection::new(), permit);
+        let site = listening.site();
+        let Ok(handshaking) = Arc::clone(&listening.handshakes).try_acquire_owned() else {
+            return metrics::handshake_failed("too_many_handshakes");
+        };
+        let began = Instant::now();
+        let shaken = Box::pin(handshake(tcp, peer, &listening, &site, began));
+        let outcome = tokio::time::timeout(site.listener.timeouts.handshake, shaken).await;
+        drop(handshaking);
+        match outcome {
+            Ok(Ok((tls, connection))) => serve(tls, connection, &site, &worker).await,
+            Ok(Err(failure)) => failure.report(peer),
+            Err(_) => Failure::Timeout.report(peer),
+        }
+        drop(worker);
+    });
+}
+
+/// Why a connection came to nothing.
+enum Failure {
+    Timeout,
+    Closed,
+    Preamble(preamble::Refused),
+    Tls(String),
+}
+
+impl Failure {
+    fn report(self, peer: SocketAddr) {
+        let (label, detail) = match self {
+            Self::Timeout => ("timeout", "the client took too long".to_owned()),
+            Self::Closed => ("closed", "the client left during the handshake".to_owned()),
+            Self::Preamble(refused) => (refused.label(), refused.to_string()),
+            Self::Tls(reason) => ("tls", reason),
+        };
+        metrics::handshake_failed(label);
+        tracing::debug!(client = %peer, reason = label, detail, "no handshake");
+    }
+}
+
+async fn handshake(
+    tcp: TcpStream,
+    peer: SocketAddr,
+    listening: &Arc<Listening>,
+    site: &Site,
+    began: Instant,
+) -> Result<(SslStream<Transport>, Connection), Failure> {
+    let _ = tcp.set_nodelay(true);
+    let local = tcp.local_addr().map_err(|_| Failure::Closed)?;
+    let mut transport = Transport::new(tcp);
+    let announced = site.listener.proxy_protocol == ProxyProtocolIn::Required;
+    let Preamble { client, local } =
+        preamble::read(&mut transport, announced, peer, local).await.map_err(Failure::Preamble)?;
+    ErrorStack::clear();
+    let ssl = site.tls.session().map_err(|error| Failure::Tls(error.to_string()))?;
+    let tls = SslStreamBuilder::new(ssl, transport).accept().await.map_err(|error| failure(&error))?;
+    let connection = describe(tls.ssl(), Arc::clone(listening), site, client, local, began);
+    metrics::handshake(&connection);
+    Ok((tls, connection))
+}
+
+fn failure<S>(error: &tokio_boring::HandshakeError<S>) -> Failure {
+    match error.as_io_error() {
+        Some(_) => Failure::Closed,
+        None => Failure::Tls(describe_failure(&ErrorStack::get())),
+    }
+}
+
+fn describe(
+    ssl: &SslRef,
+    listening: Arc<Listening>,
+    site: &Site,
+    client: SocketAddr,
+    local: SocketAddr,
+    began: Instant,
+) -> Connection {
+    Connection {
+        listening,
+        client,
+        local,
+        sni: ssl.servername(NameType::HOST_NAME).map(str::to_owned),
+        version: ssl.version_str(),
+        cipher: ssl.current_cipher().and_then(|cipher| cipher.standard_name()).unwrap_or("none"),
+        resumed: ssl.session_reused(),
+        handshake: began.elapsed(),
+        key: KeyTiming::of(ssl),
+        header_clock: HeaderClock::new(&site.listener.timeouts),
+    }
+}
+
+async fn serve(tls: SslStream<Transport>, connection: Connection, site: &Site, worker: &Worker) {
+    let connection = Arc::new(connection);
+    match site.listener.mode {
+        Mode::Tcp => Box::pin(tcp::pass(tls, &connection, site)).await,
+        Mode::Http => {
+            let app = App::new(Arc::clone(&worker.proxy), Arc::clone(&connection), site.listener.timeouts.idle);
+            match TlsStream::new(tls, connection) {
+                Ok(stream) => drop(app.process_new(Box::new(stream), &worker.shutdown).await),
+                Err(error) => tracing::error!(%error, "cannot serve the connection"),
+            }
+        }
+    }
+}

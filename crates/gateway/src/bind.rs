@@ -1,0 +1,53 @@
+//! Listening sockets: one for each event loop, so that the kernel spreads connections (SO_REUSEPORT).
+
+use crate::{model::Place, problem::Problem};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+};
+
+/// The kernel cuts this to net.core.somaxconn.
+const BACKLOG: i32 = 65_535;
+
+/// One socket for each of `count` event loops.
+pub(crate) fn bind_all(address: SocketAddr, place: &Place, count: usize) -> Result<Vec<TcpListener>, Problem> {
+    let explain = |error| Problem::new(place, explain(address, &error));
+    // SO_REUSEPORT would let a second gateway share the port unnoticed: see first whether it is free.
+    let probe = bind(address, false).map_err(explain)?;
+    let address = probe.local_addr().map_err(explain)?;
+    drop(probe);
+    (0..count).map(|_| bind(address, true).map_err(explain)).collect()
+}
+
+/// One socket that shares its port with nobody.
+pub(crate) fn bind_one(address: SocketAddr, place: &Place) -> Result<TcpListener, Problem> {
+    bind(address, false).map_err(|error| Problem::new(place, explain(address, &error)))
+}
+
+fn bind(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(shared)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(!address.ip().is_unspecified())?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+fn explain(address: SocketAddr, error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("another process listens there; find it with: ss -ltnp 'sport = :{}'", address.port())
+        }
+        io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need CAP_NET_BIND_SERVICE, for example: setcap cap_net_bind_service=+ep quadrille".into()
+        }
+        io::ErrorKind::AddrNotAvailable => "no interface of this machine has that address".into(),
+        _ => "choose another address".into(),
+    };
+    format!("cannot listen on {address}: {error}; {remedy}")
+}

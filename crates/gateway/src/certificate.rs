@@ -1,0 +1,142 @@
+//! Certificates with their keys, read and checked before they serve anybody.
+
+use crate::{
+    model::{CertificateSource, Place, Source},
+    problem::Problem,
+};
+use boring::{
+    asn1::Asn1Time,
+    nid::Nid,
+    x509::{X509, X509Ref},
+};
+use quadrille_engine::{Key, KeyType};
+use zeroize::Zeroizing;
+
+/// A certificate that belongs to its key.
+#[derive(Clone, Debug)]
+pub struct Certificate {
+    /// Leaf first.
+    pub chain: Vec<X509>,
+    /// The leaf's private key.
+    pub key: Key,
+    /// The OCSP response to staple, DER.
+    pub ocsp: Option<Vec<u8>>,
+    /// The DNS names that it is for, in lower case, wildcards included.
+    pub names: Vec<String>,
+    /// What a user should know, though it does not keep the certificate from being served.
+    pub warnings: Vec<String>,
+}
+
+/// The smallest RSA modulus that is accepted without being asked to.
+const STRONG_RSA_BITS: u32 = 2048;
+
+impl Certificate {
+    /// Reads and checks one certificate.
+    ///
+    /// # Errors
+    /// Everything that would make a handshake with it fail, and weak RSA keys unless they are allowed.
+    pub fn load(source: &CertificateSource, allow_weak_keys: bool) -> Result<Self, Problem> {
+        let chain = read_chain(&source.chain, &source.chain_place)?;
+        let key = read_key(&source.key, &source.key_place)?;
+        let leaf = &chain[0];
+        check_match(leaf, &key, source)?;
+        check_strength(&key, source, allow_weak_keys)?;
+        let ocsp = match (&source.ocsp, &source.ocsp_place) {
+            (Some(ocsp), place) => Some(read_ocsp(ocsp, place.as_ref().unwrap_or(&source.chain_place))?),
+            (None, _) => None,
+        };
+        Ok(Self { names: dns_names(leaf), warnings: validity_warnings(leaf, &source.chain), chain, key, ocsp })
+    }
+}
+
+fn read(source: &Source, place: &Place) -> Result<Zeroizing<Vec<u8>>, Problem> {
+    source.read().map_err(|error| Problem::new(place, format!("cannot read {source}: {error}")))
+}
+
+/// Reads certificates in PEM, at least one.
+pub(crate) fn read_chain(source: &Source, place: &Place) -> Result<Vec<X509>, Problem> {
+    let pem = read(source, place)?;
+    if pem.trim_ascii().is_empty() {
+        return Err(Problem::new(place, format!("{source} is empty; it should hold certificates in PEM")));
+    }
+    match X509::stack_from_pem(&pem) {
+        Ok(chain) if !chain.is_empty() => Ok(chain),
+        Ok(_) => Err(Problem::new(
+            place,
+            format!("{source} holds no certificate; it should have a PEM block BEGIN CERTIFICATE"),
+        )),
+        Err(_) => Err(Problem::new(place, format!("{source} is not valid PEM, or a certificate in it is damaged"))),
+    }
+}
+
+fn read_key(source: &Source, place: &Place) -> Result<Key, Problem> {
+    let pem = read(source, place)?;
+    if pem.trim_ascii().is_empty() {
+        return Err(Problem::new(place, format!("{source} is empty; it should hold a private key in PEM")));
+    }
+    Key::from_pem(&pem).map_err(|error| Problem::new(place, format!("{source}: {error}")))
+}
+
+fn check_match(leaf: &X509Ref, key: &Key, source: &CertificateSource) -> Result<(), Problem> {
+    let matches = leaf.public_key().is_ok_and(|public| key.pkey().public_eq(&public));
+    if matches {
+        return Ok(());
+    }
+    Err(Problem::new(
+        &source.key_place,
+        format!(
+            "the private key {} does not match the certificate {}: the first certificate in the chain must be the key's own",
+            source.key, source.chain
+        ),
+    ))
+}
+
+fn check_strength(key: &Key, source: &CertificateSource, allow_weak_keys: bool) -> Result<(), Problem> {
+    match key.key_type() {
+        KeyType::Rsa { bits } if bits < STRONG_RSA_BITS && !allow_weak_keys => Err(Problem::new(
+            &source.key_place,
+            format!(
+                "{} is an RSA key of {bits} bits, which is weak; make one of {STRONG_RSA_BITS} bits or more, or say allow_weak_keys",
+                source.key
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn read_ocsp(source: &Source, place: &Place) -> Result<Vec<u8>, Problem> {
+    const DER_SEQUENCE: u8 = 0x30;
+    let der = read(source, place)?;
+    if der.first() != Some(&DER_SEQUENCE) {
+        return Err(Problem::new(
+            place,
+            format!("{source} is not an OCSP response in DER; make one with: openssl ocsp ... -respout FILE"),
+        ));
+    }
+    Ok(der.to_vec())
+}
+
+/// The names of the subjectAltName extension; without it, the common name (RFC 6125 section 6.4.4).
+fn dns_names(leaf: &X509Ref) -> Vec<String> {
+    let alternatives: Vec<String> = leaf
+        .subject_alt_names()
+        .map(|names| names.iter().filter_map(|name| Some(name.dnsname()?.to_ascii_lowercase())).collect())
+        .unwrap_or_default();
+    if !alternatives.is_empty() {
+        return alternatives;
+    }
+    let common = leaf.subject_name().entries_by_nid(Nid::COMMONNAME).next();
+    common.and_then(|entry| Some(entry.data().as_utf8().ok()?.to_ascii_lowercase())).into_iter().collect()
+}
+
+fn validity_warnings(leaf: &X509Ref, source: &Source) -> Vec<String> {
+    let Ok(now) = Asn1Time::days_from_now(0) else { return Vec::new() };
+    let mut warnings = Vec::new();
+    if leaf.not_after() < now {
+        warnings.push(format!("the certificate {source} has expired ({}); clients will refuse it", leaf.not_after()));
+    }
+    if leaf.not_before() > now {
+        warnings.push(format!("the certificate {source} is not valid before {}", leaf.not_before()));
+    }
+    warnings
+}

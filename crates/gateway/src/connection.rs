@@ -1,0 +1,75 @@
+//! What is known about one accepted connection.
+
+use crate::{model::Timeouts, site::Listening, tls::KeyTiming};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// What is known about one accepted connection once its handshake is done.
+pub(crate) struct Connection {
+    pub(crate) listening: Arc<Listening>,
+    /// The client, as the PROXY protocol announces it where that is in use.
+    pub(crate) client: SocketAddr,
+    pub(crate) local: SocketAddr,
+    pub(crate) sni: Option<String>,
+    pub(crate) version: &'static str,
+    pub(crate) cipher: &'static str,
+    pub(crate) resumed: bool,
+    pub(crate) handshake: Duration,
+    pub(crate) key: Option<KeyTiming>,
+    pub(crate) header_clock: HeaderClock,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Connection({} -> {})", self.client, self.local)
+    }
+}
+
+/// Bounds the time from the first byte of an HTTP/1 request to the end of its header, so that a client that sends a
+/// byte now and then does not hold a connection for ever.
+pub(crate) struct HeaderClock {
+    accepted: Instant,
+    limit: u64,
+    /// Milliseconds since accept when the first byte came; `IDLE` before it, `OFF` behind the header.
+    began: AtomicU64,
+}
+
+const IDLE: u64 = u64::MAX - 1;
+const OFF: u64 = u64::MAX;
+
+impl HeaderClock {
+    pub(crate) fn new(timeouts: &Timeouts) -> Self {
+        let limit = u64::try_from(timeouts.header.as_millis()).unwrap_or(OFF);
+        Self { accepted: Instant::now(), limit, began: AtomicU64::new(OFF) }
+    }
+
+    /// The next request may begin.
+    pub(crate) fn expect_header(&self) {
+        self.began.store(IDLE, Ordering::Relaxed);
+    }
+
+    /// The header is complete.
+    pub(crate) fn stop(&self) {
+        self.began.store(OFF, Ordering::Relaxed);
+    }
+
+    /// Bytes have come; false if the header is overdue.
+    pub(crate) fn bytes(&self) -> bool {
+        let began = self.began.load(Ordering::Relaxed);
+        if began == OFF {
+            return true;
+        }
+        let now = u64::try_from(self.accepted.elapsed().as_millis()).unwrap_or(IDLE - 1);
+        if began == IDLE {
+            self.began.store(now, Ordering::Relaxed);
+            return true;
+        }
+        now - began.min(now) <= self.limit
+    }
+}

@@ -1,0 +1,167 @@
+//! What happens to a request on its way: routed, answered or sent upstream, retried, recorded.
+
+use super::{forwarded, route::Destination};
+use crate::{access_log, connection::Connection, metrics, model::Respond, upstream::Upstream};
+use async_trait::async_trait;
+use pingora_core::{server::configuration::ServerConf, upstreams::peer::HttpPeer};
+use pingora_error::{Error, ErrorType, Result};
+use pingora_http::{RequestHeader, ResponseHeader};
+use pingora_proxy::{HttpProxy, ProxyHttp, Session};
+use std::{sync::Arc, time::Instant};
+
+/// The gateway's part in pingora's request cycle.
+#[derive(Debug)]
+pub(crate) struct Proxy;
+
+/// One request.
+pub(crate) struct Request {
+    began: Instant,
+    connection: Option<Arc<Connection>>,
+    upstream: Option<Arc<Upstream>>,
+    tries: usize,
+}
+
+/// One worker's proxy, with its own pool of upstream connections.
+pub(crate) fn new_proxy(pool: usize, retries: usize) -> Arc<HttpProxy<Proxy>> {
+    let conf = ServerConf {
+        threads: 1,
+        upstream_keepalive_pool_size: pool,
+        // The first try counts too.
+        max_retries: retries + 1,
+        ..ServerConf::default()
+    };
+    let mut proxy = HttpProxy::new(Proxy, Arc::new(conf));
+    proxy.handle_init_modules();
+    Arc::new(proxy)
+}
+
+#[async_trait]
+impl ProxyHttp for Proxy {
+    type CTX = Request;
+
+    fn new_ctx(&self) -> Request {
+        Request { began: Instant::now(), connection: None, upstream: None, tries: 0 }
+    }
+
+    /// Responses pass as they are: no compression module, no cache.
+    fn init_downstream_modules(&self, _: &mut pingora_core::modules::http::HttpModules) {}
+
+    async fn request_filter(&self, session: &mut Session, request: &mut Request) -> Result<bool> {
+        request.began = Instant::now();
+        let connection = connection_of(session).ok_or_else(|| Error::new(ErrorType::InternalError))?;
+        connection.header_clock.stop();
+        let site = connection.listening.site();
+        request.connection = Some(connection);
+        let header = session.req_header();
+        let Some(host) = host(header) else {
+            return answer(session, &plain(400, "The request names no host.\n")).await;
+        };
+        match site.routes.find(without_port(host), header.uri.path()) {
+            Some(Destination::Respond(respond)) => {
+                let respond = Arc::clone(respond);
+                answer(session, &respond).await
+            }
+            Some(Destination::Upstream(upstream)) => {
+                request.upstream = Some(Arc::clone(upstream));
+                Ok(false)
+            }
+            None => answer(session, &plain(404, "No route for this host and path.\n")).await,
+        }
+    }
+
+    async fn upstream_peer(&self, session: &mut Session, request: &mut Request) -> Result<Box<HttpPeer>> {
+        request.tries += 1;
+        let (Some(upstream), Some(connection)) = (&request.upstream, &request.connection) else {
+            return Error::e_explain(ErrorType::InternalError, "no upstream was chosen");
+        };
+        match upstream.pick(connection.client) {
+            Some(server) => Ok(upstream.peer(&server, connection, session.is_upgrade_req())),
+            None => Error::e_explain(ErrorType::HTTPStatus(503), "no healthy server"),
+        }
+    }
+
+    async fn upstream_request_filter(
+        &self,
+        session: &mut Session,
+        upstream_request: &mut RequestHeader,
+        request: &mut Request,
+    ) -> Result<()> {
+        match &request.connection {
+            Some(connection) => forwarded::announce(connection, host(session.req_header()), upstream_request),
+            None => Ok(()),
+        }
+    }
+
+    fn fail_to_connect(
+        &self,
+        _: &mut Session,
+        _: &HttpPeer,
+        request: &mut Request,
+        mut error: Box<Error>,
+    ) -> Box<Error> {
+        // Nothing has been sent yet, so any method may be tried again.
+        error.set_retry(request.tries <= request.upstream.as_ref().map_or(0, |upstream| upstream.retries()));
+        error
+    }
+
+    fn suppress_error_log(&self, _: &Session, _: &Request, error: &Error) -> bool {
+        // Clients that leave are not errors of ours.
+        *error.esource() == pingora_error::ErrorSource::Downstream
+    }
+
+    async fn logging(&self, session: &mut Session, error: Option<&Error>, request: &mut Request) {
+        let status = session.response_written().map_or(0, |response| response.status.as_u16());
+        metrics::request(status);
+        if let (true, Some(connection)) = (access_log::enabled(), &request.connection) {
+            let header = session.req_header();
+            access_log::Request {
+                method: header.method.as_str(),
+                host: host(header).unwrap_or_default(),
+                path: header.uri.path(),
+                protocol: if session.is_http2() { "HTTP/2" } else { "HTTP/1" },
+                status,
+                bytes: session.body_bytes_sent(),
+                took: request.began.elapsed(),
+                upstream: request.upstream.as_ref().map_or("-", |upstream| upstream.name()),
+                error: error.map(|error| error.etype().as_str()),
+            }
+            .write(connection);
+        }
+    }
+}
+
+fn connection_of(session: &Session) -> Option<Arc<Connection>> {
+    let data = session.digest()?.proxy_digest.as_ref()?.user_data.as_ref()?;
+    data.downcast_ref::<Arc<Connection>>().cloned()
+}
+
+/// The authority of HTTP/2, or the Host header of HTTP/1.
+fn host(header: &RequestHeader) -> Option<&str> {
+    match header.uri.authority() {
+        Some(authority) => Some(authority.as_str()),
+        None => header.headers.get(http::header::HOST)?.to_str().ok(),
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+fn plain(status: u16, body: &'static str) -> Respond {
+    Respond { status, ..Respond::text(body) }
+}
+
+async fn answer(session: &mut Session, respond: &Respond) -> Result<bool> {
+    let mut header = ResponseHeader::build(respond.status, Some(3))?;
+    header.insert_header(http::header::CONTENT_TYPE, &respond.content_type)?;
+    header.insert_header(http::header::CONTENT_LENGTH, respond.body.len())?;
+    let empty = respond.body.is_empty() || session.req_header().method == http::Method::HEAD;
+    session.write_response_header(Box::new(header), empty).await?;
+    if !empty {
+        session.write_response_body(Some(respond.body.clone()), true).await?;
+    }
+    Ok(true)
+}

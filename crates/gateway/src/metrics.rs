@@ -1,0 +1,204 @@
+//! Everything that is counted, in Prometheus's form.
+//!
+//! | metric | labels |
+//! |---|---|
+//! | `quadrille_handshakes_total` | `version`, `cipher`, `key_type`, `session` (`full`, `resumed`) |
+//! | `quadrille_handshake_failures_total` | `reason` |
+//! | `quadrille_handshake_seconds` | `session` |
+//! | `quadrille_key_operations_total` | `key_type`, `backend`, `result` (`ok`, `failed`, `recomputed`) |
+//! | `quadrille_key_operation_seconds` | `key_type`, `backend`; computing one batch |
+//! | `quadrille_key_wait_seconds` | `key_type`; the first of a batch in the queue |
+//! | `quadrille_key_batch_size` | `key_type`, `backend`; operations offered to the backend together |
+//! | `quadrille_key_shed_total`, `quadrille_key_withdrawn_total` | `key_type` |
+//! | `quadrille_key_queue_depth`, `quadrille_key_queue_oldest_seconds` | `key_type` |
+//! | `quadrille_connections`, `quadrille_connections_total` | |
+//! | `quadrille_requests_total` | `status` (`2xx` ...) |
+//! | `quadrille_reloads_total` | `result` |
+
+use crate::connection::Connection;
+use metrics::{Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use quadrille_engine::{BatchReport, Engine, KeyType, Observer};
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    sync::LazyLock,
+    time::Instant,
+};
+
+/// Seconds, from a tenth of a millisecond to ten seconds.
+const TIMES: [f64; 16] =
+    [1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+/// Key operations are shorter.
+const KEY_TIMES: [f64; 14] =
+    [1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 1.0];
+const SIZES: [f64; 12] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 16.0, 32.0, 64.0, 1024.0];
+
+/// Installs the recorder for this process. `None` if there is one already.
+pub(crate) fn install() -> Option<PrometheusHandle> {
+    let recorder = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Full("quadrille_handshake_seconds".into()), &TIMES)
+        .and_then(|builder| builder.set_buckets_for_metric(Matcher::Prefix("quadrille_key_".into()), &KEY_TIMES))
+        .and_then(|builder| builder.set_buckets_for_metric(Matcher::Full("quadrille_key_batch_size".into()), &SIZES))
+        .ok()?
+        .build_recorder();
+    let handle = recorder.handle();
+    metrics::set_global_recorder(recorder).ok()?;
+    describe();
+    Some(handle)
+}
+
+fn describe() {
+    describe_counter!("quadrille_handshakes_total", "TLS handshakes that succeeded");
+    describe_counter!("quadrille_handshake_failures_total", "TLS handshakes that failed, by reason");
+    describe_histogram!("quadrille_handshake_seconds", "From accept to the end of the handshake");
+    describe_counter!("quadrille_key_operations_total", "Private-key operations");
+    describe_histogram!("quadrille_key_operation_seconds", "Time to compute one batch of private-key operations");
+    describe_histogram!("quadrille_key_wait_seconds", "How long the first operation of a batch had waited");
+    describe_histogram!("quadrille_key_batch_size", "Private-key operations offered to the backend together");
+    describe_counter!("quadrille_key_shed_total", "Private-key operations refused because the queue was full");
+    describe_counter!("quadrille_key_withdrawn_total", "Private-key operations withdrawn because the client had left");
+    describe_gauge!("quadrille_key_queue_depth", "Private-key operations that wait");
+    describe_gauge!("quadrille_key_queue_oldest_seconds", "How long the oldest of them has waited");
+    describe_gauge!("quadrille_connections", "Open client connections");
+    describe_counter!("quadrille_connections_total", "Accepted client connections");
+    describe_counter!("quadrille_requests_total", "HTTP requests answered, by class of status");
+    describe_counter!("quadrille_reloads_total", "Configuration reloads, by result");
+}
+
+/// Handles are looked up once for each set of labels and thread: the look-up would cost more than the count.
+type HandshakeLabels = (&'static str, &'static str, bool, Option<KeyType>);
+
+thread_local! {
+    static HANDSHAKES: RefCell<HashMap<HandshakeLabels, (Counter, Histogram)>> = RefCell::default();
+    static FAILURES: RefCell<HashMap<&'static str, Counter>> = RefCell::default();
+    static BATCHES: RefCell<HashMap<KeyType, BatchHandles>> = RefCell::default();
+}
+
+pub(crate) fn handshake(connection: &Connection) {
+    let key_type = connection.key.map(|key| key.key_type);
+    let labels = (connection.version, connection.cipher, connection.resumed, key_type);
+    HANDSHAKES.with_borrow_mut(|known| {
+        let (count, seconds) = known.entry(labels).or_insert_with(|| {
+            let (version, cipher, resumed, key_type) = labels;
+            let session = if resumed { "resumed" } else { "full" };
+            let key_type = key_type.map_or_else(|| "none".to_owned(), |key_type| key_type.to_string());
+            let count = counter!("quadrille_handshakes_total", "version" => version, "cipher" => cipher,
+                "key_type" => key_type, "session" => session);
+            (count, histogram!("quadrille_handshake_seconds", "session" => session))
+        });
+        count.increment(1);
+        seconds.record(connection.handshake);
+    });
+}
+
+pub(crate) fn handshake_failed(reason: &'static str) {
+    FAILURES.with_borrow_mut(|known| {
+        known
+            .entry(reason)
+            .or_insert_with(|| counter!("quadrille_handshake_failures_total", "reason" => reason))
+            .increment(1);
+    });
+}
+
+pub(crate) fn request(status: u16) {
+    static BY_CLASS: LazyLock<[Counter; 6]> = LazyLock::new(|| {
+        ["none", "1xx", "2xx", "3xx", "4xx", "5xx"].map(|class| counter!("quadrille_requests_total", "status" => class))
+    });
+    BY_CLASS[usize::from(status / 100).min(5)].increment(1);
+}
+
+pub(crate) fn reload(ok: bool) {
+    counter!("quadrille_reloads_total", "result" => if ok { "ok" } else { "failed" }).increment(1);
+}
+
+/// Counts one open connection for as long as it lives.
+pub(crate) struct OpenConnection;
+
+static OPEN: LazyLock<(Gauge, Counter)> =
+    LazyLock::new(|| (gauge!("quadrille_connections"), counter!("quadrille_connections_total")));
+
+impl OpenConnection {
+    pub(crate) fn new() -> Self {
+        OPEN.0.increment(1);
+        OPEN.1.increment(1);
+        Self
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        OPEN.0.decrement(1);
+    }
+}
+
+/// Brings the gauges up to date before they are shown.
+pub(crate) fn refresh(engine: &Engine) {
+    let now = Instant::now();
+    for depth in engine.depths() {
+        let key_type = depth.key_type.to_string();
+        let oldest = depth.oldest.map_or(0.0, |oldest| now.saturating_duration_since(oldest).as_secs_f64());
+        gauge!("quadrille_key_queue_depth", "key_type" => key_type.clone()).set(depth.waiting as f64);
+        gauge!("quadrille_key_queue_oldest_seconds", "key_type" => key_type).set(oldest);
+    }
+}
+
+/// Keeps the engine's books.
+#[derive(Debug)]
+pub(crate) struct EngineMetrics;
+
+struct BatchHandles {
+    ok: Counter,
+    failed: Counter,
+    recomputed: Counter,
+    computed: Histogram,
+    waited: Histogram,
+    size: Histogram,
+}
+
+impl BatchHandles {
+    fn new(report: &BatchReport) -> Self {
+        let key_type = report.key_type.to_string();
+        let backend = report.backend;
+        let operations = |result: &'static str| {
+            counter!("quadrille_key_operations_total", "key_type" => key_type.clone(), "backend" => backend,
+                "result" => result)
+        };
+        Self {
+            ok: operations("ok"),
+            failed: operations("failed"),
+            recomputed: operations("recomputed"),
+            computed: histogram!("quadrille_key_operation_seconds", "key_type" => key_type.clone(), "backend" => backend),
+            waited: histogram!("quadrille_key_wait_seconds", "key_type" => key_type.clone()),
+            size: histogram!("quadrille_key_batch_size", "key_type" => key_type.clone(), "backend" => backend),
+        }
+    }
+}
+
+impl Observer for EngineMetrics {
+    fn batch(&self, report: &BatchReport) {
+        BATCHES.with_borrow_mut(|known| {
+            let handles = known.entry(report.key_type).or_insert_with(|| BatchHandles::new(report));
+            handles.ok.increment((report.operations - report.failed) as u64);
+            if report.failed > 0 {
+                handles.failed.increment(report.failed as u64);
+            }
+            if report.recomputed > 0 {
+                handles.recomputed.increment(report.recomputed as u64);
+            }
+            handles.computed.record(report.computed);
+            if !report.in_place {
+                handles.waited.record(report.waited);
+                handles.size.record(report.operations as f64);
+            }
+        });
+    }
+
+    fn shed(&self, key_type: KeyType) {
+        counter!("quadrille_key_shed_total", "key_type" => key_type.to_string()).increment(1);
+    }
+
+    fn withdrawn(&self, key_type: KeyType) {
+        counter!("quadrille_key_withdrawn_total", "key_type" => key_type.to_string()).increment(1);
+    }
+}

@@ -1,0 +1,292 @@
+//! The running gateway: start, reload, drain.
+
+use crate::{
+    access_log,
+    admin::Admin,
+    bind,
+    metrics::{self, EngineMetrics},
+    model::{AccessLog, EngineSettings, Gateway},
+    plan::Plan,
+    problem::Problem,
+    site::{Listening, Site},
+    upstream::health,
+    watch::Watch,
+    worker::{self, Upstreaming, WorkerThread},
+};
+use arc_swap::ArcSwap;
+use quadrille_engine::{Engine, Observer, Policy, Scalar, Settings, Unobserved};
+use std::{
+    io,
+    net::SocketAddr,
+    num::NonZeroUsize,
+    path::PathBuf,
+    sync::{Arc, atomic::{AtomicBool, Ordering}},
+};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::{mpsc, watch},
+};
+
+/// Reads the configuration again, for a reload; on failure, what is wrong with it.
+pub type Reread = Box<dyn Fn() -> Result<Gateway, String>>;
+
+/// Where a configuration came from.
+pub struct Origin {
+    /// Reads it again.
+    pub reread: Reread,
+    /// The file to watch, where there is one.
+    pub file: Option<PathBuf>,
+}
+
+/// Where a gateway can be reached once it has started.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// The listeners' addresses, in the configuration's order, with real ports in place of 0.
+    pub listeners: Vec<SocketAddr>,
+    /// The admin endpoint's address.
+    pub admin: Option<SocketAddr>,
+}
+
+/// Reads and checks everything that a configuration names, without serving it. Returns warnings.
+///
+/// # Errors
+/// Every problem that would keep it from being served, except taken ports.
+pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Problem>> {
+    let engine = start_engine(&EngineSettings::default(), Unobserved).map_err(internal)?;
+    Plan::new(model, &engine, &[]).map(|plan| plan.warnings)
+}
+
+/// Serves until SIGTERM or SIGINT, then drains; SIGHUP or a changed file reloads. `on_ready` is called once all
+/// sockets listen.
+///
+/// # Errors
+/// Whatever keeps the gateway from starting. Once it serves, a bad configuration only logs, and the old one stays.
+pub fn serve(model: Gateway, origin: Origin, on_ready: impl FnOnce(&Bound)) -> Result<(), Vec<Problem>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(internal)?;
+    runtime.block_on(async {
+        let (mut server, bound) = Server::start(model, origin)?;
+        let mut signals = Signals::new().map_err(internal)?;
+        on_ready(&bound);
+        loop {
+            tokio::select! {
+                _ = signals.hangup.recv() => server.reload("SIGHUP"),
+                () = server.files.changed() => server.reload("a file changed"),
+                _ = signals.terminate.recv() => break,
+                _ = signals.interrupt.recv() => break,
+            }
+        }
+        server.drain(&mut signals).await;
+        Ok(())
+    })
+}
+
+struct Server {
+    origin: Origin,
+    engine: Engine,
+    workers: Vec<WorkerThread>,
+    listening: Vec<Arc<Listening>>,
+    configuration: Arc<ArcSwap<Gateway>>,
+    admin: Arc<Admin>,
+    files: Watch,
+    shutdown: watch::Sender<bool>,
+    /// Closed when every worker thread has ended.
+    running: mpsc::Receiver<()>,
+}
+
+struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+}
+
+impl Server {
+    fn start(model: Gateway, origin: Origin) -> Result<(Self, Bound), Vec<Problem>> {
+        let prometheus = metrics::install();
+        let engine = start_engine(&model.engine, EngineMetrics).map_err(internal)?;
+        let plan = Plan::new(&model, &engine, &[])?;
+        let (shutdown, watched) = watch::channel(false);
+        let (alive, running) = mpsc::channel(1);
+        let workers = start_workers(&model, &engine, &watched, &alive).map_err(internal)?;
+        let configuration = Arc::new(ArcSwap::from_pointee(model.clone()));
+        let admin = Arc::new(Admin {
+            prometheus,
+            engine: engine.clone(),
+            configuration: Arc::clone(&configuration),
+            ready: AtomicBool::new(true),
+        });
+        let admin_address = start_admin(&admin, &model, &watched)?;
+        let mut server = Self {
+            origin,
+            engine,
+            workers,
+            listening: Vec::new(),
+            configuration,
+            admin,
+            files: Watch::new(),
+            shutdown,
+            running,
+        };
+        let listeners = server.install(plan, &model)?;
+        Ok((server, Bound { listeners, admin: admin_address }))
+    }
+
+    /// Reads the configuration again and swaps it in whole, or leaves the old one and says why.
+    fn reload(&mut self, cause: &str) {
+        match self.try_reload() {
+            Ok(()) => {
+                metrics::reload(true);
+                tracing::info!(cause, "configuration reloaded");
+            }
+            Err(problems) => {
+                metrics::reload(false);
+                for problem in problems {
+                    tracing::error!(cause, problem, "not reloaded; the old configuration goes on serving");
+                }
+            }
+        }
+    }
+
+    fn try_reload(&mut self) -> Result<(), Vec<String>> {
+        let shown = |problems: Vec<Problem>| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let model = (self.origin.reread)().map_err(|problem| vec![problem])?;
+        let plan = Plan::new(&model, &self.engine, &self.listening).map_err(shown)?;
+        self.warn_of_fixed(&model);
+        self.install(plan, &model).map_err(shown)?;
+        self.configuration.store(Arc::new(model));
+        Ok(())
+    }
+
+    /// Puts a plan into service: sockets first, because only they can still fail.
+    fn install(&mut self, plan: Plan, model: &Gateway) -> Result<Vec<SocketAddr>, Vec<Problem>> {
+        let known = |listening: &[Arc<Listening>], site: &Site| {
+            listening.iter().find(|listening| listening.address == site.listener.address).cloned()
+        };
+        let mut opened = Vec::new();
+        let mut problems = Vec::new();
+        for site in plan.sites.iter().filter(|site| known(&self.listening, site).is_none()) {
+            match bind::bind_all(site.listener.address, &site.listener.place, self.workers.len()) {
+                Ok(sockets) => opened.push(sockets),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let mut opened = opened.into_iter();
+        let mut addresses = Vec::new();
+        let mut listening = Vec::new();
+        for site in plan.sites {
+            match known(&self.listening, &site) {
+                Some(known) => {
+                    known.renew(site);
+                    addresses.push(known.address);
+                    listening.push(known);
+                }
+                None => {
+                    let new = Arc::new(Listening::new(site));
+                    let sockets = opened.next().unwrap_or_default();
+                    addresses.extend(sockets.first().and_then(|socket| socket.local_addr().ok()));
+                    for (worker, socket) in self.workers.iter().zip(sockets) {
+                        let _ = worker.assignments.send((Arc::clone(&new), socket));
+                    }
+                    listening.push(new);
+                }
+            }
+        }
+        for gone in self.listening.iter().filter(|old| !listening.iter().any(|new| Arc::ptr_eq(old, new))) {
+            gone.closing.send_replace(true);
+        }
+        self.listening = listening;
+        for upstream in plan.upstreams.values() {
+            tokio::spawn(health::run(Arc::downgrade(upstream)));
+        }
+        for warning in &plan.warnings {
+            tracing::warn!("{warning}");
+        }
+        access_log::enable(model.access_log != AccessLog::Off);
+        self.files.follow(model, self.origin.file.as_deref());
+        Ok(addresses)
+    }
+
+    /// Some settings are fixed when the process starts.
+    fn warn_of_fixed(&self, new: &Gateway) {
+        let old = self.configuration.load();
+        let fixed = [
+            ("engine", format!("{:?}", old.engine) != format!("{:?}", new.engine)),
+            ("threads", old.threads != new.threads),
+            ("access_log", old.access_log != new.access_log),
+            ("admin", old.admin.as_ref().map(|admin| admin.address) != new.admin.as_ref().map(|admin| admin.address)),
+        ];
+        for (setting, _) in fixed.iter().filter(|(_, changed)| *changed) {
+            tracing::warn!(setting, "this change takes effect at the next start");
+        }
+    }
+
+    /// Stops accepting, lets what is under way finish, and returns when it has or when time is up. A second signal
+    /// ends it at once.
+    async fn drain(mut self, signals: &mut Signals) {
+        let limit = self.configuration.load().drain_timeout;
+        tracing::info!(limit = ?limit, "draining");
+        self.admin.ready.store(false, Ordering::Relaxed);
+        self.shutdown.send_replace(true);
+        for listening in &self.listening {
+            listening.closing.send_replace(true);
+        }
+        self.workers.clear();
+        tokio::select! {
+            _ = self.running.recv() => tracing::info!("drained"),
+            () = tokio::time::sleep(limit) => tracing::warn!("time is up; closing the connections that are left"),
+            _ = signals.terminate.recv() => tracing::warn!("second signal; closing the connections that are left"),
+            _ = signals.interrupt.recv() => tracing::warn!("second signal; closing the connections that are left"),
+        }
+    }
+}
+
+fn start_engine(settings: &EngineSettings, observer: impl Observer) -> io::Result<Engine> {
+    let threads = settings.threads.map_or_else(std::thread::available_parallelism, Ok)?;
+    let policy = Policy { poll_delay: settings.poll_delay, batch: settings.batch };
+    Engine::start(Settings { policy, threads, capacity: settings.queue }, Scalar, observer)
+}
+
+fn start_workers(
+    model: &Gateway,
+    engine: &Engine,
+    shutdown: &watch::Receiver<bool>,
+    running: &mpsc::Sender<()>,
+) -> io::Result<Vec<WorkerThread>> {
+    let count = model.threads.map_or_else(std::thread::available_parallelism, Ok)?.get();
+    let upstreaming = Upstreaming {
+        pool: model.upstreams.values().map(|upstream| upstream.pool.get()).sum::<usize>().max(1),
+        retries: model.upstreams.values().map(|upstream| upstream.retries).max().unwrap_or(0),
+    };
+    (0..count)
+        .map(|index| worker::start(index, engine.clone(), upstreaming, shutdown.clone(), running.clone()))
+        .collect()
+}
+
+fn start_admin(
+    admin: &Arc<Admin>,
+    model: &Gateway,
+    shutdown: &watch::Receiver<bool>,
+) -> Result<Option<SocketAddr>, Vec<Problem>> {
+    let Some(settings) = &model.admin else { return Ok(None) };
+    let socket = bind::bind_one(settings.address, &settings.place).map_err(|problem| vec![problem])?;
+    let address = socket.local_addr().map_err(internal)?;
+    let listener = tokio::net::TcpListener::from_std(socket).map_err(internal)?;
+    tokio::spawn(Arc::clone(admin).serve(listener, shutdown.clone()));
+    Ok(Some(address))
+}
+
+fn internal(error: io::Error) -> Vec<Problem> {
+    vec![Problem::new(&crate::model::Place::builtin(), format!("cannot start: {error}"))]
+}

@@ -1,0 +1,165 @@
+//! TCP mode: what comes out of TLS goes to the upstream as it is, and back.
+
+use crate::{
+    access_log,
+    connection::Connection,
+    site::Site,
+    tls::Transport,
+    upstream::{Server, Upstream, proxy_header},
+};
+use boring::ssl::{SslConnector, SslMethod, SslVerifyMode};
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
+    net::TcpStream,
+};
+use tokio_boring::SslStream;
+
+/// Large enough that one record (16 KiB) is one write.
+const BUFFER: usize = 32 * 1024;
+
+/// Passes bytes until both sides have closed, or nothing has moved for the idle time.
+pub(crate) async fn pass(tls: SslStream<Transport>, connection: &Arc<Connection>, site: &Site) {
+    let Some(upstream) = site.routes.only_upstream() else { return };
+    let began = Instant::now();
+    match connect(upstream, connection).await {
+        Err(error) => tracing::warn!(upstream = upstream.name(), %error, "cannot reach the upstream"),
+        Ok(server) => {
+            let idle = site.listener.timeouts.idle;
+            let (to_server, to_client) = copy_until_idle(tls, server, idle).await;
+            access_log::tcp(connection, to_server, to_client, began.elapsed(), upstream.name());
+        }
+    }
+}
+
+type Bytes = Pin<Box<dyn Duplex>>;
+
+trait Duplex: AsyncRead + AsyncWrite + Send {}
+impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
+
+async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<Bytes> {
+    let mut last = io::Error::other("no healthy server");
+    for _ in 0..=upstream.retries() {
+        let Some(server) = upstream.pick(connection.client) else { break };
+        let attempt = connect_to(upstream, &server, connection);
+        match tokio::time::timeout(upstream.model().timeouts.connect, attempt).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => last = error,
+            Err(_) => last = io::ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(last)
+}
+
+async fn connect_to(upstream: &Upstream, server: &Server, connection: &Connection) -> io::Result<Bytes> {
+    let mut tcp = TcpStream::connect(server.address).await?;
+    tcp.set_nodelay(true)?;
+    let header = proxy_header(upstream.model().proxy_protocol, connection.client, connection.local);
+    tcp.write_all(&header).await?;
+    let Some(tls) = &upstream.model().tls else { return Ok(Box::pin(tcp)) };
+    let mut builder = SslConnector::builder(SslMethod::tls_client())?;
+    for ca in upstream.ca().unwrap_or_default() {
+        builder.cert_store_mut().add_cert(ca)?;
+    }
+    let mut configuration = builder.build().configure()?;
+    if !tls.verify {
+        configuration.set_verify(SslVerifyMode::NONE);
+        configuration.set_verify_hostname(false);
+    }
+    let name = tls.server_name.as_deref().unwrap_or(&server.host);
+    let stream = tokio_boring::connect(configuration, name, tcp).await.map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(Box::pin(stream))
+}
+
+/// Bytes to the server, and bytes to the client.
+async fn copy_until_idle(client: SslStream<Transport>, server: Bytes, idle: Duration) -> (u64, u64) {
+    let activity = Arc::new(Activity::new());
+    let mut client = Watched::new(client, &activity);
+    let mut server = Watched::new(server, &activity);
+    let watchdog = async {
+        loop {
+            let quiet = activity.quiet();
+            if quiet >= idle {
+                return;
+            }
+            tokio::time::sleep(idle - quiet).await;
+        }
+    };
+    tokio::select! {
+        _ = tokio::io::copy_bidirectional_with_sizes(&mut client, &mut server, BUFFER, BUFFER) => {}
+        () = watchdog => {}
+    }
+    (client.read, server.read)
+}
+
+struct Activity {
+    began: Instant,
+    last_ms: AtomicU64,
+}
+
+impl Activity {
+    fn new() -> Self {
+        Self { began: Instant::now(), last_ms: AtomicU64::new(0) }
+    }
+
+    fn touch(&self) {
+        self.last_ms.store(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(0), Ordering::Relaxed);
+    }
+
+    fn quiet(&self) -> Duration {
+        self.began.elapsed().saturating_sub(Duration::from_millis(self.last_ms.load(Ordering::Relaxed)))
+    }
+}
+
+/// Notes when bytes move, and how many were read.
+struct Watched<S> {
+    stream: S,
+    activity: Arc<Activity>,
+    read: u64,
+}
+
+impl<S> Watched<S> {
+    fn new(stream: S, activity: &Arc<Activity>) -> Self {
+        Self { stream, activity: Arc::clone(activity), read: 0 }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = out.filled().len();
+        let poll = Pin::new(&mut self.stream).poll_read(context, out);
+        let count = out.filled().len() - before;
+        if count > 0 {
+            self.read += count as u64;
+            self.activity.touch();
+        }
+        poll
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.stream).poll_write(context, bytes);
+        if poll.is_ready() {
+            self.activity.touch();
+        }
+        poll
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

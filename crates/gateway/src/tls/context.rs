@@ -1,0 +1,277 @@
+//! BoringSSL contexts of a listener: one that connections start with, and one for each certificate.
+//!
+//! Traps, each of them met: a panic in a callback aborts the process; version limits, verify mode, session cache and
+//! ticket keys stay those of the first context after `set_ssl_context`, while certificate, key method, ALPN, OCSP
+//! response and client CAs follow. So all contexts of a listener are built by the same function.
+
+use super::{hello::Abilities, key_method::EngineKey, selection::Certificates};
+use crate::{
+    certificate::{self, Certificate},
+    model::{ClientAuth, Group, Resumption, TlsPolicy, Version},
+    problem::Problem,
+};
+use arc_swap::ArcSwap;
+use boring::{
+    error::ErrorStack,
+    ssl::{
+        AlpnError, ClientHello, NameType, SelectCertError, Ssl, SslContext, SslContextBuilder, SslMethod, SslOptions,
+        SslSessionCacheMode, SslVerifyMode, SslVersion, select_next_proto,
+    },
+    x509::{X509, store::X509StoreBuilder},
+};
+use boring_sys as ffi;
+use quadrille_engine::Engine;
+use std::sync::Arc;
+
+/// A listener's TLS. It outlives reloads that change only certificates, and with it the ticket keys and the session
+/// cache do, so that clients go on resuming.
+pub(crate) struct ListenerTls {
+    base: SslContext,
+    /// What the base context's callback selects from.
+    current: Arc<ArcSwap<Certificates>>,
+    /// What it will select from once this is activated.
+    certificates: Arc<Certificates>,
+    settings: Settings,
+}
+
+/// All that goes into a context apart from the certificate.
+#[derive(Clone)]
+pub(super) struct Settings {
+    policy: TlsPolicy,
+    client_cas: Vec<X509>,
+    resumption: Resumption,
+}
+
+impl ListenerTls {
+    /// Builds all contexts of a listener.
+    pub(crate) fn new(
+        policy: &TlsPolicy,
+        resumption: &Resumption,
+        certificates: &[Certificate],
+        engine: &Engine,
+    ) -> Result<Self, Problem> {
+        let settings = Settings::new(policy, resumption)?;
+        let certificates = Arc::new(settings.certificates(certificates, engine)?);
+        let current = Arc::new(ArcSwap::new(Arc::clone(&certificates)));
+        let base = settings.base(Arc::clone(&current)).map_err(refused)?;
+        Ok(Self { base, current, certificates, settings })
+    }
+
+    /// The same listener with other certificates, to be [activated](Self::activate). Sessions and tickets stay valid
+    /// if nothing else has changed.
+    pub(crate) fn renewed(
+        &self,
+        policy: &TlsPolicy,
+        resumption: &Resumption,
+        certificates: &[Certificate],
+        engine: &Engine,
+    ) -> Result<Self, Problem> {
+        let settings = Settings::new(policy, resumption)?;
+        if !settings.same(&self.settings) {
+            return Self::new(policy, resumption, certificates, engine);
+        }
+        let certificates = Arc::new(settings.certificates(certificates, engine)?);
+        Ok(Self { base: self.base.clone(), current: Arc::clone(&self.current), certificates, settings })
+    }
+
+    /// New connections get these certificates from now on.
+    pub(crate) fn activate(&self) {
+        self.current.store(Arc::clone(&self.certificates));
+    }
+
+    /// The state of a new connection.
+    pub(crate) fn session(&self) -> Result<Ssl, ErrorStack> {
+        Ssl::new(&self.base)
+    }
+}
+
+impl Settings {
+    fn new(policy: &TlsPolicy, resumption: &Resumption) -> Result<Self, Problem> {
+        let client_cas = match &policy.client_auth {
+            ClientAuth::Off => Vec::new(),
+            ClientAuth::Optional(ca, place) | ClientAuth::Required(ca, place) => certificate::read_chain(ca, place)?,
+        };
+        Ok(Self { policy: policy.clone(), client_cas, resumption: resumption.clone() })
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        let shown = |settings: &Self| format!("{:?} {:?}", settings.policy, settings.resumption);
+        let der = |settings: &Self| settings.client_cas.iter().map(|ca| ca.to_der().ok()).collect::<Vec<_>>();
+        shown(self) == shown(other) && der(self) == der(other)
+    }
+
+    fn certificates(&self, certificates: &[Certificate], engine: &Engine) -> Result<Certificates, Problem> {
+        let mut selection = Certificates::new(self.policy.max >= Version::Tls13);
+        for certificate in certificates {
+            let context = self.for_certificate(certificate, engine).map_err(refused)?;
+            selection.add(&certificate.names, certificate.key.key_type(), context);
+        }
+        Ok(selection)
+    }
+
+    /// The context that connections start with: it only picks another one.
+    fn base(&self, certificates: Arc<ArcSwap<Certificates>>) -> Result<SslContext, ErrorStack> {
+        let mut builder = self.builder()?;
+        builder.set_select_certificate_callback(move |hello| choose(&certificates.load(), hello));
+        Ok(builder.build())
+    }
+
+    fn for_certificate(&self, certificate: &Certificate, engine: &Engine) -> Result<SslContext, ErrorStack> {
+        let mut builder = self.builder()?;
+        for (index, link) in certificate.chain.iter().enumerate() {
+            match index {
+                0 => builder.set_certificate(link)?,
+                _ => builder.add_extra_chain_cert(link.clone())?,
+            }
+        }
+        builder.set_async_private_key_method(EngineKey { key: certificate.key.clone(), engine: engine.clone() });
+        if let Some(response) = &certificate.ocsp {
+            set_ocsp_response(&mut builder, response)?;
+        }
+        Ok(builder.build())
+    }
+
+    fn builder(&self) -> Result<SslContextBuilder, ErrorStack> {
+        let mut builder = SslContext::builder(SslMethod::tls_server())?;
+        builder.set_min_proto_version(Some(ssl_version(self.policy.min)))?;
+        builder.set_max_proto_version(Some(ssl_version(self.policy.max)))?;
+        builder.set_options(SslOptions::CIPHER_SERVER_PREFERENCE);
+        builder.set_strict_cipher_list(&cipher_list(&self.policy))?;
+        set_tls13_ciphers(&mut builder)?;
+        builder.set_curves_list(&group_list(&self.policy.groups))?;
+        self.set_alpn(&mut builder);
+        self.set_resumption(&mut builder)?;
+        self.set_client_auth(&mut builder)?;
+        Ok(builder)
+    }
+
+    fn set_alpn(&self, builder: &mut SslContextBuilder) {
+        if self.policy.alpn.is_empty() {
+            return;
+        }
+        let offered = wire_alpn(&self.policy.alpn);
+        builder.set_alpn_select_callback(move |_, client| {
+            select_next_proto(&offered, client)
+                // The callback must return a part of the client's list, which outlives it.
+                .and_then(|chosen| client.windows(chosen.len()).find(|window| *window == chosen))
+                .ok_or(AlpnError::ALERT_FATAL)
+        });
+    }
+
+    fn set_resumption(&self, builder: &mut SslContextBuilder) -> Result<(), ErrorStack> {
+        let Resumption { tickets, cache, cache_size, lifetime } = &self.resumption;
+        if !tickets {
+            builder.set_options(SslOptions::NO_TICKET);
+        }
+        builder.set_session_cache_mode(if *cache { SslSessionCacheMode::SERVER } else { SslSessionCacheMode::OFF });
+        builder.set_session_cache_size(u32::try_from(cache_size.get()).unwrap_or(u32::MAX));
+        builder.set_session_id_context(b"quadrille")?;
+        set_session_timeout(builder, u32::try_from(lifetime.as_secs()).unwrap_or(u32::MAX));
+        Ok(())
+    }
+
+    fn set_client_auth(&self, builder: &mut SslContextBuilder) -> Result<(), ErrorStack> {
+        let mode = match self.policy.client_auth {
+            ClientAuth::Off => return Ok(()),
+            ClientAuth::Optional(..) => SslVerifyMode::PEER,
+            ClientAuth::Required(..) => SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT,
+        };
+        let mut store = X509StoreBuilder::new()?;
+        for ca in &self.client_cas {
+            store.add_cert(ca)?;
+            builder.add_client_ca(ca)?;
+        }
+        builder.set_cert_store_builder(store);
+        builder.set_verify(mode);
+        Ok(())
+    }
+}
+
+fn choose(certificates: &Certificates, mut hello: ClientHello<'_>) -> Result<(), SelectCertError> {
+    let abilities = Abilities::of(&hello);
+    let sni = hello.servername(NameType::HOST_NAME);
+    let context = certificates.select(sni, abilities).ok_or(SelectCertError::ERROR)?;
+    hello.ssl_mut().set_ssl_context(context).map_err(|_| SelectCertError::ERROR)
+}
+
+/// TLS 1.2 and below. AEADs stand in one group of equal preference, so that the client's order decides between
+/// AES-GCM (fast with AES instructions) and ChaCha20-Poly1305 (fast without).
+fn cipher_list(policy: &TlsPolicy) -> String {
+    let mut list = String::from(
+        "[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305|ECDHE-ECDSA-AES256-GCM-SHA384|\
+         ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305|ECDHE-RSA-AES256-GCM-SHA384]:\
+         ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA:ECDHE-RSA-AES256-SHA",
+    );
+    if policy.static_rsa {
+        list.push_str(":AES128-GCM-SHA256:AES256-GCM-SHA384:AES128-SHA:AES256-SHA");
+    }
+    list
+}
+
+/// TLS 1.3: all three of equal preference, for the same reason.
+fn set_tls13_ciphers(builder: &mut SslContextBuilder) -> Result<(), ErrorStack> {
+    const AES_128_GCM_AES_256_GCM_CHACHA20: [u16; 3] = [0x1301, 0x1302, 0x1303];
+    const SAME_AS_NEXT: u32 = ffi::SSL_CIPHER_FLAG_EQUAL_PREFERENCE_WITH_NEXT as u32;
+    let flags = [SAME_AS_NEXT, SAME_AS_NEXT, 0];
+    // SAFETY: the context is live, and both arrays have the length that is passed.
+    let ok = unsafe {
+        ffi::SSL_CTX_set1_tls13_ciphers(
+            builder.as_ptr(),
+            AES_128_GCM_AES_256_GCM_CHACHA20.as_ptr(),
+            flags.as_ptr(),
+            flags.len(),
+        )
+    };
+    if ok == 1 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+fn set_ocsp_response(builder: &mut SslContextBuilder, response: &[u8]) -> Result<(), ErrorStack> {
+    // SAFETY: the context is live; BoringSSL copies the response.
+    let ok = unsafe { ffi::SSL_CTX_set_ocsp_response(builder.as_ptr(), response.as_ptr(), response.len()) };
+    if ok == 1 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+/// Both kinds of session, by id and by ticket, and TLS 1.3's tickets, in seconds.
+fn set_session_timeout(builder: &mut SslContextBuilder, seconds: u32) {
+    // SAFETY: the context is live; these set integers on it.
+    unsafe {
+        ffi::SSL_CTX_set_timeout(builder.as_ptr(), seconds);
+        ffi::SSL_CTX_set_session_psk_dhe_timeout(builder.as_ptr(), seconds);
+    }
+}
+
+fn group_list(groups: &[Group]) -> String {
+    let name = |group: &Group| match group {
+        Group::X25519MlKem768 => "X25519MLKEM768",
+        Group::X25519 => "X25519",
+        Group::P256 => "P-256",
+        Group::P384 => "P-384",
+        Group::P521 => "P-521",
+    };
+    groups.iter().map(name).collect::<Vec<_>>().join(":")
+}
+
+fn ssl_version(version: Version) -> SslVersion {
+    match version {
+        Version::Tls10 => SslVersion::TLS1,
+        Version::Tls11 => SslVersion::TLS1_1,
+        Version::Tls12 => SslVersion::TLS1_2,
+        Version::Tls13 => SslVersion::TLS1_3,
+    }
+}
+
+/// Length-prefixed, as ALPN goes over the wire (RFC 7301 section 3.1). Protocol names were checked to be 1 to 255 bytes.
+fn wire_alpn(protocols: &[String]) -> Vec<u8> {
+    let prefixed = |name: &String| [&[u8::try_from(name.len()).unwrap_or(u8::MAX)], name.as_bytes()].concat();
+    protocols.iter().flat_map(prefixed).collect()
+}
+
+fn refused(error: ErrorStack) -> Problem {
+    Problem::new(&crate::model::Place::builtin(), format!("BoringSSL does not accept these TLS settings: {error}"))
+}
+
+/// Why a handshake failed, in few words and without the connection's secrets.
+pub(crate) fn describe_failure(error: &ErrorStack) -> String {
+    let reason = error.errors().iter().rev().find_map(boring::error::Error::reason);
+    reason.unwrap_or("unknown").to_ascii_lowercase().replace('_', " ")
+}

@@ -1,0 +1,85 @@
+//! What a ClientHello says about the certificates that its sender can verify (RFC 8446 section 4.2.3, RFC 8422).
+
+use boring::ssl::{ClientHello, ExtensionType};
+use quadrille_engine::KeyType;
+
+/// What the client can verify.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Abilities {
+    signatures: Signatures,
+    /// TLS 1.2 and below: whether any suite with ECDSA authentication is offered. TLS 1.3 suites name none.
+    ecdsa_suite: bool,
+    rsa_suite: bool,
+    tls13: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Signatures {
+    rsa: bool,
+    p256: bool,
+    p384: bool,
+    p521: bool,
+    ed25519: bool,
+}
+
+impl Abilities {
+    pub(super) fn of(hello: &ClientHello<'_>) -> Self {
+        let tls13 = hello.get_extension(ExtensionType::SUPPORTED_VERSIONS).is_some_and(offers_tls13);
+        let signatures = match hello.get_extension(ExtensionType::SIGNATURE_ALGORITHMS) {
+            Some(list) => Signatures::listed(list),
+            // A client older than TLS 1.2 can do RSA and, if its suites say so, ECDSA.
+            None => Signatures { rsa: true, p256: true, p384: true, p521: true, ed25519: false },
+        };
+        let suites = || hello.ciphers().chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+        Self {
+            signatures,
+            ecdsa_suite: suites().any(is_ecdhe_ecdsa),
+            rsa_suite: suites().any(|suite| !is_ecdhe_ecdsa(suite) && !is_tls13(suite)),
+            tls13: tls13 && suites().any(is_tls13),
+        }
+    }
+
+    /// Whether the client can verify a handshake with a key of this type. `max_tls13` says whether the listener would
+    /// negotiate TLS 1.3.
+    pub(super) fn accepts(self, key: KeyType, max_tls13: bool) -> bool {
+        let tls13 = self.tls13 && max_tls13;
+        let (signature, suite) = match key {
+            KeyType::Rsa { .. } => (self.signatures.rsa, self.rsa_suite),
+            KeyType::EcdsaP256 => (self.signatures.p256, self.ecdsa_suite),
+            KeyType::EcdsaP384 => (self.signatures.p384, self.ecdsa_suite),
+            KeyType::EcdsaP521 => (self.signatures.p521, self.ecdsa_suite),
+            KeyType::Ed25519 => (self.signatures.ed25519, self.ecdsa_suite),
+        };
+        signature && (tls13 || suite)
+    }
+}
+
+impl Signatures {
+    fn listed(extension: &[u8]) -> Self {
+        let mut able = Self::default();
+        for pair in extension.get(2..).unwrap_or_default().chunks_exact(2) {
+            match u16::from_be_bytes([pair[0], pair[1]]) {
+                0x0201 | 0x0401 | 0x0501 | 0x0601 | 0x0804 | 0x0805 | 0x0806 => able.rsa = true,
+                0x0403 => able.p256 = true,
+                0x0503 => able.p384 = true,
+                0x0603 => able.p521 = true,
+                0x0807 => able.ed25519 = true,
+                _ => {}
+            }
+        }
+        able
+    }
+}
+
+fn offers_tls13(extension: &[u8]) -> bool {
+    extension.get(1..).unwrap_or_default().chunks_exact(2).any(|version| version == [3, 4])
+}
+
+fn is_tls13(suite: u16) -> bool {
+    (0x1301..=0x1305).contains(&suite)
+}
+
+/// The ECDHE_ECDSA suites that this server can negotiate.
+fn is_ecdhe_ecdsa(suite: u16) -> bool {
+    matches!(suite, 0xc009 | 0xc00a | 0xc023 | 0xc02b | 0xc02c | 0xcca9)
+}

@@ -1,0 +1,15 @@
+//! TLS on BoringSSL: contexts, certificate selection, the private-key bridge to the engine, and the streams.
+
+mod context;
+mod hello;
+mod key_method;
+mod selection;
+mod stream;
+mod transport;
+pub(crate) mod turn;
+
+pub(crate) use context::{ListenerTls, describe_failure};
+pub(crate) use key_method::KeyTiming;
+pub(crate) use selection::Certificates;
+pub(crate) use stream::TlsStream;
+pub(crate) use transport::Transport;

@@ -1,0 +1,77 @@
+//! Which certificate a client gets: by SNI (RFC 6066 section 3), then by what it can verify.
+
+use super::hello::Abilities;
+use boring::ssl::SslContext;
+use quadrille_engine::KeyType;
+use std::collections::HashMap;
+
+/// A listener's certificates, by name.
+#[derive(Default)]
+pub(crate) struct Certificates {
+    exact: HashMap<String, Vec<Entry>>,
+    /// By the part behind `*.`; a wildcard stands for one label.
+    wildcard: HashMap<String, Vec<Entry>>,
+    default: Vec<Entry>,
+    max_tls13: bool,
+}
+
+#[derive(Clone)]
+struct Entry {
+    key_type: KeyType,
+    context: SslContext,
+}
+
+impl Certificates {
+    pub(super) fn new(max_tls13: bool) -> Self {
+        Self { max_tls13, ..Self::default() }
+    }
+
+    /// Adds a certificate. The first becomes the default, together with those of other key types for the same names.
+    pub(super) fn add(&mut self, names: &[String], key_type: KeyType, context: SslContext) {
+        let entry = Entry { key_type, context };
+        let shares_default = names.iter().any(|name| {
+            self.find(&name.replacen('*', "wildcard", 1)).is_some_and(|found| same(found, &self.default))
+        });
+        if self.default.is_empty() || shares_default {
+            insert(&mut self.default, entry.clone());
+        }
+        for name in names {
+            let list = match name.strip_prefix("*.") {
+                Some(parent) => self.wildcard.entry(parent.to_owned()).or_default(),
+                None => self.exact.entry(name.clone()).or_default(),
+            };
+            insert(list, entry.clone());
+        }
+    }
+
+    /// The context of the certificate for this client; an unknown name gets the default.
+    pub(super) fn select(&self, sni: Option<&str>, client: Abilities) -> Option<&SslContext> {
+        let named = sni.and_then(|name| self.find(&name.to_ascii_lowercase())).unwrap_or(&self.default);
+        let able = named.iter().find(|entry| client.accepts(entry.key_type, self.max_tls13));
+        // A client that can verify none of them fails either way: BoringSSL then says why.
+        able.or(named.first()).map(|entry| &entry.context)
+    }
+
+    fn find(&self, name: &str) -> Option<&Vec<Entry>> {
+        self.exact.get(name).or_else(|| self.wildcard.get(name.split_once('.')?.1))
+    }
+}
+
+fn same(a: &[Entry], b: &[Entry]) -> bool {
+    a.first().zip(b.first()).is_some_and(|(a, b)| a.context == b.context)
+}
+
+/// One entry for each key type, the first given wins; cheaper signatures come first.
+fn insert(list: &mut Vec<Entry>, entry: Entry) {
+    if list.iter().any(|known| known.key_type == entry.key_type) {
+        return;
+    }
+    list.push(entry);
+    list.sort_by_key(|entry| match entry.key_type {
+        KeyType::EcdsaP256 => 0,
+        KeyType::Ed25519 => 1,
+        KeyType::EcdsaP384 => 2,
+        KeyType::EcdsaP521 => 3,
+        KeyType::Rsa { bits } => bits,
+    });
+}

@@ -1,0 +1,104 @@
+//! The TCP side of a TLS connection, reading ahead.
+//!
+//! BoringSSL asks for five bytes of record header, then for the record: two system calls for each of the four or
+//! five records of a handshake. Here one call takes what the kernel has, and what was not asked for waits. The
+//! waiting bytes are held only while there are any, so that an idle connection costs nothing.
+
+use std::{
+    cell::RefCell,
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+
+/// Two of the largest TLS records (RFC 8446 section 5.2).
+const CHUNK: usize = 2 * (16 * 1024 + 256 + 5);
+
+thread_local! {
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; CHUNK].into());
+}
+
+/// A TCP stream that reads ahead.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    tcp: TcpStream,
+    ahead: Vec<u8>,
+    taken: usize,
+}
+
+impl Transport {
+    pub(crate) fn new(tcp: TcpStream) -> Self {
+        Self { tcp, ahead: Vec::new(), taken: 0 }
+    }
+
+    pub(crate) fn tcp(&self) -> &TcpStream {
+        &self.tcp
+    }
+
+    /// What has been read and not yet been asked for.
+    pub(crate) fn waiting(&self) -> &[u8] {
+        &self.ahead[self.taken..]
+    }
+
+    /// Reads more, so that [`waiting`](Self::waiting) grows; false at the end of the stream.
+    pub(crate) async fn read_more(&mut self) -> io::Result<bool> {
+        std::future::poll_fn(|context| {
+            SCRATCH.with_borrow_mut(|scratch| {
+                let mut buffer = ReadBuf::new(scratch);
+                ready!(Pin::new(&mut self.tcp).poll_read(context, &mut buffer))?;
+                self.ahead.extend_from_slice(buffer.filled());
+                Poll::Ready(Ok(!buffer.filled().is_empty()))
+            })
+        })
+        .await
+    }
+
+    /// Drops bytes that were dealt with.
+    pub(crate) fn consume(&mut self, count: usize) {
+        self.taken = (self.taken + count).min(self.ahead.len());
+        if self.taken == self.ahead.len() {
+            self.ahead = Vec::new();
+            self.taken = 0;
+        }
+    }
+}
+
+impl AsyncRead for Transport {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.waiting().is_empty() {
+            if out.remaining() >= CHUNK {
+                return Pin::new(&mut self.tcp).poll_read(context, out);
+            }
+            return SCRATCH.with_borrow_mut(|scratch| {
+                let mut buffer = ReadBuf::new(scratch);
+                ready!(Pin::new(&mut self.tcp).poll_read(context, &mut buffer))?;
+                let (asked, ahead) = buffer.filled().split_at(buffer.filled().len().min(out.remaining()));
+                out.put_slice(asked);
+                self.ahead.extend_from_slice(ahead);
+                Poll::Ready(Ok(()))
+            });
+        }
+        let count = self.waiting().len().min(out.remaining());
+        out.put_slice(&self.waiting()[..count]);
+        self.consume(count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Transport {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.tcp).poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(context)
+    }
+}

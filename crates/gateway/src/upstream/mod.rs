@@ -1,0 +1,63 @@
+//! The servers behind the gateway: which is next, whether it is well, how to reach it.
+
+mod balancer;
+pub(crate) mod health;
+mod peer;
+mod proxy_header;
+
+pub(crate) use balancer::Server;
+pub(crate) use proxy_header::proxy_header;
+
+use crate::{certificate, model, problem::Problem};
+use balancer::Balancer;
+use boring::x509::X509;
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+
+/// A group of servers, resolved and ready.
+pub(crate) struct Upstream {
+    name: String,
+    model: model::Upstream,
+    balancer: Balancer,
+    /// Trusted for the servers' certificates; `None` means the system's.
+    ca: Option<Arc<Box<[X509]>>>,
+}
+
+pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
+
+impl Upstream {
+    /// Resolves the servers and reads the CA bundle.
+    pub(crate) fn new(name: &str, model: &model::Upstream) -> Result<Self, Vec<Problem>> {
+        let ca = read_ca(model).map_err(|problem| vec![problem])?;
+        let balancer = Balancer::new(model, ca.clone())?;
+        Ok(Self { name: name.to_owned(), model: model.clone(), balancer, ca })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn model(&self) -> &model::Upstream {
+        &self.model
+    }
+
+    pub(crate) fn retries(&self) -> usize {
+        self.model.retries
+    }
+
+    /// Trusted for the servers' certificates; `None` means the system's.
+    pub(crate) fn ca(&self) -> Option<&[X509]> {
+        self.ca.as_ref().map(|ca| &***ca)
+    }
+
+    /// The server for this client; `None` if none is healthy.
+    pub(crate) fn pick(&self, client: SocketAddr) -> Option<Server> {
+        self.balancer.pick(client)
+    }
+}
+
+fn read_ca(model: &model::Upstream) -> Result<Option<Arc<Box<[X509]>>>, Problem> {
+    let Some(tls) = &model.tls else { return Ok(None) };
+    let Some(ca) = &tls.ca else { return Ok(None) };
+    let chain = certificate::read_chain(ca, tls.ca_place.as_ref().unwrap_or(&model.place))?;
+    Ok(Some(Arc::new(chain.into())))
+}

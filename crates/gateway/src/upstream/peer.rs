@@ -1,0 +1,71 @@
+//! How pingora reaches a server.
+
+use super::{Server, Upstream, proxy_header};
+use crate::{
+    connection::Connection,
+    model::{ProxyProtocolOut, UpstreamProtocol},
+};
+use async_trait::async_trait;
+use pingora_core::{
+    connectors::l4::Connect,
+    protocols::{
+        ALPN,
+        l4::{socket::SocketAddr as PeerAddress, stream::Stream},
+    },
+    upstreams::peer::HttpPeer,
+};
+use pingora_error::{ErrorType, OrErr, Result};
+use std::{
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
+    sync::Arc,
+};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+
+impl Upstream {
+    /// The peer for one request. An upgrade (WebSocket) needs HTTP/1.1.
+    pub(crate) fn peer(&self, server: &Server, connection: &Connection, upgrade: bool) -> Box<HttpPeer> {
+        let tls = self.model.tls.as_ref();
+        let name = tls.and_then(|tls| tls.server_name.clone()).unwrap_or_else(|| server.host.to_string());
+        let mut peer = HttpPeer::new(server.address, tls.is_some(), if tls.is_some() { name } else { String::new() });
+        let options = &mut peer.options;
+        let timeouts = &self.model.timeouts;
+        options.connection_timeout = Some(timeouts.connect);
+        options.total_connection_timeout = Some(timeouts.connect);
+        options.read_timeout = Some(timeouts.read);
+        options.write_timeout = Some(timeouts.write);
+        options.idle_timeout = Some(timeouts.idle);
+        options.ca = self.ca.clone();
+        options.alpn = match self.model.protocol {
+            _ if upgrade => ALPN::H1,
+            UpstreamProtocol::Auto if tls.is_some() => ALPN::H2H1,
+            UpstreamProtocol::Auto | UpstreamProtocol::Http1 => ALPN::H1,
+            UpstreamProtocol::Http2 => ALPN::H2,
+        };
+        if tls.is_some_and(|tls| !tls.verify) {
+            options.verify_cert = false;
+            options.verify_hostname = false;
+        }
+        if self.model.proxy_protocol != ProxyProtocolOut::Off {
+            let header = proxy_header(self.model.proxy_protocol, connection.client, connection.local);
+            options.custom_l4 = Some(Arc::new(WithProxyHeader(header)));
+            // A connection that has announced one client must not carry another's requests.
+            peer.group_key = BuildHasherDefault::<DefaultHasher>::default().hash_one(connection.client);
+        }
+        Box::new(peer)
+    }
+}
+
+/// Opens a connection that begins with a PROXY header.
+#[derive(Debug)]
+struct WithProxyHeader(Vec<u8>);
+
+#[async_trait]
+impl Connect for WithProxyHeader {
+    async fn connect(&self, address: &PeerAddress) -> Result<Stream> {
+        let address = address.as_inet().or_err(ErrorType::ConnectError, "not an internet address")?;
+        let mut tcp = TcpStream::connect(address).await.or_err(ErrorType::ConnectError, "connecting upstream")?;
+        tcp.set_nodelay(true).or_err(ErrorType::SocketError, "setting TCP_NODELAY")?;
+        tcp.write_all(&self.0).await.or_err(ErrorType::WriteError, "writing the PROXY header")?;
+        Ok(Stream::from(tcp))
+    }
+}

@@ -1,0 +1,34 @@
+//! The header by which a server learns who the client is (the PROXY protocol).
+
+use crate::model::ProxyProtocolOut;
+use ppp::{v1, v2};
+use std::net::{IpAddr, SocketAddr};
+
+/// The header for a connection from `client` that came in at `local`; empty where none is wanted.
+pub(crate) fn proxy_header(form: ProxyProtocolOut, client: SocketAddr, local: SocketAddr) -> Vec<u8> {
+    let (client, local) = same_family(client, local);
+    match form {
+        ProxyProtocolOut::Off => Vec::new(),
+        ProxyProtocolOut::V1 => v1::Addresses::from((client, local)).to_string().into_bytes(),
+        ProxyProtocolOut::V2 => {
+            let header =
+                v2::Builder::with_addresses(v2::Version::Two | v2::Command::Proxy, v2::Protocol::Stream, (client, local));
+            header.build().unwrap_or_default()
+        }
+    }
+}
+
+/// A dual-stack socket shows IPv4 clients as mapped addresses; and both ends must be of one family.
+fn same_family(client: SocketAddr, local: SocketAddr) -> (SocketAddr, SocketAddr) {
+    let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+    let (client, local) = (canonical(client), canonical(local));
+    match (client.ip(), local.ip()) {
+        (IpAddr::V4(client_ip), IpAddr::V6(_)) => {
+            (SocketAddr::new(client_ip.to_ipv6_mapped().into(), client.port()), local)
+        }
+        (IpAddr::V6(_), IpAddr::V4(local_ip)) => {
+            (client, SocketAddr::new(local_ip.to_ipv6_mapped().into(), local.port()))
+        }
+        _ => (client, local),
+    }
+}

@@ -1,0 +1,71 @@
+//! An event-loop thread: a single-threaded runtime, its own upstream pool, no locks shared with the others.
+
+use crate::{
+    accept::{self, Worker},
+    http,
+    site::Listening,
+    tls::turn,
+};
+use pingora_core::{apps::HttpServerApp, server::ShutdownWatch};
+use quadrille_engine::Engine;
+use std::{io, net::TcpListener, sync::Arc, time::Duration};
+use tokio::sync::mpsc;
+
+/// After a drain began, idle connections may still send a request for this long: one that was already on its way
+/// when the client had not yet been told is answered.
+const LAST_REQUESTS: Duration = Duration::from_secs(1);
+
+/// A listener for an event loop to take on.
+pub(crate) type Assignment = (Arc<Listening>, TcpListener);
+
+/// The sending end of an event-loop thread.
+pub(crate) struct WorkerThread {
+    pub(crate) assignments: mpsc::UnboundedSender<Assignment>,
+}
+
+/// How the workers' proxies are set up.
+#[derive(Clone, Copy)]
+pub(crate) struct Upstreaming {
+    pub(crate) pool: usize,
+    pub(crate) retries: usize,
+}
+
+/// Starts a thread. It ends, and drops `running`, when its assignments are closed and its last connection is gone.
+pub(crate) fn start(
+    index: usize,
+    engine: Engine,
+    upstreaming: Upstreaming,
+    shutdown: ShutdownWatch,
+    running: mpsc::Sender<()>,
+) -> io::Result<WorkerThread> {
+    let (assignments, receiver) = mpsc::unbounded_channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
+        runtime.block_on(work(receiver, engine, upstreaming, shutdown));
+        drop(running);
+    })?;
+    Ok(WorkerThread { assignments })
+}
+
+async fn work(
+    mut assignments: mpsc::UnboundedReceiver<Assignment>,
+    engine: Engine,
+    upstreaming: Upstreaming,
+    shutdown: ShutdownWatch,
+) {
+    tokio::spawn(turn::flush_each(engine));
+    let proxy = http::new_proxy(upstreaming.pool, upstreaming.retries);
+    let (alive, mut all_gone) = mpsc::channel(1);
+    let worker = Worker { proxy: Arc::clone(&proxy), shutdown, alive };
+    while let Some((listening, listener)) = assignments.recv().await {
+        match tokio::net::TcpListener::from_std(listener) {
+            Ok(listener) => drop(tokio::spawn(accept::accept_all(listening, listener, worker.clone()))),
+            Err(error) => tracing::error!(address = %listening.address, %error, "cannot listen"),
+        }
+    }
+    drop(worker);
+    if tokio::time::timeout(LAST_REQUESTS, all_gone.recv()).await.is_err() {
+        proxy.http_cleanup().await;
+        all_gone.recv().await;
+    }
+}
