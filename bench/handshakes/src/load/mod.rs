@@ -93,7 +93,7 @@ impl Load {
             outcome: Outcome::default(),
             held: hold.then(Vec::new),
         };
-        run.to_the_end()?;
+        run.finish()?;
         run.outcome.elapsed = run.start.elapsed();
         run.outcome.tickets = tickets.load(Ordering::Relaxed);
         Ok((run.outcome, Held { connections: run.held.unwrap_or_default() }))
@@ -153,7 +153,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_the_end(&mut self) -> Result<()> {
+    fn finish(&mut self) -> Result<()> {
         let mut events = Events::with_capacity(self.slots.len().clamp(16, 1024));
         let mut next_tick = self.start + TICK;
         for slot in 0..self.slots.len() {
