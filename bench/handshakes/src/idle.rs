@@ -53,7 +53,7 @@ pub struct Held {
     pub rss_kib: f64,
 }
 
-/// Raises this process's limit of open files, and so that of the servers it starts, as far as `connections` need.
+/// Raises this process's limit of open files, and so that of the servers it starts, as `connections` need it.
 pub fn allow_files(connections: u64) -> Result<()> {
     let wanted = connections + SPARE_FILES;
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;

@@ -52,8 +52,9 @@ fn compare_handshakes(args: &Args) -> Result<()> {
     let plan = args.plan();
     println!("{}\n", machine(args));
     println!(
-        "{} rounds of {} full handshakes (one client: {}), {} request each; / nginx and / envoy: CPU against theirs, \
-         median (least..greatest) of the rounds\n",
+        "{} rounds of {} full handshakes (one client: {}), {} request each. CPU us: the server's processes, per \
+         handshake; / nginx, / envoy: against theirs in the same round, median (least..greatest); core: how much of its core \
+         the server used; p50, p99: connect to end of handshake.\n",
         plan.rounds,
         plan.handshakes,
         plan.quartered().handshakes,
@@ -221,8 +222,9 @@ fn machine(args: &Args) -> String {
         .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
         .map_or("unknown processor", |(_, model)| model);
     format!(
-        "{model}, Linux {}; servers on core {} with one worker each, client on core {}",
+        "{model}, Linux {}, load average {} at the start; servers on core {} with one worker each, client on core {}",
         read("/proc/sys/kernel/osrelease").trim(),
+        read("/proc/loadavg").split(' ').next().unwrap_or_default(),
         args.server_core,
         args.client_core
     )

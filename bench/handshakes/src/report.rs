@@ -36,6 +36,9 @@ pub struct HandshakeRow {
     pub ratio_to_envoy_spread: Option<Spread>,
     /// Full handshakes (each with its requests) a second; median of the rounds.
     pub handshakes_per_second: Option<f64>,
+    /// How much of its core the server used; median of the rounds. Well under 1 with many clients means that
+    /// something else was the limit.
+    pub server_busy: Option<f64>,
     /// From connect to the end of the handshake, median, microseconds.
     pub p50_us: Option<u64>,
     /// The same, 99th percentile.
@@ -95,7 +98,7 @@ impl HandshakeRow {
         };
         let cpu_spread = Spread::of(cpu.iter().copied().flatten());
         let (to_nginx, to_envoy) = (ratio_to(nginx), ratio_to(envoy));
-        let rate = Spread::of(measured.handshakes_per_second.iter().copied().flatten());
+        let median = |values: &[Option<f64>]| Some(Spread::of(values.iter().copied().flatten())?.median);
         Self {
             cpu_us_per_handshake: cpu_spread.map(|spread| spread.median),
             cpu_us_spread: cpu_spread,
@@ -103,7 +106,8 @@ impl HandshakeRow {
             ratio_to_nginx_spread: to_nginx,
             ratio_to_envoy: to_envoy.map(|spread| spread.median),
             ratio_to_envoy_spread: to_envoy,
-            handshakes_per_second: rate.map(|spread| spread.median),
+            handshakes_per_second: median(&measured.handshakes_per_second),
+            server_busy: median(&measured.server_busy),
             p50_us: percentile(&seen.handshake_us, 50.0),
             p99_us: percentile(&seen.handshake_us, 99.0),
             response_p50_us: percentile(&seen.exchange_us, 50.0),
@@ -120,29 +124,39 @@ impl HandshakeRow {
 
 /// The table of one scenario.
 pub fn handshake_table(scenario: &Scenario, rows: &[HandshakeRow]) -> String {
+    let names: Vec<String> = rows.iter().map(|row| name(&row.server, row.version.as_deref())).collect();
+    let width = width(&names);
     let mut table = format!("{scenario}\n");
     table += &format!(
-        "  {:<34} {:>7}  {:<18} {:<18} {:>8} {:>8} {:>8} {:>7}\n",
-        "server", "CPU us", "/ nginx", "/ envoy", "per s", "p50 us", "p99 us", "failed"
+        "  {:<width$} {:>7}  {:<18} {:<18} {:>6} {:>5} {:>8} {:>8} {:>7}\n",
+        "server", "CPU us", "/ nginx", "/ envoy", "per s", "core", "p50 us", "p99 us", "failed"
     );
-    for row in rows {
-        let name = format!("{} {}", row.server, row.version.as_deref().unwrap_or_default());
+    for (row, name) in rows.iter().zip(&names) {
         if let Some(cpu) = row.cpu_us_per_handshake {
             let _ = writeln!(
                 table,
-                "  {name:<34} {cpu:>7.0}  {:<18} {:<18} {:>8.0} {:>8} {:>8} {:>7}",
+                "  {name:<width$} {cpu:>7.0}  {:<18} {:<18} {:>6.0} {:>4.0}% {:>8} {:>8} {:>7}",
                 ratio(row.ratio_to_nginx_spread),
                 ratio(row.ratio_to_envoy_spread),
                 row.handshakes_per_second.unwrap_or_default(),
+                row.server_busy.unwrap_or_default() * 100.0,
                 row.p50_us.unwrap_or_default(),
                 row.p99_us.unwrap_or_default(),
                 row.failed
             );
         } else {
-            let _ = writeln!(table, "  {name:<34} not measured");
+            let _ = writeln!(table, "  {name:<width$} not measured");
         }
     }
     table + &remarks(rows)
+}
+
+fn name(server: &str, version: Option<&str>) -> String {
+    version.map_or_else(|| server.to_owned(), |version| format!("{server} {version}"))
+}
+
+fn width(names: &[String]) -> usize {
+    names.iter().map(String::len).max().unwrap_or_default()
 }
 
 fn ratio(spread: Option<Spread>) -> String {
@@ -213,19 +227,20 @@ pub fn idle_row(before: Before, contestant: &Contestant, held: Result<Held, Stri
 
 /// The table of memory per idle connection.
 pub fn idle_table(rows: &[IdleRow]) -> String {
+    let names: Vec<String> = rows.iter().map(|row| name(&row.server, row.version.as_deref())).collect();
+    let width = width(&names);
     let mut table = format!(
-        "  {:<34} {:<20} {:>6} {:>16} {:>16}\n",
+        "  {:<width$} {:<20} {:>6} {:>13} {:>13}\n",
         "server", "idle", "open", "PSS KiB each", "RSS KiB each"
     );
-    for row in rows {
-        let name = format!("{} {}", row.server, row.version.as_deref().unwrap_or_default());
+    for (row, name) in rows.iter().zip(&names) {
         let _ = match (row.connections, row.pss_kib_per_connection, row.rss_kib_per_connection) {
             (Some(open), Some(pss), Some(rss)) => {
-                writeln!(table, "  {name:<34} {:<20} {open:>6} {pss:>16.1} {rss:>16.1}", row.scenario)
+                writeln!(table, "  {name:<width$} {:<20} {open:>6} {pss:>13.1} {rss:>13.1}", row.scenario)
             }
             _ => {
                 let note = row.note.as_deref().unwrap_or("not measured");
-                writeln!(table, "  {name:<34} {:<20} {note}", row.scenario)
+                writeln!(table, "  {name:<width$} {:<20} {note}", row.scenario)
             }
         };
     }
@@ -262,6 +277,7 @@ mod tests {
         Ok(Measured {
             cpu_us_per_handshake: cpu_us.map(Some).into(),
             handshakes_per_second: vec![Some(1000.0)],
+            server_busy: vec![Some(0.97)],
             seen,
             gave_up: None,
         })

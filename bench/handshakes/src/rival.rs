@@ -61,29 +61,34 @@ pub struct Setup<'a> {
 impl Rival {
     /// The arguments that make it serve `setup` with one worker, in the foreground. Writes its configuration file, if it has one.
     pub fn arguments(self, setup: &Setup<'_>) -> Result<Vec<OsString>> {
-        let configuration = |name: &str, template: &str| -> Result<OsString> {
-            let path = setup.directory.join(name);
-            fs::write(&path, fill(template, setup)?)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            Ok(path.into())
-        };
         Ok(match self {
             Self::Nginx => {
-                let file = configuration("nginx.conf", include_str!("../rivals/nginx.conf"))?;
+                let file = configuration(setup, "nginx.conf", include_str!("../rivals/nginx.conf"))?;
                 vec!["-p".into(), setup.directory.into(), "-e".into(), "stderr".into(), "-c".into(), file]
             }
             Self::Haproxy => {
-                let file = configuration("haproxy.cfg", include_str!("../rivals/haproxy.cfg"))?;
+                let file = configuration(setup, "haproxy.cfg", include_str!("../rivals/haproxy.cfg"))?;
                 vec!["-db".into(), "-f".into(), file]
             }
             Self::Envoy => {
-                let file = configuration("envoy.yaml", include_str!("../rivals/envoy.yaml"))?;
+                let file = configuration(setup, "envoy.yaml", include_str!("../rivals/envoy.yaml"))?;
                 let mut arguments: Vec<OsString> = vec!["-c".into(), file];
                 let flags = ["--concurrency", "1", "--disable-hot-restart", "--log-level", "error"];
                 arguments.extend(flags.map(OsString::from));
                 arguments
             }
             Self::Quadrille => quadrille_arguments(setup),
+        })
+    }
+
+    /// Environment variables that belong to its configuration. Writes the files they name.
+    pub fn environment(self, setup: &Setup<'_>) -> Result<Vec<(&'static str, OsString)>> {
+        Ok(match self {
+            Self::Haproxy => {
+                let text = include_str!("../rivals/openssl.cnf");
+                vec![("OPENSSL_CONF", configuration(setup, "openssl.cnf", text)?)]
+            }
+            Self::Nginx | Self::Envoy | Self::Quadrille => Vec::new(),
         })
     }
 
@@ -129,8 +134,15 @@ fn quadrille_arguments(setup: &Setup<'_>) -> Vec<OsString> {
     arguments
 }
 
+/// Writes a configuration file and says where it is.
+fn configuration(setup: &Setup<'_>, name: &str, template: &str) -> Result<OsString> {
+    let path = setup.directory.join(name);
+    fs::write(&path, fill(template, setup)).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path.into())
+}
+
 /// Replaces every `@name@` of a template.
-fn fill(template: &str, setup: &Setup<'_>) -> Result<String> {
+fn fill(template: &str, setup: &Setup<'_>) -> String {
     let values = [
         ("@port@", setup.address.port().to_string()),
         ("@version@", setup.version.number().to_owned()),
@@ -142,8 +154,7 @@ fn fill(template: &str, setup: &Setup<'_>) -> Result<String> {
         ("@files@", (setup.connections + 2 * SPARE_FILES).to_string()),
         ("@directory@", setup.directory.display().to_string()),
     ];
-    let filled = values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value));
-    Ok(filled)
+    values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value))
 }
 
 fn parse_version(rival: Rival, text: &str) -> Option<String> {
@@ -211,7 +222,7 @@ mod tests {
             include_str!("../rivals/haproxy.cfg"),
             include_str!("../rivals/envoy.yaml"),
         ] {
-            let filled = fill(template, &setup).unwrap().replace("\"@type\"", "");
+            let filled = fill(template, &setup).replace("\"@type\"", "");
             assert!(!filled.contains('@'), "{filled}");
             assert!(filled.contains("8443"));
         }

@@ -41,6 +41,8 @@ pub struct Measured {
     pub cpu_us_per_handshake: Vec<Option<f64>>,
     /// One value a round; `None` where no handshake succeeded.
     pub handshakes_per_second: Vec<Option<f64>>,
+    /// How much of its core the server used, one value a round.
+    pub server_busy: Vec<Option<f64>>,
     /// All rounds together, as the client saw them.
     pub seen: Outcome,
     /// Why the server left before the last round.
@@ -80,7 +82,7 @@ impl Plan {
                         line +=
                             &us.map_or_else(|| format!("  {rival} -"), |us| format!("  {rival} {us:.0} us"));
                         if round > 0 {
-                            result.add(us, &seen);
+                            result.add(cpu, &seen);
                         }
                     }
                     Err(error) => result.gave_up = Some(format!("{error:#}")),
@@ -104,9 +106,11 @@ impl Plan {
 }
 
 impl Measured {
-    fn add(&mut self, cpu_us: Option<f64>, seen: &Outcome) {
-        self.cpu_us_per_handshake.push(cpu_us);
-        self.handshakes_per_second.push((seen.ok > 0).then(|| seen.per_second()));
+    fn add(&mut self, cpu: Duration, seen: &Outcome) {
+        let when_any = |value: f64| (seen.ok > 0).then_some(value);
+        self.cpu_us_per_handshake.push(cpu_us_per_handshake(cpu, seen));
+        self.handshakes_per_second.push(when_any(seen.per_second()));
+        self.server_busy.push(when_any(cpu.as_secs_f64() / seen.elapsed.as_secs_f64()));
         self.seen.merge(seen);
     }
 }

@@ -51,6 +51,7 @@ impl Server {
             .args(["--pdeathsig", "TERM", "taskset", "--cpu-list", &core.to_string()])
             .arg(program)
             .args(rival.arguments(setup)?)
+            .envs(rival.environment(setup)?)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)

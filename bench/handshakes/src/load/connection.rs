@@ -209,8 +209,7 @@ impl From<Error> for Stop {
 }
 
 fn connect(target: SocketAddr, source: Option<Ipv4Addr>) -> io::Result<TcpStream> {
-    let socket = Socket::new(Domain::for_address(target), Type::STREAM, None)?;
-    socket.set_nonblocking(true)?;
+    let socket = Socket::new(Domain::for_address(target), Type::STREAM.nonblocking(), None)?;
     socket.set_tcp_nodelay(true)?;
     if let Some(source) = source {
         // Let connect choose the port: it may take one that other destinations use, bind may not.

@@ -93,7 +93,7 @@ impl Load {
             outcome: Outcome::default(),
             held: hold.then(Vec::new),
         };
-        run.to_the_end()?;
+        run.finish()?;
         run.outcome.elapsed = run.start.elapsed();
         run.outcome.tickets = tickets.load(Ordering::Relaxed);
         Ok((run.outcome, Held { connections: run.held.unwrap_or_default() }))
@@ -104,7 +104,8 @@ impl Load {
         context.set_verify(SslVerifyMode::NONE);
         context.set_min_proto_version(Some(self.version.boring()))?;
         context.set_max_proto_version(Some(self.version.boring()))?;
-        context.set_curves_list(&self.groups).with_context(|| format!("groups {}", self.groups))?;
+        let groups = self.offered_groups();
+        context.set_curves_list(&groups).with_context(|| format!("groups {groups}"))?;
         context.set_alpn_protos(b"\x08http/1.1")?;
         // Nothing is kept or offered; the callback shows whether the peer hands out what could be resumed.
         context.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
@@ -112,6 +113,16 @@ impl Load {
             tickets.fetch_add(1, Ordering::Relaxed);
         });
         Ok(context.build())
+    }
+
+    /// In TLS 1.2 the list of groups is also that of the curves allowed in certificates (RFC 8422, section 5.1): a P-256
+    /// certificate needs its own in it, at the end, where key exchange does not choose it.
+    fn offered_groups(&self) -> String {
+        let named = self.groups.split(':').any(|group| group == "P-256");
+        match self.version {
+            TlsVersion::V1_2 if !named => format!("{}:P-256", self.groups),
+            _ => self.groups.clone(),
+        }
     }
 }
 
@@ -142,7 +153,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_the_end(&mut self) -> Result<()> {
+    fn finish(&mut self) -> Result<()> {
         let mut events = Events::with_capacity(self.slots.len().clamp(16, 1024));
         let mut next_tick = self.start + TICK;
         for slot in 0..self.slots.len() {
