@@ -1,2 +1,48 @@
-//! placeholder
-fn main() {}
+//! The `quadrille` command.
+
+mod check;
+mod demo;
+mod flags;
+mod logging;
+mod serve;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// HTTPS compute made cheap: a TLS gateway whose private-key operations are asynchronous and batched.
+#[derive(Parser)]
+#[command(name = "quadrille", version, max_term_width = 110, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Terminate TLS and pass requests on to upstreams.
+    Serve(Box<serve::Serve>),
+    /// Check a configuration file, and all that it names, without serving it.
+    Check(check::Check),
+    /// Serve a working HTTPS demo at once: a certificate made on the spot and a built-in page.
+    Demo(demo::Demo),
+}
+
+/// What a user or a script must mend: bad flags, a bad configuration, a port that is taken.
+const BAD_INPUT: u8 = 2;
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Serve(command) => command.run(),
+        Command::Check(command) => command.run(),
+        Command::Demo(command) => command.run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problems) => {
+            for problem in problems {
+                eprintln!("quadrille: {problem}");
+            }
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}

@@ -8,9 +8,9 @@ use crate::{
     preamble::{self, Preamble},
     site::{Listening, Site},
     tcp,
-    tls::{KeyTiming, TlsStream, Transport, describe_failure},
+    tls::{KeyTiming, TlsStream, Transport},
 };
-use boring::{error::ErrorStack, ssl::{NameType, SslRef}};
+use boring::ssl::{NameType, SslRef};
 use pingora_core::{apps::ServerApp, server::ShutdownWatch};
 use pingora_proxy::HttpProxy;
 use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, task::Poll, time::Instant};
@@ -24,7 +24,7 @@ pub(crate) struct Worker {
     /// Becomes true when the process drains.
     pub(crate) shutdown: ShutdownWatch,
     /// Held by every connection; a drain is over when nobody holds it.
-    pub(crate) alive: tokio::sync::mpsc::Sender<()>,
+    pub(crate) _alive: tokio::sync::mpsc::Sender<()>,
 }
 
 /// Accepts until the listener closes, and then what the kernel had already accepted.
@@ -40,7 +40,7 @@ pub(crate) async fn accept_all(listening: Arc<Listening>, listener: TcpListener,
                 Ok((tcp, peer)) => begin(tcp, peer, &listening, &worker, permit.ok()),
                 Err(error) => cannot_accept(&error).await,
             },
-            _ = closing.wait_for(|closing| *closing) => break,
+            _ = closing.changed() => break,
         }
     }
     while let Poll::Ready(Ok((tcp, peer))) = now(listener.accept()).await {
@@ -116,7 +116,6 @@ async fn handshake(
     let announced = site.listener.proxy_protocol == ProxyProtocolIn::Required;
     let Preamble { client, local } =
         preamble::read(&mut transport, announced, peer, local).await.map_err(Failure::Preamble)?;
-    ErrorStack::clear();
     let ssl = site.tls.session().map_err(|error| Failure::Tls(error.to_string()))?;
     let tls = SslStreamBuilder::new(ssl, transport).accept().await.map_err(|error| failure(&error))?;
     let connection = describe(tls.ssl(), Arc::clone(listening), site, client, local, began);
@@ -127,7 +126,7 @@ async fn handshake(
 fn failure<S>(error: &tokio_boring::HandshakeError<S>) -> Failure {
     match error.as_io_error() {
         Some(_) => Failure::Closed,
-        None => Failure::Tls(describe_failure(&ErrorStack::get())),
+        None => Failure::Tls(error.to_string()),
     }
 }
 

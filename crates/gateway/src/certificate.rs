@@ -14,17 +14,17 @@ use zeroize::Zeroizing;
 
 /// A certificate that belongs to its key.
 #[derive(Clone, Debug)]
-pub struct Certificate {
+pub(crate) struct Certificate {
     /// Leaf first.
-    pub chain: Vec<X509>,
+    pub(crate) chain: Vec<X509>,
     /// The leaf's private key.
-    pub key: Key,
+    pub(crate) key: Key,
     /// The OCSP response to staple, DER.
-    pub ocsp: Option<Vec<u8>>,
+    pub(crate) ocsp: Option<Vec<u8>>,
     /// The DNS names that it is for, in lower case, wildcards included.
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// What a user should know, though it does not keep the certificate from being served.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The smallest RSA modulus that is accepted without being asked to.
@@ -35,7 +35,7 @@ impl Certificate {
     ///
     /// # Errors
     /// Everything that would make a handshake with it fail, and weak RSA keys unless they are allowed.
-    pub fn load(source: &CertificateSource, allow_weak_keys: bool) -> Result<Self, Problem> {
+    pub(crate) fn load(source: &CertificateSource, allow_weak_keys: bool) -> Result<Self, Problem> {
         let chain = read_chain(&source.chain, &source.chain_place)?;
         let key = read_key(&source.key, &source.key_place)?;
         let leaf = &chain[0];

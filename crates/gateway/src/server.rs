@@ -18,7 +18,6 @@ use quadrille_engine::{Engine, Observer, Policy, Scalar, Settings, Unobserved};
 use std::{
     io,
     net::SocketAddr,
-    num::NonZeroUsize,
     path::PathBuf,
     sync::{Arc, atomic::{AtomicBool, Ordering}},
 };

@@ -66,7 +66,7 @@ async fn connect_to(upstream: &Upstream, server: &Server, connection: &Connectio
     let header = proxy_header(upstream.model().proxy_protocol, connection.client, connection.local);
     tcp.write_all(&header).await?;
     let Some(tls) = &upstream.model().tls else { return Ok(Box::pin(tcp)) };
-    let mut builder = SslConnector::builder(SslMethod::tls_client())?;
+    let mut builder = SslConnector::builder(SslMethod::tls())?;
     for ca in upstream.ca().unwrap_or_default() {
         builder.cert_store_mut().add_cert(ca)?;
     }

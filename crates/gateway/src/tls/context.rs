@@ -132,7 +132,7 @@ impl Settings {
     }
 
     fn builder(&self) -> Result<SslContextBuilder, ErrorStack> {
-        let mut builder = SslContext::builder(SslMethod::tls_server())?;
+        let mut builder = SslContext::builder(SslMethod::tls())?;
         builder.set_min_proto_version(Some(ssl_version(self.policy.min)))?;
         builder.set_max_proto_version(Some(ssl_version(self.policy.max)))?;
         builder.set_options(SslOptions::CIPHER_SERVER_PREFERENCE);
@@ -268,10 +268,4 @@ fn wire_alpn(protocols: &[String]) -> Vec<u8> {
 
 fn refused(error: ErrorStack) -> Problem {
     Problem::new(&crate::model::Place::builtin(), format!("BoringSSL does not accept these TLS settings: {error}"))
-}
-
-/// Why a handshake failed, in few words and without the connection's secrets.
-pub(crate) fn describe_failure(error: &ErrorStack) -> String {
-    let reason = error.errors().iter().rev().find_map(boring::error::Error::reason);
-    reason.unwrap_or("unknown").to_ascii_lowercase().replace('_', " ")
 }

@@ -8,8 +8,7 @@ mod stream;
 mod transport;
 pub(crate) mod turn;
 
-pub(crate) use context::{ListenerTls, describe_failure};
+pub(crate) use context::ListenerTls;
 pub(crate) use key_method::KeyTiming;
-pub(crate) use selection::Certificates;
 pub(crate) use stream::TlsStream;
 pub(crate) use transport::Transport;

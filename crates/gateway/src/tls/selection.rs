@@ -2,6 +2,7 @@
 
 use super::hello::Abilities;
 use boring::ssl::SslContext;
+use foreign_types::ForeignType;
 use quadrille_engine::KeyType;
 use std::collections::HashMap;
 
@@ -58,7 +59,7 @@ impl Certificates {
 }
 
 fn same(a: &[Entry], b: &[Entry]) -> bool {
-    a.first().zip(b.first()).is_some_and(|(a, b)| a.context == b.context)
+    a.first().zip(b.first()).is_some_and(|(a, b)| std::ptr::eq(a.context.as_ptr(), b.context.as_ptr()))
 }
 
 /// One entry for each key type, the first given wins; cheaper signatures come first.

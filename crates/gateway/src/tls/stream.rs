@@ -3,7 +3,7 @@
 use super::Transport;
 use crate::connection::Connection;
 use async_trait::async_trait;
-use boring::{error::ErrorStack, ssl::SslRef};
+use boring::ssl::SslRef;
 use pingora_core::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, TimingDigest, UniqueID,
     UniqueIDType, raw_connect::ProxyDigest, tls::SslDigest,
@@ -53,8 +53,6 @@ impl TlsStream {
 
 impl AsyncRead for TlsStream {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        // BoringSSL's error queue belongs to the thread, not to the connection.
-        ErrorStack::clear();
         let before = out.filled().len();
         ready!(Pin::new(&mut self.tls).poll_read(context, out))?;
         if out.filled().len() > before && !self.connection.header_clock.bytes() {
@@ -66,17 +64,14 @@ impl AsyncRead for TlsStream {
 
 impl AsyncWrite for TlsStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        ErrorStack::clear();
         Pin::new(&mut self.tls).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ErrorStack::clear();
         Pin::new(&mut self.tls).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ErrorStack::clear();
         Pin::new(&mut self.tls).poll_shutdown(context)
     }
 }

@@ -14,7 +14,7 @@ use pingora_core::{
     },
     upstreams::peer::HttpPeer,
 };
-use pingora_error::{ErrorType, OrErr, Result};
+use pingora_error::{Error, ErrorType, OrErr, Result};
 use std::{
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
     sync::Arc,
@@ -62,7 +62,7 @@ struct WithProxyHeader(Vec<u8>);
 #[async_trait]
 impl Connect for WithProxyHeader {
     async fn connect(&self, address: &PeerAddress) -> Result<Stream> {
-        let address = address.as_inet().or_err(ErrorType::ConnectError, "not an internet address")?;
+        let address = address.as_inet().ok_or_else(|| Error::explain(ErrorType::ConnectError, "not an internet address"))?;
         let mut tcp = TcpStream::connect(address).await.or_err(ErrorType::ConnectError, "connecting upstream")?;
         tcp.set_nodelay(true).or_err(ErrorType::SocketError, "setting TCP_NODELAY")?;
         tcp.write_all(&self.0).await.or_err(ErrorType::WriteError, "writing the PROXY header")?;

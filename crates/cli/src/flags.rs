@@ -1,0 +1,199 @@
+//! The command line as a second front end onto the gateway's model.
+
+use clap::{ArgAction, Args};
+use quadrille_gateway::{
+    config::{values, words},
+    model::{
+        AccessLog, Admin, BackendChoice, CertificateSource, ClientAuth, Gateway, Group, Listener, Mode, Place,
+        ProxyProtocolIn, Respond, Route, Server, Source, Target, TlsPolicy, Upstream, Version,
+    },
+};
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+/// One listener with one set of upstreams; for more, write a file and use --config.
+#[derive(Args)]
+pub(crate) struct Flags {
+    /// Where to listen: address:port, or a port alone for all addresses. May be repeated.
+    #[arg(long, value_name = "ADDRESS", value_parser = values::listen_address)]
+    listen: Vec<SocketAddr>,
+    /// Certificate chain in PEM, leaf first. Repeat, each with its --key, for several names or key types.
+    #[arg(long, value_name = "FILE")]
+    cert: Vec<PathBuf>,
+    /// Private key in PEM, not encrypted.
+    #[arg(long, value_name = "FILE")]
+    key: Vec<PathBuf>,
+    /// A server behind the gateway, host:port. May be repeated; requests go round.
+    #[arg(long, value_name = "ADDRESS", value_parser = values::server_address, conflicts_with = "respond")]
+    upstream: Vec<String>,
+    /// Answer every request with this text, without an upstream.
+    #[arg(long, value_name = "TEXT")]
+    respond: Option<String>,
+    /// What is spoken inside TLS: http or tcp.
+    #[arg(long, value_name = "MODE", value_parser = words::word::<Mode>, default_value = "http")]
+    mode: Mode,
+    /// Event-loop threads [default: one for each CPU].
+    #[arg(long, value_name = "N", value_parser = values::count)]
+    threads: Option<NonZeroUsize>,
+    /// Session tickets (RFC 5077): on or off.
+    #[arg(long, value_name = "SWITCH", value_parser = words::switch, default_value = "on", action = ArgAction::Set)]
+    session_tickets: bool,
+    /// Session cache for TLS 1.2 session ids: on or off.
+    #[arg(long, value_name = "SWITCH", value_parser = words::switch, default_value = "on", action = ArgAction::Set)]
+    session_cache: bool,
+    /// Lowest TLS version: 1.0, 1.1, 1.2 or 1.3.
+    #[arg(long, value_name = "VERSION", value_parser = words::word::<Version>, default_value = "1.2")]
+    tls_min: Version,
+    /// Highest TLS version.
+    #[arg(long, value_name = "VERSION", value_parser = words::word::<Version>, default_value = "1.3")]
+    tls_max: Version,
+    /// Key-exchange groups, most preferred first [default: X25519MLKEM768,X25519,P-256,P-384].
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',', value_parser = words::word::<Group>)]
+    groups: Vec<Group>,
+    /// Offer RSA key exchange (no forward secrecy) in TLS 1.2 and below.
+    #[arg(long)]
+    static_rsa: bool,
+    /// Accept RSA keys below 2048 bits.
+    #[arg(long)]
+    allow_weak_keys: bool,
+    /// Ask clients for certificates of these CAs (PEM), and refuse those without one.
+    #[arg(long, value_name = "FILE")]
+    client_ca: Option<PathBuf>,
+    /// With --client-ca: accept clients without a certificate too.
+    #[arg(long, requires = "client_ca")]
+    client_auth_optional: bool,
+    /// A load balancer in front announces clients by the PROXY protocol (v1 or v2).
+    #[arg(long)]
+    proxy_protocol: bool,
+    /// Metrics and health, in plain HTTP: an address or off [default: 127.0.0.1:9901].
+    #[arg(long, value_name = "ADDRESS", value_parser = admin)]
+    admin: Option<AdminFlag>,
+    /// Access log: off, stdout or a file [default: off].
+    #[arg(long, value_name = "WHERE", value_parser = values::access_log)]
+    access_log: Option<AccessLog>,
+    /// What computes private-key operations: auto or scalar.
+    #[arg(long, value_name = "BACKEND", value_parser = words::word::<BackendChoice>, default_value = "auto")]
+    backend: BackendChoice,
+    /// Wait up to this long for a batch to fill; 0 never waits.
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "0")]
+    poll_delay: Duration,
+    /// Compute threads [default: one for each CPU].
+    #[arg(long, value_name = "N", value_parser = values::count)]
+    compute_threads: Option<NonZeroUsize>,
+    /// How long a drain waits for open connections [default: 30s].
+    #[arg(long, value_name = "TIME", value_parser = values::timeout)]
+    drain_timeout: Option<Duration>,
+}
+
+#[derive(Clone)]
+enum AdminFlag {
+    Off,
+    At(SocketAddr),
+}
+
+fn admin(text: &str) -> Result<AdminFlag, String> {
+    if text == "off" { Ok(AdminFlag::Off) } else { values::admin_address(text).map(AdminFlag::At) }
+}
+
+/// The name of the only upstream that flags can describe.
+const UPSTREAM: &str = "default";
+
+impl Flags {
+    /// The model that these flags describe, or what is missing.
+    pub(crate) fn into_gateway(self) -> Result<Gateway, Vec<String>> {
+        self.check()?;
+        let mut gateway = Gateway::default();
+        let certificates = self.certificates();
+        for &address in &self.listen {
+            let mut listener = Listener::new(address, Place::flag("--listen"));
+            listener.mode = self.mode;
+            listener.certificates.clone_from(&certificates);
+            listener.tls = self.tls();
+            listener.routes = vec![self.route()];
+            listener.proxy_protocol =
+                if self.proxy_protocol { ProxyProtocolIn::Required } else { ProxyProtocolIn::Off };
+            gateway.listeners.push(listener);
+        }
+        if !self.upstream.is_empty() {
+            gateway.upstreams.insert(UPSTREAM.to_owned(), self.upstream());
+        }
+        gateway.engine.backend = self.backend;
+        gateway.engine.poll_delay = self.poll_delay;
+        gateway.engine.threads = self.compute_threads;
+        gateway.resumption.tickets = self.session_tickets;
+        gateway.resumption.cache = self.session_cache;
+        gateway.threads = self.threads;
+        gateway.drain_timeout = self.drain_timeout.unwrap_or(gateway.drain_timeout);
+        gateway.access_log = self.access_log.unwrap_or_default();
+        match self.admin {
+            None => {}
+            Some(AdminFlag::Off) => gateway.admin = None,
+            Some(AdminFlag::At(address)) => gateway.admin = Some(Admin { address, place: Place::flag("--admin") }),
+        }
+        Ok(gateway)
+    }
+
+    fn check(&self) -> Result<(), Vec<String>> {
+        let mut problems = Vec::new();
+        if self.listen.is_empty() {
+            problems.push("--listen is missing; for example: --listen 0.0.0.0:8443".to_owned());
+        }
+        if self.cert.is_empty() {
+            problems.push("--cert is missing; for example: --cert chain.pem --key key.pem".to_owned());
+        }
+        if self.cert.len() != self.key.len() {
+            problems.push(format!("every --cert needs its --key: there are {} and {}", self.cert.len(), self.key.len()));
+        }
+        if self.upstream.is_empty() && self.respond.is_none() {
+            problems.push("say where requests go: --upstream HOST:PORT, or --respond TEXT".to_owned());
+        }
+        if self.mode == Mode::Tcp && self.respond.is_some() {
+            problems.push("--respond answers HTTP requests; in --mode tcp give an --upstream".to_owned());
+        }
+        if self.tls_min > self.tls_max {
+            problems.push("--tls-min is above --tls-max".to_owned());
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    fn certificates(&self) -> Vec<CertificateSource> {
+        let pair = |(chain, key): (&PathBuf, &PathBuf)| CertificateSource {
+            chain: Source::File(chain.clone()),
+            key: Source::File(key.clone()),
+            ocsp: None,
+            chain_place: Place::flag("--cert"),
+            key_place: Place::flag("--key"),
+            ocsp_place: None,
+        };
+        self.cert.iter().zip(&self.key).map(pair).collect()
+    }
+
+    fn tls(&self) -> TlsPolicy {
+        let mut tls = TlsPolicy::new(self.mode);
+        tls.min = self.tls_min;
+        tls.max = self.tls_max;
+        if !self.groups.is_empty() {
+            tls.groups.clone_from(&self.groups);
+        }
+        tls.static_rsa = self.static_rsa;
+        tls.allow_weak_keys = self.allow_weak_keys;
+        if let Some(ca) = &self.client_ca {
+            let auth = if self.client_auth_optional { ClientAuth::Optional } else { ClientAuth::Required };
+            tls.client_auth = auth(Source::File(ca.clone()), Place::flag("--client-ca"));
+        }
+        tls
+    }
+
+    fn route(&self) -> Route {
+        let target = match &self.respond {
+            Some(text) => Target::Respond(Respond::text(text.clone())),
+            None => Target::Upstream(UPSTREAM.to_owned()),
+        };
+        Route { host: None, path: None, target, place: Place::flag("--upstream") }
+    }
+
+    fn upstream(&self) -> Upstream {
+        let place = Place::flag("--upstream");
+        let servers = self.upstream.iter().map(|address| Server::new(address.clone(), place.clone())).collect();
+        Upstream::new(servers, place)
+    }
+}

@@ -1,0 +1,68 @@
+//! `quadrille serve`.
+
+use crate::{flags::Flags, logging::Logging};
+use quadrille_gateway::{Bound, Origin, config, model::Gateway};
+use std::path::PathBuf;
+
+/// Terminates TLS and passes requests on.
+///
+/// With flags for one listener:
+///   quadrille serve --listen 0.0.0.0:8443 --cert chain.pem --key key.pem --upstream 127.0.0.1:8080
+/// With a file for more (see docs/reference/configuration.md):
+///   quadrille serve --config quadrille.yaml
+///
+/// SIGHUP, or a change to the file or to a certificate, reloads without dropping a connection; SIGTERM drains.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Serve {
+    /// Configuration file in YAML; replaces all flags below except those for logging.
+    #[arg(long, value_name = "FILE", conflicts_with = "listen")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    logging: Logging,
+}
+
+impl Serve {
+    pub(crate) fn run(self) -> Result<(), Vec<String>> {
+        let (model, origin) = match self.config {
+            Some(file) => (read(&file)?, Origin { reread: rereader(file.clone()), file: Some(file) }),
+            None => {
+                let model = self.flags.into_gateway()?;
+                let again = model.clone();
+                (model, Origin { reread: Box::new(move || Ok(again.clone())), file: None })
+            }
+        };
+        run(model, origin, &self.logging, announce)
+    }
+}
+
+/// Serves until it is told to stop.
+pub(crate) fn run(
+    model: Gateway,
+    origin: Origin,
+    logging: &Logging,
+    on_ready: impl FnOnce(&Bound),
+) -> Result<(), Vec<String>> {
+    let _guard = logging.start(&model.access_log)?;
+    quadrille_gateway::serve(model, origin, on_ready)
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect())
+}
+
+fn read(file: &PathBuf) -> Result<Gateway, Vec<String>> {
+    config::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
+}
+
+fn rereader(file: PathBuf) -> quadrille_gateway::Reread {
+    Box::new(move || config::load(&file).map_err(|errors| errors.to_string()))
+}
+
+fn announce(bound: &Bound) {
+    for address in &bound.listeners {
+        tracing::info!(%address, "serving HTTPS");
+    }
+    if let Some(address) = bound.admin {
+        tracing::info!("metrics at http://{address}/metrics");
+    }
+}
