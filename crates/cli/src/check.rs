@@ -13,13 +13,19 @@ pub(crate) struct Check {
 
 impl Check {
     pub(crate) fn run(self) -> Result<(), Vec<String>> {
-        let model = config::load(&self.file).map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let model = config::load(&self.file)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         let warnings = quadrille_gateway::check(&model)
             .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         for warning in warnings {
             println!("warning: {warning}");
         }
-        println!("{}: ok ({} listeners, {} upstreams)", self.file.display(), model.listeners.len(), model.upstreams.len());
+        println!(
+            "{}: ok ({} listeners, {} upstreams)",
+            self.file.display(),
+            model.listeners.len(),
+            model.upstreams.len()
+        );
         Ok(())
     }
 }

@@ -24,7 +24,8 @@ const PAGE: &str = include_str!("demo.html");
 
 impl Demo {
     pub(crate) fn run(self) -> Result<(), Vec<String>> {
-        let certificate = self_signed().map_err(|error| vec![format!("cannot make a certificate: {error}")])?;
+        let certificate =
+            self_signed().map_err(|error| vec![format!("cannot make a certificate: {error}")])?;
         let place = Place::flag("demo");
         let mut listener = Listener::new(self.listen, Place::flag("--listen"));
         listener.certificates = vec![certificate];

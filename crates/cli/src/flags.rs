@@ -4,8 +4,8 @@ use clap::{ArgAction, Args};
 use quadrille_gateway::{
     config::{values, words},
     model::{
-        AccessLog, Admin, BackendChoice, CertificateSource, ClientAuth, Gateway, Group, Listener, Mode, Place,
-        ProxyProtocolIn, Respond, Route, Server, Source, Target, TlsPolicy, Upstream, Version,
+        AccessLog, Admin, BackendChoice, CertificateSource, ClientAuth, Gateway, Group, Listener, Mode,
+        Place, ProxyProtocolIn, Respond, Route, Server, Source, Target, TlsPolicy, Upstream, Version,
     },
 };
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
@@ -127,7 +127,9 @@ impl Flags {
         match self.admin {
             None => {}
             Some(AdminFlag::Off) => gateway.admin = None,
-            Some(AdminFlag::At(address)) => gateway.admin = Some(Admin { address, place: Place::flag("--admin") }),
+            Some(AdminFlag::At(address)) => {
+                gateway.admin = Some(Admin { address, place: Place::flag("--admin") })
+            }
         }
         Ok(gateway)
     }
@@ -141,7 +143,11 @@ impl Flags {
             problems.push("--cert is missing; for example: --cert chain.pem --key key.pem".to_owned());
         }
         if self.cert.len() != self.key.len() {
-            problems.push(format!("every --cert needs its --key: there are {} and {}", self.cert.len(), self.key.len()));
+            problems.push(format!(
+                "every --cert needs its --key: there are {} and {}",
+                self.cert.len(),
+                self.key.len()
+            ));
         }
         if self.upstream.is_empty() && self.respond.is_none() {
             problems.push("say where requests go: --upstream HOST:PORT, or --respond TEXT".to_owned());
@@ -193,7 +199,8 @@ impl Flags {
 
     fn upstream(&self) -> Upstream {
         let place = Place::flag("--upstream");
-        let servers = self.upstream.iter().map(|address| Server::new(address.clone(), place.clone())).collect();
+        let servers =
+            self.upstream.iter().map(|address| Server::new(address.clone(), place.clone())).collect();
         Upstream::new(servers, place)
     }
 }

@@ -8,7 +8,8 @@ use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter, Layer,
     filter::{FilterExt, filter_fn},
-    fmt, layer::SubscriberExt,
+    fmt,
+    layer::SubscriberExt,
     registry::LookupSpan,
     util::SubscriberInitExt,
 };
@@ -41,8 +42,9 @@ pub(crate) struct Guard(#[expect(dead_code, reason = "held to be dropped")] Vec<
 impl Logging {
     /// Sets up logging for this process.
     pub(crate) fn start(&self, access: &AccessLog) -> Result<Guard, Vec<String>> {
-        let level = EnvFilter::try_new(&self.log_level)
-            .map_err(|error| vec![format!("--log-level: {error}; write one of error, warn, info, debug, trace")])?;
+        let level = EnvFilter::try_new(&self.log_level).map_err(|error| {
+            vec![format!("--log-level: {error}; write one of error, warn, info, debug, trace")]
+        })?;
         let (errors, errors_guard) = tracing_appender::non_blocking(io::stderr());
         let not_access = filter_fn(|event| event.target() != ACCESS_LOG_TARGET);
         let log = self.layer(errors).with_filter(level.and(not_access));
@@ -75,7 +77,8 @@ fn access_writer(access: &AccessLog) -> Result<Option<(NonBlocking, WorkerGuard)
         AccessLog::Stdout => Some(tracing_appender::non_blocking(io::stdout())),
         AccessLog::File(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);
-            let file = file.map_err(|error| vec![format!("cannot open the access log {}: {error}", path.display())])?;
+            let file = file
+                .map_err(|error| vec![format!("cannot open the access log {}: {error}", path.display())])?;
             Some(tracing_appender::non_blocking(file))
         }
     })

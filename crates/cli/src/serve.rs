@@ -59,10 +59,10 @@ fn rereader(file: PathBuf) -> quadrille_gateway::Reread {
 }
 
 fn announce(bound: &Bound) {
-    for address in &bound.listeners {
-        tracing::info!(%address, "serving HTTPS");
-    }
     if let Some(address) = bound.admin {
         tracing::info!("metrics at http://{address}/metrics");
+    }
+    for address in &bound.listeners {
+        tracing::info!(%address, "serving HTTPS");
     }
 }

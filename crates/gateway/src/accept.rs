@@ -61,7 +61,13 @@ async fn cannot_accept(error: &io::Error) {
 
 type Permit = tokio::sync::OwnedSemaphorePermit;
 
-fn begin(tcp: TcpStream, peer: SocketAddr, listening: &Arc<Listening>, worker: &Worker, permit: Option<Permit>) {
+fn begin(
+    tcp: TcpStream,
+    peer: SocketAddr,
+    listening: &Arc<Listening>,
+    worker: &Worker,
+    permit: Option<Permit>,
+) {
     let (listening, worker) = (Arc::clone(listening), worker.clone());
     tokio::spawn(async move {
         let _open = (OpenConnection::new(), permit);
@@ -157,7 +163,8 @@ async fn serve(tls: SslStream<Transport>, connection: Connection, site: &Site, w
     match site.listener.mode {
         Mode::Tcp => Box::pin(tcp::pass(tls, &connection, site)).await,
         Mode::Http => {
-            let app = App::new(Arc::clone(&worker.proxy), Arc::clone(&connection), site.listener.timeouts.idle);
+            let app =
+                App::new(Arc::clone(&worker.proxy), Arc::clone(&connection), site.listener.timeouts.idle);
             match TlsStream::new(tls, connection) {
                 Ok(stream) => drop(app.process_new(Box::new(stream), &worker.shutdown).await),
                 Err(error) => tracing::error!(%error, "cannot serve the connection"),

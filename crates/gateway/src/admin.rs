@@ -54,7 +54,11 @@ impl Admin {
             "/ready" => (StatusCode::SERVICE_UNAVAILABLE, TEXT, "draining\n".into()),
             "/config" => (StatusCode::OK, "application/json", self.configuration()),
             "/" => (StatusCode::OK, TEXT, "quadrille: /metrics /healthz /ready /config\n".into()),
-            _ => (StatusCode::NOT_FOUND, TEXT, "no such page; there are /metrics /healthz /ready /config\n".into()),
+            _ => (
+                StatusCode::NOT_FOUND,
+                TEXT,
+                "no such page; there are /metrics /healthz /ready /config\n".into(),
+            ),
         }
     }
 

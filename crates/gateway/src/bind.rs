@@ -11,7 +11,11 @@ use std::{
 const BACKLOG: i32 = 65_535;
 
 /// One socket for each of `count` event loops.
-pub(crate) fn bind_all(address: SocketAddr, place: &Place, count: usize) -> Result<Vec<TcpListener>, Problem> {
+pub(crate) fn bind_all(
+    address: SocketAddr,
+    place: &Place,
+    count: usize,
+) -> Result<Vec<TcpListener>, Problem> {
     let explain = |error| Problem::new(place, explain(address, &error));
     // SO_REUSEPORT would let a second gateway share the port unnoticed: see first whether it is free.
     let probe = bind(address, false).map_err(explain)?;

@@ -45,7 +45,13 @@ impl Certificate {
             (Some(ocsp), place) => Some(read_ocsp(ocsp, place.as_ref().unwrap_or(&source.chain_place))?),
             (None, _) => None,
         };
-        Ok(Self { names: dns_names(leaf), warnings: validity_warnings(leaf, &source.chain), chain, key, ocsp })
+        Ok(Self {
+            names: dns_names(leaf),
+            warnings: validity_warnings(leaf, &source.chain),
+            chain,
+            key,
+            ocsp,
+        })
     }
 }
 
@@ -65,7 +71,9 @@ pub(crate) fn read_chain(source: &Source, place: &Place) -> Result<Vec<X509>, Pr
             place,
             format!("{source} holds no certificate; it should have a PEM block BEGIN CERTIFICATE"),
         )),
-        Err(_) => Err(Problem::new(place, format!("{source} is not valid PEM, or a certificate in it is damaged"))),
+        Err(_) => {
+            Err(Problem::new(place, format!("{source} is not valid PEM, or a certificate in it is damaged")))
+        }
     }
 }
 
@@ -133,7 +141,10 @@ fn validity_warnings(leaf: &X509Ref, source: &Source) -> Vec<String> {
     let Ok(now) = Asn1Time::days_from_now(0) else { return Vec::new() };
     let mut warnings = Vec::new();
     if leaf.not_after() < now {
-        warnings.push(format!("the certificate {source} has expired ({}); clients will refuse it", leaf.not_after()));
+        warnings.push(format!(
+            "the certificate {source} has expired ({}); clients will refuse it",
+            leaf.not_after()
+        ));
     }
     if leaf.not_before() > now {
         warnings.push(format!("the certificate {source} is not valid before {}", leaf.not_before()));

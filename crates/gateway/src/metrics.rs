@@ -16,15 +16,13 @@
 //! | `quadrille_reloads_total` | `result` |
 
 use crate::connection::Connection;
-use metrics::{Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics::{
+    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    histogram,
+};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use quadrille_engine::{BatchReport, Engine, KeyType, Observer};
-use std::{
-    cell::RefCell,
-    collections::HashMap,
-    sync::LazyLock,
-    time::Instant,
-};
+use std::{cell::RefCell, collections::HashMap, sync::LazyLock, time::Instant};
 
 /// Seconds, from a tenth of a millisecond to ten seconds.
 const TIMES: [f64; 16] =
@@ -38,8 +36,12 @@ const SIZES: [f64; 12] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 16.0, 32.0, 64
 pub(crate) fn install() -> Option<PrometheusHandle> {
     let recorder = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Full("quadrille_handshake_seconds".into()), &TIMES)
-        .and_then(|builder| builder.set_buckets_for_metric(Matcher::Prefix("quadrille_key_".into()), &KEY_TIMES))
-        .and_then(|builder| builder.set_buckets_for_metric(Matcher::Full("quadrille_key_batch_size".into()), &SIZES))
+        .and_then(|builder| {
+            builder.set_buckets_for_metric(Matcher::Prefix("quadrille_key_".into()), &KEY_TIMES)
+        })
+        .and_then(|builder| {
+            builder.set_buckets_for_metric(Matcher::Full("quadrille_key_batch_size".into()), &SIZES)
+        })
         .ok()?
         .build_recorder();
     let handle = recorder.handle();
@@ -53,11 +55,20 @@ fn describe() {
     describe_counter!("quadrille_handshake_failures_total", "TLS handshakes that failed, by reason");
     describe_histogram!("quadrille_handshake_seconds", "From accept to the end of the handshake");
     describe_counter!("quadrille_key_operations_total", "Private-key operations");
-    describe_histogram!("quadrille_key_operation_seconds", "Time to compute one batch of private-key operations");
+    describe_histogram!(
+        "quadrille_key_operation_seconds",
+        "Time to compute one batch of private-key operations"
+    );
     describe_histogram!("quadrille_key_wait_seconds", "How long the first operation of a batch had waited");
     describe_histogram!("quadrille_key_batch_size", "Private-key operations offered to the backend together");
-    describe_counter!("quadrille_key_shed_total", "Private-key operations refused because the queue was full");
-    describe_counter!("quadrille_key_withdrawn_total", "Private-key operations withdrawn because the client had left");
+    describe_counter!(
+        "quadrille_key_shed_total",
+        "Private-key operations refused because the queue was full"
+    );
+    describe_counter!(
+        "quadrille_key_withdrawn_total",
+        "Private-key operations withdrawn because the client had left"
+    );
     describe_gauge!("quadrille_key_queue_depth", "Private-key operations that wait");
     describe_gauge!("quadrille_key_queue_oldest_seconds", "How long the oldest of them has waited");
     describe_gauge!("quadrille_connections", "Open client connections");
@@ -103,7 +114,8 @@ pub(crate) fn handshake_failed(reason: &'static str) {
 
 pub(crate) fn request(status: u16) {
     static BY_CLASS: LazyLock<[Counter; 6]> = LazyLock::new(|| {
-        ["none", "1xx", "2xx", "3xx", "4xx", "5xx"].map(|class| counter!("quadrille_requests_total", "status" => class))
+        ["none", "1xx", "2xx", "3xx", "4xx", "5xx"]
+            .map(|class| counter!("quadrille_requests_total", "status" => class))
     });
     BY_CLASS[usize::from(status / 100).min(5)].increment(1);
 }

@@ -22,7 +22,11 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Reads and checks all that the model names. `running` are the listeners whose sessions should stay valid.
-    pub(crate) fn new(model: &Gateway, engine: &Engine, running: &[Arc<Listening>]) -> Result<Self, Vec<Problem>> {
+    pub(crate) fn new(
+        model: &Gateway,
+        engine: &Engine,
+        running: &[Arc<Listening>],
+    ) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let upstreams = upstreams(model, &mut problems);
         let mut plan = Self { sites: Vec::new(), upstreams, warnings: Vec::new() };
@@ -45,7 +49,9 @@ impl Plan {
     ) -> Result<Site, Vec<Problem>> {
         let certificates = self.certificates(listener)?;
         let tls = match before {
-            Some(before) => before.site().tls.renewed(&listener.tls, &model.resumption, &certificates, engine),
+            Some(before) => {
+                before.site().tls.renewed(&listener.tls, &model.resumption, &certificates, engine)
+            }
             None => ListenerTls::new(&listener.tls, &model.resumption, &certificates, engine),
         }
         .map_err(|problem| vec![problem])?;
@@ -54,7 +60,8 @@ impl Plan {
 
     fn certificates(&mut self, listener: &Listener) -> Result<Vec<Certificate>, Vec<Problem>> {
         let load = |source| Certificate::load(source, listener.tls.allow_weak_keys);
-        let (loaded, problems): (Vec<_>, Vec<_>) = listener.certificates.iter().map(load).partition(Result::is_ok);
+        let (loaded, problems): (Vec<_>, Vec<_>) =
+            listener.certificates.iter().map(load).partition(Result::is_ok);
         if !problems.is_empty() {
             return Err(problems.into_iter().filter_map(Result::err).collect());
         }

@@ -57,7 +57,8 @@ pub(crate) async fn read(
     local: SocketAddr,
 ) -> Result<Preamble, Refused> {
     more(transport).await?;
-    let preamble = if announced { proxy_header(transport, client, local).await? } else { Preamble { client, local } };
+    let preamble =
+        if announced { proxy_header(transport, client, local).await? } else { Preamble { client, local } };
     if transport.waiting().is_empty() {
         more(transport).await?;
     }
@@ -104,12 +105,18 @@ fn v1_addresses(header: &v1::Header<'_>) -> Option<(SocketAddr, SocketAddr)> {
     };
     match header.addresses {
         v1::Addresses::Unknown => None,
-        v1::Addresses::Tcp4(ip) => {
-            Some(pair(ip.source_address.into(), ip.source_port, ip.destination_address.into(), ip.destination_port))
-        }
-        v1::Addresses::Tcp6(ip) => {
-            Some(pair(ip.source_address.into(), ip.source_port, ip.destination_address.into(), ip.destination_port))
-        }
+        v1::Addresses::Tcp4(ip) => Some(pair(
+            ip.source_address.into(),
+            ip.source_port,
+            ip.destination_address.into(),
+            ip.destination_port,
+        )),
+        v1::Addresses::Tcp6(ip) => Some(pair(
+            ip.source_address.into(),
+            ip.source_port,
+            ip.destination_address.into(),
+            ip.destination_port,
+        )),
     }
 }
 

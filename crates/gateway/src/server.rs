@@ -19,7 +19,10 @@ use std::{
     io,
     net::SocketAddr,
     path::PathBuf,
-    sync::{Arc, atomic::{AtomicBool, Ordering}},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -224,7 +227,11 @@ impl Server {
             ("engine", format!("{:?}", old.engine) != format!("{:?}", new.engine)),
             ("threads", old.threads != new.threads),
             ("access_log", old.access_log != new.access_log),
-            ("admin", old.admin.as_ref().map(|admin| admin.address) != new.admin.as_ref().map(|admin| admin.address)),
+            (
+                "admin",
+                old.admin.as_ref().map(|admin| admin.address)
+                    != new.admin.as_ref().map(|admin| admin.address),
+            ),
         ];
         for (setting, _) in fixed.iter().filter(|(_, changed)| *changed) {
             tracing::warn!(setting, "this change takes effect at the next start");

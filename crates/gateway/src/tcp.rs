@@ -76,7 +76,9 @@ async fn connect_to(upstream: &Upstream, server: &Server, connection: &Connectio
         configuration.set_verify_hostname(false);
     }
     let name = tls.server_name.as_deref().unwrap_or(&server.host);
-    let stream = tokio_boring::connect(configuration, name, tcp).await.map_err(|error| io::Error::other(error.to_string()))?;
+    let stream = tokio_boring::connect(configuration, name, tcp)
+        .await
+        .map_err(|error| io::Error::other(error.to_string()))?;
     Ok(Box::pin(stream))
 }
 
@@ -134,7 +136,11 @@ impl<S> Watched<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         let poll = Pin::new(&mut self.stream).poll_read(context, out);
         let count = out.filled().len() - before;
@@ -147,7 +153,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut self.stream).poll_write(context, bytes);
         if poll.is_ready() {
             self.activity.touch();

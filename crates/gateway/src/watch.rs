@@ -80,7 +80,9 @@ fn sources(model: &Gateway) -> impl Iterator<Item = &Source> {
             ClientAuth::Optional(ca, _) | ClientAuth::Required(ca, _) => Some(ca),
         };
         certificates
-            .flat_map(|certificate| [&certificate.chain, &certificate.key].into_iter().chain(&certificate.ocsp))
+            .flat_map(|certificate| {
+                [&certificate.chain, &certificate.key].into_iter().chain(&certificate.ocsp)
+            })
             .chain(client_ca)
     });
     let upstreams = model.upstreams.values().filter_map(|upstream| upstream.tls.as_ref()?.ca.as_ref());

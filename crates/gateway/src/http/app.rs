@@ -20,7 +20,11 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(proxy: Arc<HttpProxy<Proxy>>, connection: Arc<Connection>, idle: Duration) -> Arc<Self> {
+    pub(crate) fn new(
+        proxy: Arc<HttpProxy<Proxy>>,
+        connection: Arc<Connection>,
+        idle: Duration,
+    ) -> Arc<Self> {
         let mut options = HttpServerOptions::default();
         options.h2_idle_timeout = Some(idle);
         Arc::new(Self { proxy, connection, options, idle })

@@ -53,7 +53,8 @@ impl Routes {
     pub(crate) fn find(&self, host: &str, path: &str) -> Option<&Destination> {
         let host = host.to_ascii_lowercase();
         let parent = host.split_once('.').map(|(_, parent)| parent);
-        let lists = [self.exact.get(&host), parent.and_then(|parent| self.wildcard.get(parent)), Some(&self.any)];
+        let lists =
+            [self.exact.get(&host), parent.and_then(|parent| self.wildcard.get(parent)), Some(&self.any)];
         lists.into_iter().flatten().flatten().find(|entry| entry.covers(path)).map(|entry| &entry.target)
     }
 
@@ -83,7 +84,8 @@ impl Routes {
 impl Entry {
     /// Whole segments only: `/api` covers `/api` and `/api/x`, not `/apix`.
     fn covers(&self, path: &str) -> bool {
-        path.strip_prefix(&self.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with('?'))
+        path.strip_prefix(&self.path)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with('?'))
     }
 }
 

@@ -14,8 +14,8 @@ use arc_swap::ArcSwap;
 use boring::{
     error::ErrorStack,
     ssl::{
-        AlpnError, ClientHello, NameType, SelectCertError, Ssl, SslContext, SslContextBuilder, SslMethod, SslOptions,
-        SslSessionCacheMode, SslVerifyMode, SslVersion, select_next_proto,
+        AlpnError, ClientHello, NameType, SelectCertError, Ssl, SslContext, SslContextBuilder, SslMethod,
+        SslOptions, SslSessionCacheMode, SslVerifyMode, SslVersion, select_next_proto,
     },
     x509::{X509, store::X509StoreBuilder},
 };
@@ -89,7 +89,9 @@ impl Settings {
     fn new(policy: &TlsPolicy, resumption: &Resumption) -> Result<Self, Problem> {
         let client_cas = match &policy.client_auth {
             ClientAuth::Off => Vec::new(),
-            ClientAuth::Optional(ca, place) | ClientAuth::Required(ca, place) => certificate::read_chain(ca, place)?,
+            ClientAuth::Optional(ca, place) | ClientAuth::Required(ca, place) => {
+                certificate::read_chain(ca, place)?
+            }
         };
         Ok(Self { policy: policy.clone(), client_cas, resumption: resumption.clone() })
     }
@@ -124,7 +126,8 @@ impl Settings {
                 _ => builder.add_extra_chain_cert(link.clone())?,
             }
         }
-        builder.set_async_private_key_method(EngineKey { key: certificate.key.clone(), engine: engine.clone() });
+        builder
+            .set_async_private_key_method(EngineKey { key: certificate.key.clone(), engine: engine.clone() });
         if let Some(response) = &certificate.ocsp {
             set_ocsp_response(&mut builder, response)?;
         }
@@ -163,7 +166,11 @@ impl Settings {
         if !tickets {
             builder.set_options(SslOptions::NO_TICKET);
         }
-        builder.set_session_cache_mode(if *cache { SslSessionCacheMode::SERVER } else { SslSessionCacheMode::OFF });
+        builder.set_session_cache_mode(if *cache {
+            SslSessionCacheMode::SERVER
+        } else {
+            SslSessionCacheMode::OFF
+        });
         builder.set_session_cache_size(u32::try_from(cache_size.get()).unwrap_or(u32::MAX));
         builder.set_session_id_context(b"quadrille")?;
         set_session_timeout(builder, u32::try_from(lifetime.as_secs()).unwrap_or(u32::MAX));
@@ -267,5 +274,8 @@ fn wire_alpn(protocols: &[String]) -> Vec<u8> {
 }
 
 fn refused(error: ErrorStack) -> Problem {
-    Problem::new(&crate::model::Place::builtin(), format!("BoringSSL does not accept these TLS settings: {error}"))
+    Problem::new(
+        &crate::model::Place::builtin(),
+        format!("BoringSSL does not accept these TLS settings: {error}"),
+    )
 }

@@ -4,11 +4,13 @@ use super::turn;
 use boring::{
     ex_data::Index,
     ssl::{
-        AsyncPrivateKeyMethod, AsyncPrivateKeyMethodError, BoxPrivateKeyMethodFinish, BoxPrivateKeyMethodFuture, Ssl,
-        SslRef, SslSignatureAlgorithm,
+        AsyncPrivateKeyMethod, AsyncPrivateKeyMethodError, BoxPrivateKeyMethodFinish,
+        BoxPrivateKeyMethodFuture, Ssl, SslRef, SslSignatureAlgorithm,
     },
 };
-use quadrille_engine::{Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, SignatureScheme};
+use quadrille_engine::{
+    Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, SignatureScheme,
+};
 use std::{sync::LazyLock, time::Duration};
 
 /// What the private-key operation of one handshake took.
@@ -78,11 +80,17 @@ async fn finished(
     Ok(Box::new(move |ssl, output| hand_over(&outcome, key_type, ssl, output)))
 }
 
-fn hand_over(outcome: &Outcome, key_type: KeyType, ssl: &mut SslRef, output: &mut [u8]) -> Result<usize, AsyncPrivateKeyMethodError> {
+fn hand_over(
+    outcome: &Outcome,
+    key_type: KeyType,
+    ssl: &mut SslRef,
+    output: &mut [u8],
+) -> Result<usize, AsyncPrivateKeyMethodError> {
     let room = output.get_mut(..outcome.bytes.len()).ok_or(AsyncPrivateKeyMethodError)?;
     room.copy_from_slice(&outcome.bytes);
     if let Some(index) = *TIMING {
-        let timing = KeyTiming { key_type, waited: outcome.waited, computed: outcome.computed, batch: outcome.batch };
+        let timing =
+            KeyTiming { key_type, waited: outcome.waited, computed: outcome.computed, batch: outcome.batch };
         ssl.replace_ex_data(index, timing);
     }
     Ok(outcome.bytes.len())

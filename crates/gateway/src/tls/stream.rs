@@ -5,8 +5,8 @@ use crate::connection::Connection;
 use async_trait::async_trait;
 use boring::ssl::SslRef;
 use pingora_core::protocols::{
-    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, TimingDigest, UniqueID,
-    UniqueIDType, raw_connect::ProxyDigest, tls::SslDigest,
+    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, TimingDigest,
+    UniqueID, UniqueIDType, raw_connect::ProxyDigest, tls::SslDigest,
 };
 use pingora_http::ResponseHeader;
 use std::{
@@ -52,7 +52,11 @@ impl TlsStream {
 }
 
 impl AsyncRead for TlsStream {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         ready!(Pin::new(&mut self.tls).poll_read(context, out))?;
         if out.filled().len() > before && !self.connection.header_clock.bytes() {
@@ -63,7 +67,11 @@ impl AsyncRead for TlsStream {
 }
 
 impl AsyncWrite for TlsStream {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.tls).poll_write(context, bytes)
     }
 

@@ -53,7 +53,9 @@ impl Balancer {
         let backend = match self {
             Self::RoundRobin(balancer) => balancer.select(b"", SEARCH),
             Self::Random(balancer) => balancer.select(b"", SEARCH),
-            Self::ClientIp(balancer) => balancer.select(client.ip().to_canonical().to_string().as_bytes(), SEARCH),
+            Self::ClientIp(balancer) => {
+                balancer.select(client.ip().to_canonical().to_string().as_bytes(), SEARCH)
+            }
         }?;
         let PeerAddress::Inet(address) = backend.addr else { return None };
         Some(Server { address, host: backend.ext.get::<Host>()?.0.clone() })
@@ -85,11 +87,15 @@ fn resolve(model: &model::Upstream) -> Result<BTreeSet<Backend>, Vec<Problem>> {
     let mut backends = BTreeSet::new();
     let mut problems = Vec::new();
     for server in &model.servers {
-        let host: Arc<str> = server.address.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']).into();
+        let host: Arc<str> =
+            server.address.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']).into();
         match server.address.to_socket_addrs() {
             Ok(addresses) => backends.extend(addresses.map(|address| {
-                let mut backend =
-                    Backend { addr: PeerAddress::Inet(address), weight: server.weight.get(), ext: http::Extensions::new() };
+                let mut backend = Backend {
+                    addr: PeerAddress::Inet(address),
+                    weight: server.weight.get(),
+                    ext: http::Extensions::new(),
+                };
                 backend.ext.insert(Host(host.clone()));
                 backend
             })),

@@ -57,6 +57,12 @@ pub(crate) async fn run(upstream: Weak<Upstream>) {
 
 fn server_name(model: &model::Upstream) -> String {
     let explicit = model.tls.as_ref().and_then(|tls| tls.server_name.clone());
-    let first = || model.servers.first().and_then(|server| server.address.rsplit_once(':')).map(|(host, _)| host.to_owned());
+    let first = || {
+        model
+            .servers
+            .first()
+            .and_then(|server| server.address.rsplit_once(':'))
+            .map(|(host, _)| host.to_owned())
+    };
     explicit.or_else(first).unwrap_or_default()
 }

@@ -26,7 +26,8 @@ impl Upstream {
     pub(crate) fn peer(&self, server: &Server, connection: &Connection, upgrade: bool) -> Box<HttpPeer> {
         let tls = self.model.tls.as_ref();
         let name = tls.and_then(|tls| tls.server_name.clone()).unwrap_or_else(|| server.host.to_string());
-        let mut peer = HttpPeer::new(server.address, tls.is_some(), if tls.is_some() { name } else { String::new() });
+        let mut peer =
+            HttpPeer::new(server.address, tls.is_some(), if tls.is_some() { name } else { String::new() });
         let options = &mut peer.options;
         let timeouts = &self.model.timeouts;
         options.connection_timeout = Some(timeouts.connect);
@@ -62,8 +63,11 @@ struct WithProxyHeader(Vec<u8>);
 #[async_trait]
 impl Connect for WithProxyHeader {
     async fn connect(&self, address: &PeerAddress) -> Result<Stream> {
-        let address = address.as_inet().ok_or_else(|| Error::explain(ErrorType::ConnectError, "not an internet address"))?;
-        let mut tcp = TcpStream::connect(address).await.or_err(ErrorType::ConnectError, "connecting upstream")?;
+        let address = address
+            .as_inet()
+            .ok_or_else(|| Error::explain(ErrorType::ConnectError, "not an internet address"))?;
+        let mut tcp =
+            TcpStream::connect(address).await.or_err(ErrorType::ConnectError, "connecting upstream")?;
         tcp.set_nodelay(true).or_err(ErrorType::SocketError, "setting TCP_NODELAY")?;
         tcp.write_all(&self.0).await.or_err(ErrorType::WriteError, "writing the PROXY header")?;
         Ok(Stream::from(tcp))

@@ -11,8 +11,11 @@ pub(crate) fn proxy_header(form: ProxyProtocolOut, client: SocketAddr, local: So
         ProxyProtocolOut::Off => Vec::new(),
         ProxyProtocolOut::V1 => v1::Addresses::from((client, local)).to_string().into_bytes(),
         ProxyProtocolOut::V2 => {
-            let header =
-                v2::Builder::with_addresses(v2::Version::Two | v2::Command::Proxy, v2::Protocol::Stream, (client, local));
+            let header = v2::Builder::with_addresses(
+                v2::Version::Two | v2::Command::Proxy,
+                v2::Protocol::Stream,
+                (client, local),
+            );
             header.build().unwrap_or_default()
         }
     }

@@ -1,0 +1,37 @@
+//! What all tests of the gateway share: a running gateway, certificates, and the clients as commands.
+
+mod certificates;
+mod process;
+
+pub use certificates::{Certificates, Pair};
+pub use process::Gateway;
+
+use std::process::{Command, Output};
+
+/// Runs a command to its end; its output as text, both streams, whatever its exit status.
+pub fn output(command: &mut Command) -> (bool, String) {
+    let Output { status, stdout, stderr } =
+        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    (status.success(), [String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr)].concat())
+}
+
+/// Runs a command that must succeed; its standard output.
+pub fn succeed(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } =
+        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(status.success(), "{command:?}: {status}\n{}", String::from_utf8_lossy(&stderr));
+    String::from_utf8_lossy(&stdout).into_owned()
+}
+
+/// curl against the gateway, trusting its certificate's CA, with `arguments` in front of the URL.
+pub fn curl(gateway: &Gateway, certificates: &Certificates, arguments: &[&str], path: &str) -> String {
+    let port = gateway.port();
+    succeed(
+        Command::new("curl")
+            .args(["--silent", "--show-error", "--fail", "--max-time", "30", "--cacert"])
+            .arg(certificates.ca())
+            .args(["--resolve", &format!("localhost:{port}:127.0.0.1")])
+            .args(arguments)
+            .arg(format!("https://localhost:{port}{path}")),
+    )
+}

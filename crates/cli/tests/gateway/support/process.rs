@@ -1,0 +1,152 @@
+//! A running `quadrille serve`.
+
+use super::Pair;
+use std::{
+    io::{BufRead, BufReader},
+    net::SocketAddr,
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A running gateway; killed when dropped.
+pub struct Gateway {
+    child: Child,
+    listeners: Vec<SocketAddr>,
+    admin: Option<String>,
+    log: Arc<Mutex<String>>,
+}
+
+impl Gateway {
+    /// Starts with one certificate and these further flags, on free ports.
+    pub fn with_flags(pair: &Pair, flags: &[&str]) -> Self {
+        let mut command = serve();
+        command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--cert"]).arg(&pair.chain);
+        command.arg("--key").arg(&pair.key).args(flags);
+        Self::start(command, 1)
+    }
+
+    /// Starts with a configuration file that has `listeners` listeners. Use port 0 for free ports.
+    pub fn with_config(file: &Path, listeners: usize) -> Self {
+        let mut command = serve();
+        command.arg("--config").arg(file);
+        Self::start(command, listeners)
+    }
+
+    /// Starts any `quadrille serve` command that logs as text, and waits until `listeners` listeners are open.
+    pub fn start(mut command: Command, listeners: usize) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("starting quadrille");
+        let stderr = child.stderr.take().expect("a pipe");
+        let log = Arc::new(Mutex::new(String::new()));
+        let copy = Arc::clone(&log);
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let mut log = copy.lock().expect("the log");
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+        let mut gateway = Self { child, listeners: Vec::new(), admin: None, log };
+        gateway.wait_until(Duration::from_secs(20), |gateway| gateway.read_addresses() >= listeners);
+        gateway
+    }
+
+    /// Port of the first listener.
+    pub fn port(&self) -> u16 {
+        self.address(0).port()
+    }
+
+    /// Address of a listener, in the configuration's order.
+    pub fn address(&self, index: usize) -> SocketAddr {
+        self.listeners[index]
+    }
+
+    /// URL of an admin page.
+    pub fn admin(&self, path: &str) -> String {
+        format!("{}{path}", self.admin.as_ref().expect("an admin endpoint"))
+    }
+
+    /// The admin endpoint's metrics.
+    pub fn metrics(&self) -> String {
+        super::succeed(Command::new("curl").args(["-sS", "--max-time", "10", &self.admin("/metrics")]))
+    }
+
+    /// The sum over all series of a metric whose line contains every one of `labels`.
+    pub fn metric(&self, name: &str, labels: &[&str]) -> f64 {
+        let matches = |line: &&str| {
+            let series = line.split([' ', '{']).next();
+            series == Some(name) && labels.iter().all(|label| line.contains(label))
+        };
+        let value = |line: &str| line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok());
+        self.metrics().lines().filter(matches).filter_map(value).sum()
+    }
+
+    /// Everything logged so far.
+    pub fn log(&self) -> String {
+        self.log.lock().expect("the log").clone()
+    }
+
+    /// Waits until the log contains this.
+    pub fn wait_for_log(&mut self, text: &str) {
+        self.wait_until(Duration::from_secs(20), |gateway| gateway.log().contains(text));
+    }
+
+    /// Process id, for /proc and signals.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal by its name, such as HUP.
+    pub fn signal(&self, name: &str) {
+        super::succeed(Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]));
+    }
+
+    /// Waits for the process to end by itself.
+    pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
+        let end = Instant::now() + limit;
+        while Instant::now() < end {
+            if let Some(status) = self.child.try_wait().expect("waiting") {
+                return Some(status);
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        None
+    }
+
+    fn wait_until(&mut self, limit: Duration, done: impl Fn(&mut Self) -> bool) {
+        let end = Instant::now() + limit;
+        while !done(self) {
+            let ended = self.child.try_wait().expect("waiting");
+            assert!(ended.is_none() && Instant::now() < end, "quadrille: {ended:?}\n{}", self.log());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn read_addresses(&mut self) -> usize {
+        let log = self.log();
+        let after = |line: &str, mark: &str| line.split_once(mark).map(|(_, rest)| rest.trim().to_owned());
+        self.listeners =
+            log.lines().filter_map(|line| after(line, "serving HTTPS address=")?.parse().ok()).collect();
+        self.admin = log
+            .lines()
+            .find_map(|line| after(line, "metrics at "))
+            .map(|url| url.trim_end_matches("/metrics").to_owned());
+        self.listeners.len()
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The binary under test.
+pub fn serve() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quadrille"));
+    command.arg("serve");
+    command
+}
