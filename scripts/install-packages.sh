@@ -6,7 +6,7 @@ set -euo pipefail
 declare -A groups=(
     # boring-sys builds BoringSSL by cmake with a C++ compiler, patches it by git, and binds it through libclang;
     # zlib-ng needs cmake too.
-    [build]="cmake g++ git libclang-dev"
+    [build]="cmake g++ git clang libclang-dev"
     [lint]="shellcheck"
     # Real clients, and a real upstream.
     [test]="chromium curl nginx openssl"

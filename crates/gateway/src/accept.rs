@@ -116,8 +116,7 @@ async fn handshake(
     site: &Site,
     began: Instant,
 ) -> Result<(SslStream<Transport>, Connection), Failure> {
-    let _ = tcp.set_nodelay(true);
-    let local = tcp.local_addr().map_err(|_| Failure::Closed)?;
+    let local = local_address(&tcp, listening.address).map_err(|_| Failure::Closed)?;
     let mut transport = Transport::new(tcp);
     let announced = site.listener.proxy_protocol == ProxyProtocolIn::Required;
     let Preamble { client, local } =
@@ -127,6 +126,11 @@ async fn handshake(
     let connection = describe(tls.ssl(), Arc::clone(listening), site, client, local, began);
     metrics::handshake(&connection);
     Ok((tls, connection))
+}
+
+/// Where the client connected to: known beforehand unless the listener is on all addresses.
+fn local_address(tcp: &TcpStream, listening: SocketAddr) -> io::Result<SocketAddr> {
+    if listening.ip().is_unspecified() || listening.port() == 0 { tcp.local_addr() } else { Ok(listening) }
 }
 
 fn failure<S>(error: &tokio_boring::HandshakeError<S>) -> Failure {

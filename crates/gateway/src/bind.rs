@@ -37,6 +37,8 @@ fn bind(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
         socket.set_only_v6(!address.ip().is_unspecified())?;
     }
     socket.set_nonblocking(true)?;
+    // Accepted sockets inherit it: one system call less for each connection.
+    socket.set_tcp_nodelay(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())

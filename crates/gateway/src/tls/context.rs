@@ -4,7 +4,7 @@
 //! ticket keys stay those of the first context after `set_ssl_context`, while certificate, key method, ALPN, OCSP
 //! response and client CAs follow. So all contexts of a listener are built by the same function.
 
-use super::{hello::Abilities, key_method::EngineKey, selection::Certificates};
+use super::{contained, hello::Abilities, key_method::EngineKey, selection::Certificates};
 use crate::{
     certificate::{self, Certificate},
     model::{ClientAuth, Group, Resumption, TlsPolicy, Version},
@@ -114,7 +114,9 @@ impl Settings {
     /// The context that connections start with: it only picks another one.
     fn base(&self, certificates: Arc<ArcSwap<Certificates>>) -> Result<SslContext, ErrorStack> {
         let mut builder = self.builder()?;
-        builder.set_select_certificate_callback(move |hello| choose(&certificates.load(), hello));
+        builder.set_select_certificate_callback(move |hello| {
+            contained(Err(SelectCertError::ERROR), || choose(&certificates.load(), hello))
+        });
         Ok(builder.build())
     }
 
@@ -154,10 +156,7 @@ impl Settings {
         }
         let offered = wire_alpn(&self.policy.alpn);
         builder.set_alpn_select_callback(move |_, client| {
-            select_next_proto(&offered, client)
-                // The callback must return a part of the client's list, which outlives it.
-                .and_then(|chosen| client.windows(chosen.len()).find(|window| *window == chosen))
-                .ok_or(AlpnError::ALERT_FATAL)
+            contained(None, || choose_alpn(&offered, client)).ok_or(AlpnError::ALERT_FATAL)
         });
     }
 
@@ -199,6 +198,12 @@ fn choose(certificates: &Certificates, mut hello: ClientHello<'_>) -> Result<(),
     let sni = hello.servername(NameType::HOST_NAME);
     let context = certificates.select(sni, abilities).ok_or(SelectCertError::ERROR)?;
     hello.ssl_mut().set_ssl_context(context).map_err(|_| SelectCertError::ERROR)
+}
+
+/// The server's first protocol that the client offers, as a part of the client's list, which outlives the callback.
+fn choose_alpn<'a>(offered: &[u8], client: &'a [u8]) -> Option<&'a [u8]> {
+    let chosen = select_next_proto(offered, client).filter(|chosen| !chosen.is_empty())?;
+    client.windows(chosen.len()).find(|window| *window == chosen)
 }
 
 /// TLS 1.2 and below. AEADs stand in one group of equal preference, so that the client's order decides between

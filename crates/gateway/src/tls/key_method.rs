@@ -1,6 +1,6 @@
 //! BoringSSL's private-key hooks, answered by the engine: the handshake pauses, the event loop goes on.
 
-use super::turn;
+use super::{contained, turn};
 use boring::{
     ex_data::Index,
     ssl::{
@@ -45,9 +45,11 @@ impl AsyncPrivateKeyMethod for EngineKey {
         algorithm: SslSignatureAlgorithm,
         _: &mut [u8],
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
-        let scheme = code_point(algorithm).and_then(SignatureScheme::from_code_point);
-        let scheme = scheme.ok_or(AsyncPrivateKeyMethodError)?;
-        self.submit(Operation::sign(&self.key, scheme, input))
+        contained(Err(AsyncPrivateKeyMethodError), || {
+            let scheme = code_point(algorithm).and_then(SignatureScheme::from_code_point);
+            let scheme = scheme.ok_or(AsyncPrivateKeyMethodError)?;
+            self.submit(Operation::sign(&self.key, scheme, input))
+        })
     }
 
     fn decrypt(
@@ -56,7 +58,7 @@ impl AsyncPrivateKeyMethod for EngineKey {
         input: &[u8],
         _: &mut [u8],
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
-        self.submit(Operation::decrypt(&self.key, input))
+        contained(Err(AsyncPrivateKeyMethodError), || self.submit(Operation::decrypt(&self.key, input)))
     }
 }
 

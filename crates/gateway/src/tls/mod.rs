@@ -12,3 +12,9 @@ pub(crate) use context::ListenerTls;
 pub(crate) use key_method::KeyTiming;
 pub(crate) use stream::TlsStream;
 pub(crate) use transport::Transport;
+
+/// Runs what BoringSSL calls back. A panic would cross C frames and abort the process; it becomes `otherwise` instead,
+/// and only this handshake fails.
+fn contained<T>(otherwise: T, callback: impl FnOnce() -> T) -> T {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(callback)).unwrap_or(otherwise)
+}
