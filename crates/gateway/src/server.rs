@@ -11,7 +11,7 @@ use crate::{
     site::{Listening, Site},
     upstream::health,
     watch::Watch,
-    worker::{self, Upstreaming, WorkerThread},
+    worker::{self, WorkerThread},
 };
 use arc_swap::ArcSwap;
 use quadrille_engine::{Engine, Observer, Policy, Scalar, Settings, Unobserved};
@@ -226,6 +226,7 @@ impl Server {
         let fixed = [
             ("engine", format!("{:?}", old.engine) != format!("{:?}", new.engine)),
             ("threads", old.threads != new.threads),
+            ("pool", pool_size(&old) < pool_size(new)),
             ("access_log", old.access_log != new.access_log),
             (
                 "admin",
@@ -271,13 +272,16 @@ fn start_workers(
     running: &mpsc::Sender<()>,
 ) -> io::Result<Vec<WorkerThread>> {
     let count = model.threads.map_or_else(std::thread::available_parallelism, Ok)?.get();
-    let upstreaming = Upstreaming {
-        pool: model.upstreams.values().map(|upstream| upstream.pool.get()).sum::<usize>().max(1),
-        retries: model.upstreams.values().map(|upstream| upstream.retries).max().unwrap_or(0),
-    };
+    let pool = pool_size(model);
     (0..count)
-        .map(|index| worker::start(index, engine.clone(), upstreaming, shutdown.clone(), running.clone()))
+        .map(|index| worker::start(index, engine.clone(), pool, shutdown.clone(), running.clone()))
         .collect()
+}
+
+/// Idle connections that a worker keeps, to all upstreams together. A gateway without upstreams may get one by a reload.
+fn pool_size(model: &Gateway) -> usize {
+    const LEAST: usize = 128;
+    model.upstreams.values().map(|upstream| upstream.pool.get()).sum::<usize>().max(LEAST)
 }
 
 fn start_admin(
