@@ -1,6 +1,10 @@
 //! `quadrille demo`: something to try at once.
 
-use crate::{logging::Logging, serve};
+use crate::{
+    flags::{self, AdminFlag},
+    logging::Logging,
+    serve,
+};
 use quadrille_gateway::{
     Bound, Origin,
     config::values,
@@ -16,6 +20,9 @@ pub(crate) struct Demo {
     /// Where to listen.
     #[arg(long, value_name = "ADDRESS", value_parser = values::listen_address, default_value = "127.0.0.1:8443")]
     listen: SocketAddr,
+    /// Metrics and health, in plain HTTP: an address or off.
+    #[arg(long, value_name = "ADDRESS", value_parser = flags::admin, default_value = "127.0.0.1:9901")]
+    admin: AdminFlag,
     #[command(flatten)]
     logging: Logging,
 }
@@ -40,7 +47,8 @@ impl Demo {
                 place,
             },
         ];
-        let model = Gateway { listeners: vec![listener], ..Gateway::default() };
+        let model =
+            Gateway { listeners: vec![listener], admin: self.admin.into_model(), ..Gateway::default() };
         let again = model.clone();
         let origin = Origin { reread: Box::new(move || Ok(again.clone())), file: None };
         serve::run(model, origin, &self.logging, announce)

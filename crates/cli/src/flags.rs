@@ -84,13 +84,23 @@ pub(crate) struct Flags {
     drain_timeout: Option<Duration>,
 }
 
+/// What `--admin` says.
 #[derive(Clone)]
-enum AdminFlag {
+pub(crate) enum AdminFlag {
     Off,
     At(SocketAddr),
 }
 
-fn admin(text: &str) -> Result<AdminFlag, String> {
+impl AdminFlag {
+    pub(crate) fn into_model(self) -> Option<Admin> {
+        match self {
+            Self::Off => None,
+            Self::At(address) => Some(Admin { address, place: Place::flag("--admin") }),
+        }
+    }
+}
+
+pub(crate) fn admin(text: &str) -> Result<AdminFlag, String> {
     if text == "off" { Ok(AdminFlag::Off) } else { values::admin_address(text).map(AdminFlag::At) }
 }
 
@@ -124,12 +134,8 @@ impl Flags {
         gateway.threads = self.threads;
         gateway.drain_timeout = self.drain_timeout.unwrap_or(gateway.drain_timeout);
         gateway.access_log = self.access_log.unwrap_or_default();
-        match self.admin {
-            None => {}
-            Some(AdminFlag::Off) => gateway.admin = None,
-            Some(AdminFlag::At(address)) => {
-                gateway.admin = Some(Admin { address, place: Place::flag("--admin") })
-            }
+        if let Some(admin) = self.admin {
+            gateway.admin = admin.into_model();
         }
         Ok(gateway)
     }

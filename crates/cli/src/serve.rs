@@ -2,7 +2,7 @@
 
 use crate::{flags::Flags, logging::Logging};
 use quadrille_gateway::{Bound, Origin, config, model::Gateway};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Terminates TLS and passes requests on.
 ///
@@ -50,12 +50,12 @@ pub(crate) fn run(
         .map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 
-fn read(file: &PathBuf) -> Result<Gateway, Vec<String>> {
+fn read(file: &Path) -> Result<Gateway, Vec<String>> {
     config::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 
 fn rereader(file: PathBuf) -> quadrille_gateway::Reread {
-    Box::new(move || config::load(&file).map_err(|errors| errors.to_string()))
+    Box::new(move || read(&file))
 }
 
 fn announce(bound: &Bound) {

@@ -59,17 +59,19 @@ impl HeaderClock {
         self.began.store(OFF, Ordering::Relaxed);
     }
 
-    /// Bytes have come; false if the header is overdue.
-    pub(crate) fn bytes(&self) -> bool {
-        let began = self.began.load(Ordering::Relaxed);
-        if began == OFF {
-            return true;
+    /// Bytes have come.
+    pub(crate) fn bytes(&self) {
+        if self.began.load(Ordering::Relaxed) == IDLE {
+            let now = u64::try_from(self.accepted.elapsed().as_millis()).unwrap_or(IDLE - 1);
+            self.began.store(now.min(IDLE - 1), Ordering::Relaxed);
         }
-        let now = u64::try_from(self.accepted.elapsed().as_millis()).unwrap_or(IDLE - 1);
-        if began == IDLE {
-            self.began.store(now, Ordering::Relaxed);
-            return true;
+    }
+
+    /// When the header that has begun must be complete; `None` while there is none.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match self.began.load(Ordering::Relaxed) {
+            IDLE | OFF => None,
+            began => self.accepted.checked_add(Duration::from_millis(began.saturating_add(self.limit))),
         }
-        now - began.min(now) <= self.limit
     }
 }

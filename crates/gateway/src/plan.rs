@@ -30,9 +30,9 @@ impl Plan {
         let mut problems = Vec::new();
         let upstreams = upstreams(model, &mut problems);
         let mut plan = Self { sites: Vec::new(), upstreams, warnings: Vec::new() };
-        for listener in &model.listeners {
-            let before = running.iter().find(|running| running.address == listener.address);
-            match plan.site(model, listener, engine, before) {
+        let kept = Listening::kept(running, model.listeners.iter().map(|listener| listener.address));
+        for (listener, before) in model.listeners.iter().zip(kept) {
+            match plan.site(model, listener, engine, before.as_deref()) {
                 Ok(site) => plan.sites.push(site),
                 Err(mut found) => problems.append(&mut found),
             }
@@ -45,7 +45,7 @@ impl Plan {
         model: &Gateway,
         listener: &Listener,
         engine: &Engine,
-        before: Option<&Arc<Listening>>,
+        before: Option<&Listening>,
     ) -> Result<Site, Vec<Problem>> {
         let certificates = self.certificates(listener)?;
         let tls = match before {

@@ -91,11 +91,17 @@ async fn proxy_header(
             let (client, local) = announced.unwrap_or((client, local));
             return Ok(Preamble { client, local });
         }
-        if !header.is_incomplete() || transport.waiting().len() > LONGEST_PROXY_HEADER {
+        if !header.is_incomplete() || !may_become_header(transport.waiting()) {
             return Err(Refused::ProxyHeader);
         }
         more(transport).await?;
     }
+}
+
+/// The parser waits for fields that are missing, even behind the end of a v1 line.
+fn may_become_header(bytes: &[u8]) -> bool {
+    let text = bytes.starts_with(b"PROXY");
+    bytes.len() <= LONGEST_PROXY_HEADER && !(text && bytes.windows(2).any(|pair| pair == b"\r\n"))
 }
 
 /// `None` for `UNKNOWN`: the real peer stands.

@@ -8,10 +8,10 @@ use crate::{
     model::{AccessLog, EngineSettings, Gateway},
     plan::Plan,
     problem::Problem,
-    site::{Listening, Site},
+    site::Listening,
     upstream::health,
-    watch::Watch,
-    worker::{self, Upstreaming, WorkerThread},
+    watch::{Contents, Watch},
+    worker::{self, WorkerThread},
 };
 use arc_swap::ArcSwap;
 use quadrille_engine::{Engine, Observer, Policy, Scalar, Settings, Unobserved};
@@ -30,7 +30,7 @@ use tokio::{
 };
 
 /// Reads the configuration again, for a reload; on failure, what is wrong with it.
-pub type Reread = Box<dyn Fn() -> Result<Gateway, String>>;
+pub type Reread = Box<dyn Fn() -> Result<Gateway, Vec<String>>>;
 
 /// Where a configuration came from.
 pub struct Origin {
@@ -115,6 +115,7 @@ impl Server {
     fn start(model: Gateway, origin: Origin) -> Result<(Self, Bound), Vec<Problem>> {
         let prometheus = metrics::install();
         let engine = start_engine(&model.engine, EngineMetrics).map_err(internal)?;
+        let contents = Contents::of_file(origin.file.as_deref()).with_sources(&model);
         let plan = Plan::new(&model, &engine, &[])?;
         let (shutdown, watched) = watch::channel(false);
         let (alive, running) = mpsc::channel(1);
@@ -139,6 +140,7 @@ impl Server {
             running,
         };
         let listeners = server.install(plan, &model)?;
+        server.files.follow(contents);
         Ok((server, Bound { listeners, admin: admin_address }))
     }
 
@@ -160,22 +162,25 @@ impl Server {
 
     fn try_reload(&mut self) -> Result<(), Vec<String>> {
         let shown = |problems: Vec<Problem>| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let model = (self.origin.reread)().map_err(|problem| vec![problem])?;
+        let file = self.origin.file.as_deref();
+        // What is watched is read before it is used, so that a change in between is seen as one.
+        let before = Contents::of_file(file);
+        let model = (self.origin.reread)()?;
+        let before = before.with_sources(&model);
         let plan = Plan::new(&model, &self.engine, &self.listening).map_err(shown)?;
         self.warn_of_fixed(&model);
         self.install(plan, &model).map_err(shown)?;
+        self.files.follow(before);
         self.configuration.store(Arc::new(model));
         Ok(())
     }
 
     /// Puts a plan into service: sockets first, because only they can still fail.
     fn install(&mut self, plan: Plan, model: &Gateway) -> Result<Vec<SocketAddr>, Vec<Problem>> {
-        let known = |listening: &[Arc<Listening>], site: &Site| {
-            listening.iter().find(|listening| listening.address == site.listener.address).cloned()
-        };
+        let kept = Listening::kept(&self.listening, plan.sites.iter().map(|site| site.listener.address));
         let mut opened = Vec::new();
         let mut problems = Vec::new();
-        for site in plan.sites.iter().filter(|site| known(&self.listening, site).is_none()) {
+        for (site, _) in plan.sites.iter().zip(&kept).filter(|(_, kept)| kept.is_none()) {
             match bind::bind_all(site.listener.address, &site.listener.place, self.workers.len()) {
                 Ok(sockets) => opened.push(sockets),
                 Err(problem) => problems.push(problem),
@@ -187,12 +192,12 @@ impl Server {
         let mut opened = opened.into_iter();
         let mut addresses = Vec::new();
         let mut listening = Vec::new();
-        for site in plan.sites {
-            match known(&self.listening, &site) {
-                Some(known) => {
-                    known.renew(site);
-                    addresses.push(known.address);
-                    listening.push(known);
+        for (site, kept) in plan.sites.into_iter().zip(kept) {
+            match kept {
+                Some(kept) => {
+                    kept.renew(site);
+                    addresses.push(kept.address);
+                    listening.push(kept);
                 }
                 None => {
                     let new = Arc::new(Listening::new(site));
@@ -216,7 +221,6 @@ impl Server {
             tracing::warn!("{warning}");
         }
         access_log::enable(model.access_log != AccessLog::Off);
-        self.files.follow(model, self.origin.file.as_deref());
         Ok(addresses)
     }
 
@@ -226,6 +230,7 @@ impl Server {
         let fixed = [
             ("engine", format!("{:?}", old.engine) != format!("{:?}", new.engine)),
             ("threads", old.threads != new.threads),
+            ("pool", pool_size(&old) < pool_size(new)),
             ("access_log", old.access_log != new.access_log),
             (
                 "admin",
@@ -271,13 +276,16 @@ fn start_workers(
     running: &mpsc::Sender<()>,
 ) -> io::Result<Vec<WorkerThread>> {
     let count = model.threads.map_or_else(std::thread::available_parallelism, Ok)?.get();
-    let upstreaming = Upstreaming {
-        pool: model.upstreams.values().map(|upstream| upstream.pool.get()).sum::<usize>().max(1),
-        retries: model.upstreams.values().map(|upstream| upstream.retries).max().unwrap_or(0),
-    };
+    let pool = pool_size(model);
     (0..count)
-        .map(|index| worker::start(index, engine.clone(), upstreaming, shutdown.clone(), running.clone()))
+        .map(|index| worker::start(index, engine.clone(), pool, shutdown.clone(), running.clone()))
         .collect()
+}
+
+/// Idle connections that a worker keeps, to all upstreams together. A gateway without upstreams may get one by a reload.
+fn pool_size(model: &Gateway) -> usize {
+    const LEAST: usize = 128;
+    model.upstreams.values().map(|upstream| upstream.pool.get()).sum::<usize>().max(LEAST)
 }
 
 fn start_admin(

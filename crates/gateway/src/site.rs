@@ -38,6 +38,20 @@ impl Listening {
         }
     }
 
+    /// Those of `running` that a configuration with these addresses keeps, in its order. Several listeners may have
+    /// the same address if the kernel chooses the port: they are kept in their order.
+    pub(crate) fn kept(
+        running: &[Arc<Self>],
+        addresses: impl Iterator<Item = SocketAddr>,
+    ) -> Vec<Option<Arc<Self>>> {
+        let mut left: Vec<_> = running.iter().map(Some).collect();
+        let mut keep = |address| {
+            let is_it = |slot: &&mut Option<&Arc<Self>>| slot.is_some_and(|known| known.address == address);
+            left.iter_mut().find(is_it).and_then(Option::take).cloned()
+        };
+        addresses.map(&mut keep).collect()
+    }
+
     pub(crate) fn site(&self) -> Arc<Site> {
         self.site.load_full()
     }

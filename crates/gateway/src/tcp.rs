@@ -48,8 +48,10 @@ impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
 
 async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<Bytes> {
     let mut last = io::Error::other("no healthy server");
+    let mut tried = Vec::new();
     for _ in 0..=upstream.retries() {
-        let Some(server) = upstream.pick(connection.client) else { break };
+        let Some(server) = upstream.pick(connection.client, &tried) else { break };
+        tried.push(server.address);
         let attempt = connect_to(upstream, &server, connection);
         match tokio::time::timeout(upstream.model().timeouts.connect, attempt).await {
             Ok(Ok(stream)) => return Ok(stream),

@@ -3,8 +3,8 @@
 use crate::model::{ClientAuth, Gateway, Source};
 use notify::{RecursiveMode, Watcher};
 use std::{
-    collections::{BTreeSet, hash_map::DefaultHasher},
-    hash::{Hash, Hasher},
+    collections::{BTreeMap, BTreeSet},
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -13,12 +13,39 @@ use tokio::sync::mpsc;
 /// Editors and certificate tools touch several files in a row: wait until they have been quiet this long.
 const QUIET: Duration = Duration::from_millis(250);
 
+/// What some files contained at some time, as digests.
+#[derive(Default)]
+pub(crate) struct Contents(BTreeMap<PathBuf, u64>);
+
+impl Contents {
+    /// The configuration file, as it is now.
+    pub(crate) fn of_file(file: Option<&Path>) -> Self {
+        let mut this = Self::default();
+        this.extend(file);
+        this
+    }
+
+    /// And the files that a configuration names, as they are now.
+    pub(crate) fn with_sources(mut self, model: &Gateway) -> Self {
+        self.extend(sources(model).filter_map(Source::path).map(PathBuf::as_path));
+        self
+    }
+
+    /// The same files, as they are now.
+    fn renewed(&self) -> Self {
+        Self(self.0.keys().map(|file| (file.clone(), digest(file))).collect())
+    }
+
+    fn extend<'a>(&mut self, files: impl IntoIterator<Item = &'a Path>) {
+        self.0.extend(files.into_iter().map(|file| (file.to_owned(), digest(file))));
+    }
+}
+
 /// Tells when files have changed.
 pub(crate) struct Watch {
     watcher: Option<notify::RecommendedWatcher>,
     directories: BTreeSet<PathBuf>,
-    files: BTreeSet<PathBuf>,
-    fingerprint: u64,
+    contents: Contents,
     events: mpsc::UnboundedReceiver<()>,
 }
 
@@ -34,16 +61,14 @@ impl Watch {
         let watcher = watcher
             .inspect_err(|error| tracing::warn!(%error, "cannot watch files; reload with SIGHUP instead"))
             .ok();
-        Self { watcher, directories: BTreeSet::new(), files: BTreeSet::new(), fingerprint: 0, events }
+        Self { watcher, directories: BTreeSet::new(), contents: Contents::default(), events }
     }
 
-    /// Watches what this configuration names, and the file that it came from.
-    pub(crate) fn follow(&mut self, model: &Gateway, config_file: Option<&Path>) {
-        self.files = sources(model).filter_map(Source::path).cloned().collect();
-        self.files.extend(config_file.map(Path::to_owned));
-        self.fingerprint = fingerprint(&self.files);
+    /// Watches these files for contents other than these.
+    pub(crate) fn follow(&mut self, contents: Contents) {
         // The directory, because tools replace files rather than write into them.
-        let wanted: BTreeSet<PathBuf> = self.files.iter().filter_map(|file| directory(file)).collect();
+        let wanted: BTreeSet<PathBuf> = contents.0.keys().filter_map(|file| directory(file)).collect();
+        self.contents = contents;
         let Some(watcher) = &mut self.watcher else { return };
         for gone in self.directories.difference(&wanted) {
             let _ = watcher.unwatch(gone);
@@ -63,9 +88,9 @@ impl Watch {
                 std::future::pending::<()>().await;
             }
             while tokio::time::timeout(QUIET, self.events.recv()).await.is_ok_and(|event| event.is_some()) {}
-            let now = fingerprint(&self.files);
-            if now != self.fingerprint {
-                self.fingerprint = now;
+            let now = self.contents.renewed();
+            if now.0 != self.contents.0 {
+                self.contents = now;
                 return;
             }
         }
@@ -94,11 +119,8 @@ fn directory(file: &Path) -> Option<PathBuf> {
     Some(if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() })
 }
 
-fn fingerprint(files: &BTreeSet<PathBuf>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for file in files {
-        let contents = std::fs::read(file).map(zeroize::Zeroizing::new).ok();
-        (file, contents.as_ref().map(|contents| contents.as_slice())).hash(&mut hasher);
-    }
-    hasher.finish()
+fn digest(file: &Path) -> u64 {
+    let contents = std::fs::read(file).map(zeroize::Zeroizing::new).ok();
+    BuildHasherDefault::<DefaultHasher>::default()
+        .hash_one(contents.as_ref().map(|contents| contents.as_slice()))
 }

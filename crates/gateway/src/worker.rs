@@ -23,25 +23,18 @@ pub(crate) struct WorkerThread {
     pub(crate) assignments: mpsc::UnboundedSender<Assignment>,
 }
 
-/// How the workers' proxies are set up.
-#[derive(Clone, Copy)]
-pub(crate) struct Upstreaming {
-    pub(crate) pool: usize,
-    pub(crate) retries: usize,
-}
-
-/// Starts a thread. It ends, and drops `running`, when its assignments are closed and its last connection is gone.
+/// Starts a thread that keeps up to `pool` idle connections to servers. It ends, and drops `running`, when its assignments are closed and its last connection is gone.
 pub(crate) fn start(
     index: usize,
     engine: Engine,
-    upstreaming: Upstreaming,
+    pool: usize,
     shutdown: ShutdownWatch,
     running: mpsc::Sender<()>,
 ) -> io::Result<WorkerThread> {
     let (assignments, receiver) = mpsc::unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
-        runtime.block_on(work(receiver, engine, upstreaming, shutdown));
+        runtime.block_on(work(receiver, engine, pool, shutdown));
         drop(running);
     })?;
     Ok(WorkerThread { assignments })
@@ -50,11 +43,11 @@ pub(crate) fn start(
 async fn work(
     mut assignments: mpsc::UnboundedReceiver<Assignment>,
     engine: Engine,
-    upstreaming: Upstreaming,
+    pool: usize,
     shutdown: ShutdownWatch,
 ) {
     tokio::spawn(turn::flush_each(engine));
-    let proxy = http::new_proxy(upstreaming.pool, upstreaming.retries);
+    let proxy = http::new_proxy(pool, shutdown.clone());
     let (alive, mut all_gone) = mpsc::channel(1);
     let worker = Worker { proxy: Arc::clone(&proxy), shutdown, _alive: alive };
     while let Some((listening, listener)) = assignments.recv().await {

@@ -1,6 +1,7 @@
 //! The headers that tell an upstream who the client is.
 
 use crate::connection::Connection;
+use http::header::HOST;
 use pingora_error::Result;
 use pingora_http::RequestHeader;
 
@@ -17,8 +18,12 @@ pub(super) fn announce(
     let chain = if before.is_empty() { client } else { format!("{}, {client}", before.join(", ")) };
     request.insert_header("X-Forwarded-For", chain)?;
     request.insert_header("X-Forwarded-Proto", "https")?;
-    if let Some(host) = host {
-        request.insert_header("X-Forwarded-Host", host)?;
+    match host {
+        Some(host) => request.insert_header("X-Forwarded-Host", host),
+        // Servers are spoken to in HTTP/1.1 at least, which needs a Host: what the client has connected to.
+        None => match &connection.sni {
+            Some(name) => request.insert_header(HOST, name),
+            None => request.insert_header(HOST, connection.local.to_string()),
+        },
     }
-    Ok(())
 }

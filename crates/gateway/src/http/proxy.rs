@@ -3,34 +3,39 @@
 use super::{forwarded, route::Destination};
 use crate::{access_log, connection::Connection, metrics, model::Respond, upstream::Upstream};
 use async_trait::async_trait;
-use pingora_core::{server::configuration::ServerConf, upstreams::peer::HttpPeer};
-use pingora_error::{Error, ErrorType, Result};
+use http::Version;
+use pingora_core::{
+    server::{ShutdownWatch, configuration::ServerConf},
+    upstreams::peer::HttpPeer,
+};
+use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
-use pingora_proxy::{HttpProxy, ProxyHttp, Session};
-use std::{sync::Arc, time::Instant};
+use pingora_proxy::{FailToProxy, HttpProxy, ProxyHttp, Session};
+use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 /// The gateway's part in pingora's request cycle.
-#[derive(Debug)]
-pub(crate) struct Proxy;
+pub(crate) struct Proxy {
+    shutdown: ShutdownWatch,
+}
 
 /// One request.
 pub(crate) struct Request {
     began: Instant,
     connection: Option<Arc<Connection>>,
     upstream: Option<Arc<Upstream>>,
-    tries: usize,
+    tried: Vec<SocketAddr>,
 }
 
 /// One worker's proxy, with its own pool of upstream connections.
-pub(crate) fn new_proxy(pool: usize, retries: usize) -> Arc<HttpProxy<Proxy>> {
+pub(crate) fn new_proxy(pool: usize, shutdown: ShutdownWatch) -> Arc<HttpProxy<Proxy>> {
     let conf = ServerConf {
         threads: 1,
         upstream_keepalive_pool_size: pool,
-        // The first try counts too.
-        max_retries: retries + 1,
+        // Each upstream has its own limit, see `Request::may_retry`; this one only bounds them all.
+        max_retries: 256,
         ..ServerConf::default()
     };
-    let mut proxy = HttpProxy::new(Proxy, Arc::new(conf));
+    let mut proxy = HttpProxy::new(Proxy { shutdown }, Arc::new(conf));
     proxy.handle_init_modules();
     Arc::new(proxy)
 }
@@ -40,7 +45,7 @@ impl ProxyHttp for Proxy {
     type CTX = Request;
 
     fn new_ctx(&self) -> Request {
-        Request { began: Instant::now(), connection: None, upstream: None, tries: 0 }
+        Request { began: Instant::now(), connection: None, upstream: None, tried: Vec::new() }
     }
 
     /// Responses pass as they are: no compression module, no cache.
@@ -53,8 +58,11 @@ impl ProxyHttp for Proxy {
         let site = connection.listening.site();
         request.connection = Some(connection);
         let header = session.req_header();
-        let Some(host) = host(header) else {
-            return answer(session, &plain(400, "The request names no host.\n")).await;
+        let host = match host(header) {
+            Some(host) => host,
+            // Only routes for every host are left.
+            None if header.version < Version::HTTP_11 => "",
+            None => return answer(session, &plain(400, "The request names no host.\n")).await,
         };
         match site.routes.find(without_port(host), header.uri.path()) {
             Some(Destination::Respond(respond)) => {
@@ -70,12 +78,14 @@ impl ProxyHttp for Proxy {
     }
 
     async fn upstream_peer(&self, session: &mut Session, request: &mut Request) -> Result<Box<HttpPeer>> {
-        request.tries += 1;
         let (Some(upstream), Some(connection)) = (&request.upstream, &request.connection) else {
             return Error::e_explain(ErrorType::InternalError, "no upstream was chosen");
         };
-        match upstream.pick(connection.client) {
-            Some(server) => Ok(upstream.peer(&server, connection, session.is_upgrade_req())),
+        match upstream.pick(connection.client, &request.tried) {
+            Some(server) => {
+                request.tried.push(server.address);
+                Ok(upstream.peer(&server, connection, session.is_upgrade_req()))
+            }
             None => Error::e_explain(ErrorType::HTTPStatus(503), "no healthy server"),
         }
     }
@@ -100,13 +110,54 @@ impl ProxyHttp for Proxy {
         mut error: Box<Error>,
     ) -> Box<Error> {
         // Nothing has been sent yet, so any method may be tried again.
-        error.set_retry(request.tries <= request.upstream.as_ref().map_or(0, |upstream| upstream.retries()));
+        error.set_retry(request.may_retry());
         error
+    }
+
+    fn error_while_proxy(
+        &self,
+        peer: &HttpPeer,
+        session: &mut Session,
+        error: Box<Error>,
+        request: &mut Request,
+        reused: bool,
+    ) -> Box<Error> {
+        let mut error = error.more_context(format!("server {peer}"));
+        error.retry.decide_reuse(reused);
+        let repeatable =
+            session.req_header().method.is_idempotent() && !session.as_ref().retry_buffer_truncated();
+        if !repeatable || !request.may_retry() {
+            error.set_retry(false);
+        }
+        error
+    }
+
+    async fn fail_to_proxy(&self, session: &mut Session, error: &Error, _: &mut Request) -> FailToProxy {
+        let error_code = status_of(error);
+        if let Some(status) = error_code
+            && let Err(error) = session.respond_error(status).await
+        {
+            tracing::debug!(%error, "the client did not take the error");
+        }
+        FailToProxy { error_code: error_code.unwrap_or(0), can_reuse_downstream: false }
+    }
+
+    async fn response_filter(
+        &self,
+        session: &mut Session,
+        _: &mut ResponseHeader,
+        _: &mut Request,
+    ) -> Result<()> {
+        // An answer that begins during a drain tells an HTTP/1 client that its connection takes no further request.
+        if *self.shutdown.borrow() {
+            session.set_keepalive(None);
+        }
+        Ok(())
     }
 
     fn suppress_error_log(&self, _: &Session, _: &Request, error: &Error) -> bool {
         // Clients that leave are not errors of ours.
-        *error.esource() == pingora_error::ErrorSource::Downstream
+        *error.esource() == ErrorSource::Downstream
     }
 
     async fn logging(&self, session: &mut Session, error: Option<&Error>, request: &mut Request) {
@@ -127,6 +178,30 @@ impl ProxyHttp for Proxy {
             }
             .write(connection);
         }
+    }
+}
+
+impl Request {
+    fn may_retry(&self) -> bool {
+        self.tried.len() <= self.upstream.as_ref().map_or(0, |upstream| upstream.retries())
+    }
+}
+
+/// What the client is told; `None` if it is gone (RFC 9110 section 15.6).
+fn status_of(error: &Error) -> Option<u16> {
+    use ErrorType::{
+        ConnectTimedout, ConnectionClosed, HTTPStatus, ReadError, ReadTimedout, TLSHandshakeTimedout,
+        WriteError, WriteTimedout,
+    };
+    match (error.esource(), error.etype()) {
+        (_, HTTPStatus(status)) => Some(*status),
+        (ErrorSource::Upstream, ConnectTimedout | TLSHandshakeTimedout | ReadTimedout | WriteTimedout) => {
+            Some(504)
+        }
+        (ErrorSource::Upstream, _) => Some(502),
+        (ErrorSource::Downstream, WriteError | ReadError | ConnectionClosed) => None,
+        (ErrorSource::Downstream, _) => Some(400),
+        (ErrorSource::Internal | ErrorSource::Unset, _) => Some(500),
     }
 }
 

@@ -10,13 +10,17 @@ use pingora_core::protocols::{
 };
 use pingora_http::ResponseHeader;
 use std::{
+    future::Future,
     io,
     os::fd::AsRawFd,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
+    time::{Sleep, sleep_until},
+};
 use tokio_boring::SslStream;
 
 /// A TLS connection whose handshake is done.
@@ -25,6 +29,8 @@ pub(crate) struct TlsStream {
     tls: SslStream<Transport>,
     connection: Arc<Connection>,
     digests: Digests,
+    /// Runs while a request's header is incomplete.
+    overdue: Option<Pin<Box<Sleep>>>,
 }
 
 /// What pingora passes on to the code that sees only requests.
@@ -47,7 +53,20 @@ impl TlsStream {
             Some(Box::new(Arc::clone(&connection))),
         );
         let digests = Digests { ssl: Arc::new(ssl), proxy: Arc::new(proxy), socket: Arc::new(socket) };
-        Ok(Self { tls, connection, digests })
+        Ok(Self { tls, connection, digests, overdue: None })
+    }
+}
+
+impl TlsStream {
+    /// Whether a header has begun long ago; if not yet, the task wakes when it will be. There is a timer only while a
+    /// header comes in pieces.
+    fn is_overdue(&mut self, context: &mut Context<'_>) -> bool {
+        let Some(deadline) = self.connection.header_clock.deadline() else {
+            self.overdue = None;
+            return false;
+        };
+        let timer = self.overdue.get_or_insert_with(|| Box::pin(sleep_until(deadline.into())));
+        timer.as_mut().poll(context).is_ready()
     }
 }
 
@@ -57,12 +76,15 @@ impl AsyncRead for TlsStream {
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = out.filled().len();
-        ready!(Pin::new(&mut self.tls).poll_read(context, out))?;
-        if out.filled().len() > before && !self.connection.header_clock.bytes() {
+        if self.is_overdue(context) {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "request header took too long")));
         }
-        Poll::Ready(Ok(()))
+        let before = out.filled().len();
+        let poll = Pin::new(&mut self.tls).poll_read(context, out);
+        if out.filled().len() > before {
+            self.connection.header_clock.bytes();
+        }
+        poll
     }
 }
 

@@ -49,16 +49,26 @@ impl Balancer {
         .discovered())
     }
 
-    pub(super) fn pick(&self, client: SocketAddr) -> Option<Server> {
-        let backend = match self {
-            Self::RoundRobin(balancer) => balancer.select(b"", SEARCH),
-            Self::Random(balancer) => balancer.select(b"", SEARCH),
-            Self::ClientIp(balancer) => {
-                balancer.select(client.ip().to_canonical().to_string().as_bytes(), SEARCH)
-            }
-        }?;
+    /// A healthy server, if possible one that has not been tried.
+    pub(super) fn pick(&self, client: SocketAddr, tried: &[SocketAddr]) -> Option<Server> {
+        let untried =
+            |address: &PeerAddress| address.as_inet().is_none_or(|address| !tried.contains(address));
+        let backend = self
+            .select(client, |backend, healthy| healthy && untried(&backend.addr))
+            .or_else(|| self.select(client, |_, healthy| healthy))?;
         let PeerAddress::Inet(address) = backend.addr else { return None };
         Some(Server { address, host: backend.ext.get::<Host>()?.0.clone() })
+    }
+
+    fn select(&self, client: SocketAddr, accept: impl Fn(&Backend, bool) -> bool) -> Option<Backend> {
+        match self {
+            Self::RoundRobin(balancer) => balancer.select_with(b"", SEARCH, accept),
+            Self::Random(balancer) => balancer.select_with(b"", SEARCH, accept),
+            Self::ClientIp(balancer) => {
+                let key = client.ip().to_canonical().to_string();
+                balancer.select_with(key.as_bytes(), SEARCH, accept)
+            }
+        }
     }
 
     pub(super) fn backends(&self) -> &Backends {
@@ -80,15 +90,22 @@ impl Balancer {
     }
 }
 
-#[derive(Clone)]
-struct Host(Arc<str>);
+/// A server's host, as it was written.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Host(pub(super) Arc<str>);
+
+impl Host {
+    /// The host of `host:port`, IPv6 without its brackets.
+    pub(super) fn of(address: &str) -> Self {
+        Self(address.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']).into())
+    }
+}
 
 fn resolve(model: &model::Upstream) -> Result<BTreeSet<Backend>, Vec<Problem>> {
     let mut backends = BTreeSet::new();
     let mut problems = Vec::new();
     for server in &model.servers {
-        let host: Arc<str> =
-            server.address.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']).into();
+        let host = Host::of(&server.address);
         match server.address.to_socket_addrs() {
             Ok(addresses) => backends.extend(addresses.map(|address| {
                 let mut backend = Backend {
@@ -96,7 +113,7 @@ fn resolve(model: &model::Upstream) -> Result<BTreeSet<Backend>, Vec<Problem>> {
                     weight: server.weight.get(),
                     ext: http::Extensions::new(),
                 };
-                backend.ext.insert(Host(host.clone()));
+                backend.ext.insert(host.clone());
                 backend
             })),
             Err(error) => problems.push(Problem::new(

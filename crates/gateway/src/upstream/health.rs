@@ -1,43 +1,40 @@
 //! Active health checks, run by pingora's checkers.
 
-use super::Upstream;
-use crate::model::{self, HealthProbe};
+use super::{Upstream, balancer::Host, peer::WithProxyHeader, proxy_header::unannounced};
+use crate::model::{self, Health, HealthProbe, ProxyProtocolOut};
+use async_trait::async_trait;
 use boring::x509::X509;
-use pingora_load_balancing::health_check::{HealthCheck, HttpHealthCheck, TcpHealthCheck};
-use std::sync::{Arc, Weak};
+use pingora_core::upstreams::peer::PeerOptions;
+use pingora_error::{Error, ErrorType, Result};
+use pingora_load_balancing::{
+    Backend,
+    health_check::{HealthCheck, HttpHealthCheck, TcpHealthCheck},
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
 
 /// The checker that the model asks for.
 pub(super) fn check(
     model: &model::Upstream,
     ca: Option<Arc<Box<[X509]>>>,
 ) -> Option<Box<dyn HealthCheck + Send + Sync>> {
-    let health = model.health.as_ref()?;
-    Some(match &health.probe {
+    let health = model.health.clone()?;
+    let probe = match &health.probe {
         HealthProbe::Tcp => {
             let mut check = TcpHealthCheck::new();
-            check.consecutive_success = health.healthy.get();
-            check.consecutive_failure = health.unhealthy.get();
             check.peer_template.options.connection_timeout = Some(health.timeout);
-            check
+            Probe::Tcp(check)
         }
         HealthProbe::Http(path) => {
-            let host = server_name(model);
-            let mut check = HttpHealthCheck::new(&host, model.tls.is_some());
-            check.consecutive_success = health.healthy.get();
-            check.consecutive_failure = health.unhealthy.get();
-            check.req.set_raw_path(path.as_bytes()).ok()?;
-            let options = &mut check.peer_template.options;
-            options.connection_timeout = Some(health.timeout);
-            options.total_connection_timeout = Some(health.timeout);
-            options.read_timeout = Some(health.timeout);
-            options.ca = ca;
-            if model.tls.as_ref().is_some_and(|tls| !tls.verify) {
-                options.verify_cert = false;
-                options.verify_hostname = false;
-            }
-            Box::new(check)
+            let hosts = model.servers.iter().map(|server| Host::of(&server.address));
+            let checks =
+                hosts.map(|host| Some((host.clone(), http(model, &host, path, &health, ca.clone())?)));
+            Probe::Http(checks.collect::<Option<_>>()?)
         }
-    })
+    };
+    Some(Box::new(Check { probe, health }))
 }
 
 /// Checks until the upstream is gone, as after a reload.
@@ -55,14 +52,60 @@ pub(crate) async fn run(upstream: Weak<Upstream>) {
     }
 }
 
-fn server_name(model: &model::Upstream) -> String {
-    let explicit = model.tls.as_ref().and_then(|tls| tls.server_name.clone());
-    let first = || {
-        model
-            .servers
-            .first()
-            .and_then(|server| server.address.rsplit_once(':'))
-            .map(|(host, _)| host.to_owned())
-    };
-    explicit.or_else(first).unwrap_or_default()
+/// All servers' check.
+struct Check {
+    probe: Probe,
+    health: Health,
+}
+
+enum Probe {
+    Tcp(Box<TcpHealthCheck>),
+    /// One for each host name, which the request and the certificate carry.
+    Http(HashMap<Host, HttpHealthCheck>),
+}
+
+#[async_trait]
+impl HealthCheck for Check {
+    async fn check(&self, server: &Backend) -> Result<()> {
+        match &self.probe {
+            Probe::Tcp(check) => check.check(server).await,
+            Probe::Http(checks) => match server.ext.get::<Host>().and_then(|host| checks.get(host)) {
+                Some(check) => check.check(server).await,
+                None => Error::e_explain(ErrorType::InternalError, "a server without a check"),
+            },
+        }
+    }
+
+    fn health_threshold(&self, success: bool) -> usize {
+        if success { self.health.healthy.get() } else { self.health.unhealthy.get() }
+    }
+
+    fn backend_summary(&self, server: &Backend) -> String {
+        format!("server {}", server.addr)
+    }
+}
+
+fn http(
+    model: &model::Upstream,
+    host: &Host,
+    path: &str,
+    health: &Health,
+    ca: Option<Arc<Box<[X509]>>>,
+) -> Option<HttpHealthCheck> {
+    let explicit = model.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
+    let mut check = HttpHealthCheck::new(explicit.unwrap_or(&host.0), model.tls.is_some());
+    check.req.set_raw_path(path.as_bytes()).ok()?;
+    let options: &mut PeerOptions = &mut check.peer_template.options;
+    options.connection_timeout = Some(health.timeout);
+    options.total_connection_timeout = Some(health.timeout);
+    options.read_timeout = Some(health.timeout);
+    options.ca = ca;
+    if model.tls.as_ref().is_some_and(|tls| !tls.verify) {
+        options.verify_cert = false;
+        options.verify_hostname = false;
+    }
+    if model.proxy_protocol != ProxyProtocolOut::Off {
+        options.custom_l4 = Some(Arc::new(WithProxyHeader(unannounced(model.proxy_protocol))));
+    }
+    Some(check)
 }

@@ -10,8 +10,13 @@ pub(crate) use proxy_header::proxy_header;
 
 use crate::{certificate, model, problem::Problem};
 use balancer::Balancer;
-use boring::x509::X509;
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+use boring::{error::ErrorStack, x509::X509};
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
+    net::SocketAddr,
+    sync::Arc,
+};
 
 /// A group of servers, resolved and ready.
 pub(crate) struct Upstream {
@@ -20,6 +25,8 @@ pub(crate) struct Upstream {
     balancer: Balancer,
     /// Trusted for the servers' certificates; `None` means the system's.
     ca: Option<Arc<Box<[X509]>>>,
+    /// Tells connections that were verified against other CAs apart.
+    ca_digest: u64,
 }
 
 pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
@@ -29,7 +36,9 @@ impl Upstream {
     pub(crate) fn new(name: &str, model: &model::Upstream) -> Result<Self, Vec<Problem>> {
         let ca = read_ca(model).map_err(|problem| vec![problem])?;
         let balancer = Balancer::new(model, ca.clone())?;
-        Ok(Self { name: name.to_owned(), model: model.clone(), balancer, ca })
+        let ca_digest =
+            digest(ca.as_ref()).map_err(|error| vec![Problem::new(&model.place, error.to_string())])?;
+        Ok(Self { name: name.to_owned(), model: model.clone(), balancer, ca, ca_digest })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -49,10 +58,16 @@ impl Upstream {
         self.ca.as_ref().map(|ca| &***ca)
     }
 
-    /// The server for this client; `None` if none is healthy.
-    pub(crate) fn pick(&self, client: SocketAddr) -> Option<Server> {
-        self.balancer.pick(client)
+    /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy.
+    pub(crate) fn pick(&self, client: SocketAddr, tried: &[SocketAddr]) -> Option<Server> {
+        self.balancer.pick(client, tried)
     }
+}
+
+fn digest(ca: Option<&Arc<Box<[X509]>>>) -> Result<u64, ErrorStack> {
+    let der: Vec<_> =
+        ca.into_iter().flat_map(|ca| ca.iter()).map(|ca| ca.to_der()).collect::<Result<_, _>>()?;
+    Ok(BuildHasherDefault::<DefaultHasher>::default().hash_one(der))
 }
 
 fn read_ca(model: &model::Upstream) -> Result<Option<Arc<Box<[X509]>>>, Problem> {

@@ -46,19 +46,22 @@ impl Upstream {
             options.verify_cert = false;
             options.verify_hostname = false;
         }
+        let mut announced = None;
         if self.model.proxy_protocol != ProxyProtocolOut::Off {
             let header = proxy_header(self.model.proxy_protocol, connection.client, connection.local);
             options.custom_l4 = Some(Arc::new(WithProxyHeader(header)));
-            // A connection that has announced one client must not carry another's requests.
-            peer.group_key = BuildHasherDefault::<DefaultHasher>::default().hash_one(connection.client);
+            announced = Some(connection.client);
         }
+        // A connection that has announced one client must not carry another's requests, and one that was verified
+        // against some CAs must not stand in for others: pingora's own key of the pool knows neither.
+        peer.group_key = BuildHasherDefault::<DefaultHasher>::default().hash_one((self.ca_digest, announced));
         Box::new(peer)
     }
 }
 
 /// Opens a connection that begins with a PROXY header.
 #[derive(Debug)]
-struct WithProxyHeader(Vec<u8>);
+pub(super) struct WithProxyHeader(pub(super) Vec<u8>);
 
 #[async_trait]
 impl Connect for WithProxyHeader {

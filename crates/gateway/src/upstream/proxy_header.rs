@@ -21,6 +21,20 @@ pub(crate) fn proxy_header(form: ProxyProtocolOut, client: SocketAddr, local: So
     }
 }
 
+/// The header for a connection of the gateway's own, such as a health check.
+pub(super) fn unannounced(form: ProxyProtocolOut) -> Vec<u8> {
+    match form {
+        ProxyProtocolOut::Off => Vec::new(),
+        ProxyProtocolOut::V1 => b"PROXY UNKNOWN\r\n".to_vec(),
+        ProxyProtocolOut::V2 => {
+            let local = v2::Version::Two | v2::Command::Local;
+            v2::Builder::new(local, v2::AddressFamily::Unspecified | v2::Protocol::Unspecified)
+                .build()
+                .unwrap_or_default()
+        }
+    }
+}
+
 /// A dual-stack socket shows IPv4 clients as mapped addresses; and both ends must be of one family.
 fn same_family(client: SocketAddr, local: SocketAddr) -> (SocketAddr, SocketAddr) {
     let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());

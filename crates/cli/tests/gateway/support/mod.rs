@@ -1,12 +1,25 @@
 //! What all tests of the gateway share: a running gateway, certificates, and the clients as commands.
 
 mod certificates;
+mod client;
+pub mod configuration;
+mod load;
+mod nginx;
+pub mod ports;
 mod process;
 
 pub use certificates::{Certificates, Pair};
-pub use process::Gateway;
+pub use client::{Client, Connector, Response};
+pub use configuration::{Configuration, document, listener};
+pub use load::Load;
+pub use nginx::Nginx;
+pub use process::{Gateway, quadrille, serve};
 
-use std::process::{Command, Output};
+use std::{
+    process::{Command, Output},
+    thread,
+    time::{Duration, Instant},
+};
 
 /// Runs a command to its end; its output as text, both streams, whatever its exit status.
 pub fn output(command: &mut Command) -> (bool, String) {
@@ -34,4 +47,27 @@ pub fn curl(gateway: &Gateway, certificates: &Certificates, arguments: &[&str], 
             .args(arguments)
             .arg(format!("https://localhost:{port}{path}")),
     )
+}
+
+/// The HTTP status that curl gets, whatever it is.
+pub fn curl_status(gateway: &Gateway, certificates: &Certificates, arguments: &[&str], path: &str) -> String {
+    let port = gateway.port();
+    succeed(
+        Command::new("curl")
+            .args(["--silent", "--max-time", "60", "--output", "/dev/null", "--write-out", "%{http_code}"])
+            .arg("--cacert")
+            .arg(certificates.ca())
+            .args(["--resolve", &format!("localhost:{port}:127.0.0.1")])
+            .args(arguments)
+            .arg(format!("https://localhost:{port}{path}")),
+    )
+}
+
+/// Waits until `done` is true; `what` says what did not come true.
+pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < end, "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
 }

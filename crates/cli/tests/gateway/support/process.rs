@@ -144,9 +144,14 @@ impl Drop for Gateway {
     }
 }
 
-/// The binary under test.
+/// `quadrille serve`.
 pub fn serve() -> Command {
+    quadrille("serve")
+}
+
+/// A subcommand of the binary under test.
+pub fn quadrille(subcommand: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quadrille"));
-    command.arg("serve");
+    command.arg(subcommand);
     command
 }

@@ -1,0 +1,164 @@
+//! Several servers behind one name: shares, failures, health checks.
+
+use crate::support::{
+    Certificates, Configuration, Gateway, Nginx, curl, curl_status, document, eventually, listener, ports,
+};
+
+/// nginx servers that say their names, behind one upstream with these further keys.
+struct Servers {
+    certificates: Certificates,
+    servers: Vec<Nginx>,
+    gateway: Gateway,
+    _file: Configuration,
+}
+
+impl Servers {
+    /// One server for each weight, named 0, 1, ...
+    fn new(weights: &[u32], keys: &str) -> Self {
+        let certificates = Certificates::new();
+        let servers: Vec<_> = (0..weights.len())
+            .map(|name| Nginx::new(&format!("location / {{ return 200 {name}; }}")))
+            .collect();
+        let listed: Vec<_> = servers
+            .iter()
+            .zip(weights)
+            .map(|(server, weight)| format!("{{address: \"{}\", weight: {weight}}}", server.address()))
+            .collect();
+        let upstreams = format!("web: {{servers: [{}], {keys}}}", listed.join(", "));
+        let pair = certificates.ecdsa("P-256", &["localhost"]);
+        let file = Configuration::new(&document(&[listener(&pair, "upstream: web")], &upstreams));
+        let gateway = Gateway::with_config(&file.path(), 1);
+        Self { certificates, servers, gateway, _file: file }
+    }
+
+    /// How many of `count` requests each server answers; all of them must succeed.
+    fn answers(&self, count: usize) -> Vec<usize> {
+        let path = format!("/[1-{count}]");
+        let names = curl(&self.gateway, &self.certificates, &["--http1.1"], &path);
+        let server = |index: usize| names.matches(&index.to_string()).count();
+        (0..self.servers.len()).map(server).collect()
+    }
+
+    fn status(&self) -> String {
+        curl_status(&self.gateway, &self.certificates, &[], "/")
+    }
+}
+
+#[test]
+fn round_robin_gives_every_server_its_share() {
+    assert_eq!(Servers::new(&[1, 1, 1], "balance: round_robin").answers(60), [20, 20, 20]);
+    assert_eq!(Servers::new(&[3, 1], "balance: round_robin").answers(40), [30, 10]);
+}
+
+#[test]
+fn random_gives_some_to_every_server_and_client_ip_all_to_one() {
+    let random = Servers::new(&[1, 1], "balance: random").answers(100);
+    assert!(random[0] > 10 && random[1] > 10 && random[0] + random[1] == 100, "{random:?}");
+    let sticky = Servers::new(&[1, 1], "balance: client_ip").answers(40);
+    assert!(sticky == [40, 0] || sticky == [0, 40], "{sticky:?}");
+}
+
+#[test]
+fn a_dead_server_costs_no_request() {
+    for balance in ["round_robin", "random", "client_ip"] {
+        for dead in [0, 1] {
+            let mut servers = Servers::new(&[1, 1], &format!("balance: {balance}"));
+            servers.servers[dead].stop();
+            let mut expected = vec![0, 0];
+            expected[1 - dead] = 40;
+            assert_eq!(servers.answers(40), expected, "{balance}");
+        }
+    }
+}
+
+#[test]
+fn two_dead_servers_of_three_cost_no_request_if_two_retries_are_allowed() {
+    let mut servers = Servers::new(&[1, 1, 1], "retries: 2");
+    servers.servers[0].stop();
+    servers.servers[2].stop();
+    assert_eq!(servers.answers(30), [0, 30, 0]);
+}
+
+#[test]
+fn a_server_that_restarts_costs_no_request_on_pooled_connections() {
+    let mut servers = Servers::new(&[1], "");
+    for _ in 0..3 {
+        assert_eq!(servers.answers(4), [4]);
+        servers.servers[0].stop();
+        servers.servers[0].start();
+    }
+}
+
+#[test]
+fn no_server_is_a_bad_gateway_and_no_healthy_one_is_unavailable() {
+    let mut servers = Servers::new(&[1], "");
+    assert_eq!(servers.status(), "200");
+    servers.servers[0].stop();
+    assert_eq!(servers.status(), "502");
+    let checked = "health: {interval: 50ms, timeout: 10s, unhealthy: 1}";
+    let mut servers = Servers::new(&[1], checked);
+    servers.servers[0].stop();
+    eventually("no 503 from a server that health checks have found dead", || servers.status() == "503");
+    servers.servers[0].start();
+    eventually("no recovery", || servers.status() == "200");
+}
+
+#[test]
+fn health_checks_take_a_server_out_and_bring_it_back() {
+    // Without retries, only the health checks can keep requests from the dead server.
+    let checked = "retries: 0, health: {path: /alive, interval: 50ms, timeout: 10s, unhealthy: 1}";
+    let mut servers = Servers::new(&[1, 1], checked);
+    assert_eq!(servers.answers(20), [10, 10]);
+    servers.servers[1].stop();
+    eventually("the dead server stays in", || servers.status() == "200" && servers.status() == "200");
+    assert_eq!(servers.answers(20), [20, 0]);
+    servers.servers[1].start();
+    eventually("the server stays out", || servers.answers(20) == [10, 10]);
+}
+
+#[test]
+fn a_server_that_answers_with_an_error_is_not_healthy() {
+    let certificates = Certificates::new();
+    let well = Nginx::new("return 200 well;");
+    let ill = Nginx::new("location = /alive { return 500; } location / { return 200 ill; }");
+    let upstreams = format!(
+        "web: {{servers: [\"{}\", \"{}\"], health: {{path: /alive, interval: 50ms, timeout: 10s, unhealthy: 2}}}}",
+        well.address(),
+        ill.address()
+    );
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let file = Configuration::new(&document(&[listener(&pair, "upstream: web")], &upstreams));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let answers = || curl(&gateway, &certificates, &[], "/[1-4]");
+    eventually("the ill server stays in", || answers() == "well".repeat(4));
+}
+
+#[test]
+fn idle_connections_to_a_server_are_used_again() {
+    let certificates = Certificates::new();
+    let nginx = Nginx::new("return 200 $connection_requests;");
+    let gateway = Gateway::with_flags(
+        &certificates.ecdsa("P-256", &["localhost"]),
+        &["--upstream", &nginx.address().to_string(), "--threads", "1"],
+    );
+    for client in ["--http1.1", "--http2"] {
+        let before: usize = curl(&gateway, &certificates, &[client], "/").parse().expect("a number");
+        let after: usize = curl(&gateway, &certificates, &[client], "/").parse().expect("a number");
+        assert_eq!(after, before + 1, "{client}");
+    }
+}
+
+#[test]
+fn a_name_that_does_not_resolve_is_refused_at_the_start() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let upstreams = format!("web: {{servers: [\"no-such-host.invalid:{}\"]}}", ports::free());
+    let file = Configuration::new(&document(&[listener(&pair, "upstream: web")], &upstreams));
+    let output = crate::support::serve().arg("--config").arg(file.path()).output().expect("quadrille");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("cannot resolve no-such-host.invalid") && said.contains("quadrille.yaml:"),
+        "{said}"
+    );
+}

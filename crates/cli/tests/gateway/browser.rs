@@ -1,0 +1,73 @@
+//! A real browser loads a page with what belongs to it.
+
+use crate::support::{Certificates, Gateway, Nginx, output};
+use std::{path::Path, process::Command};
+
+/// Its script writes down what it finds once everything is loaded.
+const PAGE: &str = r#"<!doctype html><html><head><link rel="stylesheet" href="/style.css">
+<script src="/script.js" defer></script></head>
+<body><p id="styled">text</p><img id="image" src="/image.png"><p id="result">nothing</p></body></html>"#;
+
+const SCRIPT: &str = r#"addEventListener("load", async () => {
+    const color = getComputedStyle(document.getElementById("styled")).color;
+    const width = document.getElementById("image").naturalWidth;
+    const parts = await Promise.all([...Array(20).keys()].map(async n => (await fetch(`/part${n}.txt`)).text()));
+    const posted = await (await fetch("/echo", {method: "POST", body: "x".repeat(100000)})).text();
+    const protocol = performance.getEntriesByType("navigation")[0].nextHopProtocol;
+    document.getElementById("result").textContent =
+        [color, width, parts.join(""), posted, protocol, location.protocol].join("|");
+});"#;
+
+/// One red pixel.
+const PIXEL: &[u8] = &[
+    0x89, b'P', b'N', b'G', 13, 10, 26, 10, 0, 0, 0, 13, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0, 0, 1, 8,
+    2, 0, 0, 0, 0x90, 0x77, 0x53, 0xde, 0, 0, 0, 12, b'I', b'D', b'A', b'T', 0x08, 0xd7, 0x63, 0xf8, 0xcf,
+    0xc0, 0, 0, 3, 1, 1, 0, 0x18, 0xdd, 0x8d, 0xb0, 0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60,
+    0x82,
+];
+
+#[test]
+fn a_browser_loads_a_page_with_styles_scripts_and_images() {
+    let nginx = Nginx::new("location = /echo { return 200 $request_method$http_content_length; }");
+    let files: [(&str, &[u8]); 4] = [
+        ("page.html", PAGE.as_bytes()),
+        ("script.js", SCRIPT.as_bytes()),
+        ("style.css", b"#styled { color: rgb(1, 2, 3); }"),
+        ("image.png", PIXEL),
+    ];
+    for (name, contents) in files {
+        std::fs::write(nginx.file(name), contents).expect("a file");
+    }
+    for part in 0..20 {
+        std::fs::write(nginx.file(&format!("part{part}.txt")), format!("{part},")).expect("a part");
+    }
+    let certificates = Certificates::new();
+    let gateway = Gateway::with_flags(
+        &certificates.ecdsa("P-256", &["localhost"]),
+        &["--upstream", &nginx.address().to_string()],
+    );
+    let dom = load(&certificates.path("profile"), &format!("https://localhost:{}/page.html", gateway.port()));
+    let parts: String = (0..20).map(|part| format!("{part},")).collect();
+    let expected = format!("rgb(1, 2, 3)|1|{parts}|POST100000|h2|https:");
+    assert!(dom.contains(&expected), "{expected} is missing in {dom}\n{}", gateway.log());
+}
+
+/// The page as it is once its scripts have run.
+fn load(profile: &Path, url: &str) -> String {
+    let browser = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].map(Path::new);
+    let browser = browser
+        .into_iter()
+        .find(|path| path.exists())
+        .expect("a browser is missing; install the package chromium");
+    let (_, dom) = output(
+        Command::new("timeout")
+            .args(["--kill-after=10", "120"])
+            .arg(browser)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+            .args(["--disable-dev-shm-usage", "--ignore-certificate-errors", "--virtual-time-budget=20000"])
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .args(["--dump-dom", url]),
+    );
+    dom
+}

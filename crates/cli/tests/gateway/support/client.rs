@@ -1,0 +1,148 @@
+//! A small HTTP/1.1 client over TLS that shows what curl hides: single connections, and how they end.
+
+use super::Certificates;
+use boring::ssl::{SslConnector, SslMethod, SslStream};
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpStream},
+    path::Path,
+    time::Duration,
+};
+
+/// Long enough for a loaded machine, short enough that a test that hangs is seen to fail.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Connects to gateways, and trusts one CA.
+#[derive(Clone)]
+pub struct Connector(SslConnector);
+
+/// One connection for HTTP/1.1.
+pub struct Client {
+    stream: BufReader<SslStream<TcpStream>>,
+}
+
+/// What came back for one request.
+#[derive(Debug)]
+pub struct Response {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Connector {
+    pub fn new(certificates: &Certificates) -> Self {
+        Self::trusting(&certificates.ca())
+    }
+
+    pub fn trusting(ca: &Path) -> Self {
+        let mut builder = SslConnector::builder(SslMethod::tls()).expect("a TLS client");
+        builder.set_ca_file(ca).expect("the CA");
+        Self(builder.build())
+    }
+
+    /// A TLS connection, its certificate checked.
+    pub fn tls(&self, address: SocketAddr) -> io::Result<SslStream<TcpStream>> {
+        self.tls_after(address, b"")
+    }
+
+    /// A TLS connection that begins with some plain bytes.
+    pub fn tls_after(&self, address: SocketAddr, preamble: &[u8]) -> io::Result<SslStream<TcpStream>> {
+        let mut tcp = TcpStream::connect(address)?;
+        tcp.set_read_timeout(Some(PATIENCE))?;
+        tcp.set_write_timeout(Some(PATIENCE))?;
+        tcp.set_nodelay(true)?;
+        tcp.write_all(preamble)?;
+        self.0.connect("localhost", tcp).map_err(|error| io::Error::other(error.to_string()))
+    }
+
+    pub fn http(&self, address: SocketAddr) -> io::Result<Client> {
+        Ok(Client { stream: BufReader::new(self.tls(address)?) })
+    }
+}
+
+impl Client {
+    /// Sends a request without a body and reads the whole answer.
+    pub fn get(&mut self, path: &str) -> io::Result<Response> {
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())?;
+        self.response()
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.get_mut().write_all(bytes)
+    }
+
+    /// Reads an answer that has a length, is chunked, or ends with the connection.
+    pub fn response(&mut self) -> io::Result<Response> {
+        let status = self.line()?;
+        let status = status.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.ok_or_else(|| io::Error::other("no status line"))?;
+        let mut headers = Vec::new();
+        loop {
+            let line = self.line()?;
+            let Some((name, value)) = line.split_once(':') else { break };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        let mut response = Response { status, headers, body: Vec::new() };
+        response.body = self.body(&response)?;
+        Ok(response)
+    }
+
+    /// Serial number of the gateway's certificate, in hexadecimal.
+    pub fn serial(&self) -> String {
+        let certificate = self.stream.get_ref().ssl().peer_certificate().expect("a certificate");
+        let serial =
+            certificate.serial_number().to_bn().expect("a number").to_hex_str().expect("hexadecimal");
+        serial.to_string()
+    }
+
+    /// Reads until the gateway closes; true if nothing came before that.
+    pub fn is_closed(&mut self) -> bool {
+        let mut rest = Vec::new();
+        // A connection that is cut without a close_notify is closed too.
+        let _ = self.stream.read_to_end(&mut rest);
+        rest.is_empty()
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(line.trim_end().to_owned())
+    }
+
+    fn body(&mut self, response: &Response) -> io::Result<Vec<u8>> {
+        let mut body = Vec::new();
+        if response.header("transfer-encoding") == Some("chunked") {
+            loop {
+                let size = usize::from_str_radix(&self.line()?, 16).map_err(io::Error::other)?;
+                let mut chunk = vec![0; size];
+                self.stream.read_exact(&mut chunk)?;
+                self.line()?;
+                if size == 0 {
+                    return Ok(body);
+                }
+                body.append(&mut chunk);
+            }
+        }
+        match response.header("content-length").map(str::parse) {
+            Some(length) => {
+                body.resize(length.map_err(io::Error::other)?, 0);
+                self.stream.read_exact(&mut body)?;
+            }
+            None => drop(self.stream.read_to_end(&mut body)?),
+        }
+        Ok(body)
+    }
+}
+
+impl Response {
+    /// The first header of this (lower-case) name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}

@@ -1,0 +1,109 @@
+//! TLS and HTTP/2 towards the servers.
+
+use crate::support::{
+    Certificates, Configuration, Gateway, Nginx, Pair, curl, curl_status, document, listener,
+};
+
+fn serving(pair: &Pair, options: &str) -> Nginx {
+    let (chain, key) = (pair.chain.display(), pair.key.display());
+    Nginx::listening(
+        options,
+        &format!(
+            "ssl_certificate {chain}; ssl_certificate_key {key}; ssl_protocols TLSv1.2 TLSv1.3;
+             return 200 \"$server_protocol $ssl_protocol $ssl_server_name $http_x_forwarded_for $host\";"
+        ),
+    )
+}
+
+/// A gateway before this server, with these keys for its upstream.
+fn before(certificates: &Certificates, nginx: &Nginx, keys: &str) -> (Gateway, Configuration) {
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let upstreams = format!("web: {{servers: [\"{}\"], {keys}}}", nginx.address());
+    let file = Configuration::new(&document(&[listener(&pair, "upstream: web")], &upstreams));
+    (Gateway::with_config(&file.path(), 1), file)
+}
+
+#[test]
+fn a_server_is_verified_by_ca_and_name() {
+    let certificates = Certificates::new();
+    let stranger = Certificates::new();
+    let nginx = serving(&certificates.rsa(2048, &["origin.example"]), "ssl");
+    let (ours, theirs) = (certificates.ca(), stranger.ca());
+    for (tls, status) in [
+        (format!("server_name: origin.example, ca: {}", ours.display()), "200"),
+        (format!("server_name: other.example, ca: {}", ours.display()), "502"),
+        (format!("server_name: origin.example, ca: {}", theirs.display()), "502"),
+        ("server_name: origin.example".to_owned(), "502"),
+        ("verify: off, server_name: other.example".to_owned(), "200"),
+    ] {
+        let (gateway, _file) = before(&certificates, &nginx, &format!("tls: {{{tls}}}"));
+        for _ in 0..2 {
+            assert_eq!(curl_status(&gateway, &certificates, &[], "/"), status, "{tls}\n{}", gateway.log());
+        }
+    }
+}
+
+#[test]
+fn http_versions_of_both_sides_combine_freely() {
+    let certificates = Certificates::new();
+    let nginx = serving(&certificates.rsa(2048, &["origin.example"]), "ssl http2");
+    for (protocol, seen) in [("auto", "HTTP/2.0"), ("http1", "HTTP/1.1"), ("http2", "HTTP/2.0")] {
+        let tls = format!("tls: {{server_name: origin.example, ca: {}}}", certificates.ca().display());
+        let (gateway, _file) = before(&certificates, &nginx, &format!("protocol: {protocol}, {tls}"));
+        for client in ["--http1.1", "--http2"] {
+            let echo = curl(&gateway, &certificates, &[client], "/");
+            assert_eq!(
+                echo,
+                format!("{seen} TLSv1.3 origin.example 127.0.0.1 localhost"),
+                "{client} {protocol}"
+            );
+            let posted = curl(&gateway, &certificates, &[client, "-d", "a body"], "/");
+            assert!(posted.starts_with(seen), "{client} {protocol}: {posted}");
+        }
+    }
+}
+
+#[test]
+fn http2_in_plain_text_works_with_prior_knowledge() {
+    let certificates = Certificates::new();
+    let nginx = Nginx::listening("http2", "return 200 $server_protocol;");
+    let (gateway, _file) = before(&certificates, &nginx, "protocol: http2");
+    for client in ["--http1.1", "--http2"] {
+        assert_eq!(curl(&gateway, &certificates, &[client], "/"), "HTTP/2.0", "{client}");
+    }
+}
+
+#[test]
+fn connections_that_were_verified_by_different_cas_are_not_shared() {
+    let certificates = Certificates::new();
+    let stranger = Certificates::new();
+    let nginx = serving(&certificates.rsa(2048, &["origin.example"]), "ssl");
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let server = nginx.address();
+    let upstreams = format!(
+        "ours: {{servers: [\"{server}\"], tls: {{server_name: origin.example, ca: {}}}}},
+         theirs: {{servers: [\"{server}\"], tls: {{server_name: origin.example, ca: {}}}}}",
+        certificates.ca().display(),
+        stranger.ca().display()
+    );
+    let routes = "routes: [{path: /ours, upstream: ours}, {path: /theirs, upstream: theirs}]";
+    let file = Configuration::new(&document(&[listener(&pair, routes)], &upstreams));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    for _ in 0..4 {
+        assert_eq!(curl_status(&gateway, &certificates, &[], "/ours"), "200", "{}", gateway.log());
+        assert_eq!(curl_status(&gateway, &certificates, &[], "/theirs"), "502");
+    }
+}
+
+#[test]
+fn health_checks_speak_tls_too() {
+    let certificates = Certificates::new();
+    let nginx = serving(&certificates.rsa(2048, &["origin.example"]), "ssl");
+    let keys = format!(
+        "tls: {{server_name: origin.example, ca: {}}}, health: {{path: /, interval: 50ms, timeout: 10s, unhealthy: 1}}",
+        certificates.ca().display()
+    );
+    let (gateway, _file) = before(&certificates, &nginx, &keys);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(curl_status(&gateway, &certificates, &[], "/"), "200", "{}", gateway.log());
+}

@@ -1,0 +1,72 @@
+//! WebSocket (RFC 6455) through the gateway, over TLS.
+
+use crate::support::{Certificates, Connector, Gateway, Nginx, ports};
+use std::{
+    net::{SocketAddr, TcpListener},
+    thread,
+};
+use tungstenite::{Message, client::IntoClientRequest};
+
+/// Echoes what it gets, and answers the handshake with the path that it saw.
+fn echo_server() -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for tcp in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || {
+                let mut socket = tungstenite::accept(tcp).expect("a WebSocket handshake");
+                while let Ok(message) = socket.read() {
+                    if message.is_text() || message.is_binary() {
+                        socket.send(message).expect("echoing");
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn messages_pass_in_both_directions() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let gateway = Gateway::with_flags(&pair, &["--upstream", &echo_server().to_string()]);
+    let connector = Connector::new(&certificates);
+    let mut sockets: Vec<_> = (0..4)
+        .map(|_| {
+            let tls = connector.tls(gateway.address(0)).expect("a TLS connection");
+            let request = "wss://localhost/chat".into_client_request().expect("a request");
+            tungstenite::client(request, tls).expect("a WebSocket handshake").0
+        })
+        .collect();
+    let large: Vec<u8> = (0..1_000_000_u32).map(|index| index.to_le_bytes()[0]).collect();
+    for round in 0..3 {
+        for (index, socket) in sockets.iter_mut().enumerate() {
+            let text = Message::text(format!("{round} {index}"));
+            socket.send(text.clone()).expect("sending");
+            assert_eq!(socket.read().expect("an echo"), text);
+        }
+    }
+    for mut socket in sockets {
+        let binary = Message::binary(large.clone());
+        socket.send(binary.clone()).expect("sending");
+        assert!(socket.read().expect("an echo") == binary);
+        socket.close(None).expect("closing");
+        while socket.read().is_ok() {}
+    }
+}
+
+#[test]
+fn a_refused_upgrade_is_an_ordinary_answer() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let nginx = Nginx::new("return 403 no;");
+    let gateway = Gateway::with_flags(&pair, &["--upstream", &nginx.address().to_string()]);
+    let tls = Connector::new(&certificates).tls(gateway.address(0)).expect("a TLS connection");
+    match tungstenite::client("wss://localhost/chat", tls) {
+        Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(response))) => {
+            assert_eq!(response.status().as_u16(), 403);
+        }
+        other => panic!("{other:?}"),
+    }
+}
