@@ -1,25 +1,43 @@
 //! What computes: SIMD lanes, a GPU, another machine, or plain BoringSSL.
 
-use crate::{Key, KeyType, Operation, delivery::Delivery, error::OperationError, ticket::Ticket};
+use crate::{
+    Key, KeyType, Operation, Scalar, delivery::Delivery, error::OperationError, key::Material, rsa_padding,
+    ticket::Ticket,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use zeroize::Zeroizing;
 
 /// Computes private-key operations, several at once where it can.
 pub trait Backend: Send + Sync + 'static {
     /// As logs and metrics name it.
     fn name(&self) -> &'static str;
 
-    /// How many operations of this type one pass computes for the price of one.
+    /// How many operations of this type one pass computes for the price of one. Does not change.
     fn width(&self, key_type: KeyType) -> usize;
 
-    /// Computes every job of the batch and finishes each as soon as its result is there. All are of one key type,
-    /// each with its own key; there may be fewer than `width` or more. A job that is not finished, or whose
-    /// result does not verify, is computed again by the scalar backend.
+    /// From how many operations on a pass is cheaper than the scalar backend, which gets the smaller batches.
+    /// Does not change; above [`width`](Self::width) it means never.
+    fn crossover(&self, key_type: KeyType) -> usize {
+        let _ = key_type;
+        1
+    }
+
+    /// Computes ahead what depends on the key alone, to be kept in [`Key::prepared`]. It may be called several times
+    /// for one key, or never.
+    fn prepare(&self, key: &Key) {
+        let _ = key;
+    }
+
+    /// Computes every job of the batch and finishes each as soon as its result is there. All are of one key type, each
+    /// with its own key. They fill whole passes, or one pass in part. A job that is not finished, or whose result does
+    /// not verify, is computed again by the scalar backend.
     fn compute(&self, batch: &mut [Job<'_>]);
 
-    /// Whether results have already been checked against the public key. If not, the engine does it.
+    /// Whether results have already been checked against the public key. If not, the engine does it. Does not change.
     fn verifies(&self) -> bool;
 }
 
-/// One operation of a batch.
+/// One operation of a batch. The engine has checked that its key can do it.
 pub struct Job<'a> {
     ticket: &'a Ticket,
     delivery: &'a Delivery,
@@ -41,8 +59,22 @@ impl<'a> Job<'a> {
         &self.ticket.operation
     }
 
-    /// Sets the result, a signature in its TLS form or the raw RSA result, and wakes whoever waits for it.
-    pub fn finish(&mut self, result: Result<Vec<u8>, OperationError>) {
+    /// The input of the raw RSA private operation that this job comes down to, big-endian and as long as the modulus:
+    /// the ciphertext, or the padded digest. The raw result is what [`finish`](Self::finish) wants. Ask once: PSS takes
+    /// a new salt each time.
+    ///
+    /// # Errors
+    /// [`WrongKeyType`](OperationError::WrongKeyType) if the key is not an RSA key.
+    pub fn rsa_input(&self) -> Result<Zeroizing<Vec<u8>>, OperationError> {
+        match self.key().material() {
+            Material::Rsa(rsa) => rsa_padding::encode(rsa, self.operation()),
+            _ => Err(OperationError::WrongKeyType),
+        }
+    }
+
+    /// Sets the result, a signature in its TLS form or the raw RSA result, and wakes whoever waits for it. An error
+    /// leaves the job to the scalar backend. Only the first call counts.
+    pub fn finish(&mut self, result: Result<Zeroizing<Vec<u8>>, OperationError>) {
         if !self.finished {
             self.finished = true;
             self.delivery.deliver(self.ticket, result);
@@ -51,5 +83,68 @@ impl<'a> Job<'a> {
 
     pub(crate) fn is_finished(&self) -> bool {
         self.finished
+    }
+}
+
+/// How operations of one key type are batched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batching {
+    /// How many one pass of the backend computes for the price of one; at least 1.
+    pub width: usize,
+    /// Fewer are computed by the scalar backend; at most `width`, or `usize::MAX` if the backend never pays.
+    pub crossover: usize,
+}
+
+impl Batching {
+    /// One operation after the other.
+    const NEVER: Self = Self { width: 1, crossover: usize::MAX };
+
+    fn new(width: usize, crossover: usize) -> Self {
+        match crossover.max(1) {
+            crossover if crossover <= width => Self { width, crossover },
+            _ => Self::NEVER,
+        }
+    }
+}
+
+/// The backend that an engine was started with. What it says of itself is asked on submitters' threads, and a panic in
+/// its answer is taken for a no: no compute thread is lost.
+pub(crate) struct Installed {
+    backend: Box<dyn Backend>,
+    name: &'static str,
+    verifies: bool,
+}
+
+/// Who computes a batch.
+pub(crate) struct Chosen<'a> {
+    pub(crate) backend: &'a dyn Backend,
+    pub(crate) name: &'static str,
+    pub(crate) verifies: bool,
+}
+
+impl Installed {
+    pub(crate) fn new(backend: impl Backend) -> Self {
+        Self { name: backend.name(), verifies: backend.verifies(), backend: Box::new(backend) }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) fn batching(&self, key_type: KeyType) -> Batching {
+        let ask = || Batching::new(self.backend.width(key_type), self.backend.crossover(key_type));
+        catch_unwind(AssertUnwindSafe(ask)).unwrap_or(Batching::NEVER)
+    }
+
+    pub(crate) fn prepare(&self, key: &Key) {
+        let _ = catch_unwind(AssertUnwindSafe(|| self.backend.prepare(key)));
+    }
+
+    pub(crate) fn choose(&self, scalar: bool) -> Chosen<'_> {
+        if scalar {
+            Chosen { backend: &Scalar, name: Scalar.name(), verifies: Scalar.verifies() }
+        } else {
+            Chosen { backend: &*self.backend, name: self.name, verifies: self.verifies }
+        }
     }
 }

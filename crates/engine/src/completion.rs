@@ -1,6 +1,6 @@
 //! A result to come, as a plain future: it needs no runtime.
 
-use crate::{OperationError, Outcome, engine::Shared, ticket::Ticket};
+use crate::{OperationError, Outcome, shared::Shared, ticket::Ticket};
 use std::{
     future::Future,
     pin::Pin,
@@ -15,22 +15,31 @@ pub struct Completion(State);
 
 enum State {
     /// Computed at once by the caller.
-    Ready(Result<Outcome, OperationError>),
+    InPlace(Result<Outcome, OperationError>),
     Pending(Arc<Ticket>, Arc<Shared>),
     Over,
 }
 
 impl Completion {
-    pub(crate) fn ready(result: Result<Outcome, OperationError>) -> Self {
-        Self(State::Ready(result))
+    pub(crate) fn in_place(result: Result<Outcome, OperationError>) -> Self {
+        Self(State::InPlace(result))
     }
 
     pub(crate) fn pending(ticket: Arc<Ticket>, shared: Arc<Shared>) -> Self {
         Self(State::Pending(ticket, shared))
     }
 
-    /// For callers without an executor: blocks this thread until the result is there.
+    /// Whether the operation was computed by [`Engine::enqueue`](crate::Engine::enqueue) itself, so that its caller need not
+    /// flush for it.
+    pub fn is_in_place(&self) -> bool {
+        matches!(self.0, State::InPlace(_))
+    }
+
+    /// For callers without an executor: flushes, and blocks this thread until the result is there.
     pub fn wait(self) -> Result<Outcome, OperationError> {
+        if let State::Pending(_, shared) = &self.0 {
+            shared.flush();
+        }
         let waker = Arc::new(Unpark(std::thread::current())).into();
         let mut context = Context::from_waker(&waker);
         let mut completion = std::pin::pin!(self);
@@ -48,7 +57,7 @@ impl Future for Completion {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match std::mem::replace(&mut self.0, State::Over) {
-            State::Ready(result) => Poll::Ready(result),
+            State::InPlace(result) => Poll::Ready(result),
             State::Pending(ticket, shared) => {
                 let poll = ticket.poll(context.waker());
                 if poll.is_pending() {

@@ -1,13 +1,15 @@
 //! Private keys.
 
-use crate::error::KeyError;
+use crate::{error::KeyError, prepared::Prepared};
 use boring::{
     ec::EcKey,
+    error::{Error, ErrorStack},
     nid::Nid,
     pkey::{Id, PKey, PKeyRef, Private},
     rsa::Rsa,
 };
-use std::{fmt, sync::Arc};
+use boring_sys as ffi;
+use std::{any::Any, fmt, sync::Arc};
 
 /// A private key, shared by all that use it. BoringSSL wipes its memory when the last of them is gone.
 #[derive(Clone)]
@@ -17,6 +19,7 @@ struct Inner {
     key_type: KeyType,
     pkey: PKey<Private>,
     material: Material,
+    prepared: Prepared,
 }
 
 /// The key in the form that its algorithm wants, taken out of the `PKey` once and not at each operation.
@@ -45,25 +48,21 @@ pub enum KeyType {
 }
 
 impl Key {
-    /// Reads the first private key of a PEM text: PKCS#8, PKCS#1 or SEC1, not encrypted.
+    /// Reads the first private key of a PEM text: PKCS#8, PKCS#1 or SEC1, not encrypted. Whatever stands around it,
+    /// certificates for instance, is skipped.
     pub fn from_pem(pem: &[u8]) -> Result<Self, KeyError> {
-        let text = String::from_utf8_lossy(pem);
-        if text.contains("-----BEGIN ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED") {
+        let block = first_key_block(pem).ok_or(KeyError::Missing)?;
+        if is_encrypted(block) {
             return Err(KeyError::Encrypted);
         }
-        let has_key =
-            text.lines().any(|line| line.starts_with("-----BEGIN ") && line.contains("PRIVATE KEY-----"));
-        if !has_key {
-            return Err(KeyError::Missing);
-        }
-        let pkey = PKey::private_key_from_pem(pem).map_err(|_| KeyError::Malformed)?;
+        let pkey = PKey::private_key_from_pem(block).map_err(|errors| reason(&errors))?;
         Self::from_pkey(pkey)
     }
 
     /// Takes over a key that was read elsewhere.
     pub fn from_pkey(pkey: PKey<Private>) -> Result<Self, KeyError> {
         let (key_type, material) = classify(&pkey)?;
-        Ok(Self(Arc::new(Inner { key_type, pkey, material })))
+        Ok(Self(Arc::new(Inner { key_type, pkey, material, prepared: Prepared::default() })))
     }
 
     /// Algorithm and size.
@@ -76,18 +75,14 @@ impl Key {
         &self.0.pkey
     }
 
+    /// What a backend computes once from this key: the value of type `T`, which `prepare` makes for the first who asks.
+    /// It is dropped with the key; wiping its secrets is up to `T`.
+    pub fn prepared<T: Any + Send + Sync>(&self, prepare: impl Fn() -> T) -> &T {
+        self.0.prepared.get_or_prepare(&prepare)
+    }
+
     pub(crate) fn material(&self) -> &Material {
         &self.0.material
-    }
-}
-
-impl KeyType {
-    /// Length in bytes of an RSA modulus, and so of every raw RSA input and result.
-    pub(crate) fn modulus_len(self) -> Option<usize> {
-        match self {
-            Self::Rsa { bits } => Some(bits.div_ceil(8) as usize),
-            _ => None,
-        }
     }
 }
 
@@ -109,6 +104,37 @@ impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Key({})", self.key_type())
     }
+}
+
+/// From the first line that begins a private key on.
+fn first_key_block(pem: &[u8]) -> Option<&[u8]> {
+    let mut rest = pem;
+    for line in pem.split_inclusive(|&byte| byte == b'\n') {
+        if line.starts_with(b"-----BEGIN ") && contains(line, b"PRIVATE KEY-----") {
+            return Some(rest);
+        }
+        rest = &rest[line.len()..];
+    }
+    None
+}
+
+/// Encrypted PKCS#8 says so in its first line, the older forms in a header (RFC 1421 section 4.6.1.1).
+fn is_encrypted(block: &[u8]) -> bool {
+    let mut lines = block.split(|&byte| byte == b'\n').take_while(|line| !line.starts_with(b"-----END "));
+    lines.next().is_some_and(|first| contains(first, b" ENCRYPTED PRIVATE KEY"))
+        || lines.any(|line| line.starts_with(b"Proc-Type:") && contains(line, b"ENCRYPTED"))
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+/// Whether a key could not be read because of its kind, or because it is no key.
+fn reason(errors: &ErrorStack) -> KeyError {
+    const KINDS: [(ffi::ErrLib, i32); 2] =
+        [(ffi::ERR_LIB_EVP, ffi::EVP_R_UNSUPPORTED_ALGORITHM), (ffi::ERR_LIB_EC, ffi::EC_R_UNKNOWN_GROUP)];
+    let is_kind = |error: &Error| KINDS.iter().any(|&(lib, code)| error.library_reason(lib) == Some(code));
+    if errors.errors().iter().any(is_kind) { KeyError::Unsupported } else { KeyError::Malformed }
 }
 
 fn classify(pkey: &PKeyRef<Private>) -> Result<(KeyType, Material), KeyError> {

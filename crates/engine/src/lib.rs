@@ -16,6 +16,7 @@
 
 mod backend;
 mod completion;
+mod compute;
 mod delivery;
 mod engine;
 mod error;
@@ -23,14 +24,16 @@ mod key;
 mod observer;
 mod operation;
 pub mod policy;
+mod prepared;
 mod queue;
 mod rsa_padding;
 mod scalar;
 mod scheme;
+mod shared;
 mod ticket;
 mod verify;
 
-pub use backend::{Backend, Job};
+pub use backend::{Backend, Batching, Job};
 pub use completion::Completion;
 pub use engine::{Engine, Settings};
 pub use error::{KeyError, OperationError};
@@ -41,3 +44,4 @@ pub use policy::Policy;
 pub use scalar::Scalar;
 pub use scheme::SignatureScheme;
 pub use ticket::Outcome;
+pub use zeroize::Zeroizing;

@@ -1,7 +1,18 @@
 //! What a private key is asked to do.
 
-use crate::{Key, SignatureScheme, error::OperationError};
-use boring::hash::{MessageDigest, hash};
+use crate::{
+    Key, SignatureScheme,
+    error::OperationError,
+    key::Material,
+    scheme::{MD5_SHA1_LEN, RsaPadding},
+};
+use boring::{
+    bn::BigNum,
+    hash::{MessageDigest, hash},
+    pkey::Private,
+    rsa::Rsa,
+};
+use std::cmp::Ordering;
 
 /// One private-key operation, hashed but not yet padded.
 #[derive(Debug)]
@@ -16,7 +27,7 @@ pub enum Operation {
     /// The raw RSA private operation on a ciphertext of the modulus's length. The padding stays on: whoever asked
     /// must strip it in constant time (RFC 5246 section 7.4.7.1).
     Decrypt {
-        /// As long as the modulus.
+        /// As long as the modulus, and as a number below it.
         ciphertext: Box<[u8]>,
     },
 }
@@ -24,18 +35,29 @@ pub enum Operation {
 impl Operation {
     /// A signature over `message`, which is hashed here.
     pub fn sign(key: &Key, scheme: SignatureScheme, message: &[u8]) -> Result<Self, OperationError> {
-        if !scheme.fits(key.key_type()) {
-            return Err(OperationError::WrongKeyType);
-        }
-        Ok(Self::Sign { scheme, digest: digest(scheme, message)? })
+        let operation = Self::Sign { scheme, digest: digest(scheme, message)? };
+        operation.check(key).map(|()| operation)
     }
 
     /// A raw RSA decryption.
     pub fn decrypt(key: &Key, ciphertext: &[u8]) -> Result<Self, OperationError> {
-        match key.key_type().modulus_len() {
-            None => Err(OperationError::WrongKeyType),
-            Some(len) if len != ciphertext.len() => Err(OperationError::InvalidInput),
-            Some(_) => Ok(Self::Decrypt { ciphertext: ciphertext.into() }),
+        let operation = Self::Decrypt { ciphertext: ciphertext.into() };
+        operation.check(key).map(|()| operation)
+    }
+
+    /// Whether this key can do it. The engine asks before it queues, so that a backend sees nothing else.
+    pub(crate) fn check(&self, key: &Key) -> Result<(), OperationError> {
+        match self {
+            Self::Sign { scheme, digest } if scheme.fits(key.key_type()) => {
+                let fits =
+                    scheme.digest_len().is_none_or(|len| len == digest.len()) && has_room(key, *scheme);
+                fits.then_some(()).ok_or(OperationError::InvalidInput)
+            }
+            Self::Sign { .. } => Err(OperationError::WrongKeyType),
+            Self::Decrypt { ciphertext } => match key.material() {
+                Material::Rsa(rsa) => check_ciphertext(rsa, ciphertext),
+                _ => Err(OperationError::WrongKeyType),
+            },
         }
     }
 }
@@ -45,8 +67,34 @@ fn digest(scheme: SignatureScheme, message: &[u8]) -> Result<Box<[u8]>, Operatio
     Ok(match scheme.hash() {
         Some(algorithm) => hashed(algorithm)?.as_ref().into(),
         None if scheme == SignatureScheme::RsaPkcs1Md5Sha1 => {
-            [hashed(MessageDigest::md5())?.as_ref(), hashed(MessageDigest::sha1())?.as_ref()].concat().into()
+            let both =
+                [hashed(MessageDigest::md5())?.as_ref(), hashed(MessageDigest::sha1())?.as_ref()].concat();
+            debug_assert_eq!(both.len(), MD5_SHA1_LEN, "MD5 has 16 bytes, SHA-1 has 20");
+            both.into()
         }
         None => message.into(),
     })
+}
+
+/// EMSA-PSS wants two hashes and two bytes (RFC 8017 section 9.1.1), which SHA-512 does not find in 1024 bits. PKCS#1
+/// v1.5 fits every modulus that a [`Key`] may have.
+fn has_room(key: &Key, scheme: SignatureScheme) -> bool {
+    match (scheme.rsa_padding(), scheme.digest_len(), key.material()) {
+        (Some(RsaPadding::Pss), Some(hash), Material::Rsa(rsa)) => {
+            let encoded = (rsa.n().num_bits().unsigned_abs() as usize).saturating_sub(1).div_ceil(8);
+            encoded >= 2 * hash + 2
+        }
+        _ => true,
+    }
+}
+
+/// Both numbers are public, so the comparison need not hide them.
+fn check_ciphertext(rsa: &Rsa<Private>, ciphertext: &[u8]) -> Result<(), OperationError> {
+    if ciphertext.len() != rsa.size() as usize {
+        return Err(OperationError::InvalidInput);
+    }
+    match BigNum::from_slice(ciphertext).map_err(|_| OperationError::Failed)?.ucmp(rsa.n()) {
+        Ordering::Less => Ok(()),
+        _ => Err(OperationError::InvalidInput),
+    }
 }

@@ -4,7 +4,7 @@
 //! waits at once, and batches fill by themselves while the backend is busy. With a `poll_delay` it is Envoy's
 //! CryptoMB rule: a batch goes when it is full or when its first operation has waited long enough.
 
-use crate::KeyType;
+use crate::{Batching, KeyType};
 use std::{
     num::NonZeroUsize,
     time::{Duration, Instant},
@@ -15,8 +15,8 @@ use std::{
 pub struct Policy {
     /// Wait up to this long for a batch to fill; zero never waits. Costs every lone client that long.
     pub poll_delay: Duration,
-    /// The most operations offered to the backend at once (never less than its width), and with a `poll_delay`
-    /// the number that need not wait for it. More means fewer wake-ups and a longer wait for the last of them.
+    /// The most operations offered to the backend at once, in whole passes (and never less than one), and with a
+    /// `poll_delay` the number that need not wait for it. More means fewer wake-ups and a longer wait for the last.
     pub batch: NonZeroUsize,
 }
 
@@ -29,8 +29,8 @@ pub struct Waiting {
     pub count: usize,
     /// Since when the first of them waits.
     pub oldest: Instant,
-    /// How many of them the backend computes at the price of one.
-    pub width: usize,
+    /// How many of them the backend computes at the price of one, and from how many on that pays.
+    pub batching: Batching,
 }
 
 /// What a free compute thread does.
@@ -77,19 +77,33 @@ impl Policy {
         if self.poll_delay.is_zero() || queue.count >= self.limit(queue) {
             queue.oldest
         } else {
-            queue.oldest + self.poll_delay
+            queue.oldest + self.poll_delay.min(LONGEST_DELAY)
         }
     }
 
-    /// Free threads share what waits, but not below a full width: splitting that would compute it twice.
+    /// Whole passes where one can be filled, because a pass costs the same however full it is; what is left over waits
+    /// for the next turn. Fewer go together if a pass pays, and otherwise are shared one by one.
     fn share(&self, queue: &Waiting, free: NonZeroUsize) -> usize {
-        queue.count.div_ceil(free.get()).max(queue.width).min(self.limit(queue)).min(queue.count)
+        let Waiting { count, batching: Batching { width, crossover }, .. } = *queue;
+        let share = if self.poll_delay.is_zero() { count.div_ceil(free.get()) } else { count };
+        let share = share.min(self.limit(queue));
+        if count >= width {
+            share.next_multiple_of(width).min(count - count % width)
+        } else if count >= crossover {
+            count
+        } else {
+            share
+        }
     }
 
     fn limit(&self, queue: &Waiting) -> usize {
-        self.batch.get().max(queue.width)
+        let width = queue.batching.width;
+        (self.batch.get() - self.batch.get() % width).max(width)
     }
 }
+
+/// Nobody means more, and no sum with it overflows.
+const LONGEST_DELAY: Duration = Duration::from_secs(60 * 60);
 
 impl Default for Policy {
     fn default() -> Self {

@@ -1,6 +1,10 @@
 //! The operations that wait: one queue for each key type, shared by all connections, certificates and workers.
 
-use crate::{Depth, KeyType, policy::Waiting, ticket::Ticket};
+use crate::{
+    Batching, Depth, KeyType,
+    policy::Waiting,
+    ticket::{State, Ticket},
+};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -13,10 +17,10 @@ pub(crate) struct Queues {
     live: usize,
 }
 
-#[derive(Default)]
 struct Queue {
     tickets: VecDeque<Arc<Ticket>>,
     withdrawn: usize,
+    batching: Batching,
 }
 
 impl Queues {
@@ -24,28 +28,30 @@ impl Queues {
         self.live
     }
 
-    pub(crate) fn push(&mut self, ticket: Arc<Ticket>) {
-        self.by_type.entry(ticket.key.key_type()).or_default().tickets.push_back(ticket);
+    /// `batching` is asked for the first ticket of each key type.
+    pub(crate) fn push(&mut self, ticket: Arc<Ticket>, batching: impl FnOnce() -> Batching) {
+        let queue = self.by_type.entry(ticket.key.key_type()).or_insert_with(|| Queue::new(batching()));
+        queue.tickets.push_back(ticket);
         self.live += 1;
     }
 
-    /// Nobody waits for this operation any more; true if it had not begun. Withdrawn tickets are swept when they are
-    /// the larger half, so that clients that come and go cannot fill the memory.
-    pub(crate) fn withdraw(&mut self, ticket: &Ticket) -> bool {
-        if !ticket.withdraw() {
-            return false;
+    /// Nobody waits for this operation any more. Returns how far it was, to be dropped without locks. Withdrawn tickets
+    /// are swept when they are the larger half, so that clients that come and go cannot fill the memory.
+    pub(crate) fn withdraw(&mut self, ticket: &Ticket) -> State {
+        let before = ticket.withdraw();
+        if before.is_waiting() {
+            self.live -= 1;
+            if let Some(queue) = self.by_type.get_mut(&ticket.key.key_type()) {
+                queue.withdrawn += 1;
+                queue.sweep();
+            }
         }
-        self.live -= 1;
-        let Some(queue) = self.by_type.get_mut(&ticket.key.key_type()) else { return true };
-        queue.withdrawn += 1;
-        while queue.tickets.pop_front_if(|first| first.is_over()).is_some() {
-            queue.withdrawn -= 1;
-        }
-        if queue.withdrawn * 2 > queue.tickets.len() {
-            queue.tickets.retain(|ticket| !ticket.is_over());
-            queue.withdrawn = 0;
-        }
-        true
+        before
+    }
+
+    /// How this type is batched, if any of it ever waited.
+    pub(crate) fn batching(&self, key_type: KeyType) -> Option<Batching> {
+        self.by_type.get(&key_type).map(|queue| queue.batching)
     }
 
     /// Takes up to `count` operations that somebody still waits for.
@@ -60,25 +66,48 @@ impl Queues {
                 queue.withdrawn -= 1;
             }
         }
+        queue.sweep();
         self.live -= taken.len();
         taken
     }
 
     /// What waits, for the policy.
-    pub(crate) fn waiting(&self, width: impl Fn(KeyType) -> usize) -> impl Iterator<Item = Waiting> {
-        self.by_type.iter().filter_map(move |(&key_type, queue)| {
-            let count = queue.tickets.len() - queue.withdrawn;
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Waiting> {
+        self.by_type.iter().filter_map(|(&key_type, queue)| {
             let oldest = queue.tickets.front()?.submitted;
-            (count > 0).then(|| Waiting { key_type, count, oldest, width: width(key_type) })
+            Some(Waiting { key_type, count: queue.live(), oldest, batching: queue.batching })
         })
     }
 
     /// What waits, for whoever watches.
     pub(crate) fn depths(&self) -> Vec<Depth> {
-        let depth = |(&key_type, queue): (&KeyType, &Queue)| {
-            let waiting = queue.tickets.len() - queue.withdrawn;
-            Depth { key_type, waiting, oldest: queue.tickets.front().map(|first| first.submitted) }
+        let depth = |(&key_type, queue): (&KeyType, &Queue)| Depth {
+            key_type,
+            waiting: queue.live(),
+            oldest: queue.tickets.front().map(|first| first.submitted),
         };
         self.by_type.iter().map(depth).collect()
+    }
+}
+
+impl Queue {
+    fn new(batching: Batching) -> Self {
+        Self { tickets: VecDeque::new(), withdrawn: 0, batching }
+    }
+
+    fn live(&self) -> usize {
+        self.tickets.len() - self.withdrawn
+    }
+
+    /// Afterwards the first ticket, by whose age the policy goes, is a live one, and so are at least half of all.
+    fn sweep(&mut self) {
+        while self.tickets.front().is_some_and(|first| first.is_over()) {
+            self.tickets.pop_front();
+            self.withdrawn -= 1;
+        }
+        if self.withdrawn * 2 > self.tickets.len() {
+            self.tickets.retain(|ticket| !ticket.is_over());
+            self.withdrawn = 0;
+        }
     }
 }

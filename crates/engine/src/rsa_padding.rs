@@ -1,8 +1,7 @@
 //! Signature padding (RFC 8017), so that every backend computes the same thing: one raw private operation.
 
 use crate::{error::OperationError, operation::Operation, scheme::RsaPadding};
-use boring::rsa::Rsa;
-use boring::{hash::MessageDigest, pkey::Private};
+use boring::{error::ErrorStack, hash::MessageDigest, pkey::Private, rsa::Rsa};
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use zeroize::Zeroizing;
@@ -56,7 +55,7 @@ fn digest_info(hash: Option<MessageDigest>, digest: &[u8]) -> Result<Vec<u8>, Op
         )
     };
     if ok != 1 {
-        return Err(OperationError::Failed);
+        return Err(refused());
     }
     // SAFETY: on success `message` points to `len` readable bytes, ours to free where `allocated` says so.
     unsafe {
@@ -86,5 +85,11 @@ fn pss(rsa: &Rsa<Private>, hash: MessageDigest, digest: &[u8]) -> Result<Zeroizi
             SALT_AS_LONG_AS_HASH,
         )
     };
-    if ok == 1 { Ok(encoded) } else { Err(OperationError::InvalidInput) }
+    if ok == 1 { Ok(encoded) } else { Err(refused()) }
+}
+
+/// The reason would otherwise stay in the thread's error queue.
+fn refused() -> OperationError {
+    drop(ErrorStack::get());
+    OperationError::Failed
 }

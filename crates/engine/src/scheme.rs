@@ -34,6 +34,9 @@ pub enum SignatureScheme {
     Ed25519,
 }
 
+/// MD5 and SHA-1 side by side.
+pub(crate) const MD5_SHA1_LEN: usize = 36;
+
 /// How an RSA signature is padded (RFC 8017).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RsaPadding {
@@ -96,6 +99,14 @@ impl SignatureScheme {
             S::RsaPkcs1Sha256 | S::RsaPssSha256 | S::EcdsaSha256 => Some(MessageDigest::sha256()),
             S::RsaPkcs1Sha384 | S::RsaPssSha384 | S::EcdsaSha384 => Some(MessageDigest::sha384()),
             S::RsaPkcs1Sha512 | S::RsaPssSha512 | S::EcdsaSha512 => Some(MessageDigest::sha512()),
+        }
+    }
+
+    /// How long the digest is; Ed25519 takes messages of any length.
+    pub(crate) fn digest_len(self) -> Option<usize> {
+        match self {
+            S::RsaPkcs1Md5Sha1 => Some(MD5_SHA1_LEN),
+            _ => self.hash().map(|hash| hash.size()),
         }
     }
 }

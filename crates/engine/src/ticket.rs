@@ -2,22 +2,36 @@
 
 use crate::{Key, Operation, error::OperationError};
 use std::{
+    fmt,
     sync::{Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
     time::{Duration, Instant},
 };
+use zeroize::Zeroizing;
 
 /// The result of an operation, and what it took.
-#[derive(Debug)]
 pub struct Outcome {
-    /// A signature in its TLS form (ECDSA: DER), or the raw RSA result with its padding on.
-    pub bytes: Vec<u8>,
+    /// A signature in its TLS form (ECDSA: DER), or the raw RSA result with its padding on. Decrypted, it is a secret.
+    pub bytes: Zeroizing<Vec<u8>>,
     /// How long the operation waited.
     pub waited: Duration,
     /// How long the batch that it was part of took to compute.
     pub computed: Duration,
     /// How many operations were offered to the backend together.
     pub batch: usize,
+}
+
+/// Shows what it took only, never the result.
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes: _, waited, computed, batch } = self;
+        let mut shown = f.debug_struct("Outcome");
+        shown
+            .field("waited", waited)
+            .field("computed", computed)
+            .field("batch", batch)
+            .finish_non_exhaustive()
+    }
 }
 
 pub(crate) struct Ticket {
@@ -27,7 +41,9 @@ pub(crate) struct Ticket {
     state: Mutex<State>,
 }
 
-enum State {
+/// How far the operation is. Replaced states are dropped after every lock is released: to drop a waker is to run foreign
+/// code, which may drop another completion and so come back to the same locks.
+pub(crate) enum State {
     Waiting(Option<Waker>),
     Computing(Option<Waker>),
     Done(Result<Outcome, OperationError>),
@@ -35,29 +51,39 @@ enum State {
     Over,
 }
 
+impl State {
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self, Self::Waiting(_))
+    }
+}
+
 impl Ticket {
     pub(crate) fn new(key: Key, operation: Operation, submitted: Instant) -> Self {
         Self { key, operation, submitted, state: Mutex::new(State::Waiting(None)) }
     }
 
-    /// For the completion: the result, or a promise to wake.
+    /// For the completion: the result, or a promise to wake. The last waker wins.
     pub(crate) fn poll(&self, waker: &Waker) -> Poll<Result<Outcome, OperationError>> {
-        let mut state = self.state();
-        match std::mem::replace(&mut *state, State::Over) {
-            State::Waiting(_) => *state = State::Waiting(Some(waker.clone())),
-            State::Computing(_) => *state = State::Computing(Some(waker.clone())),
-            State::Done(result) => return Poll::Ready(result),
-            // A future is not polled after it was ready; if it is, it stays pending rather than panics.
-            State::Over => {}
+        let waker = Some(waker.clone());
+        let before = {
+            let mut state = self.state();
+            let next = match &*state {
+                State::Waiting(_) => State::Waiting(waker),
+                State::Computing(_) => State::Computing(waker),
+                // A future is not polled after it was ready; if it is, it stays pending rather than panics.
+                State::Done(_) | State::Over => State::Over,
+            };
+            std::mem::replace(&mut *state, next)
+        };
+        match before {
+            State::Done(result) => Poll::Ready(result),
+            _ => Poll::Pending,
         }
-        Poll::Pending
     }
 
-    /// Nobody waits any more. True if the operation had not begun, and so leaves the queue.
-    pub(crate) fn withdraw(&self) -> bool {
-        let waiting = |state: &State| matches!(state, State::Waiting(_));
-        let mut state = self.state();
-        waiting(&std::mem::replace(&mut state, State::Over))
+    /// Nobody waits any more. Returns how far the operation was.
+    pub(crate) fn withdraw(&self) -> State {
+        std::mem::replace(&mut *self.state(), State::Over)
     }
 
     /// For the compute thread: true if somebody still waits.
@@ -82,11 +108,13 @@ impl Ticket {
     /// Hands over the result, and the waker of whoever waits for it.
     pub(crate) fn finish(&self, result: Result<Outcome, OperationError>) -> Option<Waker> {
         let mut state = self.state();
-        match std::mem::replace(&mut *state, State::Done(result)) {
-            State::Waiting(waker) | State::Computing(waker) => waker,
-            State::Done(_) => None,
-            State::Over => {
-                *state = State::Over;
+        match std::mem::replace(&mut *state, State::Over) {
+            State::Waiting(waker) | State::Computing(waker) => {
+                *state = State::Done(result);
+                waker
+            }
+            other => {
+                *state = other;
                 None
             }
         }

@@ -4,6 +4,7 @@
 use crate::{Key, Operation, SignatureScheme, key::Material, scheme::RsaPadding};
 use boring::{
     ecdsa::EcdsaSig,
+    error::ErrorStack,
     nid::Nid,
     pkey::Private,
     rsa::{Padding, Rsa},
@@ -14,7 +15,7 @@ use foreign_types::ForeignTypeRef;
 
 /// Whether the result is what key and operation demand.
 pub(crate) fn holds(key: &Key, operation: &Operation, result: &[u8]) -> bool {
-    match (key.material(), operation) {
+    let holds = match (key.material(), operation) {
         (Material::Rsa(rsa), Operation::Decrypt { ciphertext }) => raises_to(rsa, result, ciphertext),
         (Material::Rsa(rsa), Operation::Sign { scheme, digest }) => {
             rsa_signature(rsa, *scheme, digest, result)
@@ -28,7 +29,12 @@ pub(crate) fn holds(key: &Key, operation: &Operation, result: &[u8]) -> bool {
                 .unwrap_or(false)
         }
         (_, Operation::Decrypt { .. }) => false,
+    };
+    if !holds {
+        // The reasons stay in the thread's error queue, where the next caller of BoringSSL would take them for its own.
+        drop(ErrorStack::get());
     }
+    holds
 }
 
 fn raises_to(rsa: &Rsa<Private>, result: &[u8], expected: &[u8]) -> bool {

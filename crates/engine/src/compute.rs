@@ -1,0 +1,130 @@
+//! The compute threads: take a batch, compute it, until the engine stops and nothing waits.
+
+use crate::{
+    BatchReport, Job, KeyType, OperationError, Policy,
+    delivery::Delivery,
+    policy::Decision,
+    shared::{Shared, State},
+    ticket::Ticket,
+};
+use std::{
+    num::NonZeroUsize,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, MutexGuard, PoisonError},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+/// The compute threads of one engine. Dropped, they finish what waits.
+pub(crate) struct Threads {
+    shared: Arc<Shared>,
+    handles: Vec<JoinHandle<()>>,
+}
+
+struct Batch {
+    key_type: KeyType,
+    tickets: Vec<Arc<Ticket>>,
+    /// Too few for the backend to pay.
+    scalar: bool,
+}
+
+impl Threads {
+    pub(crate) fn start(shared: &Arc<Shared>, count: NonZeroUsize) -> std::io::Result<Self> {
+        let mut threads = Self { shared: Arc::clone(shared), handles: Vec::new() };
+        for index in 0..count.get() {
+            let shared = Arc::clone(shared);
+            let thread = std::thread::Builder::new().name(format!("compute-{index}"));
+            threads.handles.push(thread.spawn(move || shared.work())?);
+        }
+        Ok(threads)
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.shared.stop();
+        // An observer or a waker may hold the last engine: that compute thread cannot wait for itself.
+        let me = std::thread::current().id();
+        for handle in self.handles.drain(..).filter(|handle| handle.thread().id() != me) {
+            let _ = handle.join();
+        }
+    }
+}
+
+impl Shared {
+    fn work(&self) {
+        while let Some(batch) = self.next_batch() {
+            self.compute(&batch);
+        }
+    }
+
+    fn next_batch(&self) -> Option<Batch> {
+        let mut state = self.state();
+        loop {
+            if state.stopped && state.queues.live() == 0 {
+                return None;
+            }
+            let now = Instant::now();
+            let free = NonZeroUsize::MIN.saturating_add(state.idle);
+            match self.policy_now(&state).decide(now, state.queues.waiting(), free) {
+                Decision::Take { key_type, count } => {
+                    let batch = self.take(&mut state, key_type, count);
+                    if state.idle > 0 && state.queues.live() > 0 {
+                        self.work.notify_one();
+                    }
+                    return Some(batch);
+                }
+                Decision::WaitUntil(due) => {
+                    state = self.sleep(state, Some(due.saturating_duration_since(now)));
+                }
+                Decision::Sleep => state = self.sleep(state, None),
+            }
+        }
+    }
+
+    /// Nobody fills a batch of an engine that stops.
+    fn policy_now(&self, state: &State) -> Policy {
+        let poll_delay = if state.stopped { Duration::ZERO } else { self.policy.poll_delay };
+        Policy { poll_delay, ..self.policy }
+    }
+
+    fn take(&self, state: &mut State, key_type: KeyType, count: usize) -> Batch {
+        let tickets = state.queues.take(key_type, count);
+        let scalar =
+            state.queues.batching(key_type).is_none_or(|batching| tickets.len() < batching.crossover);
+        Batch { key_type, tickets, scalar }
+    }
+
+    fn sleep<'a>(&self, mut state: MutexGuard<'a, State>, limit: Option<Duration>) -> MutexGuard<'a, State> {
+        state.idle += 1;
+        let mut state = match limit {
+            Some(limit) => self.work.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0,
+            None => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+        };
+        state.idle -= 1;
+        state
+    }
+
+    fn compute(&self, batch: &Batch) {
+        let chosen = self.backend.choose(batch.scalar);
+        let delivery = Delivery::new(batch.tickets.len(), chosen.verifies);
+        let mut jobs: Vec<Job<'_>> = batch.tickets.iter().map(|ticket| Job::new(ticket, &delivery)).collect();
+        // A backend that panics loses its unfinished jobs to the scalar one, and nothing else.
+        let _ = catch_unwind(AssertUnwindSafe(|| chosen.backend.compute(&mut jobs)));
+        for job in jobs.iter_mut().filter(|job| !job.is_finished()) {
+            job.finish(Err(OperationError::Failed));
+        }
+        let oldest = batch.tickets.iter().map(|ticket| ticket.submitted).min();
+        let report = BatchReport {
+            key_type: batch.key_type,
+            backend: chosen.name,
+            operations: batch.tickets.len(),
+            waited: delivery.began.saturating_duration_since(oldest.unwrap_or(delivery.began)),
+            computed: delivery.began.elapsed(),
+            recomputed: delivery.recomputed.get(),
+            failed: delivery.failed.get(),
+            in_place: false,
+        };
+        self.tell(|observer| observer.batch(&report));
+    }
+}

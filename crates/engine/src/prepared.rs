@@ -1,0 +1,72 @@
+//! What backends have computed from one key, kept beside it.
+
+use std::{any::Any, sync::OnceLock};
+
+/// At most one value of each type, in the order in which they were first asked for; they go when the key goes.
+#[derive(Default)]
+pub(crate) struct Prepared(OnceLock<Box<Slot>>);
+
+struct Slot {
+    value: Box<dyn Any + Send + Sync>,
+    next: Prepared,
+}
+
+impl Prepared {
+    /// The value of type `T`, computed by the first who asks; others wait for it meanwhile.
+    pub(crate) fn get_or_prepare<T: Any + Send + Sync>(&self, prepare: &dyn Fn() -> T) -> &T {
+        let new = || Box::new(Slot { value: Box::new(prepare()), next: Self::default() });
+        let slot = self.0.get_or_init(new);
+        match slot.value.downcast_ref() {
+            Some(value) => value,
+            None => slot.next.get_or_prepare(prepare),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Prepared;
+    use std::{cell::Cell, sync::Barrier};
+
+    #[test]
+    fn each_type_is_prepared_once() {
+        let prepared = Prepared::default();
+        let calls = Cell::new(0_u32);
+        let count = || calls.replace(calls.get() + 1);
+        assert_eq!(*prepared.get_or_prepare(&count), 0);
+        assert_eq!(*prepared.get_or_prepare(&|| "text"), "text");
+        assert_eq!(*prepared.get_or_prepare(&count), 0, "the first value stays");
+        assert_eq!(*prepared.get_or_prepare(&|| "other"), "text");
+        assert_eq!(calls.get(), 1);
+    }
+
+    #[test]
+    fn two_types_at_the_same_time() {
+        for _ in 0..200 {
+            let (prepared, start) = (Prepared::default(), Barrier::new(2));
+            let (number, text) = std::thread::scope(|scope| {
+                let ask = |wait: &Barrier| wait.wait();
+                let number = scope.spawn(|| {
+                    ask(&start);
+                    *prepared.get_or_prepare(&|| 7_u8)
+                });
+                let text = scope.spawn(|| {
+                    ask(&start);
+                    *prepared.get_or_prepare(&|| "seven")
+                });
+                (number.join().unwrap(), text.join().unwrap())
+            });
+            assert_eq!((number, text), (7, "seven"));
+        }
+    }
+
+    #[test]
+    fn a_panic_while_preparing_leaves_the_place_free() {
+        let prepared = Prepared::default();
+        let panics = || -> u8 { panic!("on purpose") };
+        let attempt =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| *prepared.get_or_prepare(&panics)));
+        assert!(attempt.is_err());
+        assert_eq!(*prepared.get_or_prepare(&|| 7_u8), 7);
+    }
+}

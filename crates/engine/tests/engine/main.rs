@@ -1,0 +1,14 @@
+//! The engine from outside: what it promises to whoever submits, and to whoever brings a backend.
+
+mod batching;
+mod completion;
+mod decrypt;
+mod keys;
+mod misbehaviour;
+mod openssl;
+mod policy;
+mod signatures;
+mod simulation;
+mod stress;
+mod support;
+mod wakers;

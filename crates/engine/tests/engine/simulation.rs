@@ -1,0 +1,181 @@
+//! The policy under random arrivals, with simulated threads and simulated time.
+
+use quadrille_engine::{
+    Batching, KeyType, Policy,
+    policy::{Decision, Waiting},
+};
+use std::{
+    collections::VecDeque,
+    num::NonZeroUsize,
+    time::{Duration, Instant},
+};
+
+const TRACES: u64 = 2_000;
+const OPERATIONS: usize = 200;
+
+/// xorshift64*, so that a failing seed can be run again.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % end
+    }
+
+    fn count(&mut self, end: u64) -> usize {
+        1 + self.below(end) as usize
+    }
+}
+
+struct Queue {
+    key_type: KeyType,
+    batching: Batching,
+    /// How long one pass takes.
+    pass: Duration,
+    arrived: VecDeque<Instant>,
+}
+
+struct World {
+    policy: Policy,
+    now: Instant,
+    queues: Vec<Queue>,
+    /// When each busy thread is free again.
+    busy: Vec<Instant>,
+    threads: usize,
+    longest_wait: Duration,
+    done: usize,
+}
+
+#[test]
+fn nothing_starves_nobody_idles_and_no_batch_is_too_large() {
+    for seed in 1..=TRACES {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut world = World::new(&mut random);
+        let pause = 1 + random.below(400);
+        for _ in 0..OPERATIONS {
+            let next = world.now + Duration::from_micros(random.below(pause));
+            world.run_until(Some(next), seed);
+            let queue = random.below(world.queues.len() as u64) as usize;
+            world.queues[queue].arrived.push_back(next);
+        }
+        world.run_until(None, seed);
+        assert_eq!(world.done, OPERATIONS, "seed {seed}: an operation was forgotten");
+        let bound = world.bound();
+        assert!(
+            world.longest_wait <= bound,
+            "seed {seed}: {:?} waited, more than {bound:?}",
+            world.longest_wait
+        );
+    }
+}
+
+impl World {
+    fn new(random: &mut Random) -> Self {
+        let types = [KeyType::Rsa { bits: 2048 }, KeyType::Rsa { bits: 4096 }, KeyType::EcdsaP384];
+        let delay = [0, 0, 100, 1_000][random.below(4) as usize];
+        let queue = |key_type| {
+            let width = 1 << random.below(4);
+            let batching = Batching { width, crossover: random.count(width as u64) };
+            let pass = Duration::from_micros(50 + random.below(500));
+            Queue { key_type, batching, pass, arrived: VecDeque::new() }
+        };
+        let queues = types.map(queue).into();
+        let batch = NonZeroUsize::new(random.count(20)).unwrap();
+        Self {
+            policy: Policy { poll_delay: Duration::from_micros(delay), batch },
+            now: Instant::now(),
+            queues,
+            busy: Vec::new(),
+            threads: random.count(4),
+            longest_wait: Duration::ZERO,
+            done: 0,
+        }
+    }
+
+    /// Lets free threads decide, and time go on, until `end`; without one until all is done.
+    fn run_until(&mut self, end: Option<Instant>, seed: u64) {
+        loop {
+            let wake = self.decide_all(seed);
+            let free_again = self.busy.iter().copied().min();
+            let next = wake.into_iter().chain(free_again).min();
+            let Some(next) = next.filter(|&next| end.is_none_or(|end| next <= end)) else { break };
+            assert!(next >= self.now, "seed {seed}: time goes backwards");
+            self.now = next;
+            self.busy.retain(|&until| until > next);
+        }
+        self.now = end.unwrap_or(self.now);
+        self.busy.retain(|&until| until > self.now);
+    }
+
+    /// Every free thread decides. Returns when one wants to be woken.
+    fn decide_all(&mut self, seed: u64) -> Option<Instant> {
+        while self.busy.len() < self.threads {
+            let free = NonZeroUsize::new(self.threads - self.busy.len()).unwrap();
+            let waiting = self.queues.iter().filter_map(|queue| {
+                let (&oldest, count) = (queue.arrived.front()?, queue.arrived.len());
+                Some(Waiting { key_type: queue.key_type, count, oldest, batching: queue.batching })
+            });
+            match self.policy.decide(self.now, waiting, free) {
+                Decision::Take { key_type, count } => self.take(key_type, count, seed),
+                Decision::WaitUntil(due) => {
+                    assert!(due > self.now, "seed {seed}: a thread spins");
+                    assert!(!self.policy.poll_delay.is_zero(), "seed {seed}: a thread idles without a delay");
+                    assert!(!self.is_anything_due(), "seed {seed}: a thread idles while something is due");
+                    return Some(due);
+                }
+                Decision::Sleep => {
+                    let all_empty = self.queues.iter().all(|queue| queue.arrived.is_empty());
+                    assert!(all_empty, "seed {seed}: a thread sleeps while something waits");
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    fn take(&mut self, key_type: KeyType, count: usize, seed: u64) {
+        let limit = self.limit();
+        let now = self.now;
+        let oldest_due = self.oldest_due();
+        let queue = self.queues.iter_mut().find(|queue| queue.key_type == key_type).unwrap();
+        assert!(count >= 1 && count <= queue.arrived.len(), "seed {seed}: {count} are not there");
+        assert!(count <= limit.max(queue.batching.width), "seed {seed}: a batch of {count}");
+        assert_eq!(queue.arrived.front().copied(), oldest_due, "seed {seed}: not the oldest that is due");
+        let Batching { width, crossover } = queue.batching;
+        let passes = if count < crossover { count } else { count.div_ceil(width) };
+        assert!(count < width || count % width == 0, "seed {seed}: a pass is left part empty");
+        for arrived in queue.arrived.drain(..count) {
+            self.longest_wait = self.longest_wait.max(now - arrived);
+        }
+        self.done += count;
+        self.busy.push(now + queue.pass * passes as u32);
+    }
+
+    fn limit(&self) -> usize {
+        self.policy.batch.get()
+    }
+
+    fn due(&self, queue: &Queue) -> Option<Instant> {
+        let width = queue.batching.width;
+        let full = (self.limit() - self.limit() % width).max(width);
+        let first = *queue.arrived.front()?;
+        Some(if queue.arrived.len() >= full { first } else { first + self.policy.poll_delay })
+    }
+
+    fn is_anything_due(&self) -> bool {
+        self.queues.iter().filter_map(|queue| self.due(queue)).any(|due| due <= self.now)
+    }
+
+    fn oldest_due(&self) -> Option<Instant> {
+        let due = self.queues.iter().filter(|queue| self.due(queue).is_some_and(|due| due <= self.now));
+        due.filter_map(|queue| queue.arrived.front().copied()).min()
+    }
+
+    /// Whoever is oldest is served next: at worst, all others of the trace go first, each in a pass of its own.
+    fn bound(&self) -> Duration {
+        let pass = self.queues.iter().map(|queue| queue.pass).max().unwrap();
+        self.policy.poll_delay + pass * OPERATIONS as u32
+    }
+}

@@ -1,0 +1,43 @@
+//! Keys, observers and backends for the tests.
+
+mod gate;
+mod keys;
+mod recorder;
+
+pub(crate) use gate::Gate;
+pub(crate) use keys::{all_keys, ec_p256, ec_p384, ed25519, rsa1024, rsa2048, schemes_of};
+pub(crate) use recorder::Recorder;
+
+use quadrille_engine::{Backend, Engine, Key, Observer, Operation, Policy, Settings, SignatureScheme};
+use std::{num::NonZeroUsize, time::Duration};
+
+/// Long enough for anything that ought to happen.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn count(n: usize) -> NonZeroUsize {
+    NonZeroUsize::new(n).expect("not zero")
+}
+
+pub(crate) fn settings(threads: usize, capacity: usize) -> Settings {
+    Settings { policy: Policy::default(), threads: count(threads), capacity: count(capacity) }
+}
+
+pub(crate) fn start(settings: Settings, backend: impl Backend, observer: impl Observer) -> Engine {
+    Engine::start(settings, backend, observer).expect("threads start")
+}
+
+/// A signature that waits in a queue, as RSA and P-384 do.
+pub(crate) fn sign(key: &Key) -> Operation {
+    Operation::sign(key, schemes_of(key)[0], b"message").expect("a scheme of the key's own")
+}
+
+pub(crate) fn pkcs1(key: &Key, message: &[u8]) -> Operation {
+    Operation::sign(key, SignatureScheme::RsaPkcs1Sha256, message).expect("an RSA key")
+}
+
+/// Runs `what` on a thread of its own and fails if it hangs.
+pub(crate) fn soon<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(what()));
+    wait.recv_timeout(PATIENCE).expect("it hangs, or has panicked")
+}
