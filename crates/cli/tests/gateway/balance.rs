@@ -134,6 +134,29 @@ fn a_server_that_answers_with_an_error_is_not_healthy() {
 }
 
 #[test]
+fn every_server_is_checked_under_its_own_name() {
+    let certificates = Certificates::new();
+    let servers = ["localhost", "127.0.0.1"].map(|name| {
+        Nginx::new(&format!(
+            "location = /alive {{ if ($host != {name}) {{ return 421; }} return 200; }}
+             location / {{ return 200 {name}; }}"
+        ))
+    });
+    let upstreams = format!(
+        "web: {{servers: [\"localhost:{}\", \"127.0.0.1:{}\"], retries: 3,
+            health: {{path: /alive, interval: 50ms, timeout: 10s, unhealthy: 1}}}}",
+        servers[0].address().port(),
+        servers[1].address().port()
+    );
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let file = Configuration::new(&document(&[listener(&pair, "upstream: web")], &upstreams));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let answers = curl(&gateway, &certificates, &[], "/[1-10]");
+    assert!(answers.contains("localhost") && answers.contains("127.0.0.1"), "{answers}\n{}", gateway.log());
+}
+
+#[test]
 fn idle_connections_to_a_server_are_used_again() {
     let certificates = Certificates::new();
     let nginx = Nginx::new("return 200 $connection_requests;");
