@@ -10,13 +10,17 @@ use pingora_core::protocols::{
 };
 use pingora_http::ResponseHeader;
 use std::{
+    future::Future,
     io,
     os::fd::AsRawFd,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
 };
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
+    time::{Sleep, sleep_until},
+};
 use tokio_boring::SslStream;
 
 /// A TLS connection whose handshake is done.
@@ -25,7 +29,14 @@ pub(crate) struct TlsStream {
     tls: SslStream<Transport>,
     connection: Arc<Connection>,
     digests: Digests,
+    /// Bytes of the HTTP/2 preface that are still to come.
+    preface: usize,
+    /// Set while a header is incomplete and nothing comes.
+    alarm: Option<Pin<Box<Sleep>>>,
 }
+
+/// `PRI * HTTP/2.0 SM` with its line ends (RFC 9113 section 3.4).
+const HTTP2_PREFACE: usize = 24;
 
 /// What pingora passes on to the code that sees only requests.
 #[derive(Debug)]
@@ -47,7 +58,39 @@ impl TlsStream {
             Some(Box::new(Arc::clone(&connection))),
         );
         let digests = Digests { ssl: Arc::new(ssl), proxy: Arc::new(proxy), socket: Arc::new(socket) };
-        Ok(Self { tls, connection, digests })
+        let http2 = tls.ssl().selected_alpn_protocol() == Some(b"h2");
+        if http2 {
+            connection.header_clock.start();
+        }
+        let preface = if http2 { HTTP2_PREFACE } else { 0 };
+        Ok(Self { tls, connection, digests, preface, alarm: None })
+    }
+
+    fn received(&mut self, count: usize) {
+        let clock = &self.connection.header_clock;
+        if self.preface == 0 {
+            clock.bytes();
+        } else {
+            self.preface = self.preface.saturating_sub(count);
+            if self.preface == 0 {
+                clock.stop();
+            }
+        }
+    }
+
+    /// Nothing has come: an error once the header is overdue.
+    fn poll_overdue(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(due) = self.connection.header_clock.due() else {
+            self.alarm = None;
+            return Poll::Pending;
+        };
+        let due = due.into();
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        if alarm.deadline() != due {
+            alarm.as_mut().reset(due);
+        }
+        ready!(alarm.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the request header took too long")))
     }
 }
 
@@ -58,11 +101,13 @@ impl AsyncRead for TlsStream {
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = out.filled().len();
-        ready!(Pin::new(&mut self.tls).poll_read(context, out))?;
-        if out.filled().len() > before && !self.connection.header_clock.bytes() {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "request header took too long")));
+        match Pin::new(&mut self.tls).poll_read(context, out) {
+            Poll::Pending => self.poll_overdue(context),
+            ready => {
+                self.received(out.filled().len() - before);
+                ready
+            }
         }
-        Poll::Ready(Ok(()))
     }
 }
 
