@@ -1,24 +1,31 @@
 //! What all tests of the gateway share: a running gateway, certificates, and the clients as commands.
 
 mod certificates;
+mod hello;
+mod openssl;
 mod process;
+mod refusal;
 
 pub use certificates::{Certificates, Pair};
-pub use process::Gateway;
+pub use hello::{client_hello, tls_client};
+pub use openssl::{Seen, s_client};
+pub use process::{Gateway, serve};
+pub use refusal::{refused, refused_file, secrets_of};
 
-use std::process::{Command, Output};
+use std::{
+    io::ErrorKind,
+    process::{Command, Output},
+};
 
 /// Runs a command to its end; its output as text, both streams, whatever its exit status.
 pub fn output(command: &mut Command) -> (bool, String) {
-    let Output { status, stdout, stderr } =
-        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let Output { status, stdout, stderr } = command.output().unwrap_or_else(|error| missing(command, &error));
     (status.success(), [String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr)].concat())
 }
 
 /// Runs a command that must succeed; its standard output.
 pub fn succeed(command: &mut Command) -> String {
-    let Output { status, stdout, stderr } =
-        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let Output { status, stdout, stderr } = command.output().unwrap_or_else(|error| missing(command, &error));
     assert!(status.success(), "{command:?}: {status}\n{}", String::from_utf8_lossy(&stderr));
     String::from_utf8_lossy(&stdout).into_owned()
 }
@@ -34,4 +41,17 @@ pub fn curl(gateway: &Gateway, certificates: &Certificates, arguments: &[&str], 
             .args(arguments)
             .arg(format!("https://localhost:{port}{path}")),
     )
+}
+
+/// A test without its client would test nothing: says which Debian package to install.
+pub fn missing(command: &Command, error: &std::io::Error) -> ! {
+    let program = command.get_program().to_string_lossy();
+    let package = match program.as_ref() {
+        "kill" => "procps",
+        other => other,
+    };
+    match error.kind() {
+        ErrorKind::NotFound => panic!("{program} is missing; install it: apt-get install {package}"),
+        _ => panic!("{command:?}: {error}"),
+    }
 }
