@@ -8,9 +8,12 @@ use crate::{
     preamble::{self, Preamble},
     site::{Listening, Site},
     tcp,
-    tls::{KeyTiming, TlsStream, Transport},
+    tls::{KeyFailure, KeyOperation, TlsStream, Transport},
 };
-use boring::ssl::{NameType, SslRef};
+use boring::{
+    error::ErrorStack,
+    ssl::{ErrorCode, NameType, Ssl, SslRef},
+};
 use pingora_core::{apps::ServerApp, server::ShutdownWatch};
 use pingora_proxy::HttpProxy;
 use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, task::Poll, time::Instant};
@@ -93,6 +96,7 @@ enum Failure {
     Timeout,
     Closed,
     Preamble(preamble::Refused),
+    Key(KeyFailure),
     Tls(String),
 }
 
@@ -102,6 +106,11 @@ impl Failure {
             Self::Timeout => ("timeout", "the client took too long".to_owned()),
             Self::Closed => ("closed", "the client left during the handshake".to_owned()),
             Self::Preamble(refused) => (refused.label(), refused.to_string()),
+            Self::Key(KeyFailure::ClientLeft) => {
+                ("closed", "the client left while its private-key operation waited".to_owned())
+            }
+            Self::Key(KeyFailure::Shed) => ("shed", "too many private-key operations wait".to_owned()),
+            Self::Key(KeyFailure::Failed) => ("key", "the private-key operation failed".to_owned()),
             Self::Tls(reason) => ("tls", reason),
         };
         metrics::handshake_failed(label);
@@ -121,7 +130,7 @@ async fn handshake(
     let announced = site.listener.proxy_protocol == ProxyProtocolIn::Required;
     let Preamble { client, local } =
         preamble::read(&mut transport, announced, peer, local).await.map_err(Failure::Preamble)?;
-    let ssl = site.tls.session().map_err(|error| Failure::Tls(error.to_string()))?;
+    let ssl = session(site, &transport).map_err(|error| Failure::Tls(error.to_string()))?;
     let tls = SslStreamBuilder::new(ssl, transport).accept().await.map_err(|error| failure(&error))?;
     let connection = describe(tls.ssl(), Arc::clone(listening), site, client, local, began);
     metrics::handshake(&connection);
@@ -133,10 +142,18 @@ fn local_address(tcp: &TcpStream, listening: SocketAddr) -> io::Result<SocketAdd
     if listening.ip().is_unspecified() || listening.port() == 0 { tcp.local_addr() } else { Ok(listening) }
 }
 
+fn session(site: &Site, transport: &Transport) -> Result<Ssl, ErrorStack> {
+    let mut ssl = site.tls.session()?;
+    KeyOperation::prepare(&mut ssl, transport.tcp())?;
+    Ok(ssl)
+}
+
 fn failure<S>(error: &tokio_boring::HandshakeError<S>) -> Failure {
-    match error.as_io_error() {
-        Some(_) => Failure::Closed,
-        None => Failure::Tls(error.to_string()),
+    match (error.ssl().and_then(KeyOperation::result), error.code()) {
+        (Some(Err(failure)), _) => Failure::Key(failure),
+        // The connection has failed, or ended where a message was due.
+        (_, Some(ErrorCode::SYSCALL | ErrorCode::ZERO_RETURN)) => Failure::Closed,
+        _ => Failure::Tls(error.to_string()),
     }
 }
 
@@ -157,7 +174,7 @@ fn describe(
         cipher: ssl.current_cipher().and_then(|cipher| cipher.standard_name()).unwrap_or("none"),
         resumed: ssl.session_reused(),
         handshake: began.elapsed(),
-        key: KeyTiming::of(ssl),
+        key: KeyOperation::result(ssl).and_then(Result::ok),
         header_clock: HeaderClock::new(&site.listener.timeouts),
     }
 }

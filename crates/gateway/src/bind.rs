@@ -17,11 +17,15 @@ pub(crate) fn bind_all(
     count: usize,
 ) -> Result<Vec<TcpListener>, Problem> {
     let explain = |error| Problem::new(place, explain(address, &error));
-    // SO_REUSEPORT would let a second gateway share the port unnoticed: see first whether it is free.
-    let probe = bind(address, false).map_err(explain)?;
-    let address = probe.local_addr().map_err(explain)?;
-    drop(probe);
-    (0..count).map(|_| bind(address, true).map_err(explain)).collect()
+    // SO_REUSEPORT would let a second gateway share the port unnoticed: see first whether it is free. A port that the
+    // kernel chooses is, and another process could take it between the probe and the use.
+    if address.port() != 0 {
+        drop(bind(address, false).map_err(explain)?);
+    }
+    let first = bind(address, true).map_err(explain)?;
+    let address = first.local_addr().map_err(explain)?;
+    let others = (1..count).map(|_| bind(address, true).map_err(explain));
+    std::iter::once(Ok(first)).chain(others).collect()
 }
 
 /// One socket that shares its port with nobody.

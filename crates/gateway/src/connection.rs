@@ -31,11 +31,12 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// Bounds the time from the first byte of an HTTP/1 request to the end of its header, so that a client that sends a
-/// byte now and then does not hold a connection for ever.
+/// Bounds the time from the first byte of an HTTP/1 request to the end of its header, and from the end of the TLS
+/// handshake to the end of an HTTP/2 preface, so that a client that sends a byte now and then, or none at all, does
+/// not hold a connection for ever.
 pub(crate) struct HeaderClock {
     accepted: Instant,
-    limit: u64,
+    limit: Duration,
     /// Milliseconds since accept when the first byte came; `IDLE` before it, `OFF` behind the header.
     began: AtomicU64,
 }
@@ -45,13 +46,18 @@ const OFF: u64 = u64::MAX;
 
 impl HeaderClock {
     pub(crate) fn new(timeouts: &Timeouts) -> Self {
-        let limit = u64::try_from(timeouts.header.as_millis()).unwrap_or(OFF);
-        Self { accepted: Instant::now(), limit, began: AtomicU64::new(OFF) }
+        Self { accepted: Instant::now(), limit: timeouts.header, began: AtomicU64::new(OFF) }
     }
 
-    /// The next request may begin.
+    /// The next request may begin: its first byte starts the clock.
     pub(crate) fn expect_header(&self) {
         self.began.store(IDLE, Ordering::Relaxed);
+    }
+
+    /// Starts the clock now.
+    pub(crate) fn start(&self) {
+        let now = u64::try_from(self.accepted.elapsed().as_millis()).unwrap_or(0);
+        self.began.store(now, Ordering::Relaxed);
     }
 
     /// The header is complete.
@@ -62,16 +68,15 @@ impl HeaderClock {
     /// Bytes have come.
     pub(crate) fn bytes(&self) {
         if self.began.load(Ordering::Relaxed) == IDLE {
-            let now = u64::try_from(self.accepted.elapsed().as_millis()).unwrap_or(IDLE - 1);
-            self.began.store(now.min(IDLE - 1), Ordering::Relaxed);
+            self.start();
         }
     }
 
-    /// When the header that has begun must be complete; `None` while there is none.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    /// When the header must be complete; `None` if none has begun.
+    pub(crate) fn due(&self) -> Option<Instant> {
         match self.began.load(Ordering::Relaxed) {
             IDLE | OFF => None,
-            began => self.accepted.checked_add(Duration::from_millis(began.saturating_add(self.limit))),
+            began => Some(self.accepted + Duration::from_millis(began) + self.limit),
         }
     }
 }

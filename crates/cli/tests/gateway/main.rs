@@ -2,17 +2,25 @@
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+mod bad_clients;
+mod bad_input;
 mod balance;
 mod browser;
+mod client_auth;
 mod commands;
 mod drain;
 mod http;
+mod observability;
+mod pressure;
 mod proxy_protocol;
 mod reload;
+mod resumption;
+mod selection;
 mod smoke;
 mod support;
 mod tcp;
 mod timeouts;
+mod tls;
 mod transfer;
 mod upstream_tls;
 mod websocket;

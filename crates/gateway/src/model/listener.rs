@@ -50,7 +50,8 @@ pub enum ProxyProtocolIn {
 pub struct Timeouts {
     /// From accept to the end of the TLS handshake, a PROXY header included.
     pub handshake: Duration,
-    /// From the first byte of a request to the end of its header.
+    /// From the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the end of the
+    /// preface.
     pub header: Duration,
     /// Between requests on a kept-alive connection; in TCP mode, without a byte in either direction.
     pub idle: Duration,

@@ -7,6 +7,7 @@ use quadrille_engine::KeyType;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Abilities {
     signatures: Signatures,
+    groups: Groups,
     /// TLS 1.2 and below: whether any suite with ECDSA authentication is offered. TLS 1.3 suites name none.
     ecdsa_suite: bool,
     rsa_suite: bool,
@@ -22,6 +23,15 @@ struct Signatures {
     ed25519: bool,
 }
 
+/// In TLS 1.2 and below, also the curves on which the client can verify ECDSA (RFC 8422 section 5.1). BoringSSL reads a
+/// missing list as an empty one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Groups {
+    p256: bool,
+    p384: bool,
+    p521: bool,
+}
+
 impl Abilities {
     pub(super) fn of(hello: &ClientHello<'_>) -> Self {
         let tls13 = hello.get_extension(ExtensionType::SUPPORTED_VERSIONS).is_some_and(offers_tls13);
@@ -33,6 +43,10 @@ impl Abilities {
         let suites = || hello.ciphers().chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
         Self {
             signatures,
+            groups: hello
+                .get_extension(ExtensionType::SUPPORTED_GROUPS)
+                .map(Groups::listed)
+                .unwrap_or_default(),
             ecdsa_suite: suites().any(is_ecdhe_ecdsa),
             rsa_suite: suites().any(|suite| !is_ecdhe_ecdsa(suite) && !is_tls13(suite)),
             tls13: tls13 && suites().any(is_tls13),
@@ -45,20 +59,27 @@ impl Abilities {
         let tls13 = self.tls13 && max_tls13;
         let (signature, suite) = match key {
             KeyType::Rsa { .. } => (self.signatures.rsa, self.rsa_suite),
-            KeyType::EcdsaP256 => (self.signatures.p256, self.ecdsa_suite),
-            KeyType::EcdsaP384 => (self.signatures.p384, self.ecdsa_suite),
-            KeyType::EcdsaP521 => (self.signatures.p521, self.ecdsa_suite),
+            KeyType::EcdsaP256 => (self.signatures.p256, self.ecdsa_suite && self.groups.p256),
+            KeyType::EcdsaP384 => (self.signatures.p384, self.ecdsa_suite && self.groups.p384),
+            KeyType::EcdsaP521 => (self.signatures.p521, self.ecdsa_suite && self.groups.p521),
             KeyType::Ed25519 => (self.signatures.ed25519, self.ecdsa_suite),
         };
         signature && (tls13 || suite)
     }
 }
 
+impl Groups {
+    fn listed(extension: &[u8]) -> Self {
+        let has = |group| code_points(extension).any(|listed| listed == group);
+        Self { p256: has(23), p384: has(24), p521: has(25) }
+    }
+}
+
 impl Signatures {
     fn listed(extension: &[u8]) -> Self {
         let mut able = Self::default();
-        for pair in extension.get(2..).unwrap_or_default().chunks_exact(2) {
-            match u16::from_be_bytes([pair[0], pair[1]]) {
+        for scheme in code_points(extension) {
+            match scheme {
                 0x0201 | 0x0401 | 0x0501 | 0x0601 | 0x0804 | 0x0805 | 0x0806 => able.rsa = true,
                 0x0403 => able.p256 = true,
                 0x0503 => able.p384 = true,
@@ -71,6 +92,12 @@ impl Signatures {
     }
 }
 
+/// A list of 16-bit code points behind its length.
+fn code_points(extension: &[u8]) -> impl Iterator<Item = u16> {
+    let list = extension.get(2..).unwrap_or_default();
+    list.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
+}
+
 fn offers_tls13(extension: &[u8]) -> bool {
     extension.get(1..).unwrap_or_default().chunks_exact(2).any(|version| version == [3, 4])
 }
@@ -79,7 +106,7 @@ fn is_tls13(suite: u16) -> bool {
     (0x1301..=0x1305).contains(&suite)
 }
 
-/// The ECDHE_ECDSA suites that this server can negotiate.
+/// The ECDHE_ECDSA suites that `context` offers.
 fn is_ecdhe_ecdsa(suite: u16) -> bool {
-    matches!(suite, 0xc009 | 0xc00a | 0xc023 | 0xc02b | 0xc02c | 0xcca9)
+    matches!(suite, 0xc009 | 0xc00a | 0xc02b | 0xc02c | 0xcca9)
 }

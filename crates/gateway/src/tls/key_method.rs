@@ -1,7 +1,8 @@
 //! BoringSSL's private-key hooks, answered by the engine: the handshake pauses, the event loop goes on.
 
-use super::{contained, turn};
+use super::{contained, departure::unless_client_leaves, turn};
 use boring::{
+    error::ErrorStack,
     ex_data::Index,
     ssl::{
         AsyncPrivateKeyMethod, AsyncPrivateKeyMethodError, BoxPrivateKeyMethodFinish,
@@ -11,7 +12,11 @@ use boring::{
 use quadrille_engine::{
     Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, SignatureScheme,
 };
-use std::{sync::LazyLock, time::Duration};
+use std::{
+    sync::{Arc, LazyLock, OnceLock},
+    time::Duration,
+};
+use tokio::net::TcpStream;
 
 /// What the private-key operation of one handshake took.
 #[derive(Clone, Copy, Debug)]
@@ -22,12 +27,56 @@ pub(crate) struct KeyTiming {
     pub(crate) batch: usize,
 }
 
-static TIMING: LazyLock<Option<Index<Ssl, KeyTiming>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
+/// Why there is no result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KeyFailure {
+    /// The client closed the connection while its operation waited.
+    ClientLeft,
+    /// Too many operations wait.
+    Shed,
+    /// Everything else; the client sent nonsense, or the engine has failed.
+    Failed,
+}
 
-impl KeyTiming {
-    /// The timing of this connection's handshake; `None` if it was resumed.
-    pub(crate) fn of(ssl: &SslRef) -> Option<Self> {
-        ssl.ex_data((*TIMING)?).copied()
+/// The private-key operation of one handshake, on its connection: what it needs to know, and what came of it.
+pub(crate) struct KeyOperation {
+    tcp: Arc<TcpStream>,
+    result: OnceLock<Result<KeyTiming, KeyFailure>>,
+}
+
+static OPERATION: LazyLock<Option<Index<Ssl, Arc<KeyOperation>>>> =
+    LazyLock::new(|| Ssl::new_ex_index().ok());
+
+impl KeyOperation {
+    /// Prepares a connection for its handshake.
+    pub(crate) fn prepare(ssl: &mut SslRef, tcp: &Arc<TcpStream>) -> Result<(), ErrorStack> {
+        let index = (*OPERATION).ok_or_else(ErrorStack::get)?;
+        ssl.set_ex_data(index, Arc::new(Self { tcp: Arc::clone(tcp), result: OnceLock::new() }));
+        Ok(())
+    }
+
+    /// What came of the operation; `None` if there was none, because the session was resumed or the handshake ended
+    /// before.
+    pub(crate) fn result(ssl: &SslRef) -> Option<Result<KeyTiming, KeyFailure>> {
+        Self::of(ssl)?.result.get().copied()
+    }
+
+    fn of(ssl: &SslRef) -> Option<&Arc<Self>> {
+        ssl.ex_data((*OPERATION)?)
+    }
+
+    fn fail(&self, failure: KeyFailure) -> AsyncPrivateKeyMethodError {
+        let _ = self.result.set(Err(failure));
+        AsyncPrivateKeyMethodError
+    }
+}
+
+impl From<OperationError> for KeyFailure {
+    fn from(error: OperationError) -> Self {
+        match error {
+            OperationError::QueueFull => Self::Shed,
+            _ => Self::Failed,
+        }
     }
 }
 
@@ -40,7 +89,7 @@ pub(super) struct EngineKey {
 impl AsyncPrivateKeyMethod for EngineKey {
     fn sign(
         &self,
-        _: &mut SslRef,
+        ssl: &mut SslRef,
         input: &[u8],
         algorithm: SslSignatureAlgorithm,
         _: &mut [u8],
@@ -48,53 +97,58 @@ impl AsyncPrivateKeyMethod for EngineKey {
         contained(Err(AsyncPrivateKeyMethodError), || {
             let scheme = code_point(algorithm).and_then(SignatureScheme::from_code_point);
             let scheme = scheme.ok_or(AsyncPrivateKeyMethodError)?;
-            self.submit(Operation::sign(&self.key, scheme, input))
+            self.submit(ssl, Operation::sign(&self.key, scheme, input))
         })
     }
 
     fn decrypt(
         &self,
-        _: &mut SslRef,
+        ssl: &mut SslRef,
         input: &[u8],
         _: &mut [u8],
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
-        contained(Err(AsyncPrivateKeyMethodError), || self.submit(Operation::decrypt(&self.key, input)))
+        contained(Err(AsyncPrivateKeyMethodError), || self.submit(ssl, Operation::decrypt(&self.key, input)))
     }
 }
 
 impl EngineKey {
     fn submit(
         &self,
+        ssl: &SslRef,
         operation: Result<Operation, OperationError>,
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
+        let connection = Arc::clone(KeyOperation::of(ssl).ok_or(AsyncPrivateKeyMethodError)?);
         let completion = operation.and_then(|operation| self.engine.enqueue(&self.key, operation));
-        let completion = completion.map_err(|_| AsyncPrivateKeyMethodError)?;
+        let completion = completion.map_err(|error| connection.fail(error.into()))?;
         turn::end_with_flush(&self.engine);
-        Ok(Box::pin(finished(completion, self.key.key_type())))
+        Ok(Box::pin(finished(completion, self.key.key_type(), connection)))
     }
 }
 
 async fn finished(
     completion: Completion,
     key_type: KeyType,
+    connection: Arc<KeyOperation>,
 ) -> Result<BoxPrivateKeyMethodFinish, AsyncPrivateKeyMethodError> {
-    let outcome = completion.await.map_err(|_| AsyncPrivateKeyMethodError)?;
-    Ok(Box::new(move |ssl, output| hand_over(&outcome, key_type, ssl, output)))
+    match unless_client_leaves(&connection.tcp, completion).await {
+        Some(Ok(outcome)) => {
+            Ok(Box::new(move |_, output| hand_over(&outcome, key_type, &connection, output)))
+        }
+        Some(Err(error)) => Err(connection.fail(error.into())),
+        None => Err(connection.fail(KeyFailure::ClientLeft)),
+    }
 }
 
 fn hand_over(
     outcome: &Outcome,
     key_type: KeyType,
-    ssl: &mut SslRef,
+    connection: &KeyOperation,
     output: &mut [u8],
 ) -> Result<usize, AsyncPrivateKeyMethodError> {
-    let room = output.get_mut(..outcome.bytes.len()).ok_or(AsyncPrivateKeyMethodError)?;
+    let room = output.get_mut(..outcome.bytes.len()).ok_or_else(|| connection.fail(KeyFailure::Failed))?;
     room.copy_from_slice(&outcome.bytes);
-    if let Some(index) = *TIMING {
-        let timing =
-            KeyTiming { key_type, waited: outcome.waited, computed: outcome.computed, batch: outcome.batch };
-        ssl.replace_ex_data(index, timing);
-    }
+    let Outcome { waited, computed, batch, .. } = *outcome;
+    let _ = connection.result.set(Ok(KeyTiming { key_type, waited, computed, batch }));
     Ok(outcome.bytes.len())
 }
 

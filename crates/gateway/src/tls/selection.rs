@@ -2,7 +2,6 @@
 
 use super::hello::Abilities;
 use boring::ssl::SslContext;
-use foreign_types::ForeignType;
 use quadrille_engine::KeyType;
 use std::collections::HashMap;
 
@@ -13,6 +12,7 @@ pub(crate) struct Certificates {
     /// By the part behind `*.`; a wildcard stands for one label.
     wildcard: HashMap<String, Vec<Entry>>,
     default: Vec<Entry>,
+    default_names: Vec<String>,
     max_tls13: bool,
 }
 
@@ -30,10 +30,10 @@ impl Certificates {
     /// Adds a certificate. The first becomes the default, together with those of other key types for the same names.
     pub(super) fn add(&mut self, names: &[String], key_type: KeyType, context: SslContext) {
         let entry = Entry { key_type, context };
-        let shares_default = names.iter().any(|name| {
-            self.find(&name.replacen('*', "wildcard", 1)).is_some_and(|found| same(found, &self.default))
-        });
-        if self.default.is_empty() || shares_default {
+        if self.default.is_empty() {
+            self.default_names = names.to_vec();
+            self.default.push(entry.clone());
+        } else if names.iter().any(|name| self.default_names.contains(name)) {
             insert(&mut self.default, entry.clone());
         }
         for name in names {
@@ -45,21 +45,22 @@ impl Certificates {
         }
     }
 
-    /// The context of the certificate for this client; an unknown name gets the default.
+    /// The context of the certificate for this client. A certificate for the exact name comes before a wildcard, but
+    /// one that the client can verify before either; an unknown name gets the default.
     pub(super) fn select(&self, sni: Option<&str>, client: Abilities) -> Option<&SslContext> {
-        let named = sni.and_then(|name| self.find(&name.to_ascii_lowercase())).unwrap_or(&self.default);
+        let mut named = sni.map(|name| self.named(&name.to_ascii_lowercase())).unwrap_or_default();
+        if named.is_empty() {
+            named = self.default.iter().collect();
+        }
         let able = named.iter().find(|entry| client.accepts(entry.key_type, self.max_tls13));
         // A client that can verify none of them fails either way: BoringSSL then says why.
         able.or(named.first()).map(|entry| &entry.context)
     }
 
-    fn find(&self, name: &str) -> Option<&Vec<Entry>> {
-        self.exact.get(name).or_else(|| self.wildcard.get(name.split_once('.')?.1))
+    fn named(&self, name: &str) -> Vec<&Entry> {
+        let wildcard = name.split_once('.').and_then(|(_, parent)| self.wildcard.get(parent));
+        self.exact.get(name).into_iter().chain(wildcard).flatten().collect()
     }
-}
-
-fn same(a: &[Entry], b: &[Entry]) -> bool {
-    a.first().zip(b.first()).is_some_and(|(a, b)| std::ptr::eq(a.context.as_ptr(), b.context.as_ptr()))
 }
 
 /// One entry for each key type, the first given wins; cheaper signatures come first.

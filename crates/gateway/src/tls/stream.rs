@@ -15,7 +15,7 @@ use std::{
     os::fd::AsRawFd,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
@@ -29,9 +29,14 @@ pub(crate) struct TlsStream {
     tls: SslStream<Transport>,
     connection: Arc<Connection>,
     digests: Digests,
-    /// Runs while a request's header is incomplete.
-    overdue: Option<Pin<Box<Sleep>>>,
+    /// Bytes of the HTTP/2 preface that are still to come.
+    preface: usize,
+    /// Set while a header is incomplete and nothing comes.
+    alarm: Option<Pin<Box<Sleep>>>,
 }
+
+/// `PRI * HTTP/2.0 SM` with its line ends (RFC 9113 section 3.4).
+const HTTP2_PREFACE: usize = 24;
 
 /// What pingora passes on to the code that sees only requests.
 #[derive(Debug)]
@@ -53,20 +58,39 @@ impl TlsStream {
             Some(Box::new(Arc::clone(&connection))),
         );
         let digests = Digests { ssl: Arc::new(ssl), proxy: Arc::new(proxy), socket: Arc::new(socket) };
-        Ok(Self { tls, connection, digests, overdue: None })
+        let http2 = tls.ssl().selected_alpn_protocol() == Some(b"h2");
+        if http2 {
+            connection.header_clock.start();
+        }
+        let preface = if http2 { HTTP2_PREFACE } else { 0 };
+        Ok(Self { tls, connection, digests, preface, alarm: None })
     }
-}
 
-impl TlsStream {
-    /// Whether a header has begun long ago; if not yet, the task wakes when it will be. There is a timer only while a
-    /// header comes in pieces.
-    fn is_overdue(&mut self, context: &mut Context<'_>) -> bool {
-        let Some(deadline) = self.connection.header_clock.deadline() else {
-            self.overdue = None;
-            return false;
+    fn received(&mut self, count: usize) {
+        let clock = &self.connection.header_clock;
+        if self.preface == 0 {
+            clock.bytes();
+        } else {
+            self.preface = self.preface.saturating_sub(count);
+            if self.preface == 0 {
+                clock.stop();
+            }
+        }
+    }
+
+    /// Nothing has come: an error once the header is overdue.
+    fn poll_overdue(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(due) = self.connection.header_clock.due() else {
+            self.alarm = None;
+            return Poll::Pending;
         };
-        let timer = self.overdue.get_or_insert_with(|| Box::pin(sleep_until(deadline.into())));
-        timer.as_mut().poll(context).is_ready()
+        let due = due.into();
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        if alarm.deadline() != due {
+            alarm.as_mut().reset(due);
+        }
+        ready!(alarm.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the request header took too long")))
     }
 }
 
@@ -76,15 +100,14 @@ impl AsyncRead for TlsStream {
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.is_overdue(context) {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "request header took too long")));
-        }
         let before = out.filled().len();
-        let poll = Pin::new(&mut self.tls).poll_read(context, out);
-        if out.filled().len() > before {
-            self.connection.header_clock.bytes();
+        match Pin::new(&mut self.tls).poll_read(context, out) {
+            Poll::Pending => self.poll_overdue(context),
+            ready => {
+                self.received(out.filled().len() - before);
+                ready
+            }
         }
-        poll
     }
 }
 

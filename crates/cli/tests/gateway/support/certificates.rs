@@ -116,4 +116,34 @@ impl Certificates {
                 .arg(chain),
         );
     }
+
+    /// A CA's answer that this certificate is good, in DER.
+    pub fn ocsp_response(&self, pair: &Pair) -> PathBuf {
+        let response = pair.chain.with_extension("ocsp");
+        let serial =
+            succeed(Command::new("openssl").args(["x509", "-noout", "-serial", "-in"]).arg(&pair.chain));
+        let serial = serial.trim().trim_start_matches("serial=");
+        let index = self.path("index.txt");
+        // The database of `openssl ca`: status, expiry, revocation, serial number, file, subject.
+        std::fs::write(&index, format!("V\t491231235959Z\t\t{serial}\tunknown\t/CN=localhost\n"))
+            .expect("writing the index");
+        succeed(
+            Command::new("openssl")
+                .args(["ocsp", "-ndays", "7", "-index"])
+                .arg(&index)
+                .arg("-rsigner")
+                .arg(self.ca())
+                .arg("-rkey")
+                .arg(self.path("ca.key"))
+                .arg("-CA")
+                .arg(self.ca())
+                .arg("-issuer")
+                .arg(self.ca())
+                .arg("-cert")
+                .arg(&pair.chain)
+                .arg("-respout")
+                .arg(&response),
+        );
+        response
+    }
 }

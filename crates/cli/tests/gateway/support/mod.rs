@@ -3,19 +3,26 @@
 mod certificates;
 mod client;
 pub mod configuration;
+mod hello;
 mod load;
 mod nginx;
+mod openssl;
 pub mod ports;
 mod process;
+mod refusal;
 
 pub use certificates::{Certificates, Pair};
 pub use client::{Client, Connector, Response};
 pub use configuration::{Configuration, document, listener};
+pub use hello::{client_hello, tls_client};
 pub use load::Load;
 pub use nginx::Nginx;
+pub use openssl::{Seen, s_client};
 pub use process::{Gateway, quadrille, serve};
+pub use refusal::{refused, refused_file, secrets_of};
 
 use std::{
+    io::ErrorKind,
     process::{Command, Output},
     thread,
     time::{Duration, Instant},
@@ -23,15 +30,13 @@ use std::{
 
 /// Runs a command to its end; its output as text, both streams, whatever its exit status.
 pub fn output(command: &mut Command) -> (bool, String) {
-    let Output { status, stdout, stderr } =
-        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let Output { status, stdout, stderr } = command.output().unwrap_or_else(|error| missing(command, &error));
     (status.success(), [String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr)].concat())
 }
 
 /// Runs a command that must succeed; its standard output.
 pub fn succeed(command: &mut Command) -> String {
-    let Output { status, stdout, stderr } =
-        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let Output { status, stdout, stderr } = command.output().unwrap_or_else(|error| missing(command, &error));
     assert!(status.success(), "{command:?}: {status}\n{}", String::from_utf8_lossy(&stderr));
     String::from_utf8_lossy(&stdout).into_owned()
 }
@@ -69,5 +74,18 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     while !done() {
         assert!(Instant::now() < end, "{what}");
         thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A test without its client would test nothing: says which Debian package to install.
+pub fn missing(command: &Command, error: &std::io::Error) -> ! {
+    let program = command.get_program().to_string_lossy();
+    let package = match program.as_ref() {
+        "kill" => "procps",
+        other => other,
+    };
+    match error.kind() {
+        ErrorKind::NotFound => panic!("{program} is missing; install it: apt-get install {package}"),
+        _ => panic!("{command:?}: {error}"),
     }
 }

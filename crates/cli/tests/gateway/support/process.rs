@@ -35,7 +35,7 @@ impl Gateway {
         Self::start(command, listeners)
     }
 
-    /// Starts any `quadrille serve` command that logs as text, and waits until `listeners` listeners are open.
+    /// Starts any `quadrille serve` command, and waits until `listeners` listeners are open.
     pub fn start(mut command: Command, listeners: usize) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("starting quadrille");
         let stderr = child.stderr.take().expect("a pipe");
@@ -83,6 +83,16 @@ impl Gateway {
         self.metrics().lines().filter(matches).filter_map(value).sum()
     }
 
+    /// Waits until a metric has a value; says what all have otherwise.
+    #[track_caller]
+    pub fn wait_for_metric(&self, name: &str, labels: &[&str], done: impl Fn(f64) -> bool) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !done(self.metric(name, labels)) {
+            assert!(Instant::now() < end, "{name} {labels:?}: {}", self.metrics());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Everything logged so far.
     pub fn log(&self) -> String {
         self.log.lock().expect("the log").clone()
@@ -126,13 +136,18 @@ impl Gateway {
 
     fn read_addresses(&mut self) -> usize {
         let log = self.log();
-        let after = |line: &str, mark: &str| line.split_once(mark).map(|(_, rest)| rest.trim().to_owned());
-        self.listeners =
-            log.lines().filter_map(|line| after(line, "serving HTTPS address=")?.parse().ok()).collect();
-        self.admin = log
-            .lines()
-            .find_map(|line| after(line, "metrics at "))
-            .map(|url| url.trim_end_matches("/metrics").to_owned());
+        let fields = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok();
+        let after = |line: &str, mark: &str| Some(line.split_once(mark)?.1.trim().to_owned());
+        let listener = |line: &str| match fields(line) {
+            Some(fields) => fields["address"].as_str()?.parse().ok(),
+            None => after(line, "serving HTTPS address=")?.parse().ok(),
+        };
+        let admin = |line: &str| match fields(line) {
+            Some(fields) => after(fields["message"].as_str()?, "metrics at "),
+            None => after(line, "metrics at "),
+        };
+        self.listeners = log.lines().filter_map(listener).collect();
+        self.admin = log.lines().find_map(admin).map(|url| url.trim_end_matches("/metrics").to_owned());
         self.listeners.len()
     }
 }

@@ -99,7 +99,8 @@ pub(super) const TIMEOUTS: Section = Section {
             name: "header",
             value: "duration",
             preset: Preset::Is("30s"),
-            about: "From the first byte of a request to the end of its header.",
+            about: "From the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the \
+                    end of the preface.",
         },
         Key {
             name: "idle",

@@ -1,0 +1,245 @@
+//! Clients that are broken, slow or lost: each is dealt with, and the gateway goes on.
+
+use crate::support::{Certificates, Gateway, client_hello, s_client, tls_client};
+use boring::ssl::{Ssl, SslContext, SslStream};
+use std::{
+    io::{self, Read, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    path::PathBuf,
+    thread,
+    time::Duration,
+};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A gateway whose listener has these settings (a line of YAML).
+fn gateway(certificates: &Certificates, settings: &str) -> Gateway {
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let file: PathBuf = certificates.path("quadrille.yaml");
+    let content = format!(
+        "admin: 127.0.0.1:0\nlisteners:\n  - address: 127.0.0.1:0\n    certificates: [{{chain: {}, key: {}}}]\n    respond: ok\n    {settings}\n",
+        pair.chain.display(),
+        pair.key.display()
+    );
+    std::fs::write(&file, content).expect("a configuration");
+    Gateway::with_config(&file, 1)
+}
+
+fn connect(gateway: &Gateway) -> TcpStream {
+    let tcp = TcpStream::connect(gateway.address(0)).expect("a connection");
+    tcp.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    tcp.set_nodelay(true).expect("no delay");
+    tcp
+}
+
+/// Everything until the gateway closes the connection; a reset counts as closed, a timeout does not.
+#[track_caller]
+fn read_to_close(stream: &mut impl Read) -> Vec<u8> {
+    let mut all = Vec::new();
+    match stream.read_to_end(&mut all) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+            panic!("the gateway did not close the connection: {error}")
+        }
+        _ => all,
+    }
+}
+
+/// Waits until so many handshakes have failed for this reason.
+#[track_caller]
+fn expect_failures(gateway: &Gateway, reason: &str, expected: f64) {
+    let label = format!("reason=\"{reason}\"");
+    gateway.wait_for_metric("quadrille_handshake_failures_total", &[&label], |count| count == expected);
+}
+
+#[test]
+fn plain_http_is_told_to_use_https() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, "timeouts: {}");
+    for request in
+        ["GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "POST /form HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc"]
+    {
+        let mut client = connect(&gateway);
+        client.write_all(request.as_bytes()).expect("a request");
+        client.shutdown(Shutdown::Write).expect("the end of the request");
+        let answer = String::from_utf8(read_to_close(&mut client)).expect("text");
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        assert!(answer.contains("https://"), "{answer}");
+    }
+    expect_failures(&gateway, "plain_http", 2.0);
+}
+
+#[test]
+fn garbage_ends_the_connection_and_nothing_else() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, "timeouts: {}");
+    let hello = client_hello(&tls_client(|_| ()));
+    let mut flipped = hello.clone();
+    flipped[5] = 0xee; // No such handshake message.
+    let mut long = hello.clone();
+    long[3..5].copy_from_slice(&[0xff, 0xff]); // A longer record than there can be.
+    let mut lying = hello.clone();
+    lying[6] = 0xff; // A handshake message of sixteen megabytes.
+    let garbage: [(&[u8], &str); 6] = [
+        (b"\x00\x01\x02\x03", "not_tls"),
+        (b"\xff\xff\xff\xff\xff\xff\xff\xff", "not_tls"),
+        (b"\x16\x03\x01\x00\x05hello", "tls"),
+        (&flipped, "tls"),
+        (&long, "tls"),
+        (&lying, "tls"),
+    ];
+    let mut expected = std::collections::BTreeMap::new();
+    for (bytes, reason) in garbage {
+        let mut client = connect(&gateway);
+        client.write_all(bytes).expect("garbage");
+        read_to_close(&mut client);
+        *expected.entry(reason).or_insert(0.0) += 1.0;
+    }
+    drop(connect(&gateway));
+    let mut half = connect(&gateway);
+    half.write_all(&hello[..hello.len() / 2]).expect("half a hello");
+    half.shutdown(Shutdown::Write).expect("and no more");
+    read_to_close(&mut half);
+    expected.insert("closed", 2.0);
+    for (reason, count) in expected {
+        expect_failures(&gateway, reason, count);
+    }
+    s_client(gateway.address(0), &certificates.ca(), &[]).expect("a good client");
+}
+
+#[test]
+fn silent_clients_are_dropped_at_the_handshake_timeout() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, "timeouts: {handshake: 300ms}");
+    let hello = client_hello(&tls_client(|_| ()));
+    // Nothing at all, one byte, half a ClientHello, and a whole one without what must follow.
+    let mut clients: Vec<_> = [0, 1, hello.len() / 2, hello.len()]
+        .map(|length| {
+            let mut client = connect(&gateway);
+            client.write_all(&hello[..length]).expect("a part of a hello");
+            client
+        })
+        .into();
+    for client in &mut clients {
+        read_to_close(client);
+    }
+    expect_failures(&gateway, "timeout", 4.0);
+    gateway.wait_for_metric("quadrille_connections", &[], |open| open == 0.0);
+}
+
+#[test]
+fn handshakes_beyond_the_limit_are_refused() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, "limits: {handshakes: 2}");
+    let silent = [connect(&gateway), connect(&gateway)];
+    gateway.wait_for_metric("quadrille_connections", &[], |open| open == 2.0);
+    read_to_close(&mut connect(&gateway));
+    expect_failures(&gateway, "too_many_handshakes", 1.0);
+    drop(silent);
+    gateway.wait_for_metric("quadrille_connections", &[], |open| open == 0.0);
+    s_client(gateway.address(0), &certificates.ca(), &[]).expect("a good client");
+}
+
+#[test]
+fn a_hello_of_16_kib_and_one_in_single_bytes_are_served() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, "timeouts: {}");
+    let ca = certificates.ca();
+    // Sixty-three names of 255 bytes: the largest ClientHello that fits into one record, or nearly so.
+    let padding: Vec<String> = (0..63).map(|index| format!("{index:0>250}")).collect();
+    let long = format!("http/1.1,{}", padding.join(","));
+    let relay = relay(gateway.address(0), usize::MAX);
+    for version in ["-tls1_2", "-tls1_3"] {
+        let seen = s_client(gateway.address(0), &ca, &[version, "-alpn", &long]).expect("a long hello");
+        assert_eq!(seen.alpn(), Some("http/1.1"));
+        s_client(relay, &ca, &[version, "-alpn", &long]).expect("a long hello through the relay");
+    }
+    let single_bytes = self::relay(gateway.address(0), 1);
+    for version in ["-tls1_2", "-tls1_3"] {
+        s_client(single_bytes, &ca, &[version]).expect("single bytes");
+    }
+    // Beyond what any client needs (BoringSSL takes 16 KiB): refused with an alert, not held.
+    let excessive: Vec<String> = (0..100).map(|index| format!("{index:0>250}")).collect();
+    s_client(gateway.address(0), &ca, &["-alpn", &excessive.join(",")]).expect_refusal("25 KiB");
+    expect_failures(&gateway, "tls", 1.0);
+}
+
+/// A relay to `server` whose writes towards it have at most `step` bytes. Its threads end with their connections.
+fn relay(server: SocketAddr, step: usize) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let server = TcpStream::connect(server).expect("the gateway");
+            server.set_nodelay(true).expect("no delay");
+            let back = (server.try_clone().expect("a copy"), client.try_clone().expect("a copy"));
+            thread::spawn(move || copy(back.0, back.1, usize::MAX));
+            thread::spawn(move || copy(client, server, step));
+        }
+    });
+    address
+}
+
+fn copy(mut from: TcpStream, mut to: TcpStream, step: usize) {
+    let mut buffer = [0; 16 * 1024];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        if buffer[..count].chunks(step).any(|chunk| to.write_all(chunk).is_err()) {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+}
+
+#[test]
+fn slow_requests_are_dropped_at_the_header_timeout() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, "timeouts: {header: 1s, idle: 1h}");
+    let http1 = tls_client(|builder| builder.set_alpn_protos(b"\x08http/1.1").expect("ALPN"));
+    let http2 = tls_client(|builder| builder.set_alpn_protos(b"\x02h2").expect("ALPN"));
+    let shake = |client: &SslContext| -> SslStream<TcpStream> {
+        Ssl::new(client).expect("a session").connect(connect(&gateway)).expect("a handshake")
+    };
+    // Half a header, then silence.
+    let mut silent = shake(&http1);
+    silent.write_all(b"GET / HTTP/1.1\r\nHost: loc").expect("half a header");
+    read_to_close(&mut silent);
+
+    // A byte now and then, for ever.
+    let mut slow = shake(&http1);
+    slow.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").expect("the beginning of a header");
+    let limit = std::time::Instant::now() + PATIENCE;
+    while slow.write_all(b"x").is_ok() {
+        assert!(std::time::Instant::now() < limit, "the gateway goes on reading");
+        thread::sleep(Duration::from_millis(50));
+    }
+
+    // HTTP/2 without its preface, and with half of it.
+    read_to_close(&mut shake(&http2));
+    let mut half = shake(&http2);
+    half.write_all(b"PRI * HTTP/2.0").expect("half a preface");
+    read_to_close(&mut half);
+
+    // Connected ahead of need, as browsers do: preface and SETTINGS, and a PING much later, which is answered.
+    let mut early = shake(&http2);
+    early.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").expect("a preface");
+    thread::sleep(Duration::from_millis(1500));
+    early.write_all(b"\0\0\x08\x06\0\0\0\0\0quadrill").expect("a PING");
+    let mut answered = Vec::new();
+    while !answered.ends_with(b"quadrill") {
+        let mut byte = [0];
+        early.read_exact(&mut byte).expect("an answer to the PING");
+        answered.extend(byte);
+    }
+
+    // The second request of a connection has its own time, and idling between the two is no crime.
+    let mut patient = shake(&http1);
+    for _ in 0..2 {
+        patient.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("a request");
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\nok") {
+            let mut byte = [0];
+            patient.read_exact(&mut byte).expect("an answer");
+            answer.extend(byte);
+        }
+        thread::sleep(Duration::from_millis(1500));
+    }
+}

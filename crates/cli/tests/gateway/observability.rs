@@ -1,0 +1,133 @@
+//! What operators see: health pages, the configuration in force, the access log. Handshake metrics are asserted where
+//! the handshakes are, in `tls` and `resumption`.
+
+use crate::support::{Certificates, Gateway, curl, output, s_client, secrets_of, succeed};
+use serde_json::Value;
+use std::{
+    path::Path,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+fn page(gateway: &Gateway, path: &str) -> String {
+    succeed(Command::new("curl").args(["-sS", "--fail", "--max-time", "30", &gateway.admin(path)]))
+}
+
+/// The lines of the access log, once there are this many.
+fn lines(log: &Path, count: usize) -> Vec<String> {
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        let lines: Vec<_> =
+            std::fs::read_to_string(log).unwrap_or_default().lines().map(str::to_owned).collect();
+        if lines.len() >= count {
+            return lines;
+        }
+        assert!(Instant::now() < end, "only {lines:?}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn admin_pages_tell_the_state_and_no_secrets() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let indented = |path: &Path| {
+        let pem = std::fs::read_to_string(path).expect("a PEM file");
+        pem.lines().map(|line| format!("          {line}\n")).collect::<String>()
+    };
+    let file = certificates.path("inline.yaml");
+    let content = format!(
+        "admin: 127.0.0.1:0\nlisteners:\n  - address: 127.0.0.1:0\n    respond: ok\n    certificates:\n      - chain: |\n{}        key: |\n{}",
+        indented(&pair.chain),
+        indented(&pair.key)
+    );
+    std::fs::write(&file, content).expect("a configuration");
+    let gateway = Gateway::with_config(&file, 1);
+    assert_eq!(curl(&gateway, &certificates, &[], "/"), "ok");
+    assert_eq!(page(&gateway, "/healthz"), "ok\n");
+    assert_eq!(page(&gateway, "/ready"), "ready\n");
+    let configuration = page(&gateway, "/config");
+    let shown: Value = serde_json::from_str(&configuration).expect("JSON");
+    assert_eq!(shown["listeners"][0]["certificates"][0]["key"], "(inline)", "{configuration}");
+    assert_eq!(shown["listeners"][0]["tls"]["min"], "1.2", "{configuration}");
+    let everything = [configuration, page(&gateway, "/metrics"), gateway.log()].concat();
+    for secret in secrets_of(&pair.key) {
+        assert!(!everything.contains(&secret), "a line of the key: {everything}");
+    }
+    let (found, text) = output(Command::new("curl").args(["-sS", "--fail", &gateway.admin("/nothing")]));
+    assert!(!found && text.contains("404"), "{text}");
+}
+
+#[test]
+fn the_access_log_says_what_the_handshake_took() {
+    let certificates = Certificates::new();
+    let pair = certificates.rsa(2048, &["localhost"]);
+    let session = certificates.path("session.pem");
+    let session = session.to_str().expect("UTF-8");
+    for format in ["text", "json"] {
+        let log = certificates.path(&format!("access.{format}"));
+        let flags = ["--respond", "ok", "--log-format", format, "--access-log", log.to_str().expect("UTF-8")];
+        let gateway = Gateway::with_flags(&pair, &flags);
+        let ca = certificates.ca();
+        let first = ["-tls1_3", "-servername", "localhost", "-sess_out", session];
+        s_client(gateway.address(0), &ca, &first).expect("a full handshake");
+        let again = ["-tls1_3", "-servername", "localhost", "-sess_in", session];
+        assert!(s_client(gateway.address(0), &ca, &again).expect("a resumed one").resumed());
+        assert_eq!(curl(&gateway, &certificates, &["--http2", "--tls-max", "1.2"], "/path?secret=1"), "ok");
+        let lines = lines(&log, 3);
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        match format {
+            "text" => check_text(&lines),
+            _ => check_json(&lines),
+        }
+    }
+}
+
+fn check_text(lines: &[String]) {
+    for (line, fields) in lines.iter().zip([
+        &[
+            "tls_version=\"TLSv1.3\"",
+            "cipher=\"TLS_AES_",
+            "resumed=false",
+            "handshake_us=",
+            "key_us=",
+            "batch=1",
+        ][..],
+        &["tls_version=\"TLSv1.3\"", "resumed=true", "handshake_us=", "status=200"],
+        &[
+            "tls_version=\"TLSv1.2\"",
+            "resumed=false",
+            "path=\"/path\"",
+            "protocol=\"HTTP/2\"",
+            "sni=\"localhost\"",
+        ],
+    ]) {
+        for field in fields {
+            assert!(line.contains(field), "no {field}: {line}");
+        }
+    }
+    assert!(!lines[1].contains("key_us") && !lines[1].contains("batch"), "no key operation: {}", lines[1]);
+    assert!(!lines[2].contains("secret"), "queries may hold secrets: {}", lines[2]);
+}
+
+fn check_json(lines: &[String]) {
+    let lines: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let [full, resumed, old] = &lines[..] else { panic!("three lines: {lines:?}") };
+    for (line, version) in [(full, "TLSv1.3"), (resumed, "TLSv1.3"), (old, "TLSv1.2")] {
+        assert_eq!(line["tls_version"], version, "{line}");
+        assert!(line["cipher"].as_str().is_some_and(|cipher| cipher.starts_with("TLS_")), "{line}");
+        assert!(line["handshake_us"].as_u64().is_some_and(|time| time > 0), "{line}");
+        assert_eq!(line["status"], 200, "{line}");
+        assert_eq!(line["sni"], "localhost", "{line}");
+        assert_eq!(line["bytes"], 2, "{line}");
+    }
+    for line in [full, old] {
+        assert_eq!(line["resumed"], false, "{line}");
+        assert_eq!(line["batch"], 1, "{line}");
+        let key = line["key_us"].as_u64().expect("a time");
+        assert!(key > 0 && key <= line["handshake_us"].as_u64().expect("a time"), "{line}");
+    }
+    assert_eq!(resumed["resumed"], true, "{resumed}");
+    assert_eq!(resumed.get("key_us"), None, "{resumed}");
+}
