@@ -117,8 +117,8 @@ impl Engine {
     }
 }
 
-/// Below about 40 microseconds, waking a compute thread and being woken by it (two context switches) costs a
-/// considerable part of the operation itself. See docs/decisions/cheap-operations-in-place.md.
+/// To be handed over and woken costs a quarter of these operations, and one percent of all others. See
+/// docs/decisions/cheap-operations-in-place.md.
 fn is_cheap(key_type: KeyType) -> bool {
     matches!(key_type, KeyType::EcdsaP256 | KeyType::Ed25519)
 }

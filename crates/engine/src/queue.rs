@@ -111,3 +111,86 @@ impl Queue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Batching, Queues, Ticket};
+    use crate::{Key, Operation, SignatureScheme};
+    use boring::{
+        ec::{EcGroup, EcKey},
+        nid::Nid,
+        pkey::PKey,
+    };
+    use std::{
+        sync::Arc,
+        time::{Duration, Instant},
+    };
+
+    struct Fixture {
+        key: Key,
+        start: Instant,
+        queues: Queues,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            let group = EcGroup::from_curve_name(Nid::SECP384R1).unwrap();
+            let pkey = PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap();
+            let key = Key::from_pkey(pkey).unwrap();
+            Self { key, start: Instant::now(), queues: Queues::default() }
+        }
+
+        /// A ticket that has waited since `second`.
+        fn push(&mut self, second: u64) -> Arc<Ticket> {
+            let operation = Operation::sign(&self.key, SignatureScheme::EcdsaSha384, b"").unwrap();
+            let submitted = self.start + Duration::from_secs(second);
+            let ticket = Arc::new(Ticket::new(self.key.clone(), operation, submitted));
+            self.queues.push(Arc::clone(&ticket), || Batching { width: 1, crossover: 1 });
+            ticket
+        }
+
+        /// How many live tickets wait, and since which second the first of them.
+        fn waiting(&self) -> Option<(usize, u64)> {
+            let waiting = self.queues.waiting().next()?;
+            assert_eq!(waiting.count, self.queues.live());
+            Some((waiting.count, waiting.oldest.duration_since(self.start).as_secs()))
+        }
+
+        fn memory(&self) -> usize {
+            self.queues.by_type[&self.key.key_type()].tickets.len()
+        }
+    }
+
+    #[test]
+    fn age_is_the_age_of_a_live_ticket() {
+        let mut all = Fixture::new();
+        let tickets: Vec<_> = (0..6).map(|second| all.push(second)).collect();
+        assert!(all.queues.withdraw(&tickets[1]).is_waiting());
+        assert!(!all.queues.withdraw(&tickets[1]).is_waiting(), "only once");
+        assert_eq!(all.waiting(), Some((5, 0)));
+        assert_eq!(all.queues.take(all.key.key_type(), 1).len(), 1);
+        assert_eq!(all.waiting(), Some((4, 2)), "the withdrawn one does not count");
+        all.queues.withdraw(&tickets[2]);
+        assert_eq!(all.waiting(), Some((3, 3)));
+        assert!(!all.queues.withdraw(&tickets[0]).is_waiting(), "it was taken");
+        assert_eq!(all.queues.take(all.key.key_type(), 100).len(), 3);
+        assert_eq!(all.waiting(), None);
+    }
+
+    #[test]
+    fn withdrawn_tickets_are_never_the_larger_part() {
+        let mut all = Fixture::new();
+        let _first = all.push(0);
+        for second in 1..1000 {
+            let ticket = all.push(second);
+            assert!(all.queues.withdraw(&ticket).is_waiting());
+            assert!(all.memory() <= 2, "{} tickets for one live operation", all.memory());
+        }
+        let more: Vec<_> = (0..1000).map(|second| all.push(1000 + second)).collect();
+        for (ticket, live) in more.iter().rev().zip((1..=1000).rev()) {
+            all.queues.withdraw(ticket);
+            assert!(all.memory() <= 2 * live, "{} tickets for {live} live operations", all.memory());
+        }
+        assert_eq!(all.waiting(), Some((1, 0)));
+    }
+}

@@ -1,5 +1,7 @@
 //! The engine from outside: what it promises to whoever submits, and to whoever brings a backend.
 
+#![allow(clippy::unwrap_used, reason = "clippy knows the tests, but not their helpers")]
+
 mod batching;
 mod completion;
 mod decrypt;

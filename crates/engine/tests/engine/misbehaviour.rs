@@ -185,7 +185,7 @@ fn panics_everywhere_lose_neither_operations_nor_threads() {
         }
         let key = rsa1024();
         let completions: Vec<_> = (0..100).map(|_| engine.enqueue(&key, sign(&key))).collect();
-        assert!(completions.iter().any(|completion| completion.is_err()), "one place, and nobody was woken");
+        assert!(completions.iter().any(Result::is_err), "one place, and nobody was woken");
         drop(completions);
     });
 }

@@ -145,7 +145,7 @@ impl World {
         assert_eq!(queue.arrived.front().copied(), oldest_due, "seed {seed}: not the oldest that is due");
         let Batching { width, crossover } = queue.batching;
         let passes = if count < crossover { count } else { count.div_ceil(width) };
-        assert!(count < width || count % width == 0, "seed {seed}: a pass is left part empty");
+        assert!(count < width || count.is_multiple_of(width), "seed {seed}: a pass is left part empty");
         for arrived in queue.arrived.drain(..count) {
             self.longest_wait = self.longest_wait.max(now - arrived);
         }

@@ -66,13 +66,16 @@ fn stress(policy: Policy, capacity: usize) {
     assert!(accepted > ROUNDS && dropped > ROUNDS / 2, "the test has tested something");
 }
 
+/// Ciphertext and plaintext.
+type Pair = (Vec<u8>, Vec<u8>);
+
 /// Large keys would only make the test slow.
 fn is_quick(key: &Key) -> bool {
     !matches!(key.key_type(), KeyType::Rsa { bits: 3072.. })
 }
 
 /// An operation whose result is known: decryption for RSA.
-fn expected(key: &Key) -> Option<(KeyType, (Vec<u8>, Vec<u8>))> {
+fn expected(key: &Key) -> Option<(KeyType, Pair)> {
     let rsa = key.pkey().rsa().ok()?;
     let mut plaintext = vec![7; rsa.size() as usize];
     plaintext[0] = 0;
@@ -81,13 +84,7 @@ fn expected(key: &Key) -> Option<(KeyType, (Vec<u8>, Vec<u8>))> {
     Some((key.key_type(), (ciphertext, plaintext)))
 }
 
-fn submit(
-    engine: &Engine,
-    keys: &[Key],
-    expected: &HashMap<KeyType, (Vec<u8>, Vec<u8>)>,
-    tally: &Tally,
-    seed: u64,
-) {
+fn submit(engine: &Engine, keys: &[Key], expected: &HashMap<KeyType, Pair>, tally: &Tally, seed: u64) {
     let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut below = |end: usize| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
