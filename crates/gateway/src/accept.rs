@@ -171,7 +171,7 @@ fn describe(
         local,
         sni: ssl.servername(NameType::HOST_NAME).map(str::to_owned),
         version: ssl.version_str(),
-        cipher: ssl.current_cipher().and_then(|cipher| cipher.standard_name()).unwrap_or("none"),
+        cipher: ssl.current_cipher().and_then(boring::ssl::SslCipherRef::standard_name).unwrap_or("none"),
         resumed: ssl.session_reused(),
         handshake: began.elapsed(),
         key: KeyOperation::result(ssl).and_then(Result::ok),
