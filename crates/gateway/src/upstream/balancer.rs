@@ -36,7 +36,7 @@ pub(super) enum Balancer {
 }
 
 impl Balancer {
-    pub(super) fn new(model: &model::Upstream, ca: Option<Arc<Box<[X509]>>>) -> Result<Self, Vec<Problem>> {
+    pub(super) fn new(model: &model::Upstream, ca: Option<&Arc<Box<[X509]>>>) -> Result<Self, Vec<Problem>> {
         let mut backends = Backends::new(discovery::Static::new(resolve(model)?));
         if let Some(check) = health::check(model, ca) {
             backends.set_health_check(check);

@@ -18,7 +18,7 @@ use std::{
 /// The checker that the model asks for.
 pub(super) fn check(
     model: &model::Upstream,
-    ca: Option<Arc<Box<[X509]>>>,
+    ca: Option<&Arc<Box<[X509]>>>,
 ) -> Option<Box<dyn HealthCheck + Send + Sync>> {
     let health = model.health.clone()?;
     let probe = match &health.probe {
@@ -29,8 +29,7 @@ pub(super) fn check(
         }
         HealthProbe::Http(path) => {
             let hosts = model.servers.iter().map(|server| Host::of(&server.address));
-            let checks =
-                hosts.map(|host| Some((host.clone(), http(model, &host, path, &health, ca.clone())?)));
+            let checks = hosts.map(|host| Some((host.clone(), http(model, &host, path, &health, ca)?)));
             Probe::Http(checks.collect::<Option<_>>()?)
         }
     };
@@ -90,7 +89,7 @@ fn http(
     host: &Host,
     path: &str,
     health: &Health,
-    ca: Option<Arc<Box<[X509]>>>,
+    ca: Option<&Arc<Box<[X509]>>>,
 ) -> Option<HttpHealthCheck> {
     let explicit = model.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
     let mut check = HttpHealthCheck::new(explicit.unwrap_or(&host.0), model.tls.is_some());
@@ -99,7 +98,7 @@ fn http(
     options.connection_timeout = Some(health.timeout);
     options.total_connection_timeout = Some(health.timeout);
     options.read_timeout = Some(health.timeout);
-    options.ca = ca;
+    options.ca = ca.cloned();
     if model.tls.as_ref().is_some_and(|tls| !tls.verify) {
         options.verify_cert = false;
         options.verify_hostname = false;

@@ -35,7 +35,7 @@ impl Upstream {
     /// Resolves the servers and reads the CA bundle.
     pub(crate) fn new(name: &str, model: &model::Upstream) -> Result<Self, Vec<Problem>> {
         let ca = read_ca(model).map_err(|problem| vec![problem])?;
-        let balancer = Balancer::new(model, ca.clone())?;
+        let balancer = Balancer::new(model, ca.as_ref())?;
         let ca_digest =
             digest(ca.as_ref()).map_err(|error| vec![Problem::new(&model.place, error.to_string())])?;
         Ok(Self { name: name.to_owned(), model: model.clone(), balancer, ca, ca_digest })

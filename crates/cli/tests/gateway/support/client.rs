@@ -3,7 +3,7 @@
 use super::Certificates;
 use boring::ssl::{SslConnector, SslMethod, SslStream};
 use std::{
-    io::{self, BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
     path::Path,
     time::Duration,
@@ -98,9 +98,10 @@ impl Client {
     /// Reads until the gateway closes; true if nothing came before that.
     pub fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
-        // A connection that is cut without a close_notify is closed too.
-        let _ = self.stream.read_to_end(&mut rest);
-        rest.is_empty()
+        let outcome = self.stream.read_to_end(&mut rest);
+        // A connection that is cut without a close_notify is closed too; one on which nothing came is not.
+        let open = |error: &io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        rest.is_empty() && !outcome.is_err_and(|error| open(&error))
     }
 
     fn line(&mut self) -> io::Result<String> {
