@@ -1,0 +1,386 @@
+//! Generates the AVX-512 IFMA kernels: Montgomery multiplication and squaring, eight operations at once.
+//!
+//! Shape of the computation (the arithmetic and its bounds are argued in `docs/kernels/ifma.md`):
+//!
+//! ```text
+//! columns 0 .. 2L of a*b + M*NH are summed in tiles of T columns, one zmm accumulator a column:
+//!
+//!   lower tiles (columns k < L):   rows a_i * b, triangle | rows m_i * NH, serial triangle -> new m digits
+//!   upper tiles (columns k >= L):  head triangle, rows    | head triangle, rows, last row m' * n -> out
+//! ```
+//!
+//! One *row* is a digit x of the left operand times the digits of the right operand that land in the tile:
+//! the low halves of its products go to column c, the high halves to column c + 1. Subroutines take the
+//! address of x in `rax` and, in `rbx`, the address of the right-hand digit that meets x in the tile's first
+//! column. Both move on by one row at a time: x upwards, the right operand downwards.
+
+use std::ops::Range;
+
+use crate::asm::Assembly;
+
+/// Bytes of one vector: eight lanes of 64 bits.
+const VECTOR: usize = 64;
+
+/// Registers that hold something across subroutines (`zmm0..T` are the columns).
+const CARRY: &str = "zmm20";
+const X: [&str; 2] = ["zmm21", "zmm22"];
+const Y: Range<usize> = 23..32;
+
+/// Generates the kernels for tiles of `tile` columns: symbols `<prefix>_multiply`, `<prefix>_square`.
+pub(crate) fn kernels(prefix: &str, tile: usize) -> String {
+    assert!(tile.is_multiple_of(2) && tile <= 20, "tiles are even and leave registers for operands");
+    let mut generator = Generator { asm: Assembly::new(prefix), tile, next_y: 0 };
+    generator.subroutines();
+    generator.entry("multiply", Operation::Multiply);
+    generator.entry("square", Operation::Square);
+    generator.asm.finish()
+}
+
+/// Generates what does not depend on the tile: `<prefix>_select`, `<prefix>_wipe`.
+pub(crate) fn support(prefix: &str) -> String {
+    let mut asm = Assembly::new(prefix);
+    asm.export("select", select);
+    asm.export("wipe", |asm| {
+        asm.lines((16..32).map(|r| format!("vpxorq zmm{r}, zmm{r}, zmm{r}")));
+        asm.lines(["vzeroall", "ret"]);
+    });
+    asm.finish()
+}
+
+/// `(rdi out, rsi table, rdx index, rcx entries, r8 limbs)`: out = table[index], each lane with its own index.
+/// Reads every entry; ten limbs at a time stay in registers. `limbs` is a multiple of ten.
+fn select(asm: &mut Assembly) {
+    const LIMBS: usize = 10;
+    const INDEX: &str = "zmm20";
+    const ENTRY: &str = "zmm21";
+    const ONE: &str = "zmm22";
+    const MASK: &str = "zmm23";
+    let (part, entry) = (asm.label(), asm.label());
+    asm.lines([
+        format!("vmovdqu64 {INDEX}, [rdx]"),
+        "mov eax, 1".into(),
+        format!("vpbroadcastq {ONE}, rax"),
+        "shl r8, 6".into(), // bytes of an entry
+        "lea r9, [rdi+r8]".into(),
+    ]);
+    asm.place(&part);
+    asm.lines((0..LIMBS).map(|i| format!("vpxorq zmm{i}, zmm{i}, zmm{i}")));
+    asm.lines([format!("vpxorq {ENTRY}, {ENTRY}, {ENTRY}"), "mov rax, rsi".into(), "mov r10, rcx".into()]);
+    asm.place(&entry);
+    asm.lines([
+        format!("vpcmpeqq k1, {INDEX}, {ENTRY}"),
+        format!("vpternlogq {MASK}{{k1}}{{z}}, {MASK}, {MASK}, 0xff"),
+        format!("vpaddq {ENTRY}, {ENTRY}, {ONE}"),
+    ]);
+    // 0xf8: a or (b and c)
+    asm.lines((0..LIMBS).map(|i| format!("vpternlogq zmm{i}, {MASK}, [rax+{}], 0xf8", VECTOR * i)));
+    asm.lines(["add rax, r8".into(), "dec r10".into(), format!("jnz {entry}")]);
+    asm.lines((0..LIMBS).map(|i| format!("vmovdqu64 [rdi+{}], zmm{i}", VECTOR * i)));
+    asm.lines([format!("add rdi, {}", VECTOR * LIMBS), format!("add rsi, {}", VECTOR * LIMBS)]);
+    asm.lines(["cmp rdi, r9".into(), format!("jne {part}")]);
+    asm.lines(["vpxorq zmm23, zmm23, zmm23", "kxorw k1, k1, k1", "vzeroupper", "ret"]);
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Operation {
+    Multiply,
+    Square,
+}
+
+/// The columns of the tile that one row reaches: with the low halves and with the high halves of its products.
+struct Reach {
+    low: Range<usize>,
+    high: Range<usize>,
+}
+
+struct Generator {
+    asm: Assembly,
+    tile: usize,
+    next_y: usize,
+}
+
+impl Generator {
+    /// The kernel itself: `(rdi out, rsi a, rdx b, rcx modulus, r8 digits, r9 limbs)`.
+    ///
+    /// `modulus` is n' , then NH (L vectors), then n (L vectors and a zero one); `digits` is room for the L + 1
+    /// vectors 0, m_0 .. m_(L-1). `out` may be `a` or `b`.
+    fn entry(&mut self, name: &str, operation: Operation) {
+        let tile_bytes = self.tile * VECTOR;
+        let symbol = self.asm.symbol(name);
+        self.asm.lines([
+            format!(".globl {symbol}"),
+            format!(".hidden {symbol}"),
+            format!(".type {symbol},@function"),
+        ]);
+        self.asm.line(".p2align 6");
+        self.asm.place(&symbol);
+
+        self.asm.lines(["push rbx", "push r12", "push r13", "push r14"]);
+        self.asm.lines([
+            "mov r12, r9".to_owned(),
+            "shl r12, 6".to_owned(),            // bytes of an operand
+            format!("lea r13, [rcx+{VECTOR}]"), // NH
+            "lea r14, [r13+r12]".to_owned(),    // n
+            format!("vpxorq {CARRY}, {CARRY}, {CARRY}"),
+            format!("vmovdqa64 [r8], {CARRY}"),
+            "xor r11d, r11d".to_owned(), // k, in bytes
+        ]);
+
+        let lower = self.asm.label();
+        self.asm.place(&lower);
+        self.lower_tile(operation);
+        self.asm.lines([format!("add r11, {tile_bytes}"), "cmp r11, r12".to_owned(), format!("jne {lower}")]);
+
+        self.asm.line("xor r11d, r11d"); // s = k - L, in bytes
+        let upper = self.asm.label();
+        self.asm.place(&upper);
+        self.upper_tile(operation);
+        self.asm.lines([format!("add r11, {tile_bytes}"), "cmp r11, r12".to_owned(), format!("jne {upper}")]);
+
+        self.asm.lines(["pop r14", "pop r13", "pop r12", "pop rbx", "vzeroupper", "ret"]);
+        self.asm.line(format!(".size {symbol}, .-{symbol}"));
+    }
+
+    /// Columns k .. k + T of the lower half: all their products, then the m digits they determine.
+    fn lower_tile(&mut self, operation: Operation) {
+        self.clear();
+        match operation {
+            Operation::Multiply => {
+                self.asm.lines(["mov rax, rsi", "lea rbx, [rdx+r11]", "mov r10, r11"]);
+                self.rows_if_any();
+                self.asm.call("triangle");
+            }
+            Operation::Square => {
+                self.asm.lines(["mov rax, rsi", "lea rbx, [rsi+r11]", "mov r10, r11", "shr r10, 1"]);
+                self.rows_if_any();
+                self.asm.call("square_tail");
+            }
+        }
+        self.asm.line(format!("vpaddq zmm0, zmm0, {CARRY}"));
+
+        // Digit m_i stands at digits[i + 1], so that row i' of the digits meets NH at column i'.
+        let first = self.asm.label();
+        let done = self.asm.label();
+        self.asm.lines(["lea rax, [r8+r11]", "mov rbx, r13", "test r11, r11"]);
+        self.asm.line(format!("jz {first}"));
+        self.asm.lines([
+            format!("lea rax, [r8+{VECTOR}]"),
+            format!("lea rbx, [r13+r11-{VECTOR}]"),
+            format!("lea r10, [r11-{VECTOR}]"),
+        ]);
+        self.asm.call("rows");
+        self.asm.call("digits_after_row");
+        self.asm.line(format!("jmp {done}"));
+        self.asm.place(&first);
+        self.asm.call("digits");
+        self.asm.place(&done);
+    }
+
+    /// Columns L + s .. L + s + T: all their products, then normalised into the result.
+    fn upper_tile(&mut self, operation: Operation) {
+        let tile_bytes = self.tile * VECTOR;
+        self.clear();
+        match operation {
+            Operation::Multiply => {
+                self.asm.lines(["lea rax, [rsi+r11]", "lea rbx, [rdx+r12]"]);
+                self.asm.call("head");
+                self.asm.lines(["mov r10, r12", "sub r10, r11"]);
+                self.asm.line(format!("sub r10, {tile_bytes}"));
+                self.rows_if_any();
+            }
+            Operation::Square => {
+                let (cap, done) = (self.asm.label(), self.asm.label());
+                self.asm.lines(["lea rax, [rsi+r11]", "lea rbx, [rsi+r12]", "mov r10, r12", "sub r10, r11"]);
+                self.asm.line(format!("cmp r10, {tile_bytes}"));
+                self.asm.line(format!("je {cap}"));
+                self.asm.call("head");
+                self.asm.lines(["mov r10, r12", "sub r10, r11", "shr r10, 1"]);
+                self.asm.line(format!("sub r10, {tile_bytes}"));
+                self.rows_if_any();
+                self.asm.call("square_tail");
+                self.asm.line(format!("jmp {done}"));
+                self.asm.place(&cap);
+                self.asm.call("square_cap");
+                self.asm.place(&done);
+            }
+        }
+
+        self.asm.lines(["lea rax, [r8+r11]", "lea rbx, [r13+r12]"]);
+        self.asm.call("head");
+        self.asm.lines(["mov r10, r12", "sub r10, r11"]);
+        self.asm.line(format!("sub r10, {tile_bytes}"));
+        self.rows_if_any();
+        // The last digit multiplies n itself, one column lower.
+        self.asm.line(format!("lea rbx, [r14+r11+{VECTOR}]"));
+        self.row(0, &self.full());
+        self.normalise();
+    }
+
+    fn subroutines(&mut self) {
+        let tile = self.tile;
+        let full = self.full();
+
+        // r10 / 64 full rows (at least one).
+        self.begin("rows");
+        let next = self.asm.label();
+        self.asm.line(".p2align 5");
+        self.asm.place(&next);
+        self.row(0, &full);
+        self.asm.lines([format!("add rax, {VECTOR}"), format!("sub rbx, {VECTOR}")]);
+        self.asm.lines([format!("sub r10, {VECTOR}"), format!("jnz {next}"), "ret".to_owned()]);
+
+        // The T rows that end a lower tile: row r begins at column r.
+        self.begin("triangle");
+        for r in paired(tile) {
+            self.row(r, &Reach { low: r..tile, high: r + 1..tile });
+        }
+        self.asm.line("ret");
+
+        // The T rows that begin an upper tile: row r ends at column r.
+        self.begin("head");
+        for r in paired(tile) {
+            self.row(r, &Reach { low: 0..r, high: 0..r + 1 });
+        }
+        self.asm.lines([
+            format!("add rax, {}", tile * VECTOR),
+            format!("sub rbx, {}", tile * VECTOR),
+            "ret".into(),
+        ]);
+
+        // The T/2 rows that end a tile of a square, then doubling and the squares of single digits.
+        self.begin("square_tail");
+        for r in paired(tile / 2) {
+            self.row(r, &Reach { low: 2 * r + 1..tile, high: 2 * r + 2..tile });
+        }
+        self.double_and_add_diagonal(0);
+        self.asm.line("ret");
+
+        // The last tile of a square: head and tail at once.
+        self.begin("square_cap");
+        for r in paired(tile) {
+            let start = (2 * r).saturating_sub(tile);
+            let (low, high) = if r < tile / 2 { (0, 0) } else { (start + 1, start + 2) };
+            self.row(r, &Reach { low: low..r.max(low), high: high..(r + 1).max(high) });
+        }
+        self.double_and_add_diagonal(tile / 2);
+        self.asm.line("ret");
+
+        // The m digits of a lower tile: each is its column's low 52 bits, and feeds the columns above.
+        self.begin("digits_after_row");
+        self.row(0, &Reach { low: 0..tile, high: 1..tile });
+        let entry = self.asm.symbol("digits");
+        self.asm.place(&entry);
+        for r in 0..tile - 1 {
+            self.asm.line(format!("vmovdqa64 [rax+{}], zmm{r}", VECTOR * (r + 1)));
+            self.asm.line(format!("vpsrlq {CARRY}, zmm{r}, 52"));
+            self.asm.line(format!("vpaddq zmm{}, zmm{}, {CARRY}", r + 1, r + 1));
+            self.row_of(&format!("zmm{r}"), r + 1, &Reach { low: r + 1..tile, high: r + 2..tile });
+        }
+        self.last_digit();
+    }
+
+    /// The digit of a lower tile's last column. In the last lower tile it is m', that of the plain Montgomery step:
+    /// m' = t * n' mod 2^52, and m' * n_0 clears the column.
+    fn last_digit(&mut self) {
+        let (last, ordinary) = (self.tile - 1, self.asm.label());
+        self.asm.lines([
+            format!("lea r10, [r11+{}]", self.tile * VECTOR),
+            "cmp r10, r12".into(),
+            format!("jne {ordinary}"),
+        ]);
+        self.asm.lines([
+            format!("vpxorq {0}, {0}, {0}", X[0]),
+            format!("vpmadd52luq {}, zmm{last}, [rcx]", X[0]),
+            format!("vpmadd52luq zmm{last}, {}, [r14]", X[0]),
+            format!("vmovdqa64 [rax+{}], {}", VECTOR * self.tile, X[0]),
+            format!("vpsrlq {CARRY}, zmm{last}, 52"),
+            "ret".into(),
+        ]);
+        self.asm.place(&ordinary);
+        self.asm.lines([
+            format!("vmovdqa64 [rax+{}], zmm{last}", VECTOR * self.tile),
+            format!("vpsrlq {CARRY}, zmm{last}, 52"),
+            "ret".into(),
+        ]);
+    }
+
+    /// Carries along the tile and stores it; bits from 52 up stay, because no reader looks at them.
+    fn normalise(&mut self) {
+        self.asm.lines(["lea rax, [rdi+r11]".to_owned(), format!("vpaddq zmm0, zmm0, {CARRY}")]);
+        for c in 0..self.tile {
+            self.asm.line(format!("vmovdqa64 [rax+{}], zmm{c}", VECTOR * c));
+            self.asm.line(format!("vpsrlq {CARRY}, zmm{c}, 52"));
+            if c + 1 < self.tile {
+                self.asm.line(format!("vpaddq zmm{}, zmm{}, {CARRY}", c + 1, c + 1));
+            }
+        }
+    }
+
+    fn double_and_add_diagonal(&mut self, first_row: usize) {
+        self.asm.lines((0..self.tile).map(|c| format!("vpaddq zmm{c}, zmm{c}, zmm{c}")));
+        for r in 0..self.tile / 2 {
+            let x = self.fresh_y();
+            self.asm.line(format!("vmovdqa64 {x}, [rax+{}]", VECTOR * (first_row + r)));
+            self.asm.line(format!("vpmadd52luq zmm{}, {x}, {x}", 2 * r));
+            self.asm.line(format!("vpmadd52huq zmm{}, {x}, {x}", 2 * r + 1));
+        }
+    }
+
+    /// Row `r` after the current one, its x loaded from memory.
+    fn row(&mut self, r: usize, reach: &Reach) {
+        let x = X[r % 2];
+        self.asm.line(format!("vmovdqa64 {x}, [rax+{}]", VECTOR * r));
+        self.row_of(x, r, reach);
+    }
+
+    fn row_of(&mut self, x: &str, r: usize, reach: &Reach) {
+        // Product with the digit at column c - r: low half to column c, high half to column c + 1.
+        for c in -1..self.tile as isize {
+            let low = usize::try_from(c).ok().filter(|c| reach.low.contains(c));
+            let high = usize::try_from(c + 1).ok().filter(|c| reach.high.contains(c));
+            if low.is_none() && high.is_none() {
+                continue;
+            }
+            let y = self.fresh_y();
+            self.asm.line(format!("vmovdqa64 {y}, [rbx{:+}]", VECTOR as isize * (c - r as isize)));
+            if let Some(c) = low {
+                self.asm.line(format!("vpmadd52luq zmm{c}, {x}, {y}"));
+            }
+            if let Some(c) = high {
+                self.asm.line(format!("vpmadd52huq zmm{c}, {x}, {y}"));
+            }
+        }
+    }
+
+    fn rows_if_any(&mut self) {
+        let none = self.asm.label();
+        self.asm.line("test r10, r10");
+        self.asm.line(format!("jz {none}"));
+        self.asm.call("rows");
+        self.asm.place(&none);
+    }
+
+    fn full(&self) -> Reach {
+        Reach { low: 0..self.tile, high: 0..self.tile }
+    }
+
+    fn clear(&mut self) {
+        self.asm.lines((0..self.tile).map(|c| format!("vpxorq zmm{c}, zmm{c}, zmm{c}")));
+    }
+
+    fn fresh_y(&mut self) -> String {
+        self.next_y = (self.next_y + 1) % Y.len();
+        format!("zmm{}", Y.start + self.next_y)
+    }
+
+    fn begin(&mut self, name: &str) {
+        self.asm.line(".p2align 6");
+        let symbol = self.asm.symbol(name);
+        self.asm.place(&symbol);
+    }
+}
+
+/// 0, n-1, 1, n-2, ...: a wide row beside a narrow one, so that no column waits for its own last product.
+fn paired(rows: usize) -> impl Iterator<Item = usize> {
+    (0..rows).map(move |i| if i % 2 == 0 { i / 2 } else { rows - 1 - i / 2 })
+}
