@@ -23,7 +23,7 @@ impl Radix {
 /// One digit of every lane.
 pub(crate) trait Vector: Copy + Default + Send + Sync + 'static {
     /// One digit of one lane. All bits zero is zero.
-    type Digit: DefaultIsZeroes + Send + Sync + 'static;
+    type Digit: DefaultIsZeroes + PartialEq + std::fmt::Debug + Send + Sync + 'static;
 
     /// The digits, one a lane.
     fn lanes(&self) -> &[Self::Digit];
@@ -46,6 +46,10 @@ pub(crate) trait Arithmetic: Copy + Send + Sync + 'static {
 
     /// How many operations run at once.
     const LANES: usize;
+
+    /// How many rings one call should work on: 2 if a kernel hides the latency of one behind the other, 1 if
+    /// that gains nothing, since one ring's table alone stays in the first-level cache.
+    const STREAMS: usize;
 
     /// Bits of the exponent consumed by one multiplication.
     const WINDOW: usize;

@@ -27,9 +27,13 @@ impl<A: Arithmetic> Exponents<A> {
         words::wipe(&mut self.words);
     }
 
+    #[cfg(test)]
+    pub(crate) fn is_clear(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
     /// Flips one bit, for the fault tests.
     #[cfg(test)]
-    #[expect(dead_code)]
     pub(crate) fn flip(&mut self, lane: usize, bit: usize) {
         self.words[bit / 64 * A::LANES + lane] ^= 1 << (bit % 64);
     }
@@ -53,16 +57,17 @@ impl<A: Arithmetic> Exponents<A> {
 
 /// x = x^exponent in each ring and lane, in and out of Montgomery form as x is.
 ///
-/// The sequence of operations is the same for all keys of one size: WINDOW squarings and one multiplication a
+/// `first` says which half the first ring is, for the probe. The sequence of operations is the same for all keys of one size: WINDOW squarings and one multiplication a
 /// window, the power chosen by reading the whole table.
 pub(super) fn exponentiate<A: Arithmetic>(
     arithmetic: A,
-    rings: &mut [Ring<A>; 2],
-    exponents: &mut [Exponents<A>; 2],
+    rings: &mut [Ring<A>],
+    exponents: &mut [Exponents<A>],
+    first: usize,
     probe: &mut impl Probe<A>,
 ) {
     build_table(arithmetic, rings);
-    probe.at(Stage::TableBuilt, rings, exponents);
+    probe.at(Stage::TableBuilt, first, rings, exponents);
 
     let windows = exponents[0].windows();
     select(arithmetic, rings, exponents, windows - 1);
@@ -76,13 +81,13 @@ pub(super) fn exponentiate<A: Arithmetic>(
         select(arithmetic, rings, exponents, window);
         arithmetic.multiply(rings);
         if window == windows / 2 {
-            probe.at(Stage::HalfwayThrough, rings, exponents);
+            probe.at(Stage::HalfwayThrough, first, rings, exponents);
         }
     }
 }
 
 /// table[i] = x^i for i < 2^WINDOW.
-fn build_table<A: Arithmetic>(arithmetic: A, rings: &mut [Ring<A>; 2]) {
+fn build_table<A: Arithmetic>(arithmetic: A, rings: &mut [Ring<A>]) {
     for ring in rings.iter_mut() {
         let digits = ring.radix.digits;
         ring.table[..digits].copy_from_slice(&ring.one);
@@ -99,12 +104,7 @@ fn build_table<A: Arithmetic>(arithmetic: A, rings: &mut [Ring<A>; 2]) {
 }
 
 /// y = table[window of the exponent] in each ring.
-fn select<A: Arithmetic>(
-    arithmetic: A,
-    rings: &mut [Ring<A>; 2],
-    exponents: &[Exponents<A>; 2],
-    window: usize,
-) {
+fn select<A: Arithmetic>(arithmetic: A, rings: &mut [Ring<A>], exponents: &[Exponents<A>], window: usize) {
     let mut index = [0; 8];
     let index = &mut index[..A::LANES];
     for (ring, exponents) in rings.iter_mut().zip(exponents) {

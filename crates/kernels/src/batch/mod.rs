@@ -14,10 +14,12 @@ mod arithmetic;
 mod check;
 mod constants;
 mod exponentiate;
+#[cfg(test)]
+mod faults;
 mod recombine;
 mod ring;
 
-pub(crate) use arithmetic::{Arithmetic, Radix, Vector};
+pub(crate) use arithmetic::{Arithmetic, Digit, Radix, Vector};
 pub(crate) use constants::KeyConstants;
 pub(crate) use ring::Ring;
 
@@ -58,15 +60,16 @@ pub(crate) enum Stage {
 
 /// Watches a batch; production uses [`NoProbe`], the fault tests flip bits.
 pub(crate) trait Probe<A: Arithmetic> {
-    /// Called once a stage, with the two halves.
-    fn at(&mut self, stage: Stage, halves: &mut [Ring<A>; 2], exponents: &mut [Exponents<A>; 2]);
+    /// Called with the rings that are at this stage, both halves or one after the other; the first of them is
+    /// half number `first`.
+    fn at(&mut self, stage: Stage, first: usize, rings: &mut [Ring<A>], exponents: &mut [Exponents<A>]);
 }
 
 /// Does nothing and costs nothing.
 pub(crate) struct NoProbe;
 
 impl<A: Arithmetic> Probe<A> for NoProbe {
-    fn at(&mut self, _: Stage, _: &mut [Ring<A>; 2], _: &mut [Exponents<A>; 2]) {}
+    fn at(&mut self, _: Stage, _: usize, _: &mut [Ring<A>], _: &mut [Exponents<A>]) {}
 }
 
 impl<A: Arithmetic> Space<A> {
@@ -93,10 +96,13 @@ impl<A: Arithmetic> Space<A> {
         debug_assert!((1..=A::LANES).contains(&lanes.len()));
         debug_assert!(lanes.iter().all(|lane| lane.key.size == self.size));
         self.load(lanes);
-        probe.at(Stage::Loaded, &mut self.halves, &mut self.exponents);
+        probe.at(Stage::Loaded, 0, &mut self.halves, &mut self.exponents);
         self.reduce_inputs(arithmetic, lanes);
-        exponentiate::exponentiate(arithmetic, &mut self.halves, &mut self.exponents, probe);
-        probe.at(Stage::Exponentiated, &mut self.halves, &mut self.exponents);
+        let streams = self.halves.chunks_mut(A::STREAMS).zip(self.exponents.chunks_mut(A::STREAMS));
+        for (i, (rings, exponents)) in streams.enumerate() {
+            exponentiate::exponentiate(arithmetic, rings, exponents, i * A::STREAMS, probe);
+        }
+        probe.at(Stage::Exponentiated, 0, &mut self.halves, &mut self.exponents);
         let results = recombine::recombine(arithmetic, &mut self.halves, lanes);
         let sound = check::check(arithmetic, &mut self.whole, lanes, &results);
         self.wipe();
@@ -142,6 +148,16 @@ impl<A: Arithmetic> Space<A> {
         self.whole.wipe();
         self.exponents.iter_mut().for_each(Exponents::wipe);
         A::wipe_registers();
+    }
+}
+
+#[cfg(test)]
+impl<A: Arithmetic> Space<A> {
+    /// Whether every number that depends on a key is gone.
+    pub(crate) fn is_clear(&mut self) -> bool {
+        self.halves.iter_mut().all(Ring::is_clear)
+            && self.whole.is_clear()
+            && self.exponents.iter().all(Exponents::is_clear)
     }
 }
 

@@ -93,7 +93,19 @@ impl<A: Arithmetic> Ring<A> {
 
     /// Clears all memory of the ring.
     pub(crate) fn wipe(&mut self) {
-        let parts = [
+        self.parts_mut().into_iter().for_each(|part| words::wipe(part));
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_clear(&mut self) -> bool {
+        let zero = <A::Vector as Vector>::Digit::default();
+        let is_zero = |vector: &A::Vector| vector.lanes().iter().all(|&digit| digit == zero);
+        self.parts_mut().into_iter().all(|part| part.iter().all(is_zero))
+    }
+
+    /// All memory of the ring.
+    pub(crate) fn parts_mut(&mut self) -> [&mut Vec<A::Vector>; 9] {
+        [
             &mut self.modulus,
             &mut self.scratch,
             &mut self.x,
@@ -103,8 +115,7 @@ impl<A: Arithmetic> Ring<A> {
             &mut self.r_squared_high,
             &mut self.qinv,
             &mut self.table,
-        ];
-        parts.into_iter().for_each(|part| words::wipe(part));
+        ]
     }
 }
 

@@ -48,7 +48,9 @@ impl Arithmetic for Ifma {
 
     const LANES: usize = 8;
 
-    /// 16 table entries of 1024-bit numbers for both primes fit the first-level cache, 32 do not.
+    const STREAMS: usize = 1;
+
+    /// 16 table entries of 1024-bit numbers fit the first-level cache beside the operands, 32 do not.
     const WINDOW: usize = 4;
 
     /// The least multiple of ten digits (a tile) that leaves at least four bits above the modulus.
@@ -77,7 +79,6 @@ impl Arithmetic for Ifma {
     }
 
     fn encode(number: &[u64], radix: Radix) -> Zeroizing<Vec<u64>> {
-        debug_assert!(words::bit_length(number) <= radix.montgomery_bits());
         let digits = (0..radix.digits).map(|i| words::bits(number, DIGIT_BITS * i, DIGIT_BITS));
         Zeroizing::new(digits.collect())
     }
@@ -108,13 +109,20 @@ impl Arithmetic for Ifma {
     }
 
     fn select(self, ring: &mut Ring<Self>, index: &[u64]) {
-        let (digits, index) = (ring.radix.digits, U64x8(index.try_into().expect("one index a lane")));
+        let digits = ring.radix.digits;
+        assert!(index.len() == Self::LANES);
         assert!(
             ring.y.len() == digits && digits.is_multiple_of(10) && ring.table.len().is_multiple_of(digits)
         );
         // SAFETY: `self` proves the instructions; y is one entry long and the table a whole number of them.
         unsafe {
-            select(ring.y.as_mut_ptr(), ring.table.as_ptr(), &index, ring.table.len() / digits, digits);
+            select(
+                ring.y.as_mut_ptr(),
+                ring.table.as_ptr(),
+                index.as_ptr(),
+                ring.table.len() / digits,
+                digits,
+            );
         }
     }
 
@@ -126,7 +134,6 @@ impl Arithmetic for Ifma {
                 *carry = *x >> DIGIT_BITS;
             }
         }
-        debug_assert_eq!(carries, [0; 8], "sums stay below R");
     }
 
     fn wipe_registers() {
@@ -185,8 +192,29 @@ kernels! {
 
 unsafe extern "sysv64" {
     #[link_name = "quadrille_ifma_select"]
-    fn select(out: *mut U64x8, table: *const U64x8, index: *const U64x8, entries: usize, limbs: usize);
+    fn select(out: *mut U64x8, table: *const U64x8, index: *const u64, entries: usize, limbs: usize);
 
     #[link_name = "quadrille_ifma_wipe"]
     fn wipe();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::x86_64::reference;
+
+    /// The extremes of the bounds in `docs/kernels/ifma.md`: operands of up to 4n with every digit but the top
+    /// one all ones, under the largest and the smallest modulus of each size.
+    #[test]
+    fn products_are_right_at_the_extremes() {
+        let Some(proof) = HaveIfma::detect() else {
+            println!("skipped: this CPU lacks AVX-512 IFMA");
+            return;
+        };
+        for bits in [1024, 1536, 2048, 3072, 4096] {
+            let mut ones = vec![u64::MAX; bits / 64 + 1];
+            ones[bits / 64] = 3;
+            reference::check_products(Ifma::new(proof), bits, |radix| Ifma::encode(&ones, radix).to_vec());
+        }
+    }
 }
