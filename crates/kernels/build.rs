@@ -5,6 +5,8 @@ use std::{env, fs};
 
 #[path = "codegen/asm.rs"]
 mod asm;
+#[path = "codegen/fma47.rs"]
+mod fma47;
 #[path = "codegen/ifma.rs"]
 mod ifma;
 
@@ -15,10 +17,11 @@ fn main() {
         return;
     }
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    let ifma = [
-        ifma::kernels("quadrille_ifma20", 20),
-        ifma::kernels("quadrille_ifma10", 10),
-        ifma::support("quadrille_ifma"),
-    ];
-    fs::write(Path::new(&out).join("ifma.s"), ifma.concat()).expect("OUT_DIR is writable");
+    let write = |name: &str, parts: &[String]| {
+        fs::write(Path::new(&out).join(name), parts.concat()).expect("OUT_DIR is writable");
+    };
+    let ifma = [20, 10].map(|tile| ifma::kernels(&format!("quadrille_ifma{tile}"), tile));
+    write("ifma.s", &[ifma.concat(), ifma::support("quadrille_ifma")]);
+    let fma47 = [22, 34, 46, 70, 94].map(|limbs| fma47::kernels(&format!("quadrille_fma47_{limbs}"), limbs));
+    write("fma47.s", &[fma47.concat(), fma47::support("quadrille_fma47")]);
 }

@@ -47,22 +47,38 @@ impl Assembly {
 
     /// Emits a function that Rust may call: hidden from other objects, aligned to a cache line.
     pub(crate) fn export(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
+        self.begin_export(name);
+        body(self);
+        self.end_export(name);
+    }
+
+    /// The head of an exported function, for generators whose body needs more than the text.
+    pub(crate) fn begin_export(&mut self, name: &str) {
         let symbol = self.symbol(name);
         self.lines([
             format!(".globl {symbol}"),
             format!(".hidden {symbol}"),
             format!(".type {symbol},@function"),
         ]);
-        self.function(name, body);
+        self.begin_subroutine(name);
+    }
+
+    /// The foot of an exported function.
+    pub(crate) fn end_export(&mut self, name: &str) {
+        let symbol = self.symbol(name);
         self.line(format!(".size {symbol}, .-{symbol}"));
     }
 
-    /// Emits a subroutine that only this text calls.
-    pub(crate) fn function(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
+    /// Begins a subroutine that only this text calls.
+    pub(crate) fn begin_subroutine(&mut self, name: &str) {
         self.line(".p2align 6");
+        self.entry_point(name);
+    }
+
+    /// A second way into the subroutine under construction.
+    pub(crate) fn entry_point(&mut self, name: &str) {
         let symbol = self.symbol(name);
         self.place(&symbol);
-        body(self);
     }
 
     /// Calls the subroutine `name` of this text.

@@ -106,14 +106,7 @@ impl Generator {
     /// vectors 0, m_0 .. m_(L-1). `out` may be `a` or `b`.
     fn entry(&mut self, name: &str, operation: Operation) {
         let tile_bytes = self.tile * VECTOR;
-        let symbol = self.asm.symbol(name);
-        self.asm.lines([
-            format!(".globl {symbol}"),
-            format!(".hidden {symbol}"),
-            format!(".type {symbol},@function"),
-        ]);
-        self.asm.line(".p2align 6");
-        self.asm.place(&symbol);
+        self.asm.begin_export(name);
 
         self.asm.lines(["push rbx", "push r12", "push r13", "push r14"]);
         self.asm.lines([
@@ -138,7 +131,7 @@ impl Generator {
         self.asm.lines([format!("add r11, {tile_bytes}"), "cmp r11, r12".to_owned(), format!("jne {upper}")]);
 
         self.asm.lines(["pop r14", "pop r13", "pop r12", "pop rbx", "vzeroupper", "ret"]);
-        self.asm.line(format!(".size {symbol}, .-{symbol}"));
+        self.asm.end_export(name);
     }
 
     /// Columns k .. k + T of the lower half: all their products, then the m digits they determine.
@@ -221,7 +214,7 @@ impl Generator {
         let full = self.full();
 
         // r10 / 64 full rows (at least one).
-        self.begin("rows");
+        self.asm.begin_subroutine("rows");
         let next = self.asm.label();
         self.asm.line(".p2align 5");
         self.asm.place(&next);
@@ -230,14 +223,14 @@ impl Generator {
         self.asm.lines([format!("sub r10, {VECTOR}"), format!("jnz {next}"), "ret".to_owned()]);
 
         // The T rows that end a lower tile: row r begins at column r.
-        self.begin("triangle");
+        self.asm.begin_subroutine("triangle");
         for r in paired(tile) {
             self.row(r, &Reach { low: r..tile, high: r + 1..tile });
         }
         self.asm.line("ret");
 
         // The T rows that begin an upper tile: row r ends at column r.
-        self.begin("head");
+        self.asm.begin_subroutine("head");
         for r in paired(tile) {
             self.row(r, &Reach { low: 0..r, high: 0..r + 1 });
         }
@@ -248,7 +241,7 @@ impl Generator {
         ]);
 
         // The T/2 rows that end a tile of a square, then doubling and the squares of single digits.
-        self.begin("square_tail");
+        self.asm.begin_subroutine("square_tail");
         for r in paired(tile / 2) {
             self.row(r, &Reach { low: 2 * r + 1..tile, high: 2 * r + 2..tile });
         }
@@ -256,7 +249,7 @@ impl Generator {
         self.asm.line("ret");
 
         // The last tile of a square: head and tail at once.
-        self.begin("square_cap");
+        self.asm.begin_subroutine("square_cap");
         for r in paired(tile) {
             let start = (2 * r).saturating_sub(tile);
             let (low, high) = if r < tile / 2 { (0, 0) } else { (start + 1, start + 2) };
@@ -266,10 +259,9 @@ impl Generator {
         self.asm.line("ret");
 
         // The m digits of a lower tile: each is its column's low 52 bits, and feeds the columns above.
-        self.begin("digits_after_row");
+        self.asm.begin_subroutine("digits_after_row");
         self.row(0, &Reach { low: 0..tile, high: 1..tile });
-        let entry = self.asm.symbol("digits");
-        self.asm.place(&entry);
+        self.asm.entry_point("digits");
         for r in 0..tile - 1 {
             self.asm.line(format!("vmovdqa64 [rax+{}], zmm{r}", VECTOR * (r + 1)));
             self.asm.line(format!("vpsrlq {CARRY}, zmm{r}, 52"));
@@ -371,12 +363,6 @@ impl Generator {
     fn fresh_y(&mut self) -> String {
         self.next_y = (self.next_y + 1) % Y.len();
         format!("zmm{}", Y.start + self.next_y)
-    }
-
-    fn begin(&mut self, name: &str) {
-        self.asm.line(".p2align 6");
-        let symbol = self.asm.symbol(name);
-        self.asm.place(&symbol);
     }
 }
 

@@ -56,6 +56,19 @@ impl fmt::Display for Ceiling {
     }
 }
 
+/// Proof that this CPU has AVX2 and FMA3, and that the system saves their registers.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HaveAvx2Fma(());
+
+#[cfg(target_arch = "x86_64")]
+impl HaveAvx2Fma {
+    pub(crate) fn detect() -> Option<Self> {
+        let present = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
+        present.then_some(Self(()))
+    }
+}
+
 /// Proof that this CPU has AVX-512 F and IFMA, and that the system saves their registers.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]

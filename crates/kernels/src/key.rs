@@ -7,7 +7,7 @@ use crate::batch::KeyConstants;
 use crate::portable::ScalarKey;
 use crate::words::{self, Secret};
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::ifma::Ifma;
+use crate::x86_64::{fma47::Fma47, ifma::Ifma};
 
 /// The key sizes that lanes compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,6 +98,8 @@ pub struct PrivateKey {
     pub(crate) scalar: ScalarKey,
     #[cfg(target_arch = "x86_64")]
     pub(crate) ifma: OnceLock<KeyConstants<Ifma>>,
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fma47: OnceLock<KeyConstants<Fma47>>,
 }
 
 impl PrivateKey {
@@ -128,6 +130,8 @@ impl PrivateKey {
             scalar: ScalarKey::new(components)?,
             #[cfg(target_arch = "x86_64")]
             ifma: OnceLock::new(),
+            #[cfg(target_arch = "x86_64")]
+            fma47: OnceLock::new(),
         })
     }
 

@@ -8,7 +8,10 @@ use crate::cpu::{Ceiling, UnknownTier};
 use crate::key::{KeySize, PrivateKey};
 use crate::words::{self, Secret};
 #[cfg(target_arch = "x86_64")]
-use crate::{cpu::HaveIfma, x86_64::ifma::Ifma};
+use crate::{
+    cpu::{HaveAvx2Fma, HaveIfma},
+    x86_64::{fma47::Fma47, ifma::Ifma},
+};
 
 /// Why a lane has no result. Its output is all zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,6 +90,8 @@ pub struct Lanes(Backend);
 enum Backend {
     Portable,
     #[cfg(target_arch = "x86_64")]
+    Avx2(Pool<Fma47>),
+    #[cfg(target_arch = "x86_64")]
     Ifma(Pool<Ifma>),
 }
 
@@ -105,6 +110,11 @@ impl Lanes {
             {
                 return Self(Backend::Ifma(Pool::new(Ifma::new(proof))));
             }
+            if ceiling >= Ceiling::Avx2
+                && let Some(proof) = HaveAvx2Fma::detect()
+            {
+                return Self(Backend::Avx2(Pool::new(Fma47::new(proof))));
+            }
         }
         let _ = ceiling;
         Self(Backend::Portable)
@@ -115,6 +125,8 @@ impl Lanes {
         match &self.0 {
             Backend::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
             Backend::Ifma(_) => "ifma",
         }
     }
@@ -123,6 +135,8 @@ impl Lanes {
     pub fn width(&self) -> usize {
         match &self.0 {
             Backend::Portable => 1,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(_) => Fma47::LANES,
             #[cfg(target_arch = "x86_64")]
             Backend::Ifma(_) => Ifma::LANES,
         }
@@ -133,6 +147,8 @@ impl Lanes {
     pub fn prepare(&self, key: &PrivateKey) {
         match &self.0 {
             Backend::Portable => {}
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(_) => drop(Fma47::constants_of(key)),
             #[cfg(target_arch = "x86_64")]
             Backend::Ifma(_) => drop(Ifma::constants_of(key)),
         }
@@ -145,6 +161,8 @@ impl Lanes {
     pub fn private_operations(&self, batch: &mut [LaneOp<'_>]) {
         match &self.0 {
             Backend::Portable => batch.iter_mut().for_each(run_scalar),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(pool) => pool.run(batch),
             #[cfg(target_arch = "x86_64")]
             Backend::Ifma(pool) => pool.run(batch),
         }
@@ -169,6 +187,13 @@ pub(crate) trait Tier: Arithmetic {
 impl Tier for Ifma {
     fn constants_of(key: &PrivateKey) -> &KeyConstants<Self> {
         key.ifma.get_or_init(|| KeyConstants::new(key))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Tier for Fma47 {
+    fn constants_of(key: &PrivateKey) -> &KeyConstants<Self> {
+        key.fma47.get_or_init(|| KeyConstants::new(key))
     }
 }
 

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     let mut failures = 0;
     unsound_keys();
-    for ceiling in [Ceiling::Portable, Ceiling::Ifma] {
+    for ceiling in [Ceiling::Portable, Ceiling::Avx2, Ceiling::Ifma] {
         let lanes = Lanes::up_to(ceiling);
         if lanes.name() != ceiling.to_string() {
             println!("tier {ceiling}: SKIPPED, this CPU lacks it");

@@ -67,7 +67,7 @@ fn watch(secrets: [&[u8]; 5]) {
 
 #[test]
 fn freed_memory_holds_nothing_of_a_key() {
-    for ceiling in [Ceiling::Portable, Ceiling::Ifma] {
+    for ceiling in [Ceiling::Portable, Ceiling::Avx2, Ceiling::Ifma] {
         let test_key = support::keys_of(KeySize::Rsa2048).remove(0);
         let input = support::padded(&[3], 256);
         let mut output = vec![0; 256];

@@ -6,7 +6,10 @@ use crate::key::{Components, KeySize, PrivateKey};
 use crate::lanes::Tier;
 use crate::words::{self, Secret};
 #[cfg(target_arch = "x86_64")]
-use crate::{cpu::HaveIfma, x86_64::ifma::Ifma};
+use crate::{
+    cpu::{HaveAvx2Fma, HaveIfma},
+    x86_64::{fma47::Fma47, ifma::Ifma},
+};
 
 /// How many bits the test flips; a tenth in the larger keys.
 const FLIPS: usize = 100_000;
@@ -17,6 +20,15 @@ fn ifma_never_releases_a_wrong_result() {
     match HaveIfma::detect() {
         Some(proof) => flip_everything(Ifma::new(proof)),
         None => println!("skipped: this CPU lacks AVX-512 IFMA"),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn avx2_never_releases_a_wrong_result() {
+    match HaveAvx2Fma::detect() {
+        Some(proof) => flip_everything(Fma47::new(proof)),
+        None => println!("skipped: this CPU lacks AVX2 or FMA"),
     }
 }
 
@@ -36,6 +48,15 @@ trait BitFlip: Arithmetic {
 impl BitFlip for Ifma {
     fn flip(vector: &mut Self::Vector, lane: usize, bit: u32) {
         vector.lanes_mut()[lane] ^= 1 << (bit % 52);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl BitFlip for Fma47 {
+    /// Any bit: sign, exponent and mantissa, so that infinities and numbers that are none occur too.
+    fn flip(vector: &mut Self::Vector, lane: usize, bit: u32) {
+        let digit = &mut vector.lanes_mut()[lane];
+        *digit = f64::from_bits(digit.to_bits() ^ 1 << bit);
     }
 }
 
@@ -65,7 +86,7 @@ impl<A: Tier + BitFlip> Campaign<A> {
         let all = test_keys();
         let keys: Vec<_> = (0..A::LANES)
             .map(|i| all.iter().filter(|key| key.size == size).nth(i % 3).expect("three keys a size"))
-            .map(|key| key.copy())
+            .map(super::super::key::PrivateKey::copy)
             .collect();
         let input = |key: &PrivateKey| {
             let mut input = words::secret(size.words());
@@ -93,7 +114,7 @@ impl<A: Tier + BitFlip> Campaign<A> {
             for (lane, (target, result)) in targets.iter().zip(results).enumerate() {
                 match (target, result) {
                     (_, Some(result)) => {
-                        assert_eq!(result, self.expected[lane], "{target:?} let a wrong result out")
+                        assert_eq!(result, self.expected[lane], "{target:?} let a wrong result out");
                     }
                     (Some(_), None) => caught += 1,
                     (None, None) => panic!("a fault in another lane harmed this one"),
@@ -133,7 +154,7 @@ impl<A: Tier + BitFlip> Campaign<A> {
                     stage: stages[self.below(4)],
                     part: self.below(9),
                     index: self.below(1 << 20),
-                    bit: self.below(52) as u32,
+                    bit: self.below(64) as u32,
                 }
             }
         }
@@ -166,7 +187,7 @@ impl<A: BitFlip> Probe<A> for Spoiler<'_> {
         for (lane, target) in self.targets.iter().enumerate() {
             match *target {
                 Some(Target::Exponent { half, bit }) if now == Stage::Loaded => {
-                    exponents[half].flip(lane, bit)
+                    exponents[half].flip(lane, bit);
                 }
                 Some(Target::Ring { half, stage, part, index, bit }) if now == stage => {
                     let Some(ring) = half.checked_sub(first).and_then(|half| rings.get_mut(half)) else {

@@ -19,7 +19,9 @@ mod faults;
 mod recombine;
 mod ring;
 
-pub(crate) use arithmetic::{Arithmetic, Digit, Radix, Vector};
+#[cfg(test)]
+pub(crate) use arithmetic::Digit;
+pub(crate) use arithmetic::{Arithmetic, Radix, Vector};
 pub(crate) use constants::KeyConstants;
 pub(crate) use ring::Ring;
 
