@@ -70,7 +70,8 @@ pub(crate) fn subtract(x: &mut [u64], y: &[u64]) -> u64 {
 /// x -= n if x >= n, given that x < 2^(64 * len); `n` may be shorter than `x`.
 pub(crate) fn reduce_once(x: &mut [u64], n: &[u64]) {
     let borrow = subtract(x, n);
-    add_masked(x, n, borrow.wrapping_neg());
+    // A compiler that knew the mask to be all ones or all zeros would branch on it, and one did.
+    add_masked(x, n, std::hint::black_box(borrow.wrapping_neg()));
 }
 
 /// Brings x, a two's complement number with -2n <= x < 3n and a word to spare, into [0, n).

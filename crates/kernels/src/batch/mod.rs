@@ -18,12 +18,14 @@ mod exponentiate;
 mod faults;
 mod recombine;
 mod ring;
-
 #[cfg(test)]
-pub(crate) use arithmetic::Digit;
+mod test_keys;
+
 pub(crate) use arithmetic::{Arithmetic, Radix, Vector};
 pub(crate) use constants::KeyConstants;
 pub(crate) use ring::Ring;
+#[cfg(test)]
+pub(crate) use {arithmetic::Digit, test_keys::test_keys};
 
 use crate::key::{KeySize, PrivateKey};
 use crate::words::Secret;
