@@ -20,7 +20,8 @@ fn main() {
     let write = |name: &str, parts: &[String]| {
         fs::write(Path::new(&out).join(name), parts.concat()).expect("OUT_DIR is writable");
     };
-    let ifma = [20, 10].map(|tile| ifma::kernels(&format!("quadrille_ifma{tile}"), tile));
+    let ifma = [(20, 20), (30, 10), (40, 20), (60, 20), (80, 20)]
+        .map(|(limbs, tile)| ifma::kernels(&format!("quadrille_ifma_{limbs}"), limbs, tile));
     write("ifma.s", &[ifma.concat(), ifma::support("quadrille_ifma")]);
     let fma47 = [22, 34, 46, 70, 94].map(|limbs| fma47::kernels(&format!("quadrille_fma47_{limbs}"), limbs));
     write("fma47.s", &[fma47.concat(), fma47::support("quadrille_fma47")]);

@@ -6,6 +6,7 @@
 
 mod clock;
 mod lanes;
+mod leak;
 mod report;
 mod rival;
 
@@ -27,6 +28,9 @@ struct Arguments {
     /// Key sizes in bits.
     #[arg(long, value_delimiter = ',', default_values_t = [2048, 3072, 4096])]
     sizes: Vec<usize>,
+    /// Instead of speed, look for a dependence of time on inputs, with this many batches a tier.
+    #[arg(long, value_name = "BATCHES")]
+    leak: Option<usize>,
     /// Where the JSON goes.
     #[arg(long, default_value = "bench/out/kernels.json")]
     out: PathBuf,
@@ -41,7 +45,11 @@ struct Contender<'a> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
-    let (rivals, tiers) = (rival::all()?, lanes::tiers());
+    let tiers = lanes::tiers();
+    if let Some(batches) = arguments.leak {
+        return leak::run(&tiers, batches);
+    }
+    let rivals = rival::all()?;
     let mut rows = Vec::new();
     for size in KeySize::ALL.into_iter().filter(|size| arguments.sizes.contains(&size.bits())) {
         let key = rival::Key::generate(size)?;

@@ -11,7 +11,7 @@
 //!
 //! One *row* is a digit x of the left operand times the digits of the right operand that land in the tile:
 //! the low halves of its products go to column c, the high halves to column c + 1. Subroutines take the
-//! address of x in `rax` and, in `rbx`, the address of the right-hand digit that meets x in the tile's first
+//! address of x in `rax` and, in `r10`, the address of the right-hand digit that meets x in the tile's first
 //! column. Both move on by one row at a time: x upwards, the right operand downwards.
 
 use std::ops::Range;
@@ -26,10 +26,11 @@ const CARRY: &str = "zmm20";
 const X: [&str; 2] = ["zmm21", "zmm22"];
 const Y: Range<usize> = 23..32;
 
-/// Generates the kernels for tiles of `tile` columns: symbols `<prefix>_multiply`, `<prefix>_square`.
-pub(crate) fn kernels(prefix: &str, tile: usize) -> String {
+/// Generates `<prefix>_multiply` and `<prefix>_square` for numbers of `limbs` digits, in tiles of `tile` columns.
+pub(crate) fn kernels(prefix: &str, limbs: usize, tile: usize) -> String {
     assert!(tile.is_multiple_of(2) && tile <= 20, "tiles are even and leave registers for operands");
-    let mut generator = Generator { asm: Assembly::new(prefix), tile, next_y: 0 };
+    assert!(limbs.is_multiple_of(tile), "tiles fill a number");
+    let mut generator = Generator { asm: Assembly::new(prefix), limbs, tile, next_y: 0 };
     generator.subroutines();
     generator.entry("multiply", Operation::Multiply);
     generator.entry("square", Operation::Square);
@@ -95,132 +96,119 @@ struct Reach {
 
 struct Generator {
     asm: Assembly,
+    limbs: usize,
     tile: usize,
     next_y: usize,
 }
 
+/// Where an operand stands: a register and vectors from it.
+type Place = (&'static str, usize);
+
+const OUT: &str = "rdi";
+const A: &str = "rsi";
+const B: &str = "rdx";
+const MODULUS: &str = "rcx";
+const DIGITS: &str = "r8";
+
 impl Generator {
-    /// The kernel itself: `(rdi out, rsi a, rdx b, rcx modulus, r8 digits, r9 limbs)`.
+    /// The kernel itself: `(rdi out, rsi a, rdx b, rcx modulus, r8 digits)`.
     ///
-    /// `modulus` is n' , then NH (L vectors), then n (L vectors and a zero one); `digits` is room for the L + 1
+    /// `modulus` is n', then NH (L vectors), then n (L vectors and a zero one); `digits` is room for the L + 1
     /// vectors 0, m_0 .. m_(L-1). `out` may be `a` or `b`.
     fn entry(&mut self, name: &str, operation: Operation) {
-        let tile_bytes = self.tile * VECTOR;
         self.asm.begin_export(name);
-
-        self.asm.lines(["push rbx", "push r12", "push r13", "push r14"]);
-        self.asm.lines([
-            "mov r12, r9".to_owned(),
-            "shl r12, 6".to_owned(),            // bytes of an operand
-            format!("lea r13, [rcx+{VECTOR}]"), // NH
-            "lea r14, [r13+r12]".to_owned(),    // n
-            format!("vpxorq {CARRY}, {CARRY}, {CARRY}"),
-            format!("vmovdqa64 [r8], {CARRY}"),
-            "xor r11d, r11d".to_owned(), // k, in bytes
-        ]);
-
-        let lower = self.asm.label();
-        self.asm.place(&lower);
-        self.lower_tile(operation);
-        self.asm.lines([format!("add r11, {tile_bytes}"), "cmp r11, r12".to_owned(), format!("jne {lower}")]);
-
-        self.asm.line("xor r11d, r11d"); // s = k - L, in bytes
-        let upper = self.asm.label();
-        self.asm.place(&upper);
-        self.upper_tile(operation);
-        self.asm.lines([format!("add r11, {tile_bytes}"), "cmp r11, r12".to_owned(), format!("jne {upper}")]);
-
-        self.asm.lines(["pop r14", "pop r13", "pop r12", "pop rbx", "vzeroupper", "ret"]);
+        self.asm.line(format!("vpxorq {CARRY}, {CARRY}, {CARRY}"));
+        self.asm.line(format!("vmovdqa64 [{DIGITS}], {CARRY}"));
+        for k in (0..self.limbs).step_by(self.tile) {
+            self.lower_tile(operation, k);
+        }
+        for s in (0..self.limbs).step_by(self.tile) {
+            self.upper_tile(operation, s);
+        }
+        self.asm.lines(["vzeroupper", "ret"]);
         self.asm.end_export(name);
     }
 
+    /// NH and n, which follow n' in the modulus' constants.
+    fn nh(&self, i: usize) -> Place {
+        (MODULUS, 1 + i)
+    }
+
+    fn n(&self, i: usize) -> Place {
+        (MODULUS, 1 + self.limbs + i)
+    }
+
     /// Columns k .. k + T of the lower half: all their products, then the m digits they determine.
-    fn lower_tile(&mut self, operation: Operation) {
+    fn lower_tile(&mut self, operation: Operation, k: usize) {
         self.clear();
         match operation {
             Operation::Multiply => {
-                self.asm.lines(["mov rax, rsi", "lea rbx, [rdx+r11]", "mov r10, r11"]);
-                self.rows_if_any();
+                self.point((A, 0), (B, k));
+                self.rows(k);
                 self.asm.call("triangle");
             }
             Operation::Square => {
-                self.asm.lines(["mov rax, rsi", "lea rbx, [rsi+r11]", "mov r10, r11", "shr r10, 1"]);
-                self.rows_if_any();
+                self.point((A, 0), (A, k));
+                self.rows(k / 2);
                 self.asm.call("square_tail");
             }
         }
         self.asm.line(format!("vpaddq zmm0, zmm0, {CARRY}"));
 
         // Digit m_i stands at digits[i + 1], so that row i' of the digits meets NH at column i'.
-        let first = self.asm.label();
-        let done = self.asm.label();
-        self.asm.lines(["lea rax, [r8+r11]", "mov rbx, r13", "test r11, r11"]);
-        self.asm.line(format!("jz {first}"));
-        self.asm.lines([
-            format!("lea rax, [r8+{VECTOR}]"),
-            format!("lea rbx, [r13+r11-{VECTOR}]"),
-            format!("lea r10, [r11-{VECTOR}]"),
-        ]);
-        self.asm.call("rows");
-        self.asm.call("digits_after_row");
-        self.asm.line(format!("jmp {done}"));
-        self.asm.place(&first);
-        self.asm.call("digits");
-        self.asm.place(&done);
+        if k == 0 {
+            self.point((DIGITS, 0), self.nh(0));
+            self.asm.call("digits");
+        } else {
+            self.point((DIGITS, 1), self.nh(k - 1));
+            self.rows(k - 1);
+            self.asm.call("digits_after_row");
+        }
+        self.last_digit(k + self.tile == self.limbs);
     }
 
     /// Columns L + s .. L + s + T: all their products, then normalised into the result.
-    fn upper_tile(&mut self, operation: Operation) {
-        let tile_bytes = self.tile * VECTOR;
+    fn upper_tile(&mut self, operation: Operation, s: usize) {
+        let (limbs, tile) = (self.limbs, self.tile);
         self.clear();
         match operation {
             Operation::Multiply => {
-                self.asm.lines(["lea rax, [rsi+r11]", "lea rbx, [rdx+r12]"]);
+                self.point((A, s), (B, limbs));
                 self.asm.call("head");
-                self.asm.lines(["mov r10, r12", "sub r10, r11"]);
-                self.asm.line(format!("sub r10, {tile_bytes}"));
-                self.rows_if_any();
+                self.rows(limbs - s - tile);
             }
             Operation::Square => {
-                let (cap, done) = (self.asm.label(), self.asm.label());
-                self.asm.lines(["lea rax, [rsi+r11]", "lea rbx, [rsi+r12]", "mov r10, r12", "sub r10, r11"]);
-                self.asm.line(format!("cmp r10, {tile_bytes}"));
-                self.asm.line(format!("je {cap}"));
-                self.asm.call("head");
-                self.asm.lines(["mov r10, r12", "sub r10, r11", "shr r10, 1"]);
-                self.asm.line(format!("sub r10, {tile_bytes}"));
-                self.rows_if_any();
-                self.asm.call("square_tail");
-                self.asm.line(format!("jmp {done}"));
-                self.asm.place(&cap);
-                self.asm.call("square_cap");
-                self.asm.place(&done);
+                self.point((A, s), (A, limbs));
+                if s + tile == limbs {
+                    self.asm.call("square_cap");
+                } else {
+                    self.asm.call("head");
+                    self.rows((limbs - s) / 2 - tile);
+                    self.asm.call("square_tail");
+                }
             }
         }
 
-        self.asm.lines(["lea rax, [r8+r11]", "lea rbx, [r13+r12]"]);
+        self.point((DIGITS, s), self.nh(limbs));
         self.asm.call("head");
-        self.asm.lines(["mov r10, r12", "sub r10, r11"]);
-        self.asm.line(format!("sub r10, {tile_bytes}"));
-        self.rows_if_any();
+        self.rows(limbs - s - tile);
         // The last digit multiplies n itself, one column lower.
-        self.asm.line(format!("lea rbx, [r14+r11+{VECTOR}]"));
+        self.point((DIGITS, limbs), self.n(s + 1));
         self.row(0, &self.full());
-        self.normalise();
+        self.normalise(s);
     }
 
     fn subroutines(&mut self) {
         let tile = self.tile;
         let full = self.full();
 
-        // r10 / 64 full rows (at least one).
+        // r9d full rows, at least one. (Unrolled, they overflow the cache of decoded instructions.)
         self.asm.begin_subroutine("rows");
         let next = self.asm.label();
-        self.asm.line(".p2align 5");
         self.asm.place(&next);
         self.row(0, &full);
-        self.asm.lines([format!("add rax, {VECTOR}"), format!("sub rbx, {VECTOR}")]);
-        self.asm.lines([format!("sub r10, {VECTOR}"), format!("jnz {next}"), "ret".to_owned()]);
+        self.advance(1);
+        self.asm.lines(["dec r9d".to_owned(), format!("jnz {next}"), "ret".to_owned()]);
 
         // The T rows that end a lower tile: row r begins at column r.
         self.asm.begin_subroutine("triangle");
@@ -234,11 +222,8 @@ impl Generator {
         for r in paired(tile) {
             self.row(r, &Reach { low: 0..r, high: 0..r + 1 });
         }
-        self.asm.lines([
-            format!("add rax, {}", tile * VECTOR),
-            format!("sub rbx, {}", tile * VECTOR),
-            "ret".into(),
-        ]);
+        self.advance(tile);
+        self.asm.line("ret");
 
         // The T/2 rows that end a tile of a square, then doubling and the squares of single digits.
         self.asm.begin_subroutine("square_tail");
@@ -268,39 +253,31 @@ impl Generator {
             self.asm.line(format!("vpaddq zmm{}, zmm{}, {CARRY}", r + 1, r + 1));
             self.row_of(&format!("zmm{r}"), r + 1, &Reach { low: r + 1..tile, high: r + 2..tile });
         }
-        self.last_digit();
+        self.asm.line("ret");
     }
 
     /// The digit of a lower tile's last column. In the last lower tile it is m', that of the plain Montgomery step:
     /// m' = t * n' mod 2^52, and m' * n_0 clears the column.
-    fn last_digit(&mut self) {
-        let (last, ordinary) = (self.tile - 1, self.asm.label());
-        self.asm.lines([
-            format!("lea r10, [r11+{}]", self.tile * VECTOR),
-            "cmp r10, r12".into(),
-            format!("jne {ordinary}"),
-        ]);
-        self.asm.lines([
-            format!("vpxorq {0}, {0}, {0}", X[0]),
-            format!("vpmadd52luq {}, zmm{last}, [rcx]", X[0]),
-            format!("vpmadd52luq zmm{last}, {}, [r14]", X[0]),
-            format!("vmovdqa64 [rax+{}], {}", VECTOR * self.tile, X[0]),
-            format!("vpsrlq {CARRY}, zmm{last}, 52"),
-            "ret".into(),
-        ]);
-        self.asm.place(&ordinary);
-        self.asm.lines([
-            format!("vmovdqa64 [rax+{}], zmm{last}", VECTOR * self.tile),
-            format!("vpsrlq {CARRY}, zmm{last}, 52"),
-            "ret".into(),
-        ]);
+    fn last_digit(&mut self, plain: bool) {
+        let last = self.tile - 1;
+        if plain {
+            self.asm.lines([
+                format!("vpxorq {0}, {0}, {0}", X[0]),
+                format!("vpmadd52luq {}, zmm{last}, {}", X[0], at((MODULUS, 0))),
+                format!("vpmadd52luq zmm{last}, {}, {}", X[0], at(self.n(0))),
+                format!("vmovdqa64 {}, {}", at((DIGITS, self.limbs)), X[0]),
+            ]);
+        } else {
+            self.asm.line(format!("vmovdqa64 [rax+{}], zmm{last}", VECTOR * self.tile));
+        }
+        self.asm.line(format!("vpsrlq {CARRY}, zmm{last}, 52"));
     }
 
     /// Carries along the tile and stores it; bits from 52 up stay, because no reader looks at them.
-    fn normalise(&mut self) {
-        self.asm.lines(["lea rax, [rdi+r11]".to_owned(), format!("vpaddq zmm0, zmm0, {CARRY}")]);
+    fn normalise(&mut self, s: usize) {
+        self.asm.line(format!("vpaddq zmm0, zmm0, {CARRY}"));
         for c in 0..self.tile {
-            self.asm.line(format!("vmovdqa64 [rax+{}], zmm{c}", VECTOR * c));
+            self.asm.line(format!("vmovdqa64 {}, zmm{c}", at((OUT, s + c))));
             self.asm.line(format!("vpsrlq {CARRY}, zmm{c}, 52"));
             if c + 1 < self.tile {
                 self.asm.line(format!("vpaddq zmm{}, zmm{}, {CARRY}", c + 1, c + 1));
@@ -334,7 +311,7 @@ impl Generator {
                 continue;
             }
             let y = self.fresh_y();
-            self.asm.line(format!("vmovdqa64 {y}, [rbx{:+}]", VECTOR as isize * (c - r as isize)));
+            self.asm.line(format!("vmovdqa64 {y}, [r10{:+}]", VECTOR as isize * (c - r as isize)));
             if let Some(c) = low {
                 self.asm.line(format!("vpmadd52luq zmm{c}, {x}, {y}"));
             }
@@ -344,12 +321,22 @@ impl Generator {
         }
     }
 
-    fn rows_if_any(&mut self) {
-        let none = self.asm.label();
-        self.asm.line("test r10, r10");
-        self.asm.line(format!("jz {none}"));
+    /// `count` full rows, if any.
+    fn rows(&mut self, count: usize) {
+        if count == 0 {
+            return;
+        }
+        self.asm.line(format!("mov r9d, {count}"));
         self.asm.call("rows");
-        self.asm.place(&none);
+    }
+
+    fn point(&mut self, x: Place, y: Place) {
+        self.asm.line(format!("lea rax, {}", at(x)));
+        self.asm.line(format!("lea r10, {}", at(y)));
+    }
+
+    fn advance(&mut self, rows: usize) {
+        self.asm.lines([format!("add rax, {}", rows * VECTOR), format!("sub r10, {}", rows * VECTOR)]);
     }
 
     fn full(&self) -> Reach {
@@ -364,6 +351,10 @@ impl Generator {
         self.next_y = (self.next_y + 1) % Y.len();
         format!("zmm{}", Y.start + self.next_y)
     }
+}
+
+fn at((register, vectors): Place) -> String {
+    format!("[{register}+{}]", vectors * VECTOR)
 }
 
 /// 0, n-1, 1, n-2, ...: a wide row beside a narrow one, so that no column waits for its own last product.

@@ -132,3 +132,26 @@ impl Drop for Number {
         unsafe { ffi::BN_clear_free(self.0.as_ptr()) };
     }
 }
+
+/// x y mod n by BoringSSL, for tests of the kernels.
+#[cfg(test)]
+pub(crate) fn multiply_mod(x: &[u64], y: &[u64], n: &[u64]) -> crate::words::Secret {
+    use crate::words;
+
+    let number = |value: &[u64]| {
+        let mut bytes = vec![0; 8 * value.len()];
+        words::to_be_bytes(value, &mut bytes);
+        Number::new(&bytes).expect("there is memory")
+    };
+    let (x, y, modulus) = (number(x), number(y), number(n));
+    let mut product = Number::zero().expect("there is memory");
+    let mut bytes = vec![0; 8 * n.len()];
+    // SAFETY: all numbers are valid; the bytes have the length given.
+    unsafe {
+        let context = ffi::BN_CTX_new();
+        assert_eq!(ffi::BN_mod_mul(product.get_mut(), x.get(), y.get(), modulus.get(), context), 1);
+        assert_eq!(ffi::BN_bn2bin_padded(bytes.as_mut_ptr(), bytes.len(), product.get()), 1);
+        ffi::BN_CTX_free(context);
+    }
+    words::from_be_bytes(&bytes, n.len()).expect("a residue fits")
+}

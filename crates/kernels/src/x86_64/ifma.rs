@@ -97,14 +97,14 @@ impl Arithmetic for Ifma {
     fn multiply(self, rings: &mut [Ring<Self>]) {
         for ring in rings {
             let y = ring.y.as_ptr();
-            run(if fits_wide_tiles(ring) { wide_multiply } else { narrow_multiply }, ring, y);
+            run(Kernels::of(ring.radix.digits).multiply, ring, y);
         }
     }
 
     fn square(self, rings: &mut [Ring<Self>]) {
         for ring in rings {
             let x = ring.x.as_ptr();
-            run(if fits_wide_tiles(ring) { wide_square } else { narrow_square }, ring, x);
+            run(Kernels::of(ring.radix.digits).square, ring, x);
         }
     }
 
@@ -142,11 +142,6 @@ impl Arithmetic for Ifma {
     }
 }
 
-/// Tiles of twenty columns have less overhead, but need a number of digits they divide.
-fn fits_wide_tiles(ring: &Ring<Ifma>) -> bool {
-    ring.radix.digits.is_multiple_of(20)
-}
-
 /// Runs a kernel on a ring's x and `y`, result in x.
 fn run(kernel: Kernel, ring: &mut Ring<Ifma>, y: *const U64x8) {
     let digits = ring.radix.digits;
@@ -157,37 +152,45 @@ fn run(kernel: Kernel, ring: &mut Ring<Ifma>, y: *const U64x8) {
     // result to replace either.
     unsafe {
         let x = ring.x.as_mut_ptr();
-        kernel(x, x, y, ring.modulus.as_ptr(), ring.scratch.as_mut_ptr(), digits);
+        kernel(x, x, y, ring.modulus.as_ptr(), ring.scratch.as_mut_ptr());
     }
 }
 
-/// out = a * b / R: `(out, a, b, modulus, digits, limbs)`; see `codegen/ifma.rs`.
-type Kernel =
-    unsafe extern "sysv64" fn(*mut U64x8, *const U64x8, *const U64x8, *const U64x8, *mut U64x8, usize);
+/// out = a * b / R: `(out, a, b, modulus, digits)`; see `codegen/ifma.rs`.
+type Kernel = unsafe extern "sysv64" fn(*mut U64x8, *const U64x8, *const U64x8, *const U64x8, *mut U64x8);
+
+/// The kernels for one number of digits. A square's `b` is not read.
+struct Kernels {
+    multiply: Kernel,
+    square: Kernel,
+}
 
 macro_rules! kernels {
-    ($($name:ident = $symbol:literal;)*) => {
+    ($($digits:literal: $multiply:ident $square:ident;)*) => {
         unsafe extern "sysv64" {
             $(
-                #[link_name = $symbol]
-                fn $name(
-                    out: *mut U64x8,
-                    a: *const U64x8,
-                    b: *const U64x8,
-                    modulus: *const U64x8,
-                    digits: *mut U64x8,
-                    limbs: usize,
-                );
+                fn $multiply(out: *mut U64x8, a: *const U64x8, b: *const U64x8, modulus: *const U64x8, digits: *mut U64x8);
+                fn $square(out: *mut U64x8, a: *const U64x8, b: *const U64x8, modulus: *const U64x8, digits: *mut U64x8);
             )*
+        }
+
+        impl Kernels {
+            fn of(digits: usize) -> &'static Self {
+                match digits {
+                    $($digits => &Self { multiply: $multiply, square: $square },)*
+                    _ => unreachable!("no radix has {digits} digits"),
+                }
+            }
         }
     };
 }
 
 kernels! {
-    wide_multiply = "quadrille_ifma20_multiply";
-    wide_square = "quadrille_ifma20_square";
-    narrow_multiply = "quadrille_ifma10_multiply";
-    narrow_square = "quadrille_ifma10_square";
+    20: quadrille_ifma_20_multiply quadrille_ifma_20_square;
+    30: quadrille_ifma_30_multiply quadrille_ifma_30_square;
+    40: quadrille_ifma_40_multiply quadrille_ifma_40_square;
+    60: quadrille_ifma_60_multiply quadrille_ifma_60_square;
+    80: quadrille_ifma_80_multiply quadrille_ifma_80_square;
 }
 
 unsafe extern "sysv64" {

@@ -1,6 +1,7 @@
-//! Checks kernels against word arithmetic that has nothing in common with them.
+//! Checks kernels against BoringSSL's whole numbers, which have nothing in common with them.
 
 use crate::batch::{Arithmetic, Digit, Radix, Ring, Vector};
+use crate::portable::multiply_mod;
 use crate::words::{self, Secret};
 
 /// Multiplies and squares in every lane and checks value and bounds. The operands are mixtures of `extreme`
@@ -52,7 +53,9 @@ fn step<A: Arithmetic>(
         words::canonicalise(&mut product, n);
         assert_eq!(product[n.len()], 0, "a product lies in (-2n, 3n)");
         assert_eq!(words::less_mask(&product[..n.len()], n), u64::MAX, "a product lies in (-2n, 3n)");
-        let times_r = words::shift_mod(&product[..n.len()], n, ring.radix.montgomery_bits());
+        let mut r = vec![0; ring.radix.montgomery_bits() / 64 + 1];
+        r[ring.radix.montgomery_bits() / 64] = 1 << (ring.radix.montgomery_bits() % 64);
+        let times_r = multiply_mod(&product[..n.len()], &r, n);
         let factors = multiply_mod(&x[lane], &y.unwrap_or(&x)[lane], n);
         assert_eq!(times_r, factors, "lane {lane} of {} digits", ring.radix.digits);
     }
@@ -71,20 +74,6 @@ fn residues<A: Arithmetic>(vectors: &[A::Vector], radix: Radix, moduli: &[Vec<u6
         number
     };
     moduli.iter().enumerate().map(residue).collect()
-}
-
-/// x y mod n, a bit of x at a time.
-fn multiply_mod(x: &[u64], y: &[u64], n: &[u64]) -> Secret {
-    let mut sum = words::secret(n.len());
-    for at in (0..64 * n.len()).rev() {
-        sum = words::shift_mod(&sum, n, 1);
-        let mut wide = words::secret(n.len() + 1);
-        wide[..n.len()].copy_from_slice(&sum);
-        words::add_masked(&mut wide, y, words::bits(x, at, 1).wrapping_neg());
-        words::reduce_once(&mut wide, n);
-        sum.copy_from_slice(&wide[..n.len()]);
-    }
-    sum
 }
 
 /// Odd numbers of exactly `bits` bits: all ones, one and a few zeros, the smallest, random ones.
