@@ -190,7 +190,9 @@ fn threads(lanes: &Lanes) {
 
 /// Random inputs and random assignments of keys to lanes.
 fn random(lanes: &Lanes) {
-    let total = std::env::var("TEST_OPERATIONS").map_or(10_000, |n| n.parse().expect("a number"));
+    let total: usize = std::env::var("TEST_OPERATIONS").map_or(10_000, |n| n.parse().expect("a number"));
+    // The oracle beside itself needs no more than a sign of life.
+    let total = if lanes.name() == "portable" { total / 20 } else { total };
     let mut random = Random::new(6);
     // RSA-2048 takes the bulk: it is what servers use, and the oracle is slow beyond it.
     for (size, operations) in KeySize::ALL.into_iter().zip([total, total / 20, total / 40]) {
