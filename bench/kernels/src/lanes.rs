@@ -1,0 +1,40 @@
+//! Our contenders: every tier, every fill.
+
+use std::error::Error;
+
+use quadrille_kernels::{Ceiling, LaneOp, Lanes, PrivateKey};
+
+use crate::Contender;
+use crate::rival::Key;
+
+/// Every vector tier of this CPU.
+pub(crate) fn tiers() -> Vec<Lanes> {
+    let all = [Ceiling::Avx2, Ceiling::Ifma];
+    all.into_iter().map(|ceiling| (ceiling, Lanes::up_to(ceiling))).filter_map(present).collect()
+}
+
+fn present((ceiling, lanes): (Ceiling, Lanes)) -> Option<Lanes> {
+    let present = lanes.name() == ceiling.to_string();
+    if !present {
+        eprintln!("{ceiling}: this CPU lacks it");
+    }
+    present.then_some(lanes)
+}
+
+/// One tier at every fill from 1 to its width.
+pub(crate) fn contenders<'a>(lanes: &'a Lanes, key: &Key) -> Result<Vec<Contender<'a>>, Box<dyn Error>> {
+    (1..=lanes.width()).map(|fill| contender(lanes, key, fill)).collect()
+}
+
+fn contender<'a>(lanes: &'a Lanes, key: &Key, fill: usize) -> Result<Contender<'a>, Box<dyn Error>> {
+    let keys = (0..fill).map(|_| PrivateKey::new(&key.components())).collect::<Result<Vec<_>, _>>()?;
+    let input = key.input();
+    let mut outputs = vec![vec![0; input.len()]; fill];
+    let run = move || {
+        let pairs = keys.iter().zip(&mut outputs);
+        let mut batch: Vec<_> = pairs.map(|(key, output)| LaneOp::new(key, &input, output)).collect();
+        lanes.private_operations(&mut batch);
+        assert!(batch.iter().all(|op| op.outcome().is_ok()), "every lane computes");
+    };
+    Ok(Contender { name: lanes.name(), fill, run: Box::new(run) })
+}

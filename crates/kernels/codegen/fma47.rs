@@ -1,0 +1,381 @@
+//! Generates the AVX2 and FMA kernels: Montgomery multiplication and squaring, four operations at once, and two
+//! independent moduli (p and q) in alternation.
+//!
+//! Numbers are L signed digits of b bits, held as double-precision integers. A column of products is summed in
+//! two registers, c (which starts at the anchor B, a large constant) and l:
+//!
+//! ```text
+//!   d = c;  c = x*y + c;  d = d - c;  d = x*y + d;  l = l + d        (value of the column: (c - B) + l)
+//! ```
+//!
+//! Every step is exact. The columns are computed in tiles of six (`docs/kernels/fma47.md` has the arithmetic,
+//! the bounds, and why six):
+//!
+//! ```text
+//!   lower tiles -2, 4, .. L-6:   a*b, M*NH, then normalised: the digits are the next six digits of M
+//!   last block:                  F = T * NP mod 2^(6b); T + F*n is 0 mod 2^(6b), its carry goes up
+//!   upper tiles L, L+6, .. 2L-4: a*b, M*NH, F*n, then normalised into the result
+//! ```
+//!
+//! L is 4 modulo 6, so that the first tile has two empty columns and the last one four.
+//!
+//! One *row* is a digit x times the digits y that land in the tile's columns. Subroutines take the address of x
+//! in `rax` and in `rcx` that of the y which meets x in the tile's first column; both move one digit a row.
+
+#[path = "fma47_subroutines.rs"]
+mod subroutines;
+
+use crate::asm::Assembly;
+
+/// Bytes of one vector: four doubles.
+const VECTOR: isize = 32;
+/// Columns of a tile.
+const TILE: usize = 6;
+/// What the registers hold: the six c, the six l, the row's x, three temporaries.
+const C: usize = 0;
+const L: usize = 6;
+const X: usize = 12;
+const TEMPORARIES: [usize; 3] = [13, 14, 15];
+
+/// Where things stand, in vectors from the pointers of a stream: `r8` x, `r9` y, `r10` the modulus' constants,
+/// `r11` scratch.
+struct Layout {
+    limbs: usize,
+}
+
+impl Layout {
+    const ANCHOR: usize = 0;
+    const INVERSE: usize = 1;
+    const MAGIC: usize = 2;
+    const NH: usize = 3;
+    const CARRY_C: usize = 0;
+    const CARRY_V: usize = 1;
+    const T: usize = 2;
+    const F: usize = 8;
+    /// Two vectors of padding stand before.
+    const M: usize = 16;
+
+    /// n, with two zero digits after it.
+    const fn n(&self) -> usize {
+        Self::NH + self.limbs
+    }
+
+    const fn np(&self) -> usize {
+        self.n() + self.limbs + 2
+    }
+
+    /// Twice the operand of a squaring, with a zero digit after it.
+    const fn doubled(&self) -> usize {
+        Self::M + self.limbs
+    }
+}
+
+/// Generates `<prefix>_multiply`, `<prefix>_square` and `<prefix>_select` for numbers of `limbs` digits.
+pub(crate) fn kernels(prefix: &str, limbs: usize) -> String {
+    assert!(limbs % TILE == 4 && limbs >= 22, "the tiling supposes L = 4 mod 6");
+    let mut generator = Generator { asm: Assembly::new(prefix), layout: Layout { limbs } };
+    generator.subroutines();
+    generator.entry("multiply", Operation::Multiply);
+    generator.entry("square", Operation::Square);
+    generator.select();
+    generator.asm.finish()
+}
+
+/// Generates `<prefix>_wipe`, which clears every vector register.
+pub(crate) fn support(prefix: &str) -> String {
+    let mut asm = Assembly::new(prefix);
+    asm.export("wipe", |asm| asm.lines(["vzeroall", "ret"]));
+    asm.finish()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Operation {
+    Multiply,
+    Square,
+}
+
+/// The y of a product: in memory, or x itself.
+#[derive(Clone, Copy)]
+enum Factor {
+    Memory,
+    Itself,
+}
+
+struct Generator {
+    asm: Assembly,
+    layout: Layout,
+}
+
+impl Generator {
+    /// The kernel: `(rdi streams, rsi stride)`. `streams` holds the four pointers of one stream, or of two that
+    /// stand `stride` = 32 bytes apart at a multiple of 64; `stride` is 0 for one. The result replaces x.
+    fn entry(&mut self, name: &str, operation: Operation) {
+        let limbs = self.layout.limbs as isize;
+        self.asm.begin_export(name);
+        self.asm.lines(["push rbx", "mov rdx, rdi"]);
+        self.load_stream();
+
+        self.each_stream(|this| this.begin(operation));
+        for k in (-2..limbs - TILE as isize).step_by(TILE) {
+            self.each_stream(|this| {
+                this.lower_products(operation, k);
+                this.address("rbx", "r11", Layout::M as isize + k);
+                this.asm.call("normalise");
+            });
+        }
+        self.each_stream(|this| {
+            this.lower_products(operation, limbs - TILE as isize);
+            this.address("rbx", "r11", Layout::T as isize);
+            this.asm.call("normalise");
+        });
+        self.each_stream(|this| this.asm.call("last_digits"));
+        self.each_stream(|this| this.asm.call("last_carry"));
+        for k in (limbs..2 * limbs - 4).step_by(TILE) {
+            self.each_stream(|this| {
+                this.upper_products(operation, k);
+                this.address("rbx", "r8", k - limbs);
+                this.asm.call("normalise");
+            });
+        }
+        self.each_stream(|this| this.top(operation));
+
+        self.asm.lines(["pop rbx", "vzeroupper", "ret"]);
+        self.asm.end_export(name);
+    }
+
+    /// No carry yet; a square needs twice its operand.
+    fn begin(&mut self, operation: Operation) {
+        if operation == Operation::Square {
+            let doubled = self.layout.doubled();
+            for i in 0..self.layout.limbs {
+                let r = i % 8;
+                self.asm.line(format!("vmovapd ymm{r}, {}", at("r8", i)));
+                self.asm.line(format!("vaddpd ymm{r}, ymm{r}, ymm{r}"));
+                self.asm.line(format!("vmovapd {}, ymm{r}", at("r11", doubled + i)));
+            }
+        }
+        self.asm.lines([
+            "vxorpd ymm0, ymm0, ymm0".to_owned(),
+            format!("vmovapd {}, ymm0", at("r11", Layout::CARRY_C)),
+            format!("vmovapd {}, ymm0", at("r11", Layout::CARRY_V)),
+        ]);
+    }
+
+    /// The products of columns k .. k + 6 in the lower half.
+    fn lower_products(&mut self, operation: Operation, k: isize) {
+        self.asm.call("clear");
+        match operation {
+            Operation::Multiply => self.lower_rows(("r8", 0), ("r9", 0), k),
+            Operation::Square => {
+                let doubled = self.layout.doubled() as isize;
+                // i < k/2 meets 2a_j with j > i in every column; three rows about the diagonal follow.
+                if k >= 0 {
+                    self.address("rax", "r8", 0);
+                    self.address("rcx", "r11", doubled + k);
+                    self.rows(k / 2);
+                    self.asm.call("diagonal");
+                } else {
+                    self.address("rax", "r8", -1);
+                    self.address("rcx", "r11", doubled - 1);
+                    self.asm.call("diagonal_1");
+                }
+            }
+        }
+        if k >= 4 {
+            self.lower_rows(("r11", Layout::M as isize), ("r10", Layout::NH as isize), k - TILE as isize);
+        }
+    }
+
+    /// x_i y_(k-i) and so on: k + 1 full rows, then a triangle. With k = -2 the rows begin inside the triangle.
+    fn lower_rows(&mut self, x: (&str, isize), y: (&str, isize), k: isize) {
+        if k >= 0 {
+            self.address("rax", x.0, x.1);
+            self.address("rcx", y.0, y.1 + k);
+            self.rows(k + 1);
+            self.asm.call("triangle");
+        } else {
+            self.address("rax", x.0, x.1 - 1);
+            self.address("rcx", y.0, y.1 - 1);
+            self.asm.call("triangle_2");
+        }
+    }
+
+    /// The products of columns k .. k + 6 in the upper half.
+    fn upper_products(&mut self, operation: Operation, k: isize) {
+        let limbs = self.layout.limbs as isize;
+        let first = k - limbs + 1; // the first i with a product here
+        self.asm.call("clear");
+        self.address("rax", "r8", first);
+        match operation {
+            Operation::Multiply => {
+                self.address("rcx", "r9", limbs - 1);
+                self.asm.call("head_5");
+                self.advance(5);
+                self.rows(2 * limbs - 6 - k);
+            }
+            Operation::Square => {
+                self.address("rcx", "r11", self.layout.doubled() as isize + limbs - 1);
+                let rows = limbs - 6 - k / 2;
+                if rows < 0 {
+                    self.asm.call("head_4");
+                    self.advance(4);
+                } else {
+                    self.asm.call("head_5");
+                    self.advance(5);
+                    self.rows(rows);
+                }
+                self.asm.call("diagonal");
+            }
+        }
+        // M * NH stands six columns higher: at k = L its head rows do not exist.
+        let first = first - TILE as isize;
+        self.address("rax", "r11", Layout::M as isize + first.max(0));
+        if first < 0 {
+            self.address("rcx", "r10", Layout::NH as isize + k - TILE as isize);
+        } else {
+            self.address("rcx", "r10", Layout::NH as isize + limbs - 1);
+            self.asm.call("head_5");
+            self.advance(5);
+        }
+        self.rows(2 * limbs - 6 - k);
+        // F * n stands L - 6 columns higher.
+        self.address("rax", "r11", Layout::F as isize);
+        self.address("rcx", "r10", self.layout.n() as isize + k - limbs + TILE as isize);
+        self.rows(TILE as isize);
+    }
+
+    /// Columns 2L-4 .. 2L-1: three with products, and the carry out of them is the top digit.
+    fn top(&mut self, operation: Operation) {
+        let limbs = self.layout.limbs as isize;
+        self.asm.call("clear");
+        self.address("rax", "r8", limbs - 3);
+        match operation {
+            Operation::Multiply => {
+                self.address("rcx", "r9", limbs - 1);
+                self.asm.call("head_3");
+            }
+            Operation::Square => {
+                self.address("rcx", "r11", self.layout.doubled() as isize + limbs - 1);
+                self.row(0, &[(0, Factor::Memory)]);
+                self.row(1, &[(0, Factor::Itself), (1, Factor::Memory)]);
+                self.row(2, &[(2, Factor::Itself)]);
+            }
+        }
+        self.address("rax", "r11", Layout::M as isize + limbs - 9);
+        self.address("rcx", "r10", Layout::NH as isize + limbs - 1);
+        self.asm.call("head_3");
+        self.address("rax", "r11", Layout::F as isize + 3);
+        self.address("rcx", "r10", self.layout.n() as isize + limbs - 1);
+        self.asm.call("head_3");
+
+        self.address("rbx", "r8", limbs - 4);
+        self.carry_in_and_digits(3, Carry::Both);
+        // The top digit: what the third column passes on.
+        self.asm.lines([
+            "vmulpd ymm13, ymm13, ymm15".to_owned(),
+            "vfmadd231pd ymm13, ymm2, ymm15".to_owned(),
+            "vmovapd [rbx+96], ymm13".to_owned(),
+        ]);
+    }
+
+    /// `(rdi out, rsi table, rdx index, rcx entries)`: out = table[index], each lane with its own index, by reading
+    /// every entry; up to twelve limbs at a time stay in registers.
+    fn select(&mut self) {
+        let limbs = self.layout.limbs;
+        self.asm.begin_export("select");
+        self.asm.lines(["mov eax, 1", "vmovq xmm15, rax", "vpbroadcastq ymm15, xmm15"]);
+        let parts = limbs.div_ceil(12);
+        let mut start = 0;
+        for part in 0..parts {
+            let count = (limbs - start) / (parts - part);
+            let next = self.asm.label();
+            self.asm.lines((0..count).map(|i| format!("vpxor ymm{i}, ymm{i}, ymm{i}")));
+            self.asm.line("vpxor ymm14, ymm14, ymm14");
+            self.asm.lines([format!("lea rax, {}", at("rsi", start)), "mov r8, rcx".to_owned()]);
+            self.asm.place(&next);
+            self.asm.lines(["vpcmpeqq ymm13, ymm14, [rdx]", "vpaddq ymm14, ymm14, ymm15"]);
+            for i in 0..count {
+                self.asm.line(format!("vpand ymm12, ymm13, {}", at("rax", i)));
+                self.asm.line(format!("vpor ymm{i}, ymm{i}, ymm12"));
+            }
+            self.asm.lines([
+                format!("add rax, {}", VECTOR * limbs as isize),
+                "dec r8".into(),
+                format!("jnz {next}"),
+            ]);
+            self.asm.lines((0..count).map(|i| format!("vmovapd {}, ymm{i}", at("rdi", start + i))));
+            start += count;
+        }
+        self.asm.lines(["vzeroupper", "ret"]);
+        self.asm.end_export("select");
+    }
+
+    /// Emits `section` so that it runs once for each stream.
+    fn each_stream(&mut self, section: impl FnOnce(&mut Self)) {
+        let again = self.asm.label();
+        self.asm.line(".p2align 5");
+        self.asm.place(&again);
+        section(self);
+        self.asm.line("xor rdi, rsi");
+        self.load_stream();
+        self.asm.lines(["cmp rdi, rdx".to_owned(), format!("jne {again}")]);
+    }
+
+    fn load_stream(&mut self) {
+        self.asm.lines(["mov r8, [rdi]", "mov r9, [rdi+8]", "mov r10, [rdi+16]", "mov r11, [rdi+24]"]);
+    }
+
+    fn clear_c(&mut self) {
+        self.asm.line(format!("vmovapd ymm{C}, {}", at("r10", Layout::ANCHOR)));
+        self.asm.lines((1..TILE).map(|c| format!("vmovapd ymm{c}, ymm{C}")));
+    }
+
+    /// `count` full rows, if any.
+    fn rows(&mut self, count: isize) {
+        if count > 0 {
+            self.asm.call(&format!("rows_{count}"));
+        }
+    }
+
+    fn advance(&mut self, rows: isize) {
+        self.asm.lines([format!("add rax, {}", VECTOR * rows), format!("sub rcx, {}", VECTOR * rows)]);
+    }
+
+    fn address(&mut self, register: &str, base: &str, vectors: isize) {
+        self.asm.line(format!("lea {register}, [{base}{:+}]", VECTOR * vectors));
+    }
+
+    /// A row whose x stands `step` digits from `rax`, its y for column c at `c - step` digits from `rcx`. Two groups of
+    /// three products, each stage by stage, so that no instruction waits for the one before it.
+    fn row(&mut self, step: usize, products: &[(usize, Factor)]) {
+        self.asm.line(format!("vmovapd ymm{X}, {}", at("rax", step)));
+        for group in products.rchunks(TEMPORARIES.len()).map(|group| group.iter().rev().zip(TEMPORARIES)) {
+            let factor = |&(column, factor): &(usize, Factor)| match factor {
+                Factor::Memory => format!("[rcx{:+}]", VECTOR * (column as isize - step as isize)),
+                Factor::Itself => format!("ymm{X}"),
+            };
+            let group: Vec<_> =
+                group.map(|(product, d)| (C + product.0, L + product.0, d, factor(product))).collect();
+            self.asm.lines(group.iter().map(|(c, _, d, _)| format!("vmovapd ymm{d}, ymm{c}")));
+            self.asm.lines(group.iter().map(|(c, _, _, y)| format!("vfmadd231pd ymm{c}, ymm{X}, {y}")));
+            self.asm.lines(group.iter().map(|(c, _, d, _)| format!("vsubpd ymm{d}, ymm{d}, ymm{c}")));
+            self.asm.lines(group.iter().map(|(_, _, d, y)| format!("vfmadd231pd ymm{d}, ymm{X}, {y}")));
+            self.asm.lines(group.iter().map(|(_, l, d, _)| format!("vaddpd ymm{l}, ymm{l}, ymm{d}")));
+        }
+    }
+}
+
+/// Whether a tile takes the carry of the tile below.
+#[derive(Clone, Copy, PartialEq)]
+enum Carry {
+    Both,
+    None,
+}
+
+fn memory(columns: std::ops::Range<usize>) -> Vec<(usize, Factor)> {
+    columns.map(|column| (column, Factor::Memory)).collect()
+}
+
+fn at(base: &str, vectors: usize) -> String {
+    format!("[{base}+{}]", VECTOR * vectors as isize)
+}

@@ -1,0 +1,71 @@
+//! What is computed once a key: every constant of its three rings, as digits of one lane.
+
+use zeroize::Zeroizing;
+
+use super::arithmetic::{Arithmetic, Digit};
+use crate::key::PrivateKey;
+use crate::words;
+
+type Number<A> = Zeroizing<Vec<Digit<A>>>;
+
+/// The constants of one key for one instruction set.
+pub(crate) struct KeyConstants<A: Arithmetic> {
+    /// Modulo p and modulo q.
+    pub(crate) halves: [RingConstants<A>; 2],
+    /// Modulo n.
+    pub(crate) whole: RingConstants<A>,
+}
+
+/// The constants of one ring; see the fields of the same names in [`super::Ring`]. A number that the ring
+/// does not need is empty.
+pub(crate) struct RingConstants<A: Arithmetic> {
+    pub(crate) modulus: Number<A>,
+    pub(crate) one: Number<A>,
+    pub(crate) r_squared: Number<A>,
+    pub(crate) r_squared_high: Number<A>,
+    pub(crate) qinv: Number<A>,
+}
+
+impl<A: Arithmetic> KeyConstants<A> {
+    /// Takes some hundred microseconds, in constant time.
+    pub(crate) fn new(key: &PrivateKey) -> Self {
+        Self {
+            halves: [RingConstants::of_prime(&key.p, Some(&key.qinv)), RingConstants::of_prime(&key.q, None)],
+            whole: RingConstants::new(&key.n),
+        }
+    }
+}
+
+impl<A: Arithmetic> RingConstants<A> {
+    fn new(modulus: &[u64]) -> Self {
+        let radix = A::radix(64 * modulus.len());
+        let one = r_mod(modulus, radix.montgomery_bits());
+        let r_squared = words::shift_mod(&one, modulus, radix.montgomery_bits());
+        Self {
+            modulus: A::modulus_constants(modulus, radix),
+            one: A::encode(&one, radix),
+            r_squared: A::encode(&r_squared, radix),
+            r_squared_high: Zeroizing::default(),
+            qinv: Zeroizing::default(),
+        }
+    }
+
+    fn of_prime(prime: &[u64], qinv: Option<&[u64]>) -> Self {
+        let radix = A::radix(64 * prime.len());
+        let one = r_mod(prime, radix.montgomery_bits());
+        let high = words::shift_mod(&one, prime, radix.montgomery_bits() + 64 * prime.len());
+        let qinv = qinv.map(|qinv| words::shift_mod(qinv, prime, radix.montgomery_bits()));
+        Self {
+            r_squared_high: A::encode(&high, radix),
+            qinv: qinv.map(|qinv| A::encode(&qinv, radix)).unwrap_or_default(),
+            ..Self::new(prime)
+        }
+    }
+}
+
+/// 2^bits mod n for an n whose top bit is set.
+fn r_mod(modulus: &[u64], bits: usize) -> words::Secret {
+    let mut top_bit = words::secret(modulus.len());
+    top_bit[modulus.len() - 1] = 1 << 63; // below n, as n is odd and has this bit
+    words::shift_mod(&top_bit, modulus, bits - (64 * modulus.len() - 1))
+}

@@ -1,0 +1,241 @@
+//! Flipped bits: no wrong result leaves, and no other lane is harmed.
+
+use super::{Arithmetic, KeyConstants, Lane, NoProbe, Probe, Ring, Space, Stage, Vector, test_keys};
+use crate::batch::exponentiate::Exponents;
+use crate::key::{Components, KeySize, PrivateKey};
+use crate::lanes::Tier;
+use crate::words::{self, Secret};
+#[cfg(target_arch = "x86_64")]
+use crate::{
+    cpu::{HaveAvx2Fma, HaveIfma},
+    x86_64::{fma47::Fma47, ifma::Ifma},
+};
+
+/// How many bits the test flips under RSA-2048; `TEST_FLIPS` says otherwise. A fiftieth in the larger keys.
+const FLIPS: usize = 100_000;
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn ifma_never_releases_a_wrong_result() {
+    match HaveIfma::detect() {
+        Some(proof) => flip_everything(Ifma::new(proof)),
+        None => println!("skipped: this CPU lacks AVX-512 IFMA"),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn avx2_never_releases_a_wrong_result() {
+    match HaveAvx2Fma::detect() {
+        Some(proof) => flip_everything(Fma47::new(proof)),
+        None => println!("skipped: this CPU lacks AVX2 or FMA"),
+    }
+}
+
+fn flip_everything<A: Tier + BitFlip>(arithmetic: A) {
+    let flips = std::env::var("TEST_FLIPS").map_or(FLIPS, |n| n.parse().expect("a number"));
+    for (size, flips) in KeySize::ALL.into_iter().zip([flips, flips / 50 + 20, flips / 50 + 20]) {
+        Campaign::new(arithmetic, size).run(flips);
+    }
+}
+
+/// A tier whose digits can be spoiled.
+trait BitFlip: Arithmetic {
+    fn flip(vector: &mut Self::Vector, lane: usize, bit: u32);
+}
+
+#[cfg(target_arch = "x86_64")]
+impl BitFlip for Ifma {
+    fn flip(vector: &mut Self::Vector, lane: usize, bit: u32) {
+        vector.lanes_mut()[lane] ^= 1 << (bit % 52);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl BitFlip for Fma47 {
+    /// Any bit: sign, exponent and mantissa, so that infinities and numbers that are none occur too.
+    fn flip(vector: &mut Self::Vector, lane: usize, bit: u32) {
+        let digit = &mut vector.lanes_mut()[lane];
+        *digit = f64::from_bits(digit.to_bits() ^ 1 << bit);
+    }
+}
+
+/// Where the bit flips.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// A number of the key itself: p or q, as the recombination reads them.
+    Prime { second: bool, bit: usize },
+    /// dp or dq.
+    Exponent { half: usize, bit: usize },
+    /// Any vector of a ring (constants, operands, scratch, table) at some stage.
+    Ring { half: usize, stage: Stage, part: usize, index: usize, bit: u32 },
+}
+
+/// Keys, inputs and what should come out.
+struct Campaign<A: Arithmetic> {
+    arithmetic: A,
+    space: Space<A>,
+    keys: Vec<PrivateKey>,
+    inputs: Vec<Secret>,
+    expected: Vec<Secret>,
+    random: u64,
+}
+
+impl<A: Tier + BitFlip> Campaign<A> {
+    fn new(arithmetic: A, size: KeySize) -> Self {
+        let all = test_keys();
+        let keys: Vec<_> = (0..A::LANES)
+            .map(|i| all.iter().filter(|key| key.size == size).nth(i % 3).expect("three keys a size"))
+            .map(super::super::key::PrivateKey::copy)
+            .collect();
+        let input = |key: &PrivateKey| {
+            let mut input = words::secret(size.words());
+            input.copy_from_slice(&key.n);
+            words::subtract(&mut input, &key.p);
+            input
+        };
+        let inputs: Vec<_> = keys.iter().map(input).collect();
+        let mut campaign =
+            Self { arithmetic, space: Space::new(size), keys, inputs, expected: Vec::new(), random: 1 };
+        campaign.expected =
+            campaign.batch(&mut NoProbe).into_iter().map(|s| s.expect("no fault yet")).collect();
+        campaign
+    }
+
+    /// Spoils about half of the lanes of every batch, one bit each.
+    fn run(&mut self, flips: usize) {
+        let (mut done, mut caught) = (0, 0);
+        while done < flips {
+            let targets: Vec<Option<Target>> =
+                (0..A::LANES).map(|_| (self.below(2) == 0).then(|| self.target())).collect();
+            self.flip_primes(&targets);
+            let results = self.batch(&mut Spoiler { targets: &targets });
+            self.flip_primes(&targets);
+            for (lane, (target, result)) in targets.iter().zip(results).enumerate() {
+                match (target, result) {
+                    (_, Some(result)) => {
+                        assert_eq!(result, self.expected[lane], "{target:?} let a wrong result out");
+                    }
+                    (Some(_), None) => caught += 1,
+                    (None, None) => panic!("a fault in another lane harmed this one"),
+                }
+                done += usize::from(target.is_some());
+            }
+        }
+        // Bits in memory that is overwritten before it is read do no harm.
+        assert!(caught > done / 3, "only {caught} of {done} flips had an effect");
+        println!(
+            "{}: {done} flips, {caught} wrong results destroyed, none released",
+            self.keys[0].size.bits()
+        );
+    }
+
+    fn batch(&mut self, probe: &mut impl Probe<A>) -> Vec<Option<Secret>> {
+        let lane = |(key, input)| {
+            let key: &PrivateKey = key;
+            let input: &Secret = input;
+            Lane { key, constants: A::constants_of(key), input }
+        };
+        let lanes: Vec<_> = self.keys.iter().zip(&self.inputs).map(lane).collect();
+        let results = self.space.run(self.arithmetic, &lanes, probe);
+        assert!(self.space.is_clear(), "a batch leaves nothing behind");
+        results
+    }
+
+    fn target(&mut self) -> Target {
+        let half_bits = self.keys[0].size.bits() / 2;
+        match self.below(8) {
+            0 => Target::Prime { second: self.below(2) == 1, bit: self.below(half_bits) },
+            1 | 2 => Target::Exponent { half: self.below(2), bit: self.below(half_bits) },
+            _ => {
+                let stages = [Stage::Loaded, Stage::TableBuilt, Stage::HalfwayThrough, Stage::Exponentiated];
+                Target::Ring {
+                    half: self.below(2),
+                    stage: stages[self.below(4)],
+                    part: self.below(9),
+                    index: self.below(1 << 20),
+                    bit: self.below(64) as u32,
+                }
+            }
+        }
+    }
+
+    fn flip_primes(&mut self, targets: &[Option<Target>]) {
+        for (key, target) in self.keys.iter_mut().zip(targets) {
+            if let Some(Target::Prime { second, bit }) = *target {
+                let prime = if second { &mut key.q } else { &mut key.p };
+                prime[bit / 64] ^= 1 << (bit % 64);
+            }
+        }
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20) as usize % bound
+    }
+}
+
+/// Flips the bits of its targets when their stage comes.
+struct Spoiler<'a> {
+    targets: &'a [Option<Target>],
+}
+
+impl<A: BitFlip> Probe<A> for Spoiler<'_> {
+    fn at(&mut self, now: Stage, first: usize, rings: &mut [Ring<A>], exponents: &mut [Exponents<A>]) {
+        for (lane, target) in self.targets.iter().enumerate() {
+            match *target {
+                Some(Target::Exponent { half, bit }) if now == Stage::Loaded => {
+                    exponents[half].flip(lane, bit);
+                }
+                Some(Target::Ring { half, stage, part, index, bit }) if now == stage => {
+                    let Some(ring) = half.checked_sub(first).and_then(|half| rings.get_mut(half)) else {
+                        continue;
+                    };
+                    let mut parts = ring.parts_mut();
+                    let part = &mut parts[part];
+                    let index = index % part.len();
+                    A::flip(&mut part[index], lane, bit);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl PrivateKey {
+    /// A second key of the same numbers.
+    fn copy(&self) -> Self {
+        let bytes = |words: &[u64]| {
+            let mut bytes = vec![0; 8 * words.len()];
+            words::to_be_bytes(words, &mut bytes);
+            bytes
+        };
+        let [n, e, p, q, dp, dq, qinv] =
+            [&self.n, &self.e, &*self.p, &*self.q, &*self.dp, &*self.dq, &*self.qinv]
+                .map(|words| bytes(words));
+        let components = Components { n: &n, e: &e, p: &p, q: &q, dp: &dp, dq: &dq, qinv: &qinv };
+        Self::new(&components).expect("the original was sound")
+    }
+}
+
+/// Constants computed from a spoiled key are caught like any other fault.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn constants_of_a_spoiled_key_release_nothing() {
+    let Some(proof) = HaveIfma::detect() else {
+        println!("skipped: this CPU lacks AVX-512 IFMA");
+        return;
+    };
+    let mut campaign = Campaign::new(Ifma::new(proof), KeySize::Rsa2048);
+    for bit in (1..1023).step_by(17) {
+        let mut spoiled = campaign.keys[0].copy();
+        let numbers = [&mut spoiled.p, &mut spoiled.q, &mut spoiled.qinv];
+        let number = numbers.into_iter().nth(bit % 3).expect("three numbers");
+        number[bit / 64] ^= 1 << (bit % 64);
+        let constants = KeyConstants::<Ifma>::new(&spoiled);
+        let lanes = [Lane { key: &spoiled, constants: &constants, input: &campaign.inputs[0] }];
+        assert!(campaign.space.run(campaign.arithmetic, &lanes, &mut NoProbe)[0].is_none(), "bit {bit}");
+    }
+}

@@ -1,0 +1,172 @@
+//! The RSA private operation by the Chinese remainder theorem on several lanes at once, whatever the
+//! instruction set.
+//!
+//! ```text
+//!   c ──> mod p ──> ^dp ──> m1 ─┐
+//!    └──> mod q ──> ^dq ──> m2 ─┴─> h = (m1 - m2) qInv mod p ──> s = m2 + q h ──> s^e = c mod n ? ──> out
+//!         (both halves of all lanes in step)                                   (all lanes in step)
+//! ```
+//!
+//! [`Arithmetic`] is what an instruction set supplies: Montgomery multiplication of vectors of digits. All
+//! else (windows, table, recombination, fault check) is here, once.
+
+mod arithmetic;
+mod check;
+mod constants;
+mod exponentiate;
+#[cfg(test)]
+mod faults;
+mod recombine;
+mod ring;
+#[cfg(test)]
+mod test_keys;
+
+pub(crate) use arithmetic::{Arithmetic, Radix, Vector};
+pub(crate) use constants::KeyConstants;
+pub(crate) use ring::Ring;
+#[cfg(test)]
+pub(crate) use {arithmetic::Digit, test_keys::test_keys};
+
+use crate::key::{KeySize, PrivateKey};
+use crate::words::Secret;
+use exponentiate::Exponents;
+
+/// One operation as the lanes see it.
+pub(crate) struct Lane<'a, A: Arithmetic> {
+    pub(crate) key: &'a PrivateKey,
+    pub(crate) constants: &'a KeyConstants<A>,
+    /// Less than n, `size.words()` long.
+    pub(crate) input: &'a [u64],
+}
+
+/// The memory of one batch: reused from batch to batch, cleared after each.
+pub(crate) struct Space<A: Arithmetic> {
+    size: KeySize,
+    /// Modulo p and modulo q.
+    halves: [Ring<A>; 2],
+    /// Modulo n, for the fault check.
+    whole: Ring<A>,
+    exponents: [Exponents<A>; 2],
+}
+
+/// The moments of a batch at which a [`Probe`] may look at, or spoil, what the lanes hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Constants and inputs are loaded.
+    Loaded,
+    /// The window table of both halves is complete.
+    TableBuilt,
+    /// In the middle of the exponentiation.
+    HalfwayThrough,
+    /// m1 and m2, still in Montgomery form.
+    Exponentiated,
+}
+
+/// Watches a batch; production uses [`NoProbe`], the fault tests flip bits.
+pub(crate) trait Probe<A: Arithmetic> {
+    /// Called with the rings that are at this stage, both halves or one after the other; the first of them is
+    /// half number `first`.
+    fn at(&mut self, stage: Stage, first: usize, rings: &mut [Ring<A>], exponents: &mut [Exponents<A>]);
+}
+
+/// Does nothing and costs nothing.
+pub(crate) struct NoProbe;
+
+impl<A: Arithmetic> Probe<A> for NoProbe {
+    fn at(&mut self, _: Stage, _: usize, _: &mut [Ring<A>], _: &mut [Exponents<A>]) {}
+}
+
+impl<A: Arithmetic> Space<A> {
+    /// Memory for batches of keys of one size.
+    pub(crate) fn new(size: KeySize) -> Self {
+        let half = || Ring::new(A::radix(size.bits() / 2), 1 << A::WINDOW);
+        let exponents = || Exponents::new(size.half_words());
+        Self {
+            size,
+            halves: [half(), half()],
+            whole: Ring::new(A::radix(size.bits()), check::POWERS),
+            exponents: [exponents(), exponents()],
+        }
+    }
+
+    /// Computes input^d mod n in every lane, 1 to `A::LANES` of them. `None` marks a lane whose result is not
+    /// what the public key says: the result is gone.
+    pub(crate) fn run(
+        &mut self,
+        arithmetic: A,
+        lanes: &[Lane<'_, A>],
+        probe: &mut impl Probe<A>,
+    ) -> Vec<Option<Secret>> {
+        debug_assert!((1..=A::LANES).contains(&lanes.len()));
+        debug_assert!(lanes.iter().all(|lane| lane.key.size == self.size));
+        self.load(lanes);
+        probe.at(Stage::Loaded, 0, &mut self.halves, &mut self.exponents);
+        self.reduce_inputs(arithmetic, lanes);
+        let streams = self.halves.chunks_mut(A::STREAMS).zip(self.exponents.chunks_mut(A::STREAMS));
+        for (i, (rings, exponents)) in streams.enumerate() {
+            exponentiate::exponentiate(arithmetic, rings, exponents, i * A::STREAMS, probe);
+        }
+        probe.at(Stage::Exponentiated, 0, &mut self.halves, &mut self.exponents);
+        let results = recombine::recombine(arithmetic, &mut self.halves, lanes);
+        let sound = check::check(arithmetic, &mut self.whole, lanes, &results);
+        self.wipe();
+        results.into_iter().zip(sound).map(|(result, sound)| sound.then_some(result)).collect()
+    }
+
+    /// Gives every lane its key; lanes that are not filled repeat the filled ones.
+    fn load(&mut self, lanes: &[Lane<'_, A>]) {
+        for (i, lane) in lanes.iter().cycle().take(A::LANES).enumerate() {
+            for (half, ring) in self.halves.iter_mut().enumerate() {
+                ring.load(i, &lane.constants.halves[half]);
+            }
+            self.whole.load(i, &lane.constants.whole);
+            self.exponents[0].load(i, &lane.key.dp);
+            self.exponents[1].load(i, &lane.key.dq);
+        }
+    }
+
+    /// x = c mod p (mod q) in Montgomery form: c = high * 2^half + low, so
+    /// x = high * (R^2 2^half) / R + low * R^2 / R.
+    fn reduce_inputs(&mut self, arithmetic: A, lanes: &[Lane<'_, A>]) {
+        let half_words = self.size.half_words();
+        for ring in &mut self.halves {
+            ring.fill_x(lanes, |lane| &lane.input[half_words..]);
+            ring.y.copy_from_slice(&ring.r_squared_high);
+        }
+        arithmetic.multiply(&mut self.halves);
+        for ring in &mut self.halves {
+            // The table's first entry is free until the table is built.
+            ring.table[..ring.x.len()].copy_from_slice(&ring.x);
+            ring.fill_x(lanes, |lane| &lane.input[..half_words]);
+            ring.y.copy_from_slice(&ring.r_squared);
+        }
+        arithmetic.multiply(&mut self.halves);
+        for ring in &mut self.halves {
+            let limbs = ring.x.len();
+            A::add(&mut ring.x, &ring.table[..limbs], ring.radix);
+        }
+    }
+
+    fn wipe(&mut self) {
+        self.halves.iter_mut().for_each(Ring::wipe);
+        self.whole.wipe();
+        self.exponents.iter_mut().for_each(Exponents::wipe);
+        A::wipe_registers();
+    }
+}
+
+#[cfg(test)]
+impl<A: Arithmetic> Space<A> {
+    /// Whether every number that depends on a key is gone.
+    pub(crate) fn is_clear(&mut self) -> bool {
+        self.halves.iter_mut().all(Ring::is_clear)
+            && self.whole.is_clear()
+            && self.exponents.iter().all(Exponents::is_clear)
+    }
+}
+
+impl<A: Arithmetic> Drop for Space<A> {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}

@@ -1,0 +1,252 @@
+//! The safe entrance: choose a tier once, then run batches.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use crate::batch::{Arithmetic, KeyConstants, Lane, NoProbe, Space};
+use crate::cpu::{Ceiling, UnknownTier};
+use crate::key::{KeySize, PrivateKey};
+use crate::words::{self, Secret};
+#[cfg(target_arch = "x86_64")]
+use crate::{
+    cpu::{HaveAvx2Fma, HaveIfma},
+    x86_64::{fma47::Fma47, ifma::Ifma},
+};
+
+/// Why a lane has no result. Its output is all zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaneError {
+    /// The operation has not been run.
+    #[error("the operation has not been run")]
+    NotRun,
+    /// The caller's input or output is not as long as the modulus.
+    #[error("input and output must be exactly as long as the modulus")]
+    Length,
+    /// The caller's input, as a number, is not below the modulus.
+    #[error("the input is not below the modulus")]
+    InputTooLarge,
+    /// The computation went wrong, and its result was destroyed. Computing it again elsewhere may succeed; if
+    /// it does not, the key or the machine is at fault.
+    #[error("the result failed the check with the public key")]
+    Fault,
+}
+
+/// One private operation: output = input^d mod n.
+pub struct LaneOp<'a> {
+    key: &'a PrivateKey,
+    input: &'a [u8],
+    output: &'a mut [u8],
+    outcome: Result<(), LaneError>,
+}
+
+impl<'a> LaneOp<'a> {
+    /// Input and output are big-endian and as long as the key's modulus.
+    pub fn new(key: &'a PrivateKey, input: &'a [u8], output: &'a mut [u8]) -> Self {
+        Self { key, input, output, outcome: Err(LaneError::NotRun) }
+    }
+
+    /// How it went; the output is to be used if `Ok`, and is all zeros otherwise.
+    pub fn outcome(&self) -> Result<(), LaneError> {
+        self.outcome
+    }
+
+    /// The input as words, if it is one.
+    fn parse(&self) -> Result<Secret, LaneError> {
+        let size = self.key.size;
+        if self.input.len() != size.bytes() || self.output.len() != size.bytes() {
+            return Err(LaneError::Length);
+        }
+        let input = words::from_be_bytes(self.input, size.words()).ok_or(LaneError::Length)?;
+        if words::less_mask(&input, &self.key.n) == 0 {
+            return Err(LaneError::InputTooLarge);
+        }
+        Ok(input)
+    }
+
+    fn finish(&mut self, result: Result<&[u64], LaneError>) {
+        match result {
+            Ok(result) => words::to_be_bytes(result, self.output),
+            Err(_) => self.output.fill(0),
+        }
+        self.outcome = result.map(drop);
+    }
+}
+
+impl fmt::Debug for LaneOp<'_> {
+    /// Says the outcome and nothing of key, input or output.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LaneOp")
+            .field("size", &self.key.size)
+            .field("outcome", &self.outcome)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The chosen tier, with the memory of its batches. Share one between threads.
+#[derive(Debug)]
+pub struct Lanes(Backend);
+
+#[derive(Debug)]
+enum Backend {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Pool<Fma47>),
+    #[cfg(target_arch = "x86_64")]
+    Ifma(Pool<Ifma>),
+}
+
+impl Lanes {
+    /// The best tier of this CPU that `QUADRILLE_CPU` allows.
+    pub fn detect() -> Result<Self, UnknownTier> {
+        Ceiling::from_environment().map(Self::up_to)
+    }
+
+    /// The best tier of this CPU that `ceiling` allows.
+    pub fn up_to(ceiling: Ceiling) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if ceiling >= Ceiling::Ifma
+                && let Some(proof) = HaveIfma::detect()
+            {
+                return Self(Backend::Ifma(Pool::new(Ifma::new(proof))));
+            }
+            if ceiling >= Ceiling::Avx2
+                && let Some(proof) = HaveAvx2Fma::detect()
+            {
+                return Self(Backend::Avx2(Pool::new(Fma47::new(proof))));
+            }
+        }
+        let _ = ceiling;
+        Self(Backend::Portable)
+    }
+
+    /// The tier: `portable`, `avx2` or `ifma`.
+    pub fn name(&self) -> &'static str {
+        match &self.0 {
+            Backend::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Backend::Ifma(_) => "ifma",
+        }
+    }
+
+    /// How many operations cost the same as one: 1, 4 or 8.
+    pub fn width(&self) -> usize {
+        match &self.0 {
+            Backend::Portable => 1,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(_) => Fma47::LANES,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Ifma(_) => Ifma::LANES,
+        }
+    }
+
+    /// Computes what depends on the key alone, which the key's first operation does otherwise (some hundred
+    /// microseconds).
+    pub fn prepare(&self, key: &PrivateKey) {
+        match &self.0 {
+            Backend::Portable => {}
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(_) => drop(Fma47::constants_of(key)),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Ifma(_) => drop(Ifma::constants_of(key)),
+        }
+    }
+
+    /// Runs every operation of the batch and sets its outcome. Best are [`width`](Self::width) operations
+    /// with keys of one size; more, fewer and mixed sizes work too.
+    ///
+    /// Every result is checked with the public key before it is written. No operation affects another.
+    pub fn private_operations(&self, batch: &mut [LaneOp<'_>]) {
+        match &self.0 {
+            Backend::Portable => batch.iter_mut().for_each(run_scalar),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(pool) => pool.run(batch),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Ifma(pool) => pool.run(batch),
+        }
+    }
+}
+
+fn run_scalar(op: &mut LaneOp<'_>) {
+    let result = op.parse().and_then(|_| op.key.scalar.private_operation(op.input, op.output));
+    if result.is_err() {
+        op.output.fill(0);
+    }
+    op.outcome = result;
+}
+
+/// An instruction set whose constants a key can hold.
+pub(crate) trait Tier: Arithmetic {
+    /// The key's constants, computed if they are not yet there.
+    fn constants_of(key: &PrivateKey) -> &KeyConstants<Self>;
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Tier for Ifma {
+    fn constants_of(key: &PrivateKey) -> &KeyConstants<Self> {
+        key.ifma.get_or_init(|| KeyConstants::new(key))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Tier for Fma47 {
+    fn constants_of(key: &PrivateKey) -> &KeyConstants<Self> {
+        key.fma47.get_or_init(|| KeyConstants::new(key))
+    }
+}
+
+/// A tier and the idle memory of earlier batches, by key size.
+struct Pool<A: Arithmetic> {
+    arithmetic: A,
+    idle: [Mutex<Vec<Space<A>>>; KeySize::ALL.len()],
+}
+
+impl<A: Tier> Pool<A> {
+    fn new(arithmetic: A) -> Self {
+        Self { arithmetic, idle: Default::default() }
+    }
+
+    fn run(&self, batch: &mut [LaneOp<'_>]) {
+        for size in KeySize::ALL {
+            let (mut ready, mut inputs) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
+            for op in batch.iter_mut().filter(|op| op.key.size == size) {
+                match op.parse() {
+                    Ok(input) => {
+                        ready.push(op);
+                        inputs.push(input);
+                    }
+                    Err(error) => op.finish(Err(error)),
+                }
+            }
+            if !ready.is_empty() {
+                self.run_size(size, &mut ready, &inputs);
+            }
+        }
+    }
+
+    fn run_size(&self, size: KeySize, ops: &mut [&mut LaneOp<'_>], inputs: &[Secret]) {
+        let idle = &self.idle[size as usize];
+        let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut space = taken.unwrap_or_else(|| Space::new(size));
+        for (ops, inputs) in ops.chunks_mut(A::LANES).zip(inputs.chunks(A::LANES)) {
+            let lanes: Vec<_> = ops.iter().zip(inputs).map(|(op, input)| self.lane(op.key, input)).collect();
+            let results = space.run(self.arithmetic, &lanes, &mut NoProbe);
+            for (op, result) in ops.iter_mut().zip(results) {
+                op.finish(result.as_deref().map(Vec::as_slice).ok_or(LaneError::Fault));
+            }
+        }
+        idle.lock().unwrap_or_else(PoisonError::into_inner).push(space);
+    }
+
+    fn lane<'a>(&self, key: &'a PrivateKey, input: &'a [u64]) -> Lane<'a, A> {
+        Lane { key, constants: A::constants_of(key), input }
+    }
+}
+
+impl<A: Arithmetic> fmt::Debug for Pool<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,53 @@
+//! Several RSA private-key operations at once, one in each lane of a vector register.
+//!
+//! A TLS server spends most of a handshake's CPU on one RSA private operation. One operation cannot fill a
+//! vector unit; several independent ones can. This crate takes operations (each with its own key and input),
+//! runs them side by side, checks every result with the public key, and hands them back:
+//!
+//! | tier | CPU | operations at once | arithmetic |
+//! |---|---|---|---|
+//! | `ifma` | AVX-512 IFMA: Ice Lake, Zen 4 and later | 8 | integer multiply-add, 52-bit digits |
+//! | `avx2` | AVX2 and FMA3: Haswell, Zen and later | 4 | double-precision multiply-add, 46-bit signed digits |
+//! | `portable` | any | 1 | BoringSSL's |
+//!
+//! It does not collect operations (`quadrille-engine` does), knows nothing of padding or TLS, and makes no
+//! keys.
+//!
+//! ```
+//! # fn example(components: &quadrille_kernels::Components<'_>, input: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+//! use quadrille_kernels::{LaneOp, Lanes, PrivateKey};
+//!
+//! let lanes = Lanes::detect()?; // once a process
+//! let key = PrivateKey::new(components)?; // once a key
+//! let mut output = vec![0; key.size().bytes()];
+//! let mut batch = [LaneOp::new(&key, input, &mut output)]; // best: lanes.width() of them
+//! lanes.private_operations(&mut batch);
+//! batch[0].outcome()?;
+//! # Ok(output)
+//! # }
+//! ```
+//!
+//! # What stands behind it
+//!
+//! - **Secrets**: no branch and no address depends on a key, an input or an intermediate value
+//!   (`src/secrecy.rs` has valgrind prove it, `src/x86_64/` reads the kernels' text); memory that held one is cleared.
+//! - **Faults**: a result leaves only if raising it to the public exponent gives the input back.
+//! - **Bounds**: `docs/kernels/` argues why no digit overflows.
+
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, reason = "no vector tier for this architecture yet")
+)]
+mod batch;
+mod cpu;
+mod key;
+mod lanes;
+mod portable;
+mod secrecy;
+mod words;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+pub use cpu::{CEILING_VARIABLE, Ceiling, UnknownTier};
+pub use key::{Components, KeyError, KeySize, PrivateKey};
+pub use lanes::{LaneError, LaneOp, Lanes};

@@ -1,0 +1,121 @@
+//! Which values may be branched on although they were computed from secrets.
+//!
+//! The test below runs whole operations under valgrind's memcheck with every secret marked as undefined
+//! (Langley's ctgrind): memcheck then reports each branch and each address that depends on one.
+
+/// Says that `value` may be known to all. Costs nothing outside the tests.
+#[inline]
+pub(crate) fn declassify<T>(value: T) -> T {
+    #[cfg(all(test, target_arch = "x86_64"))]
+    let value = {
+        let mut value = value; // borrowed mutably, lest the compiler keep a copy that memcheck was not told of
+        tests::mark(&mut value, tests::Mark::Defined);
+        value
+    };
+    value
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use std::process::Command;
+
+    use crate::batch::{Arithmetic, KeyConstants, Lane, NoProbe, Space, test_keys};
+    use crate::cpu::HaveAvx2Fma;
+    use crate::key::{KeySize, PrivateKey};
+    use crate::words;
+    use crate::x86_64::fma47::Fma47;
+
+    #[derive(Clone, Copy)]
+    #[repr(u64)]
+    pub(super) enum Mark {
+        Undefined = 0x4d43_0001,
+        Defined = 0x4d43_0002,
+    }
+
+    /// A memcheck client request: valgrind recognises the rotations, everything else does nothing.
+    pub(super) fn mark<T: ?Sized>(value: &mut T, mark: Mark) {
+        let request = [
+            mark as u64,
+            std::ptr::from_mut(value).cast::<u8>() as u64,
+            size_of_val::<T>(value) as u64,
+            0,
+            0,
+            0,
+        ];
+        // SAFETY: rotates a register by 128 bits in all and exchanges another with itself.
+        unsafe {
+            std::arch::asm!(
+                "rol rdi, 3", "rol rdi, 13", "rol rdi, 61", "rol rdi, 51", "xchg rbx, rbx",
+                in("rax") request.as_ptr(), inout("rdx") 0u64 => _, out("rdi") _,
+            );
+        }
+    }
+
+    /// Runs the tests beneath, which do nothing by themselves, under valgrind.
+    #[test]
+    fn valgrind_sees_no_use_of_a_secret() {
+        if Command::new("valgrind").arg("--version").output().is_err() {
+            println!("skipped: valgrind is not installed");
+            return;
+        }
+        let run = |test: &str| {
+            let program = std::env::current_exe().expect("a test knows its program");
+            let name = format!("secrecy::tests::{test}");
+            let output = Command::new("valgrind")
+                .args(["--quiet", "--error-exitcode=99"])
+                .arg(program)
+                .args(["--exact", &name, "--ignored", "--nocapture", "--test-threads=1"])
+                .output()
+                .expect("valgrind starts");
+            let log = String::from_utf8_lossy(&output.stdout).into_owned()
+                + &String::from_utf8_lossy(&output.stderr);
+            (output.status.code(), log)
+        };
+        let (code, log) = run("a_branch_on_a_secret");
+        assert_eq!(code, Some(99), "valgrind finds a branch that is there: {log}");
+        let (code, log) = run("avx2_operations");
+        assert_eq!(code, Some(0), "{log}");
+        print!("{log}");
+    }
+
+    #[test]
+    #[ignore = "to be run by valgrind"]
+    fn a_branch_on_a_secret() {
+        let mut secret = std::hint::black_box([3u64; 4]);
+        mark(&mut secret, Mark::Undefined);
+        if std::hint::black_box(secret[1]) > 2 {
+            println!("branched");
+        }
+    }
+
+    #[test]
+    #[ignore = "to be run by valgrind"]
+    fn avx2_operations() {
+        match HaveAvx2Fma::detect() {
+            Some(proof) => operate_on_undefined(Fma47::new(proof)),
+            None => println!("skipped: this CPU, or valgrind's, lacks AVX2 or FMA"),
+        }
+    }
+
+    /// From the preparation of a key to the checked result, with the key and the input unknown to memcheck.
+    fn operate_on_undefined<A: Arithmetic>(arithmetic: A) {
+        // Sizes differ in lengths alone; valgrind is slow.
+        for size in [KeySize::Rsa2048] {
+            let mut keys: Vec<PrivateKey> =
+                test_keys().into_iter().filter(|key| key.size == size).take(2).collect();
+            let mut input = words::secret(size.words());
+            input[0] = 5;
+            for key in &mut keys {
+                let secrets = [&mut key.p, &mut key.q, &mut key.dp, &mut key.dq, &mut key.qinv, &mut input];
+                secrets.into_iter().for_each(|secret| mark(secret.as_mut_slice(), Mark::Undefined));
+            }
+            let constants: Vec<KeyConstants<A>> = keys.iter().map(KeyConstants::new).collect();
+            let pairs = keys.iter().zip(&constants);
+            let lanes: Vec<_> =
+                pairs.map(|(key, constants)| Lane { key, constants, input: &input }).collect();
+            let results = Space::new(size).run(arithmetic, &lanes, &mut NoProbe);
+            assert!(results.iter().all(Option::is_some), "the operation is right under valgrind too");
+            println!("RSA-{}: no branch and no address depends on a secret", size.bits());
+        }
+    }
+}

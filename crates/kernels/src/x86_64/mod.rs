@@ -1,0 +1,77 @@
+//! The instruction sets of x86-64. The kernels are assembly that `build.rs` generates; this is their safe
+//! wrapping.
+
+pub(crate) mod fma47;
+pub(crate) mod ifma;
+#[cfg(test)]
+mod reference;
+
+#[cfg(test)]
+mod tests {
+    /// Instructions on general registers: all that the kernels use to count and to address.
+    const GENERAL: [&str; 18] = [
+        "add", "call", "cmp", "dec", "je", "jmp", "jne", "jnz", "jz", "lea", "mov", "pop", "push", "ret",
+        "shl", "shr", "sub", "test",
+    ];
+
+    /// Instructions whose result is a vector, a mask or memory, never a general register or a flag.
+    const VECTOR: [&str; 22] = [
+        "kxorw",
+        "vaddpd",
+        "vfmadd231pd",
+        "vmovapd",
+        "vmovdqa64",
+        "vmovdqu64",
+        "vmulpd",
+        "vpaddq",
+        "vpand",
+        "vpbroadcastq",
+        "vpcmpeqq",
+        "vpmadd52huq",
+        "vpmadd52luq",
+        "vpor",
+        "vpsrlq",
+        "vpternlogq",
+        "vpxor",
+        "vpxorq",
+        "vsubpd",
+        "vxorpd",
+        "vzeroall",
+        "vzeroupper",
+    ];
+
+    #[test]
+    fn ifma_kernels_are_free_of_data_dependent_control_and_addresses() {
+        check(include_str!(concat!(env!("OUT_DIR"), "/ifma.s")));
+    }
+
+    #[test]
+    fn fma47_kernels_are_free_of_data_dependent_control_and_addresses() {
+        check(include_str!(concat!(env!("OUT_DIR"), "/fma47.s")));
+    }
+
+    /// No branch and no address can depend on data: general registers are computed from arguments, constants and
+    /// each other alone, and nothing leads from memory or from a vector register into one. (The arguments are
+    /// addresses and lengths, or in `rdi` the table of addresses that [`super::fma47`] builds. `pop` restores what
+    /// `push` saved.)
+    fn check(text: &str) {
+        let mut instructions = 0;
+        for line in text.lines().map(str::trim).filter(|line| !line.starts_with('.') && !line.ends_with(':'))
+        {
+            let (mnemonic, operands) = line.split_once(' ').unwrap_or((line, ""));
+            if GENERAL.contains(&mnemonic) || mnemonic == "xor" {
+                let table = mnemonic == "mov" && operands.contains("[rdi");
+                assert!(!operands.contains('[') || mnemonic == "lea" || table, "reads memory: {line}");
+                assert!(!operands.contains("mm"), "touches a vector: {line}");
+            } else {
+                let from_general = line == "vmovq xmm15, rax";
+                assert!(VECTOR.contains(&mnemonic) || from_general, "not known to be safe: {line}");
+                let addresses =
+                    operands.split('[').skip(1).map(|part| part.split(']').next().unwrap_or(part));
+                assert!(addresses.clone().all(|address| !address.contains("mm")), "gathers: {line}");
+            }
+            instructions += 1;
+        }
+        assert!(instructions > 2000, "the text is the kernels'");
+    }
+}

@@ -1,0 +1,268 @@
+//! One suite, every tier: each case runs on every tier this CPU has, and the portable tier is the oracle.
+//!
+//! `TEST_OPERATIONS` sets how many random operations a tier computes (10,000 unless told). `TEST_TIERS`, a list,
+//! says which tiers to run, and makes it a failure if one cannot. Arguments choose cases by parts of their names.
+
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use quadrille_kernels::{Ceiling, Components, KeyError, KeySize, LaneError, Lanes, PrivateKey};
+use support::{Random, TestKey, keys, keys_of, oracle, padded, run};
+
+/// A case takes the tier under test.
+type Case = (&'static str, fn(&Lanes));
+
+const CASES: [Case; 8] = [
+    ("edge inputs under every key", edges),
+    ("every partial fill", partial_fills),
+    ("batches longer than the width", long_batches),
+    ("key sizes mixed in one batch", mixed_sizes),
+    ("bad inputs fail alone", bad_inputs),
+    ("one key in several threads", threads),
+    ("random operations", random),
+    ("the same answer twice", repeatable),
+];
+
+fn main() -> ExitCode {
+    let filters: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let chosen =
+        |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()));
+    let required = std::env::var("TEST_TIERS").ok();
+    let mut failures = 0;
+    unsound_keys();
+    for ceiling in [Ceiling::Portable, Ceiling::Avx2, Ceiling::Ifma] {
+        let named = required.as_ref().map(|tiers| tiers.split(',').any(|tier| tier == ceiling.to_string()));
+        if named == Some(false) {
+            println!("tier {ceiling}: not asked for");
+            continue;
+        }
+        let lanes = Lanes::up_to(ceiling);
+        if lanes.name() != ceiling.to_string() {
+            println!("tier {ceiling}: SKIPPED, this CPU lacks it");
+            failures += usize::from(named == Some(true));
+            continue;
+        }
+        println!("tier {ceiling}: {} lanes", lanes.width());
+        for (name, case) in CASES.iter().filter(|(name, _)| chosen(name)) {
+            let start = std::time::Instant::now();
+            let passed = catch_unwind(AssertUnwindSafe(|| case(&lanes))).is_ok();
+            println!("  {} {name} ({:.1?})", if passed { "ok    " } else { "FAILED" }, start.elapsed());
+            failures += usize::from(!passed);
+        }
+    }
+    if failures > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// 0, 1, p, q, their multiples, n - 1, words and digits of all ones: every key, lanes filled with a mixture.
+fn edges(lanes: &Lanes) {
+    for size in KeySize::ALL {
+        let keys = keys_of(size);
+        let inputs: Vec<(usize, Vec<u8>)> = keys
+            .iter()
+            .enumerate()
+            .flat_map(|(i, key)| edge_inputs(key).into_iter().map(move |x| (i, x)))
+            .collect();
+        // Neighbours in a batch have different keys.
+        let stride = inputs.len() / keys.len();
+        let order: Vec<_> = (0..stride).flat_map(|i| inputs.iter().skip(i).step_by(stride)).collect();
+        let batch: Vec<_> = order.iter().map(|(i, input)| (&keys[*i].key, input.as_slice())).collect();
+        check(lanes, &batch);
+    }
+}
+
+fn edge_inputs(key: &TestKey) -> Vec<Vec<u8>> {
+    let len = key.n.len();
+    let small = |x: u8| padded(&[x], len);
+    let mut inputs = vec![small(0), small(1), small(2), small(255), padded(&key.p, len), padded(&key.q, len)];
+    let mut last = key.n.clone();
+    last[len - 1] -= 1;
+    inputs.push(last);
+    inputs.extend([&key.p, &key.q].map(|prime| shifted(prime, len, len / 2 - 1)));
+    inputs.extend([&key.p, &key.q].map(|prime| shifted(prime, len, 1)));
+    // All ones up to a bit, and one bit alone, about the borders of words, digits and halves.
+    for bit in [46, 47, 51, 52, 63, 64, 8 * len / 2 - 1, 8 * len / 2, 8 * len - 2] {
+        inputs.push(power_of_two(bit, len, 0));
+        inputs.push(power_of_two(bit, len, 0xff));
+    }
+    inputs
+}
+
+/// number * 256^bytes, which is a multiple of it; the factor is chosen so that it stays below n.
+fn shifted(number: &[u8], len: usize, bytes: usize) -> Vec<u8> {
+    let mut wide = padded(number, len - bytes);
+    wide.extend(vec![0; bytes]);
+    wide
+}
+
+/// 2^bit, or with `below` = 0xff all the ones below it.
+fn power_of_two(bit: usize, len: usize, below: u8) -> Vec<u8> {
+    let mut out = vec![0; len];
+    let index = len - 1 - bit / 8;
+    out[index] = if below == 0 { 1 << (bit % 8) } else { (1u16 << (bit % 8)).wrapping_sub(1) as u8 };
+    out[index + 1..].fill(below);
+    out
+}
+
+/// 1 to width() operations, each with its own key.
+fn partial_fills(lanes: &Lanes) {
+    let mut random = Random::new(1);
+    for size in KeySize::ALL {
+        let keys = keys_of(size);
+        for fill in 1..=lanes.width() {
+            let inputs: Vec<_> =
+                keys.iter().cycle().take(fill).map(|key| (key, random.residue(&key.n))).collect();
+            let batch: Vec<_> = inputs.iter().map(|(key, input)| (&key.key, input.as_slice())).collect();
+            check(lanes, &batch);
+        }
+    }
+}
+
+fn long_batches(lanes: &Lanes) {
+    let keys = keys_of(KeySize::Rsa2048);
+    let mut random = Random::new(2);
+    for len in [0, lanes.width() + 1, 2 * lanes.width() + 3] {
+        let inputs: Vec<_> = keys.iter().cycle().take(len).map(|key| (key, random.residue(&key.n))).collect();
+        let batch: Vec<_> = inputs.iter().map(|(key, input)| (&key.key, input.as_slice())).collect();
+        check(lanes, &batch);
+    }
+}
+
+fn mixed_sizes(lanes: &Lanes) {
+    let keys = keys();
+    let mut random = Random::new(3);
+    let inputs: Vec<_> =
+        (0..11).map(|i| &keys[i * 5 % keys.len()]).map(|key| (key, random.residue(&key.n))).collect();
+    let batch: Vec<_> = inputs.iter().map(|(key, input)| (&key.key, input.as_slice())).collect();
+    check(lanes, &batch);
+}
+
+/// An input that is too large or has the wrong length spoils its own lane only.
+fn bad_inputs(lanes: &Lanes) {
+    let keys = keys_of(KeySize::Rsa2048);
+    let mut random = Random::new(4);
+    let good: Vec<_> = keys.iter().map(|key| random.residue(&key.n)).collect();
+    let largest = vec![0xff; 256];
+    let mut above = keys[2].n.clone();
+    above[255] += 1;
+    let batch: Vec<(&PrivateKey, &[u8])> = vec![
+        (&keys[0].key, &good[0]),
+        (&keys[1].key, &keys[1].n),
+        (&keys[2].key, &above),
+        (&keys[3].key, &good[3]),
+        (&keys[4].key, &largest),
+        (&keys[5].key, &good[5][1..]),
+        (&keys[6].key, &[]),
+        (&keys[7].key, &good[7]),
+    ];
+    let results = run(lanes, &batch);
+    for i in [0, 3, 7] {
+        assert_eq!(results[i].as_ref(), Ok(&oracle(batch[i].0, batch[i].1)));
+    }
+    for i in [1, 2, 4] {
+        assert_eq!(results[i], Err(LaneError::InputTooLarge));
+    }
+    for i in [5, 6] {
+        assert_eq!(results[i], Err(LaneError::Length));
+    }
+}
+
+/// Threads may share lanes and keys.
+fn threads(lanes: &Lanes) {
+    let key = keys_of(KeySize::Rsa2048).remove(0);
+    let input = Random::new(5).residue(&key.n);
+    let expected = oracle(&key.key, &input);
+    let work = || {
+        for _ in 0..4 {
+            let batch = vec![(&key.key, input.as_slice()); lanes.width()];
+            assert!(run(lanes, &batch).iter().all(|result| result.as_ref() == Ok(&expected)));
+        }
+    };
+    if std::env::var_os("TEST_SINGLE_THREAD").is_some() {
+        return work(); // the emulated CPU has one
+    }
+    std::thread::scope(|scope| {
+        (0..3).for_each(|_| drop(scope.spawn(work)));
+    });
+}
+
+/// Random inputs and random assignments of keys to lanes.
+fn random(lanes: &Lanes) {
+    let total: usize = std::env::var("TEST_OPERATIONS").map_or(10_000, |n| n.parse().expect("a number"));
+    // The oracle beside itself needs no more than a sign of life.
+    let total = if lanes.name() == "portable" { total / 20 } else { total };
+    let mut random = Random::new(6);
+    // RSA-2048 takes the bulk: it is what servers use, and the oracle is slow beyond it.
+    for (size, operations) in KeySize::ALL.into_iter().zip([total, total / 20, total / 40]) {
+        let keys = keys_of(size);
+        let mut left = operations;
+        while left > 0 {
+            let fill = (1 + random.below(lanes.width())).min(left);
+            let inputs: Vec<_> = (0..fill)
+                .map(|_| {
+                    let key = &keys[random.below(keys.len())];
+                    (key, random.residue(&key.n))
+                })
+                .collect();
+            let batch: Vec<_> = inputs.iter().map(|(key, input)| (&key.key, input.as_slice())).collect();
+            check(lanes, &batch);
+            left -= fill;
+        }
+    }
+}
+
+/// The memory of a batch is reused: nothing of one batch may reach the next.
+fn repeatable(lanes: &Lanes) {
+    let keys = keys_of(KeySize::Rsa3072);
+    let mut random = Random::new(7);
+    let inputs: Vec<_> = keys.iter().map(|key| random.residue(&key.n)).collect();
+    let batch: Vec<_> = keys.iter().zip(&inputs).map(|(key, input)| (&key.key, input.as_slice())).collect();
+    let first = run(lanes, &batch);
+    run(lanes, &batch[1..2]);
+    assert_eq!(run(lanes, &batch), first);
+}
+
+/// Every result of a batch equals the oracle's.
+fn check(lanes: &Lanes, batch: &[(&PrivateKey, &[u8])]) {
+    for ((key, input), result) in batch.iter().zip(run(lanes, batch)) {
+        assert_eq!(result, Ok(oracle(key, input)), "{key:?} {input:02x?}");
+    }
+}
+
+/// What is not a key of a supported size is refused.
+fn unsound_keys() {
+    let keys = keys_of(KeySize::Rsa2048);
+    let key = &keys[0];
+    let sound = key.components();
+    let refused = |components: Components<'_>| PrivateKey::new(&components).map(|key| key.size());
+    let flipped = |number: &[u8]| {
+        let mut number = number.to_vec();
+        let last = number.len() - 1;
+        number[last] ^= 2;
+        number
+    };
+    for i in 0..6 {
+        let wrong = flipped([sound.n, sound.p, sound.q, sound.dp, sound.dq, sound.qinv][i]);
+        let mut components = sound;
+        *[
+            &mut components.n,
+            &mut components.p,
+            &mut components.q,
+            &mut components.dp,
+            &mut components.dq,
+            &mut components.qinv,
+        ][i] = &wrong;
+        assert_eq!(refused(components), Err(KeyError::Inconsistent), "number {i}");
+    }
+    assert_eq!(refused(Components { e: &[2], ..sound }), Err(KeyError::Inconsistent));
+    assert_eq!(refused(Components { e: &[1], ..sound }), Err(KeyError::Inconsistent));
+    assert_eq!(refused(Components { e: &[], ..sound }), Err(KeyError::Inconsistent));
+    assert_eq!(refused(Components { n: &sound.n[1..], ..sound }), Err(KeyError::UnsupportedSize));
+    assert_eq!(refused(Components { p: &sound.p[1..], ..sound }), Err(KeyError::UnsupportedSize));
+    assert_eq!(refused(Components { p: sound.n, ..sound }), Err(KeyError::UnsupportedSize));
+    let mut zeros = vec![0; 3];
+    zeros.extend(sound.n);
+    assert_eq!(refused(Components { n: &zeros, ..sound }), Ok(KeySize::Rsa2048));
+}

@@ -1,0 +1,112 @@
+//! What the test programs share: keys, inputs, and the oracle.
+
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use quadrille_kernels::{Ceiling, Components, KeySize, LaneError, LaneOp, Lanes, PrivateKey};
+
+/// A key with its numbers at hand.
+pub(crate) struct TestKey {
+    pub(crate) key: PrivateKey,
+    pub(crate) n: Vec<u8>,
+    pub(crate) e: Vec<u8>,
+    pub(crate) p: Vec<u8>,
+    pub(crate) q: Vec<u8>,
+    pub(crate) dp: Vec<u8>,
+    pub(crate) dq: Vec<u8>,
+    pub(crate) qinv: Vec<u8>,
+}
+
+impl TestKey {
+    pub(crate) fn components(&self) -> Components<'_> {
+        let Self { n, e, p, q, dp, dq, qinv, .. } = self;
+        Components { n, e, p, q, dp, dq, qinv }
+    }
+}
+
+/// Every test key: sizes, orders of p and q, and public exponents mixed.
+pub(crate) fn keys() -> Vec<TestKey> {
+    include_str!("keys.txt").split("\n\n").filter(|block| block.contains("n = ")).map(key).collect()
+}
+
+/// The test keys of one size.
+pub(crate) fn keys_of(size: KeySize) -> Vec<TestKey> {
+    keys().into_iter().filter(|key| key.key.size() == size).collect()
+}
+
+fn key(block: &str) -> TestKey {
+    let field = |name: &str| {
+        let line = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+        unhex(line.unwrap_or_else(|| panic!("a key lacks {name}")))
+    };
+    let [n, e, p, q, dp, dq, qinv] = ["n", "e", "p", "q", "dp", "dq", "qinv"].map(field);
+    let components = Components { n: &n, e: &e, p: &p, q: &q, dp: &dp, dq: &dq, qinv: &qinv };
+    let key = PrivateKey::new(&components).expect("a test key is sound");
+    TestKey { key, n, e, p, q, dp, dq, qinv }
+}
+
+pub(crate) fn unhex(text: &str) -> Vec<u8> {
+    assert!(text.len().is_multiple_of(2), "whole bytes");
+    (0..text.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(&text[i..i + 2], 16).expect("hexadecimal"))
+        .collect()
+}
+
+/// Right-aligns a number in `len` bytes.
+pub(crate) fn padded(number: &[u8], len: usize) -> Vec<u8> {
+    let significant = number.iter().position(|&byte| byte != 0).map_or(&[][..], |i| &number[i..]);
+    let mut out = vec![0; len - significant.len()];
+    out.extend(significant);
+    out
+}
+
+/// Runs one batch and returns what each lane gave.
+pub(crate) fn run(lanes: &Lanes, batch: &[(&PrivateKey, &[u8])]) -> Vec<Result<Vec<u8>, LaneError>> {
+    let mut outputs: Vec<Vec<u8>> = batch.iter().map(|(key, _)| vec![0xa5; key.size().bytes()]).collect();
+    let mut ops: Vec<LaneOp<'_>> = batch
+        .iter()
+        .zip(&mut outputs)
+        .map(|((key, input), output)| LaneOp::new(key, input, output))
+        .collect();
+    lanes.private_operations(&mut ops);
+    let outcomes: Vec<_> = ops.iter().map(LaneOp::outcome).collect();
+    for (outcome, output) in outcomes.iter().zip(&outputs) {
+        assert!(outcome.is_ok() || output.iter().all(|&byte| byte == 0), "a failed lane has no output");
+    }
+    outcomes.into_iter().zip(outputs).map(|(outcome, output)| outcome.map(|()| output)).collect()
+}
+
+/// What the portable tier says.
+pub(crate) fn oracle(key: &PrivateKey, input: &[u8]) -> Vec<u8> {
+    run(&Lanes::up_to(Ceiling::Portable), &[(key, input)]).remove(0).expect("the oracle computes")
+}
+
+/// xorshift64*: reproducible, and good enough to choose inputs.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    /// A number below `n`, both big-endian.
+    pub(crate) fn residue(&mut self, n: &[u8]) -> Vec<u8> {
+        loop {
+            let candidate: Vec<u8> = n.iter().map(|_| (self.next() >> 56) as u8).collect();
+            if candidate.as_slice() < n {
+                return candidate;
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Looks at memory as it is freed: nothing of a key may be in it.
+//!
+//! The allocator of this program searches every block it gets back for words of the watched key, both as they
+//! are and cut into 52-bit digits. (BoringSSL has its own allocator, which clears what it frees.)
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+
+use quadrille_kernels::{Ceiling, KeySize, LaneOp, Lanes, PrivateKey};
+
+/// What to look for, and how many times it was found.
+static WATCHED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+static WATCHING: AtomicBool = AtomicBool::new(false);
+static FOUND: AtomicUsize = AtomicUsize::new(0);
+static SEARCHED: AtomicUsize = AtomicUsize::new(0);
+
+struct Searching;
+
+// SAFETY: the system's allocator does the work; a block is read before it is given back.
+unsafe impl GlobalAlloc for Searching {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // Zeroed, so that a search finds only what this program wrote.
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if WATCHING.load(SeqCst) && layout.align() >= 8 {
+            // SAFETY: the block is this long, was zeroed or written, and belongs to nobody else any more.
+            search(unsafe { std::slice::from_raw_parts(block.cast(), layout.size() / 8) });
+        }
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(block, layout) };
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Searching = Searching;
+
+fn search(words: &[u64]) {
+    SEARCHED.fetch_add(words.len(), SeqCst);
+    let watched: [u64; 64] = std::array::from_fn(|i| WATCHED[i].load(SeqCst));
+    let hits = words.iter().filter(|word| **word != 0 && watched.contains(word)).count();
+    FOUND.fetch_add(hits, SeqCst);
+}
+
+/// Words 1 to 12 and digits of every secret number of the key.
+fn watch(secrets: [&[u8]; 5]) {
+    let mut slots = WATCHED.iter();
+    for secret in secrets {
+        let bits = |at: usize, count: usize| {
+            (0..count).fold(0u64, |word, i| {
+                let bit = at + i;
+                let byte = secret[secret.len() - 1 - bit / 8];
+                word | u64::from(byte >> (bit % 8) & 1) << i
+            })
+        };
+        for i in 1..7 {
+            slots.next().expect("a slot is left").store(bits(64 * i, 64), SeqCst);
+            slots.next().expect("a slot is left").store(bits(52 * i, 52), SeqCst);
+        }
+    }
+    WATCHING.store(true, SeqCst);
+}
+
+#[test]
+fn freed_memory_holds_nothing_of_a_key() {
+    for ceiling in [Ceiling::Portable, Ceiling::Avx2, Ceiling::Ifma] {
+        let test_key = support::keys_of(KeySize::Rsa2048).remove(0);
+        let input = support::padded(&[3], 256);
+        let mut output = vec![0; 256];
+        watch([&test_key.p, &test_key.q, &test_key.dp, &test_key.dq, &test_key.qinv]);
+
+        let before = SEARCHED.load(SeqCst);
+        let lanes = Lanes::up_to(ceiling);
+        let key = PrivateKey::new(&test_key.components()).expect("a test key is sound");
+        let mut batch = [LaneOp::new(&key, &input, &mut output)];
+        lanes.private_operations(&mut batch);
+        assert_eq!(batch[0].outcome(), Ok(()));
+        drop(key);
+        drop(lanes);
+        WATCHING.store(false, SeqCst);
+        assert_eq!(FOUND.swap(0, SeqCst), 0, "tier {ceiling}");
+        assert!(SEARCHED.load(SeqCst) > before + 80, "something was searched");
+    }
+
+    // The search does find what is there.
+    WATCHING.store(true, SeqCst);
+    drop(vec![WATCHED[0].load(SeqCst); 3]);
+    WATCHING.store(false, SeqCst);
+    assert_eq!(FOUND.load(SeqCst), 3);
+}
