@@ -19,7 +19,8 @@ run: build ## Serve https://localhost:8443 with a certificate made on the spot
 
 build: claim ## Build the release binary, bin/quadrille
 	@scripts/install-packages.sh build
-	cargo build --release $(CARGO_FLAGS) --package quadrille-cli
+	@# The load client too: building it apart would select other features and compile BoringSSL a second time.
+	cargo build --release $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes
 	@install -D -m 755 "$(CARGO_TARGET_DIR)/release/quadrille" bin/quadrille
 
 test: claim ## Run every test

@@ -133,6 +133,24 @@ fn lanes_and_scalar_agree() {
 }
 
 #[test]
+fn one_flush_wakes_as_many_threads_as_there_is_work_for() {
+    let (gate, open) = Gate::new();
+    let seen = Recorder::default();
+    let engine = start(settings(3, 8), gate, seen.clone());
+    std::thread::sleep(std::time::Duration::from_millis(20)); // until the compute threads sleep
+    let key = rsa1024();
+    let waiting: Vec<_> = (0..3).map(|_| engine.enqueue(&key, sign(&key)).unwrap()).collect();
+    engine.flush();
+    open.entered(3);
+    open.open();
+    for completion in waiting {
+        completion.wait().expect("a signature");
+    }
+    drop(engine);
+    assert_eq!(seen.sizes(), [1, 1, 1]);
+}
+
+#[test]
 fn cheap_operations_are_computed_in_place_even_when_the_queue_is_full() {
     let (gate, open) = Gate::new();
     let seen = Recorder::default();
