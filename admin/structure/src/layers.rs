@@ -17,7 +17,8 @@ pub const TOOLS: &[&str] = &["admin", "bench", "fuzz"];
 
 /// What must not be linked into a crate, not even through others. A final `*` stands for any ending.
 pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
-    ("quadrille-kernels", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
+    // Its portable tier is BoringSSL's scalar code.
+    ("quadrille-kernels", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-kernels-cuda", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-field", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
