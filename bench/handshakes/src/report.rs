@@ -264,6 +264,7 @@ mod tests {
             groups: "X25519".into(),
             clients: 32,
             requests: 1,
+            resumed: None,
         }
     }
 

@@ -14,7 +14,10 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
-use crate::{certificate::CertificateFiles, scenario::TlsVersion};
+use crate::{
+    certificate::CertificateFiles,
+    scenario::{Resumed, TlsVersion},
+};
 
 /// Files a server may need beyond its connections.
 const SPARE_FILES: usize = 1_000;
@@ -54,6 +57,8 @@ pub struct Setup<'a> {
     pub certificate: &'a CertificateFiles,
     /// Connections it must be able to hold.
     pub connections: usize,
+    /// How clients come back, if they do.
+    pub resumed: Option<Resumed>,
     /// A place for its files.
     pub directory: &'a Path,
 }
@@ -62,6 +67,9 @@ impl Rival {
     /// The arguments that make it serve `setup` with one worker, in the foreground. Writes its configuration file, if it has one.
     pub fn arguments(self, setup: &Setup<'_>) -> Result<Vec<OsString>> {
         Ok(match self {
+            Self::Haproxy | Self::Envoy if setup.resumed.is_some() => {
+                bail!("is not set up for returning clients")
+            }
             Self::Nginx => {
                 let file = configuration(setup, "nginx.conf", include_str!("../rivals/nginx.conf"))?;
                 vec!["-p".into(), setup.directory.into(), "-e".into(), "stderr".into(), "-c".into(), file]
@@ -129,8 +137,13 @@ fn quadrille_arguments(setup: &Setup<'_>) -> Vec<OsString> {
     arguments.extend(["--key".into(), setup.certificate.key.clone().into()]);
     let flags = ["--tls-min", version, "--tls-max", version, "--respond", "ok", "--threads", "1"];
     arguments.extend(flags.map(OsString::from));
-    let off = ["--session-tickets", "off", "--session-cache", "off", "--admin", "off"];
-    arguments.extend(off.map(OsString::from));
+    let (tickets, cache) = match setup.resumed {
+        None => ("off", "off"),
+        Some(Resumed::Ticket) => ("local", "off"),
+        Some(Resumed::Id) => ("off", "memory"),
+    };
+    let flags = ["--session-tickets", tickets, "--session-cache", cache, "--admin", "off"];
+    arguments.extend(flags.map(OsString::from));
     arguments
 }
 
@@ -152,9 +165,20 @@ fn fill(template: &str, setup: &Setup<'_>) -> String {
         ("@combined@", setup.certificate.combined.display().to_string()),
         ("@connections@", (setup.connections + SPARE_FILES).to_string()),
         ("@files@", (setup.connections + 2 * SPARE_FILES).to_string()),
+        ("@resumption@", nginx_resumption(setup.resumed).to_owned()),
         ("@directory@", setup.directory.display().to_string()),
     ];
     values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value))
+}
+
+/// nginx's directives, its defaults where there are any.
+fn nginx_resumption(resumed: Option<Resumed>) -> &'static str {
+    match resumed {
+        // Without the last one OpenSSL sends two TLS 1.3 tickets even so.
+        None => "ssl_session_cache off; ssl_session_tickets off; ssl_conf_command NumTickets 0;",
+        Some(Resumed::Ticket) => "ssl_session_cache off; ssl_session_tickets on;",
+        Some(Resumed::Id) => "ssl_session_cache shared:sessions:10m; ssl_session_tickets off;",
+    }
 }
 
 fn parse_version(rival: Rival, text: &str) -> Option<String> {
@@ -215,6 +239,7 @@ mod tests {
             version: TlsVersion::V1_2,
             certificate: &certificate,
             connections: 32,
+            resumed: None,
             directory: Path::new("/d"),
         };
         for template in [

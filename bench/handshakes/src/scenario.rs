@@ -54,6 +54,24 @@ impl fmt::Display for KeyKind {
     }
 }
 
+/// How clients come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Resumed {
+    /// With a ticket.
+    Ticket,
+    /// With a session id; TLS 1.2 only.
+    Id,
+}
+
+impl fmt::Display for Resumed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ticket => "ticket",
+            Self::Id => "id",
+        })
+    }
+}
+
 /// One cell of the comparison.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -67,13 +85,17 @@ pub struct Scenario {
     pub clients: usize,
     /// Requests on each connection; 0 is the handshake alone.
     pub requests: u32,
+    /// How clients come back; `None` makes every handshake a full one.
+    pub resumed: Option<Resumed>,
 }
 
 impl Scenario {
     /// A short name without spaces, for the JSON.
     pub fn id(&self) -> String {
         let key = self.key.to_string().replace('-', "").to_lowercase();
-        format!("tls{}-{key}-{}-{}clients", self.version.number(), self.groups.to_lowercase(), self.clients)
+        let resumed = self.resumed.map(|resumed| format!("-{resumed}")).unwrap_or_default();
+        let (version, groups) = (self.version.number(), self.groups.to_lowercase());
+        format!("tls{version}-{key}-{groups}-{}clients{resumed}", self.clients)
     }
 }
 
@@ -81,7 +103,8 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { version, key, groups, clients, .. } = self;
         let plural = if *clients == 1 { "" } else { "s" };
-        write!(f, "TLS {}, {key} certificate, {groups}, {clients} client{plural}", version.number())
+        write!(f, "TLS {}, {key} certificate, {groups}, {clients} client{plural}", version.number())?;
+        self.resumed.map_or(Ok(()), |resumed| write!(f, ", resumed by {resumed}"))
     }
 }
 
@@ -97,6 +120,7 @@ mod tests {
             groups: "X25519".into(),
             clients: 1,
             requests: 1,
+            resumed: None,
         };
         assert_eq!(scenario.id(), "tls1.3-rsa2048-x25519-1clients");
         assert_eq!(scenario.to_string(), "TLS 1.3, RSA-2048 certificate, X25519, 1 client");

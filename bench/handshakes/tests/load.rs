@@ -13,7 +13,7 @@ use boring::ssl::{SslAcceptor, SslFiletype, SslMethod};
 use quadrille_bench_handshakes::{
     certificate::CertificateFiles,
     load::{Load, Stage},
-    scenario::{KeyKind, Scenario, TlsVersion},
+    scenario::{KeyKind, Resumed, Scenario, TlsVersion},
 };
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -31,6 +31,21 @@ fn counts_what_the_server_did() {
         assert!(seen.exchange_us.max() >= seen.handshake_us.min());
         // This server, unlike those of the comparison, hands out tickets: they are noticed.
         assert!(seen.tickets >= 40, "{} tickets", seen.tickets);
+    }
+}
+
+#[test]
+fn clients_come_back_when_asked_to() {
+    let server = https_server();
+    for (version, resumed) in [
+        (TlsVersion::V1_3, Resumed::Ticket),
+        (TlsVersion::V1_2, Resumed::Ticket),
+        (TlsVersion::V1_2, Resumed::Id),
+    ] {
+        let returning = Load { resumed: Some(resumed), ..load(server, version, 40) };
+        let seen = returning.run().unwrap();
+        assert_eq!((seen.ok, seen.failed()), (40, 0), "{:?}", seen.failures);
+        assert!(seen.resumed >= 30, "{version:?} {resumed}: {} resumed", seen.resumed);
     }
 }
 
@@ -95,7 +110,14 @@ fn ends_in_time_and_goes_nowhere_but_loopback() {
 }
 
 fn load(target: SocketAddr, version: TlsVersion, count: u64) -> Load {
-    let scenario = Scenario { version, key: KeyKind::P256, groups: "X25519".into(), clients: 4, requests: 2 };
+    let scenario = Scenario {
+        version,
+        key: KeyKind::P256,
+        groups: "X25519".into(),
+        clients: 4,
+        requests: 2,
+        resumed: None,
+    };
     Load::new(&scenario, target, count, LIMIT)
 }
 

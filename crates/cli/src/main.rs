@@ -4,7 +4,9 @@ mod check;
 mod demo;
 mod flags;
 mod logging;
+mod resumption_flags;
 mod serve;
+mod tickets;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -23,6 +25,8 @@ enum Command {
     Serve(Box<serve::Serve>),
     /// Check a configuration file, and all that it names, without serving it.
     Check(check::Check),
+    /// Make, show and rotate the keys of session tickets.
+    Tickets(tickets::Tickets),
     /// Serve a working HTTPS demo at once: a certificate made on the spot and a built-in page.
     Demo(demo::Demo),
 }
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
+        Command::Tickets(command) => command.run(),
         Command::Demo(command) => command.run(),
     };
     match result {

@@ -8,7 +8,7 @@ use crate::{
     preamble::{self, Preamble},
     site::{Listening, Site},
     tcp,
-    tls::{KeyFailure, KeyOperation, TlsStream, Transport},
+    tls::{KeyFailure, KeyOperation, Returning, TlsStream, Transport},
 };
 use boring::{
     error::ErrorStack,
@@ -134,6 +134,7 @@ async fn handshake(
     let tls = SslStreamBuilder::new(ssl, transport).accept().await.map_err(|error| failure(&error))?;
     let connection = describe(tls.ssl(), Arc::clone(listening), site, client, local, began);
     metrics::handshake(&connection);
+    metrics::returning(Returning::outcome(tls.ssl()));
     Ok((tls, connection))
 }
 

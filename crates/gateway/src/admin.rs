@@ -1,6 +1,6 @@
 //! The admin endpoint: metrics, health, and the configuration in force.
 
-use crate::{config, metrics, model::Gateway};
+use crate::{config, metrics, model::Gateway, resumption::Resumption};
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use http::{Response, StatusCode, header};
@@ -22,6 +22,7 @@ pub(crate) struct Admin {
     pub(crate) prometheus: Option<PrometheusHandle>,
     pub(crate) engine: Engine,
     pub(crate) configuration: Arc<ArcSwap<Gateway>>,
+    pub(crate) resumption: Arc<ArcSwap<Resumption>>,
     /// False from the moment a drain begins, so that balancers look elsewhere.
     pub(crate) ready: AtomicBool,
 }
@@ -63,7 +64,7 @@ impl Admin {
     }
 
     fn metrics(&self) -> String {
-        metrics::refresh(&self.engine);
+        metrics::refresh(&self.engine, &self.resumption.load());
         self.prometheus.as_ref().map(PrometheusHandle::render).unwrap_or_default()
     }
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boring::ssl::{Error, Ssl, SslContext, SslStream};
+use boring::ssl::{Error, Ssl, SslContext, SslSession, SslStream};
 use mio::net::TcpStream;
 use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
 use socket2::{Domain, Socket, Type};
@@ -73,12 +73,17 @@ impl Connection {
         target: SocketAddr,
         source: Option<Ipv4Addr>,
         requests: u32,
+        session: Option<SslSession>,
     ) -> Result<Self, Failure> {
         let opened = Instant::now();
         let failed = |reason: String| Failure { stage: Stage::Handshake, reason };
         let socket = connect(target, source).map_err(|error| failed(error.to_string()))?;
         let mut ssl = Ssl::new(context).map_err(|error| failed(error.to_string()))?;
         ssl.set_hostname(HOST).map_err(|error| failed(error.to_string()))?;
+        if let Some(session) = session {
+            // SAFETY: it came from a connection of the same context.
+            unsafe { ssl.set_session(&session).map_err(|error| failed(error.to_string()))? };
+        }
         Ok(Self {
             stream: SslStream::new(ssl, socket).map_err(|error| failed(error.to_string()))?,
             stage: Stage::Handshake,
@@ -176,6 +181,12 @@ impl Connection {
     /// From connect to the last byte of the last response.
     pub(super) fn exchange_time(&self) -> Duration {
         self.exchange
+    }
+
+    /// The session that this connection has resumed.
+    pub(super) fn resumed_session(&self) -> Option<SslSession> {
+        let ssl = self.stream.ssl();
+        ssl.session_reused().then(|| ssl.session().map(ToOwned::to_owned)).flatten()
     }
 
     pub(super) fn resumed(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A load client that is cheap per handshake: one thread, non-blocking sockets, BoringSSL.
 //!
-//! Closed loop: `connections` are in flight at any time, and a new one begins when one ends. Each connects, makes a full
-//! handshake (no session is ever offered), sends its requests one after another, reads each response whole, and closes
+//! Closed loop: `connections` are in flight at any time, and a new one begins when one ends. Each connects, makes a
+//! handshake (a full one, or with the session of an earlier connection if so asked), sends its requests one after another, reads each response whole, and closes
 //! with close_notify and FIN. The certificate's chain is not checked, its signature in the handshake is.
 
 mod connection;
@@ -11,14 +11,14 @@ use std::{
     io::ErrorKind,
     net::{Ipv4Addr, SocketAddr},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
-use boring::ssl::{SslContext, SslMethod, SslSessionCacheMode, SslVerifyMode};
+use boring::ssl::{SslContext, SslMethod, SslOptions, SslSession, SslSessionCacheMode, SslVerifyMode};
 use mio::{Events, Interest, Poll, Token};
 
 use self::connection::{Connection, Progress};
@@ -26,7 +26,7 @@ pub use self::{
     connection::{Failure, Stage},
     outcome::{Negotiated, Outcome},
 };
-use crate::scenario::{Scenario, TlsVersion};
+use crate::scenario::{Resumed, Scenario, TlsVersion};
 
 /// How often connections are looked at for having outlived their time.
 const TICK: Duration = Duration::from_millis(100);
@@ -46,6 +46,8 @@ pub struct Load {
     pub connections: usize,
     /// Requests on each connection; 0 is the handshake alone.
     pub requests: u32,
+    /// How clients come back; `None` never offers a session.
+    pub resumed: Option<Resumed>,
     /// Connections to make.
     pub count: u64,
     /// The load ends after this time, however many connections it has made.
@@ -63,6 +65,7 @@ impl Load {
             groups: scenario.groups.clone(),
             connections: scenario.clients,
             requests: scenario.requests,
+            resumed: scenario.resumed,
             count,
             time_limit,
             connection_timeout: Duration::from_secs(10),
@@ -82,10 +85,11 @@ impl Load {
     fn drive(&self, hold: bool) -> Result<(Outcome, Held)> {
         ensure!(self.target.ip().is_loopback(), "{} is not a loopback address", self.target);
         ensure!(self.connections > 0, "no connection is allowed in flight");
-        let tickets = Arc::new(AtomicU64::new(0));
+        let (tickets, sessions) = (Arc::new(AtomicU64::new(0)), Sessions::default());
         let mut run = Run {
             load: self,
-            context: self.context(Arc::clone(&tickets))?,
+            context: self.context(Arc::clone(&tickets), Arc::clone(&sessions))?,
+            sessions,
             poll: Poll::new()?,
             slots: (0..self.connections).map(|_| None).collect(),
             begun: 0,
@@ -99,7 +103,7 @@ impl Load {
         Ok((run.outcome, Held { connections: run.held.unwrap_or_default() }))
     }
 
-    fn context(&self, tickets: Arc<AtomicU64>) -> Result<SslContext> {
+    fn context(&self, tickets: Arc<AtomicU64>, sessions: Sessions) -> Result<SslContext> {
         let mut context = SslContext::builder(SslMethod::tls())?;
         context.set_verify(SslVerifyMode::NONE);
         context.set_min_proto_version(Some(self.version.boring()))?;
@@ -107,10 +111,17 @@ impl Load {
         let groups = self.offered_groups();
         context.set_curves_list(&groups).with_context(|| format!("groups {groups}"))?;
         context.set_alpn_protos(b"\x08http/1.1")?;
-        // Nothing is kept or offered; the callback shows whether the peer hands out what could be resumed.
+        if self.resumed == Some(Resumed::Id) {
+            context.set_options(SslOptions::NO_TICKET);
+        }
+        // BoringSSL keeps nothing; the callback shows whether the peer hands out what could be resumed.
         context.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
-        context.set_new_session_callback(move |_, _| {
+        let returns = self.resumed.is_some();
+        context.set_new_session_callback(move |_, session| {
             tickets.fetch_add(1, Ordering::Relaxed);
+            if returns {
+                keep(&sessions, session);
+            }
         });
         Ok(context.build())
     }
@@ -123,6 +134,17 @@ impl Load {
             TlsVersion::V1_2 if !named => format!("{}:P-256", self.groups),
             _ => self.groups.clone(),
         }
+    }
+}
+
+type Sessions = Arc<Mutex<Vec<SslSession>>>;
+
+/// Newest last, and not without end.
+fn keep(sessions: &Sessions, session: SslSession) {
+    const MOST: usize = 4096;
+    let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
+    if sessions.len() < MOST {
+        sessions.push(session);
     }
 }
 
@@ -143,6 +165,8 @@ impl Held {
 struct Run<'a> {
     load: &'a Load,
     context: SslContext,
+    /// What connections may come back with.
+    sessions: Sessions,
     poll: Poll,
     slots: Vec<Option<Connection>>,
     begun: u64,
@@ -184,7 +208,8 @@ impl Run<'_> {
         {
             let source = self.source();
             self.begun += 1;
-            match Connection::open(&self.context, self.load.target, source, self.load.requests) {
+            let session = self.sessions.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            match Connection::open(&self.context, self.load.target, source, self.load.requests, session) {
                 Ok(mut connection) => {
                     let interest = Interest::READABLE | Interest::WRITABLE;
                     self.poll.registry().register(connection.socket(), Token(slot), interest)?;
@@ -209,6 +234,12 @@ impl Run<'_> {
             Ok(Progress::Waiting) => self.slots[slot] = Some(connection),
             Ok(Progress::Done) => {
                 self.outcome.succeed(&connection);
+                // In TLS 1.2 a session may be used again, and a resumed one is not announced.
+                if let Some(session) =
+                    connection.resumed_session().filter(|_| self.load.version == TlsVersion::V1_2)
+                {
+                    keep(&self.sessions, session);
+                }
                 match &mut self.held {
                     None => connection.close(),
                     Some(held) => {

@@ -15,7 +15,7 @@ const DIGITS: u8 = 3;
 pub struct Outcome {
     /// Connections that got all their responses.
     pub ok: u64,
-    /// Of those, how many the server resumed; the client never offers a session, so anything but 0 is a fault.
+    /// Of those, how many the server resumed; anything but 0 is a fault unless the client was asked to come back.
     pub resumed: u64,
     /// Sessions and tickets that the server handed out.
     pub tickets: u64,

@@ -9,6 +9,7 @@ mod browser;
 mod client_auth;
 mod commands;
 mod drain;
+mod fleet;
 mod http;
 mod observability;
 mod pressure;

@@ -4,6 +4,7 @@ mod context;
 mod departure;
 mod hello;
 mod key_method;
+mod returning;
 mod selection;
 mod stream;
 mod transport;
@@ -11,6 +12,7 @@ pub(crate) mod turn;
 
 pub(crate) use context::ListenerTls;
 pub(crate) use key_method::{KeyFailure, KeyOperation, KeyTiming};
+pub(crate) use returning::{Kind, Outcome, Returning};
 pub(crate) use stream::TlsStream;
 pub(crate) use transport::Transport;
 

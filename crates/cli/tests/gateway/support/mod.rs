@@ -9,7 +9,9 @@ mod nginx;
 mod openssl;
 pub mod ports;
 mod process;
+mod redis;
 mod refusal;
+mod returning;
 
 pub use certificates::{Certificates, Pair};
 pub use client::{Client, Connector, Response};
@@ -19,7 +21,9 @@ pub use load::Load;
 pub use nginx::Nginx;
 pub use openssl::{Seen, s_client};
 pub use process::{Gateway, quadrille, serve};
+pub use redis::Redis;
 pub use refusal::{refused, refused_file, secrets_of};
+pub use returning::{Returning, Way};
 
 use std::{
     io::ErrorKind,
@@ -82,6 +86,7 @@ pub fn missing(command: &Command, error: &std::io::Error) -> ! {
     let program = command.get_program().to_string_lossy();
     let package = match program.as_ref() {
         "kill" => "procps",
+        "redis-cli" => "redis-tools",
         other => other,
     };
     match error.kind() {
