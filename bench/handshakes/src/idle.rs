@@ -74,8 +74,8 @@ pub fn measure(
     directory: &Path,
 ) -> Result<Held> {
     let scenario = Scenario { clients: IN_FLIGHT, ..scenario.clone() };
-    let setup =
-        Setup { address: free_address()?, version: scenario.version, certificate, connections, directory };
+    let (address, version, resumed) = (free_address()?, scenario.version, scenario.resumed);
+    let setup = Setup { address, version, certificate, connections, directory, resumed };
     let server = Server::start(contestant.rival, &contestant.program, core, &scenario, &setup)?;
 
     Load::new(&scenario, server.address, WARM_UP, OPENING_TIME).run()?;

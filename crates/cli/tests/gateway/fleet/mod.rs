@@ -42,7 +42,7 @@ impl Fleet {
         let (redis, secret) = (self.redis.address(), self.secret.to_str().expect("UTF-8"));
         let shared = ["--respond", "ok", "--session-cache", &redis, "--fleet-secret", secret];
         let tickets = ["--session-tickets", "fleet", "--threads", "1"];
-        self.gateways.push(Gateway::with_flags(&self.pair, &[&shared, &tickets, flags].concat()));
+        self.gateways.push(Gateway::with_flags(&self.pair, &[&shared[..], &tickets, flags].concat()));
     }
 
     fn addresses(&self) -> Vec<SocketAddr> {
