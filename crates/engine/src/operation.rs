@@ -16,7 +16,7 @@ use boring::{
 use std::cmp::Ordering;
 
 /// One private-key operation, hashed but not yet padded.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Operation {
     /// A signature over a digest; over the message itself for Ed25519.
     Sign {

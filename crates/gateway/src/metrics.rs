@@ -3,7 +3,7 @@
 //! | metric | labels |
 //! |---|---|
 //! | `quadrille_handshakes_total` | `version`, `cipher`, `key_type`, `session` (`full`, `resumed`) |
-//! | `quadrille_handshake_failures_total` | `reason`: `tls`, `closed` (by the client), `timeout`, `not_tls`, `plain_http`, `proxy_header`, `too_many_handshakes`, `shed` (key queue full), `key` (operation failed) |
+//! | `quadrille_handshake_failures_total` | `reason`: `tls`, `closed` (by the client), `timeout`, `not_tls`, `plain_http`, `proxy_header`, `too_many_handshakes`, `shed` (key queue full), `key` (operation failed), `key_server` (key servers have not computed it) |
 //! | `quadrille_handshake_seconds` | `session` |
 //! | `quadrille_key_operations_total` | `key_type`, `backend`, `result` (`ok`, `failed`, `recomputed`) |
 //! | `quadrille_key_operation_seconds` | `key_type`, `backend`; computing one batch |

@@ -15,7 +15,7 @@ use tokio::net::{TcpStream, UnixStream};
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The network says no.
-    #[error("cannot connect: {0}")]
+    #[error("the connection failed: {0}")]
     Io(#[from] io::Error),
     /// No answer in time.
     #[error("no answer within {0:?}")]

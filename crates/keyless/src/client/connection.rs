@@ -107,6 +107,9 @@ struct Connection {
 impl Connection {
     fn new(lane: Arc<Lane>, server: usize, connected: Connected) -> Self {
         let Connected { stream, mode, .. } = connected;
+        if mode == Mode::Compatible {
+            lane.shared.compatible.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
         let mut writer = Writer::new(mode);
         writer.set_padded(lane.shared.settings.padding && mode == Mode::Batched);
         writer.put(&PING);

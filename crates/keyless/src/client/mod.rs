@@ -14,13 +14,15 @@ mod lane;
 mod latency;
 mod link;
 mod metrics;
+mod probe;
 mod settings;
 
 pub use connect::{ConnectError, Connected, Connector};
 pub use dispatch::Failure;
+pub use probe::{Pong, ping};
 pub use settings::{Patience, Protocol, Settings};
 
-use crate::wire::{Hints, KeyName, Ski, modulus_digest, opcode};
+use crate::wire::{ErrorCode, Hints, KeyName, MAX_PAYLOAD, Ski, modulus_digest, opcode};
 use boring::error::ErrorStack;
 use fleet::Fleet;
 use lane::Lane;
@@ -40,6 +42,23 @@ use std::{
 /// One pool of connections to key servers. Clones share it; when the last is dropped, its connections close.
 #[derive(Clone)]
 pub struct Client(Arc<Owner>);
+
+/// A pool that does not stay open because of this.
+#[derive(Clone)]
+pub struct WeakClient(Weak<Owner>);
+
+impl WeakClient {
+    /// The pool, if somebody still uses it.
+    pub fn upgrade(&self) -> Option<Client> {
+        self.0.upgrade().map(Client)
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Client({:?})", self.0.0.settings.servers)
+    }
+}
 
 /// A key whose private half is on key servers.
 #[derive(Clone, Debug)]
@@ -114,6 +133,7 @@ impl Client {
             connector,
             fleet,
             closed: AtomicBool::new(false),
+            compatible: AtomicBool::new(false),
             lanes: Mutex::default(),
         };
         Ok(Self(Arc::new(Owner(Arc::new(shared)))))
@@ -131,15 +151,28 @@ impl Client {
         origin: Origin,
         impatient: bool,
     ) -> Result<Answer, Failure> {
+        if opcode::of(&operation).1.len() > MAX_PAYLOAD {
+            return Err(Failure::Refused(ErrorCode::Format));
+        }
         let job = Job { key: key.clone(), operation, origin };
         let lane = self.lane();
         let submitted = lane.submit(Arc::new(job), impatient);
         submitted.inspect_err(|failure| metrics::failed(*failure)).map(|id| Answer { lane, id, over: false })
     }
 
+    /// For keeping it in a register of those in use.
+    pub fn downgrade(&self) -> WeakClient {
+        WeakClient(Arc::downgrade(&self.0))
+    }
+
     /// Connects now, on this event loop, so that the first operation need not wait for it.
     pub fn warm_up(&self) {
         let _ = self.lane();
+    }
+
+    /// Whether an [`Origin`] would be sent to any server: in our own mode it is not.
+    pub fn wants_origin(&self) -> bool {
+        self.0.0.compatible.load(Ordering::Relaxed)
     }
 
     /// How many servers this process has connections to.
@@ -196,6 +229,8 @@ struct Shared {
     connector: Connector,
     fleet: Fleet,
     closed: AtomicBool,
+    /// Some server speaks the compatible mode.
+    compatible: AtomicBool,
     lanes: Mutex<Vec<Weak<Lane>>>,
 }
 
@@ -240,9 +275,9 @@ impl From<OperationError> for Failure {
         match error {
             OperationError::QueueFull => Self::Full,
             OperationError::Stopped => Self::Closed,
-            OperationError::WrongKeyType => Self::Refused(crate::wire::ErrorCode::UnexpectedOpcode),
-            OperationError::InvalidInput => Self::Refused(crate::wire::ErrorCode::Format),
-            OperationError::Failed => Self::Refused(crate::wire::ErrorCode::Crypto),
+            OperationError::WrongKeyType => Self::Refused(ErrorCode::UnexpectedOpcode),
+            OperationError::InvalidInput => Self::Refused(ErrorCode::Format),
+            OperationError::Failed => Self::Refused(ErrorCode::Crypto),
         }
     }
 }

@@ -28,7 +28,8 @@ pub struct Threads {
     draining: watch::Sender<bool>,
     /// Connections that may still be opened.
     places: Arc<Semaphore>,
-    running: mpsc::Receiver<()>,
+    /// Closed when every thread has ended.
+    running: watch::Receiver<()>,
 }
 
 enum Socket {
@@ -49,12 +50,14 @@ impl Threads {
     /// If the system has no more threads or descriptors.
     pub fn start(server: &Server, count: NonZeroUsize) -> io::Result<Self> {
         let draining = watch::Sender::new(false);
-        let (alive, running) = mpsc::channel(1);
+        let (alive, running) = watch::channel(());
+        let alive = Arc::new(alive);
         let mut senders = Vec::new();
         for index in 0..count.get() {
             let (sender, receiver) = mpsc::unbounded_channel();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            let (shared, drained, alive) = (Arc::clone(&server.0), draining.subscribe(), alive.clone());
+            let (shared, drained) = (Arc::clone(&server.0), draining.subscribe());
+            let alive = Arc::clone(&alive);
             std::thread::Builder::new().name(format!("keys-{index}")).spawn(move || {
                 runtime.block_on(work(shared, receiver, drained, alive));
             })?;
@@ -68,14 +71,9 @@ impl Threads {
     ///
     /// # Errors
     /// If the socket cannot be used by this runtime.
-    pub async fn accept_tcp(self: &Arc<Self>, listener: TcpListener) -> io::Result<()> {
+    pub async fn accept_tcp(self: Arc<Self>, listener: TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        self.accept(async || {
-            let (tcp, peer) = listener.accept().await?;
-            Ok(Socket::Tcp(tcp.into_std()?, peer))
-        })
-        .await;
+        self.accept(Acceptor::Tcp(tokio::net::TcpListener::from_std(listener)?)).await;
         Ok(())
     }
 
@@ -83,10 +81,9 @@ impl Threads {
     ///
     /// # Errors
     /// If the socket cannot be used by this runtime.
-    pub async fn accept_unix(self: &Arc<Self>, listener: UnixListener) -> io::Result<()> {
+    pub async fn accept_unix(self: Arc<Self>, listener: UnixListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
-        let listener = tokio::net::UnixListener::from_std(listener)?;
-        self.accept(async || Ok(Socket::Unix(listener.accept().await?.0.into_std()?))).await;
+        self.accept(Acceptor::Unix(tokio::net::UnixListener::from_std(listener)?)).await;
         Ok(())
     }
 
@@ -96,16 +93,16 @@ impl Threads {
     }
 
     /// Waits until the last connection has ended after a [`drain`](Self::drain).
-    pub async fn drained(&mut self) {
-        self.senders.clear();
-        self.running.recv().await;
+    pub async fn drained(&self) {
+        let mut running = self.running.clone();
+        while running.changed().await.is_ok() {}
     }
 
-    async fn accept(&self, mut next: impl AsyncFnMut() -> io::Result<Socket>) {
+    async fn accept(&self, acceptor: Acceptor) {
         let mut draining = self.draining.subscribe();
         loop {
             let accepted = tokio::select! {
-                accepted = next() => accepted,
+                accepted = acceptor.next() => accepted,
                 _ = draining.wait_for(|draining| *draining) => return,
             };
             match accepted {
@@ -127,15 +124,38 @@ impl Threads {
     }
 }
 
+enum Acceptor {
+    Tcp(tokio::net::TcpListener),
+    Unix(tokio::net::UnixListener),
+}
+
+impl Acceptor {
+    async fn next(&self) -> io::Result<Socket> {
+        Ok(match self {
+            Self::Tcp(listener) => {
+                let (tcp, peer) = listener.accept().await?;
+                Socket::Tcp(tcp.into_std()?, peer)
+            }
+            Self::Unix(listener) => Socket::Unix(listener.accept().await?.0.into_std()?),
+        })
+    }
+}
+
 async fn work(
     shared: Arc<Shared>,
     mut sockets: mpsc::UnboundedReceiver<Placed>,
     draining: watch::Receiver<bool>,
-    alive: mpsc::Sender<()>,
+    alive: Arc<watch::Sender<()>>,
 ) {
     tokio::spawn(turn::flush_each(shared.engine.clone()));
     let (here, mut all_gone) = mpsc::channel::<()>(1);
-    while let Some((socket, place)) = sockets.recv().await {
+    let mut drained = draining.clone();
+    loop {
+        let received = tokio::select! {
+            received = sockets.recv() => received,
+            _ = drained.wait_for(|draining| *draining) => None,
+        };
+        let Some((socket, place)) = received else { break };
         let (shared, draining, here) = (Arc::clone(&shared), draining.clone(), here.clone());
         tokio::spawn(async move {
             let _open = OpenConnection::new();
