@@ -4,8 +4,9 @@ use clap::{ArgAction, Args};
 use quadrille_gateway::{
     config::{values, words},
     model::{
-        AccessLog, Admin, BackendChoice, CertificateSource, ClientAuth, Gateway, Group, KeySource, Keyless, KeylessTls, Listener, Mode,
-        Place, ProxyProtocolIn, Respond, Route, Server, Source, Target, TlsPolicy, Upstream, Version,
+        AccessLog, Admin, BackendChoice, CertificateSource, ClientAuth, Gateway, Group, KeySource, Keyless,
+        KeylessTls, Listener, Mode, Place, ProxyProtocolIn, Respond, Route, Server, Source, Target,
+        TlsPolicy, Upstream, Version,
     },
 };
 use quadrille_keyless::Address;
@@ -172,7 +173,8 @@ impl Flags {
         let over_tcp = self.key_server.iter().any(|server| matches!(server, Address::Tcp { .. }));
         if over_tcp && !tls.iter().all(|file| file.is_some()) {
             problems.push(
-                "key servers over TCP need --key-server-ca, --key-server-cert and --key-server-key".to_owned(),
+                "key servers over TCP need --key-server-ca, --key-server-cert and --key-server-key"
+                    .to_owned(),
             );
         }
         if self.upstream.is_empty() && self.respond.is_none() {

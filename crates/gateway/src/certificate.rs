@@ -146,7 +146,11 @@ fn check_match(leaf: &X509Ref, key: &Key, source: &CertificateSource) -> Result<
     ))
 }
 
-fn check_strength(key: &PrivateKey, source: &CertificateSource, allow_weak_keys: bool) -> Result<(), Problem> {
+fn check_strength(
+    key: &PrivateKey,
+    source: &CertificateSource,
+    allow_weak_keys: bool,
+) -> Result<(), Problem> {
     match key.key_type() {
         KeyType::Rsa { bits } if bits < STRONG_RSA_BITS && !allow_weak_keys => Err(Problem::new(
             &source.key_place,

@@ -2,8 +2,7 @@
 
 use crate::{
     admin::Admin,
-    bind, compute, config, keyless,
-    metrics,
+    bind, compute, config, keyless, metrics,
     model::{KeyServer, Listen, Place},
     problem::Problem,
     server::{Signals, internal},
@@ -141,8 +140,7 @@ fn event_loops(model: &KeyServer) -> NonZeroUsize {
 
 /// At start everything must be right.
 fn first_load(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
-    let loads =
-        [load_keys(server, model), load_policy(server, model), load_tls(server, model)];
+    let loads = [load_keys(server, model), load_policy(server, model), load_tls(server, model)];
     let problems: Vec<Problem> = loads.into_iter().filter_map(Result::err).flatten().collect();
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
@@ -168,7 +166,10 @@ fn load_policy(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
     let policy = match &model.policy {
         None => Policy::default(),
         Some(file) => config::load_key_policy(file).map_err(|errors| {
-            errors.iter().map(|error| Problem::new(&Place::flag("--policy"), error.to_string())).collect::<Vec<_>>()
+            errors
+                .iter()
+                .map(|error| Problem::new(&Place::flag("--policy"), error.to_string()))
+                .collect::<Vec<_>>()
         })?,
     };
     server.set_policy(policy);
@@ -186,10 +187,7 @@ fn load_tls(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
 }
 
 /// Opens all sockets, and accepts on them. Answers their addresses, and the files to remove in the end.
-fn listen(
-    model: &KeyServer,
-    threads: &Arc<Threads>,
-) -> Result<(Vec<String>, Vec<PathBuf>), Vec<Problem>> {
+fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec<PathBuf>), Vec<Problem>> {
     let (mut addresses, mut files) = (Vec::new(), Vec::new());
     for (listen, place) in &model.listen {
         let threads = Arc::clone(threads);

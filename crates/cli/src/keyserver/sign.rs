@@ -54,6 +54,9 @@ impl Sign {
 fn scheme(text: &str) -> Result<SignatureScheme, String> {
     let code = u16::from_str_radix(text.trim_start_matches("0x"), 16).ok();
     code.and_then(SignatureScheme::from_code_point).ok_or_else(|| {
-        format!("`{}` is not a signature scheme; write a code point of RFC 8446 such as 0x0804", text.escape_debug())
+        format!(
+            "`{}` is not a signature scheme; write a code point of RFC 8446 such as 0x0804",
+            text.escape_debug()
+        )
     })
 }

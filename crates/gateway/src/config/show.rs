@@ -2,8 +2,8 @@
 
 use super::{values::show_duration, words::name};
 use crate::model::{
-    AccessLog, CertificateSource, ClientAuth, Gateway, Health, HealthProbe, KeySource, Listener, Respond, Route, Source,
-    Target, TlsPolicy, Upstream, UpstreamTls,
+    AccessLog, CertificateSource, ClientAuth, Gateway, Health, HealthProbe, KeySource, Listener, Respond,
+    Route, Source, Target, TlsPolicy, Upstream, UpstreamTls,
 };
 use serde_json::{Map, Value, json};
 use std::{num::NonZeroUsize, time::Duration};

@@ -10,8 +10,11 @@ use boring::{
         BoxPrivateKeyMethodFuture, NameType, Ssl, SslRef, SslSignatureAlgorithm,
     },
 };
-use quadrille_engine::{Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, PublicKey,
-    SignatureScheme};
+use boring_sys as ffi;
+use foreign_types::ForeignTypeRef;
+use quadrille_engine::{
+    Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, PublicKey, SignatureScheme,
+};
 use quadrille_keyless::{
     client::{Answer, Failure, Origin},
     turn,
@@ -132,9 +135,7 @@ impl AsyncPrivateKeyMethod for EngineKey {
         input: &[u8],
         _: &mut [u8],
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
-        contained(Err(AsyncPrivateKeyMethodError), || {
-            self.submit(ssl, |key| Operation::decrypt(key, input))
-        })
+        contained(Err(AsyncPrivateKeyMethodError), || self.submit(ssl, |key| Operation::decrypt(key, input)))
     }
 }
 
@@ -150,14 +151,14 @@ impl EngineKey {
             PrivateKey::Local(key) => {
                 let operation = operation(key.public());
                 let completion = operation.and_then(|operation| compute(&self.engine, key, operation));
-                let completion = completion.map_err(|error| connection.fail(error.into()))?;
+                let completion = completion.map_err(|error| refuse(ssl, &connection, error.into()))?;
                 Ok(Box::pin(finished(completion, key_type, connection)))
             }
             PrivateKey::Remote(remote) => {
                 let operation = operation(remote.key.public());
-                let operation = operation.map_err(|error| connection.fail(error.into()))?;
+                let operation = operation.map_err(|error| refuse(ssl, &connection, error.into()))?;
                 let asked = self.ask(remote, operation, ssl, &connection);
-                let computed = asked.map_err(|failure| connection.fail(failure.into()))?;
+                let computed = asked.map_err(|failure| refuse(ssl, &connection, failure.into()))?;
                 Ok(Box::pin(finished(computed, key_type, connection)))
             }
         }
@@ -186,15 +187,10 @@ fn compute(engine: &Engine, key: &Key, operation: Operation) -> Result<Completio
     Ok(completion)
 }
 
-async fn answered(
-    answer: Answer,
-    fallback: Option<(Engine, Key, Operation)>,
-) -> Result<Outcome, KeyFailure> {
+async fn answered(answer: Answer, fallback: Option<(Engine, Key, Operation)>) -> Result<Outcome, KeyFailure> {
     let began = Instant::now();
     match (answer.await, fallback) {
-        (Ok(bytes), _) => {
-            Ok(Outcome { bytes, waited: Duration::ZERO, computed: began.elapsed(), batch: 1 })
-        }
+        (Ok(bytes), _) => Ok(Outcome { bytes, waited: Duration::ZERO, computed: began.elapsed(), batch: 1 }),
         (Err(_), Some((engine, key, operation))) => {
             metrics::counter!("quadrille_keyless_fallbacks_total").increment(1);
             Ok(compute(&engine, &key, operation)?.await?)
@@ -212,9 +208,24 @@ async fn finished<E: Into<KeyFailure>>(
         Some(Ok(outcome)) => {
             Ok(Box::new(move |_, output| hand_over(&outcome, key_type, &connection, output)))
         }
-        Some(Err(error)) => Err(connection.fail(error.into())),
+        Some(Err(error)) => {
+            let failure = error.into();
+            Ok(Box::new(move |ssl, _| Err(refuse(ssl, &connection, failure))))
+        }
         None => Err(connection.fail(KeyFailure::ClientLeft)),
     }
+}
+
+/// Tells the client that the handshake has failed: BoringSSL says nothing when a private key does. Called in its
+/// callbacks only, where the connection can be written to.
+fn refuse(ssl: &SslRef, connection: &KeyOperation, failure: KeyFailure) -> AsyncPrivateKeyMethodError {
+    /// RFC 8446 section 6.2.
+    const INTERNAL_ERROR: u8 = 80;
+    // SAFETY: the connection is live and in its handshake, where BoringSSL sends alerts itself.
+    unsafe { ffi::SSL_send_fatal_alert(ssl.as_ptr(), INTERNAL_ERROR) };
+    // Whether it could be sent, and why not, is of no interest, and must not stay in the thread's error queue.
+    drop(ErrorStack::get());
+    connection.fail(failure)
 }
 
 fn hand_over(

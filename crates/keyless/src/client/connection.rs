@@ -19,10 +19,7 @@ use std::{
     task::{Context, Poll},
     time::{Duration, Instant},
 };
-use tokio::{
-    io::ReadBuf,
-    time::Sleep,
-};
+use tokio::{io::ReadBuf, time::Sleep};
 use zeroize::Zeroizing;
 
 /// A server that cannot be reached is tried again after this time, doubled each time.
@@ -84,7 +81,10 @@ async fn run(lane: &Arc<Lane>, server: usize, connected: Connected) {
         fleet.disconnected(server, &ended.to_string());
     } else if !matches!(ended, Ended::Done) {
         // A server that does not believe this client's certificate closes the connection after the handshake.
-        fleet.unreachable(server, &format!("{ended} right after the handshake; does it accept our certificate?"));
+        fleet.unreachable(
+            server,
+            &format!("{ended} right after the handshake; does it accept our certificate?"),
+        );
     }
 }
 
@@ -140,6 +140,9 @@ impl Connection {
 
     fn poll_all(&mut self, context: &mut Context<'_>) -> Result<(), Ended> {
         while self.poll_read(context)?.is_ready() {}
+        if self.lane.shared.fleet.is_distrusted(self.server) {
+            return Err(Ended::Wrong);
+        }
         loop {
             self.fill(context)?;
             if self.writer.is_empty() || self.poll_write(context)?.is_pending() {

@@ -1,11 +1,7 @@
 //! Which server computes which operation, and what happens when one does not answer: a state machine without I/O, one for
 //! each event loop. Time is an argument.
 
-use super::{
-    latency::Latencies,
-    link::Links,
-    settings::Patience,
-};
+use super::{latency::Latencies, link::Links, settings::Patience};
 use crate::wire::{ErrorCode, Violation, WINDOW};
 use std::{
     collections::{HashMap, VecDeque},
@@ -129,15 +125,7 @@ impl<J> Dispatch<J> {
         }
         let id = self.new_id();
         self.hedges = (self.hedges + HEDGES_EARNED).min(MOST_HEDGES);
-        let open = Open {
-            job,
-            asked: 0,
-            refused_by: 0,
-            refusal: None,
-            impatient,
-            result: None,
-            waker: None,
-        };
+        let open = Open { job, asked: 0, refused_by: 0, refusal: None, impatient, result: None, waker: None };
         self.open.insert(id, open);
         let limit = if impatient { self.patience.stall } else { self.patience.deadline };
         self.deadlines[usize::from(impatient)].push_back((now + limit, id));

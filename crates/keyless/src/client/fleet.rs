@@ -19,6 +19,8 @@ pub(super) struct Fleet {
 
 struct Server {
     name: String,
+    /// A quick look at what the state says: connections of other event loops close when they see it.
+    distrusted: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -38,7 +40,11 @@ const LONGEST_DISTRUST: Duration = Duration::from_secs(3600);
 
 impl Fleet {
     pub(super) fn new(servers: &[Address]) -> Self {
-        let server = |address: &Address| Server { name: address.to_string(), state: Mutex::default() };
+        let server = |address: &Address| Server {
+            name: address.to_string(),
+            distrusted: AtomicBool::new(false),
+            state: Mutex::default(),
+        };
         let servers: Vec<_> = servers.iter().map(server).collect();
         servers.iter().for_each(|server| metrics::up(&server.name, false));
         Self { servers, alone: AtomicBool::new(false) }
@@ -110,6 +116,7 @@ impl Fleet {
             let again = state.distrusted_until.is_some_and(|until| now < until + LONGEST_DISTRUST);
             state.distrust = if again { (2 * state.distrust).min(LONGEST_DISTRUST) } else { first };
             state.distrusted_until = Some(now + state.distrust);
+            server.distrusted.store(true, Ordering::Relaxed);
             state.distrust
         };
         tracing::error!(
@@ -121,10 +128,18 @@ impl Fleet {
         metrics::wrong(&server.name);
     }
 
+    /// Whether the server must not be asked now.
+    pub(super) fn is_distrusted(&self, server: usize) -> bool {
+        self.servers[server].distrusted.load(Ordering::Relaxed)
+    }
+
     /// How long the server must not be asked.
     pub(super) fn distrusted_for(&self, now: Instant, server: usize) -> Option<Duration> {
-        let until = self.servers[server].state().distrusted_until?;
-        until.checked_duration_since(now).filter(|left| !left.is_zero())
+        let server = &self.servers[server];
+        let until = server.state().distrusted_until?;
+        let left = until.checked_duration_since(now).filter(|left| !left.is_zero());
+        server.distrusted.store(left.is_some(), Ordering::Relaxed);
+        left
     }
 
     fn report_alone(&self) {

@@ -87,7 +87,8 @@ impl Links {
 
     /// These servers need not compute this operation any more.
     pub(super) fn withdraw(&mut self, servers: u64, id: u32) {
-        for (index, link) in self.links.iter_mut().enumerate().filter(|(index, _)| servers >> index & 1 == 1) {
+        for (index, link) in self.links.iter_mut().enumerate().filter(|(index, _)| servers >> index & 1 == 1)
+        {
             // What has not been sent is found to be gone when its turn comes.
             if link.sent.contains_key(&id) {
                 link.withdrawn.push(id);
@@ -134,7 +135,8 @@ impl Link {
     }
 
     fn cost(&self, now: Instant, best: f64) -> f64 {
-        let halves = now.saturating_duration_since(self.measured).as_secs_f64() / FORGIVEN_BY_HALF.as_secs_f64();
+        let halves =
+            now.saturating_duration_since(self.measured).as_secs_f64() / FORGIVEN_BY_HALF.as_secs_f64();
         let mean = best + (self.mean - best) * (-halves).exp2();
         let batches = (self.queue.len() + self.sent.len()) / BATCH;
         let silent = self.silence(now).as_secs_f64() > SUSPICIOUS + 10.0 * self.mean;

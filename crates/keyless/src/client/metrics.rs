@@ -20,9 +20,7 @@ pub(super) struct ServerMetrics {
 
 impl ServerMetrics {
     pub(super) fn new(server: &str) -> Self {
-        let operations = |result: &'static str| {
-            counter!("quadrille_keyless_operations_total", "server" => server.to_owned(), "result" => result)
-        };
+        let operations = |result: &'static str| counter!("quadrille_keyless_operations_total", "server" => server.to_owned(), "result" => result);
         Self {
             ok: operations("ok"),
             refused: operations("refused"),

@@ -28,21 +28,25 @@ impl Audit {
 
     /// An operation is refused.
     pub(super) fn refused(&self, now: Instant, reason: &'static str, operation: &str, key: &str) {
+        if self.may_write(now) {
+            tracing::warn!(target: TARGET, client = self.client, operation, key, reason, "operation refused");
+        }
+    }
+
+    /// Whether to write one more line.
+    pub(super) fn may_write(&self, now: Instant) -> bool {
         let (line, left_out) = self.count(now);
         if left_out > 0 {
             tracing::warn!(target: TARGET, client = self.client, left_out, "refused more often than is logged");
         }
-        if line {
-            tracing::warn!(target: TARGET, client = self.client, operation, key, reason, "operation refused");
-        }
+        line
     }
 
     /// Whether to write a line, and how many were left out before.
     fn count(&self, now: Instant) -> (bool, u64) {
         let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
         let before = second.take();
-        let goes_on =
-            |second: &Second| now.saturating_duration_since(second.began) < SECOND;
+        let goes_on = |second: &Second| now.saturating_duration_since(second.began) < SECOND;
         let left_out = before.as_ref().filter(|second| !goes_on(second)).map_or(0, |over| over.left_out);
         let new = Second { began: now, lines: 0, left_out: 0 };
         let current = second.insert(before.filter(goes_on).unwrap_or(new));

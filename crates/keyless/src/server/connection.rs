@@ -26,11 +26,7 @@ use std::{
     task::{Context, Poll},
     time::{Duration, Instant},
 };
-use tokio::{
-    io::ReadBuf,
-    sync::watch,
-    time::Sleep,
-};
+use tokio::{io::ReadBuf, sync::watch, time::Sleep};
 
 /// Why a connection has ended.
 #[derive(Debug, thiserror::Error)]
@@ -278,7 +274,8 @@ impl Connection {
             turn::end_with_flush(&self.shared.engine);
         }
         let counters = counters(&mut self.counters, &self.client.name, stored, wish);
-        if let Some(done) = self.running.push(request.id, completion, Running { began: now, wish, counters }) {
+        if let Some(done) = self.running.push(request.id, completion, Running { began: now, wish, counters })
+        {
             self.answer(done);
         }
         Ok(())

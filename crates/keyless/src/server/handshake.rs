@@ -78,7 +78,8 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + fmt::Debug + 'static,
 {
     let context = shared.tls.load_full();
-    let context = context.as_ref().as_ref().ok_or_else(|| Refused::Tls("the server has no certificate".into()))?;
+    let context =
+        context.as_ref().as_ref().ok_or_else(|| Refused::Tls("the server has no certificate".into()))?;
     let ssl = Ssl::new(context).map_err(|error| Refused::Tls(error.to_string()))?;
     let accepted = SslStreamBuilder::new(ssl, socket).accept().await;
     let stream = accepted.map_err(|error| Refused::Tls(reason(error.ssl(), &error)))?;
@@ -94,7 +95,8 @@ where
 fn reason(ssl: Option<&SslRef>, error: &dyn fmt::Display) -> String {
     let verdict = ssl.and_then(|ssl| ssl.verify_result().err());
     let Some(verdict) = verdict else { return error.to_string() };
-    let client = ssl.and_then(SslRef::peer_certificate).map(|certificate| Identity::of_certificate(&certificate));
+    let client =
+        ssl.and_then(SslRef::peer_certificate).map(|certificate| Identity::of_certificate(&certificate));
     let client = client.map(|client| format!(" of {client}")).unwrap_or_default();
     format!("the certificate{client} is not accepted: {}", verdict.error_string())
 }

@@ -44,7 +44,9 @@ impl Identity {
             .collect();
         if names.is_empty() {
             let common = certificate.subject_name().entries_by_nid(Nid::COMMONNAME).next();
-            names.extend(common.and_then(|entry| Some(Name::Common(entry.data().as_utf8().ok()?.to_string()))));
+            names.extend(
+                common.and_then(|entry| Some(Name::Common(entry.data().as_utf8().ok()?.to_string()))),
+            );
         }
         Self(names)
     }

@@ -12,7 +12,8 @@
 //! | `quadrille_keyserver_reloads_total` | `result` |
 
 use metrics::{
-    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    histogram,
 };
 use std::sync::LazyLock;
 
@@ -24,7 +25,10 @@ pub fn describe() {
     describe_gauge!("quadrille_keyserver_connections", "Open connections of clients");
     describe_counter!("quadrille_keyserver_connections_total", "Accepted connections of clients");
     describe_counter!("quadrille_keyserver_refused_connections_total", "Connections that were refused");
-    describe_counter!("quadrille_keyserver_violations_total", "Connections closed because of what came on them");
+    describe_counter!(
+        "quadrille_keyserver_violations_total",
+        "Connections closed because of what came on them"
+    );
     describe_gauge!("quadrille_keyserver_keys", "Keys that are served");
 }
 
@@ -50,7 +54,8 @@ pub(super) fn seconds() -> Histogram {
 }
 
 pub(super) fn refused(client: &str, reason: &'static str) {
-    counter!("quadrille_keyserver_refused_total", "client" => client.to_owned(), "reason" => reason).increment(1);
+    counter!("quadrille_keyserver_refused_total", "client" => client.to_owned(), "reason" => reason)
+        .increment(1);
 }
 
 pub(super) fn refused_connection(reason: &'static str) {

@@ -30,6 +30,7 @@ pub use threads::Threads;
 
 use crate::{Credentials, Trust, tls};
 use arc_swap::ArcSwap;
+use audit::Audit;
 use boring::{error::ErrorStack, ssl::SslContext};
 use clients::Clients;
 use quadrille_engine::{Engine, KeyType};
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     policy: ArcSwap<Policy>,
     tls: ArcSwap<Option<SslContext>>,
     clients: Clients,
+    /// Those whose name is not known.
+    strangers: Audit,
 }
 
 impl Server {
@@ -57,6 +60,7 @@ impl Server {
             policy: ArcSwap::default(),
             tls: ArcSwap::from_pointee(None),
             clients: Clients::new(window),
+            strangers: Audit::new("(unknown)".to_owned()),
         }))
     }
 

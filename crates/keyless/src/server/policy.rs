@@ -176,7 +176,10 @@ mod tests {
         assert!(both.allows(Wish::Sign, &["shop"]) && !both.allows(Wish::Decrypt, &["shop"]));
         assert!(both.allows(Wish::Decrypt, &["mail-1"]) && !both.knows(&["mail"]));
         assert!(!grant(8).unwrap().knows(&["shop", "0011"]));
-        assert_eq!(Policy { rules: Some(vec![rule("edge", &["*"], true)]) }.grant(&Identity::of_user(7)), None);
+        assert_eq!(
+            Policy { rules: Some(vec![rule("edge", &["*"], true)]) }.grant(&Identity::of_user(7)),
+            None
+        );
     }
 
     #[test]

@@ -71,7 +71,10 @@ fn a_number_may_be_used_again_only_after_its_reply() {
 #[test]
 fn a_withdrawal_of_what_is_over_is_nobodys_business() {
     let mut session = Session::new(Mode::Batched);
-    session.receive(&bytes(Mode::Batched, &[Message::Withdraw { id: 5 }, request(1), Message::Withdraw { id: 1 }]));
+    session.receive(&bytes(
+        Mode::Batched,
+        &[Message::Withdraw { id: 5 }, request(1), Message::Withdraw { id: 1 }],
+    ));
     assert!(matches!(session.next(), Ok(Some(Asked::Request(_)))));
     assert_eq!(session.next(), Ok(Some(Asked::Withdraw(1))));
     assert_eq!(session.next(), Ok(None));

@@ -16,7 +16,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
@@ -170,7 +170,9 @@ async fn work(
 
 async fn serve(shared: Arc<Shared>, socket: Socket, draining: watch::Receiver<bool>) {
     let (peer, shaken) = match socket {
-        Socket::Tcp(tcp, peer) => (peer.to_string(), tokio::time::timeout(HANDSHAKE, tcp_handshake(&shared, tcp)).await),
+        Socket::Tcp(tcp, peer) => {
+            (peer.to_string(), tokio::time::timeout(HANDSHAKE, tcp_handshake(&shared, tcp)).await)
+        }
         Socket::Unix(unix) => {
             ("a Unix socket".to_owned(), tokio::time::timeout(HANDSHAKE, unix_handshake(&shared, unix)).await)
         }
@@ -179,7 +181,7 @@ async fn serve(shared: Arc<Shared>, socket: Socket, draining: watch::Receiver<bo
         Err(_) => metrics::refused_connection("timeout"),
         Ok(Err(refused)) => {
             metrics::refused_connection("handshake");
-            if refused.is_news() {
+            if refused.is_news() && shared.strangers.may_write(Instant::now()) {
                 tracing::warn!(target: super::audit::TARGET, peer, reason = %refused, "client refused");
             }
         }

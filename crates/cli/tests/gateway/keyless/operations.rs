@@ -133,7 +133,9 @@ fn many_at_once_from_several_clients_share_batches() {
                     let answers: Vec<_> = (0..EACH)
                         .map(|_| {
                             let operation = Operation::sign(&key, S::RsaPssSha256, b"message");
-                            client.submit(&key, operation.expect("fits"), Origin::default(), false).expect("room")
+                            client
+                                .submit(&key, operation.expect("fits"), Origin::default(), false)
+                                .expect("room")
                         })
                         .collect();
                     for answer in answers {

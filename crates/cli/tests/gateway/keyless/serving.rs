@@ -65,7 +65,9 @@ fn decryption_is_for_those_whom_a_policy_names() {
         assert!(server.process.log().contains("operation=\"decrypt\""), "{}", server.process.log());
         // A changed policy holds for open connections.
         policy.replace("clients: [{client: gateway.example, keys: [shop], operations: [sign, decrypt]}]");
-        crate::support::eventually("decryption is denied", || curl(&site, &gateway, 0, &static_rsa) == (true, "right".into()));
+        crate::support::eventually("decryption is denied", || {
+            curl(&site, &gateway, 0, &static_rsa) == (true, "right".into())
+        });
     }
 }
 
@@ -114,7 +116,9 @@ fn flags_do_for_a_gateway_without_a_key() {
     site.give_away(&pair, "site");
     let server = KeyServer::start(&site, &[]);
     let mut command = crate::support::serve();
-    command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--respond", "right", "--cert"]).arg(&pair.chain);
+    command
+        .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--respond", "right", "--cert"])
+        .arg(&pair.chain);
     command.args(["--key-server", &server.name(), "--key-server-ca"]).arg(site.certificates.ca());
     command.arg("--key-server-cert").arg(&site.gateway.chain).arg("--key-server-key").arg(&site.gateway.key);
     let gateway = Gateway::start(command, 1);

@@ -81,7 +81,9 @@ impl Site {
     /// A listener on a free port with a certificate whose key is elsewhere.
     pub fn listener(&self, chain: &Path, key: &str, keys: &str) -> String {
         let chain = chain.display();
-        format!("{{address: \"127.0.0.1:0\", certificates: [{{chain: {chain}, key: {key}}}], respond: right, {keys}}}")
+        format!(
+            "{{address: \"127.0.0.1:0\", certificates: [{{chain: {chain}, key: {key}}}], respond: right, {keys}}}"
+        )
     }
 
     /// A gateway with these listeners.
