@@ -76,6 +76,9 @@ async fn run(lane: &Arc<Lane>, server: usize, connected: Connected) {
     let mut connection = Connection::new(Arc::clone(lane), server, connected);
     let ended = poll_fn(|context| connection.poll(context)).await;
     let fleet = &lane.shared.fleet;
+    if let Ended::Violation(violation) = &ended {
+        fleet.violated(server, violation);
+    }
     if connection.up {
         lane.lost(server);
         fleet.disconnected(server, &ended.to_string());

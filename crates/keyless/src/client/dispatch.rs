@@ -304,14 +304,15 @@ impl<J> Dispatch<J> {
                 self.links.enqueue(server, id);
                 None
             }
-            None => match open.refusal {
-                Some(error) => self.finish(id, Err(Failure::Refused(error))),
-                None if open.impatient => self.finish(id, Err(Failure::Unavailable)),
-                None => {
-                    self.homeless.push_back(id);
-                    None
-                }
-            },
+            // One that is not there now may know the key that the others do not.
+            None if !open.impatient && !self.links.all_in(open.refused_by) => {
+                self.homeless.push_back(id);
+                None
+            }
+            None => {
+                let failure = open.refusal.map_or(Failure::Unavailable, Failure::Refused);
+                self.finish(id, Err(failure))
+            }
         }
     }
 
@@ -353,7 +354,8 @@ impl<J> Dispatch<J> {
 
     fn expire(&mut self, id: u32) -> Option<Waker> {
         let open = self.open.get(&id).filter(|open| open.result.is_none())?;
-        let failure = if open.asked == 0 { Failure::Unavailable } else { Failure::Deadline };
+        let unasked = open.refusal.map_or(Failure::Unavailable, Failure::Refused);
+        let failure = if open.asked == 0 { unasked } else { Failure::Deadline };
         self.finish(id, Err(failure))
     }
 

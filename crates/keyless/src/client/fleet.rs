@@ -1,7 +1,7 @@
 //! The servers as the whole process sees them: which are up, which are not believed any more.
 
 use super::metrics;
-use crate::Address;
+use crate::{Address, wire::Violation};
 use std::{
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -102,6 +102,13 @@ impl Fleet {
             tracing::warn!(server = server.name, reason, "key server cannot be reached; trying again");
             self.report_alone();
         }
+    }
+
+    /// A server has said what no correct one says.
+    pub(super) fn violated(&self, server: usize, violation: &Violation) {
+        let name = &self.servers[server].name;
+        tracing::warn!(server = name, %violation, "key server breaks the protocol; its connection is closed");
+        metrics::violation(name);
     }
 
     /// A server has returned a wrong result: a faulty machine, another key under this name, or an attacker.

@@ -97,6 +97,11 @@ impl Links {
         }
     }
 
+    /// Whether these are all servers that there are.
+    pub(super) fn all_in(&self, servers: u64) -> bool {
+        (0..self.links.len()).all(|index| servers >> index & 1 == 1)
+    }
+
     pub(super) fn take_ready(&mut self) -> u64 {
         std::mem::take(&mut self.ready)
     }

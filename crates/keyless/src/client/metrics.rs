@@ -6,6 +6,7 @@
 //! | `quadrille_keyless_operations_total` | `server`, `result`: `ok`, `refused`, `wrong` |
 //! | `quadrille_keyless_operation_seconds` | `server`; from sending to the reply |
 //! | `quadrille_keyless_failures_total` | `reason`: `unavailable`, `deadline`, `refused`, `full`, `closed` |
+//! | `quadrille_keyless_violations_total` | `server`; connections closed because of what came on them |
 //! | `quadrille_keyless_hedges_total` | |
 
 use super::Failure;
@@ -36,6 +37,10 @@ pub(super) fn up(server: &str, up: bool) {
 pub(super) fn wrong(server: &str) {
     counter!("quadrille_keyless_operations_total", "server" => server.to_owned(), "result" => "wrong")
         .increment(1);
+}
+
+pub(super) fn violation(server: &str) {
+    counter!("quadrille_keyless_violations_total", "server" => server.to_owned()).increment(1);
 }
 
 pub(super) fn failed(failure: Failure) {

@@ -94,9 +94,8 @@ where
 /// With the fault of the client's certificate, and whose it is, where it is that.
 fn reason(ssl: Option<&SslRef>, error: &dyn fmt::Display) -> String {
     let verdict = ssl.and_then(|ssl| ssl.verify_result().err());
-    let Some(verdict) = verdict else { return error.to_string() };
-    let client =
-        ssl.and_then(SslRef::peer_certificate).map(|certificate| Identity::of_certificate(&certificate));
-    let client = client.map(|client| format!(" of {client}")).unwrap_or_default();
-    format!("the certificate{client} is not accepted: {}", verdict.error_string())
+    let certificate = ssl.and_then(SslRef::peer_certificate);
+    let (Some(verdict), Some(certificate)) = (verdict, certificate) else { return error.to_string() };
+    let client = Identity::of_certificate(&certificate);
+    format!("the certificate of {client} is not accepted: {}", verdict.error_string())
 }
