@@ -39,7 +39,7 @@ fn misbehave(mut stream: UnixStream, answer: Answer, asked: &AtomicUsize) -> std
     let mut reader = Reader::new(mode);
     while count > 0 {
         reader.receive(&buffer[..count]);
-        while let Ok(Some(incoming)) = reader.next() {
+        while let Ok(Some(incoming)) = reader.next_message() {
             match incoming {
                 Incoming::Message(Message::Ping { id, data }) => {
                     stream.write_all(&bytes(mode, &[Message::Pong { id, data }]))?;
