@@ -53,7 +53,12 @@ fn cycle_nanoseconds() -> f64 {
 
 /// The middle of a list.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The value that this part of a list does not exceed.
+pub(crate) fn quantile(values: impl Iterator<Item = f64>, part: f64) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    values[(values.len() as f64 * part) as usize]
 }

@@ -9,7 +9,7 @@ use quadrille_kernels::KeySize;
 use serde::{Deserialize, Serialize};
 
 use crate::Contender;
-use crate::clock::{Sample, median};
+use crate::clock::{Sample, median, quantile};
 
 /// How to read the table.
 pub(crate) const LEGEND: &str = "\
@@ -30,6 +30,8 @@ pub(crate) struct Row {
     fill: usize,
     ops_per_second: f64,
     cycles_per_op: f64,
+    /// In the least disturbed tenth of the rounds.
+    cycles_per_op_undisturbed: f64,
     /// CPU time from the batch's start to its end.
     batch_microseconds: f64,
     is_rival: bool,
@@ -53,6 +55,7 @@ pub(crate) fn rows(size: KeySize, contenders: &[Contender<'_>], samples: &[Vec<S
         let rounds = samples[i].iter().zip(&samples[rival]);
         median(rounds.map(|(ours, theirs)| ours.nanoseconds / theirs.nanoseconds))
     };
+    let cycles = |i: usize| samples[i].iter().map(|sample| sample.cycles);
     let row = |(i, contender): (usize, &Contender<'_>)| {
         let fill = contender.fill as f64;
         Row {
@@ -60,7 +63,8 @@ pub(crate) fn rows(size: KeySize, contenders: &[Contender<'_>], samples: &[Vec<S
             implementation: contender.name.clone(),
             fill: contender.fill,
             ops_per_second: (fill * 1e9 / nanoseconds(i)).round(),
-            cycles_per_op: (median(samples[i].iter().map(|sample| sample.cycles)) / fill).round(),
+            cycles_per_op: (median(cycles(i)) / fill).round(),
+            cycles_per_op_undisturbed: (quantile(cycles(i), 0.1) / fill).round(),
             batch_microseconds: rounded(nanoseconds(i) / 1000.0, 10.0),
             is_rival: contender.is_rival,
             best_rival: best.map(|best| contenders[best].name.clone()).unwrap_or_default(),
