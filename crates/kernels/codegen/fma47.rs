@@ -31,6 +31,8 @@ use crate::asm::Assembly;
 const VECTOR: isize = 32;
 /// Columns of a tile.
 const TILE: usize = 6;
+/// Instructions of a product that wait for each other.
+const STAGES: usize = 4;
 /// What the registers hold: the six c, the six l, the row's x, three temporaries.
 const C: usize = 0;
 const L: usize = 6;
@@ -350,22 +352,32 @@ impl Generator {
         self.asm.line(format!("lea {register}, [{base}{:+}]", VECTOR * vectors));
     }
 
-    /// A row whose x stands `step` digits from `rax`, its y for column c at `c - step` digits from `rcx`. Two groups of
-    /// three products, each stage by stage, so that no instruction waits for the one before it.
+    /// A row whose x stands `step` digits from `rax`, its y for column c at `c - step` digits from `rcx`. A product
+    /// takes four stages, and each starts when the one before it is a stage on, so that no instruction waits for
+    /// the one before it, and multiplications alternate with additions, which share a port on Intel's cores.
     fn row(&mut self, step: usize, products: &[(usize, Factor)]) {
         self.asm.line(format!("vmovapd ymm{X}, {}", at("rax", step)));
-        for group in products.rchunks(TEMPORARIES.len()).map(|group| group.iter().rev().zip(TEMPORARIES)) {
-            let factor = |&(column, factor): &(usize, Factor)| match factor {
-                Factor::Memory => format!("[rcx{:+}]", VECTOR * (column as isize - step as isize)),
-                Factor::Itself => format!("ymm{X}"),
-            };
-            let group: Vec<_> =
-                group.map(|(product, d)| (C + product.0, L + product.0, d, factor(product))).collect();
-            self.asm.lines(group.iter().map(|(c, _, d, _)| format!("vmovapd ymm{d}, ymm{c}")));
-            self.asm.lines(group.iter().map(|(c, _, _, y)| format!("vfmadd231pd ymm{c}, ymm{X}, {y}")));
-            self.asm.lines(group.iter().map(|(c, _, d, _)| format!("vsubpd ymm{d}, ymm{d}, ymm{c}")));
-            self.asm.lines(group.iter().map(|(_, _, d, y)| format!("vfmadd231pd ymm{d}, ymm{X}, {y}")));
-            self.asm.lines(group.iter().map(|(_, l, d, _)| format!("vaddpd ymm{l}, ymm{l}, ymm{d}")));
+        let products: Vec<_> = products.iter().rev().zip(TEMPORARIES.into_iter().cycle()).collect();
+        for time in 0..products.len() + STAGES - 1 {
+            for stage in (0..STAGES).rev() {
+                let Some(&(&(column, factor), d)) = time.checked_sub(stage).and_then(|i| products.get(i)) else {
+                    continue;
+                };
+                let (c, l) = (C + column, L + column);
+                let y = match factor {
+                    Factor::Memory => format!("[rcx{:+}]", VECTOR * (column as isize - step as isize)),
+                    Factor::Itself => format!("ymm{X}"),
+                };
+                match stage {
+                    0 => {
+                        self.asm.line(format!("vmovapd ymm{d}, ymm{c}"));
+                        self.asm.line(format!("vfmadd231pd ymm{c}, ymm{X}, {y}"));
+                    }
+                    1 => self.asm.line(format!("vsubpd ymm{d}, ymm{d}, ymm{c}")),
+                    2 => self.asm.line(format!("vfmadd231pd ymm{d}, ymm{X}, {y}")),
+                    _ => self.asm.line(format!("vaddpd ymm{l}, ymm{l}, ymm{d}")),
+                }
+            }
         }
     }
 }
