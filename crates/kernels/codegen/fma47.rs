@@ -360,7 +360,8 @@ impl Generator {
         let products: Vec<_> = products.iter().rev().zip(TEMPORARIES.into_iter().cycle()).collect();
         for time in 0..products.len() + STAGES - 1 {
             for stage in (0..STAGES).rev() {
-                let Some(&(&(column, factor), d)) = time.checked_sub(stage).and_then(|i| products.get(i)) else {
+                let Some(&(&(column, factor), d)) = time.checked_sub(stage).and_then(|i| products.get(i))
+                else {
                     continue;
                 };
                 let (c, l) = (C + column, L + column);

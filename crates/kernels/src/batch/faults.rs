@@ -34,10 +34,14 @@ fn avx2_never_releases_a_wrong_result() {
 }
 
 fn flip_everything<A: Tier + BitFlip>(arithmetic: A) {
-    let flips = std::env::var("TEST_FLIPS").map_or(FLIPS, |n| n.parse().expect("a number"));
+    let flips = flips();
     for (size, flips) in KeySize::ALL.into_iter().zip([flips, flips.div_ceil(50), flips.div_ceil(50)]) {
         Campaign::new(arithmetic, size).run(flips);
     }
+}
+
+fn flips() -> usize {
+    std::env::var("TEST_FLIPS").map_or(FLIPS, |n| n.parse().expect("a number"))
 }
 
 /// A tier whose digits can be spoiled.
@@ -245,7 +249,7 @@ fn constants_of_a_spoiled_key_release_nothing() {
         let number = [&mut key.p, &mut key.q, &mut key.qinv].into_iter().nth(bit % 3).expect("three numbers");
         number[bit / 64] ^= 1 << (bit % 64);
     };
-    for bit in (1..1023).step_by(17) {
+    for bit in (1..1023).step_by(1 + 1023 / flips().min(60)) {
         flip(&mut campaign.keys[0], bit);
         let key = &campaign.keys[0];
         let lanes = [Lane { key, constants: &KeyConstants::new(key), input: &campaign.inputs[0] }];
