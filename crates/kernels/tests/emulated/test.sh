@@ -6,6 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 readonly here absent=3
 readonly limit=900 # seconds; both together take about 150 of CPU time
 read -ra flags <<<"${CARGO_FLAGS-}"
+readonly kernels_test=(cargo test --quiet "${flags[@]}" --target x86_64-unknown-linux-gnu --package quadrille-kernels)
 
 BOCHSCPU=$("$here/fetch.sh") || exit $absent
 export BOCHSCPU
@@ -16,23 +17,21 @@ export TEST_TIERS=ifma TEST_OPERATIONS=20 TEST_FLIPS=30
 
 main() {
     use_a_built_boringssl
-    kernels_test --no-run
+    "${kernels_test[@]}" --no-run
     # Two programs, for two cores.
-    kernels_test --lib -- --skip valgrind --skip avx2 --skip fma47 &
+    timeout $limit "${kernels_test[@]}" --lib -- --skip valgrind --skip avx2 --skip fma47 &
     local failed=0
-    kernels_test --test suite -- bad random thread || failed=1
+    timeout $limit "${kernels_test[@]}" --test suite -- bad random thread || failed=1
     wait $! || failed=1
     return $failed
 }
 
-kernels_test() {
-    timeout $limit cargo test --quiet "${flags[@]}" --target x86_64-unknown-linux-gnu --package quadrille-kernels "$@"
-}
-
-# A static program is built apart from all others, but what it links of BoringSSL may be what they link.
+# A static program is built apart from all others, but what it links of BoringSSL may be what they link: the newest
+# build, for there may be older ones of another version.
 use_a_built_boringssl() {
     local library
-    library=$(find "${CARGO_TARGET_DIR:-target}/debug/build" -path '*/boring-sys-*/out/build/libssl.a' 2>/dev/null | sort | tail -1)
+    library=$(find "${CARGO_TARGET_DIR:-target}/debug/build" -path '*/boring-sys-*/out/build/libssl.a' \
+        -printf '%T@ %p\n' 2>/dev/null | sort --numeric-sort | tail -1 | cut --delimiter ' ' --fields 2-) || true
     [[ -n $library ]] || return 0
     BORING_BSSL_PATH=$(dirname "$library")
     export BORING_BSSL_PATH BORING_BSSL_INCLUDE_PATH=$BORING_BSSL_PATH/../boringssl/include
