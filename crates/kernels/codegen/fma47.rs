@@ -163,18 +163,18 @@ impl Generator {
 
     /// The products of columns k .. k + 6 in the lower half.
     fn lower_products(&mut self, operation: Operation, k: isize) {
-        self.asm.call("clear");
         match operation {
-            Operation::Multiply => self.lower_rows(("r8", 0), ("r9", 0), k),
+            Operation::Multiply => self.lower_rows(("r8", 0), ("r9", 0), k, Columns::Fresh),
             Operation::Square => {
                 let doubled = self.layout.doubled() as isize;
                 // i < k/2 meets 2a_j with j > i in every column; three rows about the diagonal follow.
                 if k >= 0 {
                     self.address("rax", "r8", 0);
                     self.address("rcx", "r11", doubled + k);
-                    self.rows(k / 2);
+                    self.rows(k / 2, Columns::Fresh);
                     self.asm.call("diagonal");
                 } else {
+                    self.asm.call("clear");
                     self.address("rax", "r8", -1);
                     self.address("rcx", "r11", doubled - 1);
                     self.asm.call("diagonal_1");
@@ -182,18 +182,22 @@ impl Generator {
             }
         }
         if k >= 4 {
-            self.lower_rows(("r11", Layout::M as isize), ("r10", Layout::NH as isize), k - TILE as isize);
+            let (m, nh) = (("r11", Layout::M as isize), ("r10", Layout::NH as isize));
+            self.lower_rows(m, nh, k - TILE as isize, Columns::Begun);
         }
     }
 
     /// x_i y_(k-i) and so on: k + 1 full rows, then a triangle. With k = -2 the rows begin inside the triangle.
-    fn lower_rows(&mut self, x: (&str, isize), y: (&str, isize), k: isize) {
+    fn lower_rows(&mut self, x: (&str, isize), y: (&str, isize), k: isize, columns: Columns) {
         if k >= 0 {
             self.address("rax", x.0, x.1);
             self.address("rcx", y.0, y.1 + k);
-            self.rows(k + 1);
+            self.rows(k + 1, columns);
             self.asm.call("triangle");
         } else {
+            if columns == Columns::Fresh {
+                self.asm.call("clear");
+            }
             self.address("rax", x.0, x.1 - 1);
             self.address("rcx", y.0, y.1 - 1);
             self.asm.call("triangle_2");
@@ -204,14 +208,17 @@ impl Generator {
     fn upper_products(&mut self, operation: Operation, k: isize) {
         let limbs = self.layout.limbs as isize;
         let first = k - limbs + 1; // the first i with a product here
-        self.asm.call("clear");
+        // F * n stands L - 6 columns higher.
+        self.address("rax", "r11", Layout::F as isize);
+        self.address("rcx", "r10", self.layout.n() as isize + k - limbs + TILE as isize);
+        self.rows(TILE as isize, Columns::Fresh);
         self.address("rax", "r8", first);
         match operation {
             Operation::Multiply => {
                 self.address("rcx", "r9", limbs - 1);
                 self.asm.call("head_5");
                 self.advance(5);
-                self.rows(2 * limbs - 6 - k);
+                self.rows(2 * limbs - 6 - k, Columns::Begun);
             }
             Operation::Square => {
                 self.address("rcx", "r11", self.layout.doubled() as isize + limbs - 1);
@@ -222,7 +229,7 @@ impl Generator {
                 } else {
                     self.asm.call("head_5");
                     self.advance(5);
-                    self.rows(rows);
+                    self.rows(rows, Columns::Begun);
                 }
                 self.asm.call("diagonal");
             }
@@ -237,11 +244,7 @@ impl Generator {
             self.asm.call("head_5");
             self.advance(5);
         }
-        self.rows(2 * limbs - 6 - k);
-        // F * n stands L - 6 columns higher.
-        self.address("rax", "r11", Layout::F as isize);
-        self.address("rcx", "r10", self.layout.n() as isize + k - limbs + TILE as isize);
-        self.rows(TILE as isize);
+        self.rows(2 * limbs - 6 - k, Columns::Begun);
     }
 
     /// Columns 2L-4 .. 2L-1: three with products, and the carry out of them is the top digit.
@@ -279,12 +282,14 @@ impl Generator {
     }
 
     /// `(rdi out, rsi table, rdx index, rcx entries)`: out = table[index], each lane with its own index, by reading
-    /// every entry; up to twelve limbs at a time stay in registers.
+    /// every entry times 1 or 0; up to eleven limbs at a time stay in registers.
     fn select(&mut self) {
         let limbs = self.layout.limbs;
         self.asm.begin_export("select");
         self.asm.lines(["mov eax, 1", "vmovq xmm15, rax", "vpbroadcastq ymm15, xmm15"]);
-        let parts = limbs.div_ceil(12);
+        // 1.0
+        self.asm.lines(["mov eax, 1023", "shl rax, 52", "vmovq xmm12, rax", "vpbroadcastq ymm12, xmm12"]);
+        let parts = limbs.div_ceil(11);
         let mut start = 0;
         for part in 0..parts {
             let count = (limbs - start) / (parts - part);
@@ -294,10 +299,8 @@ impl Generator {
             self.asm.lines([format!("lea rax, {}", at("rsi", start)), "mov r8, rcx".to_owned()]);
             self.asm.place(&next);
             self.asm.lines(["vpcmpeqq ymm13, ymm14, [rdx]", "vpaddq ymm14, ymm14, ymm15"]);
-            for i in 0..count {
-                self.asm.line(format!("vpand ymm12, ymm13, {}", at("rax", i)));
-                self.asm.line(format!("vpor ymm{i}, ymm{i}, ymm12"));
-            }
+            self.asm.line("vpand ymm13, ymm13, ymm12");
+            self.asm.lines((0..count).map(|i| format!("vfmadd231pd ymm{i}, ymm13, {}", at("rax", i))));
             self.asm.lines([
                 format!("add rax, {}", VECTOR * limbs as isize),
                 "dec r8".into(),
@@ -325,15 +328,17 @@ impl Generator {
         self.asm.lines(["mov r8, [rdi]", "mov r9, [rdi+8]", "mov r10, [rdi+16]", "mov r11, [rdi+24]"]);
     }
 
-    fn clear_c(&mut self) {
-        self.asm.line(format!("vmovapd ymm{C}, {}", at("r10", Layout::ANCHOR)));
-        self.asm.lines((1..TILE).map(|c| format!("vmovapd ymm{c}, ymm{C}")));
-    }
-
-    /// `count` full rows, if any.
-    fn rows(&mut self, count: isize) {
-        if count > 0 {
-            self.asm.call(&format!("rows_{count}"));
+    /// `count` full rows, if any; at least one if the columns are fresh.
+    fn rows(&mut self, count: isize, columns: Columns) {
+        let rest = match columns {
+            Columns::Fresh => {
+                self.asm.call("first_row");
+                count - 1
+            }
+            Columns::Begun => count,
+        };
+        if rest > 0 {
+            self.asm.call(&format!("rows_{rest}"));
         }
     }
 
@@ -363,6 +368,13 @@ impl Generator {
             self.asm.lines(group.iter().map(|(_, l, d, _)| format!("vaddpd ymm{l}, ymm{l}, ymm{d}")));
         }
     }
+}
+
+/// Whether the accumulators hold something yet.
+#[derive(Clone, Copy, PartialEq)]
+enum Columns {
+    Fresh,
+    Begun,
 }
 
 /// Whether a tile takes the carry of the tile below.
