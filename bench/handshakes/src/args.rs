@@ -138,7 +138,7 @@ impl Args {
             Rival::Nginx => &self.nginx,
             Rival::Haproxy => &self.haproxy,
             Rival::Envoy => &self.envoy,
-            Rival::Quadrille => &self.quadrille,
+            Rival::Quadrille | Rival::Keyless => &self.quadrille,
         };
         named.clone().unwrap_or_else(|| rival.default_program())
     }

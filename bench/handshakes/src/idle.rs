@@ -67,7 +67,7 @@ pub fn allow_files(connections: u64) -> Result<()> {
 /// Starts a server, opens `connections` idle ones and says what each costs in memory.
 pub fn measure(
     contestant: &Contestant,
-    core: usize,
+    cores: [usize; 2],
     scenario: &Scenario,
     certificate: &CertificateFiles,
     connections: usize,
@@ -76,7 +76,7 @@ pub fn measure(
     let scenario = Scenario { clients: IN_FLIGHT, ..scenario.clone() };
     let setup =
         Setup { address: free_address()?, version: scenario.version, certificate, connections, directory };
-    let server = Server::start(contestant.rival, &contestant.program, core, &scenario, &setup)?;
+    let server = Server::start(contestant.rival, &contestant.program, cores, &scenario, &setup)?;
 
     Load::new(&scenario, server.address, WARM_UP, OPENING_TIME).run()?;
     thread::sleep(SETTLING_TIME);

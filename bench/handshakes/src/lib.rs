@@ -15,6 +15,7 @@
 pub mod certificate;
 pub mod cpu;
 pub mod idle;
+mod keyless;
 pub mod load;
 pub mod memory;
 pub mod process_tree;

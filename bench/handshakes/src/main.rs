@@ -108,8 +108,8 @@ fn compare_idle(args: &Args, connections: usize) -> Result<()> {
         for contestant in contestants(args) {
             eprintln!("{connections} idle connections {before}: {}", contestant.rival);
             let held = contestant.version.clone().and_then(|_| {
-                let core = args.server_core;
-                idle::measure(&contestant, core, &scenario, &certificate, connections, directory.path())
+                let cores = [args.server_core, args.client_core];
+                idle::measure(&contestant, cores, &scenario, &certificate, connections, directory.path())
                     .map_err(|error| format!("{error:#}"))
             });
             rows.push(report::idle_row(before, &contestant, held));
@@ -191,7 +191,8 @@ fn start_all(
         let start = || -> Result<Server> {
             let address = free_address()?;
             let setup = Setup { address, version: scenario.version, certificate, connections, directory };
-            Server::start(contestant.rival, &contestant.program, args.server_core, scenario, &setup)
+            let cores = [args.server_core, args.client_core];
+            Server::start(contestant.rival, &contestant.program, cores, scenario, &setup)
         };
         match contestant.version.clone().and_then(|_| start().map_err(|error| format!("{error:#}"))) {
             Ok(server) => {

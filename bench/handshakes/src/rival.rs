@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
-use crate::{certificate::CertificateFiles, scenario::TlsVersion};
+use crate::{certificate::CertificateFiles, keyless, scenario::TlsVersion};
 
 /// Files a server may need beyond its connections.
 const SPARE_FILES: usize = 1_000;
@@ -30,6 +30,8 @@ pub enum Rival {
     Envoy,
     /// This project's gateway.
     Quadrille,
+    /// The same without the key, which a key server on the client's core holds: not counted.
+    Keyless,
 }
 
 impl fmt::Display for Rival {
@@ -39,6 +41,7 @@ impl fmt::Display for Rival {
             Self::Haproxy => "haproxy",
             Self::Envoy => "envoy",
             Self::Quadrille => "quadrille",
+            Self::Keyless => "keyless",
         })
     }
 }
@@ -77,8 +80,17 @@ impl Rival {
                 arguments.extend(flags.map(OsString::from));
                 arguments
             }
-            Self::Quadrille => quadrille_arguments(setup),
+            Self::Quadrille => quadrille_arguments(setup, &[]),
+            Self::Keyless => quadrille_arguments(setup, &keyless::gateway_arguments(setup)?),
         })
+    }
+
+    /// Arguments of a second process of the same program that it needs, and that is not counted.
+    pub fn companion(self, setup: &Setup<'_>) -> Result<Option<Vec<OsString>>> {
+        match self {
+            Self::Keyless => keyless::key_server_arguments(setup).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Environment variables that belong to its configuration. Writes the files they name.
@@ -88,7 +100,7 @@ impl Rival {
                 let text = include_str!("../rivals/openssl.cnf");
                 vec![("OPENSSL_CONF", configuration(setup, "openssl.cnf", text)?)]
             }
-            Self::Nginx | Self::Envoy | Self::Quadrille => Vec::new(),
+            Self::Nginx | Self::Envoy | Self::Quadrille | Self::Keyless => Vec::new(),
         })
     }
 
@@ -97,7 +109,7 @@ impl Rival {
         let argument = match self {
             Self::Nginx => "-V",
             Self::Haproxy => "-vv",
-            Self::Envoy | Self::Quadrille => "--version",
+            Self::Envoy | Self::Quadrille | Self::Keyless => "--version",
         };
         let output = Command::new(program)
             .arg(argument)
@@ -116,17 +128,20 @@ impl Rival {
             Self::Nginx => "/usr/sbin/nginx".into(),
             Self::Haproxy => "/usr/sbin/haproxy".into(),
             Self::Envoy => "envoy".into(),
-            Self::Quadrille => "bin/quadrille".into(),
+            Self::Quadrille | Self::Keyless => "bin/quadrille".into(),
         }
     }
 }
 
-fn quadrille_arguments(setup: &Setup<'_>) -> Vec<OsString> {
+fn quadrille_arguments(setup: &Setup<'_>, key: &[OsString]) -> Vec<OsString> {
     let version = setup.version.number();
     let mut arguments: Vec<OsString> =
         vec!["serve".into(), "--listen".into(), setup.address.to_string().into()];
     arguments.extend(["--cert".into(), setup.certificate.chain.clone().into()]);
-    arguments.extend(["--key".into(), setup.certificate.key.clone().into()]);
+    match key {
+        [] => arguments.extend(["--key".into(), setup.certificate.key.clone().into()]),
+        elsewhere => arguments.extend_from_slice(elsewhere),
+    }
     let flags = ["--tls-min", version, "--tls-max", version, "--respond", "ok", "--threads", "1"];
     arguments.extend(flags.map(OsString::from));
     let off = ["--session-tickets", "off", "--session-cache", "off", "--admin", "off"];
@@ -172,7 +187,7 @@ fn parse_version(rival: Rival, text: &str) -> Option<String> {
             let (version, rest) = build.split_once('/')?;
             format!("{version}, {}", rest.rsplit('/').next()?)
         }
-        Rival::Quadrille => after("quadrille ")?.to_owned(),
+        Rival::Quadrille | Rival::Keyless => after("quadrille ")?.to_owned(),
     })
 }
 

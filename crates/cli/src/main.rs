@@ -3,6 +3,7 @@
 mod check;
 mod demo;
 mod flags;
+mod keyserver;
 mod logging;
 mod serve;
 
@@ -23,6 +24,8 @@ enum Command {
     Serve(Box<serve::Serve>),
     /// Check a configuration file, and all that it names, without serving it.
     Check(check::Check),
+    /// Hold private keys for gateways on other machines, and try such servers out.
+    Keyserver(Box<keyserver::Keyserver>),
     /// Serve a working HTTPS demo at once: a certificate made on the spot and a built-in page.
     Demo(demo::Demo),
 }
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
+        Command::Keyserver(command) => command.run(),
         Command::Demo(command) => command.run(),
     };
     match result {

@@ -10,6 +10,7 @@ mod client_auth;
 mod commands;
 mod drain;
 mod http;
+mod keyless;
 mod observability;
 mod pressure;
 mod proxy_protocol;

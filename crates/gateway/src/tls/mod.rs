@@ -7,7 +7,6 @@ mod key_method;
 mod selection;
 mod stream;
 mod transport;
-pub(crate) mod turn;
 
 pub(crate) use context::ListenerTls;
 pub(crate) use key_method::{KeyFailure, KeyOperation, KeyTiming};

@@ -10,7 +10,7 @@ thread_local! {
 
 /// Runs on every event-loop thread. Tokio's current-thread scheduler is first come, first served: woken by the first
 /// operation of a turn, this task runs after all connections that were ready with that one.
-pub(crate) async fn flush_each(engine: Engine) {
+pub async fn flush_each(engine: Engine) {
     let notify = Arc::new(Notify::new());
     TURN.set(Some(Arc::clone(&notify)));
     loop {
@@ -20,7 +20,7 @@ pub(crate) async fn flush_each(engine: Engine) {
 }
 
 /// An operation waits: flush when this turn ends, or now if this thread has no event loop.
-pub(crate) fn end_with_flush(engine: &Engine) {
+pub fn end_with_flush(engine: &Engine) {
     TURN.with_borrow(|turn| match turn {
         Some(notify) => notify.notify_one(),
         None => engine.flush(),
