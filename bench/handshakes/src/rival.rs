@@ -14,7 +14,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
-use crate::{certificate::CertificateFiles, scenario::TlsVersion};
+use crate::certificate::CertificateFiles;
+use quadrille_profile::load::TlsVersion;
 
 /// Files a server may need beyond its connections.
 const SPARE_FILES: usize = 1_000;

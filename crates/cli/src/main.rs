@@ -1,5 +1,6 @@
 //! The `quadrille` command.
 
+mod bench;
 mod check;
 mod demo;
 mod flags;
@@ -25,6 +26,8 @@ enum Command {
     Check(check::Check),
     /// Serve a working HTTPS demo at once: a certificate made on the spot and a built-in page.
     Demo(demo::Demo),
+    /// Measure TLS handshakes against any HTTPS server.
+    Bench(Box<bench::Bench>),
 }
 
 /// For Rust and BoringSSL alike: a handshake allocates some hundred times, and this spends half as long on it as glibc.
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Demo(command) => command.run(),
+        Command::Bench(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
