@@ -5,6 +5,7 @@ mod check;
 mod demo;
 mod flags;
 mod logging;
+mod profile;
 mod serve;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +29,8 @@ enum Command {
     Demo(demo::Demo),
     /// Measure TLS handshakes against any HTTPS server.
     Bench(Box<bench::Bench>),
+    /// Measure what HTTPS costs on this machine: by algorithm, by handshake message.
+    Profile(profile::Profile),
 }
 
 /// For Rust and BoringSSL alike: a handshake allocates some hundred times, and this spends half as long on it as glibc.
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Check(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Bench(command) => command.run(),
+        Command::Profile(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
