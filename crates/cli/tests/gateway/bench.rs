@@ -120,7 +120,7 @@ fn running_out_of_file_descriptors_is_a_kind_of_failure() {
     let certificates = Certificates::new();
     let gateway = gateway(&certificates, &[]);
     let line = format!(
-        "ulimit -n 40 && exec {} bench https://localhost:{port}/ --connect 127.0.0.1:{port} --insecure --requests 200 --connections 200 --duration 2 --json",
+        "ulimit -n 40 && exec {} bench https://localhost:{port}/ --connect 127.0.0.1:{port} --insecure --requests 200 --connections 200 --duration 2",
         env!("CARGO_BIN_EXE_quadrille"),
         port = gateway.port()
     );
