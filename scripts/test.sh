@@ -8,13 +8,44 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 started=$SECONDS
 
-cargo test "${flags[@]}" --workspace --no-fail-fast "$@" 2>&1 | tee "$log"
-status=${PIPESTATUS[0]}
+main() {
+    cargo test "${flags[@]}" --workspace --no-fail-fast "$@" 2>&1 | tee "$log"
+    local status=${PIPESTATUS[0]} tiers
+    tiers=$(native_tiers)
+    # Everything was asked for, so the instructions that this CPU may lack are too.
+    if [[ $# -eq 0 ]]; then
+        emulate || status=$?
+        tiers="${tiers:+$tiers, }ifma $emulated"
+    fi
+    add_up
+    [[ -z $tiers ]] || echo "kernels: $tiers"
+    [[ $status -eq 0 ]] || echo "make test: FAILED (status $status)" >&2
+    return "$status"
+}
 
-awk -v seconds=$((SECONDS - started)) '
-    /^test result:/ { passed += $4; failed += $6; ignored += $8 }
-    /^test .* \.\.\. FAILED$/ { names = names "\n  failed: " $2 }
-    END { printf "%s\n%d passed, %d failed, %d ignored in %d s\n", names, passed, failed, ignored, seconds }
-' "$log"
-[[ $status -eq 0 ]] || echo "make test: FAILED (cargo test ended with status $status)" >&2
-exit "$status"
+# What the suite of the kernels said of this CPU: avx2 native, ifma native.
+native_tiers() {
+    sed -n 's/^tier \(avx2\|ifma\): .* lanes$/\1 native/p; s/^tier \(avx2\|ifma\): SKIPPED.*/\1 NOT NATIVE (this CPU lacks it)/p' "$log" |
+        paste --serial --delimiters , | sed 's/,/, /g'
+}
+
+# The IFMA tests on a CPU model; sets `emulated` to what came of it.
+emulate() {
+    echo "--- kernels: AVX-512 IFMA on an emulated CPU"
+    crates/kernels/tests/emulated/test.sh 2>&1 | tee --append "$log"
+    case ${PIPESTATUS[0]} in
+        0) emulated="emulated" ;;
+        3) emulated="NOT EMULATED (see above)" ;;
+        *) emulated="emulated, FAILED" && return 1 ;;
+    esac
+}
+
+add_up() {
+    awk -v seconds=$((SECONDS - started)) '
+        /^test result:/ { passed += $4; failed += $6; ignored += $8 }
+        /^test .* \.\.\. FAILED$/ { names = names "\n  failed: " $2 }
+        END { printf "%s\n%d passed, %d failed, %d ignored in %d s\n", names, passed, failed, ignored, seconds }
+    ' "$log"
+}
+
+main "$@"

@@ -7,7 +7,6 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::{
     certificate::CertificateFiles,
-    load::Load,
     memory::Memory,
     rival::Setup,
     rounds::Contestant,
@@ -78,11 +77,11 @@ pub fn measure(
         Setup { address: free_address()?, version: scenario.version, certificate, connections, directory };
     let server = Server::start(contestant.rival, &contestant.program, cores, &scenario, &setup)?;
 
-    Load::new(&scenario, server.address, WARM_UP, OPENING_TIME).run()?;
+    scenario.load(server.address, WARM_UP, OPENING_TIME).run()?;
     thread::sleep(SETTLING_TIME);
     let before = Memory::of_tree(server.pid())?;
 
-    let (seen, mut held) = Load::new(&scenario, server.address, connections as u64, OPENING_TIME).hold()?;
+    let (seen, mut held) = scenario.load(server.address, connections as u64, OPENING_TIME).hold()?;
     thread::sleep(SETTLING_TIME);
     let after = Memory::of_tree(server.pid())?;
 

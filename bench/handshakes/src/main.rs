@@ -1,4 +1,4 @@
-//! Runs the comparison, or the load client by itself. `bench/compare.sh` is the usual way to call it.
+//! Runs the comparison. `bench/compare.sh` is the usual way to call it.
 
 mod args;
 
@@ -6,7 +6,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
@@ -18,7 +17,6 @@ use nix::{
 use quadrille_bench_handshakes::{
     certificate::CertificateFiles,
     idle::{self, Before},
-    load::Load,
     report::{self, HandshakeRow},
     rival::{Rival, Setup},
     rounds::{Contestant, Measured},
@@ -27,14 +25,13 @@ use quadrille_bench_handshakes::{
 };
 use serde::Serialize;
 
-use crate::args::{Args, Command, LoadArgs};
+use crate::args::Args;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let done = match (&args.command, args.idle_connections) {
-        (Some(Command::Load(load)), _) => run_load(load),
-        (None, Some(connections)) => compare_idle(&args, connections),
-        (None, None) => compare_handshakes(&args),
+    let done = match args.idle_connections {
+        Some(connections) => compare_idle(&args, connections),
+        None => compare_handshakes(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -118,33 +115,6 @@ fn compare_idle(args: &Args, connections: usize) -> Result<()> {
     }
     println!("{}", report::idle_table(&rows));
     ensure!(rows.iter().any(|row| row.connections.is_some()), "no server could be measured");
-    Ok(())
-}
-
-fn run_load(args: &LoadArgs) -> Result<()> {
-    let scenario = args.scenario();
-    let limit = Duration::from_secs(args.seconds);
-    let seen = Load::new(&scenario, args.target, args.count, limit).run()?;
-    let at = |percentile| seen.handshake_us.value_at_percentile(percentile);
-    println!(
-        "{} full handshakes, {} resumed, {} failed in {:.2} s: {:.0}/s; p50 {} us, p90 {} us, p99 {} us, p99.9 {} us",
-        seen.ok - seen.resumed,
-        seen.resumed,
-        seen.failed(),
-        seen.elapsed.as_secs_f64(),
-        seen.per_second(),
-        at(50.0),
-        at(90.0),
-        at(99.0),
-        at(99.9)
-    );
-    for (negotiated, count) in &seen.negotiated {
-        println!("{count} x {negotiated}");
-    }
-    if let Some(failure) = seen.failure() {
-        println!("{failure}");
-    }
-    ensure!(seen.ok > 0, "no handshake succeeded");
     Ok(())
 }
 

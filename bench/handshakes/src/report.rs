@@ -252,10 +252,8 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::{
-        load::Outcome,
-        scenario::{KeyKind, TlsVersion},
-    };
+    use crate::scenario::KeyKind;
+    use quadrille_profile::load::{Outcome, TlsVersion};
 
     fn scenario() -> Scenario {
         Scenario {

@@ -14,7 +14,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
-use crate::{certificate::CertificateFiles, keyless, scenario::TlsVersion};
+use crate::{certificate::CertificateFiles, keyless};
+use quadrille_profile::load::TlsVersion;
 
 /// Files a server may need beyond its connections.
 const SPARE_FILES: usize = 1_000;

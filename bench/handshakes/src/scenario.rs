@@ -1,38 +1,9 @@
 //! What is asked of every server alike.
 
-use std::fmt;
+use std::{fmt, net::SocketAddr, time::Duration};
 
-use boring::ssl::SslVersion;
 use clap::ValueEnum;
-
-/// TLS protocol version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TlsVersion {
-    /// TLS 1.2 (RFC 5246).
-    #[value(name = "1.2")]
-    V1_2,
-    /// TLS 1.3 (RFC 8446).
-    #[value(name = "1.3")]
-    V1_3,
-}
-
-impl TlsVersion {
-    /// The version as BoringSSL names it.
-    pub fn boring(self) -> SslVersion {
-        match self {
-            Self::V1_2 => SslVersion::TLS1_2,
-            Self::V1_3 => SslVersion::TLS1_3,
-        }
-    }
-
-    /// `1.2` or `1.3`.
-    pub fn number(self) -> &'static str {
-        match self {
-            Self::V1_2 => "1.2",
-            Self::V1_3 => "1.3",
-        }
-    }
-}
+use quadrille_profile::load::{Load, Offer, TlsVersion};
 
 /// The certificate's key, and so the private-key operation of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -70,6 +41,18 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// `count` connections as this asks for them, within `time_limit`.
+    pub fn load(&self, target: SocketAddr, count: u64, time_limit: Duration) -> Load {
+        Load {
+            offer: Offer::of(self.version, &self.groups),
+            connections: self.clients,
+            requests: self.requests,
+            count,
+            time_limit,
+            ..Load::new(target, "localhost")
+        }
+    }
+
     /// A short name without spaces, for the JSON.
     pub fn id(&self) -> String {
         let key = self.key.to_string().replace('-', "").to_lowercase();

@@ -16,7 +16,6 @@ use nix::{
 };
 
 use crate::{
-    load::{Load, Outcome},
     rival::{Rival, Setup},
     scenario::Scenario,
 };
@@ -71,12 +70,12 @@ impl Server {
 
     fn wait_until_ready(&mut self, scenario: &Scenario) -> Result<()> {
         let deadline = Instant::now() + START_TIME;
-        let trial = Load::new(&Scenario { clients: 1, ..scenario.clone() }, self.address, 1, PAUSE * 50);
+        let trial = Scenario { clients: 1, ..scenario.clone() }.load(self.address, 1, PAUSE * 50);
         loop {
             if let Some(status) = self.child.try_wait()? {
                 bail!("ended at once ({status})");
             }
-            let outcome: Outcome = trial.run()?;
+            let outcome = trial.run()?;
             if outcome.ok == 1 {
                 return Ok(());
             }

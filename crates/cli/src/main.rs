@@ -1,10 +1,12 @@
 //! The `quadrille` command.
 
+mod bench;
 mod check;
 mod demo;
 mod flags;
 mod keyserver;
 mod logging;
+mod profile;
 mod serve;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +30,10 @@ enum Command {
     Keyserver(Box<keyserver::Keyserver>),
     /// Serve a working HTTPS demo at once: a certificate made on the spot and a built-in page.
     Demo(demo::Demo),
+    /// Measure TLS handshakes against any HTTPS server.
+    Bench(Box<bench::Bench>),
+    /// Measure what HTTPS costs on this machine: by algorithm, by handshake message.
+    Profile(profile::Profile),
 }
 
 /// For Rust and BoringSSL alike: a handshake allocates some hundred times, and this spends half as long on it as glibc.
@@ -43,6 +49,8 @@ fn main() -> ExitCode {
         Command::Check(command) => command.run(),
         Command::Keyserver(command) => command.run(),
         Command::Demo(command) => command.run(),
+        Command::Bench(command) => command.run(),
+        Command::Profile(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

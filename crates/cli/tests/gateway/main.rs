@@ -5,6 +5,7 @@
 mod bad_clients;
 mod bad_input;
 mod balance;
+mod bench;
 mod browser;
 mod client_auth;
 mod commands;
