@@ -12,6 +12,7 @@ main() {
     check "clippy" cargo clippy "${flags[@]}" --workspace --all-targets -- --deny warnings
     check "shell scripts" check_scripts
     check_unit deploy/quadrille.service
+    check_unit deploy/quadrille-keyserver.service
     if tools=$(scripts/install-tools.sh); then
         check_dependencies "$tools"
     else
