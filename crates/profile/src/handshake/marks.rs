@@ -183,8 +183,8 @@ fn worked_on(state: &str) -> Message {
         | "select_parameters"
         | "select_session" => Message::ClientHello,
         "send_server_hello" => Message::ServerHello,
-        "send_server_certificate" => Message::Certificate,
-        "send_server_key_exchange" => Message::ServerKeyExchange,
+        // Once the certificate is built, BoringSSL makes its key pair in this state.
+        "send_server_certificate" | "send_server_key_exchange" => Message::ServerKeyExchange,
         "send_server_certificate_verify" => Message::CertificateVerify,
         "send_server_hello_done" => Message::ServerHelloDone,
         "read_client_key_exchange" => Message::ClientKeyExchange,
