@@ -181,7 +181,7 @@ impl Connection {
     }
 
     fn handle_all(&mut self, reader: &mut Reader) -> Result<(), Ended> {
-        while let Some(incoming) = reader.next()? {
+        while let Some(incoming) = reader.next_message()? {
             match incoming {
                 Incoming::Message(Message::Reply { id, result }) => self.reply(id, result)?,
                 Incoming::Message(Message::Pong { .. }) => self.come_up(),

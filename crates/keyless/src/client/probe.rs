@@ -47,7 +47,7 @@ pub async fn ping(connector: &Connector, address: &Address, limit: Duration) -> 
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, refused));
             }
             reader.receive(&buffer[..count]);
-            match reader.next().map_err(io::Error::other)? {
+            match reader.next_message().map_err(io::Error::other)? {
                 Some(Incoming::Message(Message::Pong { id: 1, data: b"ping" })) => return Ok(()),
                 Some(other) => return Err(io::Error::other(format!("the server answers {other:?}"))),
                 None => {}

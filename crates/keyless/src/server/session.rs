@@ -46,7 +46,7 @@ impl Session {
     /// What no correct client sends; the connection cannot go on.
     pub(super) fn next(&mut self) -> Result<Option<Asked>, Violation> {
         loop {
-            let incoming = match self.reader.next() {
+            let incoming = match self.reader.next_message() {
                 Ok(Some(incoming)) => incoming,
                 Ok(None) => return Ok(None),
                 Err(violation) => {

@@ -26,7 +26,7 @@ fn replies(mode: Mode, session: &mut Session) -> Vec<String> {
     let unsent = session.writer().unsent().to_vec();
     session.writer().advance(unsent.len());
     reader.receive(&unsent);
-    std::iter::from_fn(|| reader.next().unwrap().map(|incoming| format!("{incoming:?}"))).collect()
+    std::iter::from_fn(|| reader.next_message().unwrap().map(|incoming| format!("{incoming:?}"))).collect()
 }
 
 fn shown(message: Message<'_>) -> String {

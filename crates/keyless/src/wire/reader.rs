@@ -49,7 +49,7 @@ impl Reader {
         self.secret = true;
     }
 
-    /// Takes what has come. Call [`next`](Self::next) until there is nothing more before the next portion.
+    /// Takes what has come. Call [`next_message`](Self::next_message) until there is nothing more before the next portion.
     pub fn receive(&mut self, bytes: &[u8]) {
         self.compact();
         if self.secret {
@@ -62,7 +62,7 @@ impl Reader {
     ///
     /// # Errors
     /// What no correct end sends; nothing can be read after that.
-    pub fn next(&mut self) -> Result<Option<Incoming<'_>>, Violation> {
+    pub fn next_message(&mut self) -> Result<Option<Incoming<'_>>, Violation> {
         match self.mode {
             Mode::Compatible => self.next_packet(),
             Mode::Batched => self.next_entry(),

@@ -39,7 +39,7 @@ fn misbehave(mut stream: UnixStream, answer: Answer, asked: &AtomicUsize) -> std
     let mut reader = Reader::new(mode);
     while count > 0 {
         reader.receive(&buffer[..count]);
-        while let Ok(Some(incoming)) = reader.next() {
+        while let Ok(Some(incoming)) = reader.next_message() {
             match incoming {
                 Incoming::Message(Message::Ping { id, data }) => {
                     stream.write_all(&bytes(mode, &[Message::Pong { id, data }]))?;
@@ -113,9 +113,10 @@ fn no_answers_at_all() {
 
 #[test]
 fn truncated_frames() {
-    // What comes after that is taken for the rest of the frame, and then makes no sense.
+    // The server seems to be silent; what it sends later is taken for the rest of the frame, and makes no sense.
     let said = beside_a_good_one(|mode, id| reply(mode, id)[..60].to_vec(), "auto");
-    assert!(said.contains("breaks the protocol") || said.contains("WRONG RESULT"), "{said}");
+    let noticed = ["breaks the protocol", "WRONG RESULT", "quadrille_keyless_hedges_total"];
+    assert!(noticed.iter().any(|sign| said.contains(sign)), "{said}");
 }
 
 #[test]

@@ -40,16 +40,16 @@ fn damaged_messages() {
 fn frames_that_lie_about_their_length() {
     let mut reader = Reader::new(Mode::Batched);
     reader.receive(&[2, 0, 0, 1, 0xff, 0xff, 0xff, 0xff]);
-    assert_eq!(reader.next(), Err(Violation::TooLong(u32::MAX as usize)));
+    assert_eq!(reader.next_message(), Err(Violation::TooLong(u32::MAX as usize)));
     // Two entries promised, one and a half there.
     let mut reader = Reader::new(Mode::Batched);
     reader.receive(&[2, 0, 0, 2, 0, 0, 0, 12, 0xf1, 0, 0, 0, 1, 0, 0, 0xf1, 0, 0, 0, 2]);
-    assert_eq!(reader.next(), Ok(Some(Incoming::Message(Message::Ping { id: 1, data: b"" }))));
-    assert_eq!(reader.next(), Err(Violation::Lengths));
+    assert_eq!(reader.next_message(), Ok(Some(Incoming::Message(Message::Ping { id: 1, data: b"" }))));
+    assert_eq!(reader.next_message(), Err(Violation::Lengths));
     // An entry longer than its frame.
     let mut reader = Reader::new(Mode::Batched);
     reader.receive(&[2, 0, 0, 1, 0, 0, 0, 8, 0xf1, 0, 0, 0, 1, 0, 9, 0]);
-    assert_eq!(reader.next(), Err(Violation::Lengths));
+    assert_eq!(reader.next_message(), Err(Violation::Lengths));
 }
 
 /// Reads it all in random portions.
@@ -61,7 +61,7 @@ fn drain(mode: Mode, bytes: &[u8], random: &mut Random) -> Result<(), Violation>
         let (portion, later) = rest.split_at((1 + random.below(rest.len())).min(rest.len()));
         rest = later;
         reader.receive(portion);
-        while reader.next()?.is_some() {
+        while reader.next_message()?.is_some() {
             messages += 1;
             assert!(messages <= bytes.len(), "messages out of nothing");
         }

@@ -38,7 +38,7 @@ fn read(mode: Mode, bytes: &[u8], portion: usize) -> Vec<String> {
     let mut seen = Vec::new();
     for portion in bytes.chunks(portion) {
         reader.receive(portion);
-        while let Some(incoming) = reader.next().unwrap() {
+        while let Some(incoming) = reader.next_message().unwrap() {
             seen.push(format!("{incoming:?}"));
         }
     }
@@ -72,7 +72,7 @@ fn a_frame_of_ours_holds_them_all_and_is_padded_only_if_asked() {
     let mut reader = Reader::new(Mode::Batched);
     reader.receive(&[bytes, padded].concat());
     let mut last = None;
-    while let Some(incoming) = reader.next().unwrap() {
+    while let Some(incoming) = reader.next_message().unwrap() {
         last = Some(format!("{incoming:?}"));
     }
     assert_eq!(last.unwrap(), format!("{:?}", Incoming::Message(Message::Withdraw { id: 9 })));

@@ -20,7 +20,7 @@ fn packet(items: &[(u8, &[u8])]) -> Vec<u8> {
 fn parsed(items: &[(u8, &[u8])]) -> String {
     let mut reader = Reader::new(Mode::Compatible);
     reader.receive(&packet(items));
-    format!("{:?}", reader.next().unwrap().unwrap())
+    format!("{:?}", reader.next_message().unwrap().unwrap())
 }
 
 fn malformed() -> String {
@@ -83,9 +83,9 @@ fn what_is_not_well_formed_costs_only_its_own_message() {
     let mut reader = Reader::new(Mode::Compatible);
     reader.receive(&longer);
     reader.receive(&packet(&[(0x11, &[0xf1])]));
-    assert_eq!(format!("{:?}", reader.next().unwrap().unwrap()), malformed());
+    assert_eq!(format!("{:?}", reader.next_message().unwrap().unwrap()), malformed());
     let ping = Incoming::Message(Message::Ping { id: 0x0102_0304, data: b"" });
-    assert_eq!(reader.next().unwrap(), Some(ping), "the next message is read");
+    assert_eq!(reader.next_message().unwrap(), Some(ping), "the next message is read");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn other_versions_are_refused_at_the_first_byte() {
     for mode in [Mode::Compatible, Mode::Batched] {
         let mut reader = Reader::new(mode);
         reader.receive(&[3]);
-        assert_eq!(reader.next(), Err(Violation::Version(3)));
+        assert_eq!(reader.next_message(), Err(Violation::Version(3)));
     }
     assert_eq!(Mode::of_first_byte(1), Some(Mode::Compatible));
     assert_eq!(Mode::of_first_byte(2), Some(Mode::Batched));
