@@ -180,8 +180,7 @@ fn worked_on(state: &str) -> Message {
         | "cert_callback"
         | "tls13"
         | "select_certificate"
-        | "select_parameters"
-        | "select_session" => Message::ClientHello,
+        | "select_parameters" => Message::ClientHello,
         // In the first of these, BoringSSL also answers the client's key share.
         "select_session" | "send_server_hello" => Message::ServerHello,
         // Once the certificate is built, BoringSSL makes its key pair in this state.
