@@ -64,7 +64,7 @@ export class SocketGuard {
 
     #mayRetry(watch: Watch, event: string, error: unknown): boolean {
         if (watch.request.destroyed || watch.isTooLong) return false;
-        if (watch.reason === 'full') return this.handshake.mayBlameSession() && !isCertificateFault(this.socket);
+        if (watch.reason === 'full') return this.handshake.mayBlameSession();
         return event !== 'error' || CLOSED_BY_PEER.has((error as NodeJS.ErrnoException | undefined)?.code ?? '');
     }
 }
@@ -166,11 +166,6 @@ interface RequestInternals {
 interface SocketInternals {
     _httpMessage: unknown;
     parser: unknown;
-}
-
-/** A full handshake would end the same. */
-function isCertificateFault(socket: TLSSocket): boolean {
-    return socket.authorizationError !== undefined && socket.authorizationError !== null && !socket.isSessionReused();
 }
 
 const CLIENT_EVENTS = ['close', 'data', 'drain', 'end', 'error', 'timeout'];

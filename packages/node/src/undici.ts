@@ -133,8 +133,7 @@ class Connector {
         socket.once('error', (error) => {
             clearTimeout(timeout);
             if (handshake.isDone) return;
-            const isCertificateFault = Boolean(socket.authorizationError) && !socket.isSessionReused();
-            if (!handshake.mayBlameSession() || isCertificateFault || isTimeout(error)) {
+            if (!handshake.mayBlameSession() || isTimeout(error)) {
                 socket.once('close', () => this.#budget.release(origin));
                 return callback(error, null);
             }
