@@ -11,6 +11,7 @@ import { Meter, type Metrics } from './metrics.js';
 import { Profiles, type TlsOptions } from './profile.js';
 import { SocketBudget } from './socket-budget.js';
 import type { SessionStore } from './store.js';
+import { steady } from './undici-pool.js';
 import { retryClosed } from './undici-retry.js';
 import { track, type TrackedSocket } from './undici-sockets.js';
 
@@ -33,7 +34,7 @@ export interface DispatcherOptions extends Omit<Agent.Options, 'connect' | 'fact
 }
 
 /** What is used of undici, from version 6 on. */
-export type UndiciModule = Pick<typeof import('undici'), 'Agent' | 'buildConnector' | 'errors'>;
+export type UndiciModule = Pick<typeof import('undici'), 'Agent' | 'buildConnector' | 'errors' | 'Pool'>;
 
 /** An undici Agent that counts. */
 export type TlsDispatcher = Agent & {
@@ -77,10 +78,13 @@ export function createDispatcher(options: DispatcherOptions = {}): TlsDispatcher
         connections: perOrigin === Infinity ? undefined : perOrigin,
         allowH2,
         connect: (target, callback) => connector.connect(target, callback),
+        factory: (origin, poolOptions) => steady(new undici.Pool(origin, poolOptions)),
     });
     const ours = { store: settings.store, metrics: () => ({ ...meter.snapshot(), sockets: connector.sockets }) };
     const retry = retryClosed((origin) => countRetry(meter, origin, 'stale'));
-    return Object.assign(agent, ours).compose(retry) as unknown as TlsDispatcher;
+    // Not by compose(), which hides what we add in undici 6.
+    const dispatch = retry(agent.dispatch.bind(agent));
+    return Object.assign(agent, ours, { dispatch }) as unknown as TlsDispatcher;
 }
 
 interface ConnectorSettings {

@@ -45,4 +45,4 @@ export async function serve(
     };
 }
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+export type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
