@@ -10,7 +10,7 @@ type MetricClass = new (configuration: {
     name: string;
     help: string;
     labelNames: string[];
-    registers?: unknown[];
+    registers?: any[];
     collect(this: Metric): void;
 }) => unknown;
 

@@ -14,8 +14,9 @@ export interface ParsedSession {
  * explicitly tagged optional ones). Undefined if it is anything else, or a version before TLS 1.2.
  */
 export function parseSession(bytes: Uint8Array): ParsedSession | undefined {
-    const outer = readElement(bytes, 0);
-    if (outer?.tag !== SEQUENCE || outer.end !== bytes.length) return undefined;
+    const encoded = withoutName(bytes);
+    const outer = readElement(encoded, 0);
+    if (outer?.tag !== SEQUENCE || outer.end !== encoded.length) return undefined;
     const fields = readElements(outer.content);
     const [structure, protocol, , sessionId] = fields ?? [];
     if (!fields || structure?.tag !== INTEGER || protocol?.tag !== INTEGER || sessionId?.tag !== OCTET_STRING) return undefined;
@@ -32,6 +33,13 @@ export function parseSession(bytes: Uint8Array): ParsedSession | undefined {
         // In TLS 1.3 a hint of 0, which is left out of the encoding, means: discard at once.
         lifetimeSeconds: version === 'TLSv1.3' ? (hint ?? 0) : hint || timeout,
     };
+}
+
+/** A Node with the fix of CVE-2026-48934 puts the server's name in front: a mark, two bytes of length, the name. */
+function withoutName(bytes: Uint8Array): Uint8Array {
+    if (!NAME_MARK.equals(bytes.subarray(0, NAME_MARK.length))) return bytes;
+    const length = integer(bytes.subarray(NAME_MARK.length, NAME_MARK.length + 2));
+    return bytes.subarray(NAME_MARK.length + 2 + length);
 }
 
 interface Element {
@@ -78,6 +86,7 @@ function integer(bytes: Uint8Array): number {
     return bytes.reduce((value, byte) => value * 256 + byte, 0);
 }
 
+const NAME_MARK = Buffer.from('\0nodejs:tls:session:1\0', 'latin1');
 const INTEGER = 0x02;
 const OCTET_STRING = 0x04;
 const SEQUENCE = 0x30;
