@@ -6,8 +6,8 @@ import { channels } from './channels.js';
 import { Handshake } from './handshake.js';
 import { idleTime, keepAliveHint } from './keep-alive.js';
 import { Meter, type Metrics } from './metrics.js';
-import { messageOf, NAME, FULL, type Options, pool, requestSocket, servernameOf, targetOf, type Pool } from './node-agent.js';
-import { Profiles } from './profile.js';
+import { messageOf, NAME, FULL, type Options, pool, PROFILE, requestSocket, servernameOf, targetOf, type Pool } from './node-agent.js';
+import { type Profile, Profiles } from './profile.js';
 import { type RetryReason, SocketGuard } from './retry.js';
 import type { SessionStore } from './store.js';
 import { type Waiter, WaitingRequests } from './waiting.js';
@@ -45,7 +45,8 @@ export class TlsAgent extends https.Agent {
         this.#settings = settings;
         this.store = settings.store;
         this.#profiles = new Profiles(settings.policy, 100);
-        // After Node's own listener, which puts the socket to the free ones or closes it.
+        // Before and after Node's own listener, which gives the socket to a queued request, or to the free ones, or closes it.
+        this.prependListener('free', (socket: tls.TLSSocket) => this.#handOver(socket));
         this.on('free', () => this.#admitWaiting());
     }
 
@@ -61,6 +62,7 @@ export class TlsAgent extends https.Agent {
         const options: Options = { ...(requestOptions as Options), ...this.#pool.options };
         if (options.socketPath) options.path = options.socketPath;
         options.servername ??= servernameOf(options, request);
+        options[PROFILE] = this.#profiles.of(options, requestOptions);
         const name = (options[NAME] = this.getName(options));
         this.#standBetween(request, name, options);
         this.#enterOrWait({ request, name, options, isFresh: false });
@@ -69,13 +71,13 @@ export class TlsAgent extends https.Agent {
     override getName(options: Options = {}): string {
         if (options[NAME] !== undefined) return options[NAME];
         const { host, port, localAddress, family, socketPath, servername } = options;
-        const profile = this.#profiles.of(options);
+        const profile = this.#profileOf(options);
         return [host ?? 'localhost', port, localAddress, family, socketPath, servername, `#${profile.id}`].join(':');
     }
 
     /** Called by Node's agent, with the options of `https.request`; also by callers who want a connection of their own. */
     override createConnection(options: Options): tls.TLSSocket {
-        const profile = this.#profiles.of(options);
+        const profile = this.#profileOf(options);
         const handshake = new Handshake({ ...this.#settings, meter: this.#meter }, targetOf(options, profile));
         // A session that the caller brings is the caller's affair.
         const offer = options.session ? { secureContext: profile.secureContext } : handshake.offer(Date.now());
@@ -113,6 +115,10 @@ export class TlsAgent extends https.Agent {
     removeSocket(socket: tls.TLSSocket, options: Options): void {
         nodeAgent.removeSocket.call(this, socket, options);
         if (!socket.writable) this.#admitWaiting();
+    }
+
+    #profileOf(options: Options): Profile {
+        return options[PROFILE] ?? this.#profiles.of(options);
     }
 
     get #pool(): Pool {
@@ -163,6 +169,20 @@ export class TlsAgent extends https.Agent {
             const { timeout } = request as { timeout?: number };
             if (timeout !== undefined && timeout !== this.#pool.options.timeout) socket.setTimeout(timeout);
         });
+    }
+
+    /** Gives a socket at once to a request that waits for its like, also with keepAlive off; Node does so by its own queue. */
+    #handOver(socket: tls.TLSSocket): void {
+        const state = this.#sockets.get(socket);
+        if (!state || this.#waiting.size === 0 || !socket.writable) return;
+        const hint = keepAliveHint(messageOf(socket)?.res?.headers);
+        const isTooOld = performance.now() - state.bornAt >= this.#settings.socketLifetime;
+        if (isTooOld || hint.requestsLeft === 0 || this.#isNeededElsewhere(state.name)) return;
+        const waiter = this.#waiting.takeFor(state.name);
+        if (!waiter) return;
+        waiter.reusedSocket = true;
+        this.#meter.reused(state.guard.handshake.origin);
+        this.#pool.requests[state.name] = [waiter];
     }
 
     #admitWaiting(): void {

@@ -18,13 +18,10 @@ export interface KeepAliveLimits {
 /** Parameters in any order, such as `timeout=5, max=100`; what is not understood is left out. */
 export function keepAliveHint(headers: IncomingHttpHeaders | undefined): KeepAliveHint {
     const value = headers?.['keep-alive'];
-    const text = Array.isArray(value) ? value.join() : (value ?? '');
-    const parameter = (name: string) => {
-        const match = new RegExp(`(?:^|[,;\\s])${name}\\s*=\\s*"?(\\d+)`, 'i').exec(text);
-        return match ? Number(match[1]) : undefined;
-    };
-    const seconds = parameter('timeout');
-    return { timeoutMs: seconds === undefined ? undefined : seconds * 1000, requestsLeft: parameter('max') };
+    if (value === undefined) return NO_HINT;
+    const text = String(value);
+    const seconds = numberIn(TIMEOUT, text);
+    return { timeoutMs: seconds === undefined ? undefined : seconds * 1000, requestsLeft: numberIn(MAX, text) };
 }
 
 /**
@@ -37,4 +34,12 @@ export function idleTime(hint: KeepAliveHint, limits: KeepAliveLimits, ageMs: nu
     return Math.max(0, Math.min(limits.freeSocketTimeout, limits.socketLifetime - ageMs, server));
 }
 
+function numberIn(pattern: RegExp, text: string): number | undefined {
+    const match = pattern.exec(text);
+    return match ? Number(match[1]) : undefined;
+}
+
+const NO_HINT: KeepAliveHint = { timeoutMs: undefined, requestsLeft: undefined };
+const TIMEOUT = /(?:^|[,;\s])timeout\s*=\s*"?(\d+)/i;
+const MAX = /(?:^|[,;\s])max\s*=\s*"?(\d+)/i;
 const SAFETY_MARGIN = 1000;

@@ -7,6 +7,8 @@ import type { Profile, TlsOptions } from './profile.js';
 
 /** The name of a request's pool, so that it is made once. */
 export const NAME = Symbol('name');
+/** The profile of its options, likewise. */
+export const PROFILE = Symbol('profile');
 /** Offer no session. */
 export const FULL = Symbol('full');
 
@@ -16,6 +18,7 @@ export interface Options extends Omit<https.RequestOptions, keyof TlsOptions | '
     port?: number;
     socketPath?: string;
     [NAME]?: string;
+    [PROFILE]?: Profile;
     [FULL]?: boolean;
 }
 
@@ -24,6 +27,7 @@ export interface Pool {
     readonly options: Options;
     readonly keepAliveMsecs: number;
     readonly freeSockets: Record<string, TLSSocket[] | undefined>;
+    readonly requests: Record<string, ClientRequest[] | undefined>;
     readonly maxSockets: number;
     readonly maxTotalSockets: number;
     readonly totalSocketCount: number;

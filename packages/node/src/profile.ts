@@ -4,7 +4,7 @@ import { digestOf, identityOf, isOpaque, secretDigestOf, tokenOf } from './finge
 import { LruMap } from './lru.js';
 import type { PolicyOptions } from './policy.js';
 import type { SessionKey } from './store.js';
-import { defaultTrust } from './trust.js';
+import { defaultTrust, trustedByDefault } from './trust.js';
 
 /** What a caller may add to Node's TLS options. */
 export interface IdentityOptions {
@@ -65,6 +65,7 @@ export class Profile {
 export class Profiles {
     readonly #profiles: LruMap<string, Profile>;
     #last = 0;
+    #usual: UsualProfile | undefined;
 
     constructor(
         private readonly policy: PolicyOptions,
@@ -73,7 +74,19 @@ export class Profiles {
         this.#profiles = new LruMap(limit);
     }
 
-    of(options: TlsOptions): Profile {
+    /**
+     * @param own those of `options` that are not the same each time, where the caller knows; without one that matters here, the
+     *   profile is that of the last time
+     */
+    of(options: TlsOptions, own?: object): Profile {
+        const isUsual = own !== undefined && !hasRelevant(own);
+        if (isUsual && this.#usual?.isCurrent()) return this.#usual.profile;
+        const profile = this.#find(options);
+        if (isUsual) this.#usual = new UsualProfile(profile);
+        return profile;
+    }
+
+    #find(options: TlsOptions): Profile {
         const effective = this.#effective(options);
         // Digests stand for long values, private keys among them.
         const name = JSON.stringify(Object.entries(effective).map(([option, value]) => [option, token(option, value)]));
@@ -121,6 +134,35 @@ export class Profiles {
         const persistable = !verified.some(([, value]) => isOpaque(value));
         return new Profile(++this.#last, verification, persistable, contextOptions, given);
     }
+}
+
+/** A profile, and what it took from the process: valid until that changes. */
+class UsualProfile {
+    readonly #globals = globals();
+
+    constructor(readonly profile: Profile) {}
+
+    isCurrent(): boolean {
+        const now = globals();
+        return this.#globals.every((value, i) => value === now[i]);
+    }
+}
+
+function globals(): unknown[] {
+    return [
+        process.env.NODE_TLS_REJECT_UNAUTHORIZED,
+        tls.DEFAULT_CIPHERS,
+        tls.DEFAULT_ECDH_CURVE,
+        tls.DEFAULT_MIN_VERSION,
+        tls.DEFAULT_MAX_VERSION,
+        tls.checkServerIdentity,
+        trustedByDefault(),
+    ];
+}
+
+function hasRelevant(options: object): boolean {
+    for (const option in options) if (RELEVANT.has(option)) return true;
+    return false;
 }
 
 function token(option: string, value: unknown): string {
@@ -185,6 +227,8 @@ const RELEVANT_OPTIONS: readonly string[] = [
     'requestOCSP',
     'secureContext',
 ];
+
+const RELEVANT: ReadonlySet<string> = new Set([...RELEVANT_OPTIONS, 'rejectUnauthorized']);
 
 /** Never kept as they are. */
 const SECRET_OPTIONS: readonly string[] = ['key', 'passphrase', 'pfx', 'ticketKeys'];

@@ -63,7 +63,7 @@ export class SocketGuard {
     }
 
     #mayRetry(watch: Watch, event: string, error: unknown): boolean {
-        if (watch.request.destroyed || watch.isTooLong) return false;
+        if (watch.request.destroyed || watch.isTooLong || !watch.canDetach()) return false;
         if (watch.reason === 'full') return this.handshake.mayBlameSession();
         return event !== 'error' || CLOSED_BY_PEER.has((error as NodeJS.ErrnoException | undefined)?.code ?? '');
     }
@@ -74,22 +74,12 @@ class Watch {
     readonly #written: Written[] = [];
     #bytes = 0;
     #isReleased = false;
-    /** Of Node's HTTP client, by event; known once it has attached them. */
-    #listeners: [event: string, listener: Listener][] = [];
-
     constructor(
         readonly request: ClientRequest,
         readonly socket: TLSSocket,
         readonly reason: RetryReason,
         readonly onRetry: OnRetry,
-    ) {
-        const before = new Map(CLIENT_EVENTS.map((event) => [event, new Set(socket.rawListeners(event))]));
-        request.prependOnceListener('socket', () => {
-            this.#listeners = CLIENT_EVENTS.flatMap((event) =>
-                socket.rawListeners(event).filter((one) => !before.get(event)?.has(one)).map((one): [string, Listener] => [event, one as Listener]),
-            );
-        });
-    }
+    ) {}
 
     get isTooLong(): boolean {
         return this.#bytes > LONGEST_RECORD;
@@ -109,10 +99,20 @@ class Watch {
         return [chunk, encoding, (error?: Error | null) => this.#settle(written, error)];
     }
 
+    /** Whether Node's HTTP client has listened as we know it; otherwise it is safer to let it hear of the end. */
+    canDetach(): boolean {
+        const names = new Set(['end', 'close', 'error', 'data'].flatMap((event) => this.socket.listeners(event).map(({ name }) => name)));
+        return ['socketOnEnd', 'socketCloseListener', 'socketErrorListener', 'socketOnData'].every((name) => names.has(name));
+    }
+
     /** Takes the request off the dead socket, as if it had never had one. */
     detach(): void {
         const { request, socket } = this;
-        for (const [event, listener] of this.#listeners) socket.removeListener(event, listener);
+        for (const [event, names] of CLIENT_LISTENERS) {
+            for (const listener of socket.listeners(event)) {
+                if (names.has(listener.name)) socket.removeListener(event, listener as Listener);
+            }
+        }
         socket.on('error', () => {});
         const internals = request as unknown as RequestInternals;
         const timeout = socket.timeout ?? 0;
@@ -168,7 +168,15 @@ interface SocketInternals {
     parser: unknown;
 }
 
-const CLIENT_EVENTS = ['close', 'data', 'drain', 'end', 'error', 'timeout'];
+/** The functions by which Node's HTTP client (lib/_http_client.js) listens to a socket, the same from Node 12 to 26. */
+const CLIENT_LISTENERS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+    ['close', new Set(['socketCloseListener'])],
+    ['data', new Set(['socketOnData'])],
+    ['drain', new Set(['ondrain'])],
+    ['end', new Set(['socketOnEnd'])],
+    ['error', new Set(['socketErrorListener'])],
+    ['timeout', new Set(['emitRequestTimeout'])],
+]);
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
 const CLOSED_BY_PEER: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
 const LONGEST_RECORD = 65_536;

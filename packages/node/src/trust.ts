@@ -7,8 +7,7 @@ import * as tls from 'node:tls';
  * system's, and what `tls.setDefaultCACertificates` set. A session verified under one set is worth nothing under another.
  */
 export function defaultTrust(): string {
-    const certificates = getCACertificates?.('default') ?? tls.rootCertificates;
-    // Node hands out one frozen array until the set changes.
+    const certificates = trustedByDefault();
     let digest = digests.get(certificates);
     if (digest === undefined) {
         const hash = createHash('sha256');
@@ -17,6 +16,11 @@ export function defaultTrust(): string {
         digests.set(certificates, digest);
     }
     return digest;
+}
+
+/** The certificates themselves: one array, until the set changes. */
+export function trustedByDefault(): readonly string[] {
+    return getCACertificates?.('default') ?? tls.rootCertificates;
 }
 
 /** What Node reads at its start and does not tell by getCACertificates, or, before Node 22.15, not at all. */

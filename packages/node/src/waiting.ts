@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { ClientRequest } from 'node:http';
+import { requestSocket } from './node-agent.js';
 
 /** A request that wants a socket. */
 export interface Waiter<Options> {
@@ -39,6 +40,18 @@ export class WaitingRequests<Options> implements Iterable<Waiter<Options>> {
         }
     }
 
+    /** The oldest that waits for a socket of pool `name`, new or not; it gets one in its own asynchronous context. */
+    takeFor(name: string): ClientRequest | undefined {
+        for (const [waiter, resource] of this.#waiters) {
+            if (waiter.name !== name || waiter.isFresh) continue;
+            this.#remove(waiter);
+            const receiver = requestSocket(waiter.request);
+            receiver.onSocket = resource.bind(receiver.onSocket);
+            return waiter.request;
+        }
+        return undefined;
+    }
+
     /** Node itself tells of an abort only when a socket has been found. */
     #leaveWhenDestroyed(waiter: Waiter<Options>): void {
         const { request } = waiter;
@@ -47,7 +60,7 @@ export class WaitingRequests<Options> implements Iterable<Waiter<Options>> {
             const isWaiting = this.#waiters.has(waiter);
             if (isWaiting) this.#remove(waiter);
             destroy.call(request, error);
-            if (isWaiting) (request as unknown as { onSocket(socket: null): void }).onSocket(null);
+            if (isWaiting) requestSocket(request).onSocket(null);
             return request;
         };
     }
