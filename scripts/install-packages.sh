@@ -8,8 +8,8 @@ declare -A groups=(
     # zlib-ng needs cmake too.
     [build]="cmake g++ git clang libclang-dev"
     [lint]="shellcheck"
-    # Real clients, and a real upstream.
-    [test]="chromium curl nginx openssl"
+    # Real clients, a real upstream, and real servers for the Node package.
+    [test]="chromium curl haproxy nginx openssl"
     # Rivals; pip fetches Envoy, which Debian does not have.
     [bench]="haproxy nginx python3-pip"
 )

@@ -22,7 +22,17 @@ const counts = { full: 0, resumed: 0 };
 
 const roles: Record<string, Record<string, (argument: never) => unknown>> = {
     server: {
-        async listen({ cert, key, version, ports }: { cert: string; key: string; version: Setting['version']; ports: number }) {
+        async listen({
+            cert,
+            key,
+            version,
+            ports,
+        }: {
+            cert: string;
+            key: string;
+            version: Setting['version'];
+            ports: number;
+        }) {
             const limits = { cert, key, minVersion: version, maxVersion: version } as const;
             return Promise.all(Array.from({ length: ports }, () => listen(https.createServer(limits, answer))));
         },
@@ -68,7 +78,9 @@ function answer(_request: http.IncomingMessage, response: http.ServerResponse): 
 
 function listen(server: http.Server | https.Server): Promise<number> {
     server.on('secureConnection', (socket: TLSSocket) => counts[socket.isSessionReused() ? 'resumed' : 'full']++);
-    return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
+    return new Promise((resolve) =>
+        server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)),
+    );
 }
 
 function state(): State {

@@ -9,10 +9,7 @@ export class Child {
     readonly #pending = new Map<number, { resolve(result: never): void; reject(error: Error): void }>();
     #last = 0;
 
-    constructor(
-        role: 'server' | 'client' | 'proxy',
-        execPath: string = process.execPath,
-    ) {
+    constructor(role: 'server' | 'client' | 'proxy', execPath: string = process.execPath) {
         this.#process = fork(join(__dirname, 'child.js'), [role], { execPath });
         this.#process.on('message', ({ id, result, error }: { id: number; result: never; error?: string }) => {
             const pending = this.#pending.get(id);
@@ -49,6 +46,10 @@ export async function during(children: Child[], work: () => Promise<unknown>): P
     const after = await Promise.all(children.map((child) => child.state()));
     return after.map((state, i) => {
         const earlier = before[i] as State;
-        return { cpu: state.cpu - earlier.cpu, full: state.full - earlier.full, resumed: state.resumed - earlier.resumed };
+        return {
+            cpu: state.cpu - earlier.cpu,
+            full: state.full - earlier.full,
+            resumed: state.resumed - earlier.resumed,
+        };
     });
 }

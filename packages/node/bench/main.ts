@@ -12,8 +12,12 @@ async function main(): Promise<void> {
     const certificate = authority.issue(['localhost'], { keyType: 'RSA' });
     const plan: Plan = { rounds: Number(option('rounds') ?? 7), certificate, ca: authority.ca };
     const only = option('only');
-    console.log(`Node ${process.versions.node}, OpenSSL ${process.versions.openssl}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}`);
-    console.log(`load average ${loadavg()[0]?.toFixed(1)}; medians of ${plan.rounds} interleaved rounds, CPU time; ratios with least and greatest`);
+    console.log(
+        `Node ${process.versions.node}, OpenSSL ${process.versions.openssl}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}`,
+    );
+    console.log(
+        `load average ${loadavg()[0]?.toFixed(1)}; medians of ${plan.rounds} interleaved rounds, CPU time; ratios with least and greatest`,
+    );
     const targets: Target[] = [];
     if (only === undefined || only === 'requests') {
         for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {

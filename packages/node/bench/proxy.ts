@@ -34,7 +34,14 @@ export async function compareProxies(plan: Plan, version: Setting['version']): P
         ].map(async ({ label, rival, keepAlive }): Promise<Service> => {
             const child = new Child('proxy');
             const setting: Setting = { ca: plan.ca, version, keepAlive };
-            return { label, child, port: await child.ask<number>('listen', { rival, setting, port }), rate: [], cpu: [], serverCpu: [] };
+            return {
+                label,
+                child,
+                port: await child.ask<number>('listen', { rival, setting, port }),
+                rate: [],
+                cpu: [],
+                serverCpu: [],
+            };
         }),
     );
     for (const service of services) await load(service.port, 0.5);
@@ -50,11 +57,24 @@ export async function compareProxies(plan: Plan, version: Setting['version']): P
     }
     await Promise.all([server, ...services.map(({ child }) => child)].map((child) => child.stop()));
     const base = services[0] as Service;
-    const rows = services.map(({ label, rate, cpu, serverCpu }) => [label, median(rate), String(new Ratio(rate, base.rate)), median(cpu), median(serverCpu)]);
+    const rows = services.map(({ label, rate, cpu, serverCpu }) => [
+        label,
+        median(rate),
+        String(new Ratio(rate, base.rate)),
+        median(cpu),
+        median(serverCpu),
+    ]);
     console.log(`\nHTTP service that calls an HTTPS service, ${version}, RSA-2048, ${CONCURRENCY} requests at once`);
     console.log(table(['', 'req/s', '/ https.Agent off', 'service us', 'https us'], rows));
     const ours = services.find(({ label }) => label === 'TlsAgent') as Service;
-    return [new Target(`${version} proxy trial, requests/s against keep-alive off`, new Ratio(ours.rate, base.rate).median, 2, 'at least')];
+    return [
+        new Target(
+            `${version} proxy trial, requests/s against keep-alive off`,
+            new Ratio(ours.rate, base.rate).median,
+            2,
+            'at least',
+        ),
+    ];
 }
 
 /** Requests answered within so many seconds. */
@@ -77,7 +97,9 @@ function get(port: number, agent: http.Agent): Promise<void> {
     return new Promise((resolve, reject) => {
         const request = http.get({ host: '127.0.0.1', port, agent }, (response) => {
             response.resume();
-            response.on('end', () => (response.statusCode === 200 ? resolve() : reject(new Error(`status ${response.statusCode}`))));
+            response.on('end', () =>
+                response.statusCode === 200 ? resolve() : reject(new Error(`status ${response.statusCode}`)),
+            );
         });
         request.on('error', reject);
     });

@@ -24,9 +24,15 @@ export class Ratio {
 
 /** Rows below their headings, numbers to the right. */
 export function table(headings: string[], rows: (string | number)[][]): string {
-    const cells = [headings, ...rows.map((row) => row.map((cell) => (typeof cell === 'number' ? cell.toFixed(0) : cell)))];
+    const cells = [
+        headings,
+        ...rows.map((row) => row.map((cell) => (typeof cell === 'number' ? cell.toFixed(0) : cell))),
+    ];
     const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-    const line = (row: string[]) => row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join('  ');
+    const line = (row: string[]) =>
+        row
+            .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
+            .join('  ');
     return cells.map((row) => `  ${line(row)}`).join('\n');
 }
 

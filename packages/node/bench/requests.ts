@@ -40,7 +40,10 @@ export async function compareRequests(plan: Plan, version: Setting['version'], k
         for (let i = 0; i < clients.length; i++) {
             const { client, series } = clients[(i + round) % clients.length] as (typeof clients)[number];
             let milliseconds = 0;
-            const used = await during([client, server], async () => (milliseconds = await client.ask<number>('run', { count, ports })));
+            const used = await during(
+                [client, server],
+                async () => (milliseconds = await client.ask<number>('run', { count, ports })),
+            );
             const [ofClient, ofServer] = used as [(typeof used)[0], (typeof used)[0]];
             series.client.push(ofClient.cpu / count);
             series.server.push(ofServer.cpu / count);
@@ -50,7 +53,11 @@ export async function compareRequests(plan: Plan, version: Setting['version'], k
         }
     }
     await Promise.all([server, ...clients.map(({ client }) => client)].map((child) => child.stop()));
-    return report(clients.map(({ series }) => series), version, keepAlive);
+    return report(
+        clients.map(({ series }) => series),
+        version,
+        keepAlive,
+    );
 }
 
 function report(all: Series[], version: Setting['version'], keepAlive: boolean): Target[] {
@@ -59,17 +66,37 @@ function report(all: Series[], version: Setting['version'], keepAlive: boolean):
         const connections = series.full + series.resumed;
         const share = connections === 0 ? '-' : `${Math.round((100 * series.resumed) / connections)} %`;
         const ratios = [new Ratio(series.client, base.client), new Ratio(series.server, base.server)].map(String);
-        return [series.name, median(series.client), ratios[0] ?? '', median(series.server), ratios[1] ?? '', median(series.rate), share];
+        return [
+            series.name,
+            median(series.client),
+            ratios[0] ?? '',
+            median(series.server),
+            ratios[1] ?? '',
+            median(series.rate),
+            share,
+        ];
     });
     console.log(`\n${version.replace('v', ' ')}, RSA-2048, keep-alive ${keepAlive ? 'on' : 'off'}`);
     console.log(table(['', 'client us', `/ ${base.name}`, 'server us', `/ ${base.name}`, 'req/s', 'resumed'], rows));
     if (keepAlive) return [];
     const ours = all.find(({ name }) => name === 'TlsAgent') as Series;
     const shared = all[1] as Series;
-    console.log(`  against full handshakes with one SecureContext too (${shared.name}): client ${String(new Ratio(ours.client, shared.client))}, server ${String(new Ratio(ours.server, shared.server))}`);
+    console.log(
+        `  against full handshakes with one SecureContext too (${shared.name}): client ${String(new Ratio(ours.client, shared.client))}, server ${String(new Ratio(ours.server, shared.server))}`,
+    );
     const bound = version === 'TLSv1.3' ? 0.55 : 0.4;
     return [
-        new Target(`${version} reconnecting, server CPU against full handshakes`, new Ratio(ours.server, base.server).median, bound, 'at most'),
-        new Target(`${version} reconnecting, client CPU against full handshakes`, new Ratio(ours.client, base.client).median, 0.75, 'at most'),
+        new Target(
+            `${version} reconnecting, server CPU against full handshakes`,
+            new Ratio(ours.server, base.server).median,
+            bound,
+            'at most',
+        ),
+        new Target(
+            `${version} reconnecting, client CPU against full handshakes`,
+            new Ratio(ours.client, base.client).median,
+            0.75,
+            'at most',
+        ),
     ];
 }

@@ -23,7 +23,12 @@ export async function compareRestart(plan: Plan, node: { path: string; version: 
             const shares: string[] = [];
             for (let life = 0; life < 2; life++) {
                 const client = new Child('client', node.path);
-                const setting: Setting = { ca: plan.ca, version, keepAlive: false, ...(dir === undefined ? {} : { dir }) };
+                const setting: Setting = {
+                    ca: plan.ca,
+                    version,
+                    keepAlive: false,
+                    ...(dir === undefined ? {} : { dir }),
+                };
                 await client.ask('prepare', { rival: name, setting });
                 for (let turn = 0; turn < 2; turn++) {
                     const [used] = await during([server], () => client.ask('run', { count: ORIGINS, ports }));
@@ -35,7 +40,9 @@ export async function compareRestart(plan: Plan, node: { path: string; version: 
             await server.stop();
         }
     }
-    console.log(`\nShare of connections resumed: ${ORIGINS} origins, one connection to each, keep-alive off, Node ${node.version}`);
+    console.log(
+        `\nShare of connections resumed: ${ORIGINS} origins, one connection to each, keep-alive off, Node ${node.version}`,
+    );
     if (!isSafe) console.log('  (this Node has the memory store only: CVE-2026-48934)');
     console.log(table(['', 'first', 'second', 'first after a restart', 'second'], rows));
 }

@@ -23,13 +23,39 @@ export interface Rival {
 }
 
 export const rivals: Rival[] = [
-    { name: 'https.Agent, no sessions', isFull: true, start: (setting) => byAgent(new https.Agent({ ...nodeOptions(setting), maxCachedSessions: 0 })) },
-    { name: 'TlsAgent, no sessions', isFull: true, start: (setting) => byAgent(new TlsAgent({ ...nodeOptions(setting), store: new NoStore() })) },
+    {
+        name: 'https.Agent, no sessions',
+        isFull: true,
+        start: (setting) => byAgent(new https.Agent({ ...nodeOptions(setting), maxCachedSessions: 0 })),
+    },
+    {
+        name: 'TlsAgent, no sessions',
+        isFull: true,
+        start: (setting) => byAgent(new TlsAgent({ ...nodeOptions(setting), store: new NoStore() })),
+    },
     { name: 'https.Agent', start: (setting) => byAgent(new https.Agent(nodeOptions(setting))) },
     { name: 'agentkeepalive', start: (setting) => byAgent(new HttpsAgent(nodeOptions(setting))) },
-    { name: 'undici', start: (setting) => byUndici(new Agent({ connections: SOCKETS, connect: tlsOptions(setting) }), setting) },
-    { name: 'TlsAgent', start: (setting) => byAgent(new TlsAgent({ ...nodeOptions(setting), policy: 'fast', store: storeOf(setting) })) },
-    { name: 'createDispatcher', start: (setting) => byUndici(createDispatcher({ connections: SOCKETS, connect: tlsOptions(setting), policy: 'fast', store: storeOf(setting) }), setting) },
+    {
+        name: 'undici',
+        start: (setting) => byUndici(new Agent({ connections: SOCKETS, connect: tlsOptions(setting) }), setting),
+    },
+    {
+        name: 'TlsAgent',
+        start: (setting) => byAgent(new TlsAgent({ ...nodeOptions(setting), policy: 'fast', store: storeOf(setting) })),
+    },
+    {
+        name: 'createDispatcher',
+        start: (setting) =>
+            byUndici(
+                createDispatcher({
+                    connections: SOCKETS,
+                    connect: tlsOptions(setting),
+                    policy: 'fast',
+                    store: storeOf(setting),
+                }),
+                setting,
+            ),
+    },
 ];
 
 /** As many for all, so that none wins by having more. */

@@ -51,7 +51,10 @@ export interface AgentSettings {
 export function resolveSettings(options: TlsAgentOptions): AgentSettings {
     const { store, policy, ticketReuse, freeSocketTimeout, socketLifetime, ...node } = options;
     if ((node as { proxyEnv?: unknown }).proxyEnv !== undefined) {
-        throw new QuadrilleError('ERR_QUADRILLE_OPTION', 'proxyEnv is not supported: use an https.Agent for requests through a proxy');
+        throw new QuadrilleError(
+            'ERR_QUADRILLE_OPTION',
+            'proxyEnv is not supported: use an https.Agent for requests through a proxy',
+        );
     }
     const maxSockets = countOption('maxSockets', node.maxSockets, 50);
     return {

@@ -6,7 +6,18 @@ import { channels } from './channels.js';
 import { Handshake } from './handshake.js';
 import { idleTime, keepAliveHint } from './keep-alive.js';
 import { Meter, type Metrics } from './metrics.js';
-import { messageOf, NAME, FULL, type Options, pool, PROFILE, requestSocket, servernameOf, targetOf, type Pool } from './node-agent.js';
+import {
+    messageOf,
+    NAME,
+    FULL,
+    type Options,
+    pool,
+    PROFILE,
+    requestSocket,
+    servernameOf,
+    targetOf,
+    type Pool,
+} from './node-agent.js';
 import { type Profile, Profiles } from './profile.js';
 import { type RetryReason, SocketGuard } from './retry.js';
 import type { SessionStore } from './store.js';
@@ -84,7 +95,12 @@ export class TlsAgent extends https.Agent {
         const socket = tls.connect({ ...options, ...offer } as tls.ConnectionOptions);
         handshake.watch(socket);
         const name = this.getName(options);
-        this.#sockets.set(socket, { name, guard: new SocketGuard(socket, handshake), bornAt: performance.now(), idleSince: 0 });
+        this.#sockets.set(socket, {
+            name,
+            guard: new SocketGuard(socket, handshake),
+            bornAt: performance.now(),
+            idleSince: 0,
+        });
         this.#countOpen(socket, name);
         return socket;
     }
@@ -155,7 +171,9 @@ export class TlsAgent extends https.Agent {
             return undefined;
         }
         if (this.#pool.totalSocketCount >= this.#pool.maxTotalSockets) {
-            this.#closeIdle(Object.keys(this.#pool.freeSockets).flatMap((other) => this.#liveFreeSockets(other).slice(0, 1)));
+            this.#closeIdle(
+                Object.keys(this.#pool.freeSockets).flatMap((other) => this.#liveFreeSockets(other).slice(0, 1)),
+            );
             return undefined;
         }
         return () => this.#connect(request, options);
@@ -206,7 +224,8 @@ export class TlsAgent extends https.Agent {
     #liveFreeSockets(name: string): tls.TLSSocket[] {
         const sockets = this.#pool.freeSockets[name];
         if (!sockets) return [];
-        if (sockets.some((socket) => !socket.writable)) sockets.splice(0, sockets.length, ...sockets.filter((one) => one.writable));
+        if (sockets.some((socket) => !socket.writable))
+            sockets.splice(0, sockets.length, ...sockets.filter((one) => one.writable));
         if (sockets.length === 0) delete this.#pool.freeSockets[name];
         return sockets;
     }

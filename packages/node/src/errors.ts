@@ -30,7 +30,12 @@ export function countOption(name: string, value: number | undefined, fallback: n
 }
 
 /** Requires `value` to be one of `allowed`. */
-export function choiceOption<T extends string>(name: string, value: T | undefined, allowed: readonly T[], fallback: T): T {
+export function choiceOption<T extends string>(
+    name: string,
+    value: T | undefined,
+    allowed: readonly T[],
+    fallback: T,
+): T {
     if (value === undefined) return fallback;
     if (allowed.includes(value)) return value;
     const choices = allowed.map((choice) => `'${choice}'`).join(', ');

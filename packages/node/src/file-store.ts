@@ -116,7 +116,8 @@ export class FileSessionStore implements SessionStore {
         for (const entry of this.#memory.list(key)) {
             const file = this.#places.get(entry);
             if (!file) this.#places.set(entry, this.#files.write(key, entry));
-            else if (entry.used && isSingleUse(entry) && !file.used) this.#places.set(entry, this.#files.markUsed(file));
+            else if (entry.used && isSingleUse(entry) && !file.used)
+                this.#places.set(entry, this.#files.markUsed(file));
         }
         this.#files.trim(key, now);
     }
@@ -148,12 +149,25 @@ export class FileSessionStore implements SessionStore {
         channels.storeError.publish({ dir: this.dir, error });
         if (this.#warned.has(code)) return;
         this.#warned.add(code);
-        process.emitWarning(`the TLS session store ${this.dir} goes on in memory: ${error.message}`, 'QuadrilleWarning');
+        process.emitWarning(
+            `the TLS session store ${this.dir} goes on in memory: ${error.message}`,
+            'QuadrilleWarning',
+        );
     }
 }
 
 /** Full, over quota, read-only or broken: trying again at once would only cost time. */
-const DISK_TROUBLE: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EACCES', 'EPERM']);
+const DISK_TROUBLE: ReadonlySet<string> = new Set([
+    'ENOSPC',
+    'EDQUOT',
+    'EFBIG',
+    'EROFS',
+    'EIO',
+    'EMFILE',
+    'ENFILE',
+    'EACCES',
+    'EPERM',
+]);
 const PAUSE = 30_000;
 
 const flushAtExit = new Set<FileSessionStore>();

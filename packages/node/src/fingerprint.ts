@@ -3,7 +3,8 @@ import { LruMap } from './lru.js';
 
 /** A short text that is equal for options of equal meaning; long and secret values appear as a digest. */
 export function tokenOf(value: unknown): string {
-    if (typeof value === 'string') return value.length <= SHORT && !value.includes('-----') ? `"${value}` : digestOfText(value);
+    if (typeof value === 'string')
+        return value.length <= SHORT && !value.includes('-----') ? `"${value}` : digestOfText(value);
     if (typeof value === 'object' && value !== null) return tokenOfObject(value);
     if (typeof value === 'function') return identityOf(value);
     return String(value);
@@ -18,7 +19,8 @@ export function digestOf(value: unknown): string {
 export function secretDigestOf(value: unknown): string {
     if (typeof value === 'string') return digestOfBytes(Buffer.from(value));
     if (Array.isArray(value)) return `[${value.map(secretDigestOf).join()}]`;
-    if (typeof value === 'object' && value !== null && isPlain(value)) return `{${Object.values(value).map(secretDigestOf).join()}}`;
+    if (typeof value === 'object' && value !== null && isPlain(value))
+        return `{${Object.values(value).map(secretDigestOf).join()}}`;
     return tokenOf(value);
 }
 
@@ -42,11 +44,15 @@ export function isOpaque(value: unknown): boolean {
 }
 
 function tokenOfObject(value: object): string {
-    if (ArrayBuffer.isView(value)) return digestOfBytes(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
+    if (ArrayBuffer.isView(value))
+        return digestOfBytes(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
     if (value instanceof ArrayBuffer) return digestOfBytes(new Uint8Array(value));
     if (Array.isArray(value)) return `[${value.map((item) => JSON.stringify(tokenOf(item))).join()}]`;
     // { pem, passphrase } and { buf, passphrase }.
-    if (isPlain(value)) return `{${Object.entries(value).map(([name, item]) => JSON.stringify([name, tokenOf(item)])).join()}}`;
+    if (isPlain(value))
+        return `{${Object.entries(value)
+            .map(([name, item]) => JSON.stringify([name, tokenOf(item)]))
+            .join()}}`;
     return identityOf(value);
 }
 

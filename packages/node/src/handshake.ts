@@ -104,7 +104,14 @@ export class Handshake {
         const { origin } = this;
         const { servername } = this.target;
         const cipher = socket.getCipher().name;
-        channels.handshake.publish({ origin, servername, outcome, protocol: socket.getProtocol(), cipher, milliseconds });
+        channels.handshake.publish({
+            origin,
+            servername,
+            outcome,
+            protocol: socket.getProtocol(),
+            cipher,
+            milliseconds,
+        });
     }
 
     #fail(): void {

@@ -32,7 +32,11 @@ export interface Pool {
     readonly maxTotalSockets: number;
     readonly totalSocketCount: number;
     addRequest(request: ClientRequest, options: Options): void;
-    createSocket(request: ClientRequest, options: Options, callback: (error: Error | null, socket?: TLSSocket) => void): void;
+    createSocket(
+        request: ClientRequest,
+        options: Options,
+        callback: (error: Error | null, socket?: TLSSocket) => void,
+    ): void;
     removeSocket(socket: TLSSocket, options: Options): void;
     reuseSocket(socket: TLSSocket, request: ClientRequest): void;
 }

@@ -7,8 +7,10 @@ export function ensurePrivateDirectory(dir: string): void {
     const owner = effectiveUser();
     fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
     const stats = fs.lstatSync(dir);
-    if (!stats.isDirectory()) throw unsafe(dir, 'is not a directory (a link to one is refused too)', 'name the directory itself');
-    if (stats.uid !== owner) throw unsafe(dir, `belongs to user ${stats.uid}, and this is user ${owner}`, `chown it, or choose another`);
+    if (!stats.isDirectory())
+        throw unsafe(dir, 'is not a directory (a link to one is refused too)', 'name the directory itself');
+    if (stats.uid !== owner)
+        throw unsafe(dir, `belongs to user ${stats.uid}, and this is user ${owner}`, `chown it, or choose another`);
     if ((stats.mode & 0o077) !== 0) throw unsafe(dir, `has mode 0${(stats.mode & 0o777).toString(8)}`, `chmod 0700 it`);
 }
 
@@ -25,7 +27,8 @@ export function readPrivateFile(path: string, longest: number): Buffer | undefin
         const stats = fs.fstatSync(descriptor);
         if (!stats.isFile()) throw unsafe(path, 'is not a regular file', 'remove it');
         if (stats.uid !== effectiveUser()) throw unsafe(path, `belongs to user ${stats.uid}`, 'remove it');
-        if ((stats.mode & 0o077) !== 0) throw unsafe(path, `has mode 0${(stats.mode & 0o777).toString(8)}`, 'remove it');
+        if ((stats.mode & 0o077) !== 0)
+            throw unsafe(path, `has mode 0${(stats.mode & 0o777).toString(8)}`, 'remove it');
         if (stats.size > longest) throw unsafe(path, `has ${stats.size} bytes`, 'remove it');
         return fs.readFileSync(descriptor);
     } finally {
@@ -84,5 +87,8 @@ function effectiveUser(): number {
 }
 
 function unsafe(path: string, what: string, remedy: string): QuadrilleError {
-    return new QuadrilleError('ERR_QUADRILLE_UNSAFE_PATH', `${path} ${what}, so that others might read or plant sessions: ${remedy}`);
+    return new QuadrilleError(
+        'ERR_QUADRILLE_UNSAFE_PATH',
+        `${path} ${what}, so that others might read or plant sessions: ${remedy}`,
+    );
 }

@@ -53,7 +53,9 @@ export class Profile {
         const name = JSON.stringify([host, String(port), servername]);
         let key = this.#keys.get(name);
         if (!key) {
-            const id = createHash('sha256').update(JSON.stringify([name, this.verification])).digest('hex');
+            const id = createHash('sha256')
+                .update(JSON.stringify([name, this.verification]))
+                .digest('hex');
             key = { id, persistable: this.persistable };
             this.#keys.set(name, key);
         }
@@ -99,9 +101,13 @@ export class Profiles {
     }
 
     #effective(options: TlsOptions): Record<string, unknown> {
-        const effective: Record<string, unknown> = { rejectUnauthorized: rejectsUnauthorized(options), trust: trustOf(options) };
+        const effective: Record<string, unknown> = {
+            rejectUnauthorized: rejectsUnauthorized(options),
+            trust: trustOf(options),
+        };
         for (const option of RELEVANT_OPTIONS) {
-            const value = (options as Record<string, unknown>)[option] ?? (this.policy as Record<string, unknown>)[option];
+            const value =
+                (options as Record<string, unknown>)[option] ?? (this.policy as Record<string, unknown>)[option];
             if (value !== undefined && value !== null) effective[option] = value;
         }
         if (effective.secureProtocol !== undefined) {
@@ -129,7 +135,11 @@ export class Profiles {
         const given = effective.secureContext as tls.SecureContext | undefined;
         const verified = Object.entries(effective).filter(([option]) => !OUTSIDE_VERIFICATION.includes(option));
         const verification = mayResume(effective)
-            ? JSON.stringify([process.versions.node, process.versions.openssl, verified.map(([option, value]) => [option, token(option, value)])])
+            ? JSON.stringify([
+                  process.versions.node,
+                  process.versions.openssl,
+                  verified.map(([option, value]) => [option, token(option, value)]),
+              ])
             : undefined;
         const persistable = !verified.some(([, value]) => isOpaque(value));
         return new Profile(++this.#last, verification, persistable, contextOptions, given);

@@ -44,7 +44,13 @@ export function registerPrometheus(
     source: { metrics(): Metrics },
     { name = 'default', perOrigin = false, registry }: PrometheusOptions = {},
 ): void {
-    const register = (Class: MetricClass, metric: string, help: string, labels: string[], samples: (metrics: Metrics, origin: string) => Sample[]) => {
+    const register = (
+        Class: MetricClass,
+        metric: string,
+        help: string,
+        labels: string[],
+        samples: (metrics: Metrics, origin: string) => Sample[],
+    ) => {
         new Class({
             name: `quadrille_tls_${metric}`,
             help,
@@ -63,18 +69,29 @@ export function registerPrometheus(
         });
     };
     register(client.Counter, 'handshakes_total', 'TLS handshakes by outcome', ['outcome'], (counts) =>
-        (['resumed', 'ticketMiss', 'declined', 'bypassed', 'failed'] as const).map((outcome) => [{ outcome }, counts[outcome]]),
+        (['resumed', 'ticketMiss', 'declined', 'bypassed', 'failed'] as const).map((outcome) => [
+            { outcome },
+            counts[outcome],
+        ]),
     );
-    register(client.Counter, 'reused_sockets_total', 'Requests that found an open socket', [], (counts) => [[{}, counts.reusedSockets]]);
+    register(client.Counter, 'reused_sockets_total', 'Requests that found an open socket', [], (counts) => [
+        [{}, counts.reusedSockets],
+    ]);
     register(client.Counter, 'retries_total', 'Requests sent again, handshakes made again', ['reason'], (counts) => [
         [{ reason: 'stale' }, counts.staleRetries],
         [{ reason: 'full' }, counts.fullRetries],
     ]);
-    register(client.Gauge, 'handshake_seconds', 'Percentiles of the time of TLS handshakes', ['quantile'], ({ handshakeMs }) => [
-        [{ quantile: '0.5' }, handshakeMs.p50 / 1000],
-        [{ quantile: '0.9' }, handshakeMs.p90 / 1000],
-        [{ quantile: '0.99' }, handshakeMs.p99 / 1000],
-    ]);
+    register(
+        client.Gauge,
+        'handshake_seconds',
+        'Percentiles of the time of TLS handshakes',
+        ['quantile'],
+        ({ handshakeMs }) => [
+            [{ quantile: '0.5' }, handshakeMs.p50 / 1000],
+            [{ quantile: '0.9' }, handshakeMs.p90 / 1000],
+            [{ quantile: '0.99' }, handshakeMs.p99 / 1000],
+        ],
+    );
 }
 
 type Sample = [labels: Record<string, string>, value: number];

@@ -25,7 +25,8 @@ export class SocketGuard {
     ) {
         const write = socket.write;
         const emit = socket.emit;
-        socket.write = (...args: unknown[]) => Reflect.apply(write, socket, this.#watch?.record(args) ?? args) as boolean;
+        socket.write = (...args: unknown[]) =>
+            Reflect.apply(write, socket, this.#watch?.record(args) ?? args) as boolean;
         socket.emit = (event: string | symbol, ...args: unknown[]) =>
             this.#holdsBack(event, args) || (Reflect.apply(emit, socket, [event, ...args]) as boolean);
     }
@@ -101,8 +102,12 @@ class Watch {
 
     /** Whether Node's HTTP client has listened as we know it; otherwise it is safer to let it hear of the end. */
     canDetach(): boolean {
-        const names = new Set(['end', 'close', 'error', 'data'].flatMap((event) => this.socket.listeners(event).map(({ name }) => name)));
-        return ['socketOnEnd', 'socketCloseListener', 'socketErrorListener', 'socketOnData'].every((name) => names.has(name));
+        const names = new Set(
+            ['end', 'close', 'error', 'data'].flatMap((event) => this.socket.listeners(event).map(({ name }) => name)),
+        );
+        return ['socketOnEnd', 'socketCloseListener', 'socketErrorListener', 'socketOnData'].every((name) =>
+            names.has(name),
+        );
     }
 
     /** Takes the request off the dead socket, as if it had never had one. */
@@ -123,7 +128,8 @@ class Watch {
         // Runs before Node flushes what was written in between.
         request.prependOnceListener('socket', (next: TLSSocket) => {
             if (timeout > 0) next.setTimeout(timeout);
-            if (internals.timeoutCb && !next.listeners('timeout').includes(internals.timeoutCb)) next.once('timeout', internals.timeoutCb);
+            if (internals.timeoutCb && !next.listeners('timeout').includes(internals.timeoutCb))
+                next.once('timeout', internals.timeoutCb);
             for (const { chunk, encoding, callback } of this.#written) next.write(chunk, encoding, callback);
         });
     }

@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync, KeyObject, randomBytes } from 'node:crypto';
+import {
+    createCipheriv,
+    createDecipheriv,
+    createHmac,
+    createSecretKey,
+    hkdfSync,
+    KeyObject,
+    randomBytes,
+} from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs';
 import { sep } from 'node:path';
 import { QuadrilleError } from './errors.js';
@@ -30,7 +38,8 @@ export class Sealer {
 
     /** Undefined if it was sealed under another key or context, was changed, or is something else. */
     open(sealed: Buffer, context: string): Buffer | undefined {
-        if (sealed.length < MAGIC.length + SALT + TAG || !sealed.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
+        if (sealed.length < MAGIC.length + SALT + TAG || !sealed.subarray(0, MAGIC.length).equals(MAGIC))
+            return undefined;
         const salt = sealed.subarray(MAGIC.length, MAGIC.length + SALT);
         const decipher = createDecipheriv('aes-256-gcm', this.#keyFor(salt), NONCE).setAAD(Buffer.from(context));
         decipher.setAuthTag(sealed.subarray(-TAG));
@@ -81,7 +90,10 @@ function readKeyFile(file: string, dir: string): KeyObject {
     const descriptor = openSync(file, constants.O_RDONLY);
     try {
         if ((fstatSync(descriptor).mode & 0o007) !== 0) {
-            throw new QuadrilleError('ERR_QUADRILLE_KEY', `the key ${file} can be read or changed by everybody: chmod o-rwx it`);
+            throw new QuadrilleError(
+                'ERR_QUADRILLE_KEY',
+                `the key ${file} can be read or changed by everybody: chmod o-rwx it`,
+            );
         }
         const bytes = readFileSync(descriptor);
         const decoded = decodeKey(bytes);

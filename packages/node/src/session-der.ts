@@ -19,7 +19,8 @@ export function parseSession(bytes: Uint8Array): ParsedSession | undefined {
     if (outer?.tag !== SEQUENCE || outer.end !== encoded.length) return undefined;
     const fields = readElements(outer.content);
     const [structure, protocol, , sessionId] = fields ?? [];
-    if (!fields || structure?.tag !== INTEGER || protocol?.tag !== INTEGER || sessionId?.tag !== OCTET_STRING) return undefined;
+    if (!fields || structure?.tag !== INTEGER || protocol?.tag !== INTEGER || sessionId?.tag !== OCTET_STRING)
+        return undefined;
     const version = PROTOCOLS.get(integer(protocol.content));
     if (version === undefined) return undefined;
     const tagged = (number: number) => fields.find((field) => field.tag === CONTEXT + number);
@@ -51,7 +52,7 @@ interface Element {
 
 function readElements(content: Uint8Array): Element[] | undefined {
     const elements: Element[] = [];
-    for (let at = 0; at < content.length; ) {
+    for (let at = 0; at < content.length;) {
         const element = readElement(content, at);
         if (!element) return undefined;
         elements.push(element);

@@ -54,6 +54,7 @@ export class SocketBudget {
         }
         this.#waiting = left;
         for (const { open } of admitted) open();
-        if (this.#total >= this.inAll && left.some(({ origin }) => (this.#byOrigin.get(origin) ?? 0) < this.perOrigin)) this.makeRoom();
+        if (this.#total >= this.inAll && left.some(({ origin }) => (this.#byOrigin.get(origin) ?? 0) < this.perOrigin))
+            this.makeRoom();
     }
 }

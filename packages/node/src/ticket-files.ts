@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { ensurePrivateDirectory, isMissing, namesIn, readPrivateFile, removeFile, writePrivateFile } from './private-files.js';
+import {
+    ensurePrivateDirectory,
+    isMissing,
+    namesIn,
+    readPrivateFile,
+    removeFile,
+    writePrivateFile,
+} from './private-files.js';
 import { Sealer, type StoreKey } from './sealed.js';
 import { expiresAt, type SessionEntry } from './session.js';
 import type { SessionKey } from './store.js';
@@ -62,7 +69,12 @@ export class TicketFiles {
 
     write(key: SessionKey, entry: SessionEntry): TicketFile {
         const id = randomBytes(8).toString('hex');
-        const file = { directory: this.#directoryOf(key), id, expiresAt: expiresAt(entry, this.limits.maxAge), used: entry.used };
+        const file = {
+            directory: this.#directoryOf(key),
+            id,
+            expiresAt: expiresAt(entry, this.limits.maxAge),
+            used: entry.used,
+        };
         const plain = Buffer.from(JSON.stringify({ ...entry, bytes: entry.bytes.toString('base64') }));
         const sealed = this.#sealer.seal(plain, contextOf(key, file));
         plain.fill(0);
@@ -120,7 +132,9 @@ export class TicketFiles {
         const directories = namesIn(this.dir).filter((name) => /^[0-9a-f]{32}$/.test(name));
         if (directories.length <= this.limits.maxOrigins) return;
         const touchedAt = (name: string) => fs.lstatSync(join(this.dir, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-        const byAge = directories.map((name) => ({ name, touched: touchedAt(name) })).sort((one, other) => one.touched - other.touched);
+        const byAge = directories
+            .map((name) => ({ name, touched: touchedAt(name) }))
+            .sort((one, other) => one.touched - other.touched);
         for (const { name } of byAge.slice(0, directories.length - this.limits.maxOrigins)) {
             fs.rmSync(join(this.dir, name), { recursive: true, force: true });
         }

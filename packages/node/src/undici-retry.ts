@@ -16,7 +16,10 @@ export function retryClosed(onRetry: (origin: string) => void): Dispatcher.Dispa
 }
 
 /** `handler`, but the end of the connection before the answer goes to `again`. Knows undici's handlers old and new. */
-function firstAttempt(handler: Dispatcher.DispatchHandler, again: (handler: Dispatcher.DispatchHandler) => void): Dispatcher.DispatchHandler {
+function firstAttempt(
+    handler: Dispatcher.DispatchHandler,
+    again: (handler: Dispatcher.DispatchHandler) => void,
+): Dispatcher.DispatchHandler {
     let isAnswered = false;
     const watched: Record<string, unknown> = {};
     for (const name of HANDLER_METHODS) {

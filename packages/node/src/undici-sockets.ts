@@ -17,7 +17,11 @@ export interface TrackedSocket {
 }
 
 /** Follows which requests a socket serves; undici tells it to nobody but its diagnostics channels. */
-export function track(socket: TLSSocket, onRequest: TrackedSocket['onRequest'], onIdle: TrackedSocket['onIdle']): TrackedSocket {
+export function track(
+    socket: TLSSocket,
+    onRequest: TrackedSocket['onRequest'],
+    onIdle: TrackedSocket['onIdle'],
+): TrackedSocket {
     listen();
     const now = performance.now();
     const tracked: TrackedSocket = { socket, bornAt: now, idleSince: now, active: 0, requests: 0, onRequest, onIdle };

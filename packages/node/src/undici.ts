@@ -151,7 +151,8 @@ class Connector {
         const { connect, allowH2, profiles, sessions } = this.settings;
         const { timeout: _, ...tlsOptions } = connect;
         const port = Number(target.port || 443);
-        const servername = target.servername ?? tlsOptions.servername ?? (isIP(target.hostname) === 0 ? target.hostname : '');
+        const servername =
+            target.servername ?? tlsOptions.servername ?? (isIP(target.hostname) === 0 ? target.hostname : '');
         const options: TlsOptions = {
             ALPNProtocols: allowH2 ? ['http/1.1', 'h2'] : ['http/1.1'],
             ...tlsOptions,

@@ -132,14 +132,18 @@ describe('keep-alive', () => {
     });
 
     test("a server's Keep-Alive header shortens it, parameters in any order", async (t) => {
-        const { agent, server } = await start(t, {}, (response) => response.setHeader('Keep-Alive', 'max=100, timeout=1').end());
+        const { agent, server } = await start(t, {}, (response) =>
+            response.setHeader('Keep-Alive', 'max=100, timeout=1').end(),
+        );
         await request(server.port, { agent });
         // One second less the margin of one second: it must not be kept at all.
         await eventually(() => agent.metrics().sockets.free === 0, 'the socket is closed');
     });
 
     test('a server that takes no more requests gets none', async (t) => {
-        const { agent, server } = await start(t, {}, (response) => response.setHeader('Keep-Alive', 'timeout=100, max=0').end());
+        const { agent, server } = await start(t, {}, (response) =>
+            response.setHeader('Keep-Alive', 'timeout=100, max=0').end(),
+        );
         await request(server.port, { agent });
         assert.equal((await request(server.port, { agent })).reusedSocket, false);
     });
@@ -242,7 +246,14 @@ describe('requests on sockets that the peer has closed', () => {
             return server.close();
         });
         await request(server.port, { agent, path: '/warm' });
-        const sent = https.get({ host: 'localhost', family: 4, port: server.port, lookup: toLoopback, agent, path: '/hang' });
+        const sent = https.get({
+            host: 'localhost',
+            family: 4,
+            port: server.port,
+            lookup: toLoopback,
+            agent,
+            path: '/hang',
+        });
         // As axios does it: after the request was made.
         sent.setTimeout(200);
         await once(sent, 'timeout');
@@ -346,7 +357,10 @@ describe('options', () => {
             [{ proxyEnv: {} } as never, /proxyEnv is not supported/],
         ];
         for (const [options, message] of mistakes) {
-            assert.throws(() => new TlsAgent(options), (error) => error instanceof QuadrilleError && message.test(error.message));
+            assert.throws(
+                () => new TlsAgent(options),
+                (error) => error instanceof QuadrilleError && message.test(error.message),
+            );
         }
     });
 });
@@ -384,4 +398,3 @@ function watchOpen(agent: https.Agent): () => number {
     }) as never;
     return () => most;
 }
-

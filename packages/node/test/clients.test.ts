@@ -22,7 +22,9 @@ const clients: [name: string, send: Send][] = [
         'axios',
         async (agent, url, body) => {
             const options = { httpsAgent: agent, responseType: 'text', timeout: 5000 } as const;
-            const answer = await (body === undefined ? axios.get<string>(url, options) : axios.post<string>(url, body, options));
+            const answer = await (body === undefined
+                ? axios.get<string>(url, options)
+                : axios.post<string>(url, body, options));
             return answer.data;
         },
     ],
@@ -30,7 +32,11 @@ const clients: [name: string, send: Send][] = [
         'got',
         async (agent, url, body) => {
             const { default: got } = await import('got');
-            const options = { agent: { https: agent }, retry: { limit: 0 }, timeout: { request: 5000, connect: 2000, secureConnect: 2000 } };
+            const options = {
+                agent: { https: agent },
+                retry: { limit: 0 },
+                timeout: { request: 5000, connect: 2000, secureConnect: 2000 },
+            };
             return (body === undefined ? got(url, options) : got.post(url, { ...options, body })).text();
         },
     ],
@@ -48,8 +54,19 @@ const clients: [name: string, send: Send][] = [
             const handler = new NodeHttpHandler({ httpsAgent: agent, connectionTimeout: 2000, requestTimeout: 5000 });
             const { hostname, port, pathname: path } = new URL(url);
             const method = body === undefined ? 'GET' : 'POST';
-            const headers = { host: `${hostname}:${port}`, ...(body === undefined ? {} : { 'content-length': String(body.length) }) };
-            const request = new HttpRequest({ protocol: 'https:', hostname, port: Number(port), path, method, headers, body });
+            const headers = {
+                host: `${hostname}:${port}`,
+                ...(body === undefined ? {} : { 'content-length': String(body.length) }),
+            };
+            const request = new HttpRequest({
+                protocol: 'https:',
+                hostname,
+                port: Number(port),
+                path,
+                method,
+                headers,
+                body,
+            });
             const { response } = await handler.handle(request);
             const chunks: Buffer[] = [];
             for await (const chunk of response.body as AsyncIterable<Buffer>) chunks.push(chunk);
@@ -100,7 +117,10 @@ for (const [name, send] of clients) {
         test('reuses sockets, within the bound under load', async () => {
             const agent = new TlsAgent({ ca, maxSockets: 3, lookup: toLoopback } as never);
             const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => send(agent, url, `body ${i}`)));
-            assert.deepEqual(answers, Array.from({ length: 30 }, (_, i) => `POST body ${i}`));
+            assert.deepEqual(
+                answers,
+                Array.from({ length: 30 }, (_, i) => `POST body ${i}`),
+            );
             const { full, resumed, reusedSockets, sockets } = agent.metrics();
             assert.ok(full + resumed <= 3, `${full + resumed} connections`);
             assert.ok(reusedSockets + full + resumed <= 30 && sockets.waiting === 0);
@@ -109,7 +129,8 @@ for (const [name, send] of clients) {
 
         test('does not notice that a reused socket was dead', async () => {
             const agent = new TlsAgent({ ca, lookup: toLoopback } as never);
-            for (let i = 0; i < 4; i++) assert.equal(await send(agent, `https://localhost:${treacherous.port}/`), 'GET ');
+            for (let i = 0; i < 4; i++)
+                assert.equal(await send(agent, `https://localhost:${treacherous.port}/`), 'GET ');
             assert.ok(agent.metrics().staleRetries >= 2, JSON.stringify(agent.metrics().staleRetries));
             agent.destroy();
         });

@@ -3,7 +3,12 @@ import type { Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MemorySessionStore, type QuadrilleError } from 'quadrille-agent';
-import { createDispatcher, type DispatcherOptions, type TlsDispatcher, type UndiciModule } from 'quadrille-agent/undici';
+import {
+    createDispatcher,
+    type DispatcherOptions,
+    type TlsDispatcher,
+    type UndiciModule,
+} from 'quadrille-agent/undici';
 import { Authority } from './support/certificates.js';
 import { eventually, toLoopback } from './support/client.js';
 import { type CountingServer, type Handler, serve } from './support/server.js';
@@ -50,7 +55,9 @@ for (const [name, load] of versions) {
             for (let i = 0; i < 4; i++) assert.equal(await get(dispatcher, server), '200 ok');
             assert.equal(await get(dispatcher, server, { method: 'PUT', body: 'text' }), '200 ok');
             assert.equal(dispatcher.metrics().staleRetries, 4);
-            await assert.rejects(get(dispatcher, server, { method: 'POST', body: 'pay' }), { code: /UND_ERR_SOCKET|ECONNRESET/ });
+            await assert.rejects(get(dispatcher, server, { method: 'POST', body: 'pay' }), {
+                code: /UND_ERR_SOCKET|ECONNRESET/,
+            });
         });
 
         test('a request that kills every connection fails after the second', async (t) => {
@@ -156,14 +163,21 @@ for (const [name, load] of versions) {
     }
 
     function create(t: TestContext, { connect = { ca }, ...options }: DispatcherOptions): TlsDispatcher {
-        const dispatcher = createDispatcher({ ...(load ? { undici: load() } : {}), ...options, connect: { lookup: toLoopback, ...connect } });
+        const dispatcher = createDispatcher({
+            ...(load ? { undici: load() } : {}),
+            ...options,
+            connect: { lookup: toLoopback, ...connect },
+        });
         t.after(() => dispatcher.destroy());
         return dispatcher;
     }
 }
 
 test('mistakes are named', () => {
-    assert.throws(() => createDispatcher({ connections: -1 }), { code: 'ERR_QUADRILLE_OPTION', message: /connections is -1/ });
+    assert.throws(() => createDispatcher({ connections: -1 }), {
+        code: 'ERR_QUADRILLE_OPTION',
+        message: /connections is -1/,
+    });
     const Module = require('node:module') as { _load: (...args: unknown[]) => unknown };
     const load = Module._load;
     Module._load = (...args) => {
@@ -171,13 +185,21 @@ test('mistakes are named', () => {
         return load(...args);
     };
     try {
-        assert.throws(() => createDispatcher(), (error: QuadrilleError) => error.code === 'ERR_QUADRILLE_PEER_MISSING' && /npm install undici/.test(error.message));
+        assert.throws(
+            () => createDispatcher(),
+            (error: QuadrilleError) =>
+                error.code === 'ERR_QUADRILLE_PEER_MISSING' && /npm install undici/.test(error.message),
+        );
     } finally {
         Module._load = load;
     }
 });
 
-async function get(dispatcher: TlsDispatcher, server: Pick<CountingServer, 'port'>, options: object = {}): Promise<string> {
+async function get(
+    dispatcher: TlsDispatcher,
+    server: Pick<CountingServer, 'port'>,
+    options: object = {},
+): Promise<string> {
     const origin = `https://localhost:${server.port}`;
     const response = await dispatcher.request({ origin, path: '/', method: 'GET', ...options });
     return `${response.statusCode} ${await response.body.text()}`;

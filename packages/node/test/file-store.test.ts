@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict';
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { createSecretKey, randomBytes } from 'node:crypto';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { bindsSessionsToNames, FileSessionStore, type FileSessionStoreOptions, type QuadrilleError, TlsAgent } from 'quadrille-agent';
+import { TlsAgent } from 'quadrille-agent';
 import { sessionEntry } from '#dist/session.js';
-import { Authority, temporaryFolder } from './support/certificates.js';
+import { Authority } from './support/certificates.js';
 import { request } from './support/client.js';
 import { entry, keyOf } from './support/entries.js';
 import { serve } from './support/server.js';
+import { directoriesIn, filesBelow, key, newDir, newestDirectory, open, secret, skip } from './support/stores.js';
 
 const run = promisify(execFile);
-const skip = bindsSessionsToNames() ? false : `Node ${process.versions.node} has the memory store only`;
-const secret = randomBytes(32);
-const key = keyOf('one');
 
 describe('FileSessionStore', { skip }, () => {
     test('gives back after a restart what was put', () => {
@@ -77,7 +73,9 @@ describe('FileSessionStore', { skip }, () => {
         store.close();
         const taker = join(__dirname, 'support', 'taker.js');
         const begin = String(Date.now() + 1500);
-        const outputs = await Promise.all([1, 2, 3].map(() => run(process.execPath, [taker, dir, secret.toString('hex'), begin])));
+        const outputs = await Promise.all(
+            [1, 2, 3].map(() => run(process.execPath, [taker, dir, secret.toString('hex'), begin])),
+        );
         const taken = outputs.flatMap(({ stdout }) => stdout.split('\n').filter(Boolean));
         assert.equal(taken.length, 200);
         assert.equal(new Set(taken).size, 200);
@@ -147,220 +145,15 @@ describe('expiry and clocks', { skip }, () => {
     });
 });
 
-describe('the path is private', { skip }, () => {
-    test('made with mode 0700, files with 0600, names that tell nothing', () => {
-        const dir = newDir();
-        const before = process.umask(0);
-        try {
-            put(dir);
-        } finally {
-            process.umask(before);
-        }
-        const modes = [dir, ...directoriesIn(dir), ...filesBelow(dir)].map((path) => (fs.statSync(path).mode & 0o777).toString(8));
-        assert.deepEqual(modes, ['700', '700', '600']);
-        assert.ok(!filesBelow(dir).join().includes(key.id.slice(0, 8)));
-    });
-
-    const refused: [string, (dir: string) => void, RegExp][] = [
-        ['others may enter', (dir) => (fs.mkdirSync(dir), fs.chmodSync(dir, 0o750)), /has mode 0750, .*chmod 0700/],
-        ['it is a link', (dir) => fs.symlinkSync(newDir({ make: true }), dir), /is not a directory \(a link/],
-        ['it is a file', (dir) => fs.writeFileSync(dir, ''), /EEXIST|is not a directory/],
-    ];
-    for (const [what, prepare, message] of refused) {
-        test(`refused when ${what}`, () => {
-            const dir = newDir();
-            prepare(dir);
-            assert.throws(() => open(dir), (error: QuadrilleError) => message.test(error.message));
-        });
-    }
-
-    const asRoot = { skip: process.geteuid?.() === 0 ? false : 'only root can give a file away' };
-    test('refused when it belongs to somebody else', asRoot, () => {
-        const dir = newDir({ make: true });
-        fs.chownSync(dir, 12345, 12345);
-        assert.throws(() => open(dir), { code: 'ERR_QUADRILLE_UNSAFE_PATH', message: /belongs to user 12345/ });
-    });
-
-    const planted: [string, (file: string, content: Buffer) => void][] = [
-        ['a link to a file', (file, content) => (fs.writeFileSync(`${file}~`, content, { mode: 0o600 }), fs.symlinkSync(`${file}~`, file))],
-        ['a file that others may read', (file, content) => (fs.writeFileSync(file, content), fs.chmodSync(file, 0o644))],
-        ['a pipe, which would block', (file) => execFileSync('mkfifo', ['-m', '600', file])],
-        ['a directory', (file) => fs.mkdirSync(file)],
-        ['a file of a gigabyte', (file) => (fs.writeFileSync(file, '', { mode: 0o600 }), fs.truncateSync(file, 1 << 30))],
-    ];
-    for (const [what, plant] of planted) {
-        test(`not used: ${what}`, (t) => {
-            const dir = newDir();
-            put(dir);
-            const [file] = filesBelow(dir) as [string];
-            const content = fs.readFileSync(file);
-            fs.rmSync(file);
-            plant(file, content);
-            const errors = collectErrors(t);
-            assert.equal(open(dir).take(key, 'prefer-fresh', Date.now()), undefined);
-            assert.equal(errors.length, 1);
-        });
-    }
-    test('not used: a file that belongs to somebody else', asRoot, (t) => {
-        const dir = newDir();
-        put(dir);
-        fs.chownSync(filesBelow(dir)[0] as string, 12345, 12345);
-        const errors = collectErrors(t);
-        assert.equal(open(dir).take(key, 'prefer-fresh', Date.now()), undefined);
-        assert.match(errors[0]?.message ?? '', /belongs to user 12345/);
-    });
-});
-
-describe('encryption', { skip }, () => {
-    test('a file holds nothing in clear, and no two are alike', () => {
-        const dir = newDir();
-        const store = open(dir);
-        const one = entry();
-        store.put(key, one, Date.now());
-        store.put(key, { ...one, bytes: Buffer.concat([one.bytes, Buffer.alloc(1)]) }, Date.now());
-        store.close();
-        const [first, second] = filesBelow(dir).map((file) => fs.readFileSync(file)) as [Buffer, Buffer];
-        for (const clear of [one.bytes, Buffer.from(one.bytes.toString('base64')), Buffer.from('receivedAt')]) assert.ok(!first.includes(clear));
-        assert.equal(first.subarray(0, 4).toString(), 'QSS1');
-        assert.ok(!first.subarray(4, 36).equals(second.subarray(4, 36)));
-    });
-
-    test('another key reads nothing, and clears away what it cannot read', (t) => {
-        const dir = newDir();
-        put(dir);
-        collectErrors(t);
-        // Names are keyed, too: it does not even find it.
-        assert.equal(open(dir, { key: randomBytes(32) }).take(key, 'prefer-fresh', Date.now()), undefined);
-        assert.ok(open(dir).take(key, 'prefer-fresh', Date.now()));
-    });
-
-    test('every flipped byte, every truncation, and a file of another origin are refused', (t) => {
-        const dir = newDir();
-        put(dir);
-        const [file] = filesBelow(dir) as [string];
-        const good = fs.readFileSync(file);
-        const errors = collectErrors(t);
-        const isTaken = (content: Buffer) => {
-            fs.writeFileSync(file, content, { mode: 0o600 });
-            return open(dir).take(key, 'prefer-fresh', Date.now()) !== undefined;
-        };
-        const places = Array.from({ length: 40 }, (_, i) => Math.floor((i * (good.length - 1)) / 39));
-        for (const at of places) {
-            const flipped = Buffer.from(good);
-            flipped[at] = (flipped[at] as number) ^ 1;
-            assert.equal(isTaken(flipped), false, `byte ${at}`);
-            assert.equal(isTaken(good.subarray(0, at)), false, `${at} bytes`);
-        }
-        assert.equal(errors.length, 80);
-        assert.equal(isTaken(good), true);
-
-        const other = newDir();
-        const store = open(other);
-        store.put(keyOf('another'), entry(), Date.now());
-        store.close();
-        assert.equal(isTaken(fs.readFileSync(filesBelow(other)[0] as string)), false);
-        assert.equal(isTaken(randomBytes(500)), false);
-    });
-
-    test('keys: bytes, KeyObject, and files raw, hexadecimal or base64', () => {
-        const folder = temporaryFolder();
-        const file = (name: string, content: string | Buffer, mode = 0o600) => {
-            fs.writeFileSync(join(folder, name), content, { mode });
-            return { file: join(folder, name) };
-        };
-        const dir = newDir();
-        put(dir);
-        const same = [
-            new Uint8Array(secret),
-            createSecretKey(secret),
-            file('raw', secret),
-            file('hex', `${secret.toString('hex')}\n`),
-            file('base64', `${secret.toString('base64')}\n`, 0o440),
-        ];
-        for (const one of same) assert.ok(open(dir, { key: one }).take(key, 'prefer-fresh', Date.now()));
-        const bad: [FileSessionStoreOptions['key'], RegExp][] = [
-            [randomBytes(16), /not 32 random bytes.*openssl rand/s],
-            ['secret' as never, /not 32 random bytes/],
-            [undefined as never, /not 32 random bytes/],
-            [file('short', 'abc'), /short is not 32 random bytes/],
-            [file('public', secret, 0o644), /can be read or changed by everybody/],
-            [{ file: join(folder, 'missing') }, /ENOENT/],
-        ];
-        for (const [one, message] of bad) assert.throws(() => open(dir, { key: one }), message);
-    });
-
-    test('a key inside the directory is refused, by a link too', () => {
-        const dir = newDir({ make: true });
-        fs.writeFileSync(join(dir, 'key'), secret, { mode: 0o600 });
-        const link = join(temporaryFolder(), 'link');
-        fs.symlinkSync(join(dir, 'key'), link);
-        for (const file of [join(dir, 'key'), link]) assert.throws(() => open(dir, { key: { file } }), /lies inside the directory/);
-    });
-});
-
-describe('a disk in trouble fails no connection', { skip }, () => {
-    test('full: ENOSPC of a small file system, then it recovers', tmpfs(), (t) => {
-        const mounted = newDir({ make: true });
-        execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32k,mode=700', 'none', mounted]);
-        t.after(() => execFileSync('umount', [mounted]));
-        const errors = collectErrors(t);
-        const warnings = t.mock.method(process, 'emitWarning', () => {});
-        const store = open(join(mounted, 'store'));
-        fs.writeFileSync(join(mounted, 'ballast'), Buffer.alloc(28_000));
-        const put = entry();
-        for (let i = 0; i < 5; i++) {
-            store.put(keyOf(`origin ${i}`), i === 0 ? put : entry(), Date.now());
-            store.flush();
-        }
-        assert.ok(errors.length >= 1 && errors.every(({ code }) => code === 'ENOSPC'), errors.join());
-        assert.ok(errors.length < 5, 'it paused instead of failing each time');
-        assert.equal(warnings.mock.callCount(), 1);
-        assert.deepEqual(store.take(keyOf('origin 0'), 'prefer-fresh', Date.now())?.bytes, put.bytes);
-        assert.equal(fs.readdirSync(join(mounted, 'store')).filter((name) => name.startsWith('.tmp')).length, 0);
-    });
-
-    test('over the limit of file sizes: EFBIG', () => {
-        const script = `
-            const { FileSessionStore, TlsAgent } = require('quadrille-agent');
-            const { entry, keyOf } = require(${JSON.stringify(join(__dirname, 'support', 'entries.js'))});
-            const store = new FileSessionStore({ dir: ${JSON.stringify(newDir())}, key: Buffer.alloc(32) });
-            store.put(keyOf('one'), entry(), Date.now());
-            store.flush();
-            console.log(store.take(keyOf('one'), 'strict', Date.now()) ? 'goes on' : 'lost');`;
-        const child = spawnSync('sh', ['-c', 'ulimit -f 0; exec "$0" -e "$1"', process.execPath, script], { encoding: 'utf8', cwd: __dirname });
-        assert.equal(child.stdout.trim(), 'goes on');
-        assert.match(child.stderr, /QuadrilleWarning: the TLS session store .* goes on in memory: EFBIG/);
-    });
-
-    test('the directory vanishes while in use', (t) => {
-        const dir = newDir();
-        const store = open(dir);
-        collectErrors(t);
-        store.put(key, entry(), Date.now());
-        store.flush();
-        fs.rmSync(dir, { recursive: true });
-        store.put(key, entry(), Date.now());
-        store.flush();
-        assert.ok(store.take(key, 'prefer-fresh', Date.now()));
-    });
-
-    test('what a process that died left half written is cleared away', () => {
-        const dir = newDir({ make: true });
-        const [old, recent] = [join(dir, '.tmp-0123'), join(dir, '.tmp-4567')];
-        fs.writeFileSync(old, 'half');
-        fs.writeFileSync(recent, 'being written');
-        fs.utimesSync(old, 1, 1);
-        open(dir);
-        assert.deepEqual(fs.readdirSync(dir), ['.tmp-4567']);
-    });
-});
-
 describe('restart', { skip }, () => {
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
         for (const ticketReuse of ['prefer-fresh', 'strict'] as const) {
             test(`${version}, ${ticketReuse}: a new store on the same directory resumes`, async (t) => {
                 const authority = new Authority('Test CA');
-                const server = await serve(authority.issue(['localhost']), { minVersion: version, maxVersion: version });
+                const server = await serve(authority.issue(['localhost']), {
+                    minVersion: version,
+                    maxVersion: version,
+                });
                 t.after(() => server.close());
                 const dir = newDir();
                 for (let life = 0; life < 3; life++) {
@@ -378,7 +171,13 @@ describe('restart', { skip }, () => {
         const authority = new Authority('Test CA');
         const server = await serve(authority.issue(['localhost']));
         t.after(() => server.close());
-        const args = [join(__dirname, 'support', 'restarted.js'), 'ours', newDir(), String(server.port), authority.caFile];
+        const args = [
+            join(__dirname, 'support', 'restarted.js'),
+            'ours',
+            newDir(),
+            String(server.port),
+            authority.caFile,
+        ];
         const life = async () => (await run(process.execPath, args)).stdout.trim();
         assert.deepEqual([await life(), await life(), await life()], ['full', 'resumed', 'resumed']);
     });
@@ -388,49 +187,3 @@ test('a session that OpenSSL could not verify is no entry, whatever the socket s
     const origin = { verifiedAt: 0, leafExpiresAt: Infinity, protocol: 'TLSv1.3' };
     assert.equal(sessionEntry(Buffer.from('not a session'), { ...origin, protocol: 'TLSv1.1' }, 0), undefined);
 });
-
-function newDir({ make = false } = {}): string {
-    const dir = join(temporaryFolder(), 'store');
-    if (make) fs.mkdirSync(dir, { mode: 0o700 });
-    return dir;
-}
-
-function open(dir: string, options: Partial<FileSessionStoreOptions> = {}): FileSessionStore {
-    return new FileSessionStore({ dir, key: secret, ...options });
-}
-
-function put(dir: string): void {
-    const store = open(dir);
-    store.put(key, entry(), Date.now());
-    store.close();
-}
-
-function directoriesIn(dir: string): string[] {
-    return fs.readdirSync(dir).map((name) => join(dir, name));
-}
-
-function filesBelow(dir: string): string[] {
-    return directoriesIn(dir).flatMap((origin) => fs.readdirSync(origin).map((name) => join(origin, name)));
-}
-
-function newestDirectory(dir: string): string {
-    const byAge = directoriesIn(dir).sort((one, other) => fs.statSync(other).mtimeMs - fs.statSync(one).mtimeMs);
-    return byAge[0] as string;
-}
-
-function collectErrors(t: import('node:test').TestContext): NodeJS.ErrnoException[] {
-    const errors: NodeJS.ErrnoException[] = [];
-    const listener = (message: unknown) => void errors.push((message as { error: Error }).error);
-    subscribe('quadrille:store:error', listener);
-    t.after(() => unsubscribe('quadrille:store:error', listener));
-    t.mock.method(process, 'emitWarning', () => {});
-    return errors;
-}
-
-/** Skips where this user may not mount. */
-function tmpfs() {
-    const trial = temporaryFolder();
-    const mounts = process.geteuid?.() === 0 && spawnSync('mount', ['-t', 'tmpfs', 'none', trial]).status === 0;
-    if (mounts) execFileSync('umount', [trial]);
-    return { skip: mounts ? false : 'this user may not mount a small file system; EFBIG is tested instead' };
-}

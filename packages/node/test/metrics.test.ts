@@ -48,13 +48,18 @@ test('prom-client scrapes agents and dispatchers', async (t) => {
         return registry;
     });
     for (let i = 0; i < 3; i++) await request(server.port, { agent });
-    await (await dispatcher.request({ origin: `https://localhost:${server.port}`, path: '/', method: 'GET' })).body.dump();
+    await (
+        await dispatcher.request({ origin: `https://localhost:${server.port}`, path: '/', method: 'GET' })
+    ).body.dump();
     await dispatcher.close();
     const [ofAgent = '', ofDispatcher = ''] = await Promise.all(registries.map((registry) => registry.metrics()));
     assert.match(ofAgent, /# TYPE quadrille_tls_handshakes_total counter/);
     assert.match(ofAgent, /quadrille_tls_handshakes_total\{agent="outbound",origin="",outcome="resumed"\} 2/);
     assert.match(ofAgent, /quadrille_tls_handshakes_total\{agent="outbound",origin="",outcome="ticketMiss"\} 1/);
     assert.match(ofAgent, /quadrille_tls_handshake_seconds\{agent="outbound",origin="",quantile="0.99"\} 0\.0/);
-    assert.match(ofDispatcher, new RegExp(`handshakes_total\\{agent="outbound",origin="localhost:${server.port}",outcome="ticketMiss"\\} 1`));
+    assert.match(
+        ofDispatcher,
+        new RegExp(`handshakes_total\\{agent="outbound",origin="localhost:${server.port}",outcome="ticketMiss"\\} 1`),
+    );
     assert.equal(await registries[0]?.metrics(), ofAgent, 'a second scrape counts nothing twice');
 });

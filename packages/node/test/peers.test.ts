@@ -9,7 +9,10 @@ import { peers } from './support/peers.js';
 
 const authority = new Authority('Test CA');
 const { ca } = authority;
-const certificates = { 'P-256': authority.issue(['localhost']), 'RSA-2048': authority.issue(['localhost'], { keyType: 'RSA' }) };
+const certificates = {
+    'P-256': authority.issue(['localhost']),
+    'RSA-2048': authority.issue(['localhost'], { keyType: 'RSA' }),
+};
 
 for (const peer of peers) {
     const version = peer.version();
@@ -31,17 +34,21 @@ for (const peer of peers) {
         }
 
         const restarts = peer.name === 'nginx' || peer.name === 'HAProxy' || peer.name === 'Node';
-        test('resumes after a restart of the server, which keeps its ticket key', { skip: !restarts && 'it makes a new one' }, async (t) => {
-            const certificate = certificates['P-256'];
-            const first = await peer.start(certificate);
-            const agent = new TlsAgent({ ca });
-            await request(first.port, { agent });
-            await first.stop();
-            const second = await peer.start(certificate, first.port);
-            t.after(() => second.stop());
-            assert.equal((await request(second.port, { agent })).resumed, true);
-            agent.destroy();
-        });
+        test(
+            'resumes after a restart of the server, which keeps its ticket key',
+            { skip: !restarts && 'it makes a new one' },
+            async (t) => {
+                const certificate = certificates['P-256'];
+                const first = await peer.start(certificate);
+                const agent = new TlsAgent({ ca });
+                await request(first.port, { agent });
+                await first.stop();
+                const second = await peer.start(certificate, first.port);
+                t.after(() => second.stop());
+                assert.equal((await request(second.port, { agent })).resumed, true);
+                agent.destroy();
+            },
+        );
     });
 }
 
@@ -50,7 +57,11 @@ async function resumes(port: number, options: TlsAgentOptions): Promise<void> {
         const agent = new TlsAgent({ ...options, policy });
         for (let i = 0; i < 6; i++) {
             const { status, resumed, protocol } = await request(port, { agent });
-            assert.deepEqual([status, resumed, protocol], [200, i > 0, options.minVersion], `${policy}, connection ${i}`);
+            assert.deepEqual(
+                [status, resumed, protocol],
+                [200, i > 0, options.minVersion],
+                `${policy}, connection ${i}`,
+            );
         }
         const { full, resumed, failed } = agent.metrics();
         assert.deepEqual([full, resumed, failed], [1, 5, 0]);
@@ -66,7 +77,12 @@ async function reuses(port: number, options: TlsAgentOptions): Promise<void> {
 async function dispatcherResumes(port: number, { minVersion, maxVersion }: TlsAgentOptions): Promise<void> {
     const dispatcher = createDispatcher({ connect: { ca, minVersion, maxVersion, lookup: toLoopback } });
     for (let i = 0; i < 4; i++) {
-        const response = await dispatcher.request({ origin: `https://localhost:${port}`, path: '/', method: 'GET', reset: true });
+        const response = await dispatcher.request({
+            origin: `https://localhost:${port}`,
+            path: '/',
+            method: 'GET',
+            reset: true,
+        });
         assert.equal(response.statusCode, 200);
         await response.body.dump();
     }

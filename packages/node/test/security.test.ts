@@ -10,7 +10,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import * as tls from 'node:tls';
 import { promisify } from 'node:util';
-import { bindsSessionsToNames, FileSessionStore, MemorySessionStore, QuadrilleError, TlsAgent, type TlsAgentOptions } from 'quadrille-agent';
+import {
+    bindsSessionsToNames,
+    FileSessionStore,
+    MemorySessionStore,
+    QuadrilleError,
+    TlsAgent,
+    type TlsAgentOptions,
+} from 'quadrille-agent';
 import { Authority, type Certificate, temporaryFolder } from './support/certificates.js';
 import { eventually, request, type RequestOptions } from './support/client.js';
 import { NaiveAgent } from './support/naive.js';
@@ -102,7 +109,8 @@ for (const { name, check, server: serverOptions, certificate = localhost, naiveI
                 minVersion: version,
                 maxVersion: version,
                 handler: (incoming, response) => {
-                    const peer = (incoming.socket as tls.TLSSocket).getPeerCertificate() as tls.PeerCertificate | undefined;
+                    const peer = (incoming.socket as tls.TLSSocket).getPeerCertificate() as
+                        tls.PeerCertificate | undefined;
                     response.end(peer?.subject?.CN ?? 'nobody');
                 },
             });
@@ -159,7 +167,11 @@ test('identityTag lets a custom check resume, for equal tags only', async (t) =>
     let asked = 0;
     const checkServerIdentity = () => void asked++;
     const resumed = async (identityTag?: string) => {
-        const options: RequestOptions = { agent, checkServerIdentity, ...(identityTag === undefined ? {} : { identityTag }) };
+        const options: RequestOptions = {
+            agent,
+            checkServerIdentity,
+            ...(identityTag === undefined ? {} : { identityTag }),
+        };
         return (await request(server.port, options)).resumed;
     };
     assert.deepEqual([await resumed('pin A'), await resumed('pin A')], [false, true]);
@@ -214,7 +226,8 @@ test('each option that verification or negotiation depends on has sessions of it
     const options: TlsAgentOptions = { ca, maxVersion: 'TLSv1.2', ecdhCurve: 'P-256:P-384', ciphers: 'ECDHE+AESGCM' };
     const client = authority.issue(['client']);
     const isResumed = async (changed: TlsAgentOptions) =>
-        (await request(server.port, { agent: new TlsAgent({ store, keepAlive: false, ...options, ...changed }) })).resumed;
+        (await request(server.port, { agent: new TlsAgent({ store, keepAlive: false, ...options, ...changed }) }))
+            .resumed;
     assert.deepEqual([await isResumed({}), await isResumed({})], [false, true]);
     const changes: TlsAgentOptions[] = [
         { ca: [ca, new Authority('Another').ca] },
@@ -250,7 +263,12 @@ test('sessions are not kept on disk by a Node without the fix of CVE-2026-48934'
     for (const [version, isFixed] of versions) assert.equal(bindsSessionsToNames(version), isFixed, version);
     const open = () => new FileSessionStore({ dir: join(temporaryFolder(), 'store'), key: randomBytes(32) }).close();
     if (bindsSessionsToNames()) open();
-    else assert.throws(open, (error: QuadrilleError) => error.code === 'ERR_QUADRILLE_UNSAFE_NODE' && /MemorySessionStore/.test(error.message));
+    else
+        assert.throws(
+            open,
+            (error: QuadrilleError) =>
+                error.code === 'ERR_QUADRILLE_UNSAFE_NODE' && /MemorySessionStore/.test(error.message),
+        );
 });
 
 test('sessions of a process with NODE_EXTRA_CA_CERTS are not resumed by one without', needsStore(), async (t) => {
@@ -294,7 +312,9 @@ test('nothing that is told or thrown holds a session or a key', async (t) => {
     const { cert, key } = authority.issue(['client']);
     const agent = new TlsAgent({ ca, keepAlive: false, cert, key });
     await request(server.port, { agent });
-    const told = JSON.stringify(agent.metrics()) + agent.getName({ host: 'localhost', ca, cert, key, passphrase: 'geheim' } as never);
+    const told =
+        JSON.stringify(agent.metrics()) +
+        agent.getName({ host: 'localhost', ca, cert, key, passphrase: 'geheim' } as never);
     assert.ok(!/PRIVATE KEY|geheim|BEGIN/.test(told));
 });
 
@@ -331,7 +351,18 @@ async function emptyCrl(): Promise<string> {
         `[ca]\ndefault_ca=d\n[d]\ndatabase=${join(folder, 'index')}\ndefault_md=sha256\ndefault_crl_days=30\n`,
     );
     const keyFile = authority.caFile.replace(/pem$/, 'key');
-    const args = ['ca', '-gencrl', '-config', join(folder, 'ca.cnf'), '-cert', authority.caFile, '-keyfile', keyFile, '-out', join(folder, 'crl')];
+    const args = [
+        'ca',
+        '-gencrl',
+        '-config',
+        join(folder, 'ca.cnf'),
+        '-cert',
+        authority.caFile,
+        '-keyfile',
+        keyFile,
+        '-out',
+        join(folder, 'crl'),
+    ];
     await promisify(execFile)('openssl', args);
     return readFileSync(join(folder, 'crl'), 'latin1');
 }

@@ -22,15 +22,29 @@ describe('sessions', () => {
         const server = await serve(authority.issue(['localhost']), { sessionTimeout: 1234 });
         t.after(() => server.close());
         for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-            for (const [ca, verifyResult] of [[authority.ca, 0], [undefined, 21]] as const) {
+            for (const [ca, verifyResult] of [
+                [authority.ca, 0],
+                [undefined, 21],
+            ] as const) {
                 const options = { ca, rejectUnauthorized: false, minVersion: version, maxVersion: version } as const;
-                const socket = tls.connect({ host: '127.0.0.1', port: server.port, servername: 'localhost', ...options });
+                const socket = tls.connect({
+                    host: '127.0.0.1',
+                    port: server.port,
+                    servername: 'localhost',
+                    ...options,
+                });
                 const [bytes] = (await once(socket, 'session')) as [Buffer];
                 socket.destroy();
-                assert.deepEqual(parseSession(bytes), { protocol: version, resumable: true, verifyResult, lifetimeSeconds: 1234 });
+                assert.deepEqual(parseSession(bytes), {
+                    protocol: version,
+                    resumable: true,
+                    verifyResult,
+                    lifetimeSeconds: 1234,
+                });
                 const made = sessionEntry(bytes, { verifiedAt: 0, leafExpiresAt: 9e15, protocol: version }, 1000);
                 assert.equal(made?.ticketExpiresAt, verifyResult === 0 ? 1_235_000 : undefined);
-                for (let length = 0; length < bytes.length; length++) assert.equal(parseSession(bytes.subarray(0, length)), undefined);
+                for (let length = 0; length < bytes.length; length++)
+                    assert.equal(parseSession(bytes.subarray(0, length)), undefined);
             }
         }
     });
@@ -62,7 +76,10 @@ describe('MemorySessionStore', () => {
         store.put(key, one, Date.now());
         store.put(key, two, Date.now());
         const taken = [1, 2, 3].map(() => store.take(key, 'prefer-fresh', Date.now()));
-        assert.deepEqual(taken.map((it) => it?.bytes), [two.bytes, one.bytes, two.bytes]);
+        assert.deepEqual(
+            taken.map((it) => it?.bytes),
+            [two.bytes, one.bytes, two.bytes],
+        );
     });
 
     test('strict: TLS 1.3 once, TLS 1.2 for ever', () => {
@@ -134,13 +151,17 @@ describe('policy', () => {
     });
 
     test('modern is TLS 1.3 with the hybrid group where OpenSSL has it', () => {
-        assert.deepEqual([hasHybridGroups('3.0.19'), hasHybridGroups('3.5.0'), hasHybridGroups('4.0.0')], [false, true, true]);
+        assert.deepEqual(
+            [hasHybridGroups('3.0.19'), hasHybridGroups('3.5.0'), hasHybridGroups('4.0.0')],
+            [false, true, true],
+        );
         const { ecdhCurve, minVersion } = policyOptions('modern', { aes: true, hybridGroups: true });
         assert.deepEqual([ecdhCurve, minVersion], ['X25519MLKEM768:X25519:P-256', 'TLSv1.3']);
     });
 
     test('each is accepted by this Node', () => {
-        for (const policy of ['compatible', 'fast', 'modern'] as const) tls.createSecureContext({ ...policyOptions(policy) });
+        for (const policy of ['compatible', 'fast', 'modern'] as const)
+            tls.createSecureContext({ ...policyOptions(policy) });
     });
 
     test('AES is found in /proc/cpuinfo of x86 and ARM', () => {
@@ -156,8 +177,12 @@ describe('policy', () => {
 
 test('durations', () => {
     const given = [1500, '500ms', '30s', '1.5m', '24h', '7d'] as const;
-    assert.deepEqual(given.map((one) => milliseconds('x', one, 0)), [1500, 500, 30_000, 90_000, 86_400_000, 604_800_000]);
-    for (const bad of [-1, NaN, '', '5', 's', '1w', '-5s']) assert.throws(() => milliseconds('maxAge', bad as never, 0), /maxAge is/);
+    assert.deepEqual(
+        given.map((one) => milliseconds('x', one, 0)),
+        [1500, 500, 30_000, 90_000, 86_400_000, 604_800_000],
+    );
+    for (const bad of [-1, NaN, '', '5', 's', '1w', '-5s'])
+        assert.throws(() => milliseconds('maxAge', bad as never, 0), /maxAge is/);
 });
 
 test('percentiles are within 7 %', () => {
@@ -166,7 +191,12 @@ test('percentiles are within 7 %', () => {
     for (let i = 1; i <= 1000; i++) histogram.record(i / 10);
     const { count, mean, p50, p90, p99, max } = histogram.summary();
     assert.deepEqual([count, max], [1000, 100]);
-    for (const [is, should] of [[mean, 50.05], [p50, 50], [p90, 90], [p99, 99]] as const) {
+    for (const [is, should] of [
+        [mean, 50.05],
+        [p50, 50],
+        [p90, 90],
+        [p99, 99],
+    ] as const) {
         assert.ok(Math.abs(is / should - 1) < 0.07, `${is} for ${should}`);
     }
 });

@@ -43,16 +43,39 @@ export class Authority {
     issue(names: string[], { days = 30, keyType = 'EC' }: { days?: number; keyType?: 'EC' | 'RSA' } = {}): Certificate {
         const alternatives = names.map((name) => (/^[\d.]+$/.test(name) ? `IP:${name}` : `DNS:${name}`));
         const signer = ['-CA', this.#root.certFile, '-CAkey', this.#root.keyFile];
-        return this.#make(`leaf${++this.#last}`, names[0] ?? '', `subjectAltName=${alternatives.join()}`, signer, days, keyType);
+        return this.#make(
+            `leaf${++this.#last}`,
+            names[0] ?? '',
+            `subjectAltName=${alternatives.join()}`,
+            signer,
+            days,
+            keyType,
+        );
     }
 
     #make(file: string, name: string, extensions: string, signer: string[], days = 30, keyType = 'EC'): Certificate {
         const path = (suffix: string) => join(this.#folder, file + suffix);
         const config = `[req]\ndistinguished_name=dn\nprompt=no\nx509_extensions=v3\n[dn]\nCN=${name}\n[v3]\n${extensions}\n`;
         writeFileSync(path('.cnf'), config);
-        const algorithm = keyType === 'EC' ? ['EC', '-pkeyopt', 'ec_paramgen_curve:P-256'] : ['RSA', '-pkeyopt', 'rsa_keygen_bits:2048'];
+        const algorithm =
+            keyType === 'EC'
+                ? ['EC', '-pkeyopt', 'ec_paramgen_curve:P-256']
+                : ['RSA', '-pkeyopt', 'rsa_keygen_bits:2048'];
         openssl('genpkey', '-algorithm', ...algorithm, '-out', path('.key'));
-        openssl('req', '-x509', '-new', '-key', path('.key'), '-out', path('.pem'), '-days', String(days), '-config', path('.cnf'), ...signer);
+        openssl(
+            'req',
+            '-x509',
+            '-new',
+            '-key',
+            path('.key'),
+            '-out',
+            path('.pem'),
+            '-days',
+            String(days),
+            '-config',
+            path('.cnf'),
+            ...signer,
+        );
         const [cert, key] = [readFileSync(path('.pem'), 'latin1'), readFileSync(path('.key'), 'latin1')];
         writeFileSync(path('.both'), cert + key);
         return { cert, key, certFile: path('.pem'), keyFile: path('.key'), bothFile: path('.both') };

@@ -17,8 +17,23 @@ export interface EntryOptions {
 
 /** A session with random bytes. */
 export function entry(options: EntryOptions = {}): SessionEntry {
-    const { now = Date.now(), lifetime = 7200, leafExpiresAt = now + 86_400_000, protocol = 'TLSv1.3', node = process.versions.node } = options;
+    const {
+        now = Date.now(),
+        lifetime = 7200,
+        leafExpiresAt = now + 86_400_000,
+        protocol = 'TLSv1.3',
+        node = process.versions.node,
+    } = options;
     const ticketExpiresAt = now + lifetime * 1000;
     const verifiedAt = options.verifiedAt ?? now;
-    return { bytes: randomBytes(300), protocol, receivedAt: now, verifiedAt, ticketExpiresAt, leafExpiresAt, node, used: false };
+    return {
+        bytes: randomBytes(300),
+        protocol,
+        receivedAt: now,
+        verifiedAt,
+        ticketExpiresAt,
+        leafExpiresAt,
+        node,
+        used: false,
+    };
 }

@@ -91,7 +91,8 @@ async function startNode(certificate: Certificate, given?: number): Promise<Peer
 async function launch(program: string, args: string[], port: number): Promise<Peer> {
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
     const stopAtExit = () => child.kill('SIGKILL');
     process.once('exit', stopAtExit);
     await answers(port, child, () => `${program} ${args.join(' ')}:\n${output}`);
@@ -113,7 +114,10 @@ async function answers(port: number, child: ChildProcess, describe: () => string
     for (let i = 0; i < 400; i++) {
         if (child.exitCode !== null) throw new Error(`it ended: ${describe()}`);
         const socket = connect(port, '127.0.0.1');
-        const isOpen = await Promise.race([once(socket, 'connect').then(() => true), once(socket, 'close').then(() => false)]).catch(() => false);
+        const isOpen = await Promise.race([
+            once(socket, 'connect').then(() => true),
+            once(socket, 'close').then(() => false),
+        ]).catch(() => false);
         socket.destroy();
         if (isOpen) return;
         await delay(25);

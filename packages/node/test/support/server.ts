@@ -20,10 +20,13 @@ export async function serve(
 ): Promise<CountingServer> {
     const { handler = (_request, response) => response.end('ok'), port = 0, ...tlsOptions } = options;
     const seen = { full: 0, resumed: 0, open: 0, mostOpen: 0, requests: 0 };
-    const server = https.createServer({ cert: certificate.cert, key: certificate.key, ...tlsOptions }, (request, response) => {
-        seen.requests++;
-        handler(request, response);
-    });
+    const server = https.createServer(
+        { cert: certificate.cert, key: certificate.key, ...tlsOptions },
+        (request, response) => {
+            seen.requests++;
+            handler(request, response);
+        },
+    );
     server.on('connection', (socket) => {
         seen.mostOpen = Math.max(seen.mostOpen, ++seen.open);
         socket.once('close', () => seen.open--);
