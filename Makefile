@@ -9,10 +9,10 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint fmt bench compare docs clean claim
+.PHONY: help run build test lint fmt bench bench-kernels compare docs clean claim
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## Serve https://localhost:8443 with a certificate made on the spot
 	bin/quadrille demo $(ARGS)
@@ -37,6 +37,13 @@ fmt: ## Format the sources
 bench: build ## Quick measurements: micro-benchmarks, and a short comparison with other servers
 	@if grep -qs '^\[\[bench\]\]' crates/*/Cargo.toml; then cargo bench $(CARGO_FLAGS) --workspace --benches; fi
 	bench/compare.sh --quick $(ARGS)
+
+bench-kernels: claim ## Measure RSA private operations beside OpenSSL, BoringSSL and AWS-LC
+	@scripts/install-packages.sh build
+	@# With the gateway's features of BoringSSL, as in `build`. AWS-LC, which nothing else needs, takes some minutes at first.
+	cargo build --release $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes \
+		--package quadrille-bench-kernels --features quadrille-bench-kernels/aws-lc
+	@"$(CARGO_TARGET_DIR)/release/quadrille-bench-kernels" $(ARGS)
 
 compare: build ## Measure beside other servers, in one run
 	bench/compare.sh $(ARGS)

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 ///   quadrille serve --config quadrille.yaml
 ///
 /// SIGHUP, or a change to the file or to a certificate, reloads without dropping a connection; SIGTERM drains.
+///
+/// RSA operations are computed several at once where the CPU can (AVX2: 4, AVX-512 IFMA: 8). To deny it that, set
+/// QUADRILLE_CPU to avx2 or portable.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Serve {

@@ -37,6 +37,32 @@ pub trait Backend: Send + Sync + 'static {
     fn verifies(&self) -> bool;
 }
 
+impl Backend for Box<dyn Backend> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn width(&self, key_type: KeyType) -> usize {
+        (**self).width(key_type)
+    }
+
+    fn crossover(&self, key_type: KeyType) -> usize {
+        (**self).crossover(key_type)
+    }
+
+    fn prepare(&self, key: &Key) {
+        (**self).prepare(key);
+    }
+
+    fn compute(&self, batch: &mut [Job<'_>]) {
+        (**self).compute(batch);
+    }
+
+    fn verifies(&self) -> bool {
+        (**self).verifies()
+    }
+}
+
 /// One operation of a batch. The engine has checked that its key can do it.
 pub struct Job<'a> {
     ticket: &'a Ticket,

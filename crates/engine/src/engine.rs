@@ -98,6 +98,12 @@ impl Engine {
         self.shared.backend.batching(key_type)
     }
 
+    /// The key types of which the backend computes several at once, and how.
+    pub fn batched(&self) -> Vec<(KeyType, Batching)> {
+        let batching = KeyType::COMMON.map(|key_type| (key_type, self.batching(key_type)));
+        batching.into_iter().filter(|(_, batching)| batching.width > 1).collect()
+    }
+
     fn compute_in_place(&self, key: &Key, operation: &Operation) -> Result<Outcome, OperationError> {
         let began = Instant::now();
         let result = scalar::compute(key, operation);

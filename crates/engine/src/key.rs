@@ -47,6 +47,19 @@ pub enum KeyType {
     Ed25519,
 }
 
+impl KeyType {
+    /// What certificates have.
+    pub(crate) const COMMON: [Self; 7] = [
+        Self::Rsa { bits: 2048 },
+        Self::Rsa { bits: 3072 },
+        Self::Rsa { bits: 4096 },
+        Self::EcdsaP256,
+        Self::EcdsaP384,
+        Self::EcdsaP521,
+        Self::Ed25519,
+    ];
+}
+
 impl Key {
     /// Reads the first private key of a PEM text: PKCS#8, PKCS#1 or SEC1, not encrypted. Whatever stands around it,
     /// certificates for instance, is skipped.

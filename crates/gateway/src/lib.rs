@@ -16,6 +16,7 @@ mod access_log;
 mod admin;
 mod bind;
 mod certificate;
+mod compute;
 pub mod config;
 mod connection;
 mod http;

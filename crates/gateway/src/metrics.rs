@@ -11,6 +11,7 @@
 //! | `quadrille_key_batch_size` | `key_type`, `backend`; operations offered to the backend together |
 //! | `quadrille_key_shed_total`, `quadrille_key_withdrawn_total` | `key_type` |
 //! | `quadrille_key_queue_depth`, `quadrille_key_queue_oldest_seconds` | `key_type` |
+//! | `quadrille_key_batch_width`, `quadrille_key_batch_crossover` | `key_type`, `backend`; operations at the price of one, and from how many on the backend pays |
 //! | `quadrille_connections`, `quadrille_connections_total` | |
 //! | `quadrille_requests_total` | `status` (`2xx` ...) |
 //! | `quadrille_reloads_total` | `result` |
@@ -21,7 +22,7 @@ use metrics::{
     histogram,
 };
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use quadrille_engine::{BatchReport, Engine, KeyType, Observer};
+use quadrille_engine::{BatchReport, Batching, Engine, KeyType, Observer};
 use std::{cell::RefCell, collections::HashMap, sync::LazyLock, time::Instant};
 
 /// Seconds, from a tenth of a millisecond to ten seconds.
@@ -71,6 +72,14 @@ fn describe() {
     );
     describe_gauge!("quadrille_key_queue_depth", "Private-key operations that wait");
     describe_gauge!("quadrille_key_queue_oldest_seconds", "How long the oldest of them has waited");
+    describe_gauge!(
+        "quadrille_key_batch_width",
+        "Private-key operations that the backend computes for the price of one"
+    );
+    describe_gauge!(
+        "quadrille_key_batch_crossover",
+        "From how many private-key operations on the backend is cheaper than the scalar one, measured at start"
+    );
     describe_gauge!("quadrille_connections", "Open client connections");
     describe_counter!("quadrille_connections_total", "Accepted client connections");
     describe_counter!("quadrille_requests_total", "HTTP requests answered, by class of status");
@@ -83,7 +92,7 @@ type HandshakeLabels = (&'static str, &'static str, bool, Option<KeyType>);
 thread_local! {
     static HANDSHAKES: RefCell<HashMap<HandshakeLabels, (Counter, Histogram)>> = RefCell::default();
     static FAILURES: RefCell<HashMap<&'static str, Counter>> = RefCell::default();
-    static BATCHES: RefCell<HashMap<KeyType, BatchHandles>> = RefCell::default();
+    static BATCHES: RefCell<HashMap<(KeyType, &'static str), BatchHandles>> = RefCell::default();
 }
 
 pub(crate) fn handshake(connection: &Connection) {
@@ -155,6 +164,13 @@ pub(crate) fn refresh(engine: &Engine) {
     }
 }
 
+/// Shows how operations of this type are batched, which does not change while the process lives.
+pub(crate) fn batching(engine: &Engine, key_type: KeyType, batching: Batching) {
+    let labels = [("key_type", key_type.to_string()), ("backend", engine.backend().to_owned())];
+    gauge!("quadrille_key_batch_width", &labels).set(batching.width as f64);
+    gauge!("quadrille_key_batch_crossover", &labels).set(batching.crossover as f64);
+}
+
 /// Keeps the engine's books.
 #[derive(Debug)]
 pub(crate) struct EngineMetrics;
@@ -190,7 +206,8 @@ impl BatchHandles {
 impl Observer for EngineMetrics {
     fn batch(&self, report: &BatchReport) {
         BATCHES.with_borrow_mut(|known| {
-            let handles = known.entry(report.key_type).or_insert_with(|| BatchHandles::new(report));
+            let labels = (report.key_type, report.backend);
+            let handles = known.entry(labels).or_insert_with(|| BatchHandles::new(report));
             handles.ok.increment((report.operations - report.failed) as u64);
             if report.failed > 0 {
                 handles.failed.increment(report.failed as u64);

@@ -48,6 +48,7 @@ impl Plan {
         before: Option<&Listening>,
     ) -> Result<Site, Vec<Problem>> {
         let certificates = self.certificates(listener)?;
+        certificates.iter().for_each(|certificate| engine.prepare(&certificate.key));
         let tls = match before {
             Some(before) => {
                 before.site().tls.renewed(&listener.tls, &model.resumption, &certificates, engine)

@@ -3,9 +3,8 @@
 use crate::{
     access_log,
     admin::Admin,
-    bind,
-    metrics::{self, EngineMetrics},
-    model::{AccessLog, EngineSettings, Gateway},
+    bind, compute, metrics,
+    model::{AccessLog, Gateway},
     plan::Plan,
     problem::Problem,
     site::Listening,
@@ -14,7 +13,7 @@ use crate::{
     worker::{self, WorkerThread},
 };
 use arc_swap::ArcSwap;
-use quadrille_engine::{Engine, Observer, Policy, Scalar, Settings, Unobserved};
+use quadrille_engine::Engine;
 use std::{
     io,
     net::SocketAddr,
@@ -54,7 +53,7 @@ pub struct Bound {
 /// # Errors
 /// Every problem that would keep it from being served, except taken ports.
 pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Problem>> {
-    let engine = start_engine(&EngineSettings::default(), Unobserved).map_err(internal)?;
+    let engine = compute::idle().map_err(internal)?;
     Plan::new(model, &engine, &[]).map(|plan| plan.warnings)
 }
 
@@ -114,7 +113,7 @@ impl Signals {
 impl Server {
     fn start(model: Gateway, origin: Origin) -> Result<(Self, Bound), Vec<Problem>> {
         let prometheus = metrics::install();
-        let engine = start_engine(&model.engine, EngineMetrics).map_err(internal)?;
+        let engine = compute::start(&model.engine).map_err(internal)?;
         let contents = Contents::of_file(origin.file.as_deref()).with_sources(&model);
         let plan = Plan::new(&model, &engine, &[])?;
         let (shutdown, watched) = watch::channel(false);
@@ -261,12 +260,6 @@ impl Server {
             _ = signals.interrupt.recv() => tracing::warn!("second signal; closing the connections that are left"),
         }
     }
-}
-
-fn start_engine(settings: &EngineSettings, observer: impl Observer) -> io::Result<Engine> {
-    let threads = settings.threads.map_or_else(std::thread::available_parallelism, Ok)?;
-    let policy = Policy { poll_delay: settings.poll_delay, batch: settings.batch };
-    Engine::start(Settings { policy, threads, capacity: settings.queue }, Scalar, observer)
 }
 
 fn start_workers(

@@ -131,7 +131,9 @@ impl Lanes {
         }
     }
 
-    /// How many operations cost the same as one: 1, 4 or 8.
+    /// How many operations run at once: 1, 4 or 8. Up to half as many take about half the time, since both halves
+    /// of an operation (modulo p and modulo q) then run at once too; between the two, a batch costs the same
+    /// whatever its fill.
     pub fn width(&self) -> usize {
         match &self.0 {
             Backend::Portable => 1,

@@ -70,15 +70,19 @@ fn freed_memory_holds_nothing_of_a_key() {
     for ceiling in [Ceiling::Portable, Ceiling::Avx2, Ceiling::Ifma] {
         let test_key = support::keys_of(KeySize::Rsa2048).remove(0);
         let input = support::padded(&[3], 256);
-        let mut output = vec![0; 256];
         watch([&test_key.p, &test_key.q, &test_key.dp, &test_key.dq, &test_key.qinv]);
 
         let before = SEARCHED.load(SeqCst);
         let lanes = Lanes::up_to(ceiling);
         let key = PrivateKey::new(&test_key.components()).expect("a test key is sound");
-        let mut batch = [LaneOp::new(&key, &input, &mut output)];
-        lanes.private_operations(&mut batch);
-        assert_eq!(batch[0].outcome(), Ok(()));
+        // One operation takes one ring of lanes, a full batch takes two.
+        for fill in [1, lanes.width()] {
+            let mut outputs = vec![vec![0; 256]; fill];
+            let mut batch: Vec<_> =
+                outputs.iter_mut().map(|output| LaneOp::new(&key, &input, output)).collect();
+            lanes.private_operations(&mut batch);
+            assert!(batch.iter().all(|op| op.outcome() == Ok(())));
+        }
         drop(key);
         drop(lanes);
         WATCHING.store(false, SeqCst);

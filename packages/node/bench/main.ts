@@ -10,7 +10,7 @@ import { compareRestart } from './restart.js';
 async function main(): Promise<void> {
     const authority = new Authority('Bench CA');
     const certificate = authority.issue(['localhost'], { keyType: 'RSA' });
-    const plan: Plan = { rounds: Number(option('rounds') ?? 7), certificate, ca: authority.ca };
+    const plan: Plan = { rounds: Number(option('rounds') ?? 11), certificate, ca: authority.ca };
     const only = option('only');
     console.log(
         `Node ${process.versions.node}, OpenSSL ${process.versions.openssl}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}`,

@@ -6,7 +6,7 @@ import type { Setting } from './rivals.js';
 
 /** Requests that wait at the HTTP service at once. */
 const CONCURRENCY = 16;
-const SECONDS = 2;
+const SECONDS = 1;
 
 interface Service {
     readonly label: string;

@@ -19,6 +19,7 @@ mod selection;
 mod smoke;
 mod support;
 mod tcp;
+mod tiers;
 mod timeouts;
 mod tls;
 mod transfer;

@@ -6,6 +6,7 @@ mod batching;
 mod completion;
 mod decrypt;
 mod keys;
+mod lanes;
 mod misbehaviour;
 mod openssl;
 mod policy;

@@ -120,7 +120,9 @@ impl EngineKey {
         let connection = Arc::clone(KeyOperation::of(ssl).ok_or(AsyncPrivateKeyMethodError)?);
         let completion = operation.and_then(|operation| self.engine.enqueue(&self.key, operation));
         let completion = completion.map_err(|error| connection.fail(error.into()))?;
-        turn::end_with_flush(&self.engine);
+        if !completion.is_in_place() {
+            turn::end_with_flush(&self.engine);
+        }
         Ok(Box::pin(finished(completion, self.key.key_type(), connection)))
     }
 }

@@ -57,8 +57,8 @@ impl<A: Arithmetic> Exponents<A> {
 
 /// x = x^exponent in each ring and lane, in and out of Montgomery form as x is.
 ///
-/// `first` says which half the first ring is, for the probe. The sequence of operations is the same for all keys of one size: WINDOW squarings and one multiplication a
-/// window, the power chosen by reading the whole table.
+/// The sequence of operations is the same for all keys of one size: WINDOW squarings and one multiplication a
+/// window, the power chosen by reading the whole table. `first` is the first ring's number, for the probe.
 pub(super) fn exponentiate<A: Arithmetic>(
     arithmetic: A,
     rings: &mut [Ring<A>],

@@ -1,5 +1,6 @@
 //! Flipped bits: no wrong result leaves, and no other lane is harmed.
 
+use super::seating::{Half, Seat, Seating};
 use super::{Arithmetic, KeyConstants, Lane, NoProbe, Probe, Ring, Space, Stage, Vector, test_keys};
 use crate::batch::exponentiate::Exponents;
 use crate::key::{Components, KeySize, PrivateKey};
@@ -11,7 +12,7 @@ use crate::{
     x86_64::{fma47::Fma47, ifma::Ifma},
 };
 
-/// How many bits the test flips under RSA-2048; `TEST_FLIPS` says otherwise. A fiftieth in the larger keys.
+/// How many bits the test flips under RSA-2048; `TEST_FLIPS` says otherwise. A fiftieth under the larger keys.
 const FLIPS: usize = 100_000;
 
 #[cfg(target_arch = "x86_64")]
@@ -33,10 +34,14 @@ fn avx2_never_releases_a_wrong_result() {
 }
 
 fn flip_everything<A: Tier + BitFlip>(arithmetic: A) {
-    let flips = std::env::var("TEST_FLIPS").map_or(FLIPS, |n| n.parse().expect("a number"));
-    for (size, flips) in KeySize::ALL.into_iter().zip([flips, flips / 50 + 20, flips / 50 + 20]) {
+    let flips = flips();
+    for (size, flips) in KeySize::ALL.into_iter().zip([flips, flips.div_ceil(50), flips.div_ceil(50)]) {
         Campaign::new(arithmetic, size).run(flips);
     }
+}
+
+fn flips() -> usize {
+    std::env::var("TEST_FLIPS").map_or(FLIPS, |n| n.parse().expect("a number"))
 }
 
 /// A tier whose digits can be spoiled.
@@ -66,9 +71,9 @@ enum Target {
     /// A number of the key itself: p or q, as the recombination reads them.
     Prime { second: bool, bit: usize },
     /// dp or dq.
-    Exponent { half: usize, bit: usize },
-    /// Any vector of a ring (constants, operands, scratch, table) at some stage.
-    Ring { half: usize, stage: Stage, part: usize, index: usize, bit: u32 },
+    Exponent { half: Half, bit: usize },
+    /// Any vector of a ring (constants, operands, scratch, table) at some stage, in the half's lane.
+    Ring { half: Half, stage: Stage, part: usize, index: usize, bit: u32 },
 }
 
 /// Keys, inputs and what should come out.
@@ -83,11 +88,10 @@ struct Campaign<A: Arithmetic> {
 
 impl<A: Tier + BitFlip> Campaign<A> {
     fn new(arithmetic: A, size: KeySize) -> Self {
-        let all = test_keys();
-        let keys: Vec<_> = (0..A::LANES)
-            .map(|i| all.iter().filter(|key| key.size == size).nth(i % 3).expect("three keys a size"))
-            .map(super::super::key::PrivateKey::copy)
-            .collect();
+        let mut keys = test_keys(size);
+        let copies: Vec<_> = (keys.len()..A::LANES).map(|i| keys[i % keys.len()].copy()).collect();
+        keys.extend(copies);
+        keys.truncate(A::LANES);
         let input = |key: &PrivateKey| {
             let mut input = words::secret(size.words());
             input.copy_from_slice(&key.n);
@@ -97,27 +101,32 @@ impl<A: Tier + BitFlip> Campaign<A> {
         let inputs: Vec<_> = keys.iter().map(input).collect();
         let mut campaign =
             Self { arithmetic, space: Space::new(size), keys, inputs, expected: Vec::new(), random: 1 };
-        campaign.expected =
-            campaign.batch(&mut NoProbe).into_iter().map(|s| s.expect("no fault yet")).collect();
+        let results = campaign.batch(A::LANES, &mut NoProbe).into_iter();
+        campaign.expected = results.map(|result| result.expect("no fault yet")).collect();
         campaign
     }
 
-    /// Spoils about half of the lanes of every batch, one bit each.
+    /// Spoils about half of the operations of every batch, one bit each. Full batches, which take two rings, and
+    /// half-full ones, which take one, are run by turns.
     fn run(&mut self, flips: usize) {
         let (mut done, mut caught) = (0, 0);
-        while done < flips {
+        for operations in [A::LANES, A::LANES / 2].into_iter().cycle() {
+            if done >= flips {
+                break;
+            }
             let targets: Vec<Option<Target>> =
-                (0..A::LANES).map(|_| (self.below(2) == 0).then(|| self.target())).collect();
+                (0..operations).map(|_| (self.below(2) == 0).then(|| self.target())).collect();
             self.flip_primes(&targets);
-            let results = self.batch(&mut Spoiler { targets: &targets });
+            let seating = Seating::new::<A>(operations);
+            let results = self.batch(operations, &mut Spoiler { targets: &targets, seating });
             self.flip_primes(&targets);
-            for (lane, (target, result)) in targets.iter().zip(results).enumerate() {
+            for (i, (target, result)) in targets.iter().zip(results).enumerate() {
                 match (target, result) {
                     (_, Some(result)) => {
-                        assert_eq!(result, self.expected[lane], "{target:?} let a wrong result out");
+                        assert_eq!(result, self.expected[i], "{target:?} let a wrong result out");
                     }
                     (Some(_), None) => caught += 1,
-                    (None, None) => panic!("a fault in another lane harmed this one"),
+                    (None, None) => panic!("a fault in another operation harmed this one"),
                 }
                 done += usize::from(target.is_some());
             }
@@ -130,13 +139,13 @@ impl<A: Tier + BitFlip> Campaign<A> {
         );
     }
 
-    fn batch(&mut self, probe: &mut impl Probe<A>) -> Vec<Option<Secret>> {
+    fn batch(&mut self, operations: usize, probe: &mut impl Probe<A>) -> Vec<Option<Secret>> {
         let lane = |(key, input)| {
             let key: &PrivateKey = key;
             let input: &Secret = input;
             Lane { key, constants: A::constants_of(key), input }
         };
-        let lanes: Vec<_> = self.keys.iter().zip(&self.inputs).map(lane).collect();
+        let lanes: Vec<_> = self.keys.iter().zip(&self.inputs).take(operations).map(lane).collect();
         let results = self.space.run(self.arithmetic, &lanes, probe);
         assert!(self.space.is_clear(), "a batch leaves nothing behind");
         results
@@ -146,11 +155,11 @@ impl<A: Tier + BitFlip> Campaign<A> {
         let half_bits = self.keys[0].size.bits() / 2;
         match self.below(8) {
             0 => Target::Prime { second: self.below(2) == 1, bit: self.below(half_bits) },
-            1 | 2 => Target::Exponent { half: self.below(2), bit: self.below(half_bits) },
+            1 | 2 => Target::Exponent { half: self.half(), bit: self.below(half_bits) },
             _ => {
                 let stages = [Stage::Loaded, Stage::TableBuilt, Stage::HalfwayThrough, Stage::Exponentiated];
                 Target::Ring {
-                    half: self.below(2),
+                    half: self.half(),
                     stage: stages[self.below(4)],
                     part: self.below(9),
                     index: self.below(1 << 20),
@@ -158,6 +167,10 @@ impl<A: Tier + BitFlip> Campaign<A> {
                 }
             }
         }
+    }
+
+    fn half(&mut self) -> Half {
+        if self.below(2) == 0 { Half::P } else { Half::Q }
     }
 
     fn flip_primes(&mut self, targets: &[Option<Target>]) {
@@ -180,17 +193,20 @@ impl<A: Tier + BitFlip> Campaign<A> {
 /// Flips the bits of its targets when their stage comes.
 struct Spoiler<'a> {
     targets: &'a [Option<Target>],
+    seating: Seating,
 }
 
 impl<A: BitFlip> Probe<A> for Spoiler<'_> {
     fn at(&mut self, now: Stage, first: usize, rings: &mut [Ring<A>], exponents: &mut [Exponents<A>]) {
-        for (lane, target) in self.targets.iter().enumerate() {
+        for (operation, target) in self.targets.iter().enumerate() {
             match *target {
                 Some(Target::Exponent { half, bit }) if now == Stage::Loaded => {
-                    exponents[half].flip(lane, bit);
+                    let Seat { ring, lane } = self.seating.seat(operation, half);
+                    exponents[ring].flip(lane, bit);
                 }
                 Some(Target::Ring { half, stage, part, index, bit }) if now == stage => {
-                    let Some(ring) = half.checked_sub(first).and_then(|half| rings.get_mut(half)) else {
+                    let Seat { ring, lane } = self.seating.seat(operation, half);
+                    let Some(ring) = ring.checked_sub(first).and_then(|ring| rings.get_mut(ring)) else {
                         continue;
                     };
                     let mut parts = ring.parts_mut();
@@ -229,13 +245,15 @@ fn constants_of_a_spoiled_key_release_nothing() {
         return;
     };
     let mut campaign = Campaign::new(Ifma::new(proof), KeySize::Rsa2048);
-    for bit in (1..1023).step_by(17) {
-        let mut spoiled = campaign.keys[0].copy();
-        let numbers = [&mut spoiled.p, &mut spoiled.q, &mut spoiled.qinv];
-        let number = numbers.into_iter().nth(bit % 3).expect("three numbers");
+    let flip = |key: &mut PrivateKey, bit: usize| {
+        let number = [&mut key.p, &mut key.q, &mut key.qinv].into_iter().nth(bit % 3).expect("three numbers");
         number[bit / 64] ^= 1 << (bit % 64);
-        let constants = KeyConstants::<Ifma>::new(&spoiled);
-        let lanes = [Lane { key: &spoiled, constants: &constants, input: &campaign.inputs[0] }];
+    };
+    for bit in (1..1023).step_by(1 + 1023 / flips().min(60)) {
+        flip(&mut campaign.keys[0], bit);
+        let key = &campaign.keys[0];
+        let lanes = [Lane { key, constants: &KeyConstants::new(key), input: &campaign.inputs[0] }];
         assert!(campaign.space.run(campaign.arithmetic, &lanes, &mut NoProbe)[0].is_none(), "bit {bit}");
+        flip(&mut campaign.keys[0], bit);
     }
 }

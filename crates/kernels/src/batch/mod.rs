@@ -4,7 +4,7 @@
 //! ```text
 //!   c ──> mod p ──> ^dp ──> m1 ─┐
 //!    └──> mod q ──> ^dq ──> m2 ─┴─> h = (m1 - m2) qInv mod p ──> s = m2 + q h ──> s^e = c mod n ? ──> out
-//!         (both halves of all lanes in step)                                   (all lanes in step)
+//!         (both halves of all operations in step: `seating`)                (all operations in step)
 //! ```
 //!
 //! [`Arithmetic`] is what an instruction set supplies: Montgomery multiplication of vectors of digits. All
@@ -18,6 +18,7 @@ mod exponentiate;
 mod faults;
 mod recombine;
 mod ring;
+mod seating;
 #[cfg(test)]
 mod test_keys;
 
@@ -30,6 +31,7 @@ pub(crate) use {arithmetic::Digit, test_keys::test_keys};
 use crate::key::{KeySize, PrivateKey};
 use crate::words::Secret;
 use exponentiate::Exponents;
+use seating::{Half, Seating};
 
 /// One operation as the lanes see it.
 pub(crate) struct Lane<'a, A: Arithmetic> {
@@ -42,11 +44,12 @@ pub(crate) struct Lane<'a, A: Arithmetic> {
 /// The memory of one batch: reused from batch to batch, cleared after each.
 pub(crate) struct Space<A: Arithmetic> {
     size: KeySize,
-    /// Modulo p and modulo q.
+    /// Modulo p and modulo q, as [`Seating`] says.
     halves: [Ring<A>; 2],
+    /// dp and dq, in the same places.
+    exponents: [Exponents<A>; 2],
     /// Modulo n, for the fault check.
     whole: Ring<A>,
-    exponents: [Exponents<A>; 2],
 }
 
 /// The moments of a batch at which a [`Probe`] may look at, or spoil, what the lanes hold.
@@ -64,8 +67,8 @@ pub(crate) enum Stage {
 
 /// Watches a batch; production uses [`NoProbe`], the fault tests flip bits.
 pub(crate) trait Probe<A: Arithmetic> {
-    /// Called with the rings that are at this stage, both halves or one after the other; the first of them is
-    /// half number `first`.
+    /// Called with the rings that are at this stage, all or one after the other; the first of them is ring number
+    /// `first` of the [`Seating`].
     fn at(&mut self, stage: Stage, first: usize, rings: &mut [Ring<A>], exponents: &mut [Exponents<A>]);
 }
 
@@ -84,8 +87,8 @@ impl<A: Arithmetic> Space<A> {
         Self {
             size,
             halves: [half(), half()],
-            whole: Ring::new(A::radix(size.bits()), check::POWERS),
             exponents: [exponents(), exponents()],
+            whole: Ring::new(A::radix(size.bits()), check::POWERS),
         }
     }
 
@@ -97,53 +100,38 @@ impl<A: Arithmetic> Space<A> {
         lanes: &[Lane<'_, A>],
         probe: &mut impl Probe<A>,
     ) -> Vec<Option<Secret>> {
-        debug_assert!((1..=A::LANES).contains(&lanes.len()));
         debug_assert!(lanes.iter().all(|lane| lane.key.size == self.size));
-        self.load(lanes);
-        probe.at(Stage::Loaded, 0, &mut self.halves, &mut self.exponents);
-        self.reduce_inputs(arithmetic, lanes);
-        let streams = self.halves.chunks_mut(A::STREAMS).zip(self.exponents.chunks_mut(A::STREAMS));
+        let seating = Seating::new::<A>(lanes.len());
+        self.load(seating, lanes);
+
+        let rings = &mut self.halves[..seating.rings()];
+        let exponents = &mut self.exponents[..seating.rings()];
+        probe.at(Stage::Loaded, 0, rings, exponents);
+        reduce_inputs(arithmetic, rings, seating, lanes);
+        let streams = rings.chunks_mut(A::STREAMS).zip(exponents.chunks_mut(A::STREAMS));
         for (i, (rings, exponents)) in streams.enumerate() {
             exponentiate::exponentiate(arithmetic, rings, exponents, i * A::STREAMS, probe);
         }
-        probe.at(Stage::Exponentiated, 0, &mut self.halves, &mut self.exponents);
-        let results = recombine::recombine(arithmetic, &mut self.halves, lanes);
+        probe.at(Stage::Exponentiated, 0, rings, exponents);
+        let results = recombine::recombine(arithmetic, rings, seating, lanes);
+
         let sound = check::check(arithmetic, &mut self.whole, lanes, &results);
         self.wipe();
         results.into_iter().zip(sound).map(|(result, sound)| sound.then_some(result)).collect()
     }
 
-    /// Gives every lane its key; lanes that are not filled repeat the filled ones.
-    fn load(&mut self, lanes: &[Lane<'_, A>]) {
-        for (i, lane) in lanes.iter().cycle().take(A::LANES).enumerate() {
-            for (half, ring) in self.halves.iter_mut().enumerate() {
-                ring.load(i, &lane.constants.halves[half]);
+    /// Gives every lane its modulus and its exponent.
+    fn load(&mut self, seating: Seating, lanes: &[Lane<'_, A>]) {
+        let rings = self.halves.iter_mut().zip(&mut self.exponents).take(seating.rings());
+        for (i, (ring, exponents)) in rings.enumerate() {
+            for (at, operation, half) in seating.lanes(i) {
+                let Lane { key, constants, .. } = lanes[operation];
+                ring.load(at, &constants.halves[half as usize]);
+                exponents.load(at, if half == Half::P { &key.dp } else { &key.dq });
             }
+        }
+        for (i, lane) in lanes.iter().cycle().take(A::LANES).enumerate() {
             self.whole.load(i, &lane.constants.whole);
-            self.exponents[0].load(i, &lane.key.dp);
-            self.exponents[1].load(i, &lane.key.dq);
-        }
-    }
-
-    /// x = c mod p (mod q) in Montgomery form: c = high * 2^half + low, so
-    /// x = high * (R^2 2^half) / R + low * R^2 / R.
-    fn reduce_inputs(&mut self, arithmetic: A, lanes: &[Lane<'_, A>]) {
-        let half_words = self.size.half_words();
-        for ring in &mut self.halves {
-            ring.fill_x(lanes, |lane| &lane.input[half_words..]);
-            ring.y.copy_from_slice(&ring.r_squared_high);
-        }
-        arithmetic.multiply(&mut self.halves);
-        for ring in &mut self.halves {
-            // The table's first entry is free until the table is built.
-            ring.table[..ring.x.len()].copy_from_slice(&ring.x);
-            ring.fill_x(lanes, |lane| &lane.input[..half_words]);
-            ring.y.copy_from_slice(&ring.r_squared);
-        }
-        arithmetic.multiply(&mut self.halves);
-        for ring in &mut self.halves {
-            let limbs = ring.x.len();
-            A::add(&mut ring.x, &ring.table[..limbs], ring.radix);
         }
     }
 
@@ -168,5 +156,32 @@ impl<A: Arithmetic> Space<A> {
 impl<A: Arithmetic> Drop for Space<A> {
     fn drop(&mut self) {
         self.wipe();
+    }
+}
+
+/// x = c mod p (mod q) in Montgomery form: c = high * 2^half + low, so
+/// x = high * (R^2 2^half) / R + low * R^2 / R.
+fn reduce_inputs<A: Arithmetic>(
+    arithmetic: A,
+    rings: &mut [Ring<A>],
+    seating: Seating,
+    lanes: &[Lane<'_, A>],
+) {
+    let parts = |i: usize| lanes[i].input.split_at(lanes[i].input.len() / 2);
+    for (i, ring) in rings.iter_mut().enumerate() {
+        seating.lanes(i).for_each(|(at, operation, _)| ring.put_x(at, parts(operation).1));
+        ring.y.copy_from_slice(&ring.r_squared_high);
+    }
+    arithmetic.multiply(rings);
+    for (i, ring) in rings.iter_mut().enumerate() {
+        // The table's first entry is free until the table is built.
+        ring.table[..ring.x.len()].copy_from_slice(&ring.x);
+        seating.lanes(i).for_each(|(at, operation, _)| ring.put_x(at, parts(operation).0));
+        ring.y.copy_from_slice(&ring.r_squared);
+    }
+    arithmetic.multiply(rings);
+    for ring in rings {
+        let limbs = ring.x.len();
+        A::add(&mut ring.x, &ring.table[..limbs], ring.radix);
     }
 }

@@ -4,38 +4,43 @@
 use super::Lane;
 use super::arithmetic::Arithmetic;
 use super::ring::Ring;
+use super::seating::{Half, Seat, Seating};
 use crate::words::{self, Secret};
 
-/// s = m2 + q * ((m1 - m2) qInv mod p) for each filled lane. Expects m1 and m2 in Montgomery form in the x of
-/// the two rings.
+/// s = m2 + q * ((m1 - m2) qInv mod p) for each operation. Expects m1 and m2 in Montgomery form in the x of the
+/// rings.
 pub(super) fn recombine<A: Arithmetic>(
     arithmetic: A,
-    halves: &mut [Ring<A>; 2],
+    rings: &mut [Ring<A>],
+    seating: Seating,
     lanes: &[Lane<'_, A>],
 ) -> Vec<Secret> {
-    for ring in halves.iter_mut() {
+    for ring in rings.iter_mut() {
         ring.set_y_to_unit();
     }
-    arithmetic.multiply(halves);
-    let m2: Vec<Secret> = (0..lanes.len()).map(|i| canonical(&halves[1], i, &lanes[i].key.q)).collect();
+    arithmetic.multiply(rings);
+    let residue = |rings: &[Ring<A>], i: usize, half: Half| {
+        let Seat { ring, lane } = seating.seat(i, half);
+        canonical(&rings[ring], lane, if half == Half::P { &lanes[i].key.p } else { &lanes[i].key.q })
+    };
+    let m2: Vec<Secret> = (0..lanes.len()).map(|i| residue(rings, i, Half::Q)).collect();
 
-    let [half_p, _] = halves;
-    for i in 0..A::LANES {
-        let filled = i % lanes.len();
-        let p = &lanes[filled].key.p;
+    // In the lanes of p; what the others compute is not used.
+    for (i, lane) in lanes.iter().enumerate() {
         // m1 + 2p - m2 lies in (0, 3p): q has as many bits as p, so m2 < q < 2p.
-        let mut difference = canonical(half_p, i, p);
-        words::add(&mut difference, p);
-        words::add(&mut difference, p);
-        words::subtract(&mut difference, &m2[filled]);
-        half_p.put_x(i, &difference);
+        let mut difference = residue(rings, i, Half::P);
+        words::add(&mut difference, &lane.key.p);
+        words::add(&mut difference, &lane.key.p);
+        words::subtract(&mut difference, &m2[i]);
+        rings[0].put_x(seating.seat(i, Half::P).lane, &difference);
     }
-    half_p.y.copy_from_slice(&half_p.qinv);
-    arithmetic.multiply(std::slice::from_mut(half_p));
+    let ring = &mut rings[0];
+    ring.y.copy_from_slice(&ring.qinv);
+    arithmetic.multiply(std::slice::from_mut(ring));
 
     let join = |(i, m2): (usize, &Secret)| {
         let key = lanes[i].key;
-        let h = canonical(half_p, i, &key.p);
+        let h = residue(rings, i, Half::P);
         let half_words = key.size.half_words();
         let mut result = words::secret(key.size.words());
         words::multiply(&mut result, &h[..half_words], &key.q);

@@ -2,7 +2,6 @@
 
 use zeroize::Zeroizing;
 
-use super::Lane;
 use super::arithmetic::{Arithmetic, Digit, Radix, Vector};
 use super::constants::RingConstants;
 use crate::words;
@@ -63,18 +62,7 @@ impl<A: Arithmetic> Ring<A> {
         }
     }
 
-    /// x = one number a lane, each below 4n; lanes that are not filled repeat the filled ones.
-    pub(crate) fn fill_x<'a>(
-        &mut self,
-        lanes: &'a [Lane<'a, A>],
-        number: impl Fn(&'a Lane<'a, A>) -> &'a [u64],
-    ) {
-        for (i, lane) in lanes.iter().cycle().take(A::LANES).enumerate() {
-            self.put_x(i, number(lane));
-        }
-    }
-
-    /// x = `number` in one lane.
+    /// x = `number`, which is below 4n, in one lane.
     pub(crate) fn put_x(&mut self, lane: usize, number: &[u64]) {
         put::<A>(&mut self.x, lane, &A::encode(number, self.radix));
     }

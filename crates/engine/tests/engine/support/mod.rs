@@ -3,10 +3,12 @@
 mod gate;
 mod keys;
 mod recorder;
+mod verify;
 
 pub(crate) use gate::Gate;
 pub(crate) use keys::{all_keys, ec_p256, ec_p384, ed25519, rsa1024, rsa2048, schemes_of};
 pub(crate) use recorder::Recorder;
+pub(crate) use verify::verifies;
 
 use quadrille_engine::{Backend, Engine, Key, Observer, Operation, Policy, Settings, SignatureScheme};
 use std::{num::NonZeroUsize, time::Duration};

@@ -1,0 +1,134 @@
+//! From how many operations on a pass of lanes is cheaper than as many scalar operations: measured when a process
+//! starts, because it depends on the CPU.
+
+use super::take_apart;
+use boring::{
+    pkey::Private,
+    rsa::{Padding, Rsa},
+};
+use quadrille_kernels::{LaneOp, Lanes, PrivateKey};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
+
+/// Keys that everybody knows and that protect nothing, to measure with: RFC 8017 `RSAPrivateKey` in DER.
+const KNOWN_KEYS: [&[u8]; 2] = [include_bytes!("known-2048.der"), include_bytes!("known-3072.der")];
+
+/// How long one size is measured: at least once, and again while this is not used up.
+const BUDGET: Duration = Duration::from_millis(12);
+
+/// The smallest batches that pay.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crossovers {
+    rsa2048: usize,
+    /// Both larger sizes: an operation of RSA-4096 takes too long to be measured at every start, and its ratio to the
+    /// scalar operation is that of RSA-3072 within a few per cent (docs/kernels/measurements.md).
+    larger: usize,
+}
+
+impl Crossovers {
+    pub(super) fn measure(lanes: &Lanes) -> Self {
+        let [rsa2048, larger] = KNOWN_KEYS.map(|der| measure(lanes, der).unwrap_or(lanes.width()));
+        Self { rsa2048, larger }
+    }
+
+    /// At most the width.
+    pub(super) fn of(&self, bits: u32) -> usize {
+        if bits == 2048 { self.rsa2048 } else { self.larger }
+    }
+}
+
+/// CPU time of one size, so that other threads of a busy machine do not count; the least of several, because they
+/// disturb all the same.
+#[derive(Clone, Copy)]
+struct Costs {
+    scalar: Duration,
+    /// One operation in lanes. The kernels compute up to half their width at the same price.
+    half: Duration,
+    full: Duration,
+}
+
+/// `None` if BoringSSL or the lanes refuse the key, which neither does.
+fn measure(lanes: &Lanes, der: &[u8]) -> Option<usize> {
+    let rsa = Rsa::private_key_from_der(der).ok()?;
+    let key = take_apart(&rsa)?;
+    lanes.prepare(&key);
+    let input = vec![1; key.size().bytes()];
+    run_scalar(&rsa, &input)?; // BoringSSL computes its constants in a key's first operation
+    let began = Instant::now();
+    let mut least = Costs { scalar: Duration::MAX, half: Duration::MAX, full: Duration::MAX };
+    while least.full == Duration::MAX || began.elapsed() < BUDGET {
+        least.scalar = least.scalar.min(timed(|| run_scalar(&rsa, &input))?);
+        least.half = least.half.min(timed(|| run_lanes(lanes, &key, &input, 1))?);
+        least.full = least.full.min(timed(|| run_lanes(lanes, &key, &input, lanes.width()))?);
+    }
+    Some(crossover(least, lanes.width()))
+}
+
+/// The smallest count from which on every pass is cheaper. A full pass always goes to lanes: they pay twofold and more on
+/// every CPU measured, so that a measurement that says otherwise was disturbed.
+fn crossover(Costs { scalar, half, full }: Costs, width: usize) -> usize {
+    let pays = |count: usize| {
+        let lanes = if count <= width / 2 { half } else { full };
+        lanes < scalar.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
+    };
+    (1..=width).rev().take_while(|&count| pays(count)).last().unwrap_or(width)
+}
+
+fn timed(what: impl FnOnce() -> Option<()>) -> Option<Duration> {
+    let began = thread_time();
+    what()?;
+    Some(thread_time().saturating_sub(began))
+}
+
+fn thread_time() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
+}
+
+fn run_scalar(rsa: &Rsa<Private>, input: &[u8]) -> Option<()> {
+    let mut output = vec![0; input.len()];
+    rsa.private_encrypt(input, &mut output, Padding::NONE).ok().map(drop)
+}
+
+fn run_lanes(lanes: &Lanes, key: &PrivateKey, input: &[u8], count: usize) -> Option<()> {
+    let mut outputs = vec![vec![0; input.len()]; count];
+    let mut ops: Vec<LaneOp<'_>> = outputs.iter_mut().map(|output| LaneOp::new(key, input, output)).collect();
+    lanes.private_operations(&mut ops);
+    ops.iter().all(|op| op.outcome().is_ok()).then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Costs, Crossovers, Duration, crossover};
+    use quadrille_kernels::{Ceiling, Lanes};
+    use std::time::Instant;
+
+    fn of(scalar: u64, half: u64, full: u64, width: usize) -> usize {
+        let [scalar, half, full] = [scalar, half, full].map(Duration::from_micros);
+        crossover(Costs { scalar, half, full }, width)
+    }
+
+    #[test]
+    fn the_smallest_batch_from_which_on_lanes_pay() {
+        assert_eq!(of(700, 450, 900, 8), 1);
+        assert_eq!(of(360, 450, 900, 8), 2);
+        assert_eq!(of(700, 900, 900, 8), 2, "without a cheaper half");
+        assert_eq!(of(360, 700, 1380, 4), 4, "two pay and three do not");
+        assert_eq!(of(360, 450, 1900, 8), 6, "a half that pays does not help what lies above it");
+        assert_eq!(of(100, 900, 900, 8), 8, "a full pass is for lanes");
+    }
+
+    #[test]
+    fn measuring_ends_soon_and_tells_lanes_from_scalar() {
+        let lanes = Lanes::up_to(Ceiling::default());
+        if lanes.width() == 1 {
+            println!("not tested: this CPU has no lanes");
+            return;
+        }
+        let began = Instant::now();
+        let measured = Crossovers::measure(&lanes);
+        println!("{} {measured:?} in {:?}", lanes.name(), began.elapsed());
+        for bits in [2048, 3072, 4096] {
+            assert!(measured.of(bits) <= lanes.width(), "a full pass of {} pays: {measured:?}", lanes.name());
+        }
+    }
+}

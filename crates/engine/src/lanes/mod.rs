@@ -1,0 +1,130 @@
+//! SIMD lanes: several RSA operations in the time of little more than one.
+
+mod crossover;
+
+use crate::{Backend, Job, Key, KeyType, Scalar, key::Material};
+use boring::{bn::BigNumRef, pkey::Private, rsa::Rsa};
+use crossover::Crossovers;
+pub use quadrille_kernels::{CEILING_VARIABLE, Ceiling, UnknownTier};
+use quadrille_kernels::{Components, LaneOp, PrivateKey};
+use zeroize::Zeroizing;
+
+/// RSA-2048, 3072 and 4096 in the lanes of vector registers (`quadrille-kernels`); all else is scalar.
+#[derive(Debug)]
+pub struct Lanes {
+    lanes: quadrille_kernels::Lanes,
+    crossovers: Crossovers,
+}
+
+/// The fastest backend that this CPU has and the environment variable `QUADRILLE_CPU` (`portable`, `avx2`, `ifma`)
+/// allows.
+///
+/// # Errors
+/// [`UnknownTier`] if the variable has another value.
+pub fn fastest() -> Result<Box<dyn Backend>, UnknownTier> {
+    Ceiling::from_environment().map(fastest_up_to)
+}
+
+/// The fastest backend that this CPU has and `ceiling` allows. Measures for some 30 ms from how many operations on
+/// lanes pay.
+pub fn fastest_up_to(ceiling: Ceiling) -> Box<dyn Backend> {
+    match quadrille_kernels::Lanes::up_to(ceiling) {
+        lanes if lanes.width() == 1 => Box::new(Scalar),
+        lanes => Box::new(Lanes { crossovers: Crossovers::measure(&lanes), lanes }),
+    }
+}
+
+impl Lanes {
+    /// Up to [`width`](Backend::width) jobs side by side. Jobs whose key is not for lanes, and those whose result the
+    /// public key did not confirm, stay unfinished: the engine gives them to the scalar backend.
+    fn pass(&self, jobs: &mut [Job<'_>]) {
+        let mut filled: Vec<Filled<'_, '_>> =
+            jobs.iter_mut().filter_map(|job| Filled::new(job, &self.lanes)).collect();
+        let mut ops: Vec<LaneOp<'_>> = filled.iter_mut().map(Filled::op).collect();
+        self.lanes.private_operations(&mut ops);
+        let sound: Vec<bool> = ops.iter().map(|op| op.outcome().is_ok()).collect();
+        for (lane, _) in filled.into_iter().zip(sound).filter(|(_, sound)| *sound) {
+            lane.job.finish(Ok(lane.output));
+        }
+    }
+}
+
+impl Backend for Lanes {
+    fn name(&self) -> &'static str {
+        self.lanes.name()
+    }
+
+    fn width(&self, key_type: KeyType) -> usize {
+        if is_for_lanes(key_type) { self.lanes.width() } else { 1 }
+    }
+
+    fn crossover(&self, key_type: KeyType) -> usize {
+        match key_type {
+            KeyType::Rsa { bits } if is_for_lanes(key_type) => self.crossovers.of(bits),
+            _ => usize::MAX,
+        }
+    }
+
+    fn prepare(&self, key: &Key) {
+        prepared(key, &self.lanes);
+    }
+
+    fn compute(&self, batch: &mut [Job<'_>]) {
+        batch.chunks_mut(self.lanes.width()).for_each(|jobs| self.pass(jobs));
+    }
+
+    /// The kernels raise every result to the public exponent, all lanes at once.
+    fn verifies(&self) -> bool {
+        true
+    }
+}
+
+fn is_for_lanes(key_type: KeyType) -> bool {
+    matches!(key_type, KeyType::Rsa { bits: 2048 | 3072 | 4096 })
+}
+
+/// A job in its lane.
+struct Filled<'job, 'a> {
+    job: &'job mut Job<'a>,
+    key: &'a PrivateKey,
+    input: Zeroizing<Vec<u8>>,
+    output: Zeroizing<Vec<u8>>,
+}
+
+impl<'job, 'a> Filled<'job, 'a> {
+    fn new(job: &'job mut Job<'a>, lanes: &quadrille_kernels::Lanes) -> Option<Self> {
+        let key = prepared(job.key(), lanes)?;
+        let input = job.rsa_input().ok()?;
+        let output = Zeroizing::new(vec![0; input.len()]);
+        Some(Self { job, key, input, output })
+    }
+
+    fn op(&mut self) -> LaneOp<'_> {
+        LaneOp::new(self.key, &self.input, &mut self.output)
+    }
+}
+
+/// The key as lanes want it, computed once; `None` if it is not for lanes: of another size, or without its primes.
+fn prepared<'a>(key: &'a Key, lanes: &quadrille_kernels::Lanes) -> Option<&'a PrivateKey> {
+    let take_apart = || match key.material() {
+        Material::Rsa(rsa) if is_for_lanes(key.key_type()) => {
+            take_apart(rsa).inspect(|key| lanes.prepare(key))
+        }
+        _ => None,
+    };
+    key.prepared::<Option<PrivateKey>>(take_apart).as_ref()
+}
+
+fn take_apart(rsa: &Rsa<Private>) -> Option<PrivateKey> {
+    let bytes = |number: &BigNumRef| Zeroizing::new(number.to_vec());
+    let components = Components {
+        n: &bytes(rsa.n()),
+        e: &bytes(rsa.e()),
+        p: &bytes(rsa.p()?),
+        q: &bytes(rsa.q()?),
+        dp: &bytes(rsa.dmp1()?),
+        dq: &bytes(rsa.dmq1()?),
+        qinv: &bytes(rsa.iqmp()?),
+    };
+    PrivateKey::new(&components).ok()
+}

