@@ -3,6 +3,7 @@ import * as https from 'node:https';
 import * as tls from 'node:tls';
 import { type AgentSettings, resolveSettings, type TlsAgentOptions } from './agent-options.js';
 import { channels } from './channels.js';
+import { identityOf } from './fingerprint.js';
 import { Handshake } from './handshake.js';
 import { idleTime, keepAliveHint } from './keep-alive.js';
 import { Meter, type Metrics } from './metrics.js';
@@ -83,16 +84,17 @@ export class TlsAgent extends https.Agent {
         if (options[NAME] !== undefined) return options[NAME];
         const { host, port, localAddress, family, socketPath, servername } = options;
         const profile = this.#profileOf(options);
-        return [host ?? 'localhost', port, localAddress, family, socketPath, servername, `#${profile.id}`].join(':');
+        // What a session of the caller's proves, it proves to that caller.
+        const session = options.session && identityOf(options.session);
+        const place = [host ?? 'localhost', port, localAddress, family, socketPath, servername];
+        return [...place, `#${profile.id}`, session].join(':');
     }
 
     /** Called by Node's agent, with the options of `https.request`; also by callers who want a connection of their own. */
     override createConnection(options: Options): tls.TLSSocket {
         const profile = this.#profileOf(options);
         const handshake = new Handshake({ ...this.#settings, meter: this.#meter }, targetOf(options, profile));
-        // A session that the caller brings is the caller's affair.
-        const offer = options.session ? { secureContext: profile.secureContext } : handshake.offer(Date.now());
-        const socket = tls.connect({ ...options, ...offer } as tls.ConnectionOptions);
+        const socket = tls.connect({ ...options, ...handshake.offer(Date.now()) } as tls.ConnectionOptions);
         handshake.watch(socket);
         const name = this.getName(options);
         this.#sockets.set(socket, {

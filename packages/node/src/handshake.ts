@@ -21,6 +21,8 @@ export interface Target {
     readonly profile: Profile;
     /** Offer no session: one has just failed. */
     readonly full?: boolean;
+    /** The caller offers one of its own. What it proves is not known, nor what those prove that come of it: none is kept. */
+    readonly isForeign?: boolean;
 }
 
 /**
@@ -45,7 +47,7 @@ export class Handshake {
         private readonly target: Target,
     ) {
         this.origin = `${target.host}:${target.port}`;
-        this.#key = target.profile.sessionKey(target.host, target.port, target.servername);
+        if (!target.isForeign) this.#key = target.profile.sessionKey(target.host, target.port, target.servername);
     }
 
     /** Whether the server was offered a session. */
@@ -146,9 +148,11 @@ export class Handshake {
     /** Only what was authorized may ever be resumed: OpenSSL does not verify a second time. */
     #rememberVerification(socket: TLSSocket, resumed: boolean): void {
         if (!socket.authorized) return;
-        if (resumed && this.#offered) {
-            const { verifiedAt, leafExpiresAt } = this.#offered;
-            this.#verified = { verifiedAt, leafExpiresAt };
+        if (resumed) {
+            this.#verified = this.#offered && {
+                verifiedAt: this.#offered.verifiedAt,
+                leafExpiresAt: this.#offered.leafExpiresAt,
+            };
             return;
         }
         const leafExpiresAt = Date.parse(socket.getPeerX509Certificate()?.validTo ?? '');

@@ -73,6 +73,7 @@ export function targetOf(options: Options, profile: Profile): Target {
         servername: options.servername ?? '',
         profile,
         full: options[FULL] ?? false,
+        isForeign: options.session !== undefined,
     };
 }
 

@@ -163,7 +163,7 @@ interface Written {
     error?: Error;
 }
 
-/** What Node's HTTP client keeps on its objects, the same from Node 8 to 26. */
+/** What Node's HTTP client keeps on its objects, the same in Node 20, 22 and 24. */
 interface RequestInternals {
     parser: unknown;
     timeoutCb?: Listener;
@@ -174,7 +174,7 @@ interface SocketInternals {
     parser: unknown;
 }
 
-/** The functions by which Node's HTTP client (lib/_http_client.js) listens to a socket, the same from Node 12 to 26. */
+/** The functions by which Node's HTTP client (lib/_http_client.js) listens to a socket, the same in Node 20, 22 and 24. */
 const CLIENT_LISTENERS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
     ['close', new Set(['socketCloseListener'])],
     ['data', new Set(['socketOnData'])],

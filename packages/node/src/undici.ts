@@ -163,9 +163,16 @@ class Connector {
             ...(target.httpSocket ? { socket: target.httpSocket } : {}),
         };
         const profile = profiles.of(options);
-        const handshake = new Handshake(sessions, { host: target.hostname, port, servername, profile, full });
-        const offer = options.session ? { secureContext: profile.secureContext } : handshake.offer(Date.now());
-        const socket = tls.connect({ ...options, ...offer });
+        const isForeign = options.session !== undefined;
+        const handshake = new Handshake(sessions, {
+            host: target.hostname,
+            port,
+            servername,
+            profile,
+            full,
+            isForeign,
+        });
+        const socket = tls.connect({ ...options, ...handshake.offer(Date.now()) });
         handshake.watch(socket);
         socket.setNoDelay(true);
         socket.setKeepAlive(true, 60_000);

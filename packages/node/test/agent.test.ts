@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import * as https from 'node:https';
 import type { Socket } from 'node:net';
@@ -343,6 +344,53 @@ describe('bounds', () => {
         const busy = request(server.port, { agent });
         await assert.rejects(request(server.port, { agent, ciphers: 'NOTHING' }), { code: 'ERR_SSL_NO_CIPHER_MATCH' });
         await busy;
+    });
+});
+
+describe('what Node promises of its agent', () => {
+    test('a request that waited answers in its own asynchronous context', async (t) => {
+        const { agent, server } = await start(t, { maxSockets: 1 });
+        const context = new AsyncLocalStorage<number>();
+        const seen = await Promise.all(
+            [1, 2, 3, 4].map((id) =>
+                context.run(id, async () => {
+                    const options = { host: 'localhost', family: 4, port: server.port, agent };
+                    const sent = https.get(options);
+                    return new Promise((resolve) => {
+                        sent.once('response', (response) => {
+                            response.resume();
+                            resolve(context.getStore());
+                        });
+                    });
+                }),
+            ),
+        );
+        assert.deepEqual(seen, [1, 2, 3, 4]);
+    });
+
+    test('an upgraded socket leaves the agent, and gives its place to others', async (t) => {
+        const { agent, server } = await start(t, { maxSockets: 1 });
+        server.server.on('upgrade', (_request, socket: Socket) => {
+            socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n');
+            socket.pipe(socket);
+        });
+        const headers = { Connection: 'Upgrade', Upgrade: 'echo' };
+        const sent = https.get({ host: 'localhost', family: 4, port: server.port, agent, headers });
+        const waiting = request(server.port, { agent });
+        const [, socket] = (await once(sent, 'upgrade')) as [unknown, Socket];
+        assert.equal((await waiting).status, 200);
+        socket.write('hello');
+        assert.equal(String((await once(socket, 'data'))[0]), 'hello');
+        socket.destroy();
+    });
+
+    test('destroy() closes every socket', async (t) => {
+        const { agent, server } = await start(t, {});
+        await Promise.all([1, 2, 3].map(() => request(server.port, { agent })));
+        agent.destroy();
+        await eventually(() => server.seen.open === 0, 'all are closed');
+        const { active, free } = agent.metrics().sockets;
+        assert.deepEqual([active, free], [0, 0]);
     });
 });
 

@@ -206,6 +206,20 @@ test('unverified sessions are not even stored', async (t) => {
     assert.equal(store.size, 1);
 });
 
+test('a session that a caller brings proves nothing to others: not by what comes of it, nor by its socket', async (t) => {
+    const server = await serve(authority.issue(['other.test']), { maxVersion: 'TLSv1.2' });
+    t.after(() => server.close());
+    // Trusted, but of another name: once resumed, nobody looks.
+    const session = await sessionOf(server.port, { ca, rejectUnauthorized: false });
+    const store = new MemorySessionStore();
+    const agent = new TlsAgent({ ca, store });
+    t.after(() => agent.destroy());
+    const options: RequestOptions & { session: Buffer } = { agent, session };
+    assert.equal((await request(server.port, options)).resumed, true);
+    await assert.rejects(request(server.port, { agent }), ALTNAME);
+    assert.equal(store.size, 0);
+});
+
 test('NODE_TLS_REJECT_UNAUTHORIZED=0 is part of the key', async (t) => {
     const server = await serve(authority.issue(['other.test']));
     t.after(() => server.close());
