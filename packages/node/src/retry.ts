@@ -5,7 +5,7 @@ import type { Handshake } from './handshake.js';
 /** Why a request goes to another socket. */
 export type RetryReason = 'stale' | 'full';
 
-/** Called with the request taken off its dead socket; gives it to another one, then calls `replay`. */
+/** Called when the request has been taken off its dead socket; gives it another one. */
 export type OnRetry = (reason: RetryReason) => void;
 
 /**
@@ -75,6 +75,7 @@ class Watch {
     readonly #written: Written[] = [];
     #bytes = 0;
     #isReleased = false;
+
     constructor(
         readonly request: ClientRequest,
         readonly socket: TLSSocket,

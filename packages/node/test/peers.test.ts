@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { bindsSessionsToNames, FileSessionStore, TlsAgent, type TlsAgentOptions } from 'quadrille-agent';
+import { promisify } from 'node:util';
+import { bindsSessionsToNames, TlsAgent, type TlsAgentOptions } from 'quadrille-agent';
 import { createDispatcher } from 'quadrille-agent/undici';
 import { Authority, temporaryFolder } from './support/certificates.js';
 import { request, toLoopback } from './support/client.js';
@@ -27,6 +29,8 @@ for (const peer of peers) {
                     await resumes(server.port, { ...options, keepAlive: false });
                     if (peer.name !== 'openssl s_server') await reuses(server.port, options);
                     await dispatcherResumes(server.port, options);
+                    // The key's type makes no difference, and processes are slow to start.
+                    if (keyType !== 'P-256') return;
                     if (bindsSessionsToNames()) await resumesAfterRestart(server.port, options);
                     else t.diagnostic('restart: not with the memory store, which is all that this Node has');
                 });
@@ -91,12 +95,17 @@ async function dispatcherResumes(port: number, { minVersion, maxVersion }: TlsAg
     await dispatcher.close();
 }
 
-async function resumesAfterRestart(port: number, options: TlsAgentOptions): Promise<void> {
+/** A process for each life. */
+async function resumesAfterRestart(port: number, { minVersion }: TlsAgentOptions): Promise<void> {
     const dir = join(temporaryFolder(), 'store');
-    for (let life = 0; life < 3; life++) {
-        const store = new FileSessionStore({ dir, key: Buffer.alloc(32, 1) });
-        const agent = new TlsAgent({ ...options, store, keepAlive: false });
-        assert.equal((await request(port, { agent })).resumed, life > 0, `life ${life}`);
-        store.close();
-    }
+    const args = [
+        join(__dirname, 'support', 'restarted.js'),
+        'ours',
+        dir,
+        String(port),
+        authority.caFile,
+        String(minVersion),
+    ];
+    const life = async () => (await promisify(execFile)(process.execPath, args)).stdout.trim();
+    assert.deepEqual([await life(), await life()], ['full', 'resumed']);
 }

@@ -1,12 +1,19 @@
-/** A process that makes one connection with sessions on disk, and says how: `restarted.js ours|naive DIR PORT [CA]`. */
+/** A process that makes one connection with sessions on disk, and says how: `restarted.js ours|naive DIR PORT [CA [VERSION]]`. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as tls from 'node:tls';
 import { FileSessionStore, TlsAgent } from 'quadrille-agent';
 import { request } from './client.js';
 
-const [design, dir, port, caFile] = process.argv.slice(2) as [string, string, string, string | undefined];
+const [design, dir, port, caFile, version] = process.argv.slice(2) as [
+    string,
+    string,
+    string,
+    string?,
+    tls.SecureVersion?,
+];
 const ca = caFile ? { ca: readFileSync(caFile) } : {};
+const versions = version ? { minVersion: version, maxVersion: version } : {};
 
 void (design === 'ours' ? ours() : naive()).then(
     (resumed) => console.log(resumed ? 'resumed' : 'full'),
@@ -15,7 +22,7 @@ void (design === 'ours' ? ours() : naive()).then(
 
 async function ours(): Promise<boolean> {
     const store = new FileSessionStore({ dir, key: Buffer.alloc(32, 1) });
-    const agent = new TlsAgent({ store, ...ca });
+    const agent = new TlsAgent({ store, ...ca, ...versions });
     const answer = await request(Number(port), { agent });
     agent.destroy();
     // Not flushed: the end of the process must do.
