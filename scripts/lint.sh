@@ -10,6 +10,7 @@ main() {
     check "format" cargo fmt --all --check
     check "layers, file sizes, links" cargo test --quiet "${flags[@]}" --package quadrille-structure
     check "clippy" cargo clippy "${flags[@]}" --workspace --all-targets -- --deny warnings
+    check "types and format of packages/node" scripts/node-package.sh check
     check "shell scripts" check_scripts
     check_unit deploy/quadrille.service
     if tools=$(scripts/install-tools.sh); then
