@@ -13,6 +13,7 @@ main() {
     check "types and format of packages/node" scripts/node-package.sh check
     check "shell scripts" check_scripts
     check_unit deploy/quadrille.service
+    check_unit deploy/quadrille-keyserver.service
     if tools=$(scripts/install-tools.sh); then
         check_dependencies "$tools"
     else

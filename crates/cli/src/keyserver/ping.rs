@@ -26,9 +26,12 @@ pub(super) struct Ping {
     /// A certificate in PEM: does the server hold its key?
     #[arg(long = "for", value_name = "FILE")]
     certificate: Option<PathBuf>,
-    /// How many operations to time, one after the other.
+    /// How many operations to time.
     #[arg(long, value_name = "N", value_parser = values::count, default_value = "10")]
     count: NonZeroUsize,
+    /// How many of them at the same time: for measuring a rate.
+    #[arg(long, value_name = "N", value_parser = values::count, default_value = "1")]
+    in_flight: NonZeroUsize,
     /// How long to wait for each answer.
     #[arg(long, value_name = "TIME", value_parser = values::timeout, default_value = "5s")]
     timeout: Duration,
@@ -74,23 +77,25 @@ impl Ping {
         let patience = client::Patience { deadline: self.timeout, ..settings.patience };
         let settings = Settings { servers: vec![server.clone()], patience, ..settings.clone() };
         let client = Client::new(settings).map_err(|error| error.to_string())?;
-        let mut times = Vec::new();
         // The first waits for the connection.
-        for round in 0..=self.count.get() {
-            let operation = Operation::sign(key, usual_scheme(key.key_type()), b"quadrille keyserver ping");
-            let operation = operation.map_err(|error| error.to_string())?;
-            let began = Instant::now();
-            let answer = client.submit(key, operation, Origin::default(), false);
-            let answer = answer.map_err(|failure| failure.to_string())?.await;
-            answer.map_err(|failure| format!("key {}: {failure}", key.ski()))?;
-            if round > 0 {
-                times.push(began.elapsed());
-            }
+        timed(&client, key, 1).await?;
+        let share = self.count.get().div_ceil(self.in_flight.get());
+        let began = Instant::now();
+        let asking: Vec<_> = (0..self.in_flight.get())
+            .map(|_| {
+                let (client, key) = (client.clone(), key.clone());
+                tokio::spawn(async move { timed(&client, &key, share).await })
+            })
+            .collect();
+        let mut times = Vec::new();
+        for asked in asking {
+            times.append(&mut asked.await.map_err(|error| error.to_string())??);
         }
+        let rate = times.len() as f64 / began.elapsed().as_secs_f64();
         times.sort();
         let (least, median, most) = (times[0], times[times.len() / 2], times[times.len() - 1]);
         println!(
-            "{server}: holds the key {} ({}); {} signatures: least {}, median {}, most {}",
+            "{server}: holds the key {} ({}); {} signatures: least {}, median {}, most {}; {rate:.0} a second",
             key.ski(),
             key.key_type(),
             times.len(),
@@ -100,6 +105,21 @@ impl Ping {
         );
         Ok(())
     }
+}
+
+/// How long each of so many operations takes, one after the other.
+async fn timed(client: &Client, key: &RemoteKey, count: usize) -> Result<Vec<Duration>, String> {
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        let operation = Operation::sign(key, usual_scheme(key.key_type()), b"quadrille keyserver ping");
+        let operation = operation.map_err(|error| error.to_string())?;
+        let began = Instant::now();
+        let answer = client.submit(key, operation, Origin::default(), false);
+        let answer = answer.map_err(|failure| failure.to_string())?.await;
+        answer.map_err(|failure| format!("key {}: {failure}", key.ski()))?;
+        times.push(began.elapsed());
+    }
+    Ok(times)
 }
 
 fn shown(time: Duration) -> String {

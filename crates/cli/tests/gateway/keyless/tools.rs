@@ -23,6 +23,8 @@ fn ping_tells_whether_a_server_is_up_and_has_the_key() {
     {
         assert!(said.contains(part), "{said}");
     }
+    let (ok, said) = ping(&held.chain, &["--count", "64", "--in-flight", "16"]);
+    assert!(ok && said.contains("64 signatures") && said.contains(" a second"), "{said}");
     let (ok, said) = ping(&held.chain, &["--protocol", "compatible"]);
     assert!(ok && said.contains("compatible mode"), "{said}");
     let (ok, said) = ping(&not_held.chain, &[]);
