@@ -154,7 +154,7 @@ describe('keep-alive', () => {
         const end = Date.now() + 600;
         while (Date.now() < end) await request(server.port, { agent });
         const { full, resumed } = server.seen;
-        assert.ok(full + resumed >= 3 && full + resumed <= 6, `${full + resumed} connections in 600 ms`);
+        assert.ok(full + resumed >= 2 && full + resumed <= 6, `${full + resumed} connections in 600 ms`);
     });
 });
 
@@ -256,7 +256,7 @@ describe('requests on sockets that the peer has closed', () => {
             path: '/hang',
         });
         // As axios does it: after the request was made.
-        sent.setTimeout(200);
+        sent.setTimeout(1500);
         await once(sent, 'timeout');
         assert.equal(server.seen.requests, 3);
         assert.ok(sent.writableFinished);
@@ -298,7 +298,7 @@ describe('bounds', () => {
 
     test('idle sockets of one origin give way to another origin', async (t) => {
         const servers = await Promise.all([serve(certificate), serve(certificate)]);
-        const agent = new TlsAgent({ ca, maxTotalSockets: 2 });
+        const agent = new TlsAgent({ ca, maxTotalSockets: 2, freeSocketTimeout: '60s' });
         t.after(async () => {
             agent.destroy();
             await Promise.all(servers.map((server) => server.close()));
@@ -308,7 +308,7 @@ describe('bounds', () => {
         assert.equal(agent.metrics().sockets.free, 2);
         const started = Date.now();
         await request(two.port, { agent });
-        assert.ok(Date.now() - started < 2000, 'it waited for freeSocketTimeout');
+        assert.ok(Date.now() - started < 20_000, 'it waited for freeSocketTimeout');
     });
 
     test('an aborted request leaves the queue at once', async (t) => {
@@ -316,14 +316,14 @@ describe('bounds', () => {
             await delay(300);
             response.end();
         });
-        const busy = request(server.port, { agent });
+        let isDone = false;
+        const busy = request(server.port, { agent }).finally(() => (isDone = true));
         const abort = new AbortController();
-        const started = Date.now();
         const waiting = request(server.port, { agent, signal: abort.signal });
         assert.equal(agent.metrics().sockets.waiting, 1);
         abort.abort();
         await assert.rejects(waiting, { name: 'AbortError' });
-        assert.ok(Date.now() - started < 200);
+        assert.equal(isDone, false);
         assert.equal(agent.metrics().sockets.waiting, 0);
         await busy;
         assert.equal(server.seen.requests, 1);

@@ -21,7 +21,7 @@ const clients: [name: string, send: Send][] = [
     [
         'axios',
         async (agent, url, body) => {
-            const options = { httpsAgent: agent, responseType: 'text', timeout: 5000 } as const;
+            const options = { httpsAgent: agent, responseType: 'text', timeout: 20_000 } as const;
             const answer = await (body === undefined
                 ? axios.get<string>(url, options)
                 : axios.post<string>(url, body, options));
@@ -35,7 +35,7 @@ const clients: [name: string, send: Send][] = [
             const options = {
                 agent: { https: agent },
                 retry: { limit: 0 },
-                timeout: { request: 5000, connect: 2000, secureConnect: 2000 },
+                timeout: { request: 20_000, connect: 10_000, secureConnect: 10_000 },
             };
             return (body === undefined ? got(url, options) : got.post(url, { ...options, body })).text();
         },
@@ -51,7 +51,11 @@ const clients: [name: string, send: Send][] = [
     [
         "the AWS SDK's NodeHttpHandler",
         async (agent, url, body) => {
-            const handler = new NodeHttpHandler({ httpsAgent: agent, connectionTimeout: 2000, requestTimeout: 5000 });
+            const handler = new NodeHttpHandler({
+                httpsAgent: agent,
+                connectionTimeout: 10_000,
+                requestTimeout: 20_000,
+            });
             const { hostname, port, pathname: path } = new URL(url);
             const method = body === undefined ? 'GET' : 'POST';
             const headers = {

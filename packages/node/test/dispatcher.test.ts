@@ -80,7 +80,7 @@ for (const [name, load] of versions) {
 
         test('maxTotalSockets holds over several origins, and idle sockets give way', async (t) => {
             const servers = await Promise.all([1, 2, 3].map(() => serve(certificate)));
-            const dispatcher = create(t, { maxTotalSockets: 2 });
+            const dispatcher = create(t, { maxTotalSockets: 2, freeSocketTimeout: '60s' });
             t.after(() => Promise.all(servers.map((server) => server.close())));
             const open = watchOpen(dispatcher);
             const started = Date.now();
@@ -88,7 +88,7 @@ for (const [name, load] of versions) {
                 await Promise.all(servers.flatMap((server) => [1, 2, 3, 4].map(() => get(dispatcher, server))));
             }
             assert.ok(open.most() <= 2, `${open.most()} open`);
-            assert.ok(Date.now() - started < 3000, 'it waited for freeSocketTimeout');
+            assert.ok(Date.now() - started < 20_000, 'it waited for freeSocketTimeout');
         });
 
         test('a socket older than socketLifetime is closed, though it is busy', async (t) => {
@@ -96,7 +96,7 @@ for (const [name, load] of versions) {
             const end = Date.now() + 450;
             while (Date.now() < end) assert.equal(await get(dispatcher, server), '200 ok');
             const { full, resumed } = server.seen;
-            assert.ok(full + resumed >= 3 && full + resumed <= 6, `${full + resumed} connections in 450 ms`);
+            assert.ok(full + resumed >= 2 && full + resumed <= 6, `${full + resumed} connections in 450 ms`);
         });
 
         test('a handshake that fails with a session is made again in full', async (t) => {

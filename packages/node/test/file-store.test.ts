@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { TlsAgent } from 'quadrille-agent';
 import { sessionEntry } from '#dist/session.js';
 import { Authority } from './support/certificates.js';
-import { request } from './support/client.js';
+import { eventually, request } from './support/client.js';
 import { entry, keyOf } from './support/entries.js';
 import { serve } from './support/server.js';
 import { directoriesIn, filesBelow, key, newDir, newestDirectory, open, secret, skip } from './support/stores.js';
@@ -33,8 +33,7 @@ describe('FileSessionStore', { skip }, () => {
         const store = open(dir, { writeDelay: 50 });
         for (let i = 0; i < 20; i++) store.put(key, entry(), Date.now());
         assert.equal(filesBelow(dir).length, 0);
-        await new Promise((resolve) => setTimeout(resolve, 200));
-        assert.equal(filesBelow(dir).length, 4);
+        await eventually(() => filesBelow(dir).length === 4, 'four are written');
         store.close();
     });
 

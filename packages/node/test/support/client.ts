@@ -45,7 +45,7 @@ export function request(port: number, options: RequestOptions): Promise<Answer> 
 }
 
 /** Waits until `condition` holds; fails after `limit` milliseconds. */
-export async function eventually(condition: () => boolean, what: string, limit = 5000): Promise<void> {
+export async function eventually(condition: () => boolean, what: string, limit = 15_000): Promise<void> {
     const end = Date.now() + limit;
     while (!condition()) {
         if (Date.now() > end) throw new Error(`not within ${limit} ms: ${what}`);
