@@ -96,7 +96,7 @@ pub(super) const KEYLESS: Section = Section {
 
 /// Where the key is.
 pub(super) fn key(field: &Field<'_>) -> Option<KeySource> {
-    if field.is_scalar() {
+    if !field.is_mapping() {
         return field.pem().map(KeySource::Pem);
     }
     let keys = field.mapping(&KEY)?;
