@@ -1,5 +1,7 @@
 //! `Quadrille\KeyRing`.
 
+#![allow(non_snake_case, reason = "PHP code may name the arguments, which are in camel case there")]
+
 use crate::{
     cache::{self, Cached},
     exceptions::{field_error, internal, key_ring_error, value_error},
@@ -76,7 +78,7 @@ impl KeyRing {
     }
 
     /// Reads and writes the older form.
-    pub fn legacy(&self, data_key: BinarySlice<u8>, vector_key: BinarySlice<u8>) -> PhpResult<Legacy> {
-        Older::new(&data_key, &vector_key).map(Legacy).map_err(field_error)
+    pub fn legacy(&self, dataKey: BinarySlice<u8>, vectorKey: BinarySlice<u8>) -> PhpResult<Legacy> {
+        Older::new(&dataKey, &vectorKey).map(Legacy).map_err(field_error)
     }
 }

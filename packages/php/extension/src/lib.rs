@@ -24,12 +24,10 @@ use ext_php_rs::prelude::*;
 pub fn get_module(module: ModuleBuilder<'_>) -> ModuleBuilder<'_> {
     module
         .name("quadrille")
-        .class::<exceptions::FieldException>()
-        .class::<exceptions::KeyRingException>()
-        .class::<exceptions::DecryptionException>()
         .class::<key_ring::KeyRing>()
         .class::<field::Field>()
         .class::<legacy::Legacy>()
+        .startup_function(exceptions::register)
         .request_startup_function(sensitive::mark_parameters)
         .info_function(info::print)
 }
