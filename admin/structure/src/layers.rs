@@ -8,7 +8,7 @@ pub const LAYERS: &[&[&str]] = &[
     &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field"],
     &["quadrille-engine"],
     &["quadrille-keyless", "quadrille-resumption"],
-    &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile"],
+    &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
     &["quadrille-cli", "quadrille-node", "quadrille-php"],
 ];
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod field;
 mod flags;
 mod logging;
 mod serve;
@@ -25,6 +26,9 @@ enum Command {
     Check(check::Check),
     /// Serve a working HTTPS demo at once: a certificate made on the spot and a built-in page.
     Demo(demo::Demo),
+    /// Encrypted database fields: make and rotate keys, re-encrypt tables.
+    #[command(subcommand)]
+    Field(field::Field),
 }
 
 /// For Rust and BoringSSL alike: a handshake allocates some hundred times, and this spends half as long on it as glibc.
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Demo(command) => command.run(),
+        Command::Field(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
