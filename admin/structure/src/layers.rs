@@ -22,6 +22,7 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-kernels-cuda", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-field", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
+    ("quadrille-php", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
 ];
 
 /// The engine must work inside nginx or an OpenSSL provider, where none of these may start.
