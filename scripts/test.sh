@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every test, also after one has failed, and adds up the results: the workspace's, and without arguments (they are for
-# cargo test) those of packages/node and of the kernels on an emulated CPU.
+# cargo test) those of packages/node, of packages/php, and of the kernels on an emulated CPU.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 read -ra flags <<<"${CARGO_FLAGS-}"
@@ -17,6 +17,7 @@ main() {
     if [[ $# -eq 0 ]]; then
         emulate || status=$?
         test_node_package || status=$?
+        test_php || status=$?
         tiers="${tiers:+$tiers, }ifma $emulated"
     fi
     add_up
@@ -50,6 +51,13 @@ test_node_package() {
     return "${PIPESTATUS[0]}"
 }
 
+# Encrypted fields in PHP, with the worked application's servers.
+test_php() {
+    echo "--- packages/php"
+    { scripts/build-php.sh && scripts/test-php.sh; } 2>&1 | tee --append "$log"
+    return "${PIPESTATUS[0]}"
+}
+
 quadrille() {
     local program=${CARGO_TARGET_DIR:-target}/debug/quadrille
     [[ -x $program ]] || cargo build --quiet "${flags[@]}" --workspace --bin quadrille >&2
@@ -60,7 +68,7 @@ add_up() {
     awk -v seconds=$((SECONDS - started)) '
         /^test result:/ { passed += $4; failed += $6; ignored += $8 }
         /^node tests:/ { passed += $3; failed += $5; ignored += $7 }
-        /^test .* \.\.\. FAILED$/ { names = names "\n  failed: " $2 }
+        /^test .* \.\.\. FAILED$/ { sub(/^test /, ""); sub(/ \.\.\. FAILED$/, ""); names = names "\n  failed: " $0 }
         END { printf "%s\n%d passed, %d failed, %d ignored in %d s\n", names, passed, failed, ignored, seconds }
     ' "$log"
 }
