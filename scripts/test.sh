@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test of the workspace, also after one has failed, and adds up the results.
+# Runs every test, also after one has failed, and adds up the results: the workspace's, and without arguments (they are for
+# cargo test) those of packages/node, of packages/php, and of the kernels on an emulated CPU.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 read -ra flags <<<"${CARGO_FLAGS-}"
@@ -15,6 +16,8 @@ main() {
     # Everything was asked for, so the instructions that this CPU may lack are too.
     if [[ $# -eq 0 ]]; then
         emulate || status=$?
+        test_node_package || status=$?
+        test_php || status=$?
         tiers="${tiers:+$tiers, }ifma $emulated"
     fi
     add_up
@@ -40,10 +43,32 @@ emulate() {
     esac
 }
 
+# The suite of packages/node, on every Node that can be had.
+test_node_package() {
+    echo "--- packages/node"
+    # One of the peers of these tests; cargo has just built it for the tests of the command line.
+    QUADRILLE_BIN=${QUADRILLE_BIN:-$(quadrille)} scripts/node-package.sh test 2>&1 | tee --append "$log"
+    return "${PIPESTATUS[0]}"
+}
+
+# Encrypted fields in PHP, with the worked application's servers.
+test_php() {
+    echo "--- packages/php"
+    { scripts/build-php.sh && scripts/test-php.sh; } 2>&1 | tee --append "$log"
+    return "${PIPESTATUS[0]}"
+}
+
+quadrille() {
+    local program=${CARGO_TARGET_DIR:-target}/debug/quadrille
+    [[ -x $program ]] || cargo build --quiet "${flags[@]}" --workspace --bin quadrille >&2
+    realpath "$program"
+}
+
 add_up() {
     awk -v seconds=$((SECONDS - started)) '
         /^test result:/ { passed += $4; failed += $6; ignored += $8 }
-        /^test .* \.\.\. FAILED$/ { names = names "\n  failed: " $2 }
+        /^node tests:/ { passed += $3; failed += $5; ignored += $7 }
+        /^test .* \.\.\. FAILED$/ { sub(/^test /, ""); sub(/ \.\.\. FAILED$/, ""); names = names "\n  failed: " $0 }
         END { printf "%s\n%d passed, %d failed, %d ignored in %d s\n", names, passed, failed, ignored, seconds }
     ' "$log"
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod demo;
+mod field;
 mod flags;
 mod keyserver;
 mod logging;
@@ -34,6 +35,9 @@ enum Command {
     Bench(Box<bench::Bench>),
     /// Measure what HTTPS costs on this machine: by algorithm, by handshake message.
     Profile(profile::Profile),
+    /// Encrypted database fields: make and rotate keys, re-encrypt tables.
+    #[command(subcommand)]
+    Field(field::Field),
 }
 
 /// For Rust and BoringSSL alike: a handshake allocates some hundred times, and this spends half as long on it as glibc.
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
         Command::Demo(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Profile(command) => command.run(),
+        Command::Field(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

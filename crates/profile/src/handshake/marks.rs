@@ -14,9 +14,9 @@ use std::{
 /// Messages of a handshake in the order of the protocol, as the server sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Message {
-    /// Read, and version, cipher, group, certificate and session chosen.
+    /// Read, and version, cipher, group and certificate chosen.
     ClientHello,
-    /// TLS 1.3: with the key exchange, which the key share in it needs.
+    /// TLS 1.3: with the ticket, if there is one, and with the key exchange, which the key share in it needs.
     ServerHello,
     /// TLS 1.3: with the handshake's traffic keys, under which it goes.
     EncryptedExtensions,
@@ -180,11 +180,11 @@ fn worked_on(state: &str) -> Message {
         | "cert_callback"
         | "tls13"
         | "select_certificate"
-        | "select_parameters"
-        | "select_session" => Message::ClientHello,
-        "send_server_hello" => Message::ServerHello,
-        "send_server_certificate" => Message::Certificate,
-        "send_server_key_exchange" => Message::ServerKeyExchange,
+        | "select_parameters" => Message::ClientHello,
+        // In the first of these, BoringSSL also answers the client's key share.
+        "select_session" | "send_server_hello" => Message::ServerHello,
+        // Once the certificate is built, BoringSSL makes its key pair in this state.
+        "send_server_certificate" | "send_server_key_exchange" => Message::ServerKeyExchange,
         "send_server_certificate_verify" => Message::CertificateVerify,
         "send_server_hello_done" => Message::ServerHelloDone,
         "read_client_key_exchange" => Message::ClientKeyExchange,

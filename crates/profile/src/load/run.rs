@@ -41,6 +41,8 @@ pub(super) struct Run<'a> {
     sessions: Sessions,
     requests: Vec<Vec<u8>>,
     poll: Poll,
+    /// The system refused the newest connection.
+    refused: bool,
     slots: Vec<Option<Connection>>,
     empty: Vec<usize>,
     begun: u64,
@@ -66,6 +68,7 @@ impl<'a> Run<'a> {
             sessions,
             requests: load.names.iter().map(request).collect(),
             poll: Poll::new()?,
+            refused: false,
             slots: (0..load.connections).map(|_| None).collect(),
             empty: (0..load.connections).rev().collect(),
             begun: 0,
@@ -110,7 +113,7 @@ impl<'a> Run<'a> {
 
     /// How long nothing needs to be begun.
     fn patience(&self) -> Duration {
-        let next = (self.begun < self.load.count && !self.empty.is_empty())
+        let next = (self.begun < self.load.count && !self.empty.is_empty() && !self.refused)
             .then(|| self.load.pace.due(self.begun))
             .flatten();
         match next.map(|due| due.saturating_sub(self.start.elapsed())) {
@@ -120,7 +123,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Begins every connection that is due and has room.
+    /// Begins every connection that is due and has room. One that fails at once ends the turn: the next would fail too, and
+    /// those under way must get theirs.
     fn begin_what_is_due(&mut self, live: &Live) -> Result<(), LoadError> {
         while self.begun < self.load.count && self.start.elapsed() < self.load.time_limit {
             let due = match self.load.pace.due(self.begun).map(|due| self.start + due) {
@@ -129,12 +133,16 @@ impl<'a> Run<'a> {
                 None => Instant::now(),
             };
             let Some(slot) = self.empty.pop() else { break };
-            self.begin(slot, due, live)?;
+            self.refused = !self.begin(slot, due, live)?;
+            if self.refused {
+                break;
+            }
         }
         Ok(())
     }
 
-    fn begin(&mut self, slot: usize, due: Instant, live: &Live) -> Result<(), LoadError> {
+    /// Whether it could begin.
+    fn begin(&mut self, slot: usize, due: Instant, live: &Live) -> Result<bool, LoadError> {
         let index = self.begun;
         self.begun += 1;
         let turn = (index % self.load.names.len() as u64) as usize;
@@ -155,12 +163,12 @@ impl<'a> Run<'a> {
                 let interest = Interest::READABLE | Interest::WRITABLE;
                 self.poll.registry().register(connection.socket(), Token(slot), interest)?;
                 self.slots[slot] = Some(connection);
-                self.step(slot, live)
+                self.step(slot, live).map(|()| true)
             }
             Err(failure) => {
                 self.empty.push(slot);
                 self.outcome.fail(failure, live);
-                Ok(())
+                Ok(false)
             }
         }
     }
