@@ -35,7 +35,7 @@ export class WaitingRequests<Options> implements Iterable<Waiter<Options>> {
         for (const [waiter, resource] of this.#waiters) {
             const enter = wayIn(waiter);
             if (!enter) continue;
-            this.#remove(waiter);
+            this.#waiters.delete(waiter);
             resource.runInAsyncScope(enter);
         }
     }
@@ -44,9 +44,10 @@ export class WaitingRequests<Options> implements Iterable<Waiter<Options>> {
     takeFor(name: string): ClientRequest | undefined {
         for (const [waiter, resource] of this.#waiters) {
             if (waiter.name !== name || waiter.isFresh) continue;
-            this.#remove(waiter);
+            this.#waiters.delete(waiter);
             const receiver = requestSocket(waiter.request);
-            receiver.onSocket = resource.bind(receiver.onSocket);
+            const { onSocket } = receiver;
+            receiver.onSocket = (...args) => resource.runInAsyncScope(onSocket, receiver, ...args);
             return waiter.request;
         }
         return undefined;
@@ -56,17 +57,12 @@ export class WaitingRequests<Options> implements Iterable<Waiter<Options>> {
     #leaveWhenDestroyed(waiter: Waiter<Options>): void {
         const { request } = waiter;
         const destroy = request.destroy;
+        // It stays: to delete a property would make every later use of the request slow.
         request.destroy = (error?: Error) => {
-            const isWaiting = this.#waiters.has(waiter);
-            if (isWaiting) this.#remove(waiter);
+            const wasWaiting = this.#waiters.delete(waiter);
             destroy.call(request, error);
-            if (isWaiting) requestSocket(request).onSocket(null);
+            if (wasWaiting) requestSocket(request).onSocket(null);
             return request;
         };
-    }
-
-    #remove(waiter: Waiter<Options>): void {
-        this.#waiters.delete(waiter);
-        delete (waiter.request as { destroy?: unknown }).destroy;
     }
 }
