@@ -85,8 +85,8 @@ unit_is_clean() {
 check_dependencies() {
     local manifest
     for manifest in Cargo.toml "$extension"; do
-        check "licences, bans, sources of $manifest" "$1/cargo-deny" --locked --manifest-path "$manifest" \
-            check --config "$PWD/deny.toml" --hide-inclusion-graph licenses bans sources
+        check "licences, bans, sources of $manifest" "$1/cargo-deny" --locked --manifest-path "$manifest" --config "$PWD/deny.toml" \
+            check --hide-inclusion-graph licenses bans sources
     done
     local database=https://github.com/RustSec/advisory-db
     if GIT_TERMINAL_PROMPT=0 timeout 20 git ls-remote --quiet "$database" HEAD >/dev/null 2>&1; then

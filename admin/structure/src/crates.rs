@@ -59,7 +59,8 @@ fn members_of(workspace: &Path) -> Vec<Crate> {
 
 fn metadata(workspace: &Path) -> Value {
     let platform = host();
-    let output = cargo(workspace, &["metadata", "--locked", "--format-version=1", "--filter-platform", &platform]);
+    let output =
+        cargo(workspace, &["metadata", "--locked", "--format-version=1", "--filter-platform", &platform]);
     serde_json::from_str(&output).expect("cargo metadata prints JSON")
 }
 

@@ -8,6 +8,11 @@
 //!   nonces does not survive a fork (`quadrille_field`).
 //! - A key ring is parsed and its keys derived once for each process, not for each page ([`cache`]).
 
+#![allow(
+    missing_docs,
+    reason = "a function that `php_module` makes; what users call is described in the stubs"
+)]
+
 mod cache;
 mod exceptions;
 mod field;
