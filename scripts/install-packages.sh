@@ -11,6 +11,8 @@ declare -A groups=(
     # Real clients, a real upstream, and real servers for packages/node; valgrind looks for secret-dependent branches in the
     # kernels, and pip fetches an emulator for CPUs without AVX-512.
     [test]="chromium curl haproxy nginx openssl python3-pip valgrind"
+    # Only where there is no npm: it fetches the Node that packages/node needs.
+    [node]="nodejs npm"
     # PHP's headers; ext-php-rs binds them through libclang.
     [php]="clang libclang-dev php8.2-cli php8.2-dev"
     # PHP's tests, and the worked application's servers.
