@@ -14,7 +14,9 @@ final class Process
     /** @param list<string> $command */
     public function __construct(array $command, private readonly string $log)
     {
-        $output = ['file', $log, 'w'];
+        // Appending, so that neither of the two streams writes over the other.
+        file_put_contents($log, '');
+        $output = ['file', $log, 'a'];
         $this->process = proc_open($command, [0 => ['file', '/dev/null', 'r'], $output, $output], $pipes);
     }
 

@@ -45,10 +45,12 @@ final class Servers
     {
         $bin = glob('/usr/lib/postgresql/*/bin')[0] ?? throw new \RuntimeException('PostgreSQL is not installed');
         $data = $this->makeFolder('postgresql', 'postgres');
+        // Nobody else may look into the data's folder.
+        $socket = $this->makeFolder('postgresql-socket', 'postgres');
         $this->run(['postgres', "$bin/initdb", '-D', $data, '-A', 'trust', '-U', 'app', '-E', 'UTF8', '--locale=C', '-N']);
-        $this->start('postgresql', ['postgres', "$bin/postgres", '-D', $data, '-k', $data, '-c', 'listen_addresses=',
+        $this->start('postgresql', ['postgres', "$bin/postgres", '-D', $data, '-k', $socket, '-c', 'listen_addresses=',
             '-c', 'fsync=off', '-c', 'unix_socket_permissions=0777', '-c', 'logging_collector=off']);
-        $database = new Database("pgsql:host=$data;dbname=postgres", 'app', "postgresql:///postgres?host=$data&user=app");
+        $database = new Database("pgsql:host=$socket;dbname=postgres", 'app', "postgresql:///postgres?host=$socket&user=app");
         $database->waitFor();
         $database->execute('postgresql');
         return $database;
@@ -131,11 +133,16 @@ final class Servers
 
     public function stop(): void
     {
-        foreach (array_reverse($this->processes) as $process) {
-            // PostgreSQL's fast shutdown; the others end just so.
-            proc_terminate($process, SIGINT);
+        foreach (array_reverse($this->processes) as $name => $process) {
+            // PostgreSQL's fast shutdown. Not for the others: who was started in a shell's background ignores this signal.
+            proc_terminate($process, $name === 'postgresql' ? SIGINT : SIGTERM);
         }
+        $patience = microtime(true) + 20;
         foreach ($this->processes as $process) {
+            while (proc_get_status($process)['running'] && microtime(true) < $patience) {
+                usleep(10_000);
+            }
+            proc_terminate($process, SIGKILL);
             proc_close($process);
         }
         $this->processes = [];
@@ -198,7 +205,7 @@ final class Servers
     {
         $user = array_shift($command);
         $identity = posix_geteuid() === 0 ? ["--reuid=$user", "--regid=$user", '--clear-groups'] : [];
-        return ['setpriv', '--pdeathsig=INT', ...$identity, '--', ...$command];
+        return ['setpriv', '--pdeathsig=TERM', ...$identity, '--', ...$command];
     }
 
     /** @param list<string> $command */
