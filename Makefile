@@ -9,10 +9,10 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint fmt bench compare docs clean claim
+.PHONY: help run build test lint fmt bench bench-kernels compare docs clean claim php test-php bench-php
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## Serve https://localhost:8443 with a certificate made on the spot
 	bin/quadrille demo $(ARGS)
@@ -24,19 +24,41 @@ build: claim ## Build the release binary, bin/quadrille
 	@install -D -m 755 "$(CARGO_TARGET_DIR)/release/quadrille" bin/quadrille
 
 test: claim ## Run every test
-	@scripts/install-packages.sh build test
+	@scripts/install-packages.sh build test php php-tests
 	@scripts/test.sh $(ARGS)
 
+php: claim ## Build the PHP extension, bin/quadrille.so
+	@scripts/install-packages.sh php
+	@scripts/build-php.sh
+
+test-php: php ## Test the encrypted fields in PHP, and the worked application
+	@scripts/install-packages.sh build php-tests
+	@# The whole workspace, or other features were selected and BoringSSL compiled a second time.
+	cargo build $(CARGO_FLAGS) --workspace --bin quadrille
+	@scripts/test-php.sh
+
+bench-php: php ## Measure encrypted fields in PHP beside OpenSSL, sodium, Laravel's form and mcrypt
+	@scripts/install-packages.sh php-tests php-bench
+	@packages/php/bench/run.sh $(ARGS)
+
 lint: claim ## Check format, clippy, layers, links, licences, shell scripts, the systemd unit
-	@scripts/install-packages.sh build lint
+	@scripts/install-packages.sh build lint php
 	@scripts/lint.sh
 
 fmt: ## Format the sources
 	cargo fmt --all
+	cargo fmt --manifest-path packages/php/extension/Cargo.toml
 
 bench: build ## Quick measurements: micro-benchmarks, and a short comparison with other servers
 	@if grep -qs '^\[\[bench\]\]' crates/*/Cargo.toml; then cargo bench $(CARGO_FLAGS) --workspace --benches; fi
 	bench/compare.sh --quick $(ARGS)
+
+bench-kernels: claim ## Measure RSA private operations beside OpenSSL, BoringSSL and AWS-LC
+	@scripts/install-packages.sh build
+	@# With the gateway's features of BoringSSL, as in `build`. AWS-LC, which nothing else needs, takes some minutes at first.
+	cargo build --release $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes \
+		--package quadrille-bench-kernels --features quadrille-bench-kernels/aws-lc
+	@"$(CARGO_TARGET_DIR)/release/quadrille-bench-kernels" $(ARGS)
 
 compare: build ## Measure beside other servers, in one run
 	bench/compare.sh $(ARGS)

@@ -4,14 +4,22 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 read -ra flags <<<"${CARGO_FLAGS-}"
 passed=0 failed=0 skipped=0
+# A workspace of its own, because it needs PHP's headers.
+readonly extension=packages/php/extension/Cargo.toml
 
 main() {
     local tools
     check "format" cargo fmt --all --check
     check "layers, file sizes, links" cargo test --quiet "${flags[@]}" --package quadrille-structure
+    check "format of the PHP extension" cargo fmt --manifest-path "$extension" --check
+    check "clippy of the PHP extension" cargo clippy "${flags[@]}" --manifest-path "$extension" --all-targets \
+        --target-dir "${CARGO_TARGET_DIR:-target}/php" -- --deny warnings
+    check "PHP's syntax" check_php
     check "clippy" cargo clippy "${flags[@]}" --workspace --all-targets -- --deny warnings
+    check "types and format of packages/node" scripts/node-package.sh check
     check "shell scripts" check_scripts
     check_unit deploy/quadrille.service
+    check_unit deploy/quadrille-keyserver.service
     if tools=$(scripts/install-tools.sh); then
         check_dependencies "$tools"
     else
@@ -47,6 +55,14 @@ check_scripts() {
     git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs --null shellcheck --external-sources
 }
 
+check_php() {
+    local file status=0
+    while IFS= read -r -d '' file; do
+        php8.2 --syntax-check "$file" >/dev/null || status=1
+    done < <(git ls-files -z --cached --others --exclude-standard '*.php')
+    return "$status"
+}
+
 check_unit() {
     if command -v systemd-analyze >/dev/null; then
         check "systemd unit" unit_is_clean "$1"
@@ -67,7 +83,11 @@ unit_is_clean() {
 }
 
 check_dependencies() {
-    check "licences, bans, sources" "$1/cargo-deny" --locked check --hide-inclusion-graph licenses bans sources
+    local manifest
+    for manifest in Cargo.toml "$extension"; do
+        check "licences, bans, sources of $manifest" "$1/cargo-deny" --locked --manifest-path "$manifest" --config "$PWD/deny.toml" \
+            check --hide-inclusion-graph licenses bans sources
+    done
     local database=https://github.com/RustSec/advisory-db
     if GIT_TERMINAL_PROMPT=0 timeout 20 git ls-remote --quiet "$database" HEAD >/dev/null 2>&1; then
         check "advisories" "$1/cargo-deny" --locked check advisories

@@ -21,24 +21,31 @@ pub struct Crate {
     pub linked: BTreeSet<String>,
 }
 
-/// Reads the members by `cargo metadata`, for the machine that this runs on. On a fresh clone cargo fetches what the
-/// build will need in any case.
+/// The workspaces' folders. The PHP extension has one of its own, because it needs PHP's headers.
+const WORKSPACES: &[&str] = &["", "packages/php/extension"];
+
+/// Reads the members of all workspaces by `cargo metadata`, for the machine that this runs on. On a fresh clone cargo
+/// fetches what the build will need in any case.
 pub fn members() -> Vec<Crate> {
-    let metadata = metadata(&crate::root());
+    WORKSPACES.iter().flat_map(|workspace| members_of(&crate::root().join(workspace))).collect()
+}
+
+fn members_of(workspace: &Path) -> Vec<Crate> {
+    let metadata = metadata(workspace);
     let names: BTreeMap<&str, &str> = array(&metadata["packages"])
         .map(|package| (string(&package["id"]), string(&package["name"])))
         .collect();
     let edges: BTreeMap<&str, Vec<&str>> = array(&metadata["resolve"]["nodes"])
         .map(|node| (string(&node["id"]), normal_dependencies(node)))
         .collect();
-    let root = Path::new(string(&metadata["workspace_root"]));
+    let root = crate::root();
 
     let member_ids: BTreeSet<&str> = array(&metadata["workspace_members"]).map(string).collect();
     array(&metadata["packages"])
         .filter(|package| member_ids.contains(string(&package["id"])))
         .map(|package| Crate {
             name: string(&package["name"]).to_owned(),
-            folder: folder(package, root),
+            folder: folder(package, &root),
             named: array(&package["dependencies"])
                 .map(|dependency| string(&dependency["name"]).to_owned())
                 .collect(),
@@ -50,9 +57,10 @@ pub fn members() -> Vec<Crate> {
         .collect()
 }
 
-fn metadata(root: &Path) -> Value {
+fn metadata(workspace: &Path) -> Value {
     let platform = host();
-    let output = cargo(root, &["metadata", "--locked", "--format-version=1", "--filter-platform", &platform]);
+    let output =
+        cargo(workspace, &["metadata", "--locked", "--format-version=1", "--filter-platform", &platform]);
     serde_json::from_str(&output).expect("cargo metadata prints JSON")
 }
 
@@ -72,7 +80,7 @@ fn cargo(folder: &Path, arguments: &[&str]) -> String {
 fn folder(package: &Value, root: &Path) -> PathBuf {
     let manifest = Path::new(string(&package["manifest_path"]));
     let folder = manifest.parent().expect("a manifest lies in a folder");
-    folder.strip_prefix(root).expect("members lie below the workspace root").to_owned()
+    folder.strip_prefix(root).expect("members lie below the repository's root").to_owned()
 }
 
 fn normal_dependencies(node: &Value) -> Vec<&str> {

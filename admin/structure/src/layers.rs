@@ -8,7 +8,7 @@ pub const LAYERS: &[&[&str]] = &[
     &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field"],
     &["quadrille-engine"],
     &["quadrille-keyless", "quadrille-resumption"],
-    &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile"],
+    &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
     &["quadrille-cli", "quadrille-node", "quadrille-php"],
 ];
 
@@ -22,6 +22,7 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-kernels-cuda", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-field", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
+    ("quadrille-php", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
 ];
 
 /// The engine must work inside nginx or an OpenSSL provider, where none of these may start.

@@ -1,21 +1,14 @@
 //! The command line.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
-use clap::{Parser, Subcommand};
-use quadrille_bench_handshakes::{
-    rival::Rival,
-    rounds::Plan,
-    scenario::{KeyKind, Resumed, Scenario, TlsVersion},
-};
+use clap::Parser;
+use quadrille_bench_handshakes::{rival::Rival, rounds::Plan, scenario::KeyKind};
+use quadrille_profile::load::TlsVersion;
 
 /// CPU per full TLS handshake, or memory per idle connection: nginx, HAProxy, Envoy and Quadrille side by side.
 #[derive(Debug, Parser)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
-    #[command(subcommand)]
-    pub(crate) command: Option<Command>,
-
     /// Measure memory for this many idle connections instead of CPU per handshake.
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) idle_connections: Option<usize>,
@@ -37,7 +30,7 @@ pub(crate) struct Args {
     pub(crate) servers: Vec<Rival>,
 
     /// TLS versions.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "1.3,1.2")]
+    #[arg(long, value_delimiter = ',', default_value = "1.3,1.2")]
     pub(crate) versions: Vec<TlsVersion>,
 
     /// Kinds of key.
@@ -55,11 +48,6 @@ pub(crate) struct Args {
     /// Requests on each connection; 0 is the handshake alone.
     #[arg(long, default_value_t = 1)]
     pub(crate) requests: u32,
-
-    /// Let clients come back instead of making full handshakes: with a ticket, or a session id (TLS 1.2 only). Servers
-    /// then keep their own sessions; Envoy and HAProxy are not set up for it.
-    #[arg(long, value_enum)]
-    pub(crate) resumed: Option<Resumed>,
 
     /// Core that the servers run on.
     #[arg(long, default_value_t = 0)]
@@ -90,46 +78,6 @@ pub(crate) struct Args {
     pub(crate) out: PathBuf,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// The load client alone, against a server on a loopback address.
-    Load(LoadArgs),
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct LoadArgs {
-    /// The server, as ADDRESS:PORT.
-    pub(crate) target: SocketAddr,
-
-    /// Connections to make.
-    #[arg(long, default_value_t = 2000)]
-    pub(crate) count: u64,
-
-    /// The load ends after this many seconds, however many connections it has made.
-    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    pub(crate) seconds: u64,
-
-    /// Connections in flight.
-    #[arg(long, default_value = "32", value_parser = positive)]
-    clients: usize,
-
-    /// Requests on each connection; 0 is the handshake alone.
-    #[arg(long, default_value_t = 1)]
-    requests: u32,
-
-    /// TLS version.
-    #[arg(long, value_enum, default_value = "1.3")]
-    version: TlsVersion,
-
-    /// Key exchange groups, colon-separated: X25519, P-256, X25519MLKEM768.
-    #[arg(long, default_value = "X25519")]
-    groups: String,
-
-    /// Let clients come back, with a ticket or a session id.
-    #[arg(long, value_enum)]
-    resumed: Option<Resumed>,
-}
-
 impl Args {
     /// How much to measure.
     pub(crate) fn plan(&self) -> Plan {
@@ -147,23 +95,9 @@ impl Args {
             Rival::Nginx => &self.nginx,
             Rival::Haproxy => &self.haproxy,
             Rival::Envoy => &self.envoy,
-            Rival::Quadrille => &self.quadrille,
+            Rival::Quadrille | Rival::Keyless => &self.quadrille,
         };
         named.clone().unwrap_or_else(|| rival.default_program())
-    }
-}
-
-impl LoadArgs {
-    /// What to ask of the server. Its key is its own choice.
-    pub(crate) fn scenario(&self) -> Scenario {
-        Scenario {
-            version: self.version,
-            key: KeyKind::P256,
-            groups: self.groups.clone(),
-            clients: self.clients,
-            requests: self.requests,
-            resumed: self.resumed,
-        }
     }
 }
 

@@ -29,12 +29,21 @@ impl CertificateFiles {
         let certificate = CertificateParams::new(["localhost".to_owned()])?.self_signed(&key)?.pem();
         let private = key.serialize_pem();
 
-        let name = |suffix: &str| directory.join(format!("{kind}-{suffix}.pem").to_lowercase());
-        let files = Self { chain: name("chain"), key: name("key"), combined: name("combined") };
+        let files = Self::named(kind, directory);
         fs::write(&files.chain, &certificate)?;
         fs::write(&files.key, &private)?;
         fs::write(&files.combined, certificate + &private)?;
         Ok(files)
+    }
+
+    /// What [`make`](Self::make) has written before.
+    pub(crate) fn existing(kind: KeyKind, directory: &Path) -> Option<Self> {
+        Some(Self::named(kind, directory)).filter(|files| files.combined.exists())
+    }
+
+    fn named(kind: KeyKind, directory: &Path) -> Self {
+        let name = |suffix: &str| directory.join(format!("{kind}-{suffix}.pem").to_lowercase());
+        Self { chain: name("chain"), key: name("key"), combined: name("combined") }
     }
 }
 

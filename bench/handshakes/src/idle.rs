@@ -7,7 +7,6 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::{
     certificate::CertificateFiles,
-    load::Load,
     memory::Memory,
     rival::Setup,
     rounds::Contestant,
@@ -67,22 +66,22 @@ pub fn allow_files(connections: u64) -> Result<()> {
 /// Starts a server, opens `connections` idle ones and says what each costs in memory.
 pub fn measure(
     contestant: &Contestant,
-    core: usize,
+    cores: [usize; 2],
     scenario: &Scenario,
     certificate: &CertificateFiles,
     connections: usize,
     directory: &Path,
 ) -> Result<Held> {
     let scenario = Scenario { clients: IN_FLIGHT, ..scenario.clone() };
-    let (address, version, resumed) = (free_address()?, scenario.version, scenario.resumed);
-    let setup = Setup { address, version, certificate, connections, directory, resumed };
-    let server = Server::start(contestant.rival, &contestant.program, core, &scenario, &setup)?;
+    let setup =
+        Setup { address: free_address()?, version: scenario.version, certificate, connections, directory };
+    let server = Server::start(contestant.rival, &contestant.program, cores, &scenario, &setup)?;
 
-    Load::new(&scenario, server.address, WARM_UP, OPENING_TIME).run()?;
+    scenario.load(server.address, WARM_UP, OPENING_TIME).run()?;
     thread::sleep(SETTLING_TIME);
     let before = Memory::of_tree(server.pid())?;
 
-    let (seen, mut held) = Load::new(&scenario, server.address, connections as u64, OPENING_TIME).hold()?;
+    let (seen, mut held) = scenario.load(server.address, connections as u64, OPENING_TIME).hold()?;
     thread::sleep(SETTLING_TIME);
     let after = Memory::of_tree(server.pid())?;
 

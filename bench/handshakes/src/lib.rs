@@ -7,7 +7,7 @@
 //!                                              report (table, JSON)
 //! ```
 //!
-//! - [`load`] makes handshakes and counts what the peer really did.
+//! - `quadrille_profile::load` makes handshakes and counts what the peer really did.
 //! - [`rival`] knows how to configure and start each server; [`server`] keeps it running on its core.
 //! - [`cpu`] and [`memory`] ask the kernel what a process tree has used.
 //! - [`rounds`] and [`idle`] are the two experiments; [`report`] says what they found.
@@ -15,7 +15,7 @@
 pub mod certificate;
 pub mod cpu;
 pub mod idle;
-pub mod load;
+mod keyless;
 pub mod memory;
 pub mod process_tree;
 pub mod report;

@@ -1,4 +1,4 @@
-//! Runs the comparison, or the load client by itself. `bench/compare.sh` is the usual way to call it.
+//! Runs the comparison. `bench/compare.sh` is the usual way to call it.
 
 mod args;
 
@@ -6,7 +6,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
@@ -18,7 +17,6 @@ use nix::{
 use quadrille_bench_handshakes::{
     certificate::CertificateFiles,
     idle::{self, Before},
-    load::Load,
     report::{self, HandshakeRow},
     rival::{Rival, Setup},
     rounds::{Contestant, Measured},
@@ -27,14 +25,13 @@ use quadrille_bench_handshakes::{
 };
 use serde::Serialize;
 
-use crate::args::{Args, Command, LoadArgs};
+use crate::args::Args;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let done = match (&args.command, args.idle_connections) {
-        (Some(Command::Load(load)), _) => run_load(load),
-        (None, Some(connections)) => compare_idle(&args, connections),
-        (None, None) => compare_handshakes(&args),
+    let done = match args.idle_connections {
+        Some(connections) => compare_idle(&args, connections),
+        None => compare_handshakes(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -52,12 +49,11 @@ fn compare_handshakes(args: &Args) -> Result<()> {
     let plan = args.plan();
     println!("{}\n", machine(args));
     println!(
-        "{} rounds of {} {} handshakes (one client: {}), {} request each. CPU us: the server's processes, per \
+        "{} rounds of {} full handshakes (one client: {}), {} request each. CPU us: the server's processes, per \
          handshake; / nginx, / envoy: against theirs in the same round, median (least..greatest); core: how much of its core \
          the server used; p50, p99: connect to end of handshake.\n",
         plan.rounds,
         plan.handshakes,
-        if args.resumed.is_some() { "resumed" } else { "full" },
         plan.quartered().handshakes,
         args.requests
     );
@@ -72,7 +68,6 @@ fn compare_handshakes(args: &Args) -> Result<()> {
                 groups: args.groups.clone(),
                 clients,
                 requests: args.requests,
-                resumed: args.resumed,
             };
             let started = start_all(args, &contestants, &scenario(1), &certificate, directory.path());
             for clients in &args.clients {
@@ -88,7 +83,7 @@ fn compare_handshakes(args: &Args) -> Result<()> {
             }
         }
     }
-    ensure!(rows.iter().any(|row| row.note.is_none()), "no server could be measured");
+    ensure!(rows.iter().any(|row| row.full > 0), "no server could be measured");
     Ok(())
 }
 
@@ -105,19 +100,13 @@ fn compare_idle(args: &Args, connections: usize) -> Result<()> {
 
     let mut rows = Vec::new();
     for (before, requests) in [(Before::Handshake, 0), (Before::Request, 1)] {
-        let scenario = Scenario {
-            version: args.versions[0],
-            key,
-            groups: args.groups.clone(),
-            clients: 1,
-            requests,
-            resumed: None,
-        };
+        let scenario =
+            Scenario { version: args.versions[0], key, groups: args.groups.clone(), clients: 1, requests };
         for contestant in contestants(args) {
             eprintln!("{connections} idle connections {before}: {}", contestant.rival);
             let held = contestant.version.clone().and_then(|_| {
-                let core = args.server_core;
-                idle::measure(&contestant, core, &scenario, &certificate, connections, directory.path())
+                let cores = [args.server_core, args.client_core];
+                idle::measure(&contestant, cores, &scenario, &certificate, connections, directory.path())
                     .map_err(|error| format!("{error:#}"))
             });
             rows.push(report::idle_row(before, &contestant, held));
@@ -126,33 +115,6 @@ fn compare_idle(args: &Args, connections: usize) -> Result<()> {
     }
     println!("{}", report::idle_table(&rows));
     ensure!(rows.iter().any(|row| row.connections.is_some()), "no server could be measured");
-    Ok(())
-}
-
-fn run_load(args: &LoadArgs) -> Result<()> {
-    let scenario = args.scenario();
-    let limit = Duration::from_secs(args.seconds);
-    let seen = Load::new(&scenario, args.target, args.count, limit).run()?;
-    let at = |percentile| seen.handshake_us.value_at_percentile(percentile);
-    println!(
-        "{} full handshakes, {} resumed, {} failed in {:.2} s: {:.0}/s; p50 {} us, p90 {} us, p99 {} us, p99.9 {} us",
-        seen.ok - seen.resumed,
-        seen.resumed,
-        seen.failed(),
-        seen.elapsed.as_secs_f64(),
-        seen.per_second(),
-        at(50.0),
-        at(90.0),
-        at(99.0),
-        at(99.9)
-    );
-    for (negotiated, count) in &seen.negotiated {
-        println!("{count} x {negotiated}");
-    }
-    if let Some(failure) = seen.failure() {
-        println!("{failure}");
-    }
-    ensure!(seen.ok > 0, "no handshake succeeded");
     Ok(())
 }
 
@@ -198,9 +160,9 @@ fn start_all(
     for contestant in contestants {
         let start = || -> Result<Server> {
             let address = free_address()?;
-            let (version, resumed) = (scenario.version, scenario.resumed);
-            let setup = Setup { address, version, certificate, connections, directory, resumed };
-            Server::start(contestant.rival, &contestant.program, args.server_core, scenario, &setup)
+            let setup = Setup { address, version: scenario.version, certificate, connections, directory };
+            let cores = [args.server_core, args.client_core];
+            Server::start(contestant.rival, &contestant.program, cores, scenario, &setup)
         };
         match contestant.version.clone().and_then(|_| start().map_err(|error| format!("{error:#}"))) {
             Ok(server) => {

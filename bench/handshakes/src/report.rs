@@ -252,10 +252,8 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::{
-        load::Outcome,
-        scenario::{KeyKind, TlsVersion},
-    };
+    use crate::scenario::KeyKind;
+    use quadrille_profile::load::{Outcome, TlsVersion};
 
     fn scenario() -> Scenario {
         Scenario {
@@ -264,7 +262,6 @@ mod tests {
             groups: "X25519".into(),
             clients: 32,
             requests: 1,
-            resumed: None,
         }
     }
 

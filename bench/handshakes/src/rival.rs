@@ -14,10 +14,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
-use crate::{
-    certificate::CertificateFiles,
-    scenario::{Resumed, TlsVersion},
-};
+use crate::{certificate::CertificateFiles, keyless};
+use quadrille_profile::load::TlsVersion;
 
 /// Files a server may need beyond its connections.
 const SPARE_FILES: usize = 1_000;
@@ -33,6 +31,8 @@ pub enum Rival {
     Envoy,
     /// This project's gateway.
     Quadrille,
+    /// The same without the key, which a key server on the client's core holds: not counted.
+    Keyless,
 }
 
 impl fmt::Display for Rival {
@@ -42,6 +42,7 @@ impl fmt::Display for Rival {
             Self::Haproxy => "haproxy",
             Self::Envoy => "envoy",
             Self::Quadrille => "quadrille",
+            Self::Keyless => "keyless",
         })
     }
 }
@@ -57,8 +58,6 @@ pub struct Setup<'a> {
     pub certificate: &'a CertificateFiles,
     /// Connections it must be able to hold.
     pub connections: usize,
-    /// How clients come back, if they do.
-    pub resumed: Option<Resumed>,
     /// A place for its files.
     pub directory: &'a Path,
 }
@@ -67,9 +66,6 @@ impl Rival {
     /// The arguments that make it serve `setup` with one worker, in the foreground. Writes its configuration file, if it has one.
     pub fn arguments(self, setup: &Setup<'_>) -> Result<Vec<OsString>> {
         Ok(match self {
-            Self::Haproxy | Self::Envoy if setup.resumed.is_some() => {
-                bail!("is not set up for returning clients")
-            }
             Self::Nginx => {
                 let file = configuration(setup, "nginx.conf", include_str!("../rivals/nginx.conf"))?;
                 vec!["-p".into(), setup.directory.into(), "-e".into(), "stderr".into(), "-c".into(), file]
@@ -85,8 +81,17 @@ impl Rival {
                 arguments.extend(flags.map(OsString::from));
                 arguments
             }
-            Self::Quadrille => quadrille_arguments(setup),
+            Self::Quadrille => quadrille_arguments(setup, &[]),
+            Self::Keyless => quadrille_arguments(setup, &keyless::gateway_arguments(setup)?),
         })
+    }
+
+    /// Arguments of a second process of the same program that it needs, and that is not counted.
+    pub fn companion(self, setup: &Setup<'_>) -> Result<Option<Vec<OsString>>> {
+        match self {
+            Self::Keyless => keyless::key_server_arguments(setup).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Environment variables that belong to its configuration. Writes the files they name.
@@ -96,7 +101,7 @@ impl Rival {
                 let text = include_str!("../rivals/openssl.cnf");
                 vec![("OPENSSL_CONF", configuration(setup, "openssl.cnf", text)?)]
             }
-            Self::Nginx | Self::Envoy | Self::Quadrille => Vec::new(),
+            Self::Nginx | Self::Envoy | Self::Quadrille | Self::Keyless => Vec::new(),
         })
     }
 
@@ -105,7 +110,7 @@ impl Rival {
         let argument = match self {
             Self::Nginx => "-V",
             Self::Haproxy => "-vv",
-            Self::Envoy | Self::Quadrille => "--version",
+            Self::Envoy | Self::Quadrille | Self::Keyless => "--version",
         };
         let output = Command::new(program)
             .arg(argument)
@@ -124,26 +129,24 @@ impl Rival {
             Self::Nginx => "/usr/sbin/nginx".into(),
             Self::Haproxy => "/usr/sbin/haproxy".into(),
             Self::Envoy => "envoy".into(),
-            Self::Quadrille => "bin/quadrille".into(),
+            Self::Quadrille | Self::Keyless => "bin/quadrille".into(),
         }
     }
 }
 
-fn quadrille_arguments(setup: &Setup<'_>) -> Vec<OsString> {
+fn quadrille_arguments(setup: &Setup<'_>, key: &[OsString]) -> Vec<OsString> {
     let version = setup.version.number();
     let mut arguments: Vec<OsString> =
         vec!["serve".into(), "--listen".into(), setup.address.to_string().into()];
     arguments.extend(["--cert".into(), setup.certificate.chain.clone().into()]);
-    arguments.extend(["--key".into(), setup.certificate.key.clone().into()]);
+    match key {
+        [] => arguments.extend(["--key".into(), setup.certificate.key.clone().into()]),
+        elsewhere => arguments.extend_from_slice(elsewhere),
+    }
     let flags = ["--tls-min", version, "--tls-max", version, "--respond", "ok", "--threads", "1"];
     arguments.extend(flags.map(OsString::from));
-    let (tickets, cache) = match setup.resumed {
-        None => ("off", "off"),
-        Some(Resumed::Ticket) => ("local", "off"),
-        Some(Resumed::Id) => ("off", "memory"),
-    };
-    let flags = ["--session-tickets", tickets, "--session-cache", cache, "--admin", "off"];
-    arguments.extend(flags.map(OsString::from));
+    let off = ["--session-tickets", "off", "--session-cache", "off", "--admin", "off"];
+    arguments.extend(off.map(OsString::from));
     arguments
 }
 
@@ -165,20 +168,9 @@ fn fill(template: &str, setup: &Setup<'_>) -> String {
         ("@combined@", setup.certificate.combined.display().to_string()),
         ("@connections@", (setup.connections + SPARE_FILES).to_string()),
         ("@files@", (setup.connections + 2 * SPARE_FILES).to_string()),
-        ("@resumption@", nginx_resumption(setup.resumed).to_owned()),
         ("@directory@", setup.directory.display().to_string()),
     ];
     values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value))
-}
-
-/// nginx's directives, its defaults where there are any.
-fn nginx_resumption(resumed: Option<Resumed>) -> &'static str {
-    match resumed {
-        // Without the last one OpenSSL sends two TLS 1.3 tickets even so.
-        None => "ssl_session_cache off; ssl_session_tickets off; ssl_conf_command NumTickets 0;",
-        Some(Resumed::Ticket) => "ssl_session_cache off; ssl_session_tickets on;",
-        Some(Resumed::Id) => "ssl_session_cache shared:sessions:10m; ssl_session_tickets off;",
-    }
 }
 
 fn parse_version(rival: Rival, text: &str) -> Option<String> {
@@ -196,7 +188,7 @@ fn parse_version(rival: Rival, text: &str) -> Option<String> {
             let (version, rest) = build.split_once('/')?;
             format!("{version}, {}", rest.rsplit('/').next()?)
         }
-        Rival::Quadrille => after("quadrille ")?.to_owned(),
+        Rival::Quadrille | Rival::Keyless => after("quadrille ")?.to_owned(),
     })
 }
 
@@ -239,7 +231,6 @@ mod tests {
             version: TlsVersion::V1_2,
             certificate: &certificate,
             connections: 32,
-            resumed: None,
             directory: Path::new("/d"),
         };
         for template in [

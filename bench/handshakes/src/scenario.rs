@@ -1,38 +1,9 @@
 //! What is asked of every server alike.
 
-use std::fmt;
+use std::{fmt, net::SocketAddr, time::Duration};
 
-use boring::ssl::SslVersion;
 use clap::ValueEnum;
-
-/// TLS protocol version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TlsVersion {
-    /// TLS 1.2 (RFC 5246).
-    #[value(name = "1.2")]
-    V1_2,
-    /// TLS 1.3 (RFC 8446).
-    #[value(name = "1.3")]
-    V1_3,
-}
-
-impl TlsVersion {
-    /// The version as BoringSSL names it.
-    pub fn boring(self) -> SslVersion {
-        match self {
-            Self::V1_2 => SslVersion::TLS1_2,
-            Self::V1_3 => SslVersion::TLS1_3,
-        }
-    }
-
-    /// `1.2` or `1.3`.
-    pub fn number(self) -> &'static str {
-        match self {
-            Self::V1_2 => "1.2",
-            Self::V1_3 => "1.3",
-        }
-    }
-}
+use quadrille_profile::load::{Load, Offer, TlsVersion};
 
 /// The certificate's key, and so the private-key operation of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -54,24 +25,6 @@ impl fmt::Display for KeyKind {
     }
 }
 
-/// How clients come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Resumed {
-    /// With a ticket.
-    Ticket,
-    /// With a session id; TLS 1.2 only.
-    Id,
-}
-
-impl fmt::Display for Resumed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ticket => "ticket",
-            Self::Id => "id",
-        })
-    }
-}
-
 /// One cell of the comparison.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -85,17 +38,25 @@ pub struct Scenario {
     pub clients: usize,
     /// Requests on each connection; 0 is the handshake alone.
     pub requests: u32,
-    /// How clients come back; `None` makes every handshake a full one.
-    pub resumed: Option<Resumed>,
 }
 
 impl Scenario {
+    /// `count` connections as this asks for them, within `time_limit`.
+    pub fn load(&self, target: SocketAddr, count: u64, time_limit: Duration) -> Load {
+        Load {
+            offer: Offer::of(self.version, &self.groups),
+            connections: self.clients,
+            requests: self.requests,
+            count,
+            time_limit,
+            ..Load::new(target, "localhost")
+        }
+    }
+
     /// A short name without spaces, for the JSON.
     pub fn id(&self) -> String {
         let key = self.key.to_string().replace('-', "").to_lowercase();
-        let resumed = self.resumed.map(|resumed| format!("-{resumed}")).unwrap_or_default();
-        let (version, groups) = (self.version.number(), self.groups.to_lowercase());
-        format!("tls{version}-{key}-{groups}-{}clients{resumed}", self.clients)
+        format!("tls{}-{key}-{}-{}clients", self.version.number(), self.groups.to_lowercase(), self.clients)
     }
 }
 
@@ -103,8 +64,7 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { version, key, groups, clients, .. } = self;
         let plural = if *clients == 1 { "" } else { "s" };
-        write!(f, "TLS {}, {key} certificate, {groups}, {clients} client{plural}", version.number())?;
-        self.resumed.map_or(Ok(()), |resumed| write!(f, ", resumed by {resumed}"))
+        write!(f, "TLS {}, {key} certificate, {groups}, {clients} client{plural}", version.number())
     }
 }
 
@@ -120,7 +80,6 @@ mod tests {
             groups: "X25519".into(),
             clients: 1,
             requests: 1,
-            resumed: None,
         };
         assert_eq!(scenario.id(), "tls1.3-rsa2048-x25519-1clients");
         assert_eq!(scenario.to_string(), "TLS 1.3, RSA-2048 certificate, X25519, 1 client");

@@ -16,7 +16,6 @@ use nix::{
 };
 
 use crate::{
-    load::{Load, Outcome},
     rival::{Rival, Setup},
     scenario::Scenario,
 };
@@ -33,31 +32,31 @@ pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
     child: Child,
+    _companion: Option<Companion>,
 }
 
 impl Server {
-    /// Starts `rival` on `core` and waits until it completes the handshake that `scenario` asks for.
+    /// Starts `rival` on the first of `cores`, and what it needs beside it on the second, and waits until it completes the
+    /// handshake that `scenario` asks for.
     pub fn start(
         rival: Rival,
         program: &Path,
-        core: usize,
+        cores: [usize; 2],
         scenario: &Scenario,
         setup: &Setup<'_>,
     ) -> Result<Self> {
+        let [core, other] = cores;
+        let companion = rival.companion(setup)?;
+        let companion_log = setup.directory.join(format!("{rival}-companion.log"));
+        let companion = companion.map(|arguments| {
+            let mut command = on_core(other, program);
+            start(command.args(arguments), &companion_log).map(Companion)
+        });
+        let companion = companion.transpose()?;
         let log = setup.directory.join(format!("{rival}.log"));
-        let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
-        // setpriv ends the server when this process ends, however it ends.
-        let child = Command::new("setpriv")
-            .args(["--pdeathsig", "TERM", "taskset", "--cpu-list", &core.to_string()])
-            .arg(program)
-            .args(rival.arguments(setup)?)
-            .envs(rival.environment(setup)?)
-            .stdin(Stdio::null())
-            .stdout(output.try_clone()?)
-            .stderr(output)
-            .spawn()
-            .context("cannot run setpriv and taskset (package util-linux)")?;
-        let mut server = Self { address: setup.address, child };
+        let mut command = on_core(core, program);
+        let child = start(command.args(rival.arguments(setup)?).envs(rival.environment(setup)?), &log)?;
+        let mut server = Self { address: setup.address, child, _companion: companion };
         match server.wait_until_ready(scenario) {
             Ok(()) => Ok(server),
             Err(error) => bail!("{error:#}; its log ends: {}", last_lines(&log)),
@@ -71,12 +70,12 @@ impl Server {
 
     fn wait_until_ready(&mut self, scenario: &Scenario) -> Result<()> {
         let deadline = Instant::now() + START_TIME;
-        let trial = Load::new(&Scenario { clients: 1, ..scenario.clone() }, self.address, 1, PAUSE * 50);
+        let trial = Scenario { clients: 1, ..scenario.clone() }.load(self.address, 1, PAUSE * 50);
         loop {
             if let Some(status) = self.child.try_wait()? {
                 bail!("ended at once ({status})");
             }
-            let outcome: Outcome = trial.run()?;
+            let outcome = trial.run()?;
             if outcome.ok == 1 {
                 return Ok(());
             }
@@ -103,6 +102,34 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What a server needs beside it; ended with it.
+#[derive(Debug)]
+struct Companion(Child);
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A program on one core. setpriv ends it when this process ends, however it ends.
+fn on_core(core: usize, program: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM", "taskset", "--cpu-list", &core.to_string()]).arg(program);
+    command
+}
+
+fn start(command: &mut Command, log: &Path) -> Result<Child> {
+    let output = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    command
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        .spawn()
+        .context("cannot run setpriv and taskset (package util-linux)")
 }
 
 /// An address of this machine where nobody listens now.

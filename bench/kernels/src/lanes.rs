@@ -1,4 +1,4 @@
-//! Our contenders: every tier, every fill.
+//! Our contenders: a tier at every fill.
 
 use std::error::Error;
 
@@ -8,17 +8,10 @@ use crate::Contender;
 use crate::rival::Key;
 
 /// Every vector tier of this CPU.
-pub(crate) fn tiers() -> Vec<Lanes> {
-    let all = [Ceiling::Avx2, Ceiling::Ifma];
-    all.into_iter().map(|ceiling| (ceiling, Lanes::up_to(ceiling))).filter_map(present).collect()
-}
-
-fn present((ceiling, lanes): (Ceiling, Lanes)) -> Option<Lanes> {
-    let present = lanes.name() == ceiling.to_string();
-    if !present {
-        eprintln!("{ceiling}: this CPU lacks it");
-    }
-    present.then_some(lanes)
+pub(crate) fn of_this_cpu() -> Vec<Lanes> {
+    let all = [Ceiling::Avx2, Ceiling::Ifma].map(|ceiling| (ceiling, Lanes::up_to(ceiling)));
+    let present = all.into_iter().filter(|(ceiling, lanes)| lanes.name() == ceiling.to_string());
+    present.map(|(_, lanes)| lanes).collect()
 }
 
 /// One tier at every fill from 1 to its width.
@@ -36,5 +29,5 @@ fn contender<'a>(lanes: &'a Lanes, key: &Key, fill: usize) -> Result<Contender<'
         lanes.private_operations(&mut batch);
         assert!(batch.iter().all(|op| op.outcome().is_ok()), "every lane computes");
     };
-    Ok(Contender { name: lanes.name(), fill, run: Box::new(run) })
+    Ok(Contender { name: lanes.name().to_owned(), is_rival: false, fill, run: Box::new(run) })
 }

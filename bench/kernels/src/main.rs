@@ -1,55 +1,55 @@
 //! `make bench-kernels`: RSA private operations, ours beside OpenSSL, BoringSSL and AWS-LC.
 //!
-//! One process, one core. Every contender takes its turn in every round, so that a noisy neighbour harms all
-//! alike; the figures are medians over the rounds. The lanes' figures include the fault check, the rivals'
-//! their blinding and their own check of the result.
+//! Every contender takes its turn in every round, so that a noisy neighbour harms all alike; the figures are
+//! medians over the rounds, and ratios are taken within a round. One process and one core measure a [`Pass`];
+//! on a CPU with AVX-512 there are two of them.
 
+mod args;
 mod clock;
 mod lanes;
 mod leak;
+mod machine;
+mod pass;
 mod report;
 mod rival;
+mod rounds;
 
 use std::error::Error;
-use std::path::PathBuf;
 
 use clap::Parser;
 use quadrille_kernels::KeySize;
 
-/// Measures RSA private operations.
-#[derive(Parser)]
-struct Arguments {
-    /// Turns of every contender.
-    #[arg(long, default_value_t = 25)]
-    rounds: usize,
-    /// Milliseconds of one turn, at least.
-    #[arg(long, default_value_t = 3)]
-    turn_ms: u64,
-    /// Key sizes in bits.
-    #[arg(long, value_delimiter = ',', default_values_t = [2048, 3072, 4096])]
-    sizes: Vec<usize>,
-    /// Instead of speed, look for a dependence of time on inputs, with this many batches a tier.
-    #[arg(long, value_name = "BATCHES")]
-    leak: Option<usize>,
-    /// Where the JSON goes.
-    #[arg(long, default_value = "bench/out/kernels.json")]
-    out: PathBuf,
-}
-
-/// Something that computes `fill` private operations at a time.
-struct Contender<'a> {
-    name: &'static str,
-    fill: usize,
-    run: Box<dyn FnMut() + 'a>,
-}
+use args::Arguments;
+use pass::Pass;
+use report::Row;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
-    let tiers = lanes::tiers();
+    machine::stay_on_this_core();
     if let Some(batches) = arguments.leak {
-        return leak::run(&tiers, batches);
+        return leak::run(&lanes::of_this_cpu(), batches);
     }
-    let rivals = rival::all()?;
+    // The parent prints the tables, of its own pass and of the other one, which a child measures.
+    if arguments.masked_pass {
+        return report::hand_over(&measure(Pass::Masked, &arguments)?);
+    }
+    println!("{}\n\n{}", machine::describe()?, report::LEGEND);
+    let mut rows = Vec::new();
+    for pass in Pass::of_this_cpu() {
+        let measured = match pass {
+            Pass::Native => measure(pass, &arguments)?,
+            Pass::Masked => pass::in_a_child(&arguments)?,
+        };
+        println!("\n{}\n\n{}", pass.title(), report::table(&measured));
+        rows.extend(measured);
+    }
+    report::write(&rows, &arguments.out)
+}
+
+/// All sizes and contenders of one pass.
+fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>> {
+    let rivals = rival::all(pass)?;
+    let tiers = pass.tiers();
     let mut rows = Vec::new();
     for size in KeySize::ALL.into_iter().filter(|size| arguments.sizes.contains(&size.bits())) {
         let key = rival::Key::generate(size)?;
@@ -60,23 +60,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         for tier in &tiers {
             contenders.extend(lanes::contenders(tier, &key)?);
         }
-        let samples = measure(&mut contenders, arguments.rounds, arguments.turn_ms);
+        let name = format!("{pass}, RSA-{}", size.bits());
+        let samples = rounds::measure(&name, &mut contenders, arguments.rounds, arguments.turn_ms);
         rows.extend(report::rows(size, &contenders, &samples));
     }
-    report::print(&rows);
-    report::write(&rows, &arguments.out)
+    Ok(rows)
 }
 
-/// Samples of every contender, in rounds.
-fn measure(contenders: &mut [Contender<'_>], rounds: usize, turn_ms: u64) -> Vec<Vec<clock::Sample>> {
-    let mut samples = vec![Vec::new(); contenders.len()];
-    for contender in contenders.iter_mut() {
-        (contender.run)(); // warms caches, and whatever a key prepares at its first use
-    }
-    for _ in 0..rounds {
-        for (contender, samples) in contenders.iter_mut().zip(&mut samples) {
-            samples.push(clock::sample(&mut contender.run, turn_ms));
-        }
-    }
-    samples
+/// Something that computes `fill` private operations at a time.
+struct Contender<'a> {
+    name: String,
+    is_rival: bool,
+    fill: usize,
+    run: Box<dyn FnMut() + 'a>,
 }

@@ -1,14 +1,17 @@
 //! The scalar libraries, through the one C interface that all three have kept.
 
 use std::error::Error;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
+#[cfg(feature = "aws-lc")]
+use aws_lc_sys as aws_lc;
 use boring_sys as boring;
-use libloading::Library;
+use libloading::{Library, Symbol};
 use quadrille_kernels::{Components, KeySize};
 
 use crate::Contender;
+use crate::pass::Pass;
 
 /// `RSA_NO_PADDING`.
 const NO_PADDING: c_int = 3;
@@ -26,41 +29,10 @@ struct Rsa {
 
 /// One library.
 pub(crate) struct Rival {
-    name: &'static str,
+    name: String,
     rsa: Rsa,
     /// Keeps a loaded library loaded.
     _library: Option<Library>,
-}
-
-/// The libraries: OpenSSL is the system's, loaded at run time because its names are those of BoringSSL.
-pub(crate) fn all() -> Result<Vec<Rival>, Box<dyn Error>> {
-    let rivals = [
-        openssl()?,
-        boringssl(),
-        #[cfg(feature = "aws-lc")]
-        aws_lc(),
-    ];
-    #[cfg(not(feature = "aws-lc"))]
-    eprintln!("aws-lc: left out; build with --features aws-lc");
-    Ok(Vec::from(rivals))
-}
-
-fn openssl() -> Result<Rival, Box<dyn Error>> {
-    // SAFETY: libcrypto's initialisers are sound, and BoringSSL, linked statically, is not looked up by name.
-    let library = unsafe { Library::new("libcrypto.so.3") }?;
-    // SAFETY: these are OpenSSL's names for functions of these types; lengths are far below 2^31.
-    let rsa = unsafe {
-        Rsa {
-            bn_bin2bn: *library.get(b"BN_bin2bn\0")?,
-            new: *library.get(b"RSA_new\0")?,
-            free: *library.get(b"RSA_free\0")?,
-            set0_key: *library.get(b"RSA_set0_key\0")?,
-            set0_factors: *library.get(b"RSA_set0_factors\0")?,
-            set0_crt_params: *library.get(b"RSA_set0_crt_params\0")?,
-            private_encrypt: *library.get(b"RSA_private_encrypt\0")?,
-        }
-    };
-    Ok(Rival { name: "openssl", rsa, _library: Some(library) })
 }
 
 /// The functions of a library that is linked in, with the types of what their pointers point to erased.
@@ -95,14 +67,66 @@ macro_rules! linked {
     }};
 }
 
-fn boringssl() -> Rival {
-    Rival { name: "boringssl", rsa: linked!(boring), _library: None }
+/// The libraries, named as the pass names them. OpenSSL is the system's, loaded at run time because its names are
+/// those of BoringSSL.
+pub(crate) fn all(pass: Pass) -> Result<Vec<Rival>, Box<dyn Error>> {
+    let library = open_openssl()?;
+    let rivals = [
+        ("openssl", openssl(&library)?, Some(library)),
+        ("boringssl", linked!(boring), None),
+        #[cfg(feature = "aws-lc")]
+        ("aws-lc", linked!(aws_lc), None),
+    ];
+    let named = |(name, rsa, _library): (&str, Rsa, _)| Rival { name: pass.name_of(name), rsa, _library };
+    Ok(rivals.into_iter().map(named).collect())
 }
 
-#[cfg(feature = "aws-lc")]
-fn aws_lc() -> Rival {
-    use aws_lc_sys as aws_lc;
-    Rival { name: "aws-lc", rsa: linked!(aws_lc), _library: None }
+/// What exactly is compared with.
+pub(crate) fn versions() -> Result<Vec<String>, Box<dyn Error>> {
+    let library = open_openssl()?;
+    // SAFETY: this is the type of this function of OpenSSL; 0 asks for the version, a static string.
+    let openssl = unsafe {
+        let version: Symbol<'_, unsafe extern "C" fn(c_int) -> *const c_char> =
+            library.get(b"OpenSSL_version\0")?;
+        CStr::from_ptr(version(0)).to_string_lossy().into_owned()
+    };
+    Ok(vec![
+        format!("openssl: {openssl}"),
+        format!("boringssl: of boring-sys {}", locked_version("boring-sys")),
+        #[cfg(feature = "aws-lc")]
+        format!("aws-lc: of aws-lc-sys {}", locked_version("aws-lc-sys")),
+        #[cfg(not(feature = "aws-lc"))]
+        "aws-lc: LEFT OUT, build with --features aws-lc".to_owned(),
+    ])
+}
+
+/// The version of a dependency in the workspace's lock file.
+fn locked_version(package: &str) -> &'static str {
+    let lock = include_str!("../../../Cargo.lock");
+    let entry = lock.split("[[package]]").find(|entry| entry.contains(&format!("name = \"{package}\"\n")));
+    let version = entry.and_then(|entry| entry.split("version = \"").nth(1)?.split('"').next());
+    version.unwrap_or("unknown")
+}
+
+fn open_openssl() -> Result<Library, Box<dyn Error>> {
+    // SAFETY: libcrypto's initialisers are sound, and BoringSSL, linked statically, is not looked up by name.
+    let library = unsafe { Library::new("libcrypto.so.3") };
+    library.map_err(|error| format!("OpenSSL 3 (Debian's package libssl3) is needed: {error}").into())
+}
+
+fn openssl(library: &Library) -> Result<Rsa, Box<dyn Error>> {
+    // SAFETY: these are OpenSSL's names for functions of these types; lengths are far below 2^31.
+    unsafe {
+        Ok(Rsa {
+            bn_bin2bn: *library.get(b"BN_bin2bn\0")?,
+            new: *library.get(b"RSA_new\0")?,
+            free: *library.get(b"RSA_free\0")?,
+            set0_key: *library.get(b"RSA_set0_key\0")?,
+            set0_factors: *library.get(b"RSA_set0_factors\0")?,
+            set0_crt_params: *library.get(b"RSA_set0_crt_params\0")?,
+            private_encrypt: *library.get(b"RSA_private_encrypt\0")?,
+        })
+    }
 }
 
 impl Rival {
@@ -112,7 +136,7 @@ impl Rival {
         let input = key.input();
         let mut output = vec![0; input.len()];
         let run = move || rsa.private_operation(&input, &mut output);
-        Ok(Contender { name: self.name, fill: 1, run: Box::new(run) })
+        Ok(Contender { name: self.name.clone(), is_rival: true, fill: 1, run: Box::new(run) })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
 use quadrille_gateway::{
     Bound, Origin,
     config::values,
-    model::{CertificateSource, Gateway, Listener, Place, Respond, Route, Source, Target},
+    model::{CertificateSource, Gateway, KeySource, Listener, Place, Respond, Route, Source, Target},
 };
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -66,7 +66,7 @@ fn self_signed() -> Result<CertificateSource, rcgen::Error> {
     let place = Place::flag("demo");
     Ok(CertificateSource {
         chain: Source::inline(certificate.pem()),
-        key: Source::inline(key.serialize_pem()),
+        key: KeySource::Pem(Source::inline(key.serialize_pem())),
         ocsp: None,
         chain_place: place.clone(),
         key_place: place,

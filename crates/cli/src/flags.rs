@@ -5,10 +5,12 @@ use clap::Args;
 use quadrille_gateway::{
     config::{values, words},
     model::{
-        AccessLog, Admin, BackendChoice, CertificateSource, ClientAuth, Gateway, Group, Listener, Mode,
-        Place, ProxyProtocolIn, Respond, Route, Server, Source, Target, TlsPolicy, Upstream, Version,
+        AccessLog, Admin, BackendChoice, CertificateSource, ClientAuth, Gateway, Group, KeySource, Keyless,
+        KeylessTls, Listener, Mode, Place, ProxyProtocolIn, Respond, Route, Server, Source, Target,
+        TlsPolicy, Upstream, Version,
     },
 };
+use quadrille_keyless::Address;
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 /// One listener with one set of upstreams; for more, write a file and use --config.
@@ -23,6 +25,18 @@ pub(crate) struct Flags {
     /// Private key in PEM, not encrypted.
     #[arg(long, value_name = "FILE")]
     key: Vec<PathBuf>,
+    /// The private keys are not here but on this key server, host:port or unix:/path. May be repeated; replaces --key.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "key")]
+    key_server: Vec<Address>,
+    /// CA certificates in PEM that the key servers' certificates must lead to.
+    #[arg(long, value_name = "FILE", requires = "key_server")]
+    key_server_ca: Option<PathBuf>,
+    /// The gateway's own certificate in PEM, by which key servers know it.
+    #[arg(long, value_name = "FILE", requires = "key_server")]
+    key_server_cert: Option<PathBuf>,
+    /// The key of --key-server-cert.
+    #[arg(long, value_name = "FILE", requires = "key_server")]
+    key_server_key: Option<PathBuf>,
     /// A server behind the gateway, host:port. May be repeated; requests go round.
     #[arg(long, value_name = "ADDRESS", value_parser = values::server_address, conflicts_with = "respond")]
     upstream: Vec<String>,
@@ -144,12 +158,20 @@ impl Flags {
         if self.cert.is_empty() {
             problems.push("--cert is missing; for example: --cert chain.pem --key key.pem".to_owned());
         }
-        if self.cert.len() != self.key.len() {
+        if self.key_server.is_empty() && self.cert.len() != self.key.len() {
             problems.push(format!(
                 "every --cert needs its --key: there are {} and {}",
                 self.cert.len(),
                 self.key.len()
             ));
+        }
+        let tls = [&self.key_server_ca, &self.key_server_cert, &self.key_server_key];
+        let over_tcp = self.key_server.iter().any(|server| matches!(server, Address::Tcp { .. }));
+        if over_tcp && !tls.iter().all(|file| file.is_some()) {
+            problems.push(
+                "key servers over TCP need --key-server-ca, --key-server-cert and --key-server-key"
+                    .to_owned(),
+            );
         }
         if self.upstream.is_empty() && self.respond.is_none() {
             problems.push("say where requests go: --upstream HOST:PORT, or --respond TEXT".to_owned());
@@ -164,15 +186,37 @@ impl Flags {
     }
 
     fn certificates(&self) -> Vec<CertificateSource> {
-        let pair = |(chain, key): (&PathBuf, &PathBuf)| CertificateSource {
+        let source = |(chain, key): (&PathBuf, KeySource)| CertificateSource {
             chain: Source::File(chain.clone()),
-            key: Source::File(key.clone()),
+            key,
             ocsp: None,
             chain_place: Place::flag("--cert"),
             key_place: Place::flag("--key"),
             ocsp_place: None,
         };
-        self.cert.iter().zip(&self.key).map(pair).collect()
+        match self.keyless() {
+            Some(keyless) => {
+                let remote = KeySource::Keyless(Box::new(keyless));
+                self.cert.iter().map(|chain| source((chain, remote.clone()))).collect()
+            }
+            None => {
+                let keys = self.key.iter().map(|key| KeySource::Pem(Source::File(key.clone())));
+                self.cert.iter().zip(keys).map(source).collect()
+            }
+        }
+    }
+
+    fn keyless(&self) -> Option<Keyless> {
+        if self.key_server.is_empty() {
+            return None;
+        }
+        let file = |file: &Option<PathBuf>, flag| Some((Source::File(file.clone()?), Place::flag(flag)));
+        let ca = file(&self.key_server_ca, "--key-server-ca");
+        let certificate = file(&self.key_server_cert, "--key-server-cert");
+        let key = file(&self.key_server_key, "--key-server-key");
+        let tls = ca.zip(certificate).zip(key);
+        let tls = tls.map(|((ca, certificate), key)| KeylessTls { ca, certificate, key });
+        Some(Keyless { tls, ..Keyless::new(self.key_server.clone()) })
     }
 
     fn tls(&self) -> TlsPolicy {

@@ -1,10 +1,14 @@
 //! The `quadrille` command.
 
+mod bench;
 mod check;
 mod demo;
+mod field;
 mod flags;
+mod keyserver;
 mod logging;
 mod resumption_flags;
+mod profile;
 mod serve;
 mod tickets;
 
@@ -27,8 +31,17 @@ enum Command {
     Check(check::Check),
     /// Make, show and rotate the keys of session tickets.
     Tickets(tickets::Tickets),
+    /// Hold private keys for gateways on other machines, and try such servers out.
+    Keyserver(Box<keyserver::Keyserver>),
     /// Serve a working HTTPS demo at once: a certificate made on the spot and a built-in page.
     Demo(demo::Demo),
+    /// Measure TLS handshakes against any HTTPS server.
+    Bench(Box<bench::Bench>),
+    /// Measure what HTTPS costs on this machine: by algorithm, by handshake message.
+    Profile(profile::Profile),
+    /// Encrypted database fields: make and rotate keys, re-encrypt tables.
+    #[command(subcommand)]
+    Field(field::Field),
 }
 
 /// For Rust and BoringSSL alike: a handshake allocates some hundred times, and this spends half as long on it as glibc.
@@ -43,7 +56,11 @@ fn main() -> ExitCode {
         Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Tickets(command) => command.run(),
+        Command::Keyserver(command) => command.run(),
         Command::Demo(command) => command.run(),
+        Command::Bench(command) => command.run(),
+        Command::Profile(command) => command.run(),
+        Command::Field(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

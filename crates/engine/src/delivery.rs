@@ -44,7 +44,9 @@ impl Delivery {
 
     fn checked(&self, ticket: &Ticket, result: Result) -> Result {
         match result {
-            Ok(bytes) if self.backend_verifies || verify::holds(&ticket.key, &ticket.operation, &bytes) => {
+            Ok(bytes)
+                if self.backend_verifies || verify::holds(ticket.key.public(), &ticket.operation, &bytes) =>
+            {
                 Ok(bytes)
             }
             _ => {

@@ -71,7 +71,7 @@ impl Engine {
     /// [`WrongKeyType`](OperationError::WrongKeyType) and [`InvalidInput`](OperationError::InvalidInput) if the operation
     /// was not made for such a key, [`QueueFull`](OperationError::QueueFull) if too many wait.
     pub fn enqueue(&self, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
-        operation.check(key)?;
+        operation.check(key.public())?;
         if is_cheap(key.key_type()) {
             return Ok(Completion::in_place(self.compute_in_place(key, &operation)));
         }

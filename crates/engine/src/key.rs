@@ -1,10 +1,9 @@
 //! Private keys.
 
-use crate::{error::KeyError, prepared::Prepared};
+use crate::{PublicKey, error::KeyError, prepared::Prepared};
 use boring::{
     ec::EcKey,
     error::{Error, ErrorStack},
-    nid::Nid,
     pkey::{Id, PKey, PKeyRef, Private},
     rsa::Rsa,
 };
@@ -16,7 +15,7 @@ use std::{any::Any, fmt, sync::Arc};
 pub struct Key(Arc<Inner>);
 
 struct Inner {
-    key_type: KeyType,
+    public: PublicKey,
     pkey: PKey<Private>,
     material: Material,
     prepared: Prepared,
@@ -74,13 +73,19 @@ impl Key {
 
     /// Takes over a key that was read elsewhere.
     pub fn from_pkey(pkey: PKey<Private>) -> Result<Self, KeyError> {
-        let (key_type, material) = classify(&pkey)?;
-        Ok(Self(Arc::new(Inner { key_type, pkey, material, prepared: Prepared::default() })))
+        let public = PublicKey::of(&pkey)?;
+        let material = material(&pkey)?;
+        Ok(Self(Arc::new(Inner { public, pkey, material, prepared: Prepared::default() })))
     }
 
     /// Algorithm and size.
     pub fn key_type(&self) -> KeyType {
-        self.0.key_type
+        self.0.public.key_type()
+    }
+
+    /// The half that everybody may know.
+    pub fn public(&self) -> &PublicKey {
+        &self.0.public
     }
 
     /// For checking that a certificate belongs to this key.
@@ -150,26 +155,12 @@ fn reason(errors: &ErrorStack) -> KeyError {
     if errors.errors().iter().any(is_kind) { KeyError::Unsupported } else { KeyError::Malformed }
 }
 
-fn classify(pkey: &PKeyRef<Private>) -> Result<(KeyType, Material), KeyError> {
+/// Of a key whose type has been found good.
+fn material(pkey: &PKeyRef<Private>) -> Result<Material, KeyError> {
     match pkey.id() {
-        Id::RSA => {
-            let rsa = pkey.rsa().map_err(|_| KeyError::Malformed)?;
-            match rsa.n().num_bits() {
-                bits @ 1024..=8192 => Ok((KeyType::Rsa { bits: bits.unsigned_abs() }, Material::Rsa(rsa))),
-                bits => Err(KeyError::RsaSize(bits.unsigned_abs())),
-            }
-        }
-        Id::EC => {
-            let ec = pkey.ec_key().map_err(|_| KeyError::Malformed)?;
-            let key_type = match ec.group().curve_name() {
-                Some(Nid::X9_62_PRIME256V1) => KeyType::EcdsaP256,
-                Some(Nid::SECP384R1) => KeyType::EcdsaP384,
-                Some(Nid::SECP521R1) => KeyType::EcdsaP521,
-                _ => return Err(KeyError::Unsupported),
-            };
-            Ok((key_type, Material::Ec(ec)))
-        }
-        Id::ED25519 => Ok((KeyType::Ed25519, Material::Ed25519)),
-        _ => Err(KeyError::Unsupported),
+        Id::RSA => pkey.rsa().map(Material::Rsa),
+        Id::EC => pkey.ec_key().map(Material::Ec),
+        _ => Ok(Material::Ed25519),
     }
+    .map_err(|_| KeyError::Malformed)
 }

@@ -26,6 +26,7 @@ mod observer;
 mod operation;
 pub mod policy;
 mod prepared;
+mod public;
 mod queue;
 mod rsa_padding;
 mod scalar;
@@ -43,6 +44,7 @@ pub use lanes::{CEILING_VARIABLE, Ceiling, Lanes, UnknownTier, fastest, fastest_
 pub use observer::{BatchReport, Depth, Observer, Unobserved};
 pub use operation::Operation;
 pub use policy::Policy;
+pub use public::PublicKey;
 pub use scalar::Scalar;
 pub use scheme::SignatureScheme;
 pub use ticket::Outcome;

@@ -1,21 +1,22 @@
 //! What a private key is asked to do.
 
 use crate::{
-    Key, SignatureScheme,
+    PublicKey, SignatureScheme,
     error::OperationError,
-    key::Material,
+    public::PublicMaterial,
     scheme::{MD5_SHA1_LEN, RsaPadding},
+    verify,
 };
 use boring::{
     bn::BigNum,
     hash::{MessageDigest, hash},
-    pkey::Private,
+    pkey::Public,
     rsa::Rsa,
 };
 use std::cmp::Ordering;
 
 /// One private-key operation, hashed but not yet padded.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Operation {
     /// A signature over a digest; over the message itself for Ed25519.
     Sign {
@@ -34,19 +35,28 @@ pub enum Operation {
 
 impl Operation {
     /// A signature over `message`, which is hashed here.
-    pub fn sign(key: &Key, scheme: SignatureScheme, message: &[u8]) -> Result<Self, OperationError> {
+    pub fn sign(
+        key: &impl AsRef<PublicKey>,
+        scheme: SignatureScheme,
+        message: &[u8],
+    ) -> Result<Self, OperationError> {
         let operation = Self::Sign { scheme, digest: digest(scheme, message)? };
-        operation.check(key).map(|()| operation)
+        operation.check(key.as_ref()).map(|()| operation)
     }
 
     /// A raw RSA decryption.
-    pub fn decrypt(key: &Key, ciphertext: &[u8]) -> Result<Self, OperationError> {
+    pub fn decrypt(key: &impl AsRef<PublicKey>, ciphertext: &[u8]) -> Result<Self, OperationError> {
         let operation = Self::Decrypt { ciphertext: ciphertext.into() };
-        operation.check(key).map(|()| operation)
+        operation.check(key.as_ref()).map(|()| operation)
+    }
+
+    /// Whether `result` is what this operation demands of the key: for results that another machine has computed.
+    pub fn verify(&self, key: &PublicKey, result: &[u8]) -> bool {
+        self.check(key).is_ok() && verify::holds(key, self, result)
     }
 
     /// Whether this key can do it. The engine asks before it queues, so that a backend sees nothing else.
-    pub(crate) fn check(&self, key: &Key) -> Result<(), OperationError> {
+    pub(crate) fn check(&self, key: &PublicKey) -> Result<(), OperationError> {
         match self {
             Self::Sign { scheme, digest } if scheme.fits(key.key_type()) => {
                 let fits =
@@ -55,7 +65,7 @@ impl Operation {
             }
             Self::Sign { .. } => Err(OperationError::WrongKeyType),
             Self::Decrypt { ciphertext } => match key.material() {
-                Material::Rsa(rsa) => check_ciphertext(rsa, ciphertext),
+                PublicMaterial::Rsa(rsa) => check_ciphertext(rsa, ciphertext),
                 _ => Err(OperationError::WrongKeyType),
             },
         }
@@ -77,10 +87,10 @@ fn digest(scheme: SignatureScheme, message: &[u8]) -> Result<Box<[u8]>, Operatio
 }
 
 /// EMSA-PSS wants two hashes and two bytes (RFC 8017 section 9.1.1), which SHA-512 does not find in 1024 bits. PKCS#1
-/// v1.5 fits every modulus that a [`Key`] may have.
-fn has_room(key: &Key, scheme: SignatureScheme) -> bool {
+/// v1.5 fits every modulus that a key may have.
+fn has_room(key: &PublicKey, scheme: SignatureScheme) -> bool {
     match (scheme.rsa_padding(), scheme.digest_len(), key.material()) {
-        (Some(RsaPadding::Pss), Some(hash), Material::Rsa(rsa)) => {
+        (Some(RsaPadding::Pss), Some(hash), PublicMaterial::Rsa(rsa)) => {
             let encoded = (rsa.n().num_bits().unsigned_abs() as usize).saturating_sub(1).div_ceil(8);
             encoded >= 2 * hash + 2
         }
@@ -89,7 +99,7 @@ fn has_room(key: &Key, scheme: SignatureScheme) -> bool {
 }
 
 /// Both numbers are public, so the comparison need not hide them.
-fn check_ciphertext(rsa: &Rsa<Private>, ciphertext: &[u8]) -> Result<(), OperationError> {
+fn check_ciphertext(rsa: &Rsa<Public>, ciphertext: &[u8]) -> Result<(), OperationError> {
     if ciphertext.len() != rsa.size() as usize {
         return Err(OperationError::InvalidInput);
     }

@@ -1,12 +1,12 @@
 //! No result leaves before the public key agrees: a faulty CRT half would give the private key away
 //! (Boneh, DeMillo, Lipton 1997).
 
-use crate::{Key, Operation, SignatureScheme, key::Material, scheme::RsaPadding};
+use crate::{Operation, PublicKey, SignatureScheme, public::PublicMaterial, scheme::RsaPadding};
 use boring::{
     ecdsa::EcdsaSig,
     error::ErrorStack,
     nid::Nid,
-    pkey::Private,
+    pkey::Public,
     rsa::{Padding, Rsa},
     sign::Verifier,
 };
@@ -14,16 +14,16 @@ use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 
 /// Whether the result is what key and operation demand.
-pub(crate) fn holds(key: &Key, operation: &Operation, result: &[u8]) -> bool {
+pub(crate) fn holds(key: &PublicKey, operation: &Operation, result: &[u8]) -> bool {
     let holds = match (key.material(), operation) {
-        (Material::Rsa(rsa), Operation::Decrypt { ciphertext }) => raises_to(rsa, result, ciphertext),
-        (Material::Rsa(rsa), Operation::Sign { scheme, digest }) => {
+        (PublicMaterial::Rsa(rsa), Operation::Decrypt { ciphertext }) => raises_to(rsa, result, ciphertext),
+        (PublicMaterial::Rsa(rsa), Operation::Sign { scheme, digest }) => {
             rsa_signature(rsa, *scheme, digest, result)
         }
-        (Material::Ec(ec), Operation::Sign { digest, .. }) => {
+        (PublicMaterial::Ec(ec), Operation::Sign { digest, .. }) => {
             EcdsaSig::from_der(result).and_then(|signature| signature.verify(digest, ec)).unwrap_or(false)
         }
-        (Material::Ed25519, Operation::Sign { digest: message, .. }) => {
+        (PublicMaterial::Ed25519, Operation::Sign { digest: message, .. }) => {
             Verifier::new_without_digest(key.pkey())
                 .and_then(|mut verifier| verifier.verify_oneshot(result, message))
                 .unwrap_or(false)
@@ -37,12 +37,12 @@ pub(crate) fn holds(key: &Key, operation: &Operation, result: &[u8]) -> bool {
     holds
 }
 
-fn raises_to(rsa: &Rsa<Private>, result: &[u8], expected: &[u8]) -> bool {
+fn raises_to(rsa: &Rsa<Public>, result: &[u8], expected: &[u8]) -> bool {
     let mut raised = vec![0; expected.len()];
     rsa.public_encrypt(result, &mut raised, Padding::NONE).is_ok() && raised == expected
 }
 
-fn rsa_signature(rsa: &Rsa<Private>, scheme: SignatureScheme, digest: &[u8], signature: &[u8]) -> bool {
+fn rsa_signature(rsa: &Rsa<Public>, scheme: SignatureScheme, digest: &[u8], signature: &[u8]) -> bool {
     const SALT_AS_LONG_AS_HASH: i32 = -1;
     let hash_nid = scheme.hash().map_or(Nid::MD5_SHA1, |hash| hash.type_());
     match (scheme.rsa_padding(), scheme.hash()) {

@@ -110,6 +110,7 @@ impl Failure {
                 ("closed", "the client left while its private-key operation waited".to_owned())
             }
             Self::Key(KeyFailure::Shed) => ("shed", "too many private-key operations wait".to_owned()),
+            Self::Key(KeyFailure::Remote(failure)) => ("key_server", failure.to_string()),
             Self::Key(KeyFailure::Failed) => ("key", "the private-key operation failed".to_owned()),
             Self::Tls(reason) => ("tls", reason),
         };

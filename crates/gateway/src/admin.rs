@@ -1,6 +1,6 @@
 //! The admin endpoint: metrics, health, and the configuration in force.
 
-use crate::{config, metrics, model::Gateway, resumption::Resumption};
+use crate::{bind, metrics, model, problem::Problem, resumption::Resumption, server::internal};
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use http::{Response, StatusCode, header};
@@ -11,9 +11,12 @@ use pingora_core::{
     server::ShutdownWatch,
 };
 use quadrille_engine::Engine;
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use tokio::net::TcpListener;
 
@@ -21,15 +24,31 @@ use tokio::net::TcpListener;
 pub(crate) struct Admin {
     pub(crate) prometheus: Option<PrometheusHandle>,
     pub(crate) engine: Engine,
-    pub(crate) configuration: Arc<ArcSwap<Gateway>>,
-    pub(crate) resumption: Arc<ArcSwap<Resumption>>,
+    /// Of a gateway; key servers have none.
+    pub(crate) resumption: Option<Arc<ArcSwap<Resumption>>>,
+    /// The configuration in force, without secrets.
+    pub(crate) configuration: Box<dyn Fn() -> serde_json::Value + Send + Sync>,
     /// False from the moment a drain begins, so that balancers look elsewhere.
     pub(crate) ready: AtomicBool,
 }
 
 impl Admin {
+    /// Opens the endpoint, unless it is switched off.
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        settings: Option<&model::Admin>,
+        shutdown: &ShutdownWatch,
+    ) -> Result<Option<SocketAddr>, Vec<Problem>> {
+        let Some(settings) = settings else { return Ok(None) };
+        let socket = bind::bind_one(settings.address, &settings.place).map_err(|problem| vec![problem])?;
+        let address = socket.local_addr().map_err(internal)?;
+        let listener = TcpListener::from_std(socket).map_err(internal)?;
+        tokio::spawn(Arc::clone(self).serve(listener, shutdown.clone()));
+        Ok(Some(address))
+    }
+
     /// Answers until the process ends.
-    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener, shutdown: ShutdownWatch) {
+    async fn serve(self: Arc<Self>, listener: TcpListener, shutdown: ShutdownWatch) {
         loop {
             match listener.accept().await {
                 Ok((tcp, _)) => {
@@ -64,12 +83,13 @@ impl Admin {
     }
 
     fn metrics(&self) -> String {
-        metrics::refresh(&self.engine, &self.resumption.load());
+        let resumption = self.resumption.as_ref().map(|resumption| resumption.load());
+        metrics::refresh(&self.engine, resumption.as_deref().map(AsRef::as_ref));
         self.prometheus.as_ref().map(PrometheusHandle::render).unwrap_or_default()
     }
 
     fn configuration(&self) -> String {
-        format!("{:#}\n", config::show(&self.configuration.load()))
+        format!("{:#}\n", (self.configuration)())
     }
 }
 

@@ -1,7 +1,8 @@
 //! Certificates with their keys, read and checked before they serve anybody.
 
 use crate::{
-    model::{CertificateSource, Place, Source},
+    keyless::Remote,
+    model::{CertificateSource, KeySource, Place, Source},
     problem::Problem,
 };
 use boring::{
@@ -9,7 +10,7 @@ use boring::{
     nid::Nid,
     x509::{X509, X509Ref},
 };
-use quadrille_engine::{Key, KeyType};
+use quadrille_engine::{Engine, Key, KeyType, PublicKey};
 use zeroize::Zeroizing;
 
 /// A certificate that belongs to its key.
@@ -18,13 +19,38 @@ pub(crate) struct Certificate {
     /// Leaf first.
     pub(crate) chain: Vec<X509>,
     /// The leaf's private key.
-    pub(crate) key: Key,
+    pub(crate) key: PrivateKey,
     /// The OCSP response to staple, DER.
     pub(crate) ocsp: Option<Vec<u8>>,
     /// The DNS names that it is for, in lower case, wildcards included.
     pub(crate) names: Vec<String>,
     /// What a user should know, though it does not keep the certificate from being served.
     pub(crate) warnings: Vec<String>,
+}
+
+/// A private key, here or on other machines.
+#[derive(Clone, Debug)]
+pub(crate) enum PrivateKey {
+    Local(Key),
+    Remote(Box<Remote>),
+}
+
+impl PrivateKey {
+    /// Algorithm and size.
+    pub(crate) fn key_type(&self) -> KeyType {
+        match self {
+            Self::Local(key) => key.key_type(),
+            Self::Remote(remote) => remote.key.key_type(),
+        }
+    }
+
+    /// Computes ahead what the engine needs of a key that is here.
+    pub(crate) fn prepare(&self, engine: &Engine) {
+        match self {
+            Self::Local(key) => engine.prepare(key),
+            Self::Remote(remote) => remote.fallback.iter().for_each(|key| engine.prepare(key)),
+        }
+    }
 }
 
 /// The smallest RSA modulus that is accepted without being asked to.
@@ -37,9 +63,8 @@ impl Certificate {
     /// Everything that would make a handshake with it fail, and weak RSA keys unless they are allowed.
     pub(crate) fn load(source: &CertificateSource, allow_weak_keys: bool) -> Result<Self, Problem> {
         let chain = read_chain(&source.chain, &source.chain_place)?;
-        let key = read_key(&source.key, &source.key_place)?;
         let leaf = &chain[0];
-        check_match(leaf, &key, source)?;
+        let key = private_key(leaf, source)?;
         check_strength(&key, source, allow_weak_keys)?;
         let ocsp = match (&source.ocsp, &source.ocsp_place) {
             (Some(ocsp), place) => Some(read_ocsp(ocsp, place.as_ref().unwrap_or(&source.chain_place))?),
@@ -77,12 +102,34 @@ pub(crate) fn read_chain(source: &Source, place: &Place) -> Result<Vec<X509>, Pr
     }
 }
 
-fn read_key(source: &Source, place: &Place) -> Result<Key, Problem> {
+/// Reads a private key in PEM.
+pub(crate) fn read_key(source: &Source, place: &Place) -> Result<Key, Problem> {
     let pem = read(source, place)?;
     if pem.trim_ascii().is_empty() {
         return Err(Problem::new(place, format!("{source} is empty; it should hold a private key in PEM")));
     }
     Key::from_pem(&pem).map_err(|error| Problem::new(place, format!("{source}: {error}")))
+}
+
+/// The key of this certificate; of one that is elsewhere, the public half is all that can be checked.
+fn private_key(leaf: &X509Ref, source: &CertificateSource) -> Result<PrivateKey, Problem> {
+    match &source.key {
+        KeySource::Pem(pem) => {
+            let key = read_key(pem, &source.key_place)?;
+            check_match(leaf, &key, source)?;
+            Ok(PrivateKey::Local(key))
+        }
+        KeySource::Keyless(keyless) => {
+            let unusable = |reason: String| Problem::new(&source.chain_place, reason);
+            let public = leaf.public_key().map_err(|error| unusable(error.to_string()))?;
+            let public = PublicKey::from_pkey(public).map_err(|error| unusable(error.to_string()))?;
+            let remote = Remote::new(keyless, public, &source.key_place)?;
+            if let Some(key) = &remote.fallback {
+                check_match(leaf, key, source)?;
+            }
+            Ok(PrivateKey::Remote(Box::new(remote)))
+        }
+    }
 }
 
 fn check_match(leaf: &X509Ref, key: &Key, source: &CertificateSource) -> Result<(), Problem> {
@@ -99,7 +146,11 @@ fn check_match(leaf: &X509Ref, key: &Key, source: &CertificateSource) -> Result<
     ))
 }
 
-fn check_strength(key: &Key, source: &CertificateSource, allow_weak_keys: bool) -> Result<(), Problem> {
+fn check_strength(
+    key: &PrivateKey,
+    source: &CertificateSource,
+    allow_weak_keys: bool,
+) -> Result<(), Problem> {
     match key.key_type() {
         KeyType::Rsa { bits } if bits < STRONG_RSA_BITS && !allow_weak_keys => Err(Problem::new(
             &source.key_place,

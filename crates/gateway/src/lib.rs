@@ -20,6 +20,8 @@ mod compute;
 pub mod config;
 mod connection;
 mod http;
+mod keyless;
+mod keyserver;
 mod metrics;
 pub mod model;
 mod plan;
@@ -35,5 +37,6 @@ mod watch;
 mod worker;
 
 pub use access_log::TARGET as ACCESS_LOG_TARGET;
+pub use keyserver::{KeyServerBound, serve_keys};
 pub use problem::Problem;
 pub use server::{Bound, Origin, Reread, check, serve};

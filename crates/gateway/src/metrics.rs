@@ -3,7 +3,7 @@
 //! | metric | labels |
 //! |---|---|
 //! | `quadrille_handshakes_total` | `version`, `cipher`, `key_type`, `session` (`full`, `resumed`) |
-//! | `quadrille_handshake_failures_total` | `reason`: `tls`, `closed` (by the client), `timeout`, `not_tls`, `plain_http`, `proxy_header`, `too_many_handshakes`, `shed` (key queue full), `key` (operation failed) |
+//! | `quadrille_handshake_failures_total` | `reason`: `tls`, `closed` (by the client), `timeout`, `not_tls`, `plain_http`, `proxy_header`, `too_many_handshakes`, `shed` (key queue full), `key` (operation failed), `key_server` (key servers have not computed it) |
 //! | `quadrille_handshake_seconds` | `session` |
 //! | `quadrille_key_operations_total` | `key_type`, `backend`, `result` (`ok`, `failed`, `recomputed`) |
 //! | `quadrille_key_operation_seconds` | `key_type`, `backend`; computing one batch |
@@ -48,6 +48,8 @@ const TIMES: [f64; 16] =
 /// Key operations are shorter.
 const KEY_TIMES: [f64; 14] =
     [1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 1.0];
+const KEYLESS_SECONDS: &str = "quadrille_keyless_operation_seconds";
+const KEYSERVER_SECONDS: &str = "quadrille_keyserver_seconds";
 const SIZES: [f64; 12] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 16.0, 32.0, 64.0, 1024.0];
 
 /// Installs the recorder for this process. `None` if there is one already.
@@ -56,6 +58,10 @@ pub(crate) fn install() -> Option<PrometheusHandle> {
         .set_buckets_for_metric(Matcher::Full("quadrille_handshake_seconds".into()), &TIMES)
         .and_then(|builder| {
             builder.set_buckets_for_metric(Matcher::Prefix("quadrille_key_".into()), &KEY_TIMES)
+        })
+        .and_then(|builder| builder.set_buckets_for_metric(Matcher::Full(KEYLESS_SECONDS.into()), &KEY_TIMES))
+        .and_then(|builder| {
+            builder.set_buckets_for_metric(Matcher::Full(KEYSERVER_SECONDS.into()), &KEY_TIMES)
         })
         .and_then(|builder| {
             builder.set_buckets_for_metric(Matcher::Full("quadrille_key_batch_size".into()), &SIZES)
@@ -226,7 +232,7 @@ impl Drop for OpenConnection {
 }
 
 /// Brings the gauges up to date before they are shown.
-pub(crate) fn refresh(engine: &Engine, resumption: &Resumption) {
+pub(crate) fn refresh(engine: &Engine, resumption: Option<&Resumption>) {
     let now = Instant::now();
     for depth in engine.depths() {
         let key_type = depth.key_type.to_string();
@@ -234,7 +240,9 @@ pub(crate) fn refresh(engine: &Engine, resumption: &Resumption) {
         gauge!("quadrille_key_queue_depth", "key_type" => key_type.clone()).set(depth.waiting as f64);
         gauge!("quadrille_key_queue_oldest_seconds", "key_type" => key_type).set(oldest);
     }
-    refresh_resumption(resumption);
+    if let Some(resumption) = resumption {
+        refresh_resumption(resumption);
+    }
 }
 
 fn refresh_resumption(resumption: &Resumption) {

@@ -50,7 +50,7 @@ impl Plan {
         before: Option<&Listening>,
     ) -> Result<Site, Vec<Problem>> {
         let certificates = self.certificates(listener)?;
-        certificates.iter().for_each(|certificate| engine.prepare(&certificate.key));
+        certificates.iter().for_each(|certificate| certificate.key.prepare(engine));
         let tls = match before {
             Some(before) => before.site().tls.renewed(&listener.tls, resumption, &certificates, engine),
             None => ListenerTls::new(&listener.tls, resumption, &certificates, engine),

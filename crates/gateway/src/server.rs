@@ -3,7 +3,7 @@
 use crate::{
     access_log,
     admin::Admin,
-    bind, compute, metrics,
+    bind, compute, config, metrics,
     model::{AccessLog, Gateway},
     plan::Plan,
     problem::Problem,
@@ -97,14 +97,14 @@ struct Server {
     running: mpsc::Receiver<()>,
 }
 
-struct Signals {
-    hangup: Signal,
-    terminate: Signal,
-    interrupt: Signal,
+pub(crate) struct Signals {
+    pub(crate) hangup: Signal,
+    pub(crate) terminate: Signal,
+    pub(crate) interrupt: Signal,
 }
 
 impl Signals {
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
@@ -127,14 +127,15 @@ impl Server {
         let (alive, running) = mpsc::channel(1);
         let workers = start_workers(&model, &engine, &watched, &alive).map_err(internal)?;
         let configuration = Arc::new(ArcSwap::from_pointee(model.clone()));
+        let shown = Arc::clone(&configuration);
         let admin = Arc::new(Admin {
             prometheus,
             engine: engine.clone(),
-            configuration: Arc::clone(&configuration),
-            resumption: Arc::clone(&resumption),
+            resumption: Some(Arc::clone(&resumption)),
+            configuration: Box::new(move || config::show(&shown.load())),
             ready: AtomicBool::new(true),
         });
-        let admin_address = start_admin(&admin, &model, &watched)?;
+        let admin_address = admin.start(model.admin.as_ref(), &watched)?;
         let mut server = Self {
             origin,
             engine,
@@ -294,19 +295,6 @@ fn pool_size(model: &Gateway) -> usize {
     model.upstreams.values().map(|upstream| upstream.pool.get()).sum::<usize>().max(LEAST)
 }
 
-fn start_admin(
-    admin: &Arc<Admin>,
-    model: &Gateway,
-    shutdown: &watch::Receiver<bool>,
-) -> Result<Option<SocketAddr>, Vec<Problem>> {
-    let Some(settings) = &model.admin else { return Ok(None) };
-    let socket = bind::bind_one(settings.address, &settings.place).map_err(|problem| vec![problem])?;
-    let address = socket.local_addr().map_err(internal)?;
-    let listener = tokio::net::TcpListener::from_std(socket).map_err(internal)?;
-    tokio::spawn(Arc::clone(admin).serve(listener, shutdown.clone()));
-    Ok(Some(address))
-}
-
-fn internal(error: io::Error) -> Vec<Problem> {
+pub(crate) fn internal(error: io::Error) -> Vec<Problem> {
     vec![Problem::new(&crate::model::Place::builtin(), format!("cannot start: {error}"))]
 }

@@ -31,6 +31,16 @@ impl Contents {
         self
     }
 
+    /// And these files and directories: of a directory, which files are in it and what they hold.
+    pub(crate) fn with_paths<'a>(mut self, paths: impl IntoIterator<Item = &'a Path>) -> Self {
+        for path in paths {
+            let inside = std::fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
+            let inside: Vec<PathBuf> = inside.map(|entry| entry.path()).collect();
+            self.extend(std::iter::once(path).chain(inside.iter().map(PathBuf::as_path)));
+        }
+        self
+    }
+
     /// The same files, as they are now.
     fn renewed(&self) -> Self {
         Self(self.0.keys().map(|file| (file.clone(), digest(file))).collect())
@@ -106,7 +116,7 @@ fn sources(model: &Gateway) -> impl Iterator<Item = &Source> {
         };
         certificates
             .flat_map(|certificate| {
-                [&certificate.chain, &certificate.key].into_iter().chain(&certificate.ocsp)
+                std::iter::once(&certificate.chain).chain(certificate.key.sources()).chain(&certificate.ocsp)
             })
             .chain(client_ca)
     });
@@ -115,11 +125,19 @@ fn sources(model: &Gateway) -> impl Iterator<Item = &Source> {
 }
 
 fn directory(file: &Path) -> Option<PathBuf> {
+    if file.is_dir() {
+        return Some(file.to_owned());
+    }
     let parent = file.parent()?;
     Some(if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() })
 }
 
 fn digest(file: &Path) -> u64 {
+    if let Ok(entries) = std::fs::read_dir(file) {
+        let mut names: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
+        names.sort();
+        return BuildHasherDefault::<DefaultHasher>::default().hash_one(names);
+    }
     let contents = std::fs::read(file).map(zeroize::Zeroizing::new).ok();
     BuildHasherDefault::<DefaultHasher>::default()
         .hash_one(contents.as_ref().map(|contents| contents.as_slice()))

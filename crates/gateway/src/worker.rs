@@ -4,10 +4,10 @@ use crate::{
     accept::{self, Worker},
     http,
     site::Listening,
-    tls::turn,
 };
 use pingora_core::{apps::HttpServerApp, server::ShutdownWatch};
 use quadrille_engine::Engine;
+use quadrille_keyless::turn;
 use std::{io, net::TcpListener, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 

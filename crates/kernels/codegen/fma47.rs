@@ -31,6 +31,8 @@ use crate::asm::Assembly;
 const VECTOR: isize = 32;
 /// Columns of a tile.
 const TILE: usize = 6;
+/// Instructions of a product that wait for each other.
+const STAGES: usize = 4;
 /// What the registers hold: the six c, the six l, the row's x, three temporaries.
 const C: usize = 0;
 const L: usize = 6;
@@ -163,18 +165,18 @@ impl Generator {
 
     /// The products of columns k .. k + 6 in the lower half.
     fn lower_products(&mut self, operation: Operation, k: isize) {
-        self.asm.call("clear");
         match operation {
-            Operation::Multiply => self.lower_rows(("r8", 0), ("r9", 0), k),
+            Operation::Multiply => self.lower_rows(("r8", 0), ("r9", 0), k, Columns::Fresh),
             Operation::Square => {
                 let doubled = self.layout.doubled() as isize;
                 // i < k/2 meets 2a_j with j > i in every column; three rows about the diagonal follow.
                 if k >= 0 {
                     self.address("rax", "r8", 0);
                     self.address("rcx", "r11", doubled + k);
-                    self.rows(k / 2);
+                    self.rows(k / 2, Columns::Fresh);
                     self.asm.call("diagonal");
                 } else {
+                    self.asm.call("clear");
                     self.address("rax", "r8", -1);
                     self.address("rcx", "r11", doubled - 1);
                     self.asm.call("diagonal_1");
@@ -182,18 +184,22 @@ impl Generator {
             }
         }
         if k >= 4 {
-            self.lower_rows(("r11", Layout::M as isize), ("r10", Layout::NH as isize), k - TILE as isize);
+            let (m, nh) = (("r11", Layout::M as isize), ("r10", Layout::NH as isize));
+            self.lower_rows(m, nh, k - TILE as isize, Columns::Begun);
         }
     }
 
     /// x_i y_(k-i) and so on: k + 1 full rows, then a triangle. With k = -2 the rows begin inside the triangle.
-    fn lower_rows(&mut self, x: (&str, isize), y: (&str, isize), k: isize) {
+    fn lower_rows(&mut self, x: (&str, isize), y: (&str, isize), k: isize, columns: Columns) {
         if k >= 0 {
             self.address("rax", x.0, x.1);
             self.address("rcx", y.0, y.1 + k);
-            self.rows(k + 1);
+            self.rows(k + 1, columns);
             self.asm.call("triangle");
         } else {
+            if columns == Columns::Fresh {
+                self.asm.call("clear");
+            }
             self.address("rax", x.0, x.1 - 1);
             self.address("rcx", y.0, y.1 - 1);
             self.asm.call("triangle_2");
@@ -204,14 +210,17 @@ impl Generator {
     fn upper_products(&mut self, operation: Operation, k: isize) {
         let limbs = self.layout.limbs as isize;
         let first = k - limbs + 1; // the first i with a product here
-        self.asm.call("clear");
+        // F * n stands L - 6 columns higher.
+        self.address("rax", "r11", Layout::F as isize);
+        self.address("rcx", "r10", self.layout.n() as isize + k - limbs + TILE as isize);
+        self.rows(TILE as isize, Columns::Fresh);
         self.address("rax", "r8", first);
         match operation {
             Operation::Multiply => {
                 self.address("rcx", "r9", limbs - 1);
                 self.asm.call("head_5");
                 self.advance(5);
-                self.rows(2 * limbs - 6 - k);
+                self.rows(2 * limbs - 6 - k, Columns::Begun);
             }
             Operation::Square => {
                 self.address("rcx", "r11", self.layout.doubled() as isize + limbs - 1);
@@ -222,7 +231,7 @@ impl Generator {
                 } else {
                     self.asm.call("head_5");
                     self.advance(5);
-                    self.rows(rows);
+                    self.rows(rows, Columns::Begun);
                 }
                 self.asm.call("diagonal");
             }
@@ -237,11 +246,7 @@ impl Generator {
             self.asm.call("head_5");
             self.advance(5);
         }
-        self.rows(2 * limbs - 6 - k);
-        // F * n stands L - 6 columns higher.
-        self.address("rax", "r11", Layout::F as isize);
-        self.address("rcx", "r10", self.layout.n() as isize + k - limbs + TILE as isize);
-        self.rows(TILE as isize);
+        self.rows(2 * limbs - 6 - k, Columns::Begun);
     }
 
     /// Columns 2L-4 .. 2L-1: three with products, and the carry out of them is the top digit.
@@ -279,12 +284,14 @@ impl Generator {
     }
 
     /// `(rdi out, rsi table, rdx index, rcx entries)`: out = table[index], each lane with its own index, by reading
-    /// every entry; up to twelve limbs at a time stay in registers.
+    /// every entry times 1 or 0; up to eleven limbs at a time stay in registers.
     fn select(&mut self) {
         let limbs = self.layout.limbs;
         self.asm.begin_export("select");
         self.asm.lines(["mov eax, 1", "vmovq xmm15, rax", "vpbroadcastq ymm15, xmm15"]);
-        let parts = limbs.div_ceil(12);
+        // 1.0
+        self.asm.lines(["mov eax, 1023", "shl rax, 52", "vmovq xmm12, rax", "vpbroadcastq ymm12, xmm12"]);
+        let parts = limbs.div_ceil(11);
         let mut start = 0;
         for part in 0..parts {
             let count = (limbs - start) / (parts - part);
@@ -294,10 +301,8 @@ impl Generator {
             self.asm.lines([format!("lea rax, {}", at("rsi", start)), "mov r8, rcx".to_owned()]);
             self.asm.place(&next);
             self.asm.lines(["vpcmpeqq ymm13, ymm14, [rdx]", "vpaddq ymm14, ymm14, ymm15"]);
-            for i in 0..count {
-                self.asm.line(format!("vpand ymm12, ymm13, {}", at("rax", i)));
-                self.asm.line(format!("vpor ymm{i}, ymm{i}, ymm12"));
-            }
+            self.asm.line("vpand ymm13, ymm13, ymm12");
+            self.asm.lines((0..count).map(|i| format!("vfmadd231pd ymm{i}, ymm13, {}", at("rax", i))));
             self.asm.lines([
                 format!("add rax, {}", VECTOR * limbs as isize),
                 "dec r8".into(),
@@ -325,15 +330,17 @@ impl Generator {
         self.asm.lines(["mov r8, [rdi]", "mov r9, [rdi+8]", "mov r10, [rdi+16]", "mov r11, [rdi+24]"]);
     }
 
-    fn clear_c(&mut self) {
-        self.asm.line(format!("vmovapd ymm{C}, {}", at("r10", Layout::ANCHOR)));
-        self.asm.lines((1..TILE).map(|c| format!("vmovapd ymm{c}, ymm{C}")));
-    }
-
-    /// `count` full rows, if any.
-    fn rows(&mut self, count: isize) {
-        if count > 0 {
-            self.asm.call(&format!("rows_{count}"));
+    /// `count` full rows, if any; at least one if the columns are fresh.
+    fn rows(&mut self, count: isize, columns: Columns) {
+        let rest = match columns {
+            Columns::Fresh => {
+                self.asm.call("first_row");
+                count - 1
+            }
+            Columns::Begun => count,
+        };
+        if rest > 0 {
+            self.asm.call(&format!("rows_{rest}"));
         }
     }
 
@@ -345,24 +352,42 @@ impl Generator {
         self.asm.line(format!("lea {register}, [{base}{:+}]", VECTOR * vectors));
     }
 
-    /// A row whose x stands `step` digits from `rax`, its y for column c at `c - step` digits from `rcx`. Two groups of
-    /// three products, each stage by stage, so that no instruction waits for the one before it.
+    /// A row whose x stands `step` digits from `rax`, its y for column c at `c - step` digits from `rcx`. A product
+    /// takes four stages, and each starts when the one before it is a stage on, so that no instruction waits for
+    /// the one before it, and multiplications alternate with additions, which share a port on Intel's cores.
     fn row(&mut self, step: usize, products: &[(usize, Factor)]) {
         self.asm.line(format!("vmovapd ymm{X}, {}", at("rax", step)));
-        for group in products.rchunks(TEMPORARIES.len()).map(|group| group.iter().rev().zip(TEMPORARIES)) {
-            let factor = |&(column, factor): &(usize, Factor)| match factor {
-                Factor::Memory => format!("[rcx{:+}]", VECTOR * (column as isize - step as isize)),
-                Factor::Itself => format!("ymm{X}"),
-            };
-            let group: Vec<_> =
-                group.map(|(product, d)| (C + product.0, L + product.0, d, factor(product))).collect();
-            self.asm.lines(group.iter().map(|(c, _, d, _)| format!("vmovapd ymm{d}, ymm{c}")));
-            self.asm.lines(group.iter().map(|(c, _, _, y)| format!("vfmadd231pd ymm{c}, ymm{X}, {y}")));
-            self.asm.lines(group.iter().map(|(c, _, d, _)| format!("vsubpd ymm{d}, ymm{d}, ymm{c}")));
-            self.asm.lines(group.iter().map(|(_, _, d, y)| format!("vfmadd231pd ymm{d}, ymm{X}, {y}")));
-            self.asm.lines(group.iter().map(|(_, l, d, _)| format!("vaddpd ymm{l}, ymm{l}, ymm{d}")));
+        let products: Vec<_> = products.iter().rev().zip(TEMPORARIES.into_iter().cycle()).collect();
+        for time in 0..products.len() + STAGES - 1 {
+            for stage in (0..STAGES).rev() {
+                let Some(&(&(column, factor), d)) = time.checked_sub(stage).and_then(|i| products.get(i))
+                else {
+                    continue;
+                };
+                let (c, l) = (C + column, L + column);
+                let y = match factor {
+                    Factor::Memory => format!("[rcx{:+}]", VECTOR * (column as isize - step as isize)),
+                    Factor::Itself => format!("ymm{X}"),
+                };
+                match stage {
+                    0 => {
+                        self.asm.line(format!("vmovapd ymm{d}, ymm{c}"));
+                        self.asm.line(format!("vfmadd231pd ymm{c}, ymm{X}, {y}"));
+                    }
+                    1 => self.asm.line(format!("vsubpd ymm{d}, ymm{d}, ymm{c}")),
+                    2 => self.asm.line(format!("vfmadd231pd ymm{d}, ymm{X}, {y}")),
+                    _ => self.asm.line(format!("vaddpd ymm{l}, ymm{l}, ymm{d}")),
+                }
+            }
         }
     }
+}
+
+/// Whether the accumulators hold something yet.
+#[derive(Clone, Copy, PartialEq)]
+enum Columns {
+    Fresh,
+    Begun,
 }
 
 /// Whether a tile takes the carry of the tile below.

@@ -6,8 +6,23 @@ use super::*;
 impl Generator {
     pub(super) fn subroutines(&mut self) {
         self.asm.begin_subroutine("clear");
-        self.clear_c();
+        self.asm.line(format!("vmovapd ymm{C}, {}", at("r10", Layout::ANCHOR)));
+        self.asm.lines((1..TILE).map(|c| format!("vmovapd ymm{c}, ymm{C}")));
         self.asm.lines((0..TILE).map(|c| format!("vxorpd ymm{0}, ymm{0}, ymm{0}", L + c)));
+        self.asm.line("ret");
+
+        // A full row into fresh columns: c starts at the anchor, and what is left of the product is l.
+        self.asm.begin_subroutine("first_row");
+        self.asm.lines([
+            format!("vmovapd ymm{X}, {}", at("rax", 0)),
+            format!("vmovapd ymm15, {}", at("r10", Layout::ANCHOR)),
+        ]);
+        self.asm.lines((0..TILE).map(|c| format!("vmovapd ymm{c}, ymm15")));
+        let product = |to: usize, c: usize| format!("vfmadd231pd ymm{to}, ymm{X}, {}", at("rcx", c));
+        self.asm.lines((0..TILE).map(|c| product(c, c)));
+        self.asm.lines((0..TILE).map(|c| format!("vsubpd ymm{}, ymm15, ymm{c}", L + c)));
+        self.asm.lines((0..TILE).map(|c| product(L + c, c)));
+        self.advance(1);
         self.asm.line("ret");
 
         // Full rows, as many as the entry says. Unrolled: the counts differ from tile to tile, and a loop's exit
@@ -65,38 +80,51 @@ impl Generator {
 
         // F = T * NP mod 2^(6b).
         self.asm.begin_subroutine("last_digits");
-        self.asm.call("clear");
         self.address("rax", "r11", Layout::T as isize);
         self.address("rcx", "r10", self.layout.np() as isize);
-        self.six_low_columns();
+        self.asm.call("first_row");
+        self.asm.call("triangle");
         self.address("rbx", "r11", Layout::F as isize);
         self.carry_in_and_digits(TILE, Carry::None);
         self.asm.line("ret");
 
-        // T + F * n is zero mod 2^(6b): only its carry is wanted.
+        // T + F * n is zero mod 2^(6b), so that its carry is a whole number: the sixth column and what the fifth adds
+        // to it tell which. The column is summed in ymm0 and ymm6 as in a row, the fifth in ymm1, rounded.
         self.asm.begin_subroutine("last_carry");
-        self.clear_c();
-        for c in 0..TILE {
-            self.asm.line(format!("vmovapd ymm{}, {}", L + c, at("r11", Layout::T + c)));
-        }
-        self.address("rax", "r11", Layout::F as isize);
-        self.address("rcx", "r10", self.layout.n() as isize);
-        self.six_low_columns();
-        self.column_carries(TILE, Carry::None);
+        let n = self.layout.n();
         self.asm.lines([
-            format!("vaddpd ymm13, ymm13, {}", at("r11", Layout::CARRY_C)),
-            format!("vmovapd {}, ymm13", at("r11", Layout::CARRY_C)),
-            format!("vaddpd ymm5, ymm5, {}", at("r11", Layout::CARRY_V)),
-            format!("vmovapd {}, ymm5", at("r11", Layout::CARRY_V)),
+            format!("vmovapd ymm14, {}", at("r10", Layout::ANCHOR)),
+            format!("vmovapd ymm15, {}", at("r10", Layout::INVERSE)),
+            "vmovapd ymm0, ymm14".to_owned(),
+            format!("vmovapd ymm6, {}", at("r11", Layout::T + TILE - 1)),
+            "vxorpd ymm1, ymm1, ymm1".to_owned(),
+        ]);
+        for i in 0..TILE {
+            self.asm.line(format!("vmovapd ymm{X}, {}", at("r11", Layout::F + i)));
+            let y = at("r10", n + TILE - 1 - i);
+            self.asm.lines([
+                "vmovapd ymm13, ymm0".to_owned(),
+                format!("vfmadd231pd ymm0, ymm{X}, {y}"),
+                "vsubpd ymm13, ymm13, ymm0".to_owned(),
+                format!("vfmadd231pd ymm13, ymm{X}, {y}"),
+                "vaddpd ymm6, ymm6, ymm13".to_owned(),
+            ]);
+            if i + 1 < TILE {
+                self.asm.line(format!("vfmadd231pd ymm1, ymm{X}, {}", at("r10", n + TILE - 2 - i)));
+            }
+        }
+        self.asm.lines([
+            "vfmadd231pd ymm6, ymm1, ymm15".to_owned(),
+            "vsubpd ymm0, ymm0, ymm14".to_owned(),
+            "vaddpd ymm0, ymm0, ymm6".to_owned(),
+            // Rounded to a multiple of 2^b.
+            format!("vmovapd ymm14, {}", at("r10", Layout::MAGIC)),
+            "vaddpd ymm0, ymm0, ymm14".to_owned(),
+            "vsubpd ymm0, ymm0, ymm14".to_owned(),
+            format!("vaddpd ymm0, ymm0, {}", at("r11", Layout::CARRY_C)),
+            format!("vmovapd {}, ymm0", at("r11", Layout::CARRY_C)),
             "ret".to_owned(),
         ]);
-    }
-
-    /// The products of two six-digit numbers that land in the six low columns.
-    pub(super) fn six_low_columns(&mut self) {
-        self.row(0, &memory(0..TILE));
-        self.advance(1);
-        self.asm.call("triangle");
     }
 
     /// Splits the columns: afterwards `ymm(6+j)` is t_j, `ymm j` is v_j (t_j rounded to a multiple of 2^b), `ymm13`

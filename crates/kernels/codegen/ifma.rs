@@ -26,7 +26,8 @@ const CARRY: &str = "zmm20";
 const X: [&str; 2] = ["zmm21", "zmm22"];
 const Y: Range<usize> = 23..32;
 
-/// Generates `<prefix>_multiply` and `<prefix>_square` for numbers of `limbs` digits, in tiles of `tile` columns.
+/// Generates `<prefix>_multiply`, `<prefix>_square` and `<prefix>_select` for numbers of `limbs` digits, the first two in
+/// tiles of `tile` columns.
 pub(crate) fn kernels(prefix: &str, limbs: usize, tile: usize) -> String {
     assert!(tile.is_multiple_of(2) && tile <= 20, "tiles are even and leave registers for operands");
     assert!(limbs.is_multiple_of(tile), "tiles fill a number");
@@ -34,13 +35,13 @@ pub(crate) fn kernels(prefix: &str, limbs: usize, tile: usize) -> String {
     generator.subroutines();
     generator.entry("multiply", Operation::Multiply);
     generator.entry("square", Operation::Square);
+    generator.asm.export("select", |asm| select(asm, limbs));
     generator.asm.finish()
 }
 
-/// Generates what does not depend on the tile: `<prefix>_select`, `<prefix>_wipe`.
+/// Generates `<prefix>_wipe`, which clears every vector register.
 pub(crate) fn support(prefix: &str) -> String {
     let mut asm = Assembly::new(prefix);
-    asm.export("select", select);
     asm.export("wipe", |asm| {
         asm.lines((16..32).map(|r| format!("vpxorq zmm{r}, zmm{r}, zmm{r}")));
         asm.lines(["vzeroall", "ret"]);
@@ -48,37 +49,37 @@ pub(crate) fn support(prefix: &str) -> String {
     asm.finish()
 }
 
-/// `(rdi out, rsi table, rdx index, rcx entries, r8 limbs)`: out = table[index], each lane with its own index.
-/// Reads every entry; ten limbs at a time stay in registers. `limbs` is a multiple of ten.
-fn select(asm: &mut Assembly) {
-    const LIMBS: usize = 10;
+/// `(rdi out, rsi table, rdx index, rcx entries)`: out = table[index], each lane with its own index, by reading every
+/// entry; up to twenty limbs at a time stay in registers.
+fn select(asm: &mut Assembly, limbs: usize) {
     const INDEX: &str = "zmm20";
     const ENTRY: &str = "zmm21";
     const ONE: &str = "zmm22";
     const MASK: &str = "zmm23";
-    let (part, entry) = (asm.label(), asm.label());
-    asm.lines([
-        format!("vmovdqu64 {INDEX}, [rdx]"),
-        "mov eax, 1".into(),
-        format!("vpbroadcastq {ONE}, rax"),
-        "shl r8, 6".into(), // bytes of an entry
-        "lea r9, [rdi+r8]".into(),
-    ]);
-    asm.place(&part);
-    asm.lines((0..LIMBS).map(|i| format!("vpxorq zmm{i}, zmm{i}, zmm{i}")));
-    asm.lines([format!("vpxorq {ENTRY}, {ENTRY}, {ENTRY}"), "mov rax, rsi".into(), "mov r10, rcx".into()]);
-    asm.place(&entry);
-    asm.lines([
-        format!("vpcmpeqq k1, {INDEX}, {ENTRY}"),
-        format!("vpternlogq {MASK}{{k1}}{{z}}, {MASK}, {MASK}, 0xff"),
-        format!("vpaddq {ENTRY}, {ENTRY}, {ONE}"),
-    ]);
-    // 0xf8: a or (b and c)
-    asm.lines((0..LIMBS).map(|i| format!("vpternlogq zmm{i}, {MASK}, [rax+{}], 0xf8", VECTOR * i)));
-    asm.lines(["add rax, r8".into(), "dec r10".into(), format!("jnz {entry}")]);
-    asm.lines((0..LIMBS).map(|i| format!("vmovdqu64 [rdi+{}], zmm{i}", VECTOR * i)));
-    asm.lines([format!("add rdi, {}", VECTOR * LIMBS), format!("add rsi, {}", VECTOR * LIMBS)]);
-    asm.lines(["cmp rdi, r9".into(), format!("jne {part}")]);
+    asm.lines([format!("vmovdqu64 {INDEX}, [rdx]"), "mov eax, 1".into(), format!("vpbroadcastq {ONE}, rax")]);
+    let parts = limbs.div_ceil(20);
+    let mut start = 0;
+    for part in 0..parts {
+        let count = (limbs - start) / (parts - part);
+        let next = asm.label();
+        asm.lines((0..count).map(|i| format!("vpxorq zmm{i}, zmm{i}, zmm{i}")));
+        asm.lines([
+            format!("vpxorq {ENTRY}, {ENTRY}, {ENTRY}"),
+            format!("lea rax, {}", at(("rsi", start))),
+            "mov r8, rcx".into(),
+        ]);
+        asm.place(&next);
+        asm.lines([
+            format!("vpcmpeqq k1, {INDEX}, {ENTRY}"),
+            format!("vpternlogq {MASK}{{k1}}{{z}}, {MASK}, {MASK}, 0xff"),
+            format!("vpaddq {ENTRY}, {ENTRY}, {ONE}"),
+        ]);
+        // 0xf8: a or (b and c)
+        asm.lines((0..count).map(|i| format!("vpternlogq zmm{i}, {MASK}, {}, 0xf8", at(("rax", i)))));
+        asm.lines([format!("add rax, {}", VECTOR * limbs), "dec r8".into(), format!("jnz {next}")]);
+        asm.lines((0..count).map(|i| format!("vmovdqa64 {}, zmm{i}", at(("rdi", start + i)))));
+        start += count;
+    }
     asm.lines(["vpxorq zmm23, zmm23, zmm23", "kxorw k1, k1, k1", "vzeroupper", "ret"]);
 }
 

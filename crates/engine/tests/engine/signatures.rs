@@ -23,3 +23,26 @@ fn every_scheme_of_every_key_verifies() {
     assert_eq!(seen.sum(|batch| batch.operations), expected);
     assert_eq!(seen.sum(|batch| batch.recomputed + batch.failed), 0);
 }
+
+/// What another machine has computed is believed only if the public key confirms it.
+#[test]
+fn a_public_key_confirms_its_own_results_and_no_others() {
+    let engine = start(settings(2, 256), Scalar, Recorder::default());
+    let keys = all_keys();
+    for (index, key) in keys.iter().enumerate() {
+        let other = &keys[(index + 1) % keys.len()];
+        for &scheme in schemes_of(key) {
+            let sign = |message: &[u8]| Operation::sign(key.public(), scheme, message).unwrap();
+            let operation = sign(b"message");
+            let result = engine.submit(key, operation.clone()).unwrap().wait().unwrap().bytes;
+            assert!(operation.verify(key.public(), &result), "{key:?} {scheme:?}");
+            assert!(!sign(b"another").verify(key.public(), &result), "{key:?} {scheme:?}");
+            assert!(!operation.verify(other.public(), &result), "{key:?} {scheme:?} with {other:?}");
+            let mut flipped = result.to_vec();
+            flipped[result.len() / 2] ^= 1;
+            assert!(!operation.verify(key.public(), &flipped), "{key:?} {scheme:?}");
+            assert!(!operation.verify(key.public(), &result[1..]), "{key:?} {scheme:?}");
+            assert!(!operation.verify(key.public(), b""), "{key:?} {scheme:?}");
+        }
+    }
+}

@@ -21,10 +21,11 @@ pub mod values;
 pub mod words;
 
 pub use error::{ConfigError, ConfigErrors};
-pub use reference::reference;
+pub use reference::{key_policy_reference, reference};
 pub use show::show;
 
 use crate::model::Gateway;
+use quadrille_keyless::server::Policy;
 use std::{io, path::Path};
 use zeroize::Zeroizing;
 
@@ -33,6 +34,21 @@ use zeroize::Zeroizing;
 /// # Errors
 /// If the file cannot be read, or anything in it is wrong; then every mistake that could be found is there.
 pub fn load(path: &Path) -> Result<Gateway, ConfigErrors> {
+    load_document(path, parse)
+}
+
+/// Reads the policy of a key server.
+///
+/// # Errors
+/// As for [`load`].
+pub fn load_key_policy(path: &Path) -> Result<Policy, ConfigErrors> {
+    load_document(path, parse_key_policy)
+}
+
+fn load_document<T>(
+    path: &Path,
+    parse: impl FnOnce(&str, &str) -> Result<T, ConfigErrors>,
+) -> Result<T, ConfigErrors> {
     let name = path.display().to_string();
     match std::fs::read(path).map(Zeroizing::new) {
         Ok(bytes) => match std::str::from_utf8(&bytes) {
@@ -48,11 +64,28 @@ pub fn load(path: &Path) -> Result<Gateway, ConfigErrors> {
 /// # Errors
 /// If anything is wrong; then every mistake that could be found is there.
 pub fn parse(text: &str, file_name: &str) -> Result<Gateway, ConfigErrors> {
+    parse_document(text, file_name, sections::EMPTY, sections::gateway)
+}
+
+/// Reads the policy of a key server from text.
+///
+/// # Errors
+/// If anything is wrong; then every mistake that could be found is there.
+pub fn parse_key_policy(text: &str, file_name: &str) -> Result<Policy, ConfigErrors> {
+    parse_document(text, file_name, sections::EMPTY_POLICY, sections::key_policy)
+}
+
+fn parse_document<T>(
+    text: &str,
+    file_name: &str,
+    empty: &str,
+    section: impl FnOnce(&reader::Field<'_>) -> Option<T>,
+) -> Result<T, ConfigErrors> {
     let reader = reader::Reader::new(file_name);
-    let gateway = match tree::read(text) {
-        Ok(Some(root)) => sections::gateway(&reader.root(&root)),
+    let document = match tree::read(text) {
+        Ok(Some(root)) => section(&reader.root(&root)),
         Ok(None) => {
-            reader.error(1, "", sections::EMPTY);
+            reader.error(1, "", empty);
             None
         }
         Err(error) => {
@@ -60,8 +93,8 @@ pub fn parse(text: &str, file_name: &str) -> Result<Gateway, ConfigErrors> {
             None
         }
     };
-    match (gateway, reader.into_errors()) {
-        (Some(gateway), errors) if errors.is_empty() => Ok(gateway),
+    match (document, reader.into_errors()) {
+        (Some(document), errors) if errors.is_empty() => Ok(document),
         (_, errors) => Err(ConfigErrors::new(errors)),
     }
 }

@@ -83,6 +83,10 @@ impl<'a> Field<'a> {
         matches!(self.node.value, Value::Scalar(_))
     }
 
+    pub(super) fn is_mapping(&self) -> bool {
+        matches!(self.node.value, Value::Mapping(_))
+    }
+
     pub(super) fn is_null(&self) -> bool {
         matches!(self.node.value, Value::Null)
     }

@@ -2,14 +2,35 @@
 
 use super::{
     schema::{Key, Preset, Section},
-    sections::SECTIONS,
+    sections::{POLICY_SECTIONS, SECTIONS},
 };
 
 /// The reference of the configuration file, in Markdown: every key with its values, unit, default and cost.
 pub fn reference() -> String {
-    let sections: Vec<_> = SECTIONS.iter().map(|section| render(section)).collect();
-    format!("{INTRODUCTION}\n{}", sections.join("\n"))
+    document(INTRODUCTION, SECTIONS)
 }
+
+/// The reference of a key server's policy file.
+pub fn key_policy_reference() -> String {
+    document(POLICY_INTRODUCTION, POLICY_SECTIONS)
+}
+
+fn document(introduction: &str, sections: &[&Section]) -> String {
+    let rendered: Vec<_> = sections.iter().map(|section| render(section, sections)).collect();
+    format!("{introduction}\n{}", rendered.join("\n"))
+}
+
+const POLICY_INTRODUCTION: &str = r#"# Reference of a key server's policy
+
+<!-- Made from the schema in crates/gateway/src/config/sections/key_policy.rs. After a change there:
+     QUADRILLE_BLESS=1 cargo test -p quadrille-gateway reference -->
+
+`quadrille keyserver --policy policy.yaml` serves the clients that this file names, as far as it says. The file is read again
+when it changes, and on SIGHUP; a mistake in it leaves the old policy in force. Without a policy, every client whose certificate
+the client CA vouches for may sign with every key, and none may decrypt.
+[`examples/key-policy.yaml`](../../examples/key-policy.yaml) shows every key in use. How values are written:
+[configuration.md](configuration.md#values).
+"#;
 
 const INTRODUCTION: &str = r#"# Configuration reference
 
@@ -44,19 +65,19 @@ upstreams:
 A key that is not listed here is refused, and so is one that is written twice or has no value.
 "#;
 
-fn render(section: &Section) -> String {
+fn render(section: &Section, all: &[&Section]) -> String {
     let title = match section.path {
         "" => "The file".to_owned(),
         path => format!("`{path}`"),
     };
-    let rows: String = section.keys.iter().map(|key| row(section, key)).collect();
+    let rows: String = section.keys.iter().map(|key| row(section, key, all)).collect();
     let (about, head) =
         (section.about, "| Key | Value | Default | What it does and costs |\n|---|---|---|---|");
     format!("## {title}\n\n{about}\n\n{head}\n{rows}")
 }
 
-fn row(section: &Section, key: &Key) -> String {
-    let value = match described_at(section, key) {
+fn row(section: &Section, key: &Key, all: &[&Section]) -> String {
+    let value = match described_at(section, key, all) {
         Some(path) => format!("[{}](#{})", key.value, anchor(path)),
         None => key.value.to_owned(),
     };
@@ -69,12 +90,12 @@ fn row(section: &Section, key: &Key) -> String {
 }
 
 /// The section that the value of `key` is, or that its items are.
-fn described_at(section: &Section, key: &Key) -> Option<&'static str> {
+fn described_at(section: &Section, key: &Key, all: &[&Section]) -> Option<&'static str> {
     let prefix =
         if section.path.is_empty() { key.name.to_owned() } else { format!("{}.{}", section.path, key.name) };
     let below =
         |path: &str| path.strip_prefix(&prefix).is_some_and(|rest| ["", "[]", ".<name>"].contains(&rest));
-    SECTIONS.iter().map(|section| section.path).find(|path| below(path))
+    all.iter().map(|section| section.path).find(|path| below(path))
 }
 
 /// The anchor that Markdown renderers give to a heading.

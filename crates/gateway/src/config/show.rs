@@ -2,8 +2,8 @@
 
 use super::{values::show_duration, words::name};
 use crate::model::{
-    AccessLog, CertificateSource, ClientAuth, Gateway, Health, HealthProbe, Listener, Respond, Resumption,
-    Route, SessionCache, Source, Target, TicketKeys, TlsPolicy, Upstream, UpstreamTls,
+    AccessLog, CertificateSource, ClientAuth, Gateway, Health, HealthProbe, KeySource, Listener, Respond,
+    Resumption, Route, SessionCache, Source, Target, TicketKeys, TlsPolicy, Upstream, UpstreamTls,
 };
 use serde_json::{Map, Value, json};
 use std::{num::NonZeroUsize, time::Duration};
@@ -83,10 +83,30 @@ fn listener(listener: &Listener) -> Value {
 fn certificate(certificate: &CertificateSource) -> Value {
     let mut shown = json!({
         "chain": source(&certificate.chain),
-        "key": source(&certificate.key),
+        "key": key(&certificate.key),
     });
     put(&mut shown, "ocsp", certificate.ocsp.as_ref().map(source));
     shown
+}
+
+fn key(key: &KeySource) -> Value {
+    let keyless = match key {
+        KeySource::Pem(pem) => return source(pem),
+        KeySource::Keyless(keyless) => keyless,
+    };
+    let mut shown = json!({
+        "servers": keyless.servers.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "protocol": name(keyless.protocol),
+        "padding": keyless.padding,
+        "timeout": time(keyless.timeout),
+        "hedge": keyless.hedge,
+    });
+    let tls = keyless.tls.as_ref();
+    put(&mut shown, "ca", tls.map(|tls| source(&tls.ca.0)));
+    put(&mut shown, "certificate", tls.map(|tls| source(&tls.certificate.0)));
+    put(&mut shown, "key", tls.map(|tls| source(&tls.key.0)));
+    put(&mut shown, "fallback", keyless.fallback.as_ref().map(source));
+    json!({ "keyless": shown })
 }
 
 fn tls(policy: &TlsPolicy) -> Value {

@@ -7,6 +7,7 @@ use super::{schema::nearest, values::quote};
 use crate::model::{
     BackendChoice, Balance, Group, Mode, ProxyProtocolIn, ProxyProtocolOut, UpstreamProtocol, Version,
 };
+use quadrille_keyless::client::Protocol;
 
 /// A type whose values have names.
 pub trait Word: Copy + PartialEq + 'static {
@@ -60,6 +61,12 @@ impl Word for bool {
     const WHAT: &'static str = "a switch";
     const WORDS: &'static [(&'static str, Self)] =
         &[("on", true), ("off", false), ("true", true), ("false", false), ("yes", true), ("no", false)];
+}
+
+impl Word for Protocol {
+    const WHAT: &'static str = "a mode of the keyless protocol";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("batched", Self::Batched), ("compatible", Self::Compatible)];
 }
 
 impl Word for Version {

@@ -4,6 +4,8 @@
 //! rest of the crate reads nothing else. Durations, sizes and addresses are already parsed; certificates and keys
 //! are still named by their [`Source`], because they are read again on every reload.
 
+mod keyless;
+mod keyserver;
 mod listener;
 mod place;
 mod resumption;
@@ -11,6 +13,8 @@ mod route;
 mod tls;
 mod upstream;
 
+pub use keyless::{KeySource, Keyless, KeylessTls};
+pub use keyserver::{KeyServer, Listen};
 pub use listener::{Limits, Listener, Mode, ProxyProtocolIn, Timeouts};
 pub use place::{Place, Source};
 pub use resumption::{Resumption, SessionCache, TicketKeys};

@@ -1,12 +1,12 @@
-use super::{Mode, Place, Source};
+use super::{KeySource, Mode, Place, Source};
 
 /// A certificate chain with its private key.
 #[derive(Clone, Debug)]
 pub struct CertificateSource {
     /// PEM, leaf first.
     pub chain: Source,
-    /// PEM: PKCS#8, PKCS#1 or SEC1, not encrypted.
-    pub key: Source,
+    /// The private key, or where it is.
+    pub key: KeySource,
     /// A DER OCSP response to staple (RFC 6066 section 8).
     pub ocsp: Option<Source>,
     /// Where each of these was written.

@@ -1,20 +1,28 @@
 //! BoringSSL's private-key hooks, answered by the engine: the handshake pauses, the event loop goes on.
 
-use super::{contained, departure::unless_client_leaves, turn};
+use super::{contained, departure::unless_client_leaves};
+use crate::{certificate::PrivateKey, keyless::Remote};
 use boring::{
     error::ErrorStack,
     ex_data::Index,
     ssl::{
         AsyncPrivateKeyMethod, AsyncPrivateKeyMethodError, BoxPrivateKeyMethodFinish,
-        BoxPrivateKeyMethodFuture, Ssl, SslRef, SslSignatureAlgorithm,
+        BoxPrivateKeyMethodFuture, NameType, Ssl, SslRef, SslSignatureAlgorithm,
     },
 };
+use boring_sys as ffi;
+use foreign_types::ForeignTypeRef;
 use quadrille_engine::{
-    Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, SignatureScheme,
+    Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, PublicKey, SignatureScheme,
+};
+use quadrille_keyless::{
+    client::{Answer, Failure, Origin},
+    turn,
 };
 use std::{
+    future::Future,
     sync::{Arc, LazyLock, OnceLock},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::net::TcpStream;
 
@@ -34,6 +42,8 @@ pub(crate) enum KeyFailure {
     ClientLeft,
     /// Too many operations wait.
     Shed,
+    /// The key is on key servers, and they have not computed it.
+    Remote(Failure),
     /// Everything else; the client sent nonsense, or the engine has failed.
     Failed,
 }
@@ -65,6 +75,15 @@ impl KeyOperation {
         ssl.ex_data((*OPERATION)?)
     }
 
+    /// For whom the operation is.
+    fn origin(&self, ssl: &SslRef) -> Origin {
+        Origin {
+            sni: ssl.servername(NameType::HOST_NAME).map(str::to_owned),
+            client: self.tcp.peer_addr().ok().map(|address| address.ip()),
+            server: self.tcp.local_addr().ok().map(|address| address.ip()),
+        }
+    }
+
     fn fail(&self, failure: KeyFailure) -> AsyncPrivateKeyMethodError {
         let _ = self.result.set(Err(failure));
         AsyncPrivateKeyMethodError
@@ -80,9 +99,18 @@ impl From<OperationError> for KeyFailure {
     }
 }
 
+impl From<Failure> for KeyFailure {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Full => Self::Shed,
+            other => Self::Remote(other),
+        }
+    }
+}
+
 /// One certificate's key, as BoringSSL asks for it.
 pub(super) struct EngineKey {
-    pub(super) key: Key,
+    pub(super) key: PrivateKey,
     pub(super) engine: Engine,
 }
 
@@ -97,7 +125,7 @@ impl AsyncPrivateKeyMethod for EngineKey {
         contained(Err(AsyncPrivateKeyMethodError), || {
             let scheme = code_point(algorithm).and_then(SignatureScheme::from_code_point);
             let scheme = scheme.ok_or(AsyncPrivateKeyMethodError)?;
-            self.submit(ssl, Operation::sign(&self.key, scheme, input))
+            self.submit(ssl, |key| Operation::sign(key, scheme, input))
         })
     }
 
@@ -107,7 +135,7 @@ impl AsyncPrivateKeyMethod for EngineKey {
         input: &[u8],
         _: &mut [u8],
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
-        contained(Err(AsyncPrivateKeyMethodError), || self.submit(ssl, Operation::decrypt(&self.key, input)))
+        contained(Err(AsyncPrivateKeyMethodError), || self.submit(ssl, |key| Operation::decrypt(key, input)))
     }
 }
 
@@ -115,30 +143,89 @@ impl EngineKey {
     fn submit(
         &self,
         ssl: &SslRef,
-        operation: Result<Operation, OperationError>,
+        operation: impl FnOnce(&PublicKey) -> Result<Operation, OperationError>,
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
         let connection = Arc::clone(KeyOperation::of(ssl).ok_or(AsyncPrivateKeyMethodError)?);
-        let completion = operation.and_then(|operation| self.engine.enqueue(&self.key, operation));
-        let completion = completion.map_err(|error| connection.fail(error.into()))?;
-        if !completion.is_in_place() {
-            turn::end_with_flush(&self.engine);
+        let key_type = self.key.key_type();
+        match &self.key {
+            PrivateKey::Local(key) => {
+                let operation = operation(key.public());
+                let completion = operation.and_then(|operation| compute(&self.engine, key, operation));
+                let completion = completion.map_err(|error| refuse(ssl, &connection, error.into()))?;
+                Ok(Box::pin(finished(completion, key_type, connection)))
+            }
+            PrivateKey::Remote(remote) => {
+                let operation = operation(remote.key.public());
+                let operation = operation.map_err(|error| refuse(ssl, &connection, error.into()))?;
+                let asked = self.ask(remote, operation, ssl, &connection);
+                let computed = asked.map_err(|failure| refuse(ssl, &connection, failure.into()))?;
+                Ok(Box::pin(finished(computed, key_type, connection)))
+            }
         }
-        Ok(Box::pin(finished(completion, self.key.key_type(), connection)))
+    }
+
+    /// Asks key servers; and computes here what they do not, if the key is here as a last resort.
+    fn ask(
+        &self,
+        remote: &Remote,
+        operation: Operation,
+        ssl: &SslRef,
+        connection: &KeyOperation,
+    ) -> Result<impl Future<Output = Result<Outcome, KeyFailure>> + use<>, Failure> {
+        let fallback = remote.fallback.clone().map(|key| (self.engine.clone(), key, operation.clone()));
+        let origin = if remote.client.wants_origin() { connection.origin(ssl) } else { Origin::default() };
+        let answer = remote.client.submit(&remote.key, operation, origin, fallback.is_some())?;
+        Ok(answered(answer, fallback))
     }
 }
 
-async fn finished(
-    completion: Completion,
+fn compute(engine: &Engine, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
+    let completion = engine.enqueue(key, operation)?;
+    if !completion.is_in_place() {
+        turn::end_with_flush(engine);
+    }
+    Ok(completion)
+}
+
+async fn answered(answer: Answer, fallback: Option<(Engine, Key, Operation)>) -> Result<Outcome, KeyFailure> {
+    let began = Instant::now();
+    match (answer.await, fallback) {
+        (Ok(bytes), _) => Ok(Outcome { bytes, waited: Duration::ZERO, computed: began.elapsed(), batch: 1 }),
+        (Err(_), Some((engine, key, operation))) => {
+            metrics::counter!("quadrille_keyless_fallbacks_total").increment(1);
+            Ok(compute(&engine, &key, operation)?.await?)
+        }
+        (Err(failure), None) => Err(failure.into()),
+    }
+}
+
+async fn finished<E: Into<KeyFailure>>(
+    computation: impl Future<Output = Result<Outcome, E>>,
     key_type: KeyType,
     connection: Arc<KeyOperation>,
 ) -> Result<BoxPrivateKeyMethodFinish, AsyncPrivateKeyMethodError> {
-    match unless_client_leaves(&connection.tcp, completion).await {
+    match unless_client_leaves(&connection.tcp, computation).await {
         Some(Ok(outcome)) => {
             Ok(Box::new(move |_, output| hand_over(&outcome, key_type, &connection, output)))
         }
-        Some(Err(error)) => Err(connection.fail(error.into())),
+        Some(Err(error)) => {
+            let failure = error.into();
+            Ok(Box::new(move |ssl, _| Err(refuse(ssl, &connection, failure))))
+        }
         None => Err(connection.fail(KeyFailure::ClientLeft)),
     }
+}
+
+/// Tells the client that the handshake has failed: BoringSSL says nothing when a private key does. Called in its
+/// callbacks only, where the connection can be written to.
+fn refuse(ssl: &SslRef, connection: &KeyOperation, failure: KeyFailure) -> AsyncPrivateKeyMethodError {
+    /// RFC 8446 section 6.2.
+    const INTERNAL_ERROR: u8 = 80;
+    // SAFETY: the connection is live and in its handshake, where BoringSSL sends alerts itself.
+    unsafe { ffi::SSL_send_fatal_alert(ssl.as_ptr(), INTERNAL_ERROR) };
+    // Whether it could be sent, and why not, is of no interest, and must not stay in the thread's error queue.
+    drop(ErrorStack::get());
+    connection.fail(failure)
 }
 
 fn hand_over(

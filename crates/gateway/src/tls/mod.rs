@@ -8,7 +8,6 @@ mod returning;
 mod selection;
 mod stream;
 mod transport;
-pub(crate) mod turn;
 
 pub(crate) use context::ListenerTls;
 pub(crate) use key_method::{KeyFailure, KeyOperation, KeyTiming};

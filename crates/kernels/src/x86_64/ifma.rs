@@ -111,18 +111,11 @@ impl Arithmetic for Ifma {
     fn select(self, ring: &mut Ring<Self>, index: &[u64]) {
         let digits = ring.radix.digits;
         assert!(index.len() == Self::LANES);
-        assert!(
-            ring.y.len() == digits && digits.is_multiple_of(10) && ring.table.len().is_multiple_of(digits)
-        );
+        assert!(ring.y.len() == digits && ring.table.len().is_multiple_of(digits));
+        let select = Kernels::of(digits).select;
         // SAFETY: `self` proves the instructions; y is one entry long and the table a whole number of them.
         unsafe {
-            select(
-                ring.y.as_mut_ptr(),
-                ring.table.as_ptr(),
-                index.as_ptr(),
-                ring.table.len() / digits,
-                digits,
-            );
+            select(ring.y.as_mut_ptr(), ring.table.as_ptr(), index.as_ptr(), ring.table.len() / digits);
         }
     }
 
@@ -158,26 +151,30 @@ fn run(kernel: Kernel, ring: &mut Ring<Ifma>, y: *const U64x8) {
 
 /// out = a * b / R: `(out, a, b, modulus, digits)`; see `codegen/ifma.rs`.
 type Kernel = unsafe extern "sysv64" fn(*mut U64x8, *const U64x8, *const U64x8, *const U64x8, *mut U64x8);
+/// `(out, table, index, entries)`.
+type Select = unsafe extern "sysv64" fn(*mut U64x8, *const U64x8, *const u64, usize);
 
 /// The kernels for one number of digits. A square's `b` is not read.
 struct Kernels {
     multiply: Kernel,
     square: Kernel,
+    select: Select,
 }
 
 macro_rules! kernels {
-    ($($digits:literal: $multiply:ident $square:ident;)*) => {
+    ($($digits:literal: $multiply:ident $square:ident $select:ident;)*) => {
         unsafe extern "sysv64" {
             $(
                 fn $multiply(out: *mut U64x8, a: *const U64x8, b: *const U64x8, modulus: *const U64x8, digits: *mut U64x8);
                 fn $square(out: *mut U64x8, a: *const U64x8, b: *const U64x8, modulus: *const U64x8, digits: *mut U64x8);
+                fn $select(out: *mut U64x8, table: *const U64x8, index: *const u64, entries: usize);
             )*
         }
 
         impl Kernels {
             fn of(digits: usize) -> &'static Self {
                 match digits {
-                    $($digits => &Self { multiply: $multiply, square: $square },)*
+                    $($digits => &Self { multiply: $multiply, square: $square, select: $select },)*
                     _ => unreachable!("no radix has {digits} digits"),
                 }
             }
@@ -186,17 +183,14 @@ macro_rules! kernels {
 }
 
 kernels! {
-    20: quadrille_ifma_20_multiply quadrille_ifma_20_square;
-    30: quadrille_ifma_30_multiply quadrille_ifma_30_square;
-    40: quadrille_ifma_40_multiply quadrille_ifma_40_square;
-    60: quadrille_ifma_60_multiply quadrille_ifma_60_square;
-    80: quadrille_ifma_80_multiply quadrille_ifma_80_square;
+    20: quadrille_ifma_20_multiply quadrille_ifma_20_square quadrille_ifma_20_select;
+    30: quadrille_ifma_30_multiply quadrille_ifma_30_square quadrille_ifma_30_select;
+    40: quadrille_ifma_40_multiply quadrille_ifma_40_square quadrille_ifma_40_select;
+    60: quadrille_ifma_60_multiply quadrille_ifma_60_square quadrille_ifma_60_select;
+    80: quadrille_ifma_80_multiply quadrille_ifma_80_square quadrille_ifma_80_select;
 }
 
 unsafe extern "sysv64" {
-    #[link_name = "quadrille_ifma_select"]
-    fn select(out: *mut U64x8, table: *const U64x8, index: *const u64, entries: usize, limbs: usize);
-
     #[link_name = "quadrille_ifma_wipe"]
     fn wipe();
 }

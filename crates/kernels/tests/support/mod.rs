@@ -25,23 +25,28 @@ impl TestKey {
 
 /// Every test key: sizes, orders of p and q, and public exponents mixed.
 pub(crate) fn keys() -> Vec<TestKey> {
-    include_str!("keys.txt").split("\n\n").filter(|block| block.contains("n = ")).map(key).collect()
+    blocks().map(key).collect()
 }
 
-/// The test keys of one size.
+/// The test keys of one size. Does not read the others: an emulated CPU takes a second a key.
 pub(crate) fn keys_of(size: KeySize) -> Vec<TestKey> {
-    keys().into_iter().filter(|key| key.key.size() == size).collect()
+    blocks().filter(|block| field(block, "n").len() == size.bytes()).map(key).collect()
+}
+
+fn blocks() -> impl Iterator<Item = &'static str> {
+    include_str!("keys.txt").split("\n\n").filter(|block| block.contains("n = "))
 }
 
 fn key(block: &str) -> TestKey {
-    let field = |name: &str| {
-        let line = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
-        unhex(line.unwrap_or_else(|| panic!("a key lacks {name}")))
-    };
-    let [n, e, p, q, dp, dq, qinv] = ["n", "e", "p", "q", "dp", "dq", "qinv"].map(field);
+    let [n, e, p, q, dp, dq, qinv] = ["n", "e", "p", "q", "dp", "dq", "qinv"].map(|name| field(block, name));
     let components = Components { n: &n, e: &e, p: &p, q: &q, dp: &dp, dq: &dq, qinv: &qinv };
     let key = PrivateKey::new(&components).expect("a test key is sound");
     TestKey { key, n, e, p, q, dp, dq, qinv }
+}
+
+fn field(block: &str, name: &str) -> Vec<u8> {
+    let line = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+    unhex(line.unwrap_or_else(|| panic!("a key lacks {name}")))
 }
 
 pub(crate) fn unhex(text: &str) -> Vec<u8> {

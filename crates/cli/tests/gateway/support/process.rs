@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A running gateway; killed when dropped.
+/// A running gateway, or key server; killed when dropped.
 pub struct Gateway {
     child: Child,
     listeners: Vec<SocketAddr>,
@@ -140,7 +140,10 @@ impl Gateway {
         let after = |line: &str, mark: &str| Some(line.split_once(mark)?.1.trim().to_owned());
         let listener = |line: &str| match fields(line) {
             Some(fields) => fields["address"].as_str()?.parse().ok(),
-            None => after(line, "serving HTTPS address=")?.parse().ok(),
+            None => {
+                let keys = || after(line, "serving keys address=");
+                after(line, "serving HTTPS address=").or_else(keys)?.parse().ok()
+            }
         };
         let admin = |line: &str| match fields(line) {
             Some(fields) => after(fields["message"].as_str()?, "metrics at "),

@@ -1,5 +1,6 @@
 //! A certificate chain with its private key.
 
+use super::keyless;
 use crate::{
     config::{
         reader::Field,
@@ -21,11 +22,12 @@ pub(super) const CERTIFICATE: Section = Section {
         },
         Key {
             name: "key",
-            value: "path, or PEM text",
+            value: "path, PEM text, or mapping",
             preset: Preset::Required,
             about: "The private key in PEM (PKCS#8, PKCS#1 or SEC1), not encrypted. Prefer a path: a key in the \
                     configuration is as readable as the configuration. An ECDSA P-256 key costs a small part of what an \
-                    RSA key costs; give both kinds, and each client gets the one it can verify.",
+                    RSA key costs; give both kinds, and each client gets the one it can verify. A mapping says that \
+                    the key is on another machine.",
         },
         Key {
             name: "ocsp",
@@ -42,7 +44,7 @@ pub(super) fn certificate(field: &Field<'_>) -> Option<CertificateSource> {
     let keys = field.mapping(&CERTIFICATE)?;
     let (chain, key, ocsp) = (keys.require("chain"), keys.require("key"), keys.get("ocsp"));
     let chain_source = chain.as_ref().and_then(Field::pem);
-    let key_source = key.as_ref().and_then(Field::pem);
+    let key_source = key.as_ref().and_then(keyless::key);
     let ocsp_source = ocsp.as_ref().and_then(Field::file).map(Source::File);
     Some(CertificateSource {
         chain: chain_source?,

@@ -9,6 +9,8 @@ mod certificate;
 mod engine;
 mod gateway;
 mod health;
+mod key_policy;
+mod keyless;
 mod listener;
 mod resumption;
 mod route;
@@ -17,6 +19,7 @@ mod upstream;
 mod upstream_tls;
 
 pub(super) use gateway::{EMPTY, gateway};
+pub(super) use key_policy::{EMPTY_POLICY, key_policy};
 
 use super::schema::Section;
 
@@ -25,6 +28,8 @@ pub(super) const SECTIONS: &[&Section] = &[
     &gateway::GATEWAY,
     &listener::LISTENER,
     &certificate::CERTIFICATE,
+    &keyless::KEY,
+    &keyless::KEYLESS,
     &tls::TLS,
     &tls::CLIENT_AUTH,
     &route::ROUTE,
@@ -40,3 +45,6 @@ pub(super) const SECTIONS: &[&Section] = &[
     &resumption::RESUMPTION,
     &admin::ADMIN,
 ];
+
+/// The sections of a key server's policy, which is a file of its own.
+pub(super) const POLICY_SECTIONS: &[&Section] = &[&key_policy::KEY_POLICY, &key_policy::CLIENT];

@@ -4,8 +4,8 @@ use super::{listener, parsed};
 use crate::{
     config::{ConfigErrors, load, parse, show},
     model::{
-        AccessLog, Balance, ClientAuth, Gateway, Group, HealthProbe, Listener, Mode, ProxyProtocolOut,
-        Source, Target, Upstream, Version,
+        AccessLog, Balance, ClientAuth, Gateway, Group, HealthProbe, KeySource, Listener, Mode,
+        ProxyProtocolOut, Source, Target, Upstream, Version,
     },
 };
 use serde_json::Value;
@@ -14,18 +14,32 @@ use std::{net::SocketAddr, path::Path, time::Duration};
 const FULL: &str = include_str!("../../../../../examples/quadrille.yaml");
 const MINIMAL: &str = include_str!("../../../../../examples/minimal.yaml");
 
+/// A key that is here.
+fn pem(key: &KeySource) -> &Source {
+    match key {
+        KeySource::Pem(source) => source,
+        KeySource::Keyless(_) => panic!("the key is elsewhere"),
+    }
+}
+
 #[test]
 fn the_full_example() {
     let gateway = parsed(FULL);
-    let [web, mqtt, trial] = &gateway.listeners[..] else { panic!("{} listeners", gateway.listeners.len()) };
+    let [web, mqtt, shop, trial] = &gateway.listeners[..] else {
+        panic!("{} listeners", gateway.listeners.len())
+    };
 
     assert_eq!(web.address, "[::]:8443".parse::<SocketAddr>().unwrap());
-    assert_eq!(web.certificates[1].key.path().unwrap(), Path::new("etc/tls/example.com-rsa.key"));
+    assert_eq!(pem(&web.certificates[1].key).path().unwrap(), Path::new("etc/tls/example.com-rsa.key"));
     assert!(matches!(&web.tls.client_auth, ClientAuth::Optional(Source::File(_), _)));
     let hosts: Vec<_> = web.routes.iter().map(|route| route.host.as_deref()).collect();
     assert_eq!(hosts, [Some("example.com"), Some("*.example.com"), None, Some("old.example.com"), None]);
     assert!(matches!(&web.routes[4].target, Target::Upstream(name) if name == "web"));
     assert!(matches!(&web.routes[3].target, Target::Respond(answer) if answer.status == 410));
+
+    let KeySource::Keyless(keyless) = &shop.certificates[0].key else { panic!("the key is here") };
+    assert_eq!(keyless.servers[1].to_string(), "keys-2.internal.example:2407");
+    assert_eq!(keyless.fallback.as_ref().unwrap().path().unwrap(), Path::new("etc/tls/shop.key"));
 
     assert_eq!((mqtt.mode, mqtt.tls.min), (Mode::Tcp, Version::Tls13));
     assert_eq!(mqtt.tls.alpn, ["mqtt"]);
@@ -214,7 +228,7 @@ fn a_key_in_place_is_kept_and_not_shown() {
           -----END PRIVATE KEY-----
 ",
     );
-    let key = &gateway.listeners[0].certificates[0].key;
+    let key = pem(&gateway.listeners[0].certificates[0].key);
     assert_eq!(
         key.read().unwrap().as_slice(),
         b"-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n"

@@ -2,15 +2,16 @@
 
 use super::parsed;
 use crate::config::{
-    parse, reference,
+    key_policy_reference, parse, parse_key_policy, reference,
     schema::{Preset, Section},
-    sections::SECTIONS,
+    sections::{POLICY_SECTIONS, SECTIONS},
     show,
     tree::{self, Node, Value as Yaml},
 };
 use serde_json::{Map, Value};
 
 const FULL: &str = include_str!("../../../../../examples/quadrille.yaml");
+const POLICY: &str = include_str!("../../../../../examples/key-policy.yaml");
 const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/configuration.md");
 
 #[test]
@@ -24,8 +25,24 @@ fn the_reference_is_the_schema() {
 }
 
 #[test]
+fn the_policys_reference_and_example_are_its_schema() {
+    const WRITTEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/key-policy.md");
+    if std::env::var_os("QUADRILLE_BLESS").is_some() {
+        std::fs::write(WRITTEN, key_policy_reference()).unwrap();
+    }
+    let written = std::fs::read_to_string(WRITTEN).unwrap_or_default();
+    let how = "the reference is out of date; run QUADRILLE_BLESS=1 cargo test -p quadrille-gateway reference";
+    assert!(written == key_policy_reference(), "{how}");
+    let policy = parse_key_policy(POLICY, "q.yaml").unwrap();
+    assert_eq!(policy.rules.unwrap().len(), 3);
+    for key in POLICY_SECTIONS.iter().flat_map(|section| section.keys) {
+        assert!(POLICY.contains(&format!("{}:", key.name)), "`{}` is not in the example", key.name);
+    }
+}
+
+#[test]
 fn every_key_is_explained() {
-    for section in SECTIONS {
+    for section in SECTIONS.iter().chain(POLICY_SECTIONS) {
         for key in section.keys {
             assert!(key.about.ends_with('.') && !key.value.is_empty(), "{}.{}", section.path, key.name);
             let cell = [key.value, key.about].concat();

@@ -4,6 +4,7 @@
 
 mod accepted;
 mod agreement;
+mod keyless;
 mod mutations;
 mod refused;
 mod refused_listeners;

@@ -142,11 +142,11 @@ const CERTIFICATES: &[Case] = &[
     ),
     (
         "[{}]",
-        "q.yaml:1: listeners[0].certificates[0]: `chain` is missing; add `chain: ...` (path, or PEM text)\nq.yaml:1: listeners[0].certificates[0]: `key` is missing; add `key: ...` (path, or PEM text)",
+        "q.yaml:1: listeners[0].certificates[0]: `chain` is missing; add `chain: ...` (path, or PEM text)\nq.yaml:1: listeners[0].certificates[0]: `key` is missing; add `key: ...` (path, PEM text, or mapping)",
     ),
     (
         "[{chain: c.pem}]",
-        "q.yaml:1: listeners[0].certificates[0]: `key` is missing; add `key: ...` (path, or PEM text)",
+        "q.yaml:1: listeners[0].certificates[0]: `key` is missing; add `key: ...` (path, PEM text, or mapping)",
     ),
     (
         "[{chain: c.pem, key: [k.pem]}]",

@@ -1,0 +1,47 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+/// Measures RSA private operations: every tier of ours at every fill, beside OpenSSL, BoringSSL and AWS-LC.
+///
+/// The contenders take turns in one process on one core; figures are medians over the rounds. Time is the thread's
+/// CPU time, so that other programs disturb little. Ours includes the check of every result with the public key,
+/// theirs what they do: blinding, and a check.
+///
+/// OpenSSL and AWS-LC use AVX-512 IFMA where the CPU has it. So on such a CPU there are two passes: `ifma` beside the
+/// libraries as they are, and `avx2` beside the same libraries with AVX-512 masked (OPENSSL_ia32cap, which all three
+/// read when they start). The second shows what a CPU without AVX-512 would, and there the libraries are called
+/// openssl-avx2 and so on.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "\
+Examples:
+  make bench-kernels                                       all of it, two to three minutes
+  make bench-kernels ARGS='--sizes 2048 --rounds 101'      RSA-2048 alone, more carefully
+  make bench-kernels ARGS='--leak 6000'                    does time depend on inputs? (dudect's method)
+
+OpenSSL is the system's libcrypto.so.3; LD_LIBRARY_PATH chooses another."
+)]
+pub(crate) struct Arguments {
+    /// Turns of every contender.
+    #[arg(long, default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Milliseconds of one turn, at least.
+    #[arg(long, default_value_t = 20)]
+    pub(crate) turn_ms: u64,
+    /// Key sizes in bits.
+    #[arg(long, value_delimiter = ',', default_values_t = [2048, 3072, 4096])]
+    pub(crate) sizes: Vec<usize>,
+    /// Instead of speed, look for a dependence of time on inputs, with this many batches a tier.
+    #[arg(long, value_name = "BATCHES")]
+    pub(crate) leak: Option<usize>,
+    /// Where the JSON goes.
+    #[arg(long, value_name = "FILE", default_value = "bench/out/kernels.json")]
+    pub(crate) out: PathBuf,
+    /// Measure the pass with AVX-512 masked, and hand the rows to the parent process.
+    #[arg(long, hide = true)]
+    pub(crate) masked_pass: bool,
+}

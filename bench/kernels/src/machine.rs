@@ -1,0 +1,51 @@
+//! What the figures were measured on.
+
+use std::error::Error;
+use std::fs;
+
+use quadrille_kernels::{Ceiling, Lanes};
+
+use crate::rival;
+
+/// The CPU, its tiers, its load, and the libraries' versions.
+pub(crate) fn describe() -> Result<String, Box<dyn Error>> {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = cpuinfo.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name));
+        line.and_then(|line| line.split_once(": ")).map_or("unknown", |(_, value)| value).to_owned()
+    };
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("unknown");
+    let tiers = [Ceiling::Avx2, Ceiling::Ifma].map(|ceiling| {
+        let present = Lanes::up_to(ceiling).name() == ceiling.to_string();
+        format!("{ceiling} {}", if present { "yes" } else { "NO" })
+    });
+    let mut lines = vec![
+        format!(
+            "{} (family {}, model {}), {} CPUs, load {load}; tiers: {}",
+            field("model name"),
+            field("cpu family"),
+            field("model"),
+            cpuinfo.lines().filter(|line| line.starts_with("processor")).count(),
+            tiers.join(", "),
+        ),
+        rival::versions()?.join("; "),
+    ];
+    if let Some(mask) = std::env::var_os("OPENSSL_ia32cap") {
+        lines.push(format!("WARNING: OPENSSL_ia32cap={} limits the libraries in every pass", mask.display()));
+    }
+    Ok(lines.join("\n"))
+}
+
+/// Keeps this thread, and the child's, on the core where it is: caches stay warm, and no core is compared with another.
+pub(crate) fn stay_on_this_core() {
+    // SAFETY: a zeroed set is an empty one; the calls read and write only what is passed.
+    let pinned = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(libc::sched_getcpu().max(0) as usize, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &set)
+    };
+    if pinned != 0 {
+        eprintln!("cannot stay on one core: {}", std::io::Error::last_os_error());
+    }
+}

@@ -1,0 +1,85 @@
+//! Which contenders meet: on a CPU with AVX-512, those that would meet on a CPU without it meet apart.
+
+use std::error::Error;
+use std::fmt;
+use std::process::{Command, Stdio};
+
+use quadrille_kernels::{Ceiling, Lanes};
+
+use crate::args::Arguments;
+use crate::report::{self, Row};
+
+/// OpenSSL, BoringSSL and AWS-LC read this variable when they start. After the colon: the bits of CPUID leaf 7's EBX
+/// to clear, here AVX-512 F, DQ, IFMA, CD, BW and VL.
+const MASK: (&str, &str) = ("OPENSSL_ia32cap", ":~0xd0230000");
+
+/// One comparison, in one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pass {
+    /// Everything as this CPU runs it.
+    Native,
+    /// The libraries do not see AVX-512, and neither do we.
+    Masked,
+}
+
+impl Pass {
+    /// On a CPU without IFMA the first pass shows what the second would.
+    pub(crate) fn of_this_cpu() -> Vec<Self> {
+        if has(Ceiling::Ifma) { vec![Self::Native, Self::Masked] } else { vec![Self::Native] }
+    }
+
+    /// Our tiers that take part: what a server with such a CPU would run, and the portable tier.
+    pub(crate) fn tiers(self) -> Vec<Lanes> {
+        let best = match self {
+            Self::Native if has(Ceiling::Ifma) => Ceiling::Ifma,
+            Self::Native | Self::Masked => Ceiling::Avx2,
+        };
+        let portable = (self == Self::Native).then_some(Ceiling::Portable);
+        portable.into_iter().chain(has(best).then_some(best)).map(Lanes::up_to).collect()
+    }
+
+    /// A library's name in this pass.
+    pub(crate) fn name_of(self, library: &str) -> String {
+        match self {
+            Self::Native => library.to_owned(),
+            Self::Masked => format!("{library}-avx2"),
+        }
+    }
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Native => "AS THIS CPU IS: every library uses what it finds.",
+            Self::Masked => {
+                "AS ON A CPU WITHOUT AVX-512: hidden from the libraries (the same ones, named ...-avx2) and not used by ours."
+            }
+        }
+    }
+}
+
+impl fmt::Display for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Native => "as is",
+            Self::Masked => "AVX-512 masked",
+        })
+    }
+}
+
+/// Measures [`Pass::Masked`] in a child of this program, since the libraries look at the mask once only.
+pub(crate) fn in_a_child(arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>> {
+    let sizes: Vec<String> = arguments.sizes.iter().map(usize::to_string).collect();
+    let child = Command::new(std::env::current_exe()?)
+        .env(MASK.0, MASK.1)
+        .args(["--masked-pass", "--rounds", &arguments.rounds.to_string()])
+        .args(["--turn-ms", &arguments.turn_ms.to_string(), "--sizes", &sizes.join(",")])
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !child.status.success() {
+        return Err(format!("the pass with AVX-512 masked failed: {}", child.status).into());
+    }
+    report::take_over(&child.stdout)
+}
+
+fn has(ceiling: Ceiling) -> bool {
+    Lanes::up_to(ceiling).name() == ceiling.to_string()
+}

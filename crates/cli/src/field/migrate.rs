@@ -1,0 +1,210 @@
+//! `quadrille field migrate`.
+
+use base64ct::{Base64, Encoding};
+use quadrille_field::{KeyRing, Legacy};
+use quadrille_migrate::{Address, Column, Index, Job, Progress, Source, connect, run};
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::{Duration, Instant},
+};
+use zeroize::Zeroizing;
+
+/// Re-encrypts columns of a table under the active key, a batch of rows at a time, while the site goes on using it.
+///
+/// A run can be ended at any moment, and the next one goes on where it was: what is done is seen in the envelopes. It
+/// ends when a pass over the table finds nothing more to do. Rows that cannot be read stay as they are, are named, and
+/// make the command end with 2.
+///
+/// Examples:
+///
+///   quadrille field migrate --keys fields.keys --database postgresql://app@localhost/app \
+///     --table users --column phone                         from older keys to the active one
+///
+///   quadrille field migrate ... --from legacy --legacy-keys old.keys \
+///     --table users --column phone:phone_enc --index phone_enc=phone_index:64 --clear
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Migrate {
+    /// The key ring file.
+    #[arg(long, value_name = "FILE")]
+    keys: PathBuf,
+    /// The database's URL: mysql://user:password@localhost/db, or postgresql://... A password given here is seen by
+    /// other users of this machine: the variable is better.
+    #[arg(long, value_name = "URL", env = "QUADRILLE_DATABASE", hide_env_values = true)]
+    database: Address,
+    /// Connect to another machine too: the connection is not encrypted.
+    #[arg(long)]
+    unencrypted: bool,
+    /// The table.
+    #[arg(long, value_name = "NAME")]
+    table: String,
+    /// The column that names a row: the primary key, as the application gives it to encrypt().
+    #[arg(long, value_name = "NAME", default_value = "id")]
+    id: String,
+    /// A column, or SOURCE:TARGET to read one and write envelopes to another. Fields are named after the target. May be
+    /// repeated.
+    #[arg(long, value_name = "NAME", required = true)]
+    column: Vec<ColumnFlag>,
+    /// Fill a blind index: TARGET=INDEX:BITS. The value is indexed as it is. May be repeated.
+    #[arg(long, value_name = "INDEX")]
+    index: Vec<IndexFlag>,
+    /// What values that are no envelopes are.
+    #[arg(long, value_name = "FORM", value_enum, default_value = "envelope")]
+    from: Form,
+    /// With --from legacy: a file (mode 0600) with two lines, the data key and the vector key in base64.
+    #[arg(long, value_name = "FILE", required_if_eq("from", "legacy"))]
+    legacy_keys: Option<PathBuf>,
+    /// Set a source column to NULL in the moment its envelope is written.
+    #[arg(long)]
+    clear: bool,
+    /// Rows in one transaction, locked while it lasts.
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    batch: u32,
+    /// No progress on standard error.
+    #[arg(long)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Form {
+    /// Nothing that can be read: only keys are rotated.
+    Envelope,
+    /// The older AES-256-CBC form.
+    Legacy,
+    /// Plain text.
+    Plain,
+}
+
+#[derive(Clone)]
+struct ColumnFlag {
+    from: String,
+    to: String,
+}
+
+#[derive(Clone)]
+struct IndexFlag {
+    target: String,
+    index: Index,
+}
+
+/// Ids of unreadable rows that are named.
+const NAMED: usize = 20;
+
+impl Migrate {
+    pub(crate) fn run(self) -> Result<(), String> {
+        if !self.database.is_local() && !self.unencrypted {
+            return Err("--database is on another machine, and the connection would not be encrypted: run this on the \
+                        database's machine, use a tunnel, or say --unencrypted"
+                .to_owned());
+        }
+        let job = self.job()?;
+        let mut database = connect(&self.database).map_err(|error| error.to_string())?;
+        let mut shown = Shown { table: job.table.clone(), quiet: self.quiet, last: None };
+        let report =
+            run(&mut *database, &job, &mut |progress| shown.show(progress)).map_err(|e| e.to_string())?;
+        println!("{}: {} rows re-encrypted", job.table, report.updated);
+        if report.unreadable.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<_> = report.unreadable.iter().take(NAMED).map(String::as_str).collect();
+        let rest = if report.unreadable.len() > NAMED { ", ..." } else { "" };
+        Err(format!(
+            "{}: {} rows have values that cannot be read, and stay as they are; {}: {}{rest}",
+            job.table,
+            report.unreadable.len(),
+            job.id,
+            ids.join(", ")
+        ))
+    }
+
+    fn job(&self) -> Result<Job, String> {
+        let ring = KeyRing::load(&self.keys).map_err(|error| error.to_string())?;
+        let source = match self.from {
+            Form::Envelope => Source::Envelopes,
+            Form::Plain => Source::Plain,
+            Form::Legacy => {
+                let file = self.legacy_keys.as_ref().ok_or("--from legacy needs --legacy-keys")?;
+                Source::Legacy(Box::new(
+                    legacy(file).map_err(|error| format!("{}: {error}", file.display()))?,
+                ))
+            }
+        };
+        let mut columns: Vec<Column> = Vec::new();
+        for ColumnFlag { from, to } in &self.column {
+            columns.push(Column { from: from.clone(), to: to.clone(), index: None });
+        }
+        for IndexFlag { target, index } in &self.index {
+            let column = columns.iter_mut().find(|column| column.to == *target);
+            column.ok_or_else(|| format!("--index {target}=...: there is no --column {target}"))?.index =
+                Some(index.clone());
+        }
+        let (table, id) = (self.table.clone(), self.id.clone());
+        Ok(Job { ring, table, id, columns, source, batch: self.batch, clear: self.clear })
+    }
+}
+
+/// The keys of the older form: two lines of base64.
+fn legacy(file: &Path) -> Result<Legacy, String> {
+    let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
+    if metadata.mode() & 0o077 != 0 {
+        return Err("others may read the keys; close it with chmod 600".to_owned());
+    }
+    let text = Zeroizing::new(fs::read_to_string(file).map_err(|error| error.to_string())?);
+    let mut keys = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut key = || {
+        let line = keys.next().ok_or("expected two lines: the data key and the vector key in base64")?;
+        let mut key = Zeroizing::new([0; 32]);
+        match Base64::decode(line.trim(), &mut *key).map(<[u8]>::len) {
+            Ok(32) => Ok(key),
+            _ => Err("a key is 32 bytes in base64"),
+        }
+    };
+    let (data, vector) = (key()?, key()?);
+    Legacy::new(&*data, &*vector).map_err(|error| error.to_string())
+}
+
+/// Progress on standard error, once a second.
+struct Shown {
+    table: String,
+    quiet: bool,
+    last: Option<Instant>,
+}
+
+impl Shown {
+    fn show(&mut self, progress: Progress) {
+        let is_due = self.last.is_none_or(|last| last.elapsed() >= Duration::from_secs(1));
+        if self.quiet || !is_due {
+            return;
+        }
+        self.last = Some(Instant::now());
+        eprintln!("{}: {} of {} rows", self.table, progress.done, progress.total);
+    }
+}
+
+impl FromStr for ColumnFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (from, to) = text.split_once(':').unwrap_or((text, text));
+        if from.is_empty() || to.is_empty() {
+            return Err("expected NAME or SOURCE:TARGET".to_owned());
+        }
+        Ok(Self { from: from.to_owned(), to: to.to_owned() })
+    }
+}
+
+impl FromStr for IndexFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text.split_once('=').and_then(|(target, rest)| {
+            let (column, bits) = rest.rsplit_once(':').unwrap_or((rest, "64"));
+            let index = Index { column: column.to_owned(), bits: bits.parse().ok()? };
+            (!target.is_empty() && !column.is_empty()).then(|| Self { target: target.to_owned(), index })
+        });
+        parsed.ok_or_else(|| "expected TARGET=INDEX:BITS".to_owned())
+    }
+}

@@ -1,0 +1,41 @@
+//! `quadrille keyserver`, and `ping` and `sign` for its operators.
+
+mod ping;
+mod remote;
+mod serve;
+mod sign;
+
+/// Holds private keys, and computes with them for gateways that have only certificates.
+///
+///   quadrille keyserver --keys /etc/quadrille/keys --listen 0.0.0.0:2407 \
+///     --client-ca gateways-ca.pem --cert keyserver.pem --key keyserver.key
+///
+/// Every PEM file in the directory of --keys that holds a private key is served under its key identifier. Keys,
+/// certificates and the policy are read again when they change, and on SIGHUP; SIGTERM drains. Without --policy, every
+/// client of --client-ca may sign with every key, and none may decrypt.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment, args_conflicts_with_subcommands = true)]
+pub(crate) struct Keyserver {
+    #[command(subcommand)]
+    tool: Option<Tool>,
+    #[command(flatten)]
+    serve: serve::Serve,
+}
+
+#[derive(clap::Subcommand)]
+enum Tool {
+    /// Is a key server up, does it hold a certificate's key, and how long does an operation take?
+    Ping(ping::Ping),
+    /// Sign a file with a key that a key server holds.
+    Sign(sign::Sign),
+}
+
+impl Keyserver {
+    pub(crate) fn run(self) -> Result<(), Vec<String>> {
+        match self.tool {
+            Some(Tool::Ping(ping)) => ping.run(),
+            Some(Tool::Sign(sign)) => sign.run(),
+            None => self.serve.run(),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The key server's flags.
+
+use crate::{
+    flags::{self, AdminFlag},
+    logging::Logging,
+};
+use quadrille_gateway::{
+    KeyServerBound,
+    config::{values, words},
+    model::{AccessLog, BackendChoice, EngineSettings, KeyServer, Listen, Place, Source},
+    serve_keys,
+};
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+#[derive(clap::Args)]
+pub(super) struct Serve {
+    /// The directory with the private keys, each in a PEM file, not encrypted.
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
+    /// Where gateways connect: address:port (2407 is usual), or unix:/path. May be repeated.
+    #[arg(long, value_name = "ADDRESS", value_parser = listen)]
+    listen: Vec<Listen>,
+    /// CA certificates in PEM that the gateways' certificates must lead to.
+    #[arg(long, value_name = "FILE")]
+    client_ca: Option<PathBuf>,
+    /// The key server's own certificate chain in PEM, leaf first.
+    #[arg(long, value_name = "FILE")]
+    cert: Option<PathBuf>,
+    /// The key of --cert.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Who may use which key for what, in YAML (see docs/reference/key-policy.md).
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Metrics and health, in plain HTTP: an address or off.
+    #[arg(long, value_name = "ADDRESS", value_parser = flags::admin, default_value = "127.0.0.1:2406")]
+    admin: AdminFlag,
+    /// Event-loop threads [default: one for every eight CPUs].
+    #[arg(long, value_name = "N", value_parser = values::count)]
+    threads: Option<NonZeroUsize>,
+    /// What computes private-key operations: auto or scalar.
+    #[arg(long, value_name = "BACKEND", value_parser = words::word::<BackendChoice>, default_value = "auto")]
+    backend: BackendChoice,
+    /// Compute threads [default: one for each CPU].
+    #[arg(long, value_name = "N", value_parser = values::count)]
+    compute_threads: Option<NonZeroUsize>,
+    /// How long a drain waits for operations under way.
+    #[arg(long, value_name = "TIME", value_parser = values::timeout, default_value = "10s")]
+    drain_timeout: Duration,
+    #[command(flatten)]
+    logging: Logging,
+}
+
+impl Serve {
+    pub(super) fn run(self) -> Result<(), Vec<String>> {
+        let logging = self.logging.clone();
+        let model = self.into_model()?;
+        let _guard = logging.start(&AccessLog::Off)?;
+        serve_keys(model, announce)
+            .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    fn into_model(self) -> Result<KeyServer, Vec<String>> {
+        let mut problems = Vec::new();
+        if self.keys.is_none() {
+            problems.push("--keys is missing; for example: --keys /etc/quadrille/keys".to_owned());
+        }
+        if self.listen.is_empty() {
+            problems.push("--listen is missing; for example: --listen 0.0.0.0:2407".to_owned());
+        }
+        let over_tcp = self.listen.iter().any(|listen| matches!(listen, Listen::Tcp(_)));
+        let tls = [(&self.cert, "--cert"), (&self.key, "--key"), (&self.client_ca, "--client-ca")];
+        let some = tls.iter().any(|(file, _)| file.is_some());
+        for (_, flag) in tls.iter().filter(|(file, _)| (over_tcp || some) && file.is_none()) {
+            problems.push(format!("{flag} is missing; mutual TLS needs --cert, --key and --client-ca"));
+        }
+        let sources = tls.map(|(file, flag)| Some((Source::File(file.clone()?), Place::flag(flag))));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let [certificate, key, ca] = sources;
+        let tls = certificate.zip(key).zip(ca).map(|((certificate, key), ca)| [certificate, key, ca]);
+        let engine = EngineSettings {
+            backend: self.backend,
+            threads: self.compute_threads,
+            ..EngineSettings::default()
+        };
+        Ok(KeyServer {
+            keys: (self.keys.unwrap_or_default(), Place::flag("--keys")),
+            listen: self.listen.into_iter().map(|listen| (listen, Place::flag("--listen"))).collect(),
+            tls,
+            policy: self.policy,
+            admin: self.admin.into_model(),
+            threads: self.threads,
+            engine,
+            drain_timeout: self.drain_timeout,
+        })
+    }
+}
+
+fn listen(text: &str) -> Result<Listen, String> {
+    match text.strip_prefix("unix:") {
+        Some("") => Err("the path of the socket is missing; write unix:/run/quadrille/keys.sock".to_owned()),
+        Some(path) => Ok(Listen::Unix(path.into())),
+        None => values::listen_address(text).map(|address: SocketAddr| Listen::Tcp(address)),
+    }
+}
+
+fn announce(bound: &KeyServerBound) {
+    if let Some(address) = bound.admin {
+        tracing::info!("metrics at http://{address}/metrics");
+    }
+    for address in &bound.listeners {
+        tracing::info!(%address, "serving keys");
+    }
+}

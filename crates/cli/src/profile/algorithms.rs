@@ -1,0 +1,170 @@
+//! `quadrille profile algorithms`.
+
+use quadrille_profile::{
+    algorithms::{Effort, Purpose, Rate, measure},
+    handshake::{self, Kind, Suite},
+};
+use std::{
+    fmt::Write as _,
+    io::{IsTerminal, Write as _},
+    time::Duration,
+};
+
+/// Measures this machine's rates by algorithm.
+///
+/// One core, CPU time, medians over interleaved rounds. RSA operations that are computed in lanes are measured with all
+/// lanes filled, as they are under load.
+#[derive(clap::Args)]
+pub(super) struct Algorithms {
+    /// Interleaved rounds.
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+    /// Milliseconds of CPU for each algorithm in each round.
+    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    turn: u16,
+    /// Print JSON: a list of rates.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Algorithms {
+    pub(super) fn run(self) -> Result<(), String> {
+        let effort =
+            Effort { rounds: usize::from(self.rounds), turn: Duration::from_millis(u64::from(self.turn)) };
+        let terminal = std::io::stderr().is_terminal();
+        let rates = measure(effort, |round| {
+            if terminal {
+                eprint!("\r\x1b[Kround {} of {}", round + 1, effort.rounds);
+                let _ = std::io::stderr().flush();
+            }
+        })
+        .map_err(|error| format!("BoringSSL: {error}"))?;
+        if terminal {
+            eprint!("\r\x1b[K");
+        }
+        if self.json {
+            let text = serde_json::to_string_pretty(&rates).map_err(|error| error.to_string())?;
+            println!("{text}");
+        } else {
+            print!("{}\n{}", table(&rates), meaning(&rates)?);
+        }
+        Ok(())
+    }
+}
+
+fn table(rates: &[Rate]) -> String {
+    let mut text = String::new();
+    let sections = [
+        (Purpose::Sign, "Signing: the private-key operation of each full handshake"),
+        (Purpose::Verify, "Verifying"),
+        (Purpose::Exchange, "Key exchange, the server's side"),
+    ];
+    for (purpose, title) in sections {
+        let _ = writeln!(text, "{title}\n  {:18} {:8} {:>12} {:>10}", "", "by", "a second", "us each");
+        for rate in rates.iter().filter(|rate| rate.purpose == purpose) {
+            let Rate { algorithm, by, microseconds, .. } = rate;
+            let _ =
+                writeln!(text, "  {algorithm:18} {by:8} {:>12.0} {microseconds:>10.1}", rate.per_second());
+        }
+    }
+    for (purpose, title) in [(Purpose::Record, "Records"), (Purpose::Hash, "Hashes")] {
+        text.push_str(&bulk(rates, purpose, title));
+    }
+    text
+}
+
+/// One line for each algorithm, one column for each size.
+fn bulk(rates: &[Rate], purpose: Purpose, title: &str) -> String {
+    let of_purpose: Vec<&Rate> = rates.iter().filter(|rate| rate.purpose == purpose).collect();
+    let mut sizes: Vec<usize> = of_purpose.iter().filter_map(|rate| rate.bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let mut names: Vec<&str> = Vec::new();
+    for rate in &of_purpose {
+        if !names.contains(&rate.algorithm.as_str()) {
+            names.push(&rate.algorithm);
+        }
+    }
+    let mut text = format!("{title}, MB/s by size\n  {:22}", "");
+    for size in &sizes {
+        let _ = write!(text, "{:>9}", format!("{size} B"));
+    }
+    let _ = writeln!(text, "{:>16}", "4 KiB in us");
+    for name in names {
+        let find = |size| of_purpose.iter().find(|rate| rate.algorithm == name && rate.bytes == Some(size));
+        let _ = write!(text, "  {name:22}");
+        for size in &sizes {
+            let rate = find(*size).map_or(f64::NAN, |rate| *size as f64 / rate.microseconds);
+            let _ = write!(text, "{rate:>9.0}");
+        }
+        let _ = writeln!(text, "{:>16.1}", find(4096).map_or(f64::NAN, |rate| rate.microseconds));
+    }
+    text
+}
+
+/// What the rates mean: handshakes a second for each certificate, and what to change.
+fn meaning(rates: &[Rate]) -> Result<String, String> {
+    let kind = Kind { suite: Suite::EcdheEcdsa, tls13: true, resumed: false };
+    let whole = handshake::measure(kind, 100).map_err(|error| error.to_string())?;
+    let rest = whole.total - whole.key_operation;
+    let mut text = format!(
+        "What it means: TLS 1.3 with X25519 takes {rest:.0} us on the server beside the signature (sockets and HTTP come on top)\n  {:30} {:>12} {:>20}\n",
+        "certificate", "us in all", "handshakes/s a core"
+    );
+    let mut options: Vec<(f64, String)> = Vec::new();
+    for rate in rates.iter().filter(|rate| rate.purpose == Purpose::Sign) {
+        let name = if rate.by == "scalar" {
+            rate.algorithm.clone()
+        } else {
+            format!("{} in lanes ({})", rate.algorithm, rate.by)
+        };
+        let all = rest + rate.microseconds;
+        let _ = writeln!(text, "  {name:30} {all:>12.0} {:>20.0}", 1e6 / all);
+        options.push((all, name));
+    }
+    let find = |algorithm: &str, by: fn(&str) -> bool| {
+        let matching = rates
+            .iter()
+            .filter(|rate| rate.purpose == Purpose::Sign && rate.algorithm == algorithm && by(rate.by));
+        matching.map(|rate| rest + rate.microseconds).fold(f64::INFINITY, f64::min)
+    };
+    let (scalar, lanes) = (find("RSA-2048", |by| by == "scalar"), find("RSA-2048", |by| by != "scalar"));
+    let ecdsa = find("ECDSA P-256", |_| true);
+    text.push_str("What to change\n");
+    if lanes.is_finite() {
+        let _ = writeln!(
+            text,
+            "  - RSA certificates: `engine: {{backend: auto}}` (the default) computes them in lanes: {:.1} times the handshakes.",
+            scalar / lanes
+        );
+    } else {
+        text.push_str("  - This CPU has no lanes for RSA (AVX2 with FMA, or AVX-512 IFMA): a key server on one that has would compute it.\n");
+    }
+    let _ = writeln!(
+        text,
+        "  - A P-256 certificate beside the RSA one, for the clients that take it (all current ones): {:.1} times the handshakes of RSA-2048 as it is computed here.",
+        scalar.min(lanes) / ecdsa
+    );
+    text.push_str(
+        "  - Resumption saves the signature altogether: `quadrille profile handshake` shows what is left.\n",
+    );
+    let at_16k = |name: &str| {
+        rates
+            .iter()
+            .find(|rate| rate.algorithm == name && rate.bytes == Some(16_384))
+            .map_or(f64::NAN, |rate| rate.microseconds)
+    };
+    let ratio = at_16k("ChaCha20-Poly1305") / at_16k("AES-128-GCM");
+    let _ = writeln!(
+        text,
+        "  - {}",
+        if ratio > 1.0 {
+            format!(
+                "AES-GCM is {ratio:.1} times as fast as ChaCha20-Poly1305 here; let clients without AES instructions choose the latter (the gateway follows the client)."
+            )
+        } else {
+            format!("ChaCha20-Poly1305 is {:.1} times as fast as AES-GCM here.", 1.0 / ratio)
+        }
+    );
+    Ok(text)
+}

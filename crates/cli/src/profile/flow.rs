@@ -1,0 +1,93 @@
+//! Handshakes as a picture: two sides, an arrow for each message, and beside it a bar for what it cost the server.
+
+use super::handshake::signer;
+use quadrille_profile::handshake::{Costs, Message};
+use std::fmt::Write;
+
+const WIDTH: f64 = 860.0;
+const CLIENT: f64 = 60.0;
+const SERVER: f64 = 330.0;
+const BARS: f64 = 380.0;
+const ROW: f64 = 22.0;
+const LONGEST_BAR: f64 = 300.0;
+
+/// An SVG that stands for itself: one diagram for each kind, one below the other.
+pub(super) fn picture(all: &[Costs]) -> String {
+    let longest = all
+        .iter()
+        .flat_map(|costs| costs.messages.iter().map(|(_, us)| *us).chain([costs.key_operation]))
+        .fold(1.0, f64::max);
+    let (mut body, mut y) = (String::new(), 10.0);
+    for costs in all {
+        y = diagram(&mut body, costs, longest, y) + 26.0;
+    }
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {y:.0}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <defs><marker id=\"head\" markerWidth=\"8\" markerHeight=\"8\" refX=\"7\" refY=\"3\" orient=\"auto\"><path d=\"M0,0 L7,3 L0,6 z\"/></marker></defs>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{body}</svg>\n"
+    )
+}
+
+/// Draws one kind from `y` on, and says where it ends.
+fn diagram(svg: &mut String, costs: &Costs, longest: f64, y: f64) -> f64 {
+    let _ = writeln!(
+        svg,
+        "<text x=\"{CLIENT}\" y=\"{:.0}\" font-weight=\"bold\">{}: {:.0} us</text>",
+        y + 14.0,
+        costs.kind,
+        costs.total
+    );
+    let top = y + 34.0;
+    for (x, side) in [(CLIENT, "client"), (SERVER, "server")] {
+        let _ = writeln!(
+            svg,
+            "<text x=\"{x}\" y=\"{top:.0}\" text-anchor=\"middle\" fill=\"#555\">{side}</text>"
+        );
+    }
+    let mut row = top + 8.0;
+    let begin = row;
+    for (message, microseconds) in &costs.messages {
+        row += ROW;
+        if *message != Message::Other {
+            arrow(svg, *message, row);
+        }
+        bar(svg, row, *microseconds, longest, "#0b62a4", "");
+        if costs.key_operation > 0.0 && *message == signer(costs) {
+            row += ROW;
+            bar(svg, row, costs.key_operation, longest, "#c1440e", "private-key operation, ");
+        }
+    }
+    for x in [CLIENT, SERVER] {
+        let _ = writeln!(
+            svg,
+            "<line x1=\"{x}\" y1=\"{begin:.0}\" x2=\"{x}\" y2=\"{:.0}\" stroke=\"#999\"/>",
+            row + 8.0
+        );
+    }
+    row + 8.0
+}
+
+fn arrow(svg: &mut String, message: Message, y: f64) {
+    let from_client =
+        matches!(message, Message::ClientHello | Message::ClientKeyExchange | Message::ClientFinished);
+    let (from, to) = if from_client { (CLIENT + 2.0, SERVER - 2.0) } else { (SERVER - 2.0, CLIENT + 2.0) };
+    let _ = writeln!(
+        svg,
+        "<line x1=\"{from}\" y1=\"{y:.0}\" x2=\"{to}\" y2=\"{y:.0}\" stroke=\"black\" marker-end=\"url(#head)\"/>\n\
+         <text x=\"{}\" y=\"{:.0}\" text-anchor=\"middle\">{message}</text>",
+        (CLIENT + SERVER) / 2.0,
+        y - 4.0
+    );
+}
+
+fn bar(svg: &mut String, y: f64, microseconds: f64, longest: f64, colour: &str, what: &str) {
+    let width = (microseconds / longest * LONGEST_BAR).max(1.0);
+    let _ = writeln!(
+        svg,
+        "<rect x=\"{BARS}\" y=\"{:.0}\" width=\"{width:.1}\" height=\"12\" fill=\"{colour}\"/>\n\
+         <text x=\"{:.1}\" y=\"{:.0}\">{what}{microseconds:.1} us</text>",
+        y - 10.0,
+        BARS + width + 6.0,
+        y
+    );
+}

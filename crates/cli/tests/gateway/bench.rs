@@ -1,0 +1,149 @@
+//! `quadrille bench` against the gateway: it reports what the peer really did, and says what is wrong.
+
+use crate::support::{Certificates, Gateway, output, quadrille};
+use serde_json::Value;
+use std::{
+    net::TcpListener,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+fn gateway(certificates: &Certificates, flags: &[&str]) -> Gateway {
+    Gateway::with_flags(&certificates.ecdsa("P-256", &["localhost"]), &[&["--respond", "ok"], flags].concat())
+}
+
+fn bench(gateway: &Gateway, arguments: &[&str]) -> Command {
+    let mut command = quadrille("bench");
+    command.arg(format!("https://localhost:{}/", gateway.port()));
+    command.args(["--connect", &format!("127.0.0.1:{}", gateway.port())]).args(arguments);
+    command
+}
+
+fn json(command: &mut Command) -> Value {
+    let done = command.arg("--json").output().expect("quadrille bench");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    serde_json::from_slice(&done.stdout).expect("JSON and nothing else")
+}
+
+fn refused(command: &mut Command) -> String {
+    let (done, text) = output(command);
+    assert!(!done, "{text}");
+    text
+}
+
+#[test]
+fn counts_agree_with_the_gateways_own() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, &[]);
+    let ca = certificates.ca();
+    let ca = ca.to_str().expect("a path in UTF-8");
+    let common = ["--ca", ca, "--count", "200", "--connections", "4"];
+    for tls in ["1.2", "1.3"] {
+        let before =
+            |session| gateway.metric("quadrille_handshakes_total", &[&format!("TLSv{tls}"), session]);
+        let (full, resumed) = (before("full"), before("resumed"));
+        let seen = json(bench(&gateway, &common).args(["--tls", tls, "--resumed", "0.5"]));
+        assert_eq!(seen["failed"], 0, "{seen}");
+        assert_eq!(seen["full"].as_u64().unwrap() + seen["resumed"].as_u64().unwrap(), 200, "{seen}");
+        let share = seen["resumed"].as_u64().unwrap();
+        assert!((80..=100).contains(&share), "TLS {tls}: half of them offer a session: {seen}");
+        // The connection before the load, which checks the certificate, is a full handshake too.
+        assert_eq!(before("full") - full, seen["full"].as_f64().unwrap() + 1.0, "{}", gateway.metrics());
+        assert_eq!(before("resumed") - resumed, seen["resumed"].as_f64().unwrap(), "{}", gateway.metrics());
+        assert_eq!(seen["negotiated"][0]["version"], format!("TLSv{tls}"));
+        let latency = |percentile: &str| seen["latency_us"][percentile].as_u64().expect("a number");
+        assert!(0 < latency("p50") && latency("p50") <= latency("p90") && latency("p99") <= latency("p999"));
+        assert!(
+            seen["handshakes_per_second"].as_f64().unwrap() > 0.0
+                && seen["bytes_received"].as_u64() > Some(200)
+        );
+    }
+}
+
+#[test]
+fn text_and_picture_for_people() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, &[]);
+    let picture = certificates.path("latency.svg");
+    let mut command =
+        bench(&gateway, &["--insecure", "--rate", "200", "--duration", "1", "--requests", "3", "--svg"]);
+    let (done, text) = output(command.arg(&picture));
+    assert!(done, "{text}");
+    assert!(text.contains("handshakes/s: ") && text.contains(" full, 0 resumed, 0 failed in 1."), "{text}");
+    assert!(text.contains("p999") && text.contains("TLSv1.3"), "{text}");
+    let svg = std::fs::read_to_string(picture).expect("a picture");
+    assert!(svg.starts_with("<svg ") && svg.contains("<polyline"), "{svg}");
+    let made: u64 =
+        text.split("s: ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).expect("a number");
+    assert!((150..=201).contains(&made), "200 a second for one second: {text}");
+}
+
+#[test]
+fn interrupting_keeps_what_was_measured() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, &[]);
+    let mut command = bench(&gateway, &["--insecure", "--duration", "60", "--json"]);
+    let child = command.stdout(Stdio::piped()).spawn().expect("quadrille bench");
+    gateway.wait_for_metric("quadrille_handshakes_total", &[], |count| count > 20.0);
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+    let done = child.wait_with_output().expect("its end");
+    let seen: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert!(done.status.success() && seen["full"].as_u64() >= Some(10), "{seen}");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_the_remedy() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, &["--tls-min", "1.3"]);
+    let untrusted = refused(&mut bench(&gateway, &["--count", "1"]));
+    assert!(untrusted.contains("not trusted") && untrusted.contains("--insecure"), "{untrusted}");
+    let version = refused(&mut bench(&gateway, &["--count", "1", "--insecure", "--tls", "1.2"]));
+    assert!(version.contains("handshake failed") && version.contains("Offered: TLS 1.2"), "{version}");
+    let group = refused(&mut bench(&gateway, &["--count", "1", "--insecure", "--groups", "P-1"]));
+    assert!(group.contains("`P-1`"), "{group}");
+    let endless = refused(&mut bench(&gateway, &["--insecure"]));
+    assert!(endless.contains("--duration") && endless.contains("required"), "{endless}");
+    let ticketless = refused(&mut bench(&gateway, &["--count", "1", "--resumed", "1", "--requests", "0"]));
+    assert!(ticketless.contains("--requests 1"), "{ticketless}");
+
+    let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
+    let url = |text: &str| refused(quadrille("bench").args([text, "--count", "1", "--insecure"]));
+    assert!(url(&format!("https://{nobody}/")).contains("refused"));
+    assert!(url("http://localhost/").contains("https://HOST"));
+    assert!(url("https://no-such-host.invalid/").contains("cannot find no-such-host.invalid"));
+}
+
+#[test]
+fn running_out_of_file_descriptors_is_a_kind_of_failure() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, &[]);
+    let line = format!(
+        "ulimit -n 40 && exec {} bench https://localhost:{port}/ --connect 127.0.0.1:{port} --insecure --requests 200 --connections 200 --duration 2",
+        env!("CARGO_BIN_EXE_quadrille"),
+        port = gateway.port()
+    );
+    let seen = json(Command::new("sh").args(["-c", &format!("{line} \"$@\""), "sh"]));
+    assert!(seen["full"].as_u64() > Some(0), "{seen}");
+    assert!(seen["failures"].to_string().contains("ulimit -n"), "{seen}");
+}
+
+/// The server goes away in the middle: what was measured stays, and the failures are told by kind.
+#[test]
+fn a_server_that_dies_is_reported() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, &[]);
+    let mut command = bench(&gateway, &["--insecure", "--duration", "4", "--connections", "4", "--json"]);
+    let child = command.stdout(Stdio::piped()).spawn().expect("quadrille bench");
+    gateway.wait_for_metric("quadrille_handshakes_total", &[], |count| count > 20.0);
+    thread::sleep(Duration::from_millis(200));
+    drop(gateway);
+    let done = child.wait_with_output().expect("its end");
+    let seen: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert!(
+        done.status.success() && seen["full"].as_u64() > Some(0) && seen["failed"].as_u64() > Some(0),
+        "{seen}"
+    );
+    assert!(seen["failures"].to_string().contains("refused"), "{seen}");
+}

@@ -1,0 +1,154 @@
+//! Clients that must not be served, that may do little, and that want everything.
+
+use super::operations::{ask, block_on, client, client_as, remote};
+use crate::support::{Configuration, KeyServer, Pair, Site, output, quadrille};
+use quadrille_engine::{Operation, SignatureScheme};
+use quadrille_keyless::client::{Origin, Protocol};
+use std::{
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
+
+struct Setting {
+    site: Site,
+    server: KeyServer,
+    key: PathBuf,
+}
+
+impl Setting {
+    fn new(flags: &[&str]) -> Self {
+        let site = Site::new();
+        let pair = site.certificates.rsa(2048, &["localhost"]);
+        let key = site.give_away(&pair, "site");
+        Self { server: KeyServer::start(&site, flags), site, key }
+    }
+
+    /// `ping` with this certificate.
+    fn ping(&self, pair: &Pair) -> (bool, String) {
+        let mut command = quadrille("keyserver");
+        command.args(["ping", "--server", &self.server.name(), "--ca"]).arg(self.site.certificates.ca());
+        output(command.arg("--cert").arg(&pair.chain).arg("--key").arg(&pair.key))
+    }
+}
+
+#[test]
+fn expired_and_unknown_certificates_are_refused_and_logged() {
+    let mut all = Setting::new(&[]);
+    let made = &all.site.certificates;
+    let expired = Pair { chain: made.path("expired.pem"), key: all.site.gateway.key.clone() };
+    made.sign(&expired.key, &expired.chain, &["late.example"], -1);
+    let stranger = crate::support::Certificates::new().ecdsa("P-256", &["stranger.example"]);
+    let unknown = Pair { chain: made.path("unknown.pem"), key: made.path("unknown.key") };
+    // Its own directory is gone with its CA, so the pair is made again here, by another CA.
+    drop(stranger);
+    let other = Site::new();
+    std::fs::copy(&other.gateway.chain, &unknown.chain).expect("copying");
+    std::fs::copy(&other.gateway.key, &unknown.key).expect("copying");
+
+    assert!(all.ping(&all.site.gateway).0, "the right certificate is accepted");
+    for (pair, reason) in [(&expired, "certificate has expired"), (&unknown, "unable to get local issuer")] {
+        let (ok, said) = all.ping(pair);
+        assert!(!ok, "{said}");
+        all.server.process.wait_for_log(reason);
+    }
+    assert!(all.server.process.log().contains("late.example"), "{}", all.server.process.log());
+    let refused = all.server.process.metric("quadrille_keyserver_refused_connections_total", &["handshake"]);
+    assert!(refused >= 2.0, "{refused}");
+    // And without any certificate.
+    let address = format!("127.0.0.1:{}", all.server.port);
+    let script = format!("timeout 20 openssl s_client -connect {address} </dev/null 2>&1; true");
+    output(std::process::Command::new("sh").args(["-c", &script]));
+    all.server.process.wait_for_log("PEER_DID_NOT_RETURN_A_CERTIFICATE");
+    assert!(all.ping(&all.site.gateway).0, "and the right one still is");
+}
+
+#[test]
+fn who_is_not_in_the_policy_is_turned_away_at_once_and_when_it_changes() {
+    let policy = Configuration::new("clients: [{client: gateway.example}]");
+    let mut all = Setting::new(&["--policy", &policy.path().display().to_string()]);
+    let other = all.site.certificates.ecdsa("P-256", &["other.example"]);
+    assert!(all.ping(&all.site.gateway).0);
+    assert!(!all.ping(&other).0);
+    all.server.process.wait_for_log("the policy does not name it");
+    policy.replace("clients: [{client: gateway.example, keys: [another]}, {client: other.example}]");
+    crate::support::eventually("the policy is not read", || all.ping(&other).0);
+    let key = remote(&all.key);
+    let sign = || Operation::sign(&key, SignatureScheme::RsaPssSha256, b"m").expect("an operation");
+    let refused = block_on(ask(&client(&all.site, &all.server, Protocol::Auto, false), &key, sign()));
+    assert!(refused.is_err(), "the key is not for this client");
+    let served = client_as(&all.site, &all.server, &other, Protocol::Auto, false);
+    assert!(block_on(ask(&served, &key, sign())).is_ok());
+    // A mistake leaves the policy as it was.
+    policy.replace("clients: [{clint: everybody}]");
+    all.server.process.wait_for_log("did you mean `client`?");
+    assert!(block_on(ask(&client(&all.site, &all.server, Protocol::Auto, false), &key, sign())).is_err());
+}
+
+#[test]
+fn a_rate_is_kept_and_what_is_beyond_is_refused_and_logged() {
+    let policy = Configuration::new("clients: [{client: '*', rate: 20}]");
+    let mut all = Setting::new(&["--policy", &policy.path().display().to_string()]);
+    let key = remote(&all.key);
+    let began = Instant::now();
+    let served = block_on(async {
+        let client = client(&all.site, &all.server, Protocol::Auto, false);
+        let mut served = 0;
+        for _ in 0..200 {
+            let operation = Operation::sign(&key, SignatureScheme::RsaPssSha256, b"m").expect("fits");
+            served += usize::from(ask(&client, &key, operation).await.is_ok());
+        }
+        served
+    });
+    let most = 20 + 20 * (began.elapsed().as_secs() as usize + 1);
+    assert!((20..=most).contains(&served), "{served} of at most {most}");
+    all.server.process.wait_for_log("reason=\"rate\"");
+    let refused = all.server.process.metric("quadrille_keyserver_refused_total", &["reason=\"rate\""]);
+    assert_eq!(refused as usize, 200 - served);
+}
+
+/// One client keeps a thousand operations in flight; another asks one at a time and hardly waits.
+#[test]
+fn a_flood_stands_in_nobodys_way() {
+    let all = Setting::new(&["--compute-threads", "1", "--backend", "scalar"]);
+    let other = all.site.certificates.ecdsa("P-256", &["other.example"]);
+    let key = remote(&all.key);
+    let sign = || Operation::sign(&key, SignatureScheme::RsaPssSha256, b"m").expect("an operation");
+    let flooded = thread::scope(|scope| {
+        let flood = scope.spawn(|| {
+            block_on(async {
+                let client = client_as(&all.site, &all.server, &other, Protocol::Batched, false);
+                let end = Instant::now() + Duration::from_secs(3);
+                let mut answers = std::collections::VecDeque::new();
+                let mut answered = 0;
+                while Instant::now() < end {
+                    while answers.len() < 1000 {
+                        answers
+                            .push_back(client.submit(&key, sign(), Origin::default(), false).expect("room"));
+                    }
+                    answered += usize::from(answers.pop_front().expect("one").await.is_ok());
+                }
+                answered
+            })
+        });
+        thread::sleep(Duration::from_millis(500));
+        let times = block_on(async {
+            let client = client(&all.site, &all.server, Protocol::Batched, false);
+            ask(&client, &key, sign()).await.expect("a signature");
+            let mut times = Vec::new();
+            for _ in 0..20 {
+                let began = Instant::now();
+                ask(&client, &key, sign()).await.expect("a signature");
+                times.push(began.elapsed());
+            }
+            times.sort();
+            times
+        });
+        (flood.join().expect("the flood"), times)
+    });
+    let (answered, times) = flooded;
+    // A thousand operations before it would be half a second and more.
+    println!("the flood had {answered} answers; the other waited {:?} at the median", times[10]);
+    assert!(answered > 300, "{answered}");
+    assert!(times[10] < Duration::from_millis(200), "{times:?}");
+}

@@ -1,0 +1,144 @@
+//! Key servers that die, hang and come back, while clients keep coming.
+
+use super::{progress, under_load};
+use crate::support::{Gateway, KeyServer, Site, eventually, output, ports};
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
+
+/// A gateway with an RSA certificate, and two servers for its key.
+struct Pair {
+    site: Site,
+    servers: [KeyServer; 2],
+    gateway: Gateway,
+    _file: crate::support::Configuration,
+}
+
+impl Pair {
+    fn start(keys: &str) -> Self {
+        let site = Site::new();
+        let pair = site.certificates.rsa(2048, &["localhost"]);
+        site.give_away(&pair, "site");
+        let servers = [KeyServer::start(&site, &[]), KeyServer::start(&site, &[])];
+        let names: Vec<String> = servers.iter().map(KeyServer::name).collect();
+        let (gateway, file) = site.serve(&[site.listener(&pair.chain, &site.keyless(&names, keys), "")]);
+        Self { site, servers, gateway, _file: file }
+    }
+}
+
+fn failures(gateway: &Gateway) -> f64 {
+    gateway.metric("quadrille_handshake_failures_total", &["reason=\"key_server\""])
+}
+
+/// So many handshakes end well while the gateway uses this server again.
+fn wait_until_used(gateway: &Gateway, server: &KeyServer) {
+    let name = format!("server=\"{}\"", server.name());
+    eventually("the server is not used again", || {
+        gateway.metric("quadrille_keyless_server_up", &[&name]) == 1.0
+    });
+}
+
+#[test]
+fn one_of_two_servers_is_killed_and_nobody_notices() {
+    let Pair { site, mut servers, gateway, _file } = Pair::start("");
+    let answered = under_load(&site, &gateway, |load| {
+        for round in 0..4 {
+            let victim = round % 2;
+            let port = servers[victim].port;
+            servers[victim].process.signal("KILL");
+            servers[victim].process.wait(Duration::from_secs(10)).expect("its end");
+            progress(load, 60);
+            servers[victim] = KeyServer::start_at(&site, port, &[]);
+            // Or the next round would kill the only one.
+            wait_until_used(&gateway, &servers[victim]);
+            progress(load, 60);
+        }
+    });
+    assert_eq!(failures(&gateway), 0.0, "{}", gateway.log());
+    assert!(answered > 400, "{answered}");
+    assert!(gateway.log().contains("key server is lost"), "{}", gateway.log());
+}
+
+#[test]
+fn a_server_that_is_stopped_in_its_tracks_costs_time_and_no_handshake() {
+    let pair = Pair::start("");
+    let victim = &pair.servers[0].process;
+    under_load(&pair.site, &pair.gateway, |load| {
+        for _ in 0..2 {
+            victim.signal("STOP");
+            progress(load, 60);
+            victim.signal("CONT");
+            progress(load, 40);
+        }
+    });
+    assert_eq!(failures(&pair.gateway), 0.0, "{}", pair.gateway.log());
+}
+
+#[test]
+fn a_server_that_drains_is_left_in_time() {
+    let Pair { site, mut servers, gateway, _file } = Pair::start("");
+    let port = servers[0].port;
+    under_load(&site, &gateway, |load| {
+        for _ in 0..2 {
+            servers[0].process.signal("TERM");
+            servers[0].process.wait(Duration::from_secs(20)).expect("its end");
+            progress(load, 30);
+            servers[0] = KeyServer::start_at(&site, port, &[]);
+            progress(load, 30);
+        }
+    });
+    assert_eq!(failures(&gateway), 0.0, "{}", gateway.log());
+}
+
+#[test]
+fn without_any_server_handshakes_fail_in_time_with_an_alert_and_then_come_back() {
+    let site = Site::new();
+    let rsa = site.certificates.rsa(2048, &["localhost"]);
+    site.give_away(&rsa, "site");
+    let port = ports::free();
+    let server = KeyServer::start_at(&site, port, &[]);
+    let key = site.keyless(&[format!("localhost:{port}")], "timeout: 2s");
+    let (mut gateway, _file) = site.serve(&[site.listener(&rsa.chain, &key, "")]);
+    let address = gateway.address(0).to_string();
+    let handshake = |version: &str| {
+        let script = format!(
+            "timeout 30 openssl s_client -connect {address} -servername localhost {version} </dev/null 2>&1"
+        );
+        let began = Instant::now();
+        (output(Command::new("sh").args(["-c", &script])).1, began.elapsed())
+    };
+    let versions = ["-tls1_2", "-tls1_3"];
+    assert!(versions.iter().all(|version| handshake(version).0.contains("Cipher is ")), "before");
+    server.process.signal("KILL");
+    gateway.wait_for_log("no key server can be reached");
+    for version in versions {
+        let (said, took) = handshake(version);
+        assert!(said.contains("alert internal error"), "{version}: {said}");
+        assert!(took < Duration::from_secs(6), "{took:?}");
+    }
+    assert_eq!(gateway.metric("quadrille_handshake_failures_total", &["reason=\"key_server\""]), 2.0);
+    assert_eq!(gateway.metric("quadrille_keyless_failures_total", &["reason=\"unavailable\""]), 2.0);
+    drop(server);
+    let _server = KeyServer::start_at(&site, port, &[]);
+    eventually("it does not come back", || handshake("-tls1_3").0.contains("Cipher is TLS_"));
+    gateway.wait_for_log("key server is up");
+}
+
+#[test]
+fn a_handshake_that_begins_while_the_only_server_restarts_waits_for_it() {
+    let site = Site::new();
+    let rsa = site.certificates.rsa(2048, &["localhost"]);
+    site.give_away(&rsa, "site");
+    let port = ports::free();
+    let mut server = KeyServer::start_at(&site, port, &[]);
+    let key = site.keyless(&[format!("localhost:{port}")], "timeout: 9s");
+    let (gateway, _file) = site.serve(&[site.listener(&rsa.chain, &key, "")]);
+    under_load(&site, &gateway, |load| {
+        server.process.signal("KILL");
+        server.process.wait(Duration::from_secs(10)).expect("its end");
+        server = KeyServer::start_at(&site, port, &[]);
+        progress(load, 30);
+    });
+    assert_eq!(gateway.metric("quadrille_handshake_failures_total", &["reason=\"key_server\""]), 0.0);
+}

@@ -1,0 +1,35 @@
+//! The key on another machine: real gateways, real key servers, and servers and clients that misbehave.
+
+mod bad_servers;
+mod clients;
+mod faults;
+mod guide;
+mod keys;
+mod operations;
+mod serving;
+mod tools;
+
+use crate::support::{Gateway, Load, Site};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Load on a gateway for some time while something happens; fails if any request did.
+fn under_load(site: &Site, gateway: &Gateway, during: impl FnOnce(&Load)) -> usize {
+    let load = Load::start(&site.certificates, gateway.address(0), "/", |body| body.starts_with("right"));
+    progress(&load, 20);
+    during(&load);
+    progress(&load, 40);
+    load.finish()
+}
+
+/// Waits for so many more answers.
+fn progress(load: &Load, more: usize) {
+    let goal = load.answered() + more;
+    let end = Instant::now() + Duration::from_secs(60);
+    while load.answered() < goal {
+        assert!(Instant::now() < end, "the load does not come on: {} of {goal}", load.answered());
+        thread::sleep(Duration::from_millis(10));
+    }
+}

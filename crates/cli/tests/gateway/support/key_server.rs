@@ -1,0 +1,100 @@
+//! A running `quadrille keyserver`, and a site whose keys it holds.
+
+use super::{Certificates, Configuration, Gateway, Pair, configuration, ports, quadrille};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A running key server; killed when dropped.
+pub struct KeyServer {
+    pub process: Gateway,
+    pub port: u16,
+}
+
+impl KeyServer {
+    /// Serves the site's keys on this port, with further flags.
+    pub fn start_at(site: &Site, port: u16, flags: &[&str]) -> Self {
+        let mut command = site.command();
+        command.args(["--listen", &format!("127.0.0.1:{port}"), "--admin", "127.0.0.1:0"]).args(flags);
+        Self { process: Gateway::start(command, 1), port }
+    }
+
+    pub fn start(site: &Site, flags: &[&str]) -> Self {
+        Self::start_at(site, ports::free(), flags)
+    }
+
+    /// As gateways name it: its certificate is for localhost.
+    pub fn name(&self) -> String {
+        format!("localhost:{}", self.port)
+    }
+}
+
+/// Certificates, a directory with keys for the key server, and a certificate for the gateway to show it.
+pub struct Site {
+    pub certificates: Certificates,
+    server: Pair,
+    pub gateway: Pair,
+}
+
+impl Site {
+    pub fn new() -> Self {
+        let certificates = Certificates::new();
+        std::fs::create_dir(certificates.path("keys")).expect("a directory");
+        let server = certificates.ecdsa("P-256", &["localhost", "keys.example"]);
+        let gateway = certificates.ecdsa("P-256", &["gateway.example"]);
+        Self { certificates, server, gateway }
+    }
+
+    /// The key server's directory.
+    pub fn keys(&self) -> PathBuf {
+        self.certificates.path("keys")
+    }
+
+    /// Moves a pair's key to the key server under this name: it is not here any more.
+    pub fn give_away(&self, pair: &Pair, name: &str) -> PathBuf {
+        let file = self.keys().join(format!("{name}.pem"));
+        std::fs::rename(&pair.key, &file).expect("moving the key");
+        file
+    }
+
+    /// `quadrille keyserver` without a listener.
+    pub fn command(&self) -> Command {
+        let mut command = quadrille("keyserver");
+        command.arg("--keys").arg(self.keys()).arg("--client-ca").arg(self.certificates.ca());
+        command.arg("--cert").arg(&self.server.chain).arg("--key").arg(&self.server.key);
+        command
+    }
+
+    /// The `key` of a certificate whose key these servers hold, in YAML's flow style.
+    pub fn keyless(&self, servers: &[String], keys: &str) -> String {
+        let (ca, gateway) = (self.certificates.ca(), &self.gateway);
+        format!(
+            "{{keyless: {{servers: [{}], ca: {}, certificate: {}, key: {}, {keys}}}}}",
+            servers.iter().map(|server| format!("'{server}'")).collect::<Vec<_>>().join(", "),
+            ca.display(),
+            gateway.chain.display(),
+            gateway.key.display()
+        )
+    }
+
+    /// A listener on a free port with a certificate whose key is elsewhere.
+    pub fn listener(&self, chain: &Path, key: &str, keys: &str) -> String {
+        let chain = chain.display();
+        format!(
+            "{{address: \"127.0.0.1:0\", certificates: [{{chain: {chain}, key: {key}}}], respond: right, {keys}}}"
+        )
+    }
+
+    /// A gateway with these listeners.
+    pub fn serve(&self, listeners: &[String]) -> (Gateway, Configuration) {
+        let file = Configuration::new(&configuration::document(listeners, ""));
+        (Gateway::with_config(&file.path(), listeners.len()), file)
+    }
+
+    /// Flags for `ping` and `sign` as this gateway.
+    pub fn as_gateway(&self, command: &mut Command) {
+        command.arg("--ca").arg(self.certificates.ca());
+        command.arg("--cert").arg(&self.gateway.chain).arg("--key").arg(&self.gateway.key);
+    }
+}

@@ -1,0 +1,103 @@
+//! Public keys: what an operation must fit, and what its result is checked with.
+
+use crate::{Key, KeyError, KeyType};
+use boring::{
+    ec::EcKey,
+    nid::Nid,
+    pkey::{HasPublic, Id, PKey, PKeyRef, Public},
+    rsa::Rsa,
+};
+use std::{fmt, sync::Arc};
+
+/// The public half of a key, shared by all that use it. Where the private half is on another machine, this is what
+/// there is.
+#[derive(Clone)]
+pub struct PublicKey(Arc<Inner>);
+
+struct Inner {
+    key_type: KeyType,
+    pkey: PKey<Public>,
+    material: PublicMaterial,
+}
+
+/// The key in the form that its algorithm wants.
+pub(crate) enum PublicMaterial {
+    Rsa(Rsa<Public>),
+    Ec(EcKey<Public>),
+    Ed25519,
+}
+
+impl PublicKey {
+    /// Takes over a key that was read elsewhere, out of a certificate for instance.
+    ///
+    /// # Errors
+    /// [`KeyError::Unsupported`] and [`KeyError::RsaSize`] for keys that no operation is known for.
+    pub fn from_pkey(pkey: PKey<Public>) -> Result<Self, KeyError> {
+        let (key_type, material) = classify(&pkey)?;
+        Ok(Self(Arc::new(Inner { key_type, pkey, material })))
+    }
+
+    /// Algorithm and size.
+    pub fn key_type(&self) -> KeyType {
+        self.0.key_type
+    }
+
+    /// For comparing it with others, and for its encodings.
+    pub fn pkey(&self) -> &PKeyRef<Public> {
+        &self.0.pkey
+    }
+
+    pub(crate) fn material(&self) -> &PublicMaterial {
+        &self.0.material
+    }
+
+    /// The public half of what may be a private key.
+    pub(crate) fn of(pkey: &PKeyRef<impl HasPublic>) -> Result<Self, KeyError> {
+        let der = pkey.public_key_to_der().map_err(|_| KeyError::Malformed)?;
+        Self::from_pkey(PKey::public_key_from_der(&der).map_err(|_| KeyError::Malformed)?)
+    }
+}
+
+impl AsRef<Self> for PublicKey {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsRef<PublicKey> for Key {
+    fn as_ref(&self) -> &PublicKey {
+        self.public()
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({})", self.key_type())
+    }
+}
+
+fn classify(pkey: &PKeyRef<Public>) -> Result<(KeyType, PublicMaterial), KeyError> {
+    match pkey.id() {
+        Id::RSA => {
+            let rsa = pkey.rsa().map_err(|_| KeyError::Malformed)?;
+            match rsa.n().num_bits() {
+                bits @ 1024..=8192 => {
+                    Ok((KeyType::Rsa { bits: bits.unsigned_abs() }, PublicMaterial::Rsa(rsa)))
+                }
+                bits => Err(KeyError::RsaSize(bits.unsigned_abs())),
+            }
+        }
+        Id::EC => {
+            let ec = pkey.ec_key().map_err(|_| KeyError::Malformed)?;
+            let key_type = match ec.group().curve_name() {
+                Some(Nid::X9_62_PRIME256V1) => KeyType::EcdsaP256,
+                Some(Nid::SECP384R1) => KeyType::EcdsaP384,
+                Some(Nid::SECP521R1) => KeyType::EcdsaP521,
+                _ => return Err(KeyError::Unsupported),
+            };
+            Ok((key_type, PublicMaterial::Ec(ec)))
+        }
+        Id::ED25519 => Ok((KeyType::Ed25519, PublicMaterial::Ed25519)),
+        _ => Err(KeyError::Unsupported),
+    }
+}

@@ -1,0 +1,101 @@
+//! Key ring files: read only if nobody else can read them, replaced as a whole or not at all.
+
+use super::KeyRing;
+use crate::KeyRingError;
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    os::unix::fs::MetadataExt,
+    path::Path,
+};
+use tempfile::NamedTempFile;
+use zeroize::Zeroizing;
+
+/// A ring has some keys, not thousands.
+const LARGEST: u64 = 1 << 20;
+
+impl KeyRing {
+    /// Reads a file. It must be a plain file, belong to the user of this process or to root, and be closed to group
+    /// and others (mode 0600 or 0400).
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, KeyRingError> {
+        let path = path.as_ref();
+        load(path).map_err(|error| error.of_file(path))
+    }
+
+    /// Writes a new file with mode 0600; refuses to replace one.
+    pub fn create(&self, path: impl AsRef<Path>) -> Result<(), KeyRingError> {
+        let path = path.as_ref();
+        let written = self.written_beside(path).and_then(|file| Ok(file.persist_noclobber(path)?));
+        written.map_err(|error| cannot("write", error).of_file(path))?;
+        Ok(())
+    }
+
+    /// Replaces a file by this ring, in one step: after a crash there is the old one or the new one. Owner and group
+    /// stay, if this user may set them.
+    pub fn replace(&self, path: impl AsRef<Path>) -> Result<(), KeyRingError> {
+        let path = path.as_ref();
+        let replaced = || {
+            // The file itself, if there is a link to it.
+            let path = path.canonicalize()?;
+            let old = path.metadata()?;
+            let file = self.written_beside(&path)?;
+            std::os::unix::fs::fchown(&file, Some(old.uid()), Some(old.gid()))?;
+            file.persist(&path)?;
+            sync_folder(&path)
+        };
+        replaced().map_err(|error| cannot("replace", error).of_file(path))
+    }
+
+    /// A file in the same folder, with mode 0600 (tempfile sees to that) and on the disk.
+    fn written_beside(&self, path: &Path) -> io::Result<NamedTempFile> {
+        let mut file = NamedTempFile::new_in(folder(path))?;
+        file.write_all(self.to_text().as_bytes())?;
+        file.as_file().sync_all()?;
+        Ok(file)
+    }
+}
+
+fn load(path: &Path) -> Result<KeyRing, KeyRingError> {
+    let file = File::open(path).map_err(|error| cannot("read", error))?;
+    let metadata = file.metadata().map_err(|error| cannot("read", error))?;
+    if !metadata.is_file() {
+        return Err(KeyRingError::new("is not a plain file"));
+    }
+    let mode = metadata.mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        let what = format!(
+            "others may read the keys (mode {mode:04o}); close it with: chmod 600 {}",
+            path.display()
+        );
+        return Err(KeyRingError::new(what));
+    }
+    // SAFETY: the call has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    if user != 0 && ![0, user].contains(&metadata.uid()) {
+        let what = format!("belongs to user {}, neither to this one ({user}) nor to root", metadata.uid());
+        return Err(KeyRingError::new(what));
+    }
+    // One byte more than allowed is enough to see that it is too large, and no smaller buffer is left behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(metadata.len().min(LARGEST) as usize + 1));
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| cannot("read", error))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(KeyRingError::new("is larger than 1 MiB: not a key ring"));
+    }
+    let text = std::str::from_utf8(&bytes).map_err(|_| KeyRingError::new("is not text: not a key ring"))?;
+    KeyRing::parse(text)
+}
+
+fn cannot(verb: &str, source: io::Error) -> KeyRingError {
+    KeyRingError::new(format!("cannot {verb} the key ring")).because(source)
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(folder(path))?.sync_all()
+}

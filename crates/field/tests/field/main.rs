@@ -1,0 +1,7 @@
+//! Field encryption from outside: envelopes, key rings, blind indexes, the older form.
+
+mod envelopes;
+mod files;
+mod legacy;
+mod rings;
+mod text;

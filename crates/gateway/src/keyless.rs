@@ -1,0 +1,98 @@
+//! Keys on other machines: one pool of connections for each set of key servers, kept over reloads.
+
+use crate::{
+    certificate::{read_chain, read_key},
+    model::{Keyless, KeylessTls, Place, Source},
+    problem::Problem,
+};
+use quadrille_engine::{Key, PublicKey};
+use quadrille_keyless::{
+    Credentials, Trust,
+    client::{Client, Patience, RemoteKey, Settings, WeakClient},
+};
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{LazyLock, Mutex, PoisonError},
+};
+
+/// A certificate's private key on key servers.
+#[derive(Clone, Debug)]
+pub(crate) struct Remote {
+    pub(crate) key: RemoteKey,
+    pub(crate) client: Client,
+    /// For when no server can be asked.
+    pub(crate) fallback: Option<Key>,
+}
+
+impl Remote {
+    /// The private half of this public key.
+    pub(crate) fn new(settings: &Keyless, public: PublicKey, place: &Place) -> Result<Self, Problem> {
+        let key = RemoteKey::new(public).map_err(|error| Problem::new(place, error.to_string()))?;
+        let fallback = settings.fallback.as_ref().map(|source| read_key(source, place)).transpose()?;
+        Ok(Self { key, client: client(settings, place)?, fallback })
+    }
+}
+
+/// The pool for these settings: the one that is in use, if nothing has changed.
+fn client(settings: &Keyless, place: &Place) -> Result<Client, Problem> {
+    static IN_USE: LazyLock<Mutex<HashMap<u64, WeakClient>>> = LazyLock::new(Mutex::default);
+    let fingerprint = fingerprint(settings);
+    let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(client) = in_use.get(&fingerprint).and_then(WeakClient::upgrade) {
+        return Ok(client);
+    }
+    let tls = settings.tls.as_ref().map(credentials).transpose()?;
+    let patience = Patience { deadline: settings.timeout, hedge: settings.hedge, ..Patience::default() };
+    let client = Client::new(Settings {
+        protocol: settings.protocol,
+        padding: settings.padding,
+        patience,
+        ..Settings::new(settings.servers.clone(), tls)
+    });
+    let client = client.map_err(|error| {
+        let certificate = settings.tls.as_ref().map_or(place, |tls| &tls.certificate.1);
+        Problem::new(certificate, format!("BoringSSL does not accept the certificate and key: {error}"))
+    })?;
+    in_use.retain(|_, known| known.upgrade().is_some());
+    in_use.insert(fingerprint, client.downgrade());
+    // In a server, not in a check: whether the servers can be reached shows before the first handshake.
+    if tokio::runtime::Handle::try_current().is_ok() {
+        client.warm_up();
+    }
+    Ok(client)
+}
+
+fn credentials(tls: &KeylessTls) -> Result<(Credentials, Trust), Problem> {
+    read_credentials(&tls.certificate, &tls.key, &tls.ca)
+}
+
+/// A certificate with its key, and the CAs of the other end.
+pub(crate) fn read_credentials(
+    certificate: &(Source, Place),
+    key: &(Source, Place),
+    ca: &(Source, Place),
+) -> Result<(Credentials, Trust), Problem> {
+    let chain = read_chain(&certificate.0, &certificate.1)?;
+    let own = read_key(&key.0, &key.1)?;
+    let matches = chain[0].public_key().is_ok_and(|public| own.pkey().public_eq(&public));
+    if !matches {
+        let (key_source, certificate) = (&key.0, &certificate.0);
+        let message = format!("the private key {key_source} does not match the certificate {certificate}");
+        return Err(Problem::new(&key.1, message));
+    }
+    let trust = Trust(read_chain(&ca.0, &ca.1)?);
+    Ok((Credentials { chain, key: own.pkey().to_owned() }, trust))
+}
+
+/// Of the settings and of what the files in them contain.
+fn fingerprint(settings: &Keyless) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let Keyless { servers, tls, protocol, padding, timeout, hedge, fallback: _ } = settings;
+    servers.hash(&mut hasher);
+    format!("{protocol:?} {padding} {timeout:?} {hedge}").hash(&mut hasher);
+    for (source, _) in tls.iter().flat_map(|tls| [&tls.ca, &tls.certificate, &tls.key]) {
+        source.read().map(|bytes| bytes.to_vec()).ok().hash(&mut hasher);
+    }
+    hasher.finish()
+}

@@ -1,0 +1,269 @@
+//! A running key server: start, reload of keys, policy and certificates, drain.
+
+use crate::{
+    admin::Admin,
+    bind, compute, config, keyless, metrics,
+    model::{KeyServer, Listen, Place},
+    problem::Problem,
+    server::{Signals, internal},
+    watch::{Contents, Watch},
+};
+use quadrille_keyless::server::{self, Keys, Policy, Server, Threads};
+use serde_json::{Value, json};
+use std::{
+    fs, io,
+    net::SocketAddr,
+    num::NonZeroUsize,
+    os::unix::{fs::PermissionsExt, net::UnixListener},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use tokio::sync::watch;
+
+/// Where a key server can be reached once it has started.
+#[derive(Clone, Debug)]
+pub struct KeyServerBound {
+    /// What it listens on, in the order of the settings, with real ports in place of 0.
+    pub listeners: Vec<String>,
+    /// The admin endpoint's address.
+    pub admin: Option<SocketAddr>,
+}
+
+/// Serves until SIGTERM or SIGINT, then drains; SIGHUP, or a changed file, reads keys, policy and certificates again.
+/// `on_ready` is called once all sockets listen.
+///
+/// # Errors
+/// Whatever keeps the server from starting. Once it serves, mistakes only log, and what was served before goes on.
+pub fn serve_keys(model: KeyServer, on_ready: impl FnOnce(&KeyServerBound)) -> Result<(), Vec<Problem>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(internal)?;
+    runtime.block_on(async {
+        let (mut running, bound) = Running::start(model)?;
+        let mut signals = Signals::new().map_err(internal)?;
+        on_ready(&bound);
+        loop {
+            tokio::select! {
+                _ = signals.hangup.recv() => running.reload("SIGHUP"),
+                () = running.files.changed() => running.reload("a file changed"),
+                _ = signals.terminate.recv() => break,
+                _ = signals.interrupt.recv() => break,
+            }
+        }
+        running.drain(&mut signals).await;
+        Ok(())
+    })
+}
+
+struct Running {
+    model: KeyServer,
+    server: Server,
+    threads: Arc<Threads>,
+    admin: Arc<Admin>,
+    files: Watch,
+    sockets: Vec<PathBuf>,
+    _shutdown: watch::Sender<bool>,
+}
+
+impl Running {
+    fn start(model: KeyServer) -> Result<(Self, KeyServerBound), Vec<Problem>> {
+        let prometheus = metrics::install();
+        server::describe();
+        let engine = compute::start(&model.engine).map_err(internal)?;
+        let contents = contents(&model);
+        let compute_threads = model.engine.threads.map_or_else(std::thread::available_parallelism, Ok);
+        let server = Server::new(engine.clone(), compute_threads.map_err(internal)?);
+        first_load(&server, &model)?;
+        let threads = Arc::new(Threads::start(&server, event_loops(&model)).map_err(internal)?);
+        let (listeners, sockets) = listen(&model, &threads)?;
+        let (shutdown, watched) = watch::channel(false);
+        let (shown, of) = (model.clone(), server.clone());
+        let admin = Arc::new(Admin {
+            prometheus,
+            engine,
+            resumption: None,
+            configuration: Box::new(move || show(&shown, &of.keys())),
+            ready: AtomicBool::new(true),
+        });
+        let address = admin.start(model.admin.as_ref(), &watched)?;
+        let mut files = Watch::new();
+        files.follow(contents);
+        let running = Self { model, server, threads, admin, files, sockets, _shutdown: shutdown };
+        Ok((running, KeyServerBound { listeners, admin: address }))
+    }
+
+    /// Each part by itself: a mistake in one leaves that part as it was.
+    fn reload(&mut self, cause: &str) {
+        let contents = contents(&self.model);
+        let problems: Vec<Problem> = [
+            load_keys(&self.server, &self.model),
+            load_policy(&self.server, &self.model),
+            load_tls(&self.server, &self.model),
+        ]
+        .into_iter()
+        .filter_map(Result::err)
+        .flatten()
+        .collect();
+        metrics::reload(problems.is_empty());
+        for problem in &problems {
+            tracing::error!(cause, %problem, "not reloaded; what was served before goes on being served");
+        }
+        tracing::info!(cause, keys = self.server.keys().iter().count(), "read again");
+        self.files.follow(contents);
+    }
+
+    async fn drain(self, signals: &mut Signals) {
+        let limit = self.model.drain_timeout;
+        tracing::info!(limit = ?limit, "draining");
+        self.admin.ready.store(false, Ordering::Relaxed);
+        self.threads.drain();
+        for socket in &self.sockets {
+            let _ = fs::remove_file(socket);
+        }
+        tokio::select! {
+            () = self.threads.drained() => tracing::info!("drained"),
+            () = tokio::time::sleep(limit) => tracing::warn!("time is up; closing the connections that are left"),
+            _ = signals.terminate.recv() => tracing::warn!("second signal; closing the connections that are left"),
+            _ = signals.interrupt.recv() => tracing::warn!("second signal; closing the connections that are left"),
+        }
+    }
+}
+
+/// One event loop serves some hundred thousand operations a second; the compute threads need the other CPUs.
+fn event_loops(model: &KeyServer) -> NonZeroUsize {
+    const CPUS_FOR_ONE: usize = 8;
+    model.threads.unwrap_or_else(|| {
+        let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        NonZeroUsize::new(cpus.div_ceil(CPUS_FOR_ONE)).unwrap_or(NonZeroUsize::MIN)
+    })
+}
+
+/// At start everything must be right.
+fn first_load(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
+    let loads = [load_keys(server, model), load_policy(server, model), load_tls(server, model)];
+    let problems: Vec<Problem> = loads.into_iter().filter_map(Result::err).flatten().collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+fn load_keys(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
+    let (directory, place) = &model.keys;
+    let cannot = |error: io::Error| {
+        vec![Problem::new(place, format!("cannot read the directory {}: {error}", directory.display()))]
+    };
+    let (keys, found) = Keys::load(directory, &server.keys()).map_err(cannot)?;
+    let (fatal, warnings): (Vec<_>, Vec<_>) = found.into_iter().partition(|problem| problem.fatal);
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    if keys.iter().next().is_none() && fatal.is_empty() {
+        tracing::warn!(directory = %directory.display(), "there is no private key in the directory yet");
+    }
+    server.set_keys(keys);
+    let problems: Vec<Problem> =
+        fatal.iter().map(|problem| Problem::new(place, problem.to_string())).collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+fn load_policy(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
+    let policy = match &model.policy {
+        None => Policy::default(),
+        Some(file) => config::load_key_policy(file).map_err(|errors| {
+            errors
+                .iter()
+                .map(|error| Problem::new(&Place::flag("--policy"), error.to_string()))
+                .collect::<Vec<_>>()
+        })?,
+    };
+    server.set_policy(policy);
+    Ok(())
+}
+
+fn load_tls(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
+    let Some([certificate, key, ca]) = &model.tls else { return Ok(()) };
+    let (credentials, trust) =
+        keyless::read_credentials(certificate, key, ca).map_err(|problem| vec![problem])?;
+    server.set_tls(&credentials, &trust).map_err(|error| {
+        let message = format!("BoringSSL does not accept the certificate and key: {error}");
+        vec![Problem::new(&certificate.1, message)]
+    })
+}
+
+/// Opens all sockets, and accepts on them. Answers their addresses, and the files to remove in the end.
+fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec<PathBuf>), Vec<Problem>> {
+    let (mut addresses, mut files) = (Vec::new(), Vec::new());
+    for (listen, place) in &model.listen {
+        let threads = Arc::clone(threads);
+        match listen {
+            Listen::Tcp(address) => {
+                let socket = bind::bind_one(*address, place).map_err(|problem| vec![problem])?;
+                addresses.push(socket.local_addr().map_err(internal)?.to_string());
+                tokio::spawn(async move { report(threads.accept_tcp(socket).await) });
+            }
+            Listen::Unix(path) => {
+                let socket = bind_unix(path, model.policy.is_some())
+                    .map_err(|error| vec![Problem::new(place, unix_trouble(path, &error))])?;
+                addresses.push(format!("unix:{}", path.display()));
+                files.push(path.clone());
+                tokio::spawn(async move { report(threads.accept_unix(socket).await) });
+            }
+        }
+    }
+    Ok((addresses, files))
+}
+
+/// Takes the place of a socket that nobody listens on any more. Other users may connect only if there is a policy to say
+/// which.
+fn bind_unix(path: &Path, for_others: bool) -> io::Result<UnixListener> {
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(io::ErrorKind::AddrInUse.into());
+    }
+    let is_socket = |path: &Path| {
+        use std::os::unix::fs::FileTypeExt;
+        fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
+    };
+    if is_socket(path) {
+        fs::remove_file(path)?;
+    }
+    let socket = UnixListener::bind(path)?;
+    let mode = if for_others { 0o666 } else { 0o600 };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    Ok(socket)
+}
+
+fn unix_trouble(path: &Path, error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::AddrInUse => "another process listens there, or a file of another kind is in the way",
+        io::ErrorKind::NotFound => "make its directory first",
+        io::ErrorKind::PermissionDenied => "choose a directory that this user may write to",
+        _ => "choose another path",
+    };
+    format!("cannot listen on unix:{}: {error}; {remedy}", path.display())
+}
+
+fn report(accepted: io::Result<()>) {
+    if let Err(error) = accepted {
+        tracing::error!(%error, "cannot accept connections");
+    }
+}
+
+fn contents(model: &KeyServer) -> Contents {
+    let tls = model.tls.iter().flatten().filter_map(|(source, _)| source.path());
+    let files = tls.chain(&model.policy).map(PathBuf::as_path);
+    Contents::of_file(None).with_paths(std::iter::once(model.keys.0.as_path()).chain(files))
+}
+
+/// For the admin page: the settings, and which keys are served.
+fn show(model: &KeyServer, keys: &Keys) -> Value {
+    let listen = model.listen.iter().map(|(listen, _)| match listen {
+        Listen::Tcp(address) => address.to_string(),
+        Listen::Unix(path) => format!("unix:{}", path.display()),
+    });
+    let keys = keys.iter().map(|stored| {
+        json!({ "name": stored.name, "ski": stored.ski.to_string(), "type": stored.key_type().to_string() })
+    });
+    json!({
+        "listen": listen.collect::<Vec<_>>(),
+        "directory": model.keys.0.display().to_string(),
+        "policy": model.policy.as_ref().map(|file| file.display().to_string()),
+        "keys": keys.collect::<Vec<_>>(),
+    })
+}

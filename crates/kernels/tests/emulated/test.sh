@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Runs the IFMA tests of quadrille-kernels on an emulated CPU: see README.md. Ends with status 0 when they pass, 3 when
+# there is no emulator here, and anything else when they fail.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+readonly here absent=3
+readonly limit=900 # seconds; both together take about 150 of CPU time
+read -ra flags <<<"${CARGO_FLAGS-}"
+readonly kernels_test=(cargo test --quiet "${flags[@]}" --target x86_64-unknown-linux-gnu --package quadrille-kernels)
+
+BOCHSCPU=$("$here/fetch.sh") || exit $absent
+export BOCHSCPU
+export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$here/run.sh"
+export RUSTFLAGS="-C target-feature=+crt-static" # the emulator loads static programs only
+export RUST_TEST_THREADS=1 TEST_SINGLE_THREAD=1  # on one CPU
+export TEST_TIERS=ifma TEST_OPERATIONS=20 TEST_FLIPS=30
+
+main() {
+    use_a_built_boringssl
+    "${kernels_test[@]}" --no-run
+    # Two programs, for two cores.
+    timeout $limit "${kernels_test[@]}" --lib -- --skip valgrind --skip avx2 --skip fma47 &
+    local failed=0
+    timeout $limit "${kernels_test[@]}" --test suite -- bad random thread || failed=1
+    wait $! || failed=1
+    return $failed
+}
+
+# A static program is built apart from all others, but what it links of BoringSSL may be what they link: the newest
+# build, for there may be older ones of another version.
+use_a_built_boringssl() {
+    local library
+    library=$(find "${CARGO_TARGET_DIR:-target}/debug/build" -path '*/boring-sys-*/out/build/libssl.a' \
+        -printf '%T@ %p\n' 2>/dev/null | sort --numeric-sort | tail -1 | cut --delimiter ' ' --fields 2-) || true
+    [[ -n $library ]] || return 0
+    BORING_BSSL_PATH=$(dirname "$library")
+    export BORING_BSSL_PATH BORING_BSSL_INCLUDE_PATH=$BORING_BSSL_PATH/../boringssl/include
+}
+
+main

@@ -1,0 +1,290 @@
+//! Servers that die, hang, refuse and lag, in simulated time.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+use super::{
+    Failure, Patience,
+    dispatch::{Dispatch, Reply, ToSend},
+};
+use crate::wire::{ErrorCode, Violation, WINDOW};
+use quadrille_engine::Zeroizing;
+use std::{
+    sync::Arc,
+    task::{Poll, Waker},
+    time::{Duration, Instant},
+};
+
+const CAPACITY: usize = 10_000;
+
+struct Simulation {
+    dispatch: Dispatch<u32>,
+    now: Instant,
+}
+
+impl Simulation {
+    fn new(servers: usize) -> Self {
+        let mut this =
+            Self { dispatch: Dispatch::new(servers, Patience::default(), CAPACITY), now: Instant::now() };
+        (0..servers).for_each(|server| this.dispatch.up(this.now, server));
+        this
+    }
+
+    fn submit(&mut self) -> u32 {
+        self.dispatch.submit(self.now, Arc::new(0), false).unwrap()
+    }
+
+    fn pass(&mut self, ms: u64) {
+        self.now += Duration::from_millis(ms);
+    }
+
+    /// Request numbers that go to this server now.
+    fn sent(&mut self, server: usize) -> Vec<u32> {
+        let mut sent = Vec::new();
+        while let Some(next) = self.dispatch.next_to_send(self.now, server) {
+            if let ToSend::Request(id, _) = next {
+                sent.push(id);
+            }
+        }
+        sent
+    }
+
+    fn answer(&mut self, server: usize, id: u32) {
+        self.dispatch.asked(server, id).unwrap();
+        self.dispatch.replied(self.now, server, id, Reply::Good(Zeroizing::new(vec![server as u8])));
+    }
+
+    fn refuse(&mut self, server: usize, id: u32, error: ErrorCode) {
+        self.dispatch.replied(self.now, server, id, Reply::Refused(error));
+    }
+
+    /// Which server computed it.
+    fn result(&mut self, id: u32) -> Option<Result<u8, Failure>> {
+        match self.dispatch.poll(id, Waker::noop()) {
+            Poll::Pending => None,
+            Poll::Ready(result) => Some(result.map(|bytes| bytes[0])),
+        }
+    }
+
+    /// Enough answers of a millisecond each that the usual time is known.
+    fn settle(&mut self) {
+        for _ in 0..300 {
+            let id = self.submit();
+            let server = usize::from(self.sent(0).is_empty());
+            if server == 1 {
+                self.sent(1);
+            }
+            self.pass(1);
+            self.answer(server, id);
+            self.result(id).unwrap().unwrap();
+        }
+    }
+}
+
+#[test]
+fn operations_of_one_moment_go_to_one_server_until_a_batch_is_full() {
+    let mut all = Simulation::new(2);
+    let ids: Vec<u32> = (0..16).map(|_| all.submit()).collect();
+    let (first, second) = (all.sent(0), all.sent(1));
+    assert_eq!((first.len(), second.len()), (8, 8));
+    for id in first {
+        all.answer(0, id);
+    }
+    for id in second {
+        all.answer(1, id);
+    }
+    assert!(ids.into_iter().all(|id| all.result(id).unwrap().is_ok()));
+}
+
+#[test]
+fn what_a_lost_server_had_goes_to_another() {
+    let mut all = Simulation::new(2);
+    let sent = all.submit();
+    assert_eq!(all.sent(0), [sent]);
+    let queued = all.submit();
+    assert!(all.dispatch.lost(all.now, 0).is_empty());
+    let mut moved = all.sent(1);
+    moved.sort_unstable();
+    assert_eq!(moved, [sent, queued]);
+    all.answer(1, sent);
+    all.answer(1, queued);
+    assert_eq!((all.result(sent), all.result(queued)), (Some(Ok(1)), Some(Ok(1))));
+}
+
+#[test]
+fn without_a_server_operations_wait_for_one_and_fail_in_time() {
+    let mut all = Simulation::new(1);
+    all.dispatch.lost(all.now, 0);
+    let waits = all.submit();
+    let impatient = all.dispatch.submit(all.now, Arc::new(0), true).unwrap();
+    assert_eq!(all.result(impatient), Some(Err(Failure::Unavailable)), "there is another way");
+    all.pass(3000);
+    let later = all.submit();
+    all.pass(2000);
+    assert_eq!(all.dispatch.due(), Some(all.now));
+    all.dispatch.tick(all.now);
+    assert_eq!(all.result(waits), Some(Err(Failure::Unavailable)));
+    assert_eq!(all.result(later), None);
+    all.dispatch.up(all.now, 0);
+    assert_eq!(all.sent(0), [later]);
+    all.answer(0, later);
+    assert_eq!(all.result(later), Some(Ok(0)));
+    assert_eq!(all.dispatch.due(), None, "nothing is left");
+}
+
+#[test]
+fn past_the_usual_time_a_second_server_is_asked_and_the_first_answer_counts() {
+    let mut all = Simulation::new(2);
+    all.settle();
+    let id = all.submit();
+    let slow = usize::from(all.sent(0).is_empty());
+    all.sent(slow);
+    let due = all.dispatch.due().unwrap();
+    assert!(due < all.now + Duration::from_millis(10), "{:?}", due - all.now);
+    all.now = due;
+    assert_eq!(all.dispatch.tick(all.now).hedged, 1);
+    assert_eq!(all.sent(1 - slow), [id]);
+    all.answer(1 - slow, id);
+    assert_eq!(all.result(id), Some(Ok(1 - slow as u8)));
+    // The slow one is told, and its answer is no violation.
+    assert!(matches!(all.dispatch.next_to_send(all.now, slow), Some(ToSend::Withdraw(told)) if told == id));
+    all.refuse(slow, id, ErrorCode::Withdrawn);
+    assert_eq!(all.dispatch.asked(slow, id), Err(Violation::UnknownReply(id)), "but only one answer");
+}
+
+#[test]
+fn slow_servers_do_not_get_twice_the_work() {
+    let mut all = Simulation::new(2);
+    all.settle();
+    let mut asked = 0;
+    for _ in 0..50 {
+        let ids: Vec<u32> = (0..20).map(|_| all.submit()).collect();
+        asked += all.sent(0).len() + all.sent(1).len();
+        all.pass(200);
+        all.dispatch.tick(all.now);
+        asked += all.sent(0).len() + all.sent(1).len();
+        for id in ids {
+            let server = usize::from(all.dispatch.asked(0, id).is_err());
+            all.answer(server, id);
+            all.result(id).unwrap().unwrap();
+        }
+        all.sent(0);
+        all.sent(1);
+    }
+    assert!((1000..1160).contains(&asked), "{asked} requests for 1000 operations");
+}
+
+#[test]
+fn a_silent_server_is_suspected_and_its_operations_go_elsewhere() {
+    let mut all = Simulation::new(2);
+    let ids: Vec<u32> = (0..100).map(|_| all.submit()).collect();
+    all.sent(0);
+    let quick = all.sent(1);
+    all.pass(1);
+    quick.iter().for_each(|id| all.answer(1, *id));
+    all.pass(499);
+    let ticked = all.dispatch.tick(all.now);
+    assert_eq!(ticked.suspects, [0]);
+    let moved = all.sent(1);
+    assert_eq!(moved.len() + quick.len(), 100);
+    moved.iter().for_each(|id| all.answer(1, *id));
+    assert!(ids.into_iter().all(|id| all.result(id) == Some(Ok(1))));
+    let next = all.submit();
+    assert_eq!((all.sent(0), all.sent(1)), (vec![], vec![next]), "nobody asks it first");
+}
+
+#[test]
+fn a_refusal_is_final_only_when_nobody_else_is_there() {
+    let mut all = Simulation::new(2);
+    let id = all.submit();
+    let first = usize::from(all.sent(0).is_empty());
+    all.sent(first);
+    all.refuse(first, id, ErrorCode::KeyNotFound);
+    assert_eq!(all.sent(1 - first), [id]);
+    all.refuse(1 - first, id, ErrorCode::Internal);
+    assert_eq!(all.result(id), Some(Err(Failure::Refused(ErrorCode::Internal))));
+}
+
+#[test]
+fn clients_that_leave_leave_nothing_behind() {
+    let mut all = Simulation::new(1);
+    let (gone, sent, stays) = (all.submit(), all.submit(), all.submit());
+    all.dispatch.withdraw(gone);
+    assert_eq!(all.sent(0), [sent, stays]);
+    all.dispatch.withdraw(sent);
+    assert!(matches!(all.dispatch.next_to_send(all.now, 0), Some(ToSend::Withdraw(id)) if id == sent));
+    all.answer(0, sent);
+    all.answer(0, stays);
+    assert_eq!(all.result(stays), Some(Ok(0)));
+    assert_eq!(all.dispatch.due(), None);
+}
+
+#[test]
+fn no_more_than_the_window_is_sent_and_no_more_than_the_capacity_taken() {
+    let mut all = Simulation::new(1);
+    let ids: Vec<u32> = (0..CAPACITY).map(|_| all.submit()).collect();
+    assert_eq!(all.dispatch.submit(all.now, Arc::new(0), false), Err(Failure::Full));
+    assert_eq!(all.sent(0).len(), WINDOW);
+    all.answer(0, ids[0]);
+    assert_eq!(all.sent(0), [ids[WINDOW]]);
+    assert_eq!(all.result(ids[0]), Some(Ok(0)));
+    assert_eq!(all.dispatch.close().len(), 0, "nobody had asked to be woken");
+    assert_eq!(all.result(ids[1]), Some(Err(Failure::Closed)));
+}
+
+/// Thousands of operations while servers come, go, refuse, and answer late: each has one result, and nothing is left.
+#[test]
+fn a_long_random_life() {
+    let mut random = crate::wire::tests_random(3);
+    let mut all = Simulation::new(3);
+    let mut up = [true; 3];
+    let mut with_server: [Vec<u32>; 3] = Default::default();
+    let (mut open, mut done): (Vec<u32>, usize) = (Vec::new(), 0);
+    for _ in 0..30_000 {
+        let server = random.below(3);
+        match random.below(12) {
+            0..=3 => open.push(all.submit()),
+            4 if up[server] && random.below(10) == 0 => {
+                up[server] = false;
+                with_server[server].clear();
+                all.dispatch.lost(all.now, server);
+            }
+            5 if !up[server] => {
+                up[server] = true;
+                all.dispatch.up(all.now, server);
+            }
+            6 if !open.is_empty() && random.below(5) == 0 => {
+                let id = open.swap_remove(random.below(open.len()));
+                all.dispatch.withdraw(id);
+            }
+            7 => {
+                all.pass(random.below(30) as u64);
+                all.dispatch.tick(all.now);
+            }
+            _ if up[server] => {
+                let sent = all.sent(server);
+                with_server[server].extend(sent);
+                if !with_server[server].is_empty() {
+                    let at = random.below(with_server[server].len());
+                    let id = with_server[server].swap_remove(at);
+                    match random.below(8) {
+                        0 => all.refuse(server, id, ErrorCode::Internal),
+                        _ => all.answer(server, id),
+                    }
+                }
+            }
+            _ => {}
+        }
+        open.retain(|id| match all.result(*id) {
+            None => true,
+            Some(_) => {
+                done += 1;
+                false
+            }
+        });
+    }
+    all.pass(10_000);
+    all.dispatch.tick(all.now);
+    assert!(open.into_iter().all(|id| all.result(id).is_some()), "an operation was forgotten");
+    assert!(done > 5_000, "{done}");
+    assert_eq!(all.dispatch.due(), None);
+}

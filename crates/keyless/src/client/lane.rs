@@ -1,0 +1,257 @@
+//! One event loop's share of a client: its operations behind a lock that nobody else wants, a task for each server's
+//! connection, and a task that looks at the clock.
+
+use super::{
+    Job, Shared, connection,
+    dispatch::{Bytes, Dispatch, Failure, Reply, ToSend},
+    metrics,
+};
+use crate::wire::Violation;
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Waker},
+    time::{Duration, Instant},
+};
+
+pub(super) struct Lane {
+    pub(super) shared: Arc<Shared>,
+    state: Mutex<State>,
+    closed: AtomicBool,
+    /// Tasks that keep this going. They end with their runtime.
+    tasks: AtomicUsize,
+}
+
+struct State {
+    dispatch: Dispatch<Job>,
+    /// Of the connections' tasks.
+    links: Vec<LinkState>,
+    /// Of the task that looks at the clock, and when it will by itself.
+    clock: Option<Waker>,
+    alarm: Option<Instant>,
+}
+
+#[derive(Default)]
+struct LinkState {
+    waker: Option<Waker>,
+    /// Its server is to be asked whether it is still there.
+    suspect: bool,
+}
+
+/// What a connection is told beside what it is to send.
+pub(super) enum Drained {
+    All,
+    /// The server is to be asked whether it is still there.
+    Suspect,
+    /// The client closes.
+    Closed,
+}
+
+/// Held by each task: counts it.
+pub(super) struct Task(Arc<Lane>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.tasks.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Lane {
+    /// Starts the tasks on this thread's runtime.
+    pub(super) fn start(shared: &Arc<Shared>) -> Arc<Self> {
+        let count = shared.settings.servers.len();
+        let dispatch = Dispatch::new(count, shared.settings.patience, shared.settings.capacity);
+        let links = (0..count).map(|_| LinkState::default()).collect();
+        let state = State { dispatch, links, clock: None, alarm: None };
+        let lane = Arc::new(Self {
+            shared: Arc::clone(shared),
+            state: Mutex::new(state),
+            closed: AtomicBool::new(false),
+            tasks: AtomicUsize::new(0),
+        });
+        for server in 0..count {
+            tokio::spawn(connection::keep(lane.task(), server));
+        }
+        tokio::spawn(lane.task().watch_clock());
+        lane
+    }
+
+    /// False when its runtime has gone.
+    pub(super) fn is_alive(&self) -> bool {
+        self.tasks.load(Ordering::Relaxed) > 0
+    }
+
+    pub(super) fn submit(&self, job: Arc<Job>, impatient: bool) -> Result<u32, Failure> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Failure::Closed);
+        }
+        self.with(|dispatch| dispatch.submit(Instant::now(), job, impatient))
+    }
+
+    pub(super) fn poll(&self, id: u32, waker: &Waker) -> Poll<Result<Bytes, Failure>> {
+        self.state().dispatch.poll(id, waker)
+    }
+
+    pub(super) fn withdraw(&self, id: u32) {
+        self.with(|dispatch| dispatch.withdraw(id));
+    }
+
+    pub(super) fn up(&self, server: usize) {
+        self.state().links[server].suspect = false;
+        self.with(|dispatch| dispatch.up(Instant::now(), server));
+    }
+
+    pub(super) fn lost(&self, server: usize) {
+        wake(self.with(|dispatch| dispatch.lost(Instant::now(), server)));
+    }
+
+    pub(super) fn heard(&self, server: usize) {
+        self.state().dispatch.heard(Instant::now(), server);
+    }
+
+    pub(super) fn asked(&self, server: usize, id: u32) -> Result<Option<Arc<Job>>, Violation> {
+        self.state().dispatch.asked(server, id)
+    }
+
+    /// How long the request had been open.
+    pub(super) fn replied(&self, server: usize, id: u32, reply: Reply) -> Duration {
+        let (took, waker) = self.with(|dispatch| dispatch.replied(Instant::now(), server, id, reply));
+        wake(waker);
+        took
+    }
+
+    /// Hands everything that is to be sent to `send`, which says whether it wants more; afterwards this task is woken when
+    /// there is more. False if the connection is to be closed.
+    pub(super) fn drain(
+        &self,
+        server: usize,
+        context: &Context<'_>,
+        mut send: impl FnMut(ToSend<Job>) -> bool,
+    ) -> Drained {
+        if self.closed.load(Ordering::Relaxed) {
+            return Drained::Closed;
+        }
+        let mut state = self.state();
+        let link = &mut state.links[server];
+        let suspect = std::mem::take(&mut link.suspect);
+        if !link.waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+            link.waker = Some(context.waker().clone());
+        }
+        let now = Instant::now();
+        while let Some(next) = state.dispatch.next_to_send(now, server) {
+            if !send(next) {
+                break;
+            }
+        }
+        let clock = state.clock_if_late();
+        drop(state);
+        wake(clock);
+        if suspect { Drained::Suspect } else { Drained::All }
+    }
+
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        let mut state = self.state();
+        let mut wakers = state.dispatch.close();
+        wakers.extend(state.links.iter_mut().filter_map(|link| link.waker.take()));
+        wakers.extend(state.clock.take());
+        drop(state);
+        wake(wakers);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    fn task(self: &Arc<Self>) -> Task {
+        self.tasks.fetch_add(1, Ordering::Relaxed);
+        Task(Arc::clone(self))
+    }
+
+    /// Does something with the operations, and wakes the tasks that have something to do after that.
+    fn with<T>(&self, action: impl FnOnce(&mut Dispatch<Job>) -> T) -> T {
+        let mut state = self.state();
+        let result = action(&mut state.dispatch);
+        let ready = state.dispatch.take_ready();
+        let due = |index: &usize| ready >> index & 1 == 1;
+        let indexes = (0..state.links.len()).filter(due);
+        let wakers: Vec<Waker> = indexes.filter_map(|index| state.links[index].waker.take()).collect();
+        let clock = state.clock_if_late();
+        drop(state);
+        wake(wakers.into_iter().chain(clock));
+        result
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The clock's task, if it would look too late.
+    fn clock_if_late(&mut self) -> Option<Waker> {
+        let due = self.dispatch.due()?;
+        if self.alarm.is_none_or(|alarm| due < alarm) { self.clock.take() } else { None }
+    }
+}
+
+impl Task {
+    pub(super) fn lane(&self) -> &Arc<Lane> {
+        &self.0
+    }
+
+    /// Fails what is overdue and asks second servers, until the client closes.
+    async fn watch_clock(self) {
+        let lane = &self.0;
+        while !lane.is_closed() {
+            let due = {
+                let mut state = lane.state();
+                state.alarm = state.dispatch.due();
+                state.alarm
+            };
+            lane.until(due).await;
+            let now = Instant::now();
+            let ticked = lane.with(|dispatch| dispatch.tick(now));
+            if ticked.hedged > 0 {
+                metrics::hedged(ticked.hedged);
+            }
+            for server in ticked.suspects {
+                let waker = {
+                    let mut state = lane.state();
+                    state.links[server].suspect = true;
+                    state.links[server].waker.take()
+                };
+                wake(waker);
+            }
+            wake(ticked.wakers);
+        }
+    }
+}
+
+impl Lane {
+    /// Waits until this time, or until something is due sooner.
+    async fn until(&self, due: Option<Instant>) {
+        let mut sleep = pin!(due.map(|due| tokio::time::sleep_until(due.into())));
+        let mut first = true;
+        poll_fn(|context| {
+            if !std::mem::take(&mut first) && self.state().clock.is_none() {
+                return Poll::Ready(());
+            }
+            self.state().clock = Some(context.waker().clone());
+            match sleep.as_mut().as_pin_mut() {
+                Some(sleep) => std::future::Future::poll(sleep, context),
+                None => Poll::Pending,
+            }
+        })
+        .await;
+    }
+}
+
+/// Without locks: to wake is to run foreign code.
+fn wake(wakers: impl IntoIterator<Item = Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
+}

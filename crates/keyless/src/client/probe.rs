@@ -1,0 +1,59 @@
+//! Is a server there, and what does it speak? For people.
+
+use super::{ConnectError, Connector};
+use crate::{
+    Address,
+    wire::{Incoming, Message, Mode, Reader, Writer},
+};
+use std::{
+    io,
+    time::{Duration, Instant},
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// A server's answer to a ping.
+#[derive(Clone, Debug)]
+pub struct Pong {
+    /// The mode that both ends speak.
+    pub mode: Mode,
+    /// What was negotiated, for people: `TLSv1.3, X25519MLKEM768`.
+    pub security: String,
+    /// From the first packet to the end of the handshake.
+    pub connected: Duration,
+    /// From ping to pong, on the connection that is open then.
+    pub round_trip: Duration,
+}
+
+/// Connects to one server and pings it.
+///
+/// # Errors
+/// If it cannot be reached, does not believe this client, or does not answer in time.
+pub async fn ping(connector: &Connector, address: &Address, limit: Duration) -> Result<Pong, ConnectError> {
+    let began = Instant::now();
+    let mut connected = connector.connect(address, limit).await?;
+    let handshake = began.elapsed();
+    let mode = connected.mode;
+    let mut writer = Writer::new(mode);
+    writer.put(&Message::Ping { id: 1, data: b"ping" });
+    let sent = Instant::now();
+    let answered = async {
+        connected.stream.write_all(writer.unsent()).await?;
+        let mut reader = Reader::new(mode);
+        let mut buffer = [0; 2048];
+        loop {
+            let count = connected.stream.read(&mut buffer).await?;
+            if count == 0 {
+                let refused = "the server closed the connection; it may not accept this certificate";
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, refused));
+            }
+            reader.receive(&buffer[..count]);
+            match reader.next_message().map_err(io::Error::other)? {
+                Some(Incoming::Message(Message::Pong { id: 1, data: b"ping" })) => return Ok(()),
+                Some(other) => return Err(io::Error::other(format!("the server answers {other:?}"))),
+                None => {}
+            }
+        }
+    };
+    tokio::time::timeout(limit, answered).await.map_err(|_| ConnectError::Timeout(limit))??;
+    Ok(Pong { mode, security: connected.security, connected: handshake, round_trip: sent.elapsed() })
+}

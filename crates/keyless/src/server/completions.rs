@@ -1,0 +1,85 @@
+//! The operations of one connection that the engine computes: ready in any order, withdrawn by number.
+
+use futures_util::task::AtomicWaker;
+use quadrille_engine::{Completion, OperationError, Outcome};
+use std::{
+    collections::HashMap,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, Wake, Waker},
+};
+
+/// Operations by number, each with a `T`.
+pub(super) struct Completions<T> {
+    running: HashMap<u32, (Completion, T)>,
+    ready: Arc<Ready>,
+}
+
+/// A result, and whose it is.
+pub(super) type Done<T> = (u32, Result<Outcome, OperationError>, T);
+
+#[derive(Default)]
+struct Ready {
+    numbers: Mutex<Vec<u32>>,
+    /// Woken once for all that is ready by the time it looks.
+    task: AtomicWaker,
+}
+
+struct Signal {
+    number: u32,
+    ready: Arc<Ready>,
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.ready.numbers.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
+        self.ready.task.wake();
+    }
+}
+
+impl<T> Completions<T> {
+    pub(super) fn new() -> Self {
+        Self { running: HashMap::new(), ready: Arc::default() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Adds an operation; gives it back if it is done already.
+    pub(super) fn push(&mut self, number: u32, mut completion: Completion, tag: T) -> Option<Done<T>> {
+        match self.poll_one(number, &mut completion) {
+            Poll::Ready(result) => Some((number, result, tag)),
+            Poll::Pending => {
+                self.running.insert(number, (completion, tag));
+                None
+            }
+        }
+    }
+
+    /// What is ready now; the task is woken when there is more.
+    pub(super) fn take_ready(&mut self, context: &Context<'_>) -> Vec<Done<T>> {
+        self.ready.task.register(context.waker());
+        let numbers = std::mem::take(&mut *self.ready.numbers.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut done = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let Some((mut completion, tag)) = self.running.remove(&number) else { continue };
+            match self.poll_one(number, &mut completion) {
+                Poll::Ready(result) => done.push((number, result, tag)),
+                Poll::Pending => drop(self.running.insert(number, (completion, tag))),
+            }
+        }
+        done
+    }
+
+    /// Nobody waits for this operation any more.
+    pub(super) fn withdraw(&mut self, number: u32) -> Option<T> {
+        self.running.remove(&number).map(|(_, tag)| tag)
+    }
+
+    fn poll_one(&self, number: u32, completion: &mut Completion) -> Poll<Result<Outcome, OperationError>> {
+        let waker = Waker::from(Arc::new(Signal { number, ready: Arc::clone(&self.ready) }));
+        Pin::new(completion).poll(&mut Context::from_waker(&waker))
+    }
+}

@@ -1,0 +1,391 @@
+//! One client's connection: requests are taken as far as the client may, computed, and answered in any order.
+
+use super::{
+    Shared,
+    clients::Client,
+    completions::{Completions, Done},
+    handshake::Known,
+    keys::StoredKey,
+    metrics::{self, KeyCounters},
+    policy::{Grant, Policy, Wish},
+    session::{Asked, Request, Session},
+};
+use crate::{
+    io::Stream,
+    turn,
+    wire::{ErrorCode, Ski, Violation, WINDOW, opcode},
+};
+use ::metrics::Histogram;
+use quadrille_engine::OperationError;
+use std::{
+    collections::{HashMap, VecDeque},
+    future::{Future, poll_fn},
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+use tokio::{io::ReadBuf, sync::watch, time::Sleep};
+
+/// Why a connection has ended.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Ended {
+    #[error("the client closed it")]
+    Closed,
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Violation(#[from] Violation),
+    #[error("nothing came for too long")]
+    Idle,
+    #[error("a message was begun and not ended, or replies were not read, for too long")]
+    Stuck,
+    #[error("the policy does not name the client any more")]
+    NotNamed,
+    #[error("the server drains")]
+    Drained,
+}
+
+const READ_AT_ONCE: usize = 32 * 1024;
+/// Replies that a client does not read: no more requests are taken before it does.
+const MOST_UNSENT: usize = 256 * 1024;
+/// Operations that are begun before other connections have their turn.
+const AT_ONCE: usize = 64;
+/// A message that has begun must end, and replies must be read, within this time.
+const STUCK: Duration = Duration::from_secs(30);
+
+pub(super) struct Connection {
+    shared: Arc<Shared>,
+    client: Arc<Client>,
+    policy: Arc<Policy>,
+    grant: Grant,
+    identity: super::Identity,
+    stream: Stream,
+    session: Session,
+    /// Requests that wait for their share of the engine.
+    waiting: VecDeque<Request>,
+    running: Completions<Running>,
+    /// Counted as busy among the clients.
+    busy: bool,
+    idle: Duration,
+    moved: Instant,
+    alarm: Pin<Box<Sleep>>,
+    draining: watch::Receiver<bool>,
+    counters: HashMap<(Ski, Wish), Arc<KeyCounters>>,
+    seconds: Histogram,
+    buffer: Vec<u8>,
+}
+
+struct Running {
+    began: Instant,
+    wish: Wish,
+    counters: Arc<KeyCounters>,
+}
+
+impl Connection {
+    /// `None` if the policy does not name this client.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        known: Known,
+        client: Arc<Client>,
+        draining: watch::Receiver<bool>,
+    ) -> Option<Self> {
+        let Known { stream, mode, identity, idle } = known;
+        let policy = shared.policy.load_full();
+        let grant = policy.grant(&identity)?;
+        Some(Self {
+            shared,
+            client,
+            policy,
+            grant,
+            identity,
+            stream,
+            session: Session::new(mode),
+            waiting: VecDeque::new(),
+            running: Completions::new(),
+            busy: false,
+            idle,
+            moved: Instant::now(),
+            alarm: Box::pin(tokio::time::sleep(STUCK)),
+            draining,
+            counters: HashMap::new(),
+            seconds: metrics::seconds(),
+            buffer: vec![0; READ_AT_ONCE],
+        })
+    }
+
+    /// Serves the client until it leaves.
+    pub(super) async fn serve(mut self) -> Ended {
+        let mut draining = self.draining.clone();
+        let mut drain = Box::pin(async move {
+            let _ = draining.wait_for(|draining| *draining).await;
+        });
+        let mut drains = false;
+        poll_fn(|context| {
+            drains = drains || drain.as_mut().poll(context).is_ready();
+            self.poll(context, drains)
+        })
+        .await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>, drains: bool) -> Poll<Ended> {
+        match self.poll_all(context, drains) {
+            Ok(()) => Poll::Pending,
+            Err(ended) => {
+                // What was answered before that, and that another version is spoken here.
+                let _ = self.poll_write(context);
+                Poll::Ready(ended)
+            }
+        }
+    }
+
+    fn poll_all(&mut self, context: &mut Context<'_>, drains: bool) -> Result<(), Ended> {
+        self.follow_policy()?;
+        let mut begun = 0;
+        loop {
+            for done in self.running.take_ready(context) {
+                self.answer(done);
+            }
+            begun += self.begin_waiting();
+            let read = if !drains && self.has_room() { self.poll_read(context)? } else { Poll::Pending };
+            if self.poll_write(context)?.is_pending() && read.is_pending() {
+                break;
+            }
+            if begun >= AT_ONCE {
+                context.waker().wake_by_ref();
+                break;
+            }
+        }
+        self.note_business();
+        if drains && self.session.open() == 0 && self.session.writer().is_empty() {
+            return Err(Ended::Drained);
+        }
+        self.poll_alarm(context)
+    }
+
+    /// A changed policy holds for connections that are open, too.
+    fn follow_policy(&mut self) -> Result<(), Ended> {
+        let policy = self.shared.policy.load();
+        if !Arc::ptr_eq(&policy, &self.policy) {
+            self.grant = policy.grant(&self.identity).ok_or(Ended::NotNamed)?;
+            self.policy = Arc::clone(&policy);
+        }
+        Ok(())
+    }
+
+    fn has_room(&mut self) -> bool {
+        let open = self.session.open();
+        let alone = open == 0;
+        open < WINDOW
+            && self.session.writer().len() < MOST_UNSENT
+            && (alone || self.client.has_room(&self.grant.limits))
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, Ended> {
+        // What was read before there was room comes first.
+        if self.take_requests()? {
+            return Ok(Poll::Ready(()));
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut read = ReadBuf::new(&mut buffer);
+        let polled = self.stream.as_mut().poll_read(context, &mut read)?;
+        let count = read.filled().len();
+        match polled {
+            Poll::Pending => {}
+            Poll::Ready(()) if count == 0 => return Err(Ended::Closed),
+            Poll::Ready(()) => {
+                self.moved = Instant::now();
+                self.session.receive(&buffer[..count]);
+            }
+        }
+        self.buffer = buffer;
+        if polled.is_ready() {
+            self.take_requests()?;
+        }
+        Ok(polled.map(|()| ()))
+    }
+
+    /// Takes requests that have come for as long as there is room; true if there were any.
+    fn take_requests(&mut self) -> Result<bool, Ended> {
+        let mut any = false;
+        while self.has_room() {
+            match self.session.next()? {
+                None => break,
+                Some(Asked::Request(request)) => {
+                    self.client.taken();
+                    self.waiting.push_back(request);
+                }
+                Some(Asked::Withdraw(id)) => self.withdraw(id),
+            }
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// Hands waiting requests to the engine, as many as are this connection's share.
+    fn begin_waiting(&mut self) -> usize {
+        if self.waiting.is_empty() {
+            return 0;
+        }
+        self.note_business();
+        let share = self.shared.clients.shares.of_connection(&self.client.busy);
+        let mut begun = 0;
+        while self.running.len() < share && begun < AT_ONCE {
+            let Some(request) = self.waiting.pop_front() else { break };
+            begun += 1;
+            if let Err((error, reason)) = self.begin(&request) {
+                self.refuse(&request, error, reason);
+            }
+        }
+        begun
+    }
+
+    /// Or says why not: to the client, and to the operator.
+    fn begin(&mut self, request: &Request) -> Result<(), (ErrorCode, &'static str)> {
+        let keys = self.shared.keys.load();
+        let unknown = if request.key.ski.is_none() && request.key.modulus.is_none() {
+            ErrorCode::Internal
+        } else {
+            ErrorCode::KeyNotFound
+        };
+        let stored = keys.find(&request.key).ok_or((unknown, "no_key"))?;
+        let names = [stored.name.as_str(), stored.hex.as_str()];
+        if !self.grant.knows(&names) {
+            return Err((ErrorCode::KeyNotFound, "denied"));
+        }
+        let wish = if request.opcode == opcode::RSA_DECRYPT { Wish::Decrypt } else { Wish::Sign };
+        let operation =
+            opcode::operation(request.opcode, &request.payload).map_err(|error| (error, "opcode"))?;
+        if !self.grant.allows(wish, &names) {
+            return Err((ErrorCode::Denied, "denied"));
+        }
+        let now = Instant::now();
+        if !self.client.within_rate(now, &self.grant.limits) {
+            return Err((ErrorCode::Limited, "rate"));
+        }
+        let completion = self.shared.engine.enqueue(&stored.key, operation).map_err(|error| match error {
+            OperationError::WrongKeyType => (ErrorCode::UnexpectedOpcode, "input"),
+            OperationError::InvalidInput => (ErrorCode::Format, "input"),
+            OperationError::QueueFull => (ErrorCode::Limited, "queue_full"),
+            OperationError::Stopped | OperationError::Failed => (ErrorCode::Internal, "failed"),
+        })?;
+        if !completion.is_in_place() {
+            turn::end_with_flush(&self.shared.engine);
+        }
+        let counters = counters(&mut self.counters, &self.client.name, stored, wish);
+        if let Some(done) = self.running.push(request.id, completion, Running { began: now, wish, counters })
+        {
+            self.answer(done);
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, request: &Request, error: ErrorCode, reason: &'static str) {
+        metrics::refused(&self.client.name, reason);
+        let key = request.key.ski.map(|ski| ski.to_string()).unwrap_or_default();
+        self.client.audit.refused(Instant::now(), reason, opcode::name(request.opcode), &key);
+        self.reply(request.id, Err(error));
+    }
+
+    fn answer(&mut self, (id, result, running): Done<Running>) {
+        self.seconds.record(running.began.elapsed());
+        match result {
+            Ok(outcome) => {
+                running.counters.ok.increment(1);
+                if running.wish == Wish::Decrypt {
+                    self.session.wipe();
+                }
+                self.reply(id, Ok(&outcome.bytes));
+            }
+            Err(_) => {
+                running.counters.failed.increment(1);
+                self.reply(id, Err(ErrorCode::Crypto));
+            }
+        }
+    }
+
+    fn withdraw(&mut self, id: u32) {
+        if let Some(running) = self.running.withdraw(id) {
+            running.counters.withdrawn.increment(1);
+        } else {
+            self.waiting.retain(|request| request.id != id);
+        }
+        self.reply(id, Err(ErrorCode::Withdrawn));
+    }
+
+    fn reply(&mut self, id: u32, result: Result<&[u8], ErrorCode>) {
+        self.session.reply(id, result);
+        self.client.answered(1);
+    }
+
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, Ended> {
+        if self.session.writer().is_empty() {
+            return Ok(Poll::Pending);
+        }
+        let unsent = self.session.writer().unsent();
+        let count = match self.stream.as_mut().poll_write(context, unsent)? {
+            Poll::Pending => return Ok(Poll::Pending),
+            Poll::Ready(0) => return Err(Ended::Closed),
+            Poll::Ready(count) => count,
+        };
+        self.session.writer().advance(count);
+        self.moved = Instant::now();
+        Ok(Poll::Ready(()))
+    }
+
+    /// Clients that want something share the engine.
+    fn note_business(&mut self) {
+        let busy = !self.waiting.is_empty() || self.running.len() > 0;
+        if busy != self.busy {
+            self.busy = busy;
+            let shares = &self.shared.clients.shares;
+            if busy { shares.begin(&self.client.busy) } else { shares.end(&self.client.busy) }
+        }
+    }
+
+    fn poll_alarm(&mut self, context: &mut Context<'_>) -> Result<(), Ended> {
+        loop {
+            let unread = !self.session.writer().is_empty();
+            let stuck = unread || self.session.open() == 0 && self.session.is_in_between();
+            let due = self.moved + if stuck { STUCK } else { self.idle };
+            if self.alarm.is_elapsed() || self.alarm.deadline() > due.into() {
+                self.alarm.as_mut().reset(due.into());
+            }
+            if self.alarm.as_mut().poll(context).is_pending() {
+                return Ok(());
+            }
+            if due <= Instant::now() {
+                match (stuck, self.session.open()) {
+                    (true, _) => return Err(Ended::Stuck),
+                    (false, 0) => return Err(Ended::Idle),
+                    // Its operations take long.
+                    (false, _) => self.moved = Instant::now(),
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if self.busy {
+            self.shared.clients.shares.end(&self.client.busy);
+        }
+        self.client.answered(self.session.open());
+    }
+}
+
+fn counters(
+    known: &mut HashMap<(Ski, Wish), Arc<KeyCounters>>,
+    client: &str,
+    stored: &StoredKey,
+    wish: Wish,
+) -> Arc<KeyCounters> {
+    let operation = match wish {
+        Wish::Sign => "sign",
+        Wish::Decrypt => "decrypt",
+    };
+    let new = || Arc::new(KeyCounters::new(client, &stored.name, operation));
+    Arc::clone(known.entry((stored.ski, wish)).or_insert_with(new))
+}

@@ -1,0 +1,101 @@
+//! From a socket to a client whose name is known.
+
+use super::{Identity, Shared};
+use crate::{
+    io::{Ahead, Stream, read_ahead},
+    wire::{ALPN, Mode},
+};
+use boring::ssl::{Ssl, SslRef};
+use std::{fmt, io, time::Duration};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite},
+    net::{TcpStream, UnixStream},
+};
+use tokio_boring::SslStreamBuilder;
+
+/// A client whose name is known.
+pub(super) struct Known {
+    pub(super) stream: Stream,
+    pub(super) mode: Mode,
+    pub(super) identity: Identity,
+    /// Since when nothing may come before it is closed.
+    pub(super) idle: Duration,
+}
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("the TLS handshake failed: {0}")]
+    Tls(String),
+    #[error("it speaks neither TLS nor the protocol (its first byte is {0:#04x})")]
+    Unknown(u8),
+    #[error("it closed the connection before it said anything")]
+    Silent,
+    /// The kernel's word goes for a Unix socket without TLS, but there is no policy that names its user.
+    #[error("user {0} is not the server's own, and no policy names it")]
+    User(u32),
+}
+
+impl Refused {
+    /// Whether an operator should hear of it: not of scanners and of balancers that look whether the port is open.
+    pub(super) fn is_news(&self) -> bool {
+        !matches!(self, Self::Silent | Self::Io(_))
+    }
+}
+
+const TCP_IDLE: Duration = Duration::from_secs(120);
+const UNIX_IDLE: Duration = Duration::from_secs(3600);
+/// First byte of a TLS record with a handshake (RFC 8446 section 5.1).
+const TLS_HANDSHAKE: u8 = 0x16;
+
+pub(super) async fn over_tcp(shared: &Shared, tcp: TcpStream) -> Result<Known, Refused> {
+    tcp.set_nodelay(true)?;
+    socket2::SockRef::from(&tcp).set_keepalive(true)?;
+    over_tls(shared, read_ahead(tcp), TCP_IDLE).await
+}
+
+/// A client on this machine: TLS as over TCP, or the protocol itself, and then the kernel's word counts.
+pub(super) async fn over_unix(shared: &Shared, unix: UnixStream) -> Result<Known, Refused> {
+    let uid = unix.peer_cred()?.uid();
+    let mut stream = read_ahead(unix);
+    let first = *stream.fill_buf().await?.first().ok_or(Refused::Silent)?;
+    if first == TLS_HANDSHAKE {
+        return over_tls(shared, stream, UNIX_IDLE).await;
+    }
+    let mode = Mode::of_first_byte(first).ok_or(Refused::Unknown(first))?;
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    let own = unsafe { libc::geteuid() };
+    if uid != own && uid != 0 && !shared.policy.load().has_rules() {
+        return Err(Refused::User(uid));
+    }
+    Ok(Known { stream: Box::pin(stream), mode, identity: Identity::of_user(uid), idle: UNIX_IDLE })
+}
+
+async fn over_tls<S>(shared: &Shared, socket: Ahead<S>, idle: Duration) -> Result<Known, Refused>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + fmt::Debug + 'static,
+{
+    let context = shared.tls.load_full();
+    let context =
+        context.as_ref().as_ref().ok_or_else(|| Refused::Tls("the server has no certificate".into()))?;
+    let ssl = Ssl::new(context).map_err(|error| Refused::Tls(error.to_string()))?;
+    let accepted = SslStreamBuilder::new(ssl, socket).accept().await;
+    let stream = accepted.map_err(|error| Refused::Tls(reason(error.ssl(), &error)))?;
+    let ssl = stream.ssl();
+    let certificate = ssl.peer_certificate().ok_or_else(|| Refused::Tls("no client certificate".into()))?;
+    let identity = Identity::of_certificate(&certificate);
+    let ours = ssl.selected_alpn_protocol() == Some(ALPN.as_bytes());
+    let mode = if ours { Mode::Batched } else { Mode::Compatible };
+    Ok(Known { stream: Box::pin(stream), mode, identity, idle })
+}
+
+/// With the fault of the client's certificate, and whose it is, where it is that.
+fn reason(ssl: Option<&SslRef>, error: &dyn fmt::Display) -> String {
+    let verdict = ssl.and_then(|ssl| ssl.verify_result().err());
+    let certificate = ssl.and_then(SslRef::peer_certificate);
+    let (Some(verdict), Some(certificate)) = (verdict, certificate) else { return error.to_string() };
+    let client = Identity::of_certificate(&certificate);
+    format!("the certificate of {client} is not accepted: {}", verdict.error_string())
+}

@@ -1,0 +1,139 @@
+//! The keys of a directory, found by their identifiers.
+
+use crate::wire::{KeyName, Ski, modulus_digest};
+use quadrille_engine::{Key, KeyError, KeyType, Zeroizing};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The keys that are served.
+#[derive(Default)]
+pub struct Keys {
+    by_ski: HashMap<Ski, Arc<StoredKey>>,
+    by_modulus: HashMap<[u8; 32], Arc<StoredKey>>,
+    /// By file, so that a file that is being written does not lose its key.
+    files: BTreeMap<PathBuf, Arc<StoredKey>>,
+}
+
+/// One key.
+#[derive(Debug)]
+pub struct StoredKey {
+    /// The file's name without its ending.
+    pub name: String,
+    /// The identifier by which clients ask for it.
+    pub ski: Ski,
+    pub(super) hex: String,
+    /// The key.
+    pub key: Key,
+}
+
+/// What is wrong with a file.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {message}", file.display())]
+pub struct KeyProblem {
+    /// Which file.
+    pub file: PathBuf,
+    /// What is wrong, and the remedy.
+    pub message: String,
+    /// Its key is not served, or that of an earlier version is.
+    pub fatal: bool,
+}
+
+/// More than any key.
+const LONGEST_FILE: u64 = 1024 * 1024;
+
+impl Keys {
+    /// Reads every file of a directory that holds a private key in PEM. Files without one, such as certificates, and
+    /// hidden files are passed over. A file that cannot be read now keeps the key that it had in `before`.
+    ///
+    /// # Errors
+    /// If the directory itself cannot be read.
+    pub fn load(directory: &Path, before: &Self) -> io::Result<(Self, Vec<KeyProblem>)> {
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+        files.sort();
+        let mut keys = Self::default();
+        let mut problems = Vec::new();
+        for file in files.into_iter().filter(|file| !is_hidden(file)) {
+            match StoredKey::read(&file, before) {
+                Ok(None) => {}
+                Ok(Some(stored)) => keys.add(file, stored, &mut problems),
+                Err(message) => {
+                    if let Some(old) = before.files.get(&file) {
+                        keys.add(file.clone(), Arc::clone(old), &mut Vec::new());
+                    }
+                    problems.push(KeyProblem { file, message, fatal: true });
+                }
+            }
+        }
+        Ok((keys, problems))
+    }
+
+    /// The key that a request names.
+    pub(super) fn find(&self, name: &KeyName) -> Option<&Arc<StoredKey>> {
+        let by_modulus = || self.by_modulus.get(&name.modulus?);
+        name.ski.and_then(|ski| self.by_ski.get(&ski)).or_else(by_modulus)
+    }
+
+    /// All of them, by file name.
+    pub fn iter(&self) -> impl Iterator<Item = &StoredKey> {
+        self.files.values().map(|stored| &**stored)
+    }
+
+    fn add(&mut self, file: PathBuf, stored: Arc<StoredKey>, problems: &mut Vec<KeyProblem>) {
+        if let Some(other) = self.by_ski.get(&stored.ski) {
+            let message = format!("is the same key as `{}`; remove one of the two", other.name);
+            problems.push(KeyProblem { file, message, fatal: false });
+            return;
+        }
+        if readable_by_all(&file) {
+            let message = "everybody on this machine can read it; run: chmod 600".to_owned();
+            problems.push(KeyProblem { file: file.clone(), message, fatal: false });
+        }
+        if let Some(digest) = modulus_digest(stored.key.public().pkey()) {
+            self.by_modulus.insert(digest, Arc::clone(&stored));
+        }
+        self.by_ski.insert(stored.ski, Arc::clone(&stored));
+        self.files.insert(file, stored);
+    }
+}
+
+impl StoredKey {
+    /// Algorithm and size.
+    pub fn key_type(&self) -> KeyType {
+        self.key.key_type()
+    }
+
+    /// The key of a file; the same object as before if it is the same key, because backends have prepared that.
+    fn read(file: &Path, before: &Keys) -> Result<Option<Arc<Self>>, String> {
+        let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
+        if !metadata.is_file() || metadata.len() > LONGEST_FILE {
+            return Ok(None);
+        }
+        let pem = fs::read(file).map(Zeroizing::new).map_err(|error| error.to_string())?;
+        let key = match Key::from_pem(&pem) {
+            Ok(key) => key,
+            Err(KeyError::Missing) => return Ok(None),
+            Err(error) => return Err(error.to_string()),
+        };
+        let ski = Ski::of(key.public().pkey()).map_err(|error| error.to_string())?;
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let same = |old: &&Arc<Self>| old.ski == ski && old.name == name;
+        if let Some(old) = before.by_ski.get(&ski).filter(same) {
+            return Ok(Some(Arc::clone(old)));
+        }
+        Ok(Some(Arc::new(Self { name, ski, hex: ski.to_string(), key })))
+    }
+}
+
+fn is_hidden(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+fn readable_by_all(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
+}

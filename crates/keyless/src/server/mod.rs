@@ -1,0 +1,102 @@
+//! The key server's side: answers operations of clients whom it knows, through the engine, so that the operations of all
+//! clients meet in the same batches.
+//!
+//! ```text
+//!  listener ── handshake ── identity ── policy ──> connection ── share of the engine ──> engine
+//!              (mutual TLS, or              (who may use      (Session: frames without I/O;
+//!               the kernel's word)           which key)        a flood waits in its own queue)
+//! ```
+
+mod admission;
+mod audit;
+mod clients;
+mod completions;
+mod connection;
+mod handshake;
+mod identity;
+mod keys;
+mod metrics;
+mod policy;
+mod session;
+#[cfg(test)]
+mod session_tests;
+mod threads;
+
+pub use identity::{Identity, Name};
+pub use keys::{KeyProblem, Keys, StoredKey};
+pub use metrics::describe;
+pub use policy::{Limits, Pattern, Policy, Rule};
+pub use threads::Threads;
+
+use crate::{Credentials, Trust, tls};
+use arc_swap::ArcSwap;
+use audit::Audit;
+use boring::{error::ErrorStack, ssl::SslContext};
+use clients::Clients;
+use quadrille_engine::{Engine, KeyType};
+use std::{num::NonZeroUsize, sync::Arc};
+
+/// What all connections of a key server share. Clones are the same server.
+#[derive(Clone)]
+pub struct Server(Arc<Shared>);
+
+pub(crate) struct Shared {
+    engine: Engine,
+    keys: ArcSwap<Keys>,
+    policy: ArcSwap<Policy>,
+    tls: ArcSwap<Option<SslContext>>,
+    clients: Clients,
+    /// Those whose name is not known.
+    strangers: Audit,
+}
+
+impl Server {
+    /// A server with nothing to serve yet. `compute_threads` is how many threads the engine has.
+    pub fn new(engine: Engine, compute_threads: NonZeroUsize) -> Self {
+        let window = window(&engine, compute_threads);
+        Self(Arc::new(Shared {
+            engine,
+            keys: ArcSwap::default(),
+            policy: ArcSwap::default(),
+            tls: ArcSwap::from_pointee(None),
+            clients: Clients::new(window),
+            strangers: Audit::new("(unknown)".to_owned()),
+        }))
+    }
+
+    /// Serves these keys from now on; operations under way end with the keys that they began with.
+    pub fn set_keys(&self, keys: Keys) {
+        for stored in keys.iter() {
+            self.0.engine.prepare(&stored.key);
+        }
+        metrics::keys(keys.iter().count());
+        self.0.keys.store(Arc::new(keys));
+    }
+
+    /// The keys that are served.
+    pub fn keys(&self) -> Arc<Keys> {
+        self.0.keys.load_full()
+    }
+
+    /// Goes by this policy from now on, for open connections too.
+    pub fn set_policy(&self, policy: Policy) {
+        self.0.policy.store(Arc::new(policy));
+    }
+
+    /// New connections see this certificate, and must show one of these CAs.
+    ///
+    /// # Errors
+    /// If BoringSSL does not accept the certificate or the key.
+    pub fn set_tls(&self, credentials: &Credentials, clients: &Trust) -> Result<(), ErrorStack> {
+        self.0.tls.store(Arc::new(Some(tls::server(credentials, clients)?)));
+        Ok(())
+    }
+}
+
+/// How many operations are in the engine at the same time: some batches for each thread, so that threads find the next
+/// one waiting; more would only be a queue in which a flood stands before everybody else.
+fn window(engine: &Engine, compute_threads: NonZeroUsize) -> usize {
+    const BATCHES: usize = 4;
+    let width = engine.batching(KeyType::Rsa { bits: 2048 }).width;
+    BATCHES * width * compute_threads.get()
+}

@@ -1,0 +1,103 @@
+//! Mutual TLS, for both ends.
+
+use crate::wire::ALPN;
+use boring::{
+    error::ErrorStack,
+    pkey::{PKey, Private},
+    ssl::{
+        AlpnError, SslConnector, SslContext, SslContextBuilder, SslMethod, SslOptions, SslSessionCacheMode,
+        SslVerifyMode, SslVersion, select_next_proto,
+    },
+    x509::{X509, store::X509StoreBuilder},
+};
+
+/// The certificate chain, leaf first, and the key with which an end shows who it is.
+#[derive(Clone)]
+pub struct Credentials {
+    /// Leaf first.
+    pub chain: Vec<X509>,
+    /// The leaf's key.
+    pub key: PKey<Private>,
+}
+
+/// The CAs whose certificates the other end may show.
+#[derive(Clone)]
+pub struct Trust(pub Vec<X509>);
+
+/// Post-quantum first; then what other implementations have.
+const GROUPS: &str = "X25519MLKEM768:X25519:P-256:P-384";
+
+/// TLS 1.2 for ends other than ours: forward secrecy and AEAD only.
+const CIPHERS: &str = "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:\
+                       ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:\
+                       ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+
+/// The server's side: every client must show a certificate of these CAs.
+pub(crate) fn server(credentials: &Credentials, clients: &Trust) -> Result<SslContext, ErrorStack> {
+    let mut builder = SslContext::builder(SslMethod::tls())?;
+    common(&mut builder, credentials, clients, SslVersion::TLS1_2)?;
+    for ca in &clients.0 {
+        builder.add_client_ca(ca)?;
+    }
+    builder.set_options(SslOptions::NO_TICKET | SslOptions::CIPHER_SERVER_PREFERENCE);
+    builder.set_session_cache_mode(SslSessionCacheMode::OFF);
+    builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
+    // The choice is a part of the client's list, which outlives the callback. Clients that offer nothing we know are served
+    // in the compatible mode, as those are that offer nothing at all.
+    builder.set_alpn_select_callback(|_, client| {
+        let ours = wire_alpn();
+        select_next_proto(&ours, client)
+            .and_then(|chosen| client.windows(chosen.len()).find(|window| *window == chosen))
+            .ok_or(AlpnError::NOACK)
+    });
+    Ok(builder.build())
+}
+
+/// The client's side. With `only_ours` nothing but our own mode over TLS 1.3 will do; with `offer_ours` it is preferred.
+pub(crate) fn client(
+    credentials: &Credentials,
+    servers: &Trust,
+    offer_ours: bool,
+    only_ours: bool,
+) -> Result<SslConnector, ErrorStack> {
+    let mut builder = SslConnector::builder(SslMethod::tls())?;
+    let least = if only_ours { SslVersion::TLS1_3 } else { SslVersion::TLS1_2 };
+    common(&mut builder, credentials, servers, least)?;
+    builder.set_verify(SslVerifyMode::PEER);
+    if offer_ours {
+        builder.set_alpn_protos(&wire_alpn())?;
+    }
+    Ok(builder.build())
+}
+
+fn common(
+    builder: &mut SslContextBuilder,
+    credentials: &Credentials,
+    trust: &Trust,
+    least: SslVersion,
+) -> Result<(), ErrorStack> {
+    builder.set_min_proto_version(Some(least))?;
+    builder.set_max_proto_version(Some(SslVersion::TLS1_3))?;
+    builder.set_strict_cipher_list(CIPHERS)?;
+    builder.set_curves_list(GROUPS)?;
+    for (index, link) in credentials.chain.iter().enumerate() {
+        match index {
+            0 => builder.set_certificate(link)?,
+            _ => builder.add_extra_chain_cert(link.clone())?,
+        }
+    }
+    builder.set_private_key(&credentials.key)?;
+    let mut store = X509StoreBuilder::new()?;
+    for ca in &trust.0 {
+        store.add_cert(ca)?;
+    }
+    builder.set_cert_store_builder(store);
+    Ok(())
+}
+
+/// Length-prefixed (RFC 7301 section 3.1).
+fn wire_alpn() -> Vec<u8> {
+    let mut wire = vec![u8::try_from(ALPN.len()).unwrap_or(0)];
+    wire.extend(ALPN.as_bytes());
+    wire
+}

@@ -1,0 +1,126 @@
+//! Messages, put together into bytes to be sent.
+
+use super::{MAX_PAYLOAD, Message, Mode, batched, compatible};
+use zeroize::Zeroize;
+
+/// A frame that has reached this length is closed, and the next one is opened.
+const LONG_FRAME: usize = 64 * 1024;
+
+/// More than headers, names and padding add to a payload.
+const OVERHEAD: usize = 4096;
+
+/// Takes messages and gives bytes. Messages that are put in before the bytes are asked for share frames.
+#[derive(Debug)]
+pub struct Writer {
+    mode: Mode,
+    buffer: Vec<u8>,
+    /// How much of the buffer has been sent.
+    sent: usize,
+    /// Where the open frame begins, and how many messages it holds.
+    frame: Option<(usize, u16)>,
+    padded: bool,
+    secret: bool,
+}
+
+impl Writer {
+    /// A writer of one direction of a connection.
+    pub fn new(mode: Mode) -> Self {
+        Self { mode, buffer: Vec::new(), sent: 0, frame: None, padded: false, secret: false }
+    }
+
+    /// Whether frames of our own mode are padded; packets of the compatible mode always are.
+    pub fn set_padded(&mut self, padded: bool) {
+        self.padded = padded;
+    }
+
+    /// From now on what is written may be secret: decrypted premaster secrets. The memory is wiped behind it.
+    pub fn wipe(&mut self) {
+        self.secret = true;
+    }
+
+    /// Adds a message. False, and nothing is added, if its payload is longer than [`MAX_PAYLOAD`].
+    pub fn put(&mut self, message: &Message<'_>) -> bool {
+        if payload_length(message) > MAX_PAYLOAD {
+            return false;
+        }
+        if self.secret {
+            wiped_growth(&mut self.buffer, payload_length(message) + OVERHEAD);
+        }
+        if self.mode == Mode::Compatible {
+            compatible::write(message, &mut self.buffer);
+            return true;
+        }
+        let (start, count) = self.frame.take().unwrap_or_else(|| {
+            let start = self.buffer.len();
+            batched::open(&mut self.buffer);
+            (start, 0)
+        });
+        batched::write(message, &mut self.buffer);
+        self.frame = Some((start, count + 1));
+        if self.buffer.len() - start > LONG_FRAME || count + 1 == u16::MAX {
+            self.close();
+        }
+        true
+    }
+
+    /// Bytes that are to be sent, with the open frame closed.
+    pub fn unsent(&mut self) -> &[u8] {
+        self.close();
+        &self.buffer[self.sent..]
+    }
+
+    /// How many bytes wait.
+    pub fn len(&self) -> usize {
+        self.buffer.len() - self.sent
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// So many bytes have been sent.
+    pub fn advance(&mut self, count: usize) {
+        self.sent += count;
+        if self.sent >= self.buffer.len() && self.frame.is_none() {
+            if self.secret {
+                self.buffer.as_mut_slice().zeroize();
+            }
+            self.buffer.clear();
+            self.sent = 0;
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some((start, count)) = self.frame.take() {
+            batched::close(&mut self.buffer, start, count, self.padded);
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.secret {
+            self.buffer.zeroize();
+        }
+    }
+}
+
+/// Makes room for more without leaving a copy behind.
+pub(super) fn wiped_growth(buffer: &mut Vec<u8>, additional: usize) {
+    if buffer.capacity() - buffer.len() < additional {
+        let mut larger = Vec::with_capacity(2 * (buffer.len() + additional));
+        larger.extend_from_slice(buffer);
+        buffer.zeroize();
+        *buffer = larger;
+    }
+}
+
+fn payload_length(message: &Message<'_>) -> usize {
+    match message {
+        Message::Request(request) => request.payload.len(),
+        Message::Reply { result: Ok(payload), .. } => payload.len(),
+        Message::Ping { data, .. } | Message::Pong { data, .. } => data.len(),
+        Message::Reply { result: Err(_), .. } | Message::Withdraw { .. } => 0,
+    }
+}

@@ -1,0 +1,92 @@
+//! Key exchange, the server's side of it.
+
+use super::{Case, Purpose};
+use boring::{
+    derive::Deriver,
+    ec::{EcGroup, EcKey},
+    error::ErrorStack,
+    nid::Nid,
+    pkey::{PKey, Private},
+};
+use boring_sys as ffi;
+use std::{hint::black_box, mem::MaybeUninit, ptr};
+
+pub(super) fn cases() -> Result<Vec<Case>, ErrorStack> {
+    Ok(vec![ecdh_p256()?, x25519(), x25519_mlkem768()])
+}
+
+/// A key pair, and the shared secret with the client's (RFC 8446 section 7.4.2).
+fn ecdh_p256() -> Result<Case, ErrorStack> {
+    let pair = || -> Result<PKey<Private>, ErrorStack> {
+        let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1)?;
+        PKey::from_ec_key(EcKey::generate(&group)?)
+    };
+    let client = pair()?;
+    let exchange = move || -> Result<Vec<u8>, ErrorStack> {
+        let own = pair()?;
+        let mut deriver = Deriver::new(&own)?;
+        deriver.set_peer(&client)?;
+        deriver.derive_to_vec()
+    };
+    Ok(Case::new(Purpose::Exchange, "ECDH P-256", move || drop(exchange())))
+}
+
+fn x25519() -> Case {
+    let (client, _) = x25519_pair();
+    Case::new(Purpose::Exchange, "X25519", move || {
+        let _ = black_box(x25519_answer(&client));
+    })
+}
+
+/// Encapsulation for the client's ML-KEM key, beside X25519.
+fn x25519_mlkem768() -> Case {
+    let (client, _) = x25519_pair();
+    let encoded = mlkem768_public_key();
+    Case::new(Purpose::Exchange, "X25519MLKEM768", move || {
+        let _ = black_box((mlkem768_encapsulate(&encoded), x25519_answer(&client)));
+    })
+}
+
+/// Bytes of a public key of ML-KEM-768 (FIPS 203 table 3), of a ciphertext, and of a shared secret.
+const MLKEM768_PUBLIC_KEY: usize = 1184;
+const MLKEM768_CIPHERTEXT: usize = 1088;
+const MLKEM768_SHARED_SECRET: usize = 32;
+
+/// As the ClientHello carries it.
+fn mlkem768_public_key() -> Box<[u8]> {
+    let mut encoded = vec![0; MLKEM768_PUBLIC_KEY].into_boxed_slice();
+    let mut private = MaybeUninit::uninit();
+    // SAFETY: the outputs have the sizes that the function writes; the seed is optional.
+    unsafe { ffi::MLKEM768_generate_key(encoded.as_mut_ptr(), ptr::null_mut(), private.as_mut_ptr()) };
+    encoded
+}
+
+/// The key parsed, and a secret encapsulated, as the server does for each ClientHello.
+fn mlkem768_encapsulate(encoded: &[u8]) -> ([u8; MLKEM768_CIPHERTEXT], [u8; MLKEM768_SHARED_SECRET]) {
+    let (mut ciphertext, mut shared) = ([0; MLKEM768_CIPHERTEXT], [0; MLKEM768_SHARED_SECRET]);
+    let mut public = MaybeUninit::zeroed();
+    let mut input = ffi::CBS { data: encoded.as_ptr(), len: encoded.len() };
+    // SAFETY: `input` covers readable bytes; the outputs have the sizes that the functions write, and the key was made
+    // by BoringSSL, so that it parses.
+    unsafe {
+        assert_eq!(ffi::MLKEM768_parse_public_key(public.as_mut_ptr(), &mut input), 1, "BoringSSL's own key");
+        ffi::MLKEM768_encap(ciphertext.as_mut_ptr(), shared.as_mut_ptr(), public.as_ptr());
+    }
+    (ciphertext, shared)
+}
+
+/// A key pair and the shared secret (RFC 7748 section 6.1).
+fn x25519_answer(client: &[u8; 32]) -> ([u8; 32], [u8; 32]) {
+    let (public, private) = x25519_pair();
+    let mut shared = [0; 32];
+    // SAFETY: three buffers of 32 bytes each.
+    unsafe { ffi::X25519(shared.as_mut_ptr(), private.as_ptr(), client.as_ptr()) };
+    (public, shared)
+}
+
+fn x25519_pair() -> ([u8; 32], [u8; 32]) {
+    let (mut public, mut private) = ([0; 32], [0; 32]);
+    // SAFETY: two buffers of 32 bytes each.
+    unsafe { ffi::X25519_keypair(public.as_mut_ptr(), private.as_mut_ptr()) };
+    (public, private)
+}

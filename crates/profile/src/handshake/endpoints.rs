@@ -1,0 +1,192 @@
+//! A client and a server in one thread.
+
+use super::{
+    Error, Kind, Suite,
+    key::MarkedKey,
+    marks::{self, Mark, Message, mark},
+    pipe::{self, Pipe},
+};
+use crate::clock::{self, thread_time};
+use boring::{
+    error::ErrorStack,
+    pkey::{PKey, Private},
+    rsa::Rsa,
+    ssl::{
+        HandshakeError, MidHandshakeSslStream, Ssl, SslContext, SslContextBuilder, SslMethod, SslOptions,
+        SslSession, SslSessionCacheMode, SslSignatureAlgorithm, SslStream, SslVerifyMode, SslVersion,
+    },
+    x509::X509,
+};
+use rcgen::{CertificateParams, KeyPair};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+/// Ready for handshakes of one kind.
+pub(super) struct Endpoints {
+    kind: Kind,
+    server: SslContext,
+    client: SslContext,
+    /// The newest that the client has got.
+    session: Arc<Mutex<Option<SslSession>>>,
+    /// What taking one mark costs.
+    clock: Duration,
+}
+
+/// What one handshake cost the server.
+pub(super) struct Seen {
+    pub(super) messages: Vec<(Message, Duration)>,
+    pub(super) key_operation: Duration,
+    pub(super) total: Duration,
+}
+
+enum Turn {
+    Going(MidHandshakeSslStream<Pipe>),
+    Done(SslStream<Pipe>),
+}
+
+impl Endpoints {
+    pub(super) fn new(kind: Kind) -> Result<Self, Error> {
+        let session = Arc::default();
+        let ends = Self {
+            kind,
+            server: server(kind)?,
+            client: client(kind, Arc::clone(&session))?,
+            session,
+            clock: clock::cost(),
+        };
+        if kind.resumed {
+            ends.connect(false)?;
+        }
+        Ok(ends)
+    }
+
+    /// One handshake of the kind.
+    pub(super) fn shake_hands(&mut self) -> Result<Seen, Error> {
+        self.connect(self.kind.resumed)
+    }
+
+    fn connect(&self, resumed: bool) -> Result<Seen, Error> {
+        let (near, far) = pipe::pair();
+        let mut ssl = Ssl::new(&self.client)?;
+        ssl.set_hostname("localhost")?;
+        let offered = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(session) = offered.filter(|_| resumed) {
+            // SAFETY: the session was made by a connection of this context.
+            unsafe { ssl.set_session(&session) }?;
+        }
+        let mut client = self.turn(ssl.setup_connect(near).handshake())?;
+        marks::take();
+        let mut total = Duration::ZERO;
+        let accept = Ssl::new(&self.server)?.setup_accept(far);
+        let mut server = self.server_turn(&mut total, accept)?;
+        for _ in 0..8 {
+            client = match client {
+                Turn::Going(going) => self.turn(going.handshake())?,
+                done => done,
+            };
+            server = match server {
+                Turn::Going(going) => self.server_turn(&mut total, going)?,
+                done => done,
+            };
+            if let (Turn::Done(client), Turn::Done(server)) = (&mut client, &mut server) {
+                let seen = marks::take();
+                // BoringSSL sends the tickets of TLS 1.3 with the server's first bytes.
+                let _ = server.ssl_write(b"x");
+                let _ = client.ssl_read(&mut [0]);
+                if client.ssl().session_reused() != resumed {
+                    return Err(self.stuck("resumed, or not, against the plan"));
+                }
+                let spent = marks::share_out(&seen, self.clock);
+                // Each mark asks for the time once, and so does the end of each turn.
+                let turns = seen.iter().filter(|(_, mark)| matches!(mark, Mark::TurnEnds)).count();
+                let asked = u32::try_from(seen.len() + turns).unwrap_or(u32::MAX);
+                let total = total.saturating_sub(self.clock * asked);
+                return Ok(Seen { messages: spent.messages, key_operation: spent.key_operation, total });
+            }
+        }
+        Err(self.stuck("no end after eight turns"))
+    }
+
+    /// A turn of the server's, on the clock.
+    fn server_turn(&self, total: &mut Duration, going: MidHandshakeSslStream<Pipe>) -> Result<Turn, Error> {
+        let began = thread_time();
+        mark(Mark::State(going.ssl().state_string_long()));
+        let result = going.handshake();
+        mark(Mark::TurnEnds);
+        let ended = thread_time();
+        *total += ended.saturating_sub(began);
+        self.turn(result)
+    }
+
+    fn turn(&self, result: Result<SslStream<Pipe>, HandshakeError<Pipe>>) -> Result<Turn, Error> {
+        match result {
+            Ok(done) => Ok(Turn::Done(done)),
+            Err(HandshakeError::WouldBlock(going)) => Ok(Turn::Going(going)),
+            Err(error) => Err(self.stuck(&error.to_string())),
+        }
+    }
+
+    fn stuck(&self, reason: &str) -> Error {
+        Error::Stuck { kind: self.kind, reason: reason.to_owned() }
+    }
+}
+
+fn server(kind: Kind) -> Result<SslContext, Error> {
+    let mut context = builder(kind)?;
+    let (certificate, key) = certificate(kind.suite)?;
+    context.set_certificate(&certificate)?;
+    context.set_private_key_method(MarkedKey(key));
+    context.set_session_id_context(b"profile")?;
+    context.set_session_cache_mode(SslSessionCacheMode::OFF);
+    if !kind.resumed {
+        context.set_options(SslOptions::NO_TICKET);
+    }
+    marks::follow(&mut context);
+    Ok(context.build())
+}
+
+fn client(kind: Kind, session: Arc<Mutex<Option<SslSession>>>) -> Result<SslContext, Error> {
+    let mut context = builder(kind)?;
+    context.set_verify(SslVerifyMode::NONE);
+    context.set_verify_algorithm_prefs(&[
+        SslSignatureAlgorithm::ECDSA_SECP256R1_SHA256,
+        SslSignatureAlgorithm::RSA_PSS_RSAE_SHA256,
+    ])?;
+    context.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
+    context.set_new_session_callback(move |_, new| {
+        *session.lock().unwrap_or_else(PoisonError::into_inner) = Some(new);
+    });
+    Ok(context.build())
+}
+
+fn builder(kind: Kind) -> Result<SslContextBuilder, ErrorStack> {
+    let mut context = SslContext::builder(SslMethod::tls())?;
+    let version = if kind.tls13 { SslVersion::TLS1_3 } else { SslVersion::TLS1_2 };
+    context.set_min_proto_version(Some(version))?;
+    context.set_max_proto_version(Some(version))?;
+    context.set_curves_list("X25519:P-256")?;
+    context.set_cipher_list(match kind.suite {
+        Suite::EcdheRsa => "ECDHE-RSA-AES128-GCM-SHA256",
+        Suite::EcdheEcdsa => "ECDHE-ECDSA-AES128-GCM-SHA256",
+        Suite::Rsa => "AES128-GCM-SHA256",
+    })?;
+    Ok(context)
+}
+
+/// Signed by itself; nobody checks it.
+fn certificate(suite: Suite) -> Result<(X509, PKey<Private>), Error> {
+    let pair = match suite {
+        Suite::EcdheEcdsa => KeyPair::generate()?,
+        Suite::EcdheRsa | Suite::Rsa => {
+            let pem = PKey::from_rsa(Rsa::generate(2048)?)?.private_key_to_pem_pkcs8()?;
+            KeyPair::from_pem(&String::from_utf8_lossy(&pem))?
+        }
+    };
+    let certificate = CertificateParams::new(vec!["localhost".to_owned()])?.self_signed(&pair)?;
+    Ok((
+        X509::from_pem(certificate.pem().as_bytes())?,
+        PKey::private_key_from_pem(pair.serialize_pem().as_bytes())?,
+    ))
+}

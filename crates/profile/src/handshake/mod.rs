@@ -1,0 +1,141 @@
+//! What a server spends on each message of a handshake.
+//!
+//! Client and server run in one thread and talk through memory, so that nothing but TLS is measured: no sockets, no event
+//! loop. Only the server's turns count, on the thread's CPU clock. BoringSSL tells of every message it has built and of
+//! every change of its state; the time between two such moments belongs to the message that was worked on.
+//!
+//! ```text
+//!  client ── ClientHello ──> server: [ClientHello][ServerHello][EncryptedExtensions][Certificate][CertificateVerify][Finished]
+//!                                      ^ message built, or state changed: a mark on the CPU clock
+//! ```
+
+mod endpoints;
+mod key;
+mod marks;
+mod pipe;
+
+use boring::error::ErrorStack;
+use endpoints::{Endpoints, Seen};
+pub use marks::Message;
+use serde::Serialize;
+use std::{collections::BTreeSet, fmt, time::Duration};
+
+/// A kind of handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Kind {
+    /// The certificate, and the key exchange.
+    pub suite: Suite,
+    /// TLS 1.3, or 1.2.
+    pub tls13: bool,
+    /// An abbreviated handshake with a ticket.
+    pub resumed: bool,
+}
+
+/// Certificate and key exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Suite {
+    /// RSA-2048 certificate, X25519.
+    EcdheRsa,
+    /// P-256 certificate, X25519.
+    EcdheEcdsa,
+    /// RSA-2048 certificate and RSA key exchange (RFC 5246 section 7.4.7.1), without forward secrecy; TLS 1.2 only.
+    Rsa,
+}
+
+/// What one kind of handshake costs the server.
+#[derive(Clone, Debug, Serialize)]
+pub struct Costs {
+    /// Which kind.
+    pub kind: Kind,
+    /// Microseconds of CPU for each message, in the order of the protocol; the private-key operation not included.
+    pub messages: Vec<(Message, f64)>,
+    /// Microseconds of the private-key operation; 0 if there is none.
+    pub key_operation: f64,
+    /// Microseconds of the whole handshake, measured by itself and not as a sum.
+    pub total: f64,
+}
+
+impl Kind {
+    /// Every kind that is measured.
+    pub fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        for (tls13, suites) in [
+            (false, &[Suite::EcdheRsa, Suite::EcdheEcdsa, Suite::Rsa][..]),
+            (true, &[Suite::EcdheRsa, Suite::EcdheEcdsa]),
+        ] {
+            for &suite in suites {
+                all.extend([false, true].map(|resumed| Self { suite, tls13, resumed }));
+            }
+        }
+        all
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let version = if self.tls13 { "TLS 1.3" } else { "TLS 1.2" };
+        let suite = match self.suite {
+            Suite::EcdheRsa => "ECDHE_RSA, RSA-2048, X25519",
+            Suite::EcdheEcdsa => "ECDHE_ECDSA, P-256, X25519",
+            Suite::Rsa => "RSA key exchange, RSA-2048",
+        };
+        write!(f, "{version} {suite}, {}", if self.resumed { "resumed" } else { "full" })
+    }
+}
+
+impl Costs {
+    /// The sum of the parts, which differs from [`total`](Self::total) by what taking the time costs.
+    pub fn sum(&self) -> f64 {
+        self.messages.iter().map(|(_, microseconds)| microseconds).sum::<f64>() + self.key_operation
+    }
+}
+
+/// Why a handshake could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// BoringSSL refuses what was set up.
+    #[error("BoringSSL: {0}")]
+    BoringSsl(#[from] ErrorStack),
+    /// No certificate could be made.
+    #[error("no certificate could be made: {0}")]
+    Certificate(#[from] rcgen::Error),
+    /// The two ends did not come together, which is a defect.
+    #[error("{kind}: the handshake does not come to its end: {reason}")]
+    Stuck {
+        /// Which kind.
+        kind: Kind,
+        /// What BoringSSL says.
+        reason: String,
+    },
+}
+
+/// Makes `handshakes` of one kind, and a tenth as many first that do not count. The figures are means over the half of
+/// them that are nearest to the median, so that what disturbed some of them does not count, and that the parts belong
+/// to the whole.
+pub fn measure(kind: Kind, handshakes: usize) -> Result<Costs, Error> {
+    let mut ends = Endpoints::new(kind)?;
+    for _ in 0..handshakes / 10 + 2 {
+        ends.shake_hands()?;
+    }
+    let mut seen: Vec<Seen> = (0..handshakes.max(1)).map(|_| ends.shake_hands()).collect::<Result<_, _>>()?;
+    seen.sort_by_key(|seen| seen.total);
+    let middle = &seen[seen.len() / 4..(seen.len() * 3).div_ceil(4)];
+    let mean = |time: &dyn Fn(&Seen) -> Duration| {
+        middle.iter().map(|seen| time(seen).as_secs_f64() * 1e6).sum::<f64>() / middle.len() as f64
+    };
+    let messages: BTreeSet<Message> =
+        middle.iter().flat_map(|seen| seen.messages.iter().map(|(message, _)| *message)).collect();
+    let of = |wanted: Message| {
+        mean(&|seen| {
+            let times = seen.messages.iter().filter(|(message, _)| *message == wanted);
+            times.map(|(_, time)| *time).sum()
+        })
+    };
+    Ok(Costs {
+        kind,
+        messages: messages.into_iter().map(|message| (message, of(message))).collect(),
+        key_operation: mean(&|seen| seen.key_operation),
+        total: mean(&|seen| seen.total),
+    })
+}

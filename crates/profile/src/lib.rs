@@ -1,0 +1,13 @@
+//! What HTTPS costs, measured three ways.
+//!
+//! - [`load`]: a load generator for handshakes against any HTTPS server, cheap enough that one client core keeps one
+//!   server core busy.
+//! - [`algorithms`]: this machine's rates, algorithm by algorithm, as TLS uses them.
+//! - [`handshake`]: what a server spends on each message of a handshake, on the thread's CPU clock.
+//!
+//! It measures, and leaves words and pictures for a terminal to the command line. Nothing of it runs in a gateway.
+
+pub mod algorithms;
+mod clock;
+pub mod handshake;
+pub mod load;

@@ -1,0 +1,324 @@
+//! One connection of the load, from connect to the last byte of the last response.
+
+use super::{
+    Negotiated,
+    response::{Progress as Body, Reader},
+};
+use boring::ssl::{Error, ErrorCode, Ssl, SslContext, SslSession, SslStream};
+use mio::net::TcpStream;
+use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
+use socket2::{Domain, Socket, Type};
+use std::{
+    fmt,
+    io::{self, Read, Write},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    time::{Duration, Instant},
+};
+
+/// How far a connection has come, and so where it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// TCP.
+    Connect,
+    /// TLS handshake.
+    Handshake,
+    /// Sending a request.
+    Request,
+    /// Reading its response.
+    Response,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connect => "connecting",
+            Self::Handshake => "the handshake",
+            Self::Request => "sending a request",
+            Self::Response => "the response",
+        })
+    }
+}
+
+/// Why a connection failed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Failure {
+    /// What it was doing.
+    pub stage: Stage,
+    /// What went wrong, for a person.
+    pub reason: String,
+}
+
+/// Whether [`Connection::advance`] has anything left to do.
+pub(super) enum Progress {
+    Waiting,
+    Done,
+}
+
+/// What one connection is to do.
+pub(super) struct Errand<'a> {
+    pub(super) target: SocketAddr,
+    pub(super) source: Option<Ipv4Addr>,
+    pub(super) name: &'a str,
+    pub(super) session: Option<SslSession>,
+    /// The request, sent as often as `requests` says.
+    pub(super) request: &'a [u8],
+    pub(super) requests: u32,
+    /// Since when latencies count.
+    pub(super) due: Instant,
+}
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    stream: SslStream<Wire>,
+    stage: Stage,
+    due: Instant,
+    opened: Instant,
+    handshake: Duration,
+    exchange: Duration,
+    request: Box<[u8]>,
+    requests_left: u32,
+    response: Reader,
+    /// The server has closed in good order, so nothing is left to close.
+    closed: bool,
+}
+
+impl Connection {
+    /// Connects without waiting.
+    pub(super) fn open(context: &SslContext, errand: Errand<'_>) -> Result<Self, Failure> {
+        let opened = Instant::now();
+        let failed = |reason: String| Failure { stage: Stage::Connect, reason };
+        let socket = connect(errand.target, errand.source).map_err(|error| failed(explained(&error)))?;
+        let boring = |error: boring::error::ErrorStack| failed(error.to_string());
+        let mut ssl = Ssl::new(context).map_err(boring)?;
+        if let Some(name) = server_name(errand.name) {
+            ssl.set_hostname(name).map_err(boring)?;
+        }
+        if let Some(session) = &errand.session {
+            // SAFETY: the session was made by a connection of this context.
+            unsafe { ssl.set_session(session) }.map_err(boring)?;
+        }
+        let wire = Wire { socket, received: 0, sent: 0 };
+        Ok(Self {
+            stream: SslStream::new(ssl, wire).map_err(boring)?,
+            stage: Stage::Connect,
+            due: errand.due,
+            opened,
+            handshake: Duration::ZERO,
+            exchange: Duration::ZERO,
+            request: errand.request.into(),
+            requests_left: errand.requests,
+            response: Reader::default(),
+            closed: false,
+        })
+    }
+
+    /// Goes on until the network makes it wait or all responses have been read.
+    pub(super) fn advance(&mut self) -> Result<Progress, Failure> {
+        match self.try_advance() {
+            Ok(()) => Ok(Progress::Done),
+            Err(Stop::Wait) => Ok(Progress::Waiting),
+            Err(Stop::Fail(reason)) => Err(Failure { stage: self.stage, reason }),
+        }
+    }
+
+    fn try_advance(&mut self) -> Result<(), Stop> {
+        loop {
+            match self.stage {
+                Stage::Connect => {
+                    let socket = &self.stream.get_ref().socket;
+                    if let Some(error) = socket.take_error().map_err(|error| Stop::Fail(error.to_string()))? {
+                        return Err(Stop::Fail(explained(&error)));
+                    }
+                    if socket.peer_addr().is_err() {
+                        return Err(Stop::Wait);
+                    }
+                    self.stage = Stage::Handshake;
+                }
+                Stage::Handshake => {
+                    self.stream.connect()?;
+                    self.handshake = self.due.elapsed();
+                    if self.requests_left == 0 {
+                        break;
+                    }
+                    self.stage = Stage::Request;
+                }
+                Stage::Request => {
+                    // BoringSSL writes all or, when it must wait, nothing.
+                    self.stream.ssl_write(&self.request)?;
+                    self.stage = Stage::Response;
+                }
+                Stage::Response => {
+                    let closes = self.read_response()?;
+                    self.requests_left -= 1;
+                    self.closed = closes;
+                    if self.requests_left == 0 || closes {
+                        break;
+                    }
+                    self.stage = Stage::Request;
+                }
+            }
+        }
+        self.exchange = self.due.elapsed();
+        if self.requests_left > 0 {
+            return Err(Stop::Fail(format!("closed with {} requests left", self.requests_left)));
+        }
+        Ok(())
+    }
+
+    /// Whether the server closes afterwards.
+    fn read_response(&mut self) -> Result<bool, Stop> {
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            let progress = match self.stream.ssl_read(&mut buffer) {
+                Ok(read) if read > 0 => self.response.take(&buffer[..read]),
+                Ok(_) => self.response.end(),
+                Err(error) if error.code() == ErrorCode::ZERO_RETURN => self.response.end(),
+                Err(error) => return Err(error.into()),
+            };
+            match progress.map_err(Stop::Fail)? {
+                Body::Done { closes } => return Ok(closes),
+                Body::More => {}
+            }
+        }
+    }
+
+    /// Closes in good order: close_notify, then FIN.
+    pub(super) fn close(mut self) {
+        if !self.closed {
+            // The peer may have left already; there is nobody to tell.
+            let _ = self.stream.shutdown();
+        }
+    }
+
+    /// Whether the peer has left the connection open.
+    pub(super) fn is_open(&mut self) -> bool {
+        let mut buffer = [0; 256];
+        matches!(self.stream.ssl_read(&mut buffer), Err(error) if error.would_block())
+    }
+
+    pub(super) fn socket(&mut self) -> &mut TcpStream {
+        &mut self.stream.get_mut().socket
+    }
+
+    pub(super) fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.opened)
+    }
+
+    pub(super) fn timed_out(&self) -> Failure {
+        Failure { stage: self.stage, reason: "timed out".into() }
+    }
+
+    /// From when the connection was due to the end of the handshake.
+    pub(super) fn handshake_time(&self) -> Duration {
+        self.handshake
+    }
+
+    /// From when the connection was due to the last byte of the last response.
+    pub(super) fn exchange_time(&self) -> Duration {
+        self.exchange
+    }
+
+    pub(super) fn resumed(&self) -> bool {
+        self.stream.ssl().session_reused()
+    }
+
+    /// Bytes received and sent, as TCP carries them.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        let wire = self.stream.get_ref();
+        (wire.received, wire.sent)
+    }
+
+    pub(super) fn negotiated(&self) -> Negotiated {
+        Negotiated::of(self.stream.ssl())
+    }
+}
+
+/// What goes into SNI: a name, never an address (RFC 6066 section 3).
+pub(super) fn server_name(host: &str) -> Option<&str> {
+    host.parse::<IpAddr>().is_err().then_some(host)
+}
+
+/// The socket, with its bytes counted.
+#[derive(Debug)]
+struct Wire {
+    socket: TcpStream,
+    received: u64,
+    sent: u64,
+}
+
+impl Read for Wire {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.socket.read(buffer)?;
+        self.received += read as u64;
+        Ok(read)
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let written = self.socket.write(buffer)?;
+        self.sent += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Why a connection does not go on now.
+enum Stop {
+    Wait,
+    Fail(String),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        if error.would_block() { Self::Wait } else { Self::Fail(reason(&error)) }
+    }
+}
+
+/// A TLS error in words that are the same for the same cause.
+pub(super) fn reason(error: &Error) -> String {
+    if let Some(error) = error.io_error() {
+        return explained(error);
+    }
+    match error.ssl_error().and_then(|errors| errors.errors().first()) {
+        Some(error) => {
+            error.reason().unwrap_or("a TLS error without a name").to_lowercase().replace('_', " ")
+        }
+        None => "closed by the server".to_owned(),
+    }
+}
+
+/// What the system says, and what to do about it where that is not plain.
+fn explained(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(nix::libc::EMFILE) => {
+            "no file descriptors left: raise the limit (ulimit -n) or use fewer connections".to_owned()
+        }
+        Some(nix::libc::EADDRNOTAVAIL) => {
+            "no local ports left: too many connections in too short a time for one address".to_owned()
+        }
+        _ => match error.kind() {
+            io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+            io::ErrorKind::ConnectionReset => "connection reset".to_owned(),
+            io::ErrorKind::UnexpectedEof => "closed by the server".to_owned(),
+            _ => error.to_string(),
+        },
+    }
+}
+
+fn connect(target: SocketAddr, source: Option<Ipv4Addr>) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(target), Type::STREAM.nonblocking(), None)?;
+    socket.set_tcp_nodelay(true)?;
+    if let Some(source) = source {
+        // Let connect choose the port: it may take one that other destinations use, bind may not.
+        setsockopt(&socket, IpBindAddressNoPort, &true)?;
+        socket.bind(&SocketAddr::from((source, 0)).into())?;
+    }
+    match socket.connect(&target.into()) {
+        Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => Err(error),
+        _ => Ok(TcpStream::from_std(socket.into())),
+    }
+}

@@ -1,0 +1,216 @@
+//! A load on its way, on one thread.
+
+use super::{
+    Live, Load, LoadError, Outcome,
+    connection::{Connection, Errand, Progress},
+    pace::in_share,
+    sessions::Sessions,
+};
+use boring::ssl::SslContext;
+use mio::{Events, Interest, Poll, Token};
+use std::{
+    io::ErrorKind,
+    net::{IpAddr, Ipv4Addr},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+/// How often connections are looked at for having outlived their time.
+const TICK: Duration = Duration::from_millis(100);
+/// The kernel's timer counts in milliseconds; below this, an open loop watches the clock itself.
+const SPIN: Duration = Duration::from_millis(1);
+/// Source addresses for loopback targets: each brings its own range of ports.
+const SOURCES: u64 = 8;
+
+/// Connections left open by [`Load::hold`]; dropping them closes them.
+#[derive(Debug)]
+pub struct Held {
+    connections: Vec<Connection>,
+}
+
+impl Held {
+    /// How many the server has not closed.
+    pub fn still_open(&mut self) -> usize {
+        self.connections.iter_mut().map(|connection| usize::from(connection.is_open())).sum()
+    }
+}
+
+pub(super) struct Run<'a> {
+    load: &'a Load,
+    context: SslContext,
+    sessions: Sessions,
+    requests: Vec<Vec<u8>>,
+    poll: Poll,
+    /// The system refused the newest connection.
+    refused: bool,
+    slots: Vec<Option<Connection>>,
+    empty: Vec<usize>,
+    begun: u64,
+    start: Instant,
+    outcome: Outcome,
+    /// Where finished connections go that are to stay open.
+    held: Option<Vec<Connection>>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(load: &'a Load, hold: bool) -> Result<Self, LoadError> {
+        let sessions = Sessions::new(load.resumed > 0.0);
+        let request = |name: &String| {
+            let host = if name.contains(':') { format!("[{name}]") } else { name.clone() };
+            format!(
+                "GET {} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: quadrille-bench\r\nAccept: */*\r\n\r\n",
+                load.path
+            )
+            .into_bytes()
+        };
+        Ok(Self {
+            context: load.offer.context(&sessions)?,
+            sessions,
+            requests: load.names.iter().map(request).collect(),
+            poll: Poll::new()?,
+            refused: false,
+            slots: (0..load.connections).map(|_| None).collect(),
+            empty: (0..load.connections).rev().collect(),
+            begun: 0,
+            start: Instant::now(),
+            outcome: Outcome::default(),
+            held: hold.then(Vec::new),
+            load,
+        })
+    }
+
+    pub(super) fn finish(mut self, live: &Live, stop: &AtomicBool) -> Result<(Outcome, Held), LoadError> {
+        let mut events = Events::with_capacity(self.slots.len().clamp(16, 1024));
+        self.start = Instant::now();
+        let mut next_tick = self.start + TICK;
+        self.begin_what_is_due(live)?;
+        while (self.under_way() || self.begun < self.load.count)
+            && self.start.elapsed() < self.load.time_limit
+            && !stop.load(Ordering::Relaxed)
+        {
+            match self.poll.poll(&mut events, Some(self.patience())) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                polled => polled?,
+            }
+            for event in &events {
+                self.step(event.token().0, live)?;
+            }
+            self.begin_what_is_due(live)?;
+            let now = Instant::now();
+            if now >= next_tick {
+                next_tick = now + TICK;
+                self.expire(now, live);
+            }
+        }
+        self.outcome.elapsed = self.start.elapsed();
+        self.outcome.tickets = self.sessions.handed_out();
+        Ok((self.outcome, Held { connections: self.held.unwrap_or_default() }))
+    }
+
+    fn under_way(&self) -> bool {
+        self.empty.len() < self.slots.len()
+    }
+
+    /// How long nothing needs to be begun.
+    fn patience(&self) -> Duration {
+        let next = (self.begun < self.load.count && !self.empty.is_empty() && !self.refused)
+            .then(|| self.load.pace.due(self.begun))
+            .flatten();
+        match next.map(|due| due.saturating_sub(self.start.elapsed())) {
+            Some(wait) if wait < SPIN => Duration::ZERO,
+            Some(wait) => wait.min(TICK),
+            None => TICK,
+        }
+    }
+
+    /// Begins every connection that is due and has room. One that fails at once ends the turn: the next would fail too, and
+    /// those under way must get theirs.
+    fn begin_what_is_due(&mut self, live: &Live) -> Result<(), LoadError> {
+        while self.begun < self.load.count && self.start.elapsed() < self.load.time_limit {
+            let due = match self.load.pace.due(self.begun).map(|due| self.start + due) {
+                Some(due) if due > Instant::now() => break,
+                Some(due) => due,
+                None => Instant::now(),
+            };
+            let Some(slot) = self.empty.pop() else { break };
+            self.refused = !self.begin(slot, due, live)?;
+            if self.refused {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it could begin.
+    fn begin(&mut self, slot: usize, due: Instant, live: &Live) -> Result<bool, LoadError> {
+        let index = self.begun;
+        self.begun += 1;
+        let turn = (index % self.load.names.len() as u64) as usize;
+        let name = &self.load.names[turn];
+        let session = in_share(index, self.load.resumed).then(|| self.sessions.take(name)).flatten();
+        self.outcome.offered += u64::from(session.is_some());
+        let errand = Errand {
+            target: self.load.target,
+            source: self.source(index),
+            name,
+            session,
+            request: &self.requests[turn],
+            requests: self.load.requests,
+            due,
+        };
+        match Connection::open(&self.context, errand) {
+            Ok(mut connection) => {
+                let interest = Interest::READABLE | Interest::WRITABLE;
+                self.poll.registry().register(connection.socket(), Token(slot), interest)?;
+                self.slots[slot] = Some(connection);
+                self.step(slot, live).map(|()| true)
+            }
+            Err(failure) => {
+                self.empty.push(slot);
+                self.outcome.fail(failure, live);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Takes the connection in `slot` as far as it goes without waiting, and empties the slot at its end.
+    fn step(&mut self, slot: usize, live: &Live) -> Result<(), LoadError> {
+        let Some(mut connection) = self.slots[slot].take() else { return Ok(()) };
+        match connection.advance() {
+            Ok(Progress::Waiting) => {
+                self.slots[slot] = Some(connection);
+                return Ok(());
+            }
+            Ok(Progress::Done) => {
+                self.outcome.succeed(&connection, live);
+                match &mut self.held {
+                    None => connection.close(),
+                    Some(held) => {
+                        self.poll.registry().deregister(connection.socket())?;
+                        held.push(connection);
+                    }
+                }
+            }
+            Err(failure) => self.outcome.fail(failure, live),
+        }
+        self.empty.push(slot);
+        Ok(())
+    }
+
+    fn expire(&mut self, now: Instant, live: &Live) {
+        let limit = self.load.connection_timeout;
+        for (slot, place) in self.slots.iter_mut().enumerate() {
+            if let Some(connection) = place.take_if(|connection| connection.age(now) > limit) {
+                self.empty.push(slot);
+                self.outcome.fail(connection.timed_out(), live);
+            }
+        }
+    }
+
+    /// Source addresses take turns, so that ports in TIME_WAIT do not run short.
+    fn source(&self, index: u64) -> Option<Ipv4Addr> {
+        let local = matches!(self.load.target.ip(), IpAddr::V4(address) if address.is_loopback());
+        let turn = u32::try_from(index % SOURCES).unwrap_or_default();
+        local.then(|| Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 0, 0, 2)) + turn))
+    }
+}

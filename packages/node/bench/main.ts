@@ -1,0 +1,44 @@
+/** What outbound HTTPS costs, side by side: `npm run bench [-- --rounds N] [--only requests|restart|proxy]`. */
+import { cpus, loadavg } from 'node:os';
+import { Authority } from '../test/support/certificates.js';
+import { nodes } from '../test/support/nodes.js';
+import { compareProxies } from './proxy.js';
+import type { Target } from './report.js';
+import { compareRequests, type Plan } from './requests.js';
+import { compareRestart } from './restart.js';
+
+async function main(): Promise<void> {
+    const authority = new Authority('Bench CA');
+    const certificate = authority.issue(['localhost'], { keyType: 'RSA' });
+    const plan: Plan = { rounds: Number(option('rounds') ?? 11), certificate, ca: authority.ca };
+    const only = option('only');
+    console.log(
+        `Node ${process.versions.node}, OpenSSL ${process.versions.openssl}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}`,
+    );
+    console.log(
+        `load average ${loadavg()[0]?.toFixed(1)}; medians of ${plan.rounds} interleaved rounds, CPU time; ratios with least and greatest`,
+    );
+    const targets: Target[] = [];
+    if (only === undefined || only === 'requests') {
+        for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+            for (const keepAlive of [false, true]) targets.push(...(await compareRequests(plan, version, keepAlive)));
+        }
+    }
+    if (only === undefined || only === 'restart') {
+        for (const node of nodes()) await compareRestart(plan, node);
+    }
+    if (only === undefined || only === 'proxy') {
+        for (const version of ['TLSv1.2', 'TLSv1.3'] as const) targets.push(...(await compareProxies(plan, version)));
+    }
+    console.log(`\n${targets.map(String).join('\n')}`);
+}
+
+function option(name: string): string | undefined {
+    const at = process.argv.indexOf(`--${name}`);
+    return at < 0 ? undefined : process.argv[at + 1];
+}
+
+void main().catch((error: unknown) => {
+    console.error(error);
+    process.exitCode = 1;
+});

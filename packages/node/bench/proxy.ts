@@ -1,0 +1,112 @@
+import * as http from 'node:http';
+import { Child, during } from './children.js';
+import { median, Ratio, table, Target } from './report.js';
+import type { Plan } from './requests.js';
+import type { Setting } from './rivals.js';
+
+/** Requests that wait at the HTTP service at once. */
+const CONCURRENCY = 16;
+/** Idle sockets end between a service's turns, so each must last long enough to outweigh its first handshakes. */
+const SECONDS = 3;
+
+interface Service {
+    readonly label: string;
+    readonly child: Child;
+    readonly port: number;
+    readonly rate: number[];
+    readonly cpu: number[];
+    readonly serverCpu: number[];
+}
+
+/** The published trial: an HTTP service that calls an HTTPS service for each request, all on this machine. */
+export async function compareProxies(plan: Plan, version: Setting['version']): Promise<Target[]> {
+    const server = new Child('server');
+    const { cert, key } = plan.certificate;
+    const [port] = await server.ask<number[]>('listen', { cert, key, version, ports: 1 });
+    const services = await Promise.all(
+        [
+            { label: 'https.Agent, keep-alive off', rival: 'https.Agent', keepAlive: false },
+            { label: 'TlsAgent, keep-alive off', rival: 'TlsAgent', keepAlive: false },
+            { label: 'https.Agent, keep-alive on', rival: 'https.Agent', keepAlive: true },
+            { label: 'agentkeepalive', rival: 'agentkeepalive', keepAlive: true },
+            { label: 'undici', rival: 'undici', keepAlive: true },
+            { label: 'TlsAgent', rival: 'TlsAgent', keepAlive: true },
+            { label: 'createDispatcher', rival: 'createDispatcher', keepAlive: true },
+        ].map(async ({ label, rival, keepAlive }): Promise<Service> => {
+            const child = new Child('proxy');
+            const setting: Setting = { ca: plan.ca, version, keepAlive };
+            return {
+                label,
+                child,
+                port: await child.ask<number>('listen', { rival, setting, port }),
+                rate: [],
+                cpu: [],
+                serverCpu: [],
+            };
+        }),
+    );
+    for (const service of services) await load(service.port, 0.5);
+    for (let round = 0; round < plan.rounds; round++) {
+        for (let i = 0; i < services.length; i++) {
+            const service = services[(i + round) % services.length] as Service;
+            let done = 0;
+            const used = await during([service.child, server], async () => (done = await load(service.port, SECONDS)));
+            service.rate.push(done / SECONDS);
+            service.cpu.push((used[0]?.cpu ?? NaN) / done);
+            service.serverCpu.push((used[1]?.cpu ?? NaN) / done);
+        }
+    }
+    await Promise.all([server, ...services.map(({ child }) => child)].map((child) => child.stop()));
+    const base = services[0] as Service;
+    const both = (service: Service) => service.cpu.map((cpu, round) => cpu + (service.serverCpu[round] ?? NaN));
+    const rows = services.map((service) => [
+        service.label,
+        median(service.rate),
+        String(new Ratio(service.rate, base.rate)),
+        median(service.cpu),
+        median(service.serverCpu),
+        String(new Ratio(both(base), both(service))),
+    ]);
+    console.log(
+        `\nHTTP service that calls an HTTPS service, ${version}, RSA-2048, ${CONCURRENCY} requests at once; ` +
+            'by the clock, and by the CPU of both services, which other programs disturb less',
+    );
+    console.log(table(['', 'req/s', '/ https.Agent off', 'service us', 'https us', 'requests by CPU'], rows));
+    const ours = services.find(({ label }) => label === 'TlsAgent') as Service;
+    return [
+        new Target(
+            `${version} proxy trial, requests/s against keep-alive off`,
+            new Ratio(ours.rate, base.rate).median,
+            2,
+            'at least',
+        ),
+    ];
+}
+
+/** Requests answered within so many seconds. */
+async function load(port: number, seconds: number): Promise<number> {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: CONCURRENCY });
+    const end = performance.now() + seconds * 1000;
+    let done = 0;
+    const worker = async () => {
+        while (performance.now() < end) {
+            await get(port, agent);
+            done++;
+        }
+    };
+    await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+    agent.destroy();
+    return done;
+}
+
+function get(port: number, agent: http.Agent): Promise<void> {
+    return new Promise((resolve, reject) => {
+        const request = http.get({ host: '127.0.0.1', port, agent }, (response) => {
+            response.resume();
+            response.on('end', () =>
+                response.statusCode === 200 ? resolve() : reject(new Error(`status ${response.statusCode}`)),
+            );
+        });
+        request.on('error', reject);
+    });
+}

@@ -1,0 +1,5 @@
+// Removes folders that a build has made: what was deleted or renamed in the sources must not stay in the package.
+import { rmSync } from 'node:fs';
+
+for (const folder of process.argv.slice(2))
+    rmSync(new URL(`../${folder}`, import.meta.url), { recursive: true, force: true });

@@ -1,0 +1,82 @@
+import type * as https from 'node:https';
+import { type Duration, milliseconds } from './duration.js';
+import { choiceOption, countOption, QuadrilleError } from './errors.js';
+import { MemorySessionStore } from './memory-store.js';
+import { type Policy, type PolicyOptions, policyOptions } from './policy.js';
+import type { IdentityOptions } from './profile.js';
+import type { TicketReuse } from './session.js';
+import type { SessionStore } from './store.js';
+
+/** What an agent and a dispatcher have in common. */
+export interface SessionOptions {
+    /** Where sessions are kept. Default: a MemorySessionStore of its own. */
+    store?: SessionStore;
+    /** What is offered to servers. Default 'compatible'. */
+    policy?: Policy;
+    /**
+     * Whether a TLS 1.3 ticket may be offered again when there is no fresh one. 'strict' never does, so that nobody can link
+     * connections by it; but against servers that send no ticket on a resumed connection, as Node does, every third
+     * connection is a full handshake then. Default 'prefer-fresh'.
+     */
+    ticketReuse?: TicketReuse;
+}
+
+/** Options of `https.Agent`, with other defaults where said, and ours. */
+export interface TlsAgentOptions extends https.AgentOptions, SessionOptions, IdentityOptions {
+    /** Default true. */
+    keepAlive?: boolean;
+    /** Sockets for each origin, those being connected included. Default 50. */
+    maxSockets?: number;
+    /** Sockets in all. Idle ones are closed when another origin needs their place. Default 500. */
+    maxTotalSockets?: number;
+    /** Idle sockets for each origin. Default: as many as `maxSockets`. */
+    maxFreeSockets?: number;
+    /** How long a socket may be idle; a server's Keep-Alive header can shorten it. Default 4000 ms, as Node's servers close at 5000. */
+    freeSocketTimeout?: Duration;
+    /** How old a socket may become: it is closed when the request that it then serves is done. Default: unlimited. */
+    socketLifetime?: Duration;
+}
+
+/** Options with every default filled in. */
+export interface AgentSettings {
+    readonly store: SessionStore;
+    readonly policy: PolicyOptions;
+    readonly ticketReuse: TicketReuse;
+    readonly freeSocketTimeout: number;
+    readonly socketLifetime: number;
+    /** For Node's agent. */
+    readonly nodeOptions: https.AgentOptions;
+}
+
+export function resolveSettings(options: TlsAgentOptions): AgentSettings {
+    const { store, policy, ticketReuse, freeSocketTimeout, socketLifetime, ...node } = options;
+    if ((node as { proxyEnv?: unknown }).proxyEnv !== undefined) {
+        throw new QuadrilleError(
+            'ERR_QUADRILLE_OPTION',
+            'proxyEnv is not supported: use an https.Agent for requests through a proxy',
+        );
+    }
+    const maxSockets = countOption('maxSockets', node.maxSockets, 50);
+    return {
+        ...resolveSessionOptions({ store, policy, ticketReuse }),
+        freeSocketTimeout: milliseconds('freeSocketTimeout', freeSocketTimeout, 4000),
+        socketLifetime: milliseconds('socketLifetime', socketLifetime, Infinity),
+        nodeOptions: {
+            ...node,
+            keepAlive: node.keepAlive ?? true,
+            maxSockets,
+            maxTotalSockets: countOption('maxTotalSockets', node.maxTotalSockets, 500),
+            maxFreeSockets: countOption('maxFreeSockets', node.maxFreeSockets, maxSockets),
+            // Node's own cache keeps sessions of unverified servers.
+            maxCachedSessions: 0,
+        },
+    };
+}
+
+export function resolveSessionOptions({ store, policy, ticketReuse }: SessionOptions) {
+    return {
+        store: store ?? new MemorySessionStore(),
+        policy: policyOptions(policy),
+        ticketReuse: choiceOption('ticketReuse', ticketReuse, ['prefer-fresh', 'strict'], 'prefer-fresh'),
+    };
+}

@@ -1,0 +1,174 @@
+import type { ConnectionOptions, TLSSocket } from 'node:tls';
+import { channels } from './channels.js';
+import type { Meter, Outcome } from './metrics.js';
+import type { Profile } from './profile.js';
+import { type SessionEntry, sessionEntry, type TicketReuse } from './session.js';
+import type { SessionKey, SessionStore } from './store.js';
+
+/** What handshakes share. */
+export interface Sessions {
+    readonly store: SessionStore;
+    readonly ticketReuse: TicketReuse;
+    readonly meter: Meter;
+}
+
+/** A connection to be made. */
+export interface Target {
+    readonly host: string;
+    readonly port: number | string;
+    /** The name in SNI, or '' for none. */
+    readonly servername: string;
+    readonly profile: Profile;
+    /** Offer no session: one has just failed. */
+    readonly full?: boolean;
+    /** The caller offers one of its own. What it proves is not known, nor what those prove that come of it: none is kept. */
+    readonly isForeign?: boolean;
+}
+
+/**
+ * The part that sessions play in one handshake: which is offered, what becomes of those that arrive, what is counted.
+ * `offer` first, then connect with what it gave, then `watch` the socket in the same tick.
+ */
+export class Handshake {
+    readonly origin: string;
+    readonly #key: SessionKey | undefined;
+    #offered: SessionEntry | undefined;
+    #startedAt = 0;
+    #isConnected = false;
+    /** When the server's certificate was verified and how long it is valid, once known. */
+    #verified: { verifiedAt: number; leafExpiresAt: number } | undefined;
+    /** Sessions that arrived before the certificate was verified (TLS 1.2). */
+    #early: Buffer[] = [];
+    #isDone = false;
+    #failure: Error | undefined;
+
+    constructor(
+        private readonly sessions: Sessions,
+        private readonly target: Target,
+    ) {
+        this.origin = `${target.host}:${target.port}`;
+        if (!target.isForeign) this.#key = target.profile.sessionKey(target.host, target.port, target.servername);
+    }
+
+    /** Whether the server was offered a session. */
+    get hasOffered(): boolean {
+        return this.#offered !== undefined;
+    }
+
+    /** Whether the handshake has succeeded. */
+    get isDone(): boolean {
+        return this.#isDone;
+    }
+
+    /** Options for `tls.connect`: the shared context, and a session if there is one. */
+    offer(now: number): Pick<ConnectionOptions, 'secureContext' | 'session'> {
+        const { store, ticketReuse } = this.sessions;
+        if (this.#key && !this.target.full) this.#offered = store.take(this.#key, ticketReuse, now);
+        const { secureContext } = this.target.profile;
+        return this.#offered ? { secureContext, session: this.#offered.bytes } : { secureContext };
+    }
+
+    watch(socket: TLSSocket): void {
+        this.#startedAt = performance.now();
+        // A socket that the caller brought is connected already.
+        this.#isConnected = !socket.connecting;
+        socket.once('connect', () => {
+            this.#isConnected = true;
+            this.#startedAt = performance.now();
+        });
+        socket.on('session', (session: Buffer) => this.#keep(socket, session));
+        // First in line: whoever gets the socket next shall find the counters right.
+        socket.prependOnceListener('secureConnect', () => this.#succeed(socket));
+        socket.prependOnceListener('error', (error: Error) => this.blame(error));
+        socket.once('close', () => this.#isDone || this.#fail());
+    }
+
+    /** Whether the fault may lie in the session that was offered: nothing went wrong before the server saw it. */
+    mayBlameSession(): boolean {
+        return this.hasOffered && this.#isConnected && !this.#isDone;
+    }
+
+    /** Tells why the connection is about to end, where the socket does not. */
+    blame(error: Error): void {
+        this.#failure ??= error;
+    }
+
+    #succeed(socket: TLSSocket): void {
+        this.#isDone = true;
+        const milliseconds = performance.now() - this.#startedAt;
+        const resumed = socket.isSessionReused();
+        const outcome = this.#outcome(resumed);
+        if (outcome === 'declined') this.#dropOffered();
+        this.#rememberVerification(socket, resumed);
+        for (const session of this.#early.splice(0)) this.#keep(socket, session);
+        this.sessions.meter.handshake(this.origin, outcome, milliseconds);
+        if (!channels.handshake.hasSubscribers) return;
+        const { origin } = this;
+        const { servername } = this.target;
+        const cipher = socket.getCipher().name;
+        channels.handshake.publish({
+            origin,
+            servername,
+            outcome,
+            protocol: socket.getProtocol(),
+            cipher,
+            milliseconds,
+        });
+    }
+
+    #fail(): void {
+        const error = this.#failure;
+        if (error && this.mayBlameSession()) this.#dropOffered();
+        else if (!this.#isConnected) this.#giveBack();
+        this.sessions.meter.failed(this.origin);
+        if (!channels.handshakeError.hasSubscribers) return;
+        const { origin, hasOffered } = this;
+        const { servername } = this.target;
+        channels.handshakeError.publish({ origin, servername, offeredSession: hasOffered, error });
+    }
+
+    #dropOffered(): void {
+        if (this.#key && this.#offered) this.sessions.store.drop(this.#key, this.#offered);
+    }
+
+    /** No server has seen it: it is as good as before. */
+    #giveBack(): void {
+        if (!this.#key || !this.#offered) return;
+        this.#offered.used = false;
+        this.sessions.store.put(this.#key, this.#offered, Date.now());
+    }
+
+    #outcome(resumed: boolean): Outcome {
+        if (resumed) return 'resumed';
+        if (this.#offered) return 'declined';
+        if (this.target.full) return 'retried';
+        return this.#key ? 'ticketMiss' : 'bypassed';
+    }
+
+    /** Only what was authorized may ever be resumed: OpenSSL does not verify a second time. */
+    #rememberVerification(socket: TLSSocket, resumed: boolean): void {
+        if (!socket.authorized) return;
+        if (resumed) {
+            this.#verified = this.#offered && {
+                verifiedAt: this.#offered.verifiedAt,
+                leafExpiresAt: this.#offered.leafExpiresAt,
+            };
+            return;
+        }
+        const leafExpiresAt = Date.parse(socket.getPeerX509Certificate()?.validTo ?? '');
+        if (Number.isNaN(leafExpiresAt)) return;
+        this.#verified = { verifiedAt: Date.now(), leafExpiresAt };
+    }
+
+    #keep(socket: TLSSocket, session: Buffer): void {
+        if (!this.#key) return;
+        if (!this.#isDone) {
+            this.#early.push(session);
+            return;
+        }
+        if (!this.#verified) return;
+        const now = Date.now();
+        const entry = sessionEntry(session, { ...this.#verified, protocol: socket.getProtocol() }, now);
+        if (entry) this.sessions.store.put(this.#key, entry, now);
+    }
+}

@@ -1,0 +1,45 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** What a server says about an open connection (the Keep-Alive header, RFC 2068, section 19.7.1.1). */
+export interface KeepAliveHint {
+    /** How long the server keeps it open when idle. */
+    readonly timeoutMs: number | undefined;
+    /** How many more requests it takes. */
+    readonly requestsLeft: number | undefined;
+}
+
+export interface KeepAliveLimits {
+    /** How long a socket may be idle, in milliseconds. */
+    readonly freeSocketTimeout: number;
+    /** How old it may become. */
+    readonly socketLifetime: number;
+}
+
+/** Parameters in any order, such as `timeout=5, max=100`; what is not understood is left out. */
+export function keepAliveHint(headers: IncomingHttpHeaders | undefined): KeepAliveHint {
+    const value = headers?.['keep-alive'];
+    if (value === undefined) return NO_HINT;
+    const text = String(value);
+    const seconds = numberIn(TIMEOUT, text);
+    return { timeoutMs: seconds === undefined ? undefined : seconds * 1000, requestsLeft: numberIn(MAX, text) };
+}
+
+/**
+ * How long a socket may wait for its next request, in milliseconds; 0 if it must be closed. We stop a while before the
+ * server does, so that a request does not cross with its FIN.
+ */
+export function idleTime(hint: KeepAliveHint, limits: KeepAliveLimits, ageMs: number): number {
+    if (hint.requestsLeft === 0) return 0;
+    const server = hint.timeoutMs === undefined ? Infinity : hint.timeoutMs - SAFETY_MARGIN;
+    return Math.max(0, Math.min(limits.freeSocketTimeout, limits.socketLifetime - ageMs, server));
+}
+
+function numberIn(pattern: RegExp, text: string): number | undefined {
+    const match = pattern.exec(text);
+    return match ? Number(match[1]) : undefined;
+}
+
+const NO_HINT: KeepAliveHint = { timeoutMs: undefined, requestsLeft: undefined };
+const TIMEOUT = /(?:^|[,;\s])timeout\s*=\s*"?(\d+)/i;
+const MAX = /(?:^|[,;\s])max\s*=\s*"?(\d+)/i;
+const SAFETY_MARGIN = 1000;

@@ -1,0 +1,85 @@
+import { countOption } from './errors.js';
+import { type Duration, milliseconds } from './duration.js';
+import { LruMap } from './lru.js';
+import { isSingleUse, isUsable, type SessionEntry, type TicketReuse } from './session.js';
+import type { SessionKey, SessionStore } from './store.js';
+
+export interface MemorySessionStoreOptions {
+    /** Origins with one set of TLS options each; beyond it, the one not used for longest is forgotten. Default 500. */
+    maxOrigins?: number;
+    /** Sessions kept for each. Default 4. */
+    perOrigin?: number;
+    /** How long after a certificate was verified its sessions may be used, resumptions included. Default '24h'. */
+    maxAge?: Duration;
+}
+
+/** Sessions in this process's memory. */
+export class MemorySessionStore implements SessionStore {
+    readonly maxOrigins: number;
+    readonly perOrigin: number;
+    /** Milliseconds. */
+    readonly maxAge: number;
+    readonly #origins: LruMap<string, SessionEntry[]>;
+
+    constructor(options: MemorySessionStoreOptions = {}) {
+        this.maxOrigins = countOption('maxOrigins', options.maxOrigins, 500);
+        this.perOrigin = countOption('perOrigin', options.perOrigin, 4);
+        this.maxAge = milliseconds('maxAge', options.maxAge, 86_400_000);
+        this.#origins = new LruMap(this.maxOrigins);
+    }
+
+    /** Origins that have sessions. */
+    get size(): number {
+        return this.#origins.size;
+    }
+
+    take(key: SessionKey, reuse: TicketReuse, now: number): SessionEntry | undefined {
+        const entries = this.#usable(key.id, now);
+        const entry = entries.findLast(isFresh) ?? (reuse === 'strict' ? undefined : entries.at(-1));
+        if (!entry) return undefined;
+        if (reuse === 'strict' && isSingleUse(entry)) this.drop(key, entry);
+        entry.used = true;
+        return entry;
+    }
+
+    put(key: SessionKey, entry: SessionEntry, now: number): void {
+        if (!isUsable(entry, this.maxAge, now)) return;
+        const entries = this.#usable(key.id, now).filter((known) => !known.bytes.equals(entry.bytes));
+        entries.push(entry);
+        while (entries.length > this.perOrigin) {
+            const spent = entries.findIndex((known) => !isFresh(known));
+            entries.splice(Math.max(spent, 0), 1);
+        }
+        this.#origins.set(key.id, entries);
+    }
+
+    drop(key: SessionKey, entry: SessionEntry): void {
+        const entries = this.#origins.get(key.id);
+        const at = entries?.indexOf(entry) ?? -1;
+        if (entries && at >= 0) entries.splice(at, 1);
+        if (entries?.length === 0) this.#origins.delete(key.id);
+    }
+
+    /** What is kept for a key, oldest first. */
+    list(key: SessionKey): readonly SessionEntry[] {
+        return this.#origins.get(key.id) ?? [];
+    }
+
+    clear(): void {
+        this.#origins.clear();
+    }
+
+    #usable(id: string, now: number): SessionEntry[] {
+        const entries = this.#origins.get(id);
+        if (!entries) return [];
+        const usable = entries.filter((entry) => isUsable(entry, this.maxAge, now));
+        if (usable.length === 0) this.#origins.delete(id);
+        else if (usable.length < entries.length) this.#origins.set(id, usable);
+        return usable;
+    }
+}
+
+/** A TLS 1.2 session is not spent by use. */
+function isFresh(entry: SessionEntry): boolean {
+    return !entry.used || !isSingleUse(entry);
+}

@@ -1,0 +1,109 @@
+import { type DurationSummary, Histogram } from './histogram.js';
+import { LruMap } from './lru.js';
+
+/** How the session of a successful handshake came about. */
+export type Outcome =
+    /** An abbreviated handshake. */
+    | 'resumed'
+    /** Full: there was no session to offer. */
+    | 'ticketMiss'
+    /** Full: the server declined the session that was offered. */
+    | 'declined'
+    /** Full: the options of the connection forbid resumption. */
+    | 'bypassed'
+    /** Full: the retry after a handshake with a session had failed. */
+    | 'retried';
+
+/** Counters since the start. */
+export interface Counts {
+    /** Full handshakes, whatever the reason. */
+    readonly full: number;
+    readonly resumed: number;
+    readonly ticketMiss: number;
+    readonly declined: number;
+    readonly bypassed: number;
+    /** Connections that ended before their handshake did. */
+    readonly failed: number;
+    /** Requests that found an open socket. */
+    readonly reusedSockets: number;
+    /** Requests sent again because the peer had closed the socket that they were given. */
+    readonly staleRetries: number;
+    /** Handshakes made again in full because the one with a session failed. */
+    readonly fullRetries: number;
+    /** From the TCP connection to the end of the handshake. */
+    readonly handshakeMs: DurationSummary;
+}
+
+export interface Metrics extends Counts {
+    /** By `host:port`; only the 1000 used last. */
+    readonly origins: Readonly<Record<string, Counts>>;
+}
+
+/** Counts what happens, in all and by origin. */
+export class Meter {
+    readonly #all = new Tally();
+    readonly #origins = new LruMap<string, Tally>(1000);
+
+    handshake(origin: string, outcome: Outcome, milliseconds: number): void {
+        this.#count(origin, (tally) => {
+            tally[outcome]++;
+            tally.handshakes.record(milliseconds);
+        });
+    }
+
+    failed(origin: string): void {
+        this.#count(origin, (tally) => tally.failed++);
+    }
+
+    reused(origin: string): void {
+        this.#count(origin, (tally) => tally.reusedSockets++);
+    }
+
+    retried(origin: string, reason: 'staleRetries' | 'fullRetries'): void {
+        this.#count(origin, (tally) => tally[reason]++);
+    }
+
+    snapshot(): Metrics {
+        const origins = [...this.#origins.entries()].map(([origin, tally]) => [origin, tally.counts()] as const);
+        return { ...this.#all.counts(), origins: Object.fromEntries(origins) };
+    }
+
+    #count(origin: string, change: (tally: Tally) => void): void {
+        let tally = this.#origins.get(origin);
+        if (!tally) {
+            tally = new Tally();
+            this.#origins.set(origin, tally);
+        }
+        change(tally);
+        change(this.#all);
+    }
+}
+
+class Tally {
+    resumed = 0;
+    ticketMiss = 0;
+    declined = 0;
+    bypassed = 0;
+    retried = 0;
+    failed = 0;
+    reusedSockets = 0;
+    staleRetries = 0;
+    fullRetries = 0;
+    readonly handshakes = new Histogram();
+
+    counts(): Counts {
+        const { resumed, ticketMiss, declined, bypassed, failed, reusedSockets, staleRetries, fullRetries } = this;
+        return {
+            full: ticketMiss + declined + bypassed + this.retried,
+            resumed,
+            ticketMiss,
+            declined,
+            bypassed,
+            failed,
+            reusedSockets,
+            staleRetries,
+            fullRetries,
+            handshakeMs: this.handshakes.summary(),
+        };
+    }
+}

@@ -1,0 +1,247 @@
+import { createHash } from 'node:crypto';
+import * as tls from 'node:tls';
+import { digestOf, identityOf, isOpaque, secretDigestOf, tokenOf } from './fingerprint.js';
+import { LruMap } from './lru.js';
+import type { PolicyOptions } from './policy.js';
+import type { SessionKey } from './store.js';
+import { defaultTrust, trustedByDefault } from './trust.js';
+
+/** What a caller may add to Node's TLS options. */
+export interface IdentityOptions {
+    /**
+     * Names what a custom `checkServerIdentity` checks. Node does not call that function when a session is resumed, so
+     * connections with one never resume, unless this says that equal tags mean equal checks.
+     */
+    identityTag?: string;
+}
+
+export type TlsOptions = tls.ConnectionOptions & IdentityOptions;
+
+/** One effective set of TLS options: what it is, and the one SecureContext that all its connections share. */
+export class Profile {
+    #context: tls.SecureContext | undefined;
+    readonly #keys = new LruMap<string, SessionKey>(1000);
+
+    /**
+     * @param id names it in this process
+     * @param verification all that a session depends on, as text without secrets; undefined if sessions must not be used
+     * @param persistable whether `verification` means the same in another process
+     */
+    constructor(
+        readonly id: number,
+        private readonly verification: string | undefined,
+        private readonly persistable: boolean,
+        private contextOptions: tls.SecureContextOptions,
+        given: tls.SecureContext | undefined,
+    ) {
+        this.#context = given;
+    }
+
+    /** Made at first use, because a reader of metrics or a reused socket needs none. */
+    get secureContext(): tls.SecureContext {
+        if (!this.#context) {
+            this.#context = tls.createSecureContext(this.contextOptions);
+            // The private key is in the context now.
+            this.contextOptions = {};
+        }
+        return this.#context;
+    }
+
+    /** The name under which sessions with a server are kept; undefined if the options forbid it. */
+    sessionKey(host: string, port: string | number, servername: string): SessionKey | undefined {
+        if (this.verification === undefined) return undefined;
+        const name = JSON.stringify([host, String(port), servername]);
+        let key = this.#keys.get(name);
+        if (!key) {
+            const id = createHash('sha256')
+                .update(JSON.stringify([name, this.verification]))
+                .digest('hex');
+            key = { id, persistable: this.persistable };
+            this.#keys.set(name, key);
+        }
+        return key;
+    }
+}
+
+/** Finds the profile of options, so that equal options share one SecureContext. */
+export class Profiles {
+    readonly #profiles: LruMap<string, Profile>;
+    #last = 0;
+    #usual: UsualProfile | undefined;
+
+    constructor(
+        private readonly policy: PolicyOptions,
+        limit: number,
+    ) {
+        this.#profiles = new LruMap(limit);
+    }
+
+    /**
+     * @param own those of `options` that are not the same each time, where the caller knows; without one that matters here, the
+     *   profile is that of the last time
+     */
+    of(options: TlsOptions, own?: object): Profile {
+        const isUsual = own !== undefined && !hasRelevant(own);
+        if (isUsual && this.#usual?.isCurrent()) return this.#usual.profile;
+        const profile = this.#find(options);
+        if (isUsual) this.#usual = new UsualProfile(profile);
+        return profile;
+    }
+
+    #find(options: TlsOptions): Profile {
+        const effective = this.#effective(options);
+        // Digests stand for long values, private keys among them.
+        const name = JSON.stringify(Object.entries(effective).map(([option, value]) => [option, token(option, value)]));
+        let profile = this.#profiles.get(name);
+        if (!profile) {
+            profile = this.#create(effective);
+            this.#profiles.set(name, profile);
+        }
+        return profile;
+    }
+
+    #effective(options: TlsOptions): Record<string, unknown> {
+        const effective: Record<string, unknown> = {
+            rejectUnauthorized: rejectsUnauthorized(options),
+            trust: trustOf(options),
+        };
+        for (const option of RELEVANT_OPTIONS) {
+            const value =
+                (options as Record<string, unknown>)[option] ?? (this.policy as Record<string, unknown>)[option];
+            if (value !== undefined && value !== null) effective[option] = value;
+        }
+        if (effective.secureProtocol !== undefined) {
+            // Node refuses versions beside it.
+            if (options.minVersion === undefined) delete effective.minVersion;
+            if (options.maxVersion === undefined) delete effective.maxVersion;
+        }
+        if (effective.checkServerIdentity === stockCheckServerIdentity) delete effective.checkServerIdentity;
+        // Set by the application for the whole process.
+        else if (effective.checkServerIdentity === undefined && tls.checkServerIdentity !== stockCheckServerIdentity)
+            effective.checkServerIdentity = tls.checkServerIdentity;
+        effective.ciphers ??= tls.DEFAULT_CIPHERS;
+        effective.ecdhCurve ??= tls.DEFAULT_ECDH_CURVE;
+        if (effective.secureProtocol === undefined) {
+            effective.minVersion ??= tls.DEFAULT_MIN_VERSION;
+            effective.maxVersion ??= tls.DEFAULT_MAX_VERSION;
+        }
+        return effective;
+    }
+
+    #create(effective: Record<string, unknown>): Profile {
+        const contextOptions = Object.fromEntries(
+            Object.entries(effective).filter(([option]) => CONTEXT_OPTIONS.includes(option)),
+        ) as tls.SecureContextOptions;
+        const given = effective.secureContext as tls.SecureContext | undefined;
+        const verified = Object.entries(effective).filter(([option]) => !OUTSIDE_VERIFICATION.includes(option));
+        const verification = mayResume(effective)
+            ? JSON.stringify([
+                  process.versions.node,
+                  process.versions.openssl,
+                  verified.map(([option, value]) => [option, token(option, value)]),
+              ])
+            : undefined;
+        const persistable = !verified.some(([, value]) => isOpaque(value));
+        return new Profile(++this.#last, verification, persistable, contextOptions, given);
+    }
+}
+
+/** A profile, and what it took from the process: valid until that changes. */
+class UsualProfile {
+    readonly #globals = globals();
+
+    constructor(readonly profile: Profile) {}
+
+    isCurrent(): boolean {
+        const now = globals();
+        return this.#globals.every((value, i) => value === now[i]);
+    }
+}
+
+function globals(): unknown[] {
+    return [
+        process.env.NODE_TLS_REJECT_UNAUTHORIZED,
+        tls.DEFAULT_CIPHERS,
+        tls.DEFAULT_ECDH_CURVE,
+        tls.DEFAULT_MIN_VERSION,
+        tls.DEFAULT_MAX_VERSION,
+        tls.checkServerIdentity,
+        trustedByDefault(),
+    ];
+}
+
+function hasRelevant(options: object): boolean {
+    for (const option in options) if (RELEVANT.has(option)) return true;
+    return false;
+}
+
+function token(option: string, value: unknown): string {
+    return SECRET_OPTIONS.includes(option) ? secretDigestOf(value) : tokenOf(value);
+}
+
+/** As Node decides it: an explicit undefined is strict. */
+export function rejectsUnauthorized(options: tls.ConnectionOptions): boolean {
+    if ('rejectUnauthorized' in options) return options.rejectUnauthorized !== false;
+    return process.env.NODE_TLS_REJECT_UNAUTHORIZED !== '0';
+}
+
+/** A resumed connection skips all of these, so a caller who wants them gets full handshakes. */
+function mayResume(effective: Record<string, unknown>): boolean {
+    if (effective.checkServerIdentity !== undefined && effective.identityTag === undefined) return false;
+    return effective.requestOCSP !== true && effective.pskCallback === undefined;
+}
+
+function trustOf(options: TlsOptions): string {
+    if (options.secureContext) return `context ${identityOf(options.secureContext)}`;
+    return options.ca ? digestOf(options.ca) : defaultTrust();
+}
+
+/** Taken before an application can replace it. */
+const stockCheckServerIdentity = tls.checkServerIdentity;
+
+/** Of `tls.createSecureContext`, as of Node 24. */
+const CONTEXT_OPTIONS: readonly string[] = [
+    'allowPartialTrustChain',
+    'ca',
+    'cert',
+    'certificateCompression',
+    'ciphers',
+    'clientCertEngine',
+    'crl',
+    'dhparam',
+    'ecdhCurve',
+    'honorCipherOrder',
+    'key',
+    'maxVersion',
+    'minVersion',
+    'passphrase',
+    'pfx',
+    'privateKeyEngine',
+    'privateKeyIdentifier',
+    'secureOptions',
+    'secureProtocol',
+    'sessionIdContext',
+    'sessionTimeout',
+    'sigalgs',
+    'ticketKeys',
+];
+
+/** And of `tls.connect`. `rejectUnauthorized` and the trusted authorities are always there, as they take effect. */
+const RELEVANT_OPTIONS: readonly string[] = [
+    ...CONTEXT_OPTIONS,
+    'ALPNProtocols',
+    'checkServerIdentity',
+    'identityTag',
+    'minDHSize',
+    'pskCallback',
+    'requestOCSP',
+    'secureContext',
+];
+
+const RELEVANT: ReadonlySet<string> = new Set([...RELEVANT_OPTIONS, 'rejectUnauthorized']);
+
+/** Never kept as they are. */
+const SECRET_OPTIONS: readonly string[] = ['key', 'passphrase', 'pfx', 'ticketKeys'];
+
+/** They distinguish contexts, but a session depends on the certificate alone, and on the tag of an identity check. */
+const OUTSIDE_VERIFICATION: readonly string[] = ['checkServerIdentity', 'key', 'passphrase', 'ticketKeys'];

@@ -1,0 +1,189 @@
+import type { ClientRequest } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import type { Handshake } from './handshake.js';
+
+/** Why a request goes to another socket. */
+export type RetryReason = 'stale' | 'full';
+
+/** Called when the request has been taken off its dead socket; gives it another one. */
+export type OnRetry = (reason: RetryReason) => void;
+
+/**
+ * Lets requests survive the death of their socket where nothing can happen twice: during a handshake (nothing was sent),
+ * and on a reused socket that ends without a byte of an answer, for methods that may be repeated (RFC 9110, section 9.2.2).
+ *
+ * Node gives a request its socket once and for all, so this stands between the two: it notes what is written, holds back
+ * the events that tell of the end, takes Node's listeners off the old socket, and writes everything again to the new one.
+ */
+export class SocketGuard {
+    #watch: Watch | undefined;
+
+    /** Installed once on each socket: changing methods for each request would cost more than asking whether one is watched. */
+    constructor(
+        private readonly socket: TLSSocket,
+        readonly handshake: Handshake,
+    ) {
+        const write = socket.write;
+        const emit = socket.emit;
+        socket.write = (...args: unknown[]) =>
+            Reflect.apply(write, socket, this.#watch?.record(args) ?? args) as boolean;
+        socket.emit = (event: string | symbol, ...args: unknown[]) =>
+            this.#holdsBack(event, args) || (Reflect.apply(emit, socket, [event, ...args]) as boolean);
+    }
+
+    /** Watches over `request`, which is about to get this socket; a request that cannot be repeated is left alone. */
+    watch(request: ClientRequest, isReused: boolean, onRetry: OnRetry): void {
+        this.#release();
+        const reason = isReused ? 'stale' : 'full';
+        const isRepeatable = isReused ? IDEMPOTENT.has(request.method) : this.handshake.hasOffered;
+        if (isRepeatable) this.#watch = new Watch(request, this.socket, reason, onRetry);
+    }
+
+    #holdsBack(event: string | symbol, args: unknown[]): boolean {
+        const watch = this.#watch;
+        if (!watch) return false;
+        if (event === 'data' || (event === 'secureConnect' && watch.reason === 'full')) this.#release();
+        if (event !== 'end' && event !== 'close' && event !== 'error') return false;
+        if (!this.#mayRetry(watch, event, args[0])) {
+            this.#release();
+            return false;
+        }
+        this.#watch = undefined;
+        this.handshake.blame(args[0] instanceof Error ? args[0] : new Error('the server closed the connection'));
+        // Not at once: the pool, too, hears of the end by this event.
+        watch.detach();
+        process.nextTick(watch.onRetry, watch.reason);
+        this.socket.destroy();
+        // Nobody is left who must hear of an error; the pool wants to hear 'close'.
+        return event !== 'close';
+    }
+
+    #release(): void {
+        this.#watch?.release();
+        this.#watch = undefined;
+    }
+
+    #mayRetry(watch: Watch, event: string, error: unknown): boolean {
+        if (watch.request.destroyed || watch.isTooLong || !watch.canDetach()) return false;
+        if (watch.reason === 'full') return this.handshake.mayBlameSession();
+        return event !== 'error' || CLOSED_BY_PEER.has((error as NodeJS.ErrnoException | undefined)?.code ?? '');
+    }
+}
+
+/** Everything needed to send `request` once more. */
+class Watch {
+    readonly #written: Written[] = [];
+    #bytes = 0;
+    #isReleased = false;
+
+    constructor(
+        readonly request: ClientRequest,
+        readonly socket: TLSSocket,
+        readonly reason: RetryReason,
+        readonly onRetry: OnRetry,
+    ) {}
+
+    get isTooLong(): boolean {
+        return this.#bytes > LONGEST_RECORD;
+    }
+
+    /** Notes the arguments of one `socket.write`, and gives those to be used. */
+    record(args: unknown[]): unknown[] {
+        if (this.isTooLong) return args;
+        const [chunk] = args;
+        const encoding = typeof args[1] === 'string' ? (args[1] as BufferEncoding) : undefined;
+        const callback = args.find((arg): arg is Callback => typeof arg === 'function');
+        // Bytes belong to the caller, who may use them for something else by then.
+        const copy = typeof chunk === 'string' ? chunk : Buffer.from(chunk as Uint8Array);
+        this.#bytes += copy.length;
+        const written: Written = { chunk: copy, encoding, callback };
+        this.#written.push(written);
+        return [chunk, encoding, (error?: Error | null) => this.#settle(written, error)];
+    }
+
+    /** Whether Node's HTTP client has listened as we know it; otherwise it is safer to let it hear of the end. */
+    canDetach(): boolean {
+        const names = new Set(
+            ['end', 'close', 'error', 'data'].flatMap((event) => this.socket.listeners(event).map(({ name }) => name)),
+        );
+        return ['socketOnEnd', 'socketCloseListener', 'socketErrorListener', 'socketOnData'].every((name) =>
+            names.has(name),
+        );
+    }
+
+    /** Takes the request off the dead socket, as if it had never had one. */
+    detach(): void {
+        const { request, socket } = this;
+        for (const [event, names] of CLIENT_LISTENERS) {
+            for (const listener of socket.listeners(event)) {
+                if (names.has(listener.name)) socket.removeListener(event, listener as Listener);
+            }
+        }
+        socket.on('error', () => {});
+        const internals = request as unknown as RequestInternals;
+        const timeout = socket.timeout ?? 0;
+        (socket as unknown as SocketInternals)._httpMessage = null;
+        (socket as unknown as SocketInternals).parser = null;
+        internals.parser = null;
+        request.reusedSocket = false;
+        // Runs before Node flushes what was written in between.
+        request.prependOnceListener('socket', (next: TLSSocket) => {
+            if (timeout > 0) next.setTimeout(timeout);
+            if (internals.timeoutCb && !next.listeners('timeout').includes(internals.timeoutCb))
+                next.once('timeout', internals.timeoutCb);
+            for (const { chunk, encoding, callback } of this.#written) next.write(chunk, encoding, callback);
+        });
+    }
+
+    /** The request stays with its socket, whatever comes. */
+    release(): void {
+        this.#isReleased = true;
+        for (const written of this.#written.splice(0)) if (written.error) this.#settle(written, written.error);
+    }
+
+    /** A failed write is not told while the request may yet be sent again. */
+    #settle(written: Written, error: Error | null | undefined): void {
+        if (error && !this.#isReleased) {
+            written.error = error;
+            return;
+        }
+        const { callback } = written;
+        written.callback = undefined;
+        callback?.(error);
+    }
+}
+
+type Listener = (...args: unknown[]) => void;
+type Callback = (error?: Error | null) => void;
+
+interface Written {
+    readonly chunk: string | Buffer;
+    readonly encoding: BufferEncoding | undefined;
+    /** Until it was called. */
+    callback: Callback | undefined;
+    error?: Error;
+}
+
+/** What Node's HTTP client keeps on its objects, the same in Node 20, 22 and 24. */
+interface RequestInternals {
+    parser: unknown;
+    timeoutCb?: Listener;
+}
+
+interface SocketInternals {
+    _httpMessage: unknown;
+    parser: unknown;
+}
+
+/** The functions by which Node's HTTP client (lib/_http_client.js) listens to a socket, the same in Node 20, 22 and 24. */
+const CLIENT_LISTENERS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+    ['close', new Set(['socketCloseListener'])],
+    ['data', new Set(['socketOnData'])],
+    ['drain', new Set(['ondrain'])],
+    ['end', new Set(['socketOnEnd'])],
+    ['error', new Set(['socketErrorListener'])],
+    ['timeout', new Set(['emitRequestTimeout'])],
+]);
+const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
+const CLOSED_BY_PEER: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
+const LONGEST_RECORD = 65_536;

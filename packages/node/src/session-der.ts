@@ -1,0 +1,99 @@
+/** The few fields of OpenSSL's encoding of a session that decide whether, and how long, it is kept. */
+export interface ParsedSession {
+    readonly protocol: 'TLSv1.2' | 'TLSv1.3';
+    /** Whether it has a ticket or a session id, without which nothing can be resumed. */
+    readonly resumable: boolean;
+    /** X.509 verification result; 0 is X509_V_OK. */
+    readonly verifyResult: number;
+    /** The server's hint, or OpenSSL's own timeout where the server gave none (TLS 1.2). */
+    readonly lifetimeSeconds: number;
+}
+
+/**
+ * Reads an SSL_SESSION as `i2d_SSL_SESSION` writes it (OpenSSL, ssl/ssl_asn1.c: a SEQUENCE of untagged fields followed by
+ * explicitly tagged optional ones). Undefined if it is anything else, or a version before TLS 1.2.
+ */
+export function parseSession(bytes: Uint8Array): ParsedSession | undefined {
+    const encoded = withoutName(bytes);
+    const outer = readElement(encoded, 0);
+    if (outer?.tag !== SEQUENCE || outer.end !== encoded.length) return undefined;
+    const fields = readElements(outer.content);
+    const [structure, protocol, , sessionId] = fields ?? [];
+    if (!fields || structure?.tag !== INTEGER || protocol?.tag !== INTEGER || sessionId?.tag !== OCTET_STRING)
+        return undefined;
+    const version = PROTOCOLS.get(integer(protocol.content));
+    if (version === undefined) return undefined;
+    const tagged = (number: number) => fields.find((field) => field.tag === CONTEXT + number);
+    const ticket = tagged(10);
+    const hint = taggedInteger(tagged(9));
+    const timeout = taggedInteger(tagged(2)) ?? 0;
+    return {
+        protocol: version,
+        resumable: ticket !== undefined || sessionId.content.length > 0,
+        verifyResult: taggedInteger(tagged(5)) ?? 0,
+        // In TLS 1.3 a hint of 0, which is left out of the encoding, means: discard at once.
+        lifetimeSeconds: version === 'TLSv1.3' ? (hint ?? 0) : hint || timeout,
+    };
+}
+
+/** A Node with the fix of CVE-2026-48934 puts the server's name in front: a mark, two bytes of length, the name. */
+function withoutName(bytes: Uint8Array): Uint8Array {
+    if (!NAME_MARK.equals(bytes.subarray(0, NAME_MARK.length))) return bytes;
+    const length = integer(bytes.subarray(NAME_MARK.length, NAME_MARK.length + 2));
+    return bytes.subarray(NAME_MARK.length + 2 + length);
+}
+
+interface Element {
+    readonly tag: number;
+    readonly content: Uint8Array;
+    /** Where the next one begins. */
+    readonly end: number;
+}
+
+function readElements(content: Uint8Array): Element[] | undefined {
+    const elements: Element[] = [];
+    for (let at = 0; at < content.length;) {
+        const element = readElement(content, at);
+        if (!element) return undefined;
+        elements.push(element);
+        at = element.end;
+    }
+    return elements;
+}
+
+function readElement(bytes: Uint8Array, at: number): Element | undefined {
+    const tag = bytes[at];
+    const first = bytes[at + 1];
+    if (tag === undefined || first === undefined) return undefined;
+    let start = at + 2;
+    let length = first;
+    if (first & 0x80) {
+        const count = first & 0x7f;
+        if (count < 1 || count > 3 || start + count > bytes.length) return undefined;
+        length = integer(bytes.subarray(start, start + count));
+        start += count;
+    }
+    const end = start + length;
+    return end <= bytes.length ? { tag, content: bytes.subarray(start, end), end } : undefined;
+}
+
+function taggedInteger(element: Element | undefined): number | undefined {
+    const inner = element && readElement(element.content, 0);
+    return inner?.tag === INTEGER ? integer(inner.content) : undefined;
+}
+
+/** Big-endian and unsigned; all fields read here are. */
+function integer(bytes: Uint8Array): number {
+    return bytes.reduce((value, byte) => value * 256 + byte, 0);
+}
+
+const NAME_MARK = Buffer.from('\0nodejs:tls:session:1\0', 'latin1');
+const INTEGER = 0x02;
+const OCTET_STRING = 0x04;
+const SEQUENCE = 0x30;
+/** Context-specific and constructed. */
+const CONTEXT = 0xa0;
+const PROTOCOLS: ReadonlyMap<number, 'TLSv1.2' | 'TLSv1.3'> = new Map([
+    [0x0303, 'TLSv1.2'],
+    [0x0304, 'TLSv1.3'],
+]);

@@ -1,0 +1,2 @@
+export { createDispatcher } from './undici.js';
+export type * from './undici.js';

@@ -1,0 +1,38 @@
+//! The PHP extension: classes of the namespace `Quadrille` over `quadrille-field`.
+//!
+//! The classes and methods are described in `packages/php/stubs/quadrille.php`. What Rust code inside PHP has to heed:
+//!
+//! - When memory runs out, PHP jumps over Rust frames with `longjmp`. So nothing that needs dropping is held while PHP
+//!   allocates: results are written straight into PHP's strings ([`strings`]), and keys lie in objects that PHP frees.
+//! - php-fpm forks workers from a process that has loaded this. Nothing random is drawn while loading, and the pool of
+//!   nonces does not survive a fork (`quadrille_field`).
+//! - A key ring is parsed and its keys derived once for each process, not for each page ([`cache`]).
+
+#![allow(
+    missing_docs,
+    reason = "a function that `php_module` makes; what users call is described in the stubs"
+)]
+
+mod cache;
+mod exceptions;
+mod field;
+mod info;
+mod key_ring;
+mod legacy;
+mod sensitive;
+mod strings;
+
+use ext_php_rs::prelude::*;
+
+/// Describes the extension to PHP.
+#[php_module]
+pub fn get_module(module: ModuleBuilder<'_>) -> ModuleBuilder<'_> {
+    module
+        .name("quadrille")
+        .class::<key_ring::KeyRing>()
+        .class::<field::Field>()
+        .class::<legacy::Legacy>()
+        .startup_function(exceptions::register)
+        .request_startup_function(sensitive::mark_parameters)
+        .info_function(info::print)
+}

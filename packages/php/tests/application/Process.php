@@ -1,0 +1,51 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Quadrille\Tests\Application;
+
+/** A program that runs beside. */
+final class Process
+{
+    /** @var resource */
+    private $process;
+    private ?int $status = null;
+
+    /** @param list<string> $command */
+    public function __construct(array $command, private readonly string $log)
+    {
+        // Appending, so that neither of the two streams writes over the other.
+        file_put_contents($log, '');
+        $output = ['file', $log, 'a'];
+        $this->process = proc_open($command, [0 => ['file', '/dev/null', 'r'], $output, $output], $pipes);
+    }
+
+    public function isRunning(): bool
+    {
+        $status = proc_get_status($this->process);
+        if (!$status['running'] && $this->status === null) {
+            $this->status = $status['signaled'] ? 128 + $status['termsig'] : $status['exitcode'];
+        }
+        return $status['running'];
+    }
+
+    public function kill(): void
+    {
+        proc_terminate($this->process, SIGKILL);
+        $this->wait();
+    }
+
+    /** The exit status, or 128 and the signal's number. */
+    public function wait(): int
+    {
+        while ($this->isRunning()) {
+            usleep(2_000);
+        }
+        return $this->status;
+    }
+
+    public function said(): string
+    {
+        return (string) file_get_contents($this->log);
+    }
+}
