@@ -7,8 +7,8 @@ mod field;
 mod flags;
 mod keyserver;
 mod logging;
-mod resumption_flags;
 mod profile;
+mod resumption_flags;
 mod serve;
 mod tickets;
 

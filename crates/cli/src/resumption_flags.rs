@@ -27,6 +27,10 @@ pub(crate) struct ResumptionFlags {
     /// How long a ticket key encrypts; it is accepted for as long again [default: 12h].
     #[arg(long, value_name = "TIME", value_parser = values::rotation)]
     ticket_rotation: Option<Duration>,
+    /// Let TLS 1.3 clients that return send GET and the like before the handshake is complete (0-RTT), once for each
+    /// ticket; upstreams see `Early-Data: 1`, and may answer 425.
+    #[arg(long)]
+    early_data: bool,
     /// What all gateways of a fleet share and Redis does not see; make it with `quadrille tickets generate FILE`.
     #[arg(long, value_name = "FILE")]
     fleet_secret: Option<PathBuf>,
@@ -59,6 +63,11 @@ impl ResumptionFlags {
         if !redis && self.fleet_secret.is_some() {
             problems.push("--fleet-secret is of no use without --session-cache redis://HOST".to_owned());
         }
+        if self.early_data
+            && let Some(problem) = self.tickets().early_data_problem(&self.session_cache)
+        {
+            problems.push(format!("--early-data: {problem}"));
+        }
         problems
     }
 
@@ -72,6 +81,7 @@ impl ResumptionFlags {
             cache_size: self.session_cache_size.unwrap_or(defaults.cache_size),
             lifetime: self.session_lifetime.unwrap_or(defaults.lifetime),
             rotation: self.ticket_rotation.unwrap_or(defaults.rotation),
+            early_data: self.early_data,
             lookup_timeout: defaults.lookup_timeout,
             fleet_secret: source(self.fleet_secret, "--fleet-secret"),
             redis_password: source(self.redis_password, "--redis-password"),

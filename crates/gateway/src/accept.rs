@@ -8,7 +8,7 @@ use crate::{
     preamble::{self, Preamble},
     site::{Listening, Site},
     tcp,
-    tls::{KeyFailure, KeyOperation, Returning, TlsStream, Transport},
+    tls::{KeyFailure, KeyOperation, Returning, TlsStream, Transport, early},
 };
 use boring::{
     error::ErrorStack,
@@ -16,7 +16,15 @@ use boring::{
 };
 use pingora_core::{apps::ServerApp, server::ShutdownWatch};
 use pingora_proxy::HttpProxy;
-use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, task::Poll, time::Instant};
+use std::{
+    future::Future,
+    io,
+    net::SocketAddr,
+    pin::pin,
+    sync::{Arc, atomic::AtomicBool},
+    task::Poll,
+    time::Instant,
+};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_boring::{SslStream, SslStreamBuilder};
 
@@ -136,6 +144,9 @@ async fn handshake(
     let connection = describe(tls.ssl(), Arc::clone(listening), site, client, local, began);
     metrics::handshake(&connection);
     metrics::returning(Returning::outcome(tls.ssl()));
+    if let Some(accepted) = Returning::early_data(tls.ssl()) {
+        metrics::early_data(accepted);
+    }
     Ok((tls, connection))
 }
 
@@ -175,6 +186,7 @@ fn describe(
         version: ssl.version_str(),
         cipher: ssl.current_cipher().and_then(boring::ssl::SslCipherRef::standard_name).unwrap_or("none"),
         resumed: ssl.session_reused(),
+        early: AtomicBool::new(early::in_progress(ssl)),
         handshake: began.elapsed(),
         key: KeyOperation::result(ssl).and_then(Result::ok),
         header_clock: HeaderClock::new(&site.listener.timeouts),

@@ -15,6 +15,7 @@
 //! | `quadrille_resumption_offered_total` | `kind`: `ticket`, `id` |
 //! | `quadrille_resumption_hits_total` | `kind` |
 //! | `quadrille_resumption_misses_total` | `kind`, `reason`: `unknown_key`, `expired`, `from_the_future` (another gateway's clock is ahead), `other_site` (SNI, certificate, client authentication), `other_parameters` (version, cipher suite), `damaged`, `store_miss`, `store_timeout`, `store_unavailable` |
+//! | `quadrille_early_data_total` | `result`: `accepted`, `refused`; handshakes of clients that offered early data |
 //! | `quadrille_session_lookup_seconds` | `result`: `hit`, or a reason |
 //! | `quadrille_session_store_sessions` (in this process), `quadrille_session_store_suspended` | |
 //! | `quadrille_session_store_writes_total` | `result`: `ok`, `lost` |
@@ -112,6 +113,7 @@ fn describe() {
         "Handshakes in which the client offered a session"
     );
     describe_counter!("quadrille_resumption_hits_total", "Handshakes that resumed a session");
+    describe_counter!("quadrille_early_data_total", "Handshakes of clients that offered early data (0-RTT)");
     describe_counter!("quadrille_resumption_misses_total", "Full handshakes of returning clients, by reason");
     describe_histogram!("quadrille_session_lookup_seconds", "Time to find a session by its id");
     describe_gauge!("quadrille_session_store_sessions", "Sessions by id that this process keeps");
@@ -188,6 +190,12 @@ pub(crate) fn returning(outcome: Outcome) {
         });
         counters.iter().for_each(|counter| counter.increment(1));
     });
+}
+
+/// A client that offered early data.
+pub(crate) fn early_data(accepted: bool) {
+    counter!("quadrille_early_data_total", "result" => if accepted { "accepted" } else { "refused" })
+        .increment(1);
 }
 
 pub(crate) fn session_lookup(result: &'static str, took: Duration) {

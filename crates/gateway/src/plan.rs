@@ -11,7 +11,7 @@ use crate::{
     upstream::{Upstream, Upstreams},
 };
 use quadrille_engine::Engine;
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 /// Everything that a configuration needs, ready to be swapped in.
 pub(crate) struct Plan {
@@ -34,7 +34,7 @@ impl Plan {
         let mut plan = Self { sites: Vec::new(), upstreams, warnings: Vec::new() };
         let kept = Listening::kept(running, model.listeners.iter().map(|listener| listener.address));
         for (listener, before) in model.listeners.iter().zip(kept) {
-            match plan.site(listener, engine, (resumption, model.resumption.lifetime), before.as_deref()) {
+            match plan.site(listener, engine, resumption, before.as_deref()) {
                 Ok(site) => plan.sites.push(site),
                 Err(mut found) => problems.append(&mut found),
             }
@@ -46,14 +46,14 @@ impl Plan {
         &mut self,
         listener: &Listener,
         engine: &Engine,
-        resumption: (&Arc<Resumption>, Duration),
+        resumption: &Arc<Resumption>,
         before: Option<&Listening>,
     ) -> Result<Site, Vec<Problem>> {
         let certificates = self.certificates(listener)?;
         certificates.iter().for_each(|certificate| certificate.key.prepare(engine));
         let tls = match before {
-            Some(before) => before.site().tls.renewed(&listener.tls, resumption, &certificates, engine),
-            None => ListenerTls::new(&listener.tls, resumption, &certificates, engine),
+            Some(before) => before.site().tls.renewed(listener, resumption, &certificates, engine),
+            None => ListenerTls::new(listener, resumption, &certificates, engine),
         }
         .map_err(|problem| vec![problem])?;
         Ok(Site { listener: listener.clone(), tls, routes: Routes::new(&listener.routes, &self.upstreams) })

@@ -11,6 +11,7 @@ use quadrille_resumption::{
 use std::{
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
     sync::Arc,
+    time::Duration,
 };
 use zeroize::Zeroizing;
 
@@ -18,6 +19,9 @@ use zeroize::Zeroizing;
 pub(crate) struct Resumption {
     pub(crate) tickets: Option<Arc<Tickets>>,
     pub(crate) store: Option<Arc<dyn SessionStore>>,
+    /// How long a session may be resumed.
+    pub(crate) lifetime: Duration,
+    pub(crate) early_data: bool,
     /// What they were made from, to see whether a reload changes them.
     tickets_from: u64,
     store_from: u64,
@@ -41,7 +45,8 @@ impl Resumption {
             Some(running) if running.store_from == store_from => running.store.clone(),
             _ => store(model, &files, redis.as_ref()),
         };
-        Ok(Arc::new(Self { tickets, store, tickets_from, store_from }))
+        let (lifetime, early_data) = (model.lifetime, model.early_data);
+        Ok(Arc::new(Self { tickets, store, lifetime, early_data, tickets_from, store_from }))
     }
 
     /// Joins the fleet, if there is one and it answers in a moment.
@@ -113,6 +118,8 @@ impl Files {
     fn tickets_from(&self, model: &model::Resumption) -> u64 {
         match &model.tickets {
             TicketKeys::Off => 0,
+            // A new store in this process has forgotten whose early data it has seen.
+            TicketKeys::Local if model.early_data => digest(&(model.rotation, self.store_from(model))),
             TicketKeys::Local => digest(&model.rotation),
             TicketKeys::Fleet(_) => digest(&(model.rotation, self.redis_from(model))),
             TicketKeys::Files(..) => {

@@ -28,6 +28,7 @@ pub use keys::{KeyError, Ring, Schedule, Scheduled, TicketKey, UnixTime, unix_no
 pub use redis::{Redis, RedisAddress, RedisOptions};
 pub use secret::{FleetSecret, SecretError};
 pub use store::{
-    Layered, Lookup, MemoryStore, Miss, RedisStore, Session, SessionId, SessionStore, StoreStatistics,
+    Claim, Layered, Lookup, MemoryStore, Miss, RedisStore, Session, SessionId, SessionStore, StoreStatistics,
+    UseId,
 };
 pub use tickets::Tickets;

@@ -51,6 +51,7 @@ fn resumption(resumption: &Resumption) -> Value {
         "cache_size": resumption.cache_size,
         "lifetime": time(resumption.lifetime),
         "rotation": time(resumption.rotation),
+        "early_data": if resumption.early_data { "on" } else { "off" },
         "lookup_timeout": time(resumption.lookup_timeout),
     });
     put(&mut shown, "fleet_secret", resumption.fleet_secret.as_ref().map(|(secret, _)| source(secret)));

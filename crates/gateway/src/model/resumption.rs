@@ -15,6 +15,8 @@ pub struct Resumption {
     pub lifetime: Duration,
     /// How long a ticket key encrypts; it is accepted for as long again.
     pub rotation: Duration,
+    /// Whether clients may send requests before the handshake is complete (0-RTT, RFC 8446 section 2.3; RFC 8470).
+    pub early_data: bool,
     /// How long a handshake waits for a session from Redis.
     pub lookup_timeout: Duration,
     /// What all gateways of a fleet know: seals sessions and ticket keys in Redis.
@@ -49,6 +51,22 @@ pub enum SessionCache {
     Redis(RedisAddress, Place),
 }
 
+impl TicketKeys {
+    /// Why early data cannot be had with these and this cache.
+    pub fn early_data_problem(&self, cache: &SessionCache) -> Option<&'static str> {
+        match (self, cache) {
+            (Self::Off, _) => Some("early data comes with session tickets, and these are off"),
+            (_, SessionCache::Off) => Some(
+                "early data counts once, and something must remember which has come: it needs a session cache, in memory or Redis",
+            ),
+            (Self::Files(..), SessionCache::Memory) => Some(
+                "early data counts once among all gateways that have these ticket keys: it needs the session cache in Redis, or tickets that are local",
+            ),
+            _ => None,
+        }
+    }
+}
+
 impl Resumption {
     /// Every handshake is a full one.
     pub fn off() -> Self {
@@ -74,6 +92,7 @@ impl Default for Resumption {
             cache_size: NonZeroUsize::new(20_480).unwrap_or(NonZeroUsize::MIN),
             lifetime: Duration::from_secs(12 * 3600),
             rotation: Duration::from_secs(12 * 3600),
+            early_data: false,
             lookup_timeout: Duration::from_millis(20),
             fleet_secret: None,
             redis_password: None,

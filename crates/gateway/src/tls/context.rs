@@ -5,11 +5,12 @@
 //! response and client CAs follow. So all contexts of a listener are built by the same function.
 
 use super::{
-    Returning, contained, hello::Abilities, key_method::EngineKey, returning, selection::Certificates,
+    Returning, contained, early, hello::Abilities, key_method::EngineKey, returning, returning::Resuming,
+    selection::Certificates,
 };
 use crate::{
     certificate::{self, Certificate},
-    model::{ClientAuth, Group, TlsPolicy, Version},
+    model::{ClientAuth, Group, Listener, Mode, TlsPolicy, Version},
     problem::Problem,
     resumption::Resumption,
 };
@@ -25,7 +26,7 @@ use boring::{
 };
 use boring_sys as ffi;
 use quadrille_engine::Engine;
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 /// A listener's TLS. It outlives reloads that change only certificates.
 pub(crate) struct ListenerTls {
@@ -46,46 +47,37 @@ pub(super) struct Settings {
     resuming: Resuming,
 }
 
-/// What of the resumption a context knows; keys and stores are the connection's.
-#[derive(Clone, Copy, Debug)]
-struct Resuming {
-    tickets: bool,
-    store: bool,
-    /// Seconds.
-    lifetime: u32,
-}
-
 impl ListenerTls {
     /// Builds all contexts of a listener.
     pub(crate) fn new(
-        policy: &TlsPolicy,
-        resumption: (&Arc<Resumption>, Duration),
+        listener: &Listener,
+        resumption: &Arc<Resumption>,
         certificates: &[Certificate],
         engine: &Engine,
     ) -> Result<Self, Problem> {
-        let settings = Settings::new(policy, resumption.0, resumption.1)?;
+        let settings = Settings::new(listener, resumption)?;
         let certificates = Arc::new(settings.certificates(certificates, engine)?);
         let current = Arc::new(ArcSwap::new(Arc::clone(&certificates)));
         let base = settings.base(Arc::clone(&current)).map_err(refused)?;
-        Ok(Self { base, current, certificates, settings, resumption: Arc::clone(resumption.0) })
+        Ok(Self { base, current, certificates, settings, resumption: Arc::clone(resumption) })
     }
 
     /// The same listener with other certificates, to be [activated](Self::activate). Sessions and tickets stay valid
     /// if nothing else has changed.
     pub(crate) fn renewed(
         &self,
-        policy: &TlsPolicy,
-        resumption: (&Arc<Resumption>, Duration),
+        listener: &Listener,
+        resumption: &Arc<Resumption>,
         certificates: &[Certificate],
         engine: &Engine,
     ) -> Result<Self, Problem> {
-        let settings = Settings::new(policy, resumption.0, resumption.1)?;
+        let settings = Settings::new(listener, resumption)?;
         if !settings.same(&self.settings) {
-            return Self::new(policy, resumption, certificates, engine);
+            return Self::new(listener, resumption, certificates, engine);
         }
         let certificates = Arc::new(settings.certificates(certificates, engine)?);
         let (base, current) = (self.base.clone(), Arc::clone(&self.current));
-        Ok(Self { base, current, certificates, settings, resumption: Arc::clone(resumption.0) })
+        Ok(Self { base, current, certificates, settings, resumption: Arc::clone(resumption) })
     }
 
     /// New connections get these certificates from now on.
@@ -107,7 +99,8 @@ impl ListenerTls {
 }
 
 impl Settings {
-    fn new(policy: &TlsPolicy, resumption: &Resumption, lifetime: Duration) -> Result<Self, Problem> {
+    fn new(listener: &Listener, resumption: &Resumption) -> Result<Self, Problem> {
+        let policy = &listener.tls;
         let client_cas = match &policy.client_auth {
             ClientAuth::Off => Vec::new(),
             ClientAuth::Optional(ca, place) | ClientAuth::Required(ca, place) => {
@@ -117,7 +110,11 @@ impl Settings {
         let resuming = Resuming {
             tickets: resumption.tickets.is_some(),
             store: resumption.store.is_some(),
-            lifetime: u32::try_from(lifetime.as_secs()).unwrap_or(u32::MAX),
+            // Only requests say whether they may be repeated, and only what a certificate proves is proved again.
+            early_data: resumption.early_data
+                && listener.mode == Mode::Http
+                && matches!(policy.client_auth, ClientAuth::Off),
+            lifetime: u32::try_from(resumption.lifetime.as_secs()).unwrap_or(u32::MAX),
         };
         Ok(Self { policy: policy.clone(), client_cas, resuming })
     }
@@ -161,9 +158,13 @@ impl Settings {
     /// The context that connections start with: it only picks another one.
     fn base(&self, certificates: Arc<ArcSwap<Certificates>>) -> Result<SslContext, ErrorStack> {
         let mut builder = self.builder()?;
-        builder.set_select_certificate_callback(move |hello| {
-            contained(Err(SelectCertError::ERROR), || choose(&certificates.load(), hello))
-        });
+        if self.resuming.early_data {
+            early::install(&mut builder, move |hello| choose(&certificates.load(), hello));
+        } else {
+            builder.set_select_certificate_callback(move |hello| {
+                contained(Err(SelectCertError::ERROR), || choose(&certificates.load(), hello))
+            });
+        }
         Ok(builder.build())
     }
 
@@ -192,8 +193,7 @@ impl Settings {
         set_tls13_ciphers(&mut builder)?;
         builder.set_curves_list(&group_list(&self.policy.groups))?;
         self.set_alpn(&mut builder);
-        let Resuming { tickets, store, lifetime } = self.resuming;
-        returning::install(&mut builder, tickets, store, lifetime)?;
+        returning::install(&mut builder, self.resuming)?;
         self.set_client_auth(&mut builder)?;
         Ok(builder)
     }

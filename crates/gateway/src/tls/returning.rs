@@ -4,7 +4,7 @@
 //! [`Returning`]. BoringSSL resumes a session only under the session-id context it was made with, which
 //! [`bind`] sets for each connection: so one site's session never resumes another's.
 
-use super::contained;
+use super::{contained, early, without_panic};
 use crate::{metrics, resumption::Resumption};
 use boring::{
     error::ErrorStack,
@@ -19,7 +19,7 @@ use boring::{
 };
 use boring_sys as ffi;
 use foreign_types::{ForeignType, ForeignTypeRef};
-use quadrille_resumption::{Lookup, Miss, SessionId, TicketKey, unix_now};
+use quadrille_resumption::{Claim, Lookup, Miss, SessionId, TicketKey, unix_now};
 use std::{
     sync::{
         Arc, LazyLock, OnceLock,
@@ -36,6 +36,8 @@ pub(crate) struct Returning {
     ticket: OnceLock<Box<[u8]>>,
     /// What the store said, if it was asked.
     stored: OnceLock<Result<(), &'static str>>,
+    /// Set if the client offered early data.
+    early: OnceLock<()>,
     /// Tickets made.
     issued: AtomicU8,
 }
@@ -56,21 +58,42 @@ pub(crate) enum Kind {
     Id,
 }
 
+/// What of the resumption a context knows; keys and stores are the connection's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Resuming {
+    pub(super) tickets: bool,
+    pub(super) store: bool,
+    pub(super) early_data: bool,
+    /// Seconds.
+    pub(super) lifetime: u32,
+}
+
 static RETURNING: LazyLock<Option<Index<Ssl, Returning>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 
 impl Returning {
     /// Prepares a connection for its handshake.
     pub(super) fn prepare(ssl: &mut SslRef, resumption: &Arc<Resumption>) -> Result<(), ErrorStack> {
         let index = (*RETURNING).ok_or_else(ErrorStack::get)?;
-        let (ticket, stored, issued) = Default::default();
-        ssl.set_ex_data(index, Self { resumption: Arc::clone(resumption), ticket, stored, issued });
+        let (ticket, stored, early, issued) = Default::default();
+        ssl.set_ex_data(index, Self { resumption: Arc::clone(resumption), ticket, stored, early, issued });
         Ok(())
+    }
+
+    /// Asks whether early data, if the client offers any, comes with its ticket's first use.
+    pub(super) fn claim(hello: &ClientHello<'_>) -> Claim {
+        if hello.get_extension(ExtensionType::EARLY_DATA).is_none() {
+            return Claim::Now(true);
+        }
+        let claim = Self::of(hello.ssl()).and_then(|returning| {
+            let _ = returning.early.set(());
+            returning.first_use(psk_ticket(hello)?)
+        });
+        claim.unwrap_or(Claim::Now(false))
     }
 
     /// Remembers what the client offers.
     pub(super) fn note(hello: &ClientHello<'_>) {
-        let psk = hello.get_extension(ExtensionType::PRE_SHARED_KEY).and_then(first_identity);
-        let ticket = psk.or_else(|| hello.get_extension(ExtensionType::SESSION_TICKET));
+        let ticket = psk_ticket(hello).or_else(|| hello.get_extension(ExtensionType::SESSION_TICKET));
         let Some(ticket) = ticket.filter(|ticket| !ticket.is_empty()) else { return };
         if let Some(returning) = Self::of(hello.ssl()) {
             let _ = returning.ticket.set(ticket.into());
@@ -92,12 +115,29 @@ impl Returning {
         }
     }
 
+    /// Whether early data was accepted, after the handshake; `None` if the client offered none.
+    pub(crate) fn early_data(ssl: &SslRef) -> Option<bool> {
+        Self::of(ssl)?.early.get().map(|()| early::in_progress(ssl))
+    }
+
     fn of(ssl: &SslRef) -> Option<&Self> {
         ssl.ex_data((*RETURNING)?)
     }
 
     fn find(&self, name: &[u8]) -> Option<Arc<TicketKey>> {
         self.resumption.tickets.as_ref()?.find(name, unix_now())
+    }
+
+    fn first_use(&self, ticket: &[u8]) -> Option<Claim> {
+        let store = self.resumption.store.as_ref()?;
+        let (name, rest) = ticket.split_at_checked(16)?;
+        let key = self.find(name)?;
+        // Whoever makes up tickets must not fill the store.
+        if opened(&key, ticket, rest).is_none() {
+            drop(ErrorStack::get());
+            return None;
+        }
+        Some(store.claim(&boring::sha::sha256(ticket)))
     }
 
     /// Why this ticket did not resume. Only for the books, after a full handshake.
@@ -119,9 +159,7 @@ const OTHER_PARAMETERS: &str = "other_parameters";
 /// Sets how a context's connections resume.
 pub(super) fn install(
     builder: &mut SslContextBuilder,
-    tickets: bool,
-    store: bool,
-    lifetime: u32,
+    Resuming { tickets, store, early_data, lifetime }: Resuming,
 ) -> Result<(), ErrorStack> {
     // Never none: BoringSSL refuses to resume under an empty one.
     builder.set_session_id_context(b"quadrille")?;
@@ -145,6 +183,9 @@ pub(super) fn install(
         }
     } else {
         builder.set_options(SslOptions::NO_TICKET);
+    }
+    if early_data {
+        early::allow(builder);
     }
     if store {
         builder.set_session_cache_mode(SslSessionCacheMode::SERVER | SslSessionCacheMode::NO_INTERNAL);
@@ -240,7 +281,10 @@ fn look_up(ssl: &SslRef, id: &[u8]) -> Option<BoxGetSessionFuture> {
             returning.stored(Err(reason(miss)), asked);
             None
         }
-        Lookup::Pending(answer) => Some(Box::pin(async move { Some(found(answer.await, asked)) })),
+        Lookup::Pending(answer) => Some(Box::pin(async move {
+            let answer = without_panic(Err(Miss::Unavailable), answer).await;
+            Some(found(answer, asked))
+        })),
     }
 }
 
@@ -277,6 +321,10 @@ fn reason(miss: Miss) -> &'static str {
         Miss::Unavailable => "store_unavailable",
         Miss::Damaged => "damaged",
     }
+}
+
+fn psk_ticket<'a>(hello: &'a ClientHello<'_>) -> Option<&'a [u8]> {
+    hello.get_extension(ExtensionType::PRE_SHARED_KEY).and_then(first_identity)
 }
 
 /// The first identity of a pre_shared_key extension (RFC 8446 section 4.2.11), the only one that BoringSSL looks at.

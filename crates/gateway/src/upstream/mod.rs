@@ -5,6 +5,7 @@ pub(crate) mod health;
 mod peer;
 mod proxy_header;
 mod tls;
+mod upgrade;
 
 pub(crate) use balancer::Server;
 pub(crate) use proxy_header::proxy_header;
@@ -29,8 +30,8 @@ pub(crate) struct Upstream {
     ca: Option<Arc<Box<[X509]>>>,
     /// Tells connections that were verified against other CAs apart.
     ca_digest: u64,
-    /// For TCP mode.
-    tls: Option<ClientTls>,
+    /// For TCP mode and upgrades.
+    tls: Option<Arc<ClientTls>>,
 }
 
 pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
@@ -43,7 +44,10 @@ impl Upstream {
         let ca_digest =
             digest(ca.as_ref()).map_err(|error| vec![Problem::new(&model.place, error.to_string())])?;
         let tls = model.tls.as_ref().map(|tls| ClientTls::new(tls, ca.as_ref().map(|ca| &***ca)));
-        let tls = tls.transpose().map_err(|error| vec![Problem::new(&model.place, error.to_string())])?;
+        let tls = tls
+            .map(|tls| tls.map(Arc::new))
+            .transpose()
+            .map_err(|error| vec![Problem::new(&model.place, error.to_string())])?;
         Ok(Self { name: name.to_owned(), model: model.clone(), balancer, ca, ca_digest, tls })
     }
 
@@ -61,7 +65,7 @@ impl Upstream {
 
     /// TLS towards the servers in TCP mode; `None` is plain text.
     pub(crate) fn tls(&self) -> Option<&ClientTls> {
-        self.tls.as_ref()
+        self.tls.as_deref()
     }
 
     /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy.

@@ -1,5 +1,5 @@
-//! TLS towards the servers in TCP mode: connections resume the sessions of earlier ones. HTTP goes through pingora's
-//! connector, which keeps connections open instead, and offers no way to resume.
+//! TLS towards the servers in TCP mode and for upgrades: connections resume the sessions of earlier ones. Other HTTP goes
+//! through pingora's connector, which keeps connections open instead, and offers no way to resume.
 
 use super::Server;
 use crate::model::UpstreamTls;

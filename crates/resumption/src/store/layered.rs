@@ -1,6 +1,6 @@
 //! A near store in front of a far one.
 
-use super::{Lookup, Session, SessionId, SessionStore, StoreStatistics};
+use super::{Claim, Lookup, Session, SessionId, SessionStore, StoreStatistics, UseId};
 use std::sync::Arc;
 
 /// Asks `near` first, and `far` for what is not there. What `far` had is kept near, because a client that came back
@@ -34,6 +34,10 @@ impl<N: SessionStore + 'static, F: SessionStore> SessionStore for Layered<N, F> 
     fn put(&self, id: &SessionId, session: Session) {
         self.near.put(id, Arc::clone(&session));
         self.far.put(id, session);
+    }
+
+    fn claim(&self, id: &UseId) -> Claim {
+        self.far.claim(id)
     }
 
     fn warm(&self) {

@@ -1,32 +1,48 @@
 //! Sessions of this process: bounded, expiring.
 
-use super::{Lookup, Miss, Session, SessionId, SessionStore, StoreStatistics};
+use super::{Claim, Lookup, Miss, Session, SessionId, SessionStore, StoreStatistics, UseId, uses::Uses};
 use moka::sync::Cache;
-use std::{num::NonZeroUsize, time::Duration};
+use std::{
+    num::NonZeroUsize,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 /// A store in this process. Full, it drops sessions that are used least (W-TinyLFU).
-pub struct MemoryStore(Cache<SessionId, Session>);
+pub struct MemoryStore {
+    sessions: Cache<SessionId, Session>,
+    uses: Mutex<Uses>,
+}
+
+/// In each generation, of 32 bytes each.
+const USES: usize = 100_000;
 
 impl MemoryStore {
     /// Keeps up to `capacity` sessions, each for as long as `lifetime`.
     pub fn new(capacity: NonZeroUsize, lifetime: Duration) -> Self {
         let capacity = u64::try_from(capacity.get()).unwrap_or(u64::MAX);
-        Self(Cache::builder().max_capacity(capacity).time_to_live(lifetime).build())
+        let sessions = Cache::builder().max_capacity(capacity).time_to_live(lifetime).build();
+        Self { sessions, uses: Mutex::new(Uses::new(USES, Instant::now())) }
     }
 }
 
 impl SessionStore for MemoryStore {
     fn get(&self, id: &SessionId) -> Lookup {
-        self.0.get(id).map_or(Lookup::Miss(Miss::Unknown), Lookup::Hit)
+        self.sessions.get(id).map_or(Lookup::Miss(Miss::Unknown), Lookup::Hit)
     }
 
     fn put(&self, id: &SessionId, session: Session) {
-        self.0.insert(*id, session);
+        self.sessions.insert(*id, session);
+    }
+
+    fn claim(&self, id: &UseId) -> Claim {
+        let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+        Claim::Now(uses.claim(id, Instant::now()))
     }
 
     fn statistics(&self) -> StoreStatistics {
-        self.0.run_pending_tasks();
-        StoreStatistics { sessions: self.0.entry_count(), ..StoreStatistics::default() }
+        self.sessions.run_pending_tasks();
+        StoreStatistics { sessions: self.sessions.entry_count(), ..StoreStatistics::default() }
     }
 }
 

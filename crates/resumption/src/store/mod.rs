@@ -3,10 +3,12 @@
 mod layered;
 mod memory;
 mod remote;
+mod uses;
 
 pub use layered::Layered;
 pub use memory::MemoryStore;
 pub use remote::RedisStore;
+pub use uses::{Claim, UseId};
 
 use std::{future::Future, pin::Pin, sync::Arc};
 use zeroize::Zeroizing;
@@ -24,6 +26,10 @@ pub trait SessionStore: Send + Sync {
 
     /// Keeps a session, if that is possible without waiting.
     fn put(&self, id: &SessionId, session: Session);
+
+    /// Claims the one use of early data that `id` stands for. Of all who share the store, the first gets `true`, and
+    /// nobody if the store cannot tell.
+    fn claim(&self, id: &UseId) -> Claim;
 
     /// Called on a thread that will ask soon.
     fn warm(&self) {}

@@ -1,12 +1,14 @@
 //! Sessions of the fleet, in Redis: sealed before they leave, asked for under a deadline, behind a breaker.
 
-use super::{Lookup, Miss, Session, SessionId, SessionStore, StoreStatistics};
+use super::{
+    Claim, Lookup, Miss, Session, SessionId, SessionStore, StoreStatistics, UseId, uses::REMEMBERED,
+};
 use crate::{Breaker, FleetError, FleetSecret, Redis};
-use redis::Cmd;
+use redis::{Cmd, Script};
 use std::{
     future::Future,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, LazyLock, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -30,6 +32,23 @@ struct Inner {
     written: AtomicU64,
     lost: AtomicU64,
 }
+
+/// 1 for the first use. The second key says since when uses are remembered: a Redis that was emptied knows too little for
+/// a while. Both keys are in one slot of a cluster.
+static CLAIM: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "
+    local now = tonumber(redis.call('TIME')[1])
+    local since = tonumber(redis.call('GET', KEYS[2]))
+    if not since then
+        redis.call('SET', KEYS[2], now)
+        return 0
+    end
+    if now - since < tonumber(ARGV[1]) then return 0 end
+    if redis.call('SET', KEYS[1], '', 'NX', 'EX', ARGV[1]) then return 1 end
+    return 0",
+    )
+});
 
 /// Questions and writes under way at once; what comes on top is a miss, or lost.
 const MOST_UNDER_WAY: usize = 4096;
@@ -88,6 +107,15 @@ impl SessionStore for RedisStore {
         });
     }
 
+    fn claim(&self, id: &UseId) -> Claim {
+        let Some(turn) = Turn::take(&self.0) else { return Claim::Now(false) };
+        let id = *id;
+        Claim::Pending(Box::pin(async move {
+            let inner = &turn.0;
+            matches!(inner.under_deadline(inner.deadline, inner.first_use(&id)).await, Some(Ok(true)))
+        }))
+    }
+
     fn warm(&self) {
         self.0.redis.warm();
     }
@@ -121,6 +149,14 @@ impl Inner {
         let mut command = Cmd::set(self.key(id), sealed);
         command.arg("PX").arg(milliseconds);
         Ok(command.query_async(&mut connection).await?)
+    }
+
+    async fn first_use(&self, id: &UseId) -> Result<bool, FleetError> {
+        let name = format!("quadrille:{}:{{early-data}}:", self.secret.namespace()).into_bytes();
+        let mut connection = self.redis.connection().await?;
+        let mut call = CLAIM.key([&name[..], id].concat());
+        call.key([&name[..], b"since"].concat()).arg(REMEMBERED.as_secs());
+        Ok(call.invoke_async(&mut connection).await?)
     }
 
     fn key(&self, id: &SessionId) -> Vec<u8> {

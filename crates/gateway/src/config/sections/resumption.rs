@@ -57,6 +57,15 @@ pub(super) const RESUMPTION: Section = Section {
                     with rotations of `5m` and more.",
         },
         Key {
+            name: "early_data",
+            value: "`on` or `off`",
+            preset: Preset::Is("off"),
+            about: "TLS 1.3 clients that return may send requests before the handshake is complete (0-RTT): one round \
+                    trip less, and without forward secrecy. Only `GET`, `HEAD`, `OPTIONS` and `TRACE` (others are answered \
+                    425), marked `Early-Data: 1` for the upstream, once for each ticket, and not where clients have \
+                    certificates. See the [guide](../guide/fleet-resumption.md#0-rtt).",
+        },
+        Key {
             name: "lookup_timeout",
             value: "duration",
             preset: Preset::Is("20ms"),
@@ -104,6 +113,7 @@ pub(super) fn resumption(field: &Field<'_>) -> Resumption {
         keys.update("cache_size", &mut resumption.cache_size, count);
         keys.update("lifetime", &mut resumption.lifetime, values::session_lifetime);
         keys.update("rotation", &mut resumption.rotation, values::rotation);
+        keys.update("early_data", &mut resumption.early_data, switch);
         keys.update("lookup_timeout", &mut resumption.lookup_timeout, timeout);
         let file = |key| keys.get(key).and_then(|field| Some((field.file()?, field.place())));
         resumption.fleet_secret = file("fleet_secret").map(|(path, place)| (Source::File(path), place));
@@ -127,6 +137,11 @@ fn tickets(field: &Field<'_>) -> Option<TicketKeys> {
 
 fn refuse_contradictions(keys: &Mapping<'_>, resumption: &Resumption) {
     let error = |key: &str, message: &str| keys.field().at(key).error(message);
+    if resumption.early_data
+        && let Some(problem) = resumption.tickets.early_data_problem(&resumption.cache)
+    {
+        error("early_data", problem);
+    }
     match (&resumption.cache, &resumption.tickets, &resumption.fleet_secret) {
         (SessionCache::Redis(..), _, None) => error(
             "cache",

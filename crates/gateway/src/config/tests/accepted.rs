@@ -85,6 +85,7 @@ resumption:
   cache_size: 20
   lifetime: 21s
   rotation: 22s
+  early_data: on
   lookup_timeout: 23ms
   fleet_secret: f
   redis_password: p
@@ -121,7 +122,7 @@ access_log: log/access.log
         "engine": {"backend": "scalar", "poll_delay": "16ms", "batch": 17, "threads": 18, "queue": 19},
         "resumption": {
             "tickets": ["etc/t1", "etc/t2"], "cache": "rediss://app:***@r:7000/3", "cache_size": 20,
-            "lifetime": "21s", "rotation": "22s", "lookup_timeout": "23ms", "fleet_secret": "etc/f",
+            "lifetime": "21s", "rotation": "22s", "early_data": "on", "lookup_timeout": "23ms", "fleet_secret": "etc/f",
             "redis_password": "etc/p", "redis_ca": "etc/ca",
         },
         "admin": {"address": "127.0.0.1:22"}, "threads": 23, "drain_timeout": "24s",
