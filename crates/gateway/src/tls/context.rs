@@ -161,8 +161,8 @@ impl Settings {
         if self.resuming.early_data {
             early::install(&mut builder, move |hello| choose(&certificates.load(), hello));
         } else {
-            builder.set_select_certificate_callback(move |hello| {
-                contained(Err(SelectCertError::ERROR), || choose(&certificates.load(), hello))
+            builder.set_select_certificate_callback(move |mut hello| {
+                contained(Err(SelectCertError::ERROR), || choose(&certificates.load(), &mut hello))
             });
         }
         Ok(builder.build())
@@ -225,11 +225,11 @@ impl Settings {
     }
 }
 
-fn choose(certificates: &Certificates, mut hello: ClientHello<'_>) -> Result<(), SelectCertError> {
-    let abilities = Abilities::of(&hello);
+fn choose(certificates: &Certificates, hello: &mut ClientHello<'_>) -> Result<(), SelectCertError> {
+    let abilities = Abilities::of(hello);
     let sni = hello.servername(NameType::HOST_NAME).map(str::to_ascii_lowercase);
     let (context, site) = certificates.select(sni.as_deref(), abilities).ok_or(SelectCertError::ERROR)?;
-    Returning::note(&hello);
+    Returning::note(hello);
     let ssl = hello.ssl_mut();
     ssl.set_ssl_context(context).map_err(|_| SelectCertError::ERROR)?;
     // On the connection, behind the context: its certificate brings its own.

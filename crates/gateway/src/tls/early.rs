@@ -22,7 +22,7 @@ pub(super) fn allow(builder: &mut SslContextBuilder) {
 /// Chooses the certificate as `choose` does, after the store has been asked about early data.
 pub(super) fn install(
     builder: &mut SslContextBuilder,
-    choose: impl Fn(ClientHello<'_>) -> Result<(), SelectCertError> + Send + Sync + 'static,
+    choose: impl Fn(&mut ClientHello<'_>) -> Result<(), SelectCertError> + Send + Sync + 'static,
 ) {
     let choose = Arc::new(choose);
     builder.set_async_select_certificate_callback(move |hello| {
@@ -35,10 +35,12 @@ pub(super) fn install(
             };
             let finish: BoxSelectCertFinish = Box::new(move |mut hello| {
                 contained(Err(AsyncSelectCertError), || {
+                    choose(&mut hello).map_err(|_| AsyncSelectCertError)?;
+                    // Last: with another context the connection takes over its flag.
                     if !first {
                         refuse(hello.ssl_mut());
                     }
-                    choose(hello).map_err(|_| AsyncSelectCertError)
+                    Ok(())
                 })
             });
             Ok(finish)

@@ -82,7 +82,7 @@ impl Ring {
         if let [only] = &mut self.keys[..]
             && only.from.is_zero()
         {
-            only.from = now;
+            only.from = whole(now);
         }
         self
     }
@@ -129,7 +129,7 @@ impl Ring {
         if self.next(now).is_none() {
             let last = self.keys.last().map_or(now, |last| last.from);
             let from = (last + schedule.rotation).max(now + schedule.lead());
-            keys.push(Scheduled { key: Arc::new(TicketKey::random()), from });
+            keys.push(Scheduled { key: Arc::new(TicketKey::random()), from: whole(from) });
         }
         let dropped =
             (0..self.keys.len()).take_while(|&index| !self.is_accepted(index, now, schedule)).count();
@@ -140,7 +140,8 @@ impl Ring {
     /// This ring with a new key that takes over as soon as everybody has seen it.
     pub fn rotated(&self, now: UnixTime, schedule: Schedule) -> Self {
         let mut ring = self.clone();
-        ring.keys.push(Scheduled { key: Arc::new(TicketKey::random()), from: now + schedule.lead() });
+        let from = whole(now + schedule.lead());
+        ring.keys.push(Scheduled { key: Arc::new(TicketKey::random()), from });
         Self::of(ring.keys).unwrap_or_else(|| self.clone())
     }
 
@@ -169,6 +170,11 @@ impl Ring {
         let Some(successor) = self.keys.get(index + 1).filter(|_| self.rotates) else { return true };
         now < successor.from + schedule.rotation + schedule.skew()
     }
+}
+
+/// Published rings know milliseconds, and a key that comes back must be the same.
+fn whole(time: UnixTime) -> UnixTime {
+    Duration::new(time.as_secs(), time.subsec_millis() * 1_000_000)
 }
 
 fn order(scheduled: &Scheduled) -> (UnixTime, &[u8; 16]) {

@@ -1,7 +1,8 @@
 //! Fleets in simulated time: gateways with wrong clocks that look at the published ring now and then.
 
-use super::{Ring, Schedule, UnixTime};
+use super::{Ring, Schedule, UnixTime, decode, encode};
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -16,7 +17,7 @@ struct Gateway {
 
 struct Fleet {
     schedule: Schedule,
-    published: Option<Ring>,
+    published: Option<Zeroizing<Vec<u8>>>,
     gateways: Vec<Gateway>,
     now: UnixTime,
     random: u64,
@@ -25,7 +26,8 @@ struct Fleet {
 
 impl Fleet {
     fn new(rotation: Duration, gateways: u32, skew: Duration) -> Self {
-        let now = SECOND * 1_800_000_000;
+        // Clocks know more than published rings do.
+        let now = SECOND * 1_800_000_000 + Duration::from_nanos(123_456);
         let schedule = Schedule { rotation };
         let mut fleet =
             Self { schedule, published: None, gateways: Vec::new(), now, random: 7, reachable: true };
@@ -37,8 +39,8 @@ impl Fleet {
     }
 
     fn join(&mut self, ahead: Duration) {
-        let ring = Ring::agreed(None, self.published.as_ref(), self.now + ahead, self.schedule);
-        self.published = Some(ring.clone());
+        let ring = Ring::agreed(None, self.published().as_ref(), self.now + ahead, self.schedule);
+        self.published = Some(encode(&ring));
         self.gateways.push(Gateway { ring, ahead, next_look: self.now, asleep_until: self.now });
     }
 
@@ -54,13 +56,18 @@ impl Fleet {
                 continue;
             }
             let theirs = *now + gateway.ahead;
-            gateway.ring = Ring::agreed(Some(&gateway.ring), published.as_ref(), theirs, *schedule);
-            *published = Some(gateway.ring.clone());
+            let read = published.as_ref().and_then(|bytes| decode(bytes));
+            gateway.ring = Ring::agreed(Some(&gateway.ring), read.as_ref(), theirs, *schedule);
+            *published = Some(encode(&gateway.ring));
             // Anything between half an interval and one and a half.
             gateway.next_look =
                 *now + schedule.poll() / 2 + schedule.poll() * u32::try_from(jitter).unwrap() / 1000;
         }
         self.refused(self.now)
+    }
+
+    fn published(&self) -> Option<Ring> {
+        self.published.as_ref().and_then(|bytes| decode(bytes))
     }
 
     fn refused(&self, now: UnixTime) -> usize {
@@ -110,8 +117,8 @@ fn a_rotation_on_command_is_seen_by_all_before_it_counts() {
     let mut fleet = Fleet::new(SECOND * 3600, 5, SECOND * 60);
     for _ in 0..200 {
         if fleet.next_random().is_multiple_of(20) {
-            let published = fleet.published.take().unwrap();
-            fleet.published = Some(published.rotated(fleet.now, fleet.schedule));
+            let rotated = fleet.published().unwrap().rotated(fleet.now, fleet.schedule);
+            fleet.published = Some(encode(&rotated));
         }
         assert_eq!(fleet.step(SECOND * 30), 0);
     }
@@ -159,10 +166,10 @@ fn whoever_joins_knows_all_keys_and_adds_none() {
     let mut fleet = Fleet::new(SECOND * 600, 2, SECOND);
     for _ in 0..100 {
         fleet.step(SECOND * 60);
-        let before = fleet.published.clone().unwrap();
+        let before = fleet.published().unwrap();
         fleet.join(SECOND);
         assert_eq!(fleet.refused(fleet.now), 0);
-        assert!(fleet.published.as_ref().unwrap().keys().len() <= before.keys().len() + 1);
+        assert!(fleet.published().unwrap().keys().len() <= before.keys().len() + 1);
         fleet.gateways.truncate(2);
     }
 }

@@ -144,8 +144,10 @@ fn nginx_with_the_same_key_and_a_gateway_give_each_others_clients_full_handshake
         for (from, to) in [(theirs, gateway.address(0)), (gateway.address(0), theirs)] {
             let (client, mut session) = (Returning::new(&certificates, way), None);
             client.visit(from, &mut session).expect("a first visit");
+            // nginx does not renew tickets of TLS 1.3.
+            let mut abroad = session.clone();
             assert!(client.visit(from, &mut session).expect("a visit"), "{way:?}: at home");
-            assert!(!client.visit(to, &mut session).expect("a full handshake"), "{way:?}");
+            assert!(!client.visit(to, &mut abroad).expect("a full handshake"), "{way:?}");
         }
     }
     let misses = |reason: &str| gateway.metric("quadrille_resumption_misses_total", &[reason]);

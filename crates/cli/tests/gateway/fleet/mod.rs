@@ -1,6 +1,7 @@
 //! Several gateways, one Redis: sessions made on one are resumed on another.
 
 mod boundaries;
+mod early_data;
 mod faults;
 mod guide;
 mod kinds;
@@ -40,9 +41,10 @@ impl Fleet {
     /// One more gateway.
     fn join(&mut self, flags: &[&str]) {
         let (redis, secret) = (self.redis.address(), self.secret.to_str().expect("UTF-8"));
-        let shared = ["--respond", "ok", "--session-cache", &redis, "--fleet-secret", secret];
+        let answer: &[&str] = if flags.contains(&"--upstream") { &[] } else { &["--respond", "ok"] };
+        let shared = ["--session-cache", &redis, "--fleet-secret", secret];
         let tickets = ["--session-tickets", "fleet", "--threads", "1"];
-        self.gateways.push(Gateway::with_flags(&self.pair, &[&shared[..], &tickets, flags].concat()));
+        self.gateways.push(Gateway::with_flags(&self.pair, &[answer, &shared, &tickets, flags].concat()));
     }
 
     fn addresses(&self) -> Vec<SocketAddr> {

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod client;
+mod early;
 pub mod configuration;
 mod hello;
 mod key_server;
@@ -16,6 +17,7 @@ mod returning;
 
 pub use certificates::{Certificates, Pair};
 pub use client::{Client, Connector, Response};
+pub use early::{Early, EarlyClient};
 pub use configuration::{Configuration, document, listener};
 pub use hello::{client_hello, tls_client};
 pub use key_server::{KeyServer, Site};

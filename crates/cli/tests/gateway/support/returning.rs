@@ -28,7 +28,10 @@ impl Way {
 
 /// A kind of client.
 #[derive(Clone)]
-pub struct Returning(SslConnector);
+pub struct Returning {
+    connector: SslConnector,
+    way: Way,
+}
 
 type Slot = Arc<Mutex<Option<SslSession>>>;
 
@@ -66,7 +69,7 @@ impl Returning {
                 *slot.lock().expect("a slot") = Some(session);
             }
         });
-        Self(builder.build())
+        Self { connector: builder.build(), way }
     }
 
     /// Asks for `/` with this session, and leaves the newest one there. True if it was resumed.
@@ -84,12 +87,13 @@ impl Returning {
         let tcp = TcpStream::connect(address)?;
         tcp.set_read_timeout(Some(PATIENCE))?;
         tcp.set_nodelay(true)?;
-        let mut configuration = self.0.configure().map_err(io::Error::other)?;
+        let mut configuration = self.connector.configure().map_err(io::Error::other)?;
         let slot = Slot::default();
         configuration.set_ex_data(*SLOT, Arc::clone(&slot));
-        if let Some(session) = session.take() {
+        let offered = session.take();
+        if let Some(session) = &offered {
             // SAFETY: it came from a connection of this connector, or was read from bytes.
-            unsafe { configuration.set_session(&session).map_err(io::Error::other)? };
+            unsafe { configuration.set_session(session).map_err(io::Error::other)? };
         }
         let mut tls =
             configuration.connect(name, tcp).map_err(|error| io::Error::other(error.to_string()))?;
@@ -101,7 +105,10 @@ impl Returning {
             let text = String::from_utf8_lossy(&answer).into_owned();
             return Err(io::Error::other(format!("no answer: {text:?}")));
         }
-        *session = slot.lock().expect("a slot").take();
-        Ok(tls.ssl().session_reused())
+        let resumed = tls.ssl().session_reused();
+        let newest = slot.lock().expect("a slot").take();
+        // A session with an id goes on as it is; with a ticket there must be a new one.
+        *session = newest.or_else(|| offered.filter(|_| resumed && self.way == Way::Id12));
+        Ok(resumed)
     }
 }
