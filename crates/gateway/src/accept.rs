@@ -8,7 +8,7 @@ use crate::{
     preamble::{self, Preamble},
     site::{Listening, Site},
     tcp,
-    tls::{KeyFailure, KeyOperation, Returning, TlsStream, Transport, early},
+    tls::{KeyFailure, KeyOperation, Returning, TlsStream, Transport, clock, early},
 };
 use boring::{
     error::ErrorStack,
@@ -140,7 +140,8 @@ async fn handshake(
     let Preamble { client, local } =
         preamble::read(&mut transport, announced, peer, local).await.map_err(Failure::Preamble)?;
     let ssl = session(site, &transport).map_err(|error| Failure::Tls(error.to_string()))?;
-    let tls = SslStreamBuilder::new(ssl, transport).accept().await.map_err(|error| failure(&error))?;
+    let accepting = clock::restored(SslStreamBuilder::new(ssl, transport).accept());
+    let tls = accepting.await.map_err(|error| failure(&error))?;
     let connection = describe(tls.ssl(), Arc::clone(listening), site, client, local, began);
     metrics::handshake(&connection);
     metrics::returning(Returning::outcome(tls.ssl()));

@@ -88,6 +88,11 @@ impl Tickets {
         found
     }
 
+    /// Whether others have the keys too.
+    pub fn is_shared(&self) -> bool {
+        !matches!(self.source, Source::Local)
+    }
+
     /// The keys as they are.
     pub fn ring(&self) -> Arc<Ring> {
         self.ring.load_full()

@@ -1,8 +1,6 @@
 //! WebSocket (RFC 6455) through the gateway, over TLS.
 
-use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Nginx, document, listener, ports,
-};
+use crate::support::{Certificates, Configuration, Connector, Gateway, Nginx, document, listener, ports};
 use std::{
     net::{SocketAddr, TcpListener},
     thread,

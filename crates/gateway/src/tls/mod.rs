@@ -1,5 +1,6 @@
 //! TLS on BoringSSL: contexts, certificate selection, the private-key bridge to the engine, and the streams.
 
+pub(crate) mod clock;
 mod context;
 mod departure;
 pub(crate) mod early;

@@ -4,7 +4,7 @@
 //! [`Returning`]. BoringSSL resumes a session only under the session-id context it was made with, which
 //! [`bind`] sets for each connection: so one site's session never resumes another's.
 
-use super::{contained, early, without_panic};
+use super::{clock, contained, early, without_panic};
 use crate::{metrics, resumption::Resumption};
 use boring::{
     error::ErrorStack,
@@ -130,25 +130,18 @@ impl Returning {
 
     fn first_use(&self, ticket: &[u8]) -> Option<Claim> {
         let store = self.resumption.store.as_ref()?;
-        let (name, rest) = ticket.split_at_checked(16)?;
+        let (name, _) = ticket.split_at_checked(16)?;
         let key = self.find(name)?;
         // Whoever makes up tickets must not fill the store.
-        if opened(&key, ticket, rest).is_none() {
-            drop(ErrorStack::get());
-            return None;
-        }
+        session_in(&key, ticket)?;
         Some(store.claim(&boring::sha::sha256(ticket)))
     }
 
     /// Why this ticket did not resume. Only for the books, after a full handshake.
     fn refusal(&self, ssl: &SslRef, ticket: &[u8]) -> &'static str {
-        let Some((name, rest)) = ticket.split_at_checked(16) else { return "damaged" };
+        let Some((name, _)) = ticket.split_at_checked(16) else { return "damaged" };
         let Some(key) = self.find(name) else { return "unknown_key" };
-        let session = opened(&key, ticket, rest).and_then(|der| SslSession::from_der(&der).ok());
-        let Some(session) = session else {
-            drop(ErrorStack::get());
-            return "damaged";
-        };
+        let Some(session) = session_in(&key, ticket) else { return "damaged" };
         unfit(ssl, &session).unwrap_or(OTHER_PARAMETERS)
     }
 }
@@ -164,6 +157,7 @@ pub(super) fn install(
     // Never none: BoringSSL refuses to resume under an empty one.
     builder.set_session_id_context(b"quadrille")?;
     set_timeout(builder, lifetime);
+    clock::install(builder);
     if tickets {
         // SAFETY: the callback sets name, IV, cipher and HMAC whenever it answers Success or DecryptSuccessRenew.
         unsafe {
@@ -243,6 +237,11 @@ impl Returning {
         hmac: &mut HmacCtxRef,
     ) -> TicketKeyCallbackResult {
         let Some(key) = self.find(name) else { return TicketKeyCallbackResult::Noop };
+        if self.resumption.tickets.as_ref().is_some_and(|tickets| tickets.is_shared())
+            && let Some(session) = self.ticket.get().and_then(|ticket| session_in(&key, ticket))
+        {
+            clock::tolerate(session.time());
+        }
         let ready = cipher
             .init_decrypt(&cbc(&key), key.aes(), iv)
             .and_then(|()| hmac.init(key.hmac(), &MessageDigest::sha256()));
@@ -293,6 +292,7 @@ fn found(answer: Result<quadrille_resumption::Session, Miss>, asked: Instant) ->
         contained(None, || {
             let session = answer.map_err(reason).and_then(|der| {
                 let session = SslSession::from_der(&der).map_err(|_| reason(Miss::Damaged))?;
+                clock::tolerate(session.time());
                 unfit(ssl, &session).map_or(Ok(session), Err)
             });
             if let Some(returning) = Returning::of(ssl) {
@@ -307,7 +307,7 @@ fn found(answer: Result<quadrille_resumption::Session, Miss>, asked: Instant) ->
 fn unfit(ssl: &SslRef, session: &SslSession) -> Option<&'static str> {
     let now = unix_now().as_secs();
     match session.time() {
-        made if made > now => Some("from_the_future"),
+        made if clock::is_future(made) => Some("from_the_future"),
         made if made + u64::from(session.timeout()) <= now => Some("expired"),
         _ if context_of(session) != context_here(ssl) => Some("other_site"),
         _ => None,
@@ -333,10 +333,20 @@ fn first_identity(extension: &[u8]) -> Option<&[u8]> {
     rest.get(..usize::from(u16::from_be_bytes([length[0], length[1]])))
 }
 
-/// What a ticket holds, if it is whole (RFC 5077 section 4).
-fn opened(key: &TicketKey, ticket: &[u8], behind_name: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+/// The session in a ticket, if it is whole and ours.
+fn session_in(key: &TicketKey, ticket: &[u8]) -> Option<SslSession> {
+    let session = opened(key, ticket).and_then(|der| SslSession::from_der(&der).ok());
+    if session.is_none() {
+        // The error queue is the thread's.
+        drop(ErrorStack::get());
+    }
+    session
+}
+
+/// What a ticket holds (RFC 5077 section 4).
+fn opened(key: &TicketKey, ticket: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     let (sealed, tag) = ticket.split_at_checked(ticket.len().checked_sub(32)?)?;
-    let (iv, _) = behind_name.split_at_checked(16)?;
+    let iv = sealed.get(16..32)?;
     let mut hmac = boring::hmac::Hmac::init(key.hmac(), &MessageDigest::sha256()).ok()?;
     hmac.update(sealed).ok()?;
     if !boring::memcmp::eq(&hmac.finalize().ok()?, tag) {

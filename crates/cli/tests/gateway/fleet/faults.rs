@@ -1,7 +1,7 @@
 //! Whatever Redis does, no handshake fails.
 
 use super::{Fleet, return_for};
-use crate::support::{Gateway, Way};
+use crate::support::{Gateway, SlowProxy, Way};
 use std::{thread::sleep, time::Duration};
 
 const MOMENT: Duration = Duration::from_secs(2);
@@ -50,6 +50,23 @@ fn redis_stops_stalls_and_comes_back() {
     for line in ["the session store does not answer", "the session store answers again"] {
         assert!(fleet.logs().contains(line), "{line}\n{}", fleet.logs());
     }
+}
+
+#[test]
+fn a_slow_redis_costs_full_handshakes_and_little_time() {
+    let mut fleet = Fleet::new(0, &[]);
+    let slow = SlowProxy::before(([127, 0, 0, 1], fleet.redis.port()).into());
+    fleet.address = format!("redis://{}", slow.address);
+    (0..2).for_each(|_| fleet.join(&[]));
+    by_id(&fleet, 0.9, "not slow yet");
+    slow.delay(Duration::from_millis(60));
+    let late = return_for(&fleet.addresses(), &fleet.client(Way::Id12), MOMENT);
+    late.expect(0.2, "60 ms late");
+    assert!(fleet.metric("quadrille_resumption_misses_total", &["store_timeout"]) > 0.0);
+    assert!(fleet.metric("quadrille_resumption_misses_total", &["store_unavailable"]) > 0.0, "the breaker");
+    slow.delay(Duration::ZERO);
+    sleep(Duration::from_secs(5));
+    by_id(&fleet, 0.9, "fast again");
 }
 
 #[test]

@@ -21,6 +21,8 @@ use std::{
 /// Gateways that share a Redis and a secret.
 struct Fleet {
     redis: Redis,
+    /// Of Redis, as gateways that join are told.
+    address: String,
     gateways: Vec<Gateway>,
     certificates: Certificates,
     pair: Pair,
@@ -33,18 +35,29 @@ impl Fleet {
         let pair = certificates.ecdsa("P-256", &["localhost"]);
         let secret = certificates.path("fleet.secret");
         succeed(quadrille("tickets").arg("generate").arg(&secret));
-        let mut fleet = Self { redis: Redis::start(), gateways: Vec::new(), certificates, pair, secret };
+        let redis = Redis::start();
+        let (address, gateways) = (redis.address(), Vec::new());
+        let mut fleet = Self { redis, address, gateways, certificates, pair, secret };
         (0..size).for_each(|_| fleet.join(flags));
         fleet
     }
 
     /// One more gateway.
     fn join(&mut self, flags: &[&str]) {
-        let (redis, secret) = (self.redis.address(), self.secret.to_str().expect("UTF-8"));
+        self.join_at(None, flags);
+    }
+
+    /// One more, on a machine whose clock may differ.
+    fn join_at(&mut self, clock: Option<&str>, flags: &[&str]) {
+        let secret = self.secret.to_str().expect("UTF-8");
         let answer: &[&str] = if flags.contains(&"--upstream") { &[] } else { &["--respond", "ok"] };
-        let shared = ["--session-cache", &redis, "--fleet-secret", secret];
+        let shared = ["--session-cache", &self.address, "--fleet-secret", secret];
         let tickets = ["--session-tickets", "fleet", "--threads", "1"];
-        self.gateways.push(Gateway::with_flags(&self.pair, &[answer, &shared, &tickets, flags].concat()));
+        let flags = [answer, &shared, &tickets, flags].concat();
+        self.gateways.push(match clock {
+            None => Gateway::with_flags(&self.pair, &flags),
+            Some(offset) => Gateway::with_clock(offset, &self.pair, &flags),
+        });
     }
 
     fn addresses(&self) -> Vec<SocketAddr> {

@@ -44,6 +44,24 @@ fn a_gateway_that_slept_for_two_rotations_recovers() {
 }
 
 #[test]
+fn clocks_may_be_a_minute_apart() {
+    let mut fleet = Fleet::new(1, &["--ticket-rotation", "6m"]);
+    fleet.join_at(Some("+55s"), &["--ticket-rotation", "6m"]);
+    let [right, ahead] = fleet.addresses()[..] else { panic!("two gateways") };
+    for way in Way::ALL {
+        let (client, mut session) = (fleet.client(way), None);
+        client.visit(ahead, &mut session).expect("a first visit");
+        for address in [right, ahead, right, right, ahead] {
+            // A session by id must have been written first.
+            sleep(Duration::from_millis(100));
+            assert!(client.visit(address, &mut session).expect("a visit"), "{way:?}\n{}", fleet.logs());
+        }
+    }
+    let future = fleet.metric("quadrille_resumption_misses_total", &["from_the_future"]);
+    assert_eq!(future, 0.0, "{}", fleet.logs());
+}
+
+#[test]
 fn without_redis_the_known_keys_go_on() {
     let mut fleet = Fleet::new(2, &["--ticket-rotation", "2s"]);
     let (client, addresses) = (fleet.client(Way::Tls13), fleet.addresses());

@@ -60,8 +60,14 @@ fn a_bad_key_file_is_named() {
         (vec!["--session-tickets", "/nowhere/ticket.key"], "cannot read /nowhere/ticket.key"),
         (vec!["--session-tickets", "fleet"], "--session-tickets fleet needs --session-cache redis://HOST"),
         (vec!["--session-cache", "redis://127.0.0.1"], "needs --fleet-secret FILE"),
-        (vec!["--early-data", "--session-tickets", "off"], "--early-data: early data comes with session tickets"),
-        (vec!["--early-data", "--session-cache", "off"], "--early-data: early data counts once, and something"),
+        (
+            vec!["--early-data", "--session-tickets", "off"],
+            "--early-data: early data comes with session tickets",
+        ),
+        (
+            vec!["--early-data", "--session-cache", "off"],
+            "--early-data: early data counts once, and something",
+        ),
         (vec!["--session-cache", "disk"], "use off, memory or an address like redis://"),
         (
             vec!["--session-cache", "redis://h", "--fleet-secret", "/dev/null"],

@@ -2,8 +2,8 @@
 
 mod certificates;
 mod client;
-mod early;
 pub mod configuration;
+mod early;
 mod hello;
 mod key_server;
 mod load;
@@ -14,11 +14,12 @@ mod process;
 mod redis;
 mod refusal;
 mod returning;
+mod slow;
 
 pub use certificates::{Certificates, Pair};
 pub use client::{Client, Connector, Response};
-pub use early::{Early, EarlyClient};
 pub use configuration::{Configuration, document, listener};
+pub use early::{Early, EarlyClient};
 pub use hello::{client_hello, tls_client};
 pub use key_server::{KeyServer, Site};
 pub use load::Load;
@@ -28,6 +29,7 @@ pub use process::{Gateway, quadrille, serve};
 pub use redis::Redis;
 pub use refusal::{refused, refused_file, secrets_of};
 pub use returning::{Returning, Way};
+pub use slow::SlowProxy;
 
 use std::{
     io::ErrorKind,

@@ -1,6 +1,6 @@
 //! A running `quadrille serve`.
 
-use super::Pair;
+use super::{Pair, missing};
 use std::{
     io::{BufRead, BufReader},
     net::SocketAddr,
@@ -22,7 +22,19 @@ pub struct Gateway {
 impl Gateway {
     /// Starts with one certificate and these further flags, on free ports.
     pub fn with_flags(pair: &Pair, flags: &[&str]) -> Self {
-        let mut command = serve();
+        Self::with_command(serve(), pair, flags)
+    }
+
+    /// The same on a machine whose clock differs by this much, such as `+50s`.
+    pub fn with_clock(offset: &str, pair: &Pair, flags: &[&str]) -> Self {
+        let mut command = Command::new("faketime");
+        // Only the clock on the wall.
+        command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").args(["-f", offset]);
+        command.args([env!("CARGO_BIN_EXE_quadrille"), "serve"]);
+        Self::with_command(command, pair, flags)
+    }
+
+    fn with_command(mut command: Command, pair: &Pair, flags: &[&str]) -> Self {
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--cert"]).arg(&pair.chain);
         command.arg("--key").arg(&pair.key).args(flags);
         Self::start(command, 1)
@@ -37,7 +49,8 @@ impl Gateway {
 
     /// Starts any `quadrille serve` command, and waits until `listeners` listeners are open.
     pub fn start(mut command: Command, listeners: usize) -> Self {
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("starting quadrille");
+        let child = command.stderr(Stdio::piped()).spawn();
+        let mut child = child.unwrap_or_else(|error| missing(&command, &error));
         let stderr = child.stderr.take().expect("a pipe");
         let log = Arc::new(Mutex::new(String::new()));
         let copy = Arc::clone(&log);
