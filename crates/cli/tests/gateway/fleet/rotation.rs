@@ -46,7 +46,7 @@ fn a_gateway_that_slept_for_two_rotations_recovers() {
 #[test]
 fn clocks_may_be_a_minute_apart() {
     let mut fleet = Fleet::new(1, &["--ticket-rotation", "6m"]);
-    fleet.join_at(Some("+55s"), &["--ticket-rotation", "6m"]);
+    fleet.join_ahead(55, &["--ticket-rotation", "6m"]);
     let [right, ahead] = fleet.addresses()[..] else { panic!("two gateways") };
     for way in Way::ALL {
         let (client, mut session) = (fleet.client(way), None);

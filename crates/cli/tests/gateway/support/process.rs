@@ -1,6 +1,6 @@
 //! A running `quadrille serve`.
 
-use super::{Pair, missing};
+use super::{Pair, succeed};
 use std::{
     io::{BufRead, BufReader},
     net::SocketAddr,
@@ -25,12 +25,15 @@ impl Gateway {
         Self::with_command(serve(), pair, flags)
     }
 
-    /// The same on a machine whose clock differs by this much, such as `+50s`.
-    pub fn with_clock(offset: &str, pair: &Pair, flags: &[&str]) -> Self {
-        let mut command = Command::new("faketime");
-        // Only the clock on the wall.
-        command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").args(["-f", offset]);
-        command.args([env!("CARGO_BIN_EXE_quadrille"), "serve"]);
+    /// The same on a machine whose clock is ahead. The library that makes it so is put into `directory`.
+    pub fn ahead(seconds: u32, directory: &Path, pair: &Pair, flags: &[&str]) -> Self {
+        let [source, library] = ["clock.c", "clock.so"].map(|name| directory.join(name));
+        std::fs::write(&source, include_str!("clock.c")).expect("writing");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", &format!("-DAHEAD={seconds}"), "-o"]);
+        succeed(compiler.arg(&library).arg(&source));
+        let mut command = serve();
+        command.env("LD_PRELOAD", &library);
         Self::with_command(command, pair, flags)
     }
 
@@ -49,8 +52,7 @@ impl Gateway {
 
     /// Starts any `quadrille serve` command, and waits until `listeners` listeners are open.
     pub fn start(mut command: Command, listeners: usize) -> Self {
-        let child = command.stderr(Stdio::piped()).spawn();
-        let mut child = child.unwrap_or_else(|error| missing(&command, &error));
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("starting quadrille");
         let stderr = child.stderr.take().expect("a pipe");
         let log = Arc::new(Mutex::new(String::new()));
         let copy = Arc::clone(&log);
