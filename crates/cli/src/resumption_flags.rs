@@ -24,6 +24,9 @@ pub(crate) struct ResumptionFlags {
     /// How long a session may be resumed [default: 12h].
     #[arg(long, value_name = "TIME", value_parser = values::session_lifetime)]
     session_lifetime: Option<Duration>,
+    /// How long a handshake waits for Redis before it becomes a full one [default: 20ms].
+    #[arg(long, value_name = "TIME", value_parser = values::timeout)]
+    session_lookup_timeout: Option<Duration>,
     /// How long a ticket key encrypts; it is accepted for as long again [default: 12h].
     #[arg(long, value_name = "TIME", value_parser = values::rotation)]
     ticket_rotation: Option<Duration>,
@@ -82,7 +85,7 @@ impl ResumptionFlags {
             lifetime: self.session_lifetime.unwrap_or(defaults.lifetime),
             rotation: self.ticket_rotation.unwrap_or(defaults.rotation),
             early_data: self.early_data,
-            lookup_timeout: defaults.lookup_timeout,
+            lookup_timeout: self.session_lookup_timeout.unwrap_or(defaults.lookup_timeout),
             fleet_secret: source(self.fleet_secret, "--fleet-secret"),
             redis_password: source(self.redis_password, "--redis-password"),
             redis_ca: self.redis_ca.map(|file| (file, Place::flag("--redis-ca"))),

@@ -140,7 +140,7 @@ async fn handshake(
     let Preamble { client, local } =
         preamble::read(&mut transport, announced, peer, local).await.map_err(Failure::Preamble)?;
     let ssl = session(site, &transport).map_err(|error| Failure::Tls(error.to_string()))?;
-    let accepting = clock::restored(SslStreamBuilder::new(ssl, transport).accept());
+    let accepting = clock::own(SslStreamBuilder::new(ssl, transport).accept());
     let tls = accepting.await.map_err(|error| failure(&error))?;
     let connection = describe(tls.ssl(), Arc::clone(listening), site, client, local, began);
     metrics::handshake(&connection);

@@ -2,7 +2,7 @@
 //! such sessions. Within a minute, its time counts as the time now.
 //!
 //! BoringSSL asks for the time without saying for which connection. It asks only while it is running, and that is while
-//! the handshake is being polled: so the time is set for this thread, and [`restored`] after each poll.
+//! the handshake is being polled: so the time is set for this thread, and only then ([`own`]).
 
 use boring::ssl::SslContextBuilder;
 use boring_sys as ffi;
@@ -40,12 +40,15 @@ pub(super) fn is_future(made: u64) -> bool {
     made > unix_now().as_secs() + AHEAD
 }
 
-/// The future, with the time of this machine again whenever it is not running.
-pub(crate) async fn restored<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
+/// The handshake, with a clock of its own: what [`tolerate`] says while it is polled holds whenever it is polled again.
+/// (Of a session from the future BoringSSL makes a ticket that has expired.)
+pub(crate) async fn own<F: Future>(handshake: F) -> F::Output {
+    let mut handshake = pin!(handshake);
+    let mut at_least = Duration::ZERO;
     poll_fn(|context| {
-        let poll = future.as_mut().poll(context);
-        AT_LEAST.set(Duration::ZERO);
+        AT_LEAST.set(at_least);
+        let poll = handshake.as_mut().poll(context);
+        at_least = AT_LEAST.replace(Duration::ZERO);
         poll
     })
     .await

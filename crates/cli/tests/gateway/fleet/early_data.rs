@@ -88,7 +88,9 @@ fn replay(address: SocketAddr, flight: &[u8]) {
 #[test]
 fn a_first_flight_counts_once_in_the_whole_fleet() {
     let upstream = Upstream::start();
-    let mut fleet = Fleet::new(2, &["--early-data", "--upstream", &upstream.address.to_string()]);
+    // The deadline is one for a machine that is busy with other tests.
+    let flags = ["--early-data", "--session-lookup-timeout", "2s", "--upstream"];
+    let mut fleet = Fleet::new(2, &[&flags[..], &[&upstream.address.to_string()]].concat());
     let [one, other] = fleet.addresses()[..] else { panic!("two gateways") };
     let client = EarlyClient::new(&fleet.certificates);
     let early = |fleet: &Fleet, path: &str| -> Early {
