@@ -7,6 +7,9 @@ use crate::support::{
 use boring::ssl::SslSession;
 use foreign_types::ForeignTypeRef;
 
+/// What is done to a ticket.
+type Damage = Box<dyn Fn(&mut Vec<u8>)>;
+
 /// A session with this in place of its ticket.
 fn with_ticket(session: &SslSession, change: impl Fn(&mut Vec<u8>)) -> SslSession {
     let copy = SslSession::from_der(&session.to_der().expect("DER")).expect("a session");
@@ -30,7 +33,7 @@ fn damaged_tickets_give_full_handshakes() {
         let mut session = None;
         client.visit(address, &mut session).expect("a first visit");
         let good = session.expect("a ticket");
-        let mut damages: Vec<Box<dyn Fn(&mut Vec<u8>)>> = Vec::new();
+        let mut damages: Vec<Damage> = Vec::new();
         for at in [16, 40, 100] {
             damages.push(Box::new(move |ticket| ticket[at] ^= 1));
         }
