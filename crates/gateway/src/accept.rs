@@ -8,7 +8,7 @@ use crate::{
     preamble::{self, Preamble},
     site::{Listening, Site},
     tcp,
-    tls::{KeyFailure, KeyOperation, TlsStream, Transport},
+    tls::{KeyFailure, KeyOperation, Returning, TlsStream, Transport, clock, early},
 };
 use boring::{
     error::ErrorStack,
@@ -19,7 +19,7 @@ use pingora_proxy::HttpProxy;
 use std::{
     io,
     net::SocketAddr,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 use tokio::net::{TcpListener, TcpStream};
@@ -143,9 +143,14 @@ async fn handshake(
     let Preamble { client, local } =
         preamble::read(&mut transport, announced, peer, local).await.map_err(Failure::Preamble)?;
     let ssl = session(site, &transport).map_err(|error| Failure::Tls(error.to_string()))?;
-    let tls = SslStreamBuilder::new(ssl, transport).accept().await.map_err(|error| failure(&error))?;
+    let accepting = clock::own(SslStreamBuilder::new(ssl, transport).accept());
+    let tls = accepting.await.map_err(|error| failure(&error))?;
     let connection = describe(tls.ssl(), Arc::clone(listening), site, client, local, began);
     metrics::handshake(&connection);
+    metrics::returning(Returning::outcome(tls.ssl()));
+    if let Some(accepted) = Returning::early_data(tls.ssl()) {
+        metrics::early_data(accepted);
+    }
     Ok((tls, connection))
 }
 
@@ -185,6 +190,7 @@ fn describe(
         version: ssl.version_str(),
         cipher: ssl.current_cipher().and_then(boring::ssl::SslCipherRef::standard_name).unwrap_or("none"),
         resumed: ssl.session_reused(),
+        early: AtomicBool::new(early::in_progress(ssl)),
         handshake: began.elapsed(),
         key: KeyOperation::result(ssl).and_then(Result::ok),
         header_clock: HeaderClock::new(&site.listener.timeouts),

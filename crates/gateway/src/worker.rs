@@ -53,7 +53,10 @@ async fn work(
     let worker = Worker { proxy: Arc::clone(&proxy), late, shutdown, _alive: alive };
     while let Some((listening, listener)) = assignments.recv().await {
         match tokio::net::TcpListener::from_std(listener) {
-            Ok(listener) => drop(tokio::spawn(accept::accept_all(listening, listener, worker.clone()))),
+            Ok(listener) => {
+                listening.site().tls.resumption().warm();
+                drop(tokio::spawn(accept::accept_all(listening, listener, worker.clone())));
+            }
             Err(error) => tracing::error!(address = %listening.address, %error, "cannot listen"),
         }
     }
