@@ -1,17 +1,14 @@
 //! Memory of a server that holds many idle TLS connections.
 
-use std::{fmt, path::Path, thread, time::Duration};
+use std::{fmt, thread, time::Duration};
 
 use anyhow::{Result, ensure};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::{
-    certificate::CertificateFiles,
+    contestants::{Contestant, Stage},
     memory::Memory,
-    rival::Setup,
-    rounds::Contestant,
     scenario::Scenario,
-    server::{Server, free_address},
 };
 
 /// Connections made and closed first, so that what a server allocates once does not count.
@@ -63,19 +60,11 @@ pub fn allow_files(connections: u64) -> Result<()> {
     Ok(())
 }
 
-/// Starts a server, opens `connections` idle ones and says what each costs in memory.
-pub fn measure(
-    contestant: &Contestant,
-    cores: [usize; 2],
-    scenario: &Scenario,
-    certificate: &CertificateFiles,
-    connections: usize,
-    directory: &Path,
-) -> Result<Held> {
+/// Starts a server, opens as many idle connections as `stage` says and tells what each costs in memory.
+pub fn measure(contestant: &Contestant, stage: &Stage<'_>, scenario: &Scenario) -> Result<Held> {
+    let connections = stage.connections;
     let scenario = Scenario { clients: IN_FLIGHT, ..scenario.clone() };
-    let setup =
-        Setup { address: free_address()?, version: scenario.version, certificate, connections, directory };
-    let server = Server::start(contestant.rival, &contestant.program, cores, &scenario, &setup)?;
+    let server = stage.start(contestant, &scenario)?;
 
     scenario.load(server.address, WARM_UP, OPENING_TIME).run()?;
     thread::sleep(SETTLING_TIME);

@@ -1,6 +1,7 @@
 //! A server running on its core for as long as the experiment wants it.
 
 use std::{
+    ffi::OsString,
     fs::{self, File},
     net::{Ipv4Addr, SocketAddr, TcpListener},
     path::Path,
@@ -48,11 +49,8 @@ impl Server {
         let [core, other] = cores;
         let companion = rival.companion(setup)?;
         let companion_log = setup.directory.join(format!("{rival}-companion.log"));
-        let companion = companion.map(|arguments| {
-            let mut command = on_core(other, program);
-            start(command.args(arguments), &companion_log).map(Companion)
-        });
-        let companion = companion.transpose()?;
+        let companion =
+            companion.map(|arguments| Companion::start(other, program, &arguments, &companion_log)).transpose()?;
         let log = setup.directory.join(format!("{rival}.log"));
         let mut command = on_core(core, program);
         let child = start(command.args(rival.arguments(setup)?).envs(rival.environment(setup)?), &log)?;
@@ -90,29 +88,39 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself: then there is nobody to signal, and waiting returns at once.
-        let _ = kill(self.pid(), Signal::SIGTERM);
-        let deadline = Instant::now() + STOP_TIME;
-        while Instant::now() < deadline {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            thread::sleep(PAUSE);
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        end(&mut self.child);
     }
 }
 
 /// What a server needs beside it; ended with it.
 #[derive(Debug)]
-struct Companion(Child);
+pub(crate) struct Companion(Child);
+
+impl Companion {
+    pub(crate) fn start(core: usize, program: &Path, arguments: &[OsString], log: &Path) -> Result<Self> {
+        start(on_core(core, program).args(arguments), log).map(Self)
+    }
+}
 
 impl Drop for Companion {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        end(&mut self.0);
     }
+}
+
+/// By SIGTERM, so that it can end its children, and by force if it does not come.
+fn end(child: &mut Child) {
+    // It may have ended by itself: then there is nobody to signal, and waiting returns at once.
+    let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+    let deadline = Instant::now() + STOP_TIME;
+    while Instant::now() < deadline {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        thread::sleep(PAUSE);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// A program on one core. setpriv ends it when this process ends, however it ends.

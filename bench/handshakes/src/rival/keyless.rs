@@ -4,7 +4,8 @@ use std::{ffi::OsString, fs, path::PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::{certificate::CertificateFiles, rival::Setup, scenario::KeyKind};
+use super::Setup;
+use crate::{certificate::CertificateFiles, scenario::KeyKind};
 
 /// Where the key server listens: beside the server.
 fn key_server(setup: &Setup<'_>) -> String {
@@ -21,7 +22,7 @@ fn identity(setup: &Setup<'_>) -> Result<CertificateFiles> {
 }
 
 /// In place of `--key`.
-pub(crate) fn gateway_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
+pub(super) fn gateway_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
     let identity = identity(setup)?;
     Ok(vec![
         "--key-server".into(),
@@ -36,7 +37,7 @@ pub(crate) fn gateway_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
 }
 
 /// A key server with one compute thread and one event loop.
-pub(crate) fn key_server_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
+pub(super) fn key_server_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
     let identity = identity(setup)?;
     let keys = directory(setup)?.join("keys");
     fs::create_dir_all(&keys)?;
