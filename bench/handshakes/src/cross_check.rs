@@ -50,9 +50,10 @@ pub struct H2load {
 impl H2load {
     /// Looks for it.
     pub fn find(program: &Path) -> Result<Self> {
-        let output = Command::new(program).arg("--version").output().with_context(|| {
-            format!("{} does not run (package nghttp2-client)", program.display())
-        })?;
+        let output = Command::new(program)
+            .arg("--version")
+            .output()
+            .with_context(|| format!("{} does not run (package nghttp2-client)", program.display()))?;
         let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         ensure!(version.starts_with("h2load"), "{} is not h2load", program.display());
         Ok(Self { program: program.into(), version })
@@ -127,9 +128,7 @@ impl H2load {
         command.arg(&scenario.groups);
         command.args(["--clients", &scenario.clients.to_string(), "--requests", &count.to_string()]);
         command.arg(match scenario.version {
-            TlsVersion::V1_2 => {
-                "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"
-            }
+            TlsVersion::V1_2 => "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
             TlsVersion::V1_3 => "--tls13-ciphers=TLS_AES_128_GCM_SHA256",
         });
         command.arg(format!("https://{}/", server.address));

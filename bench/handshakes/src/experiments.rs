@@ -10,7 +10,7 @@ use quadrille_bench_handshakes::{
     cross_check::H2load,
     idle::{self, Before},
     report::{self, BulkRow, CrossRow, HandshakeRow, IdleRow},
-    rival::Rival,
+    rival::{Job, Rival},
     scenario::{KeyKind, Resumption, Scenario},
     upstream::Upstream,
 };
@@ -33,6 +33,8 @@ pub(crate) struct Laboratory<'a> {
     args: &'a Args,
     contestants: Vec<Contestant>,
     directory: tempfile::TempDir,
+    /// Idle connections that a server can hold which holds another one behind each.
+    most_both_sides: usize,
     /// Absent if it cannot run: then those that need it are left out.
     upstream: Option<Upstream>,
 }
@@ -41,12 +43,12 @@ impl<'a> Laboratory<'a> {
     pub(crate) fn new(args: &'a Args) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let connections = args.idle_connections();
-        idle::allow_files(2 * connections as u64)?;
+        let most_both_sides = idle::allow_files(connections as u64)?;
         let nginx = args.program(Rival::Nginx);
         let upstream = Upstream::start(&nginx, args.client_core, connections, directory.path())
             .map_err(|error| eprintln!("no upstream, so nothing that needs one: {error:#}"))
             .ok();
-        Ok(Self { args, contestants: args.contestants(), directory, upstream })
+        Ok(Self { args, contestants: args.contestants(), directory, most_both_sides, upstream })
     }
 
     pub(crate) fn contestants(&self) -> &[Contestant] {
@@ -87,7 +89,10 @@ impl<'a> Laboratory<'a> {
                 }
             }
         }
-        ensure!(tables.iter().any(|(_, rows)| rows.iter().any(HandshakeRow::measured)), "no server could be measured");
+        ensure!(
+            tables.iter().any(|(_, rows)| rows.iter().any(HandshakeRow::measured)),
+            "no server could be measured"
+        );
         Ok(tables)
     }
 
@@ -116,17 +121,20 @@ impl<'a> Laboratory<'a> {
         let connections = self.args.idle_connections();
         let key = self.args.keys()[0];
         let certificate = CertificateFiles::make(key, self.directory.path())?;
-        let stage = self.stage(&certificate, connections, false);
         println!(
             "Memory of the server's processes for {connections} idle connections, kernel's socket buffers not counted\n"
         );
         let mut rows = Vec::new();
         for (before, requests) in [(Before::Handshake, 0), (Before::Request, 1)] {
             let version = self.args.versions[0];
-            let scenario =
-                Scenario { clients: 1, requests, ..self.scenario(key, version, Resumption::Off) };
+            let scenario = Scenario { clients: 1, requests, ..self.scenario(key, version, Resumption::Off) };
             for contestant in &self.contestants {
+                let connections = match contestant.rival.job() {
+                    Job::Answer => connections,
+                    Job::PassOn => connections.min(self.most_both_sides),
+                };
                 eprintln!("{connections} idle connections {before}: {}", contestant.rival);
+                let stage = self.stage(&certificate, connections, false);
                 let measure =
                     || idle::measure(contestant, &stage, &scenario).map_err(|error| format!("{error:#}"));
                 let held = contestant.version.clone().and_then(|_| measure());

@@ -49,15 +49,22 @@ pub struct Held {
     pub rss_kib: f64,
 }
 
-/// Raises this process's limit of open files, and so that of the servers it starts, as `connections` need it.
-pub fn allow_files(connections: u64) -> Result<()> {
-    let wanted = connections + SPARE_FILES;
+/// Raises this process's limit of open files, and so that of the servers it starts, as `connections` need it: if the system
+/// allows, for servers that hold a second connection behind each. Returns how many connections such a server can hold.
+pub fn allow_files(connections: u64) -> Result<usize> {
+    let (one_side, both_sides) = (connections + SPARE_FILES, 2 * connections + SPARE_FILES);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    if soft < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted)).is_err() {
-        setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
-        ensure!(hard >= wanted, "{connections} connections need {wanted} open files; the limit is {hard}");
+    let mut limit = soft;
+    if soft < both_sides {
+        limit = if setrlimit(Resource::RLIMIT_NOFILE, both_sides, hard.max(both_sides)).is_ok() {
+            both_sides
+        } else {
+            setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+            hard
+        };
     }
-    Ok(())
+    ensure!(limit >= one_side, "{connections} connections need {one_side} open files; the limit is {limit}");
+    Ok(usize::try_from(connections.min((limit - SPARE_FILES) / 2)).unwrap_or(usize::MAX))
 }
 
 /// Starts a server, opens as many idle connections as `stage` says and tells what each costs in memory.

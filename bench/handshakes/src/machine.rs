@@ -36,7 +36,12 @@ impl Machine {
             processor: value("model name").unwrap_or_else(|| "unknown processor".to_owned()),
             features: FEATURES.into_iter().filter(has).collect(),
             cores: cpuinfo.lines().filter(|line| line.starts_with("processor")).count(),
-            kernel: read("/proc/sys/kernel/osrelease").trim().split('-').next().unwrap_or_default().to_owned(),
+            kernel: read("/proc/sys/kernel/osrelease")
+                .trim()
+                .split('-')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
             load_average: read("/proc/loadavg").split(' ').next().unwrap_or_default().to_owned(),
         }
     }

@@ -122,7 +122,11 @@ impl Plan {
 fn right_kind(asked: Resumption, seen: &Outcome) -> Result<()> {
     match asked {
         Resumption::Off => {
-            ensure!(seen.resumed == 0, "{} handshakes were resumed: not the full ones asked for", seen.resumed);
+            ensure!(
+                seen.resumed == 0,
+                "{} handshakes were resumed: not the full ones asked for",
+                seen.resumed
+            );
         }
         Resumption::On => {
             let enough = seen.resumed as f64 >= LEAST_RESUMED * seen.ok as f64;

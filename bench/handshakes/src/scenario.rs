@@ -73,7 +73,12 @@ impl Scenario {
     pub fn id(&self) -> String {
         let key = self.key.to_string().replace('-', "").to_lowercase();
         let resumed = if self.resumption == Resumption::On { "-resumed" } else { "" };
-        format!("tls{}-{key}-{}-{}clients{resumed}", self.version.number(), self.groups.to_lowercase(), self.clients)
+        format!(
+            "tls{}-{key}-{}-{}clients{resumed}",
+            self.version.number(),
+            self.groups.to_lowercase(),
+            self.clients
+        )
     }
 }
 

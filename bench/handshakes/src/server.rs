@@ -49,8 +49,9 @@ impl Server {
         let [core, other] = cores;
         let companion = rival.companion(setup)?;
         let companion_log = setup.directory.join(format!("{rival}-companion.log"));
-        let companion =
-            companion.map(|arguments| Companion::start(other, program, &arguments, &companion_log)).transpose()?;
+        let companion = companion
+            .map(|arguments| Companion::start(other, program, &arguments, &companion_log))
+            .transpose()?;
         let log = setup.directory.join(format!("{rival}.log"));
         let mut command = on_core(core, program);
         let child = start(command.args(rival.arguments(setup)?).envs(rival.environment(setup)?), &log)?;

@@ -52,8 +52,10 @@ pub fn bulk_rows(contestants: &[Contestant], transfers: &[Result<Transfer, Strin
 pub fn bulk_table(rows: &[BulkRow]) -> String {
     let names: Vec<String> = rows.iter().map(|row| name(&row.server, row.version.as_deref())).collect();
     let width = width(&names);
-    let mut table =
-        format!("  {:<width$} {:>8} {:>12} {:>6}  {}\n", "server", "GB/s", "CPU s per GB", "core", "agreed on");
+    let mut table = format!(
+        "  {:<width$} {:>8} {:>12} {:>6}  {}\n",
+        "server", "GB/s", "CPU s per GB", "core", "agreed on"
+    );
     for (row, name) in rows.iter().zip(&names) {
         let _ = match (row.gb_per_second, row.cpu_seconds_per_gb, row.server_busy) {
             (Some(speed), Some(price), Some(busy)) => writeln!(

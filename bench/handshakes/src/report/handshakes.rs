@@ -193,7 +193,8 @@ pub(super) fn remarks(rows: &[&HandshakeRow]) -> Vec<String> {
         if measured.iter().all(|row| row.negotiated == first.negotiated) {
             remarks.push(format!("all: {}", first.negotiated.join(", ")));
         } else {
-            remarks.extend(measured.iter().map(|row| format!("{}: {}", row.server, row.negotiated.join(", "))));
+            remarks
+                .extend(measured.iter().map(|row| format!("{}: {}", row.server, row.negotiated.join(", "))));
         }
     }
     for row in rows {

@@ -66,7 +66,8 @@ fn headline(findings: &Findings) -> String {
         let (_, rows) = findings.handshakes.iter().find(|(scenario, _)| full(scenario))?;
         let row = rows.iter().find(|row| row.server == Rival::Quadrille.to_string())?;
         let us = row.cpu_us_per_handshake?;
-        let to = |name: &str| row.ratios.get(name).map(|spread| format!("{:.2} times {name}'s", spread.median));
+        let to =
+            |name: &str| row.ratios.get(name).map(|spread| format!("{:.2} times {name}'s", spread.median));
         let ratios: Vec<String> = ["nginx", "envoy"].into_iter().filter_map(to).collect();
         Some(format!(
             "A full TLS 1.3 handshake with a certificate of {key} costs Quadrille {us:.0} us of CPU: {}.",
@@ -85,7 +86,11 @@ fn setting(findings: &Findings) -> String {
          interleaved rounds of {} s or {handshakes} handshakes (half of both for one client), each handshake with one request, X25519.\n\n\
          | server | version | worker and flags |\n|---|---|---|\n",
         findings.machine,
-        if findings.date.is_empty() { "No date given".to_owned() } else { format!("Measured on {}", findings.date) },
+        if findings.date.is_empty() {
+            "No date given".to_owned()
+        } else {
+            format!("Measured on {}", findings.date)
+        },
         round_time.as_secs_f64()
     );
     for Contestant { rival, version, .. } in &findings.contestants {
@@ -102,13 +107,19 @@ fn setting(findings: &Findings) -> String {
 /// What is set beyond defaults; the whole is in the files linked.
 fn flags(rival: Rival) -> &'static str {
     match rival {
-        Rival::Nginx => "[nginx.conf](handshakes/rivals/nginx.conf): `worker_processes 1`, `reuseport`, no access log",
-        Rival::Haproxy => "[haproxy.cfg](handshakes/rivals/haproxy.cfg): `nbthread 1`, client's order of ciphers",
+        Rival::Nginx => {
+            "[nginx.conf](handshakes/rivals/nginx.conf): `worker_processes 1`, `reuseport`, no access log"
+        }
+        Rival::Haproxy => {
+            "[haproxy.cfg](handshakes/rivals/haproxy.cfg): `nbthread 1`, client's order of ciphers"
+        }
         Rival::Envoy => {
             "[envoy.yaml](handshakes/rivals/envoy.yaml): `--concurrency 1`, no access log, no request id, no admin"
         }
         Rival::Quadrille => "`--threads 1`, no admin",
-        Rival::Keyless => "as `quadrille`; the key is on a key server on the client's core, over mutual TLS, not counted",
+        Rival::Keyless => {
+            "as `quadrille`; the key is on a key server on the client's core, over mutual TLS, not counted"
+        }
         Rival::Hitch => "[hitch.conf](handshakes/rivals/hitch.conf): `workers = 1`, no log",
         Rival::HaproxyTcp => "as `haproxy`, `mode tcp`",
         Rival::QuadrilleTcp => "as `quadrille`, `--mode tcp`",
@@ -141,16 +152,16 @@ fn key_section(findings: &Findings, key: KeyKind) -> String {
             },
         );
         text += &table(
-            &format!("{job}; {many} clients: handshakes a second; p50, p99 in us from connect to end of handshake"),
+            &format!(
+                "{job}; {many} clients: handshakes a second; p50, p99 in us from connect to end of handshake"
+            ),
             many,
             &|row| Some(format!("{:.0}; {}, {}", row.handshakes_per_second?, row.p50_us?, row.p99_us?)),
         );
         if many > 1 {
-            text += &table(
-                &format!("{job}; one client: CPU us per handshake; p50, p99 in us"),
-                1,
-                &|row| Some(format!("{:.0}; {}, {}", row.cpu_us_per_handshake?, row.p50_us?, row.p99_us?)),
-            );
+            text += &table(&format!("{job}; one client: CPU us per handshake; p50, p99 in us"), 1, &|row| {
+                Some(format!("{:.0}; {}, {}", row.cpu_us_per_handshake?, row.p50_us?, row.p99_us?))
+            });
         }
     }
     text
@@ -180,7 +191,8 @@ fn table(
         return String::new();
     }
     let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
-    let mut text = format!("{title}\n\n| server | {} |\n|---|{}\n", heads.join(" | "), "---:|".repeat(heads.len()));
+    let mut text =
+        format!("{title}\n\n| server | {} |\n|---|{}\n", heads.join(" | "), "---:|".repeat(heads.len()));
     for contestant in servers {
         let name = contestant.rival.to_string();
         let value = |rows: &Vec<HandshakeRow>| {
@@ -354,7 +366,10 @@ mod tests {
                 contestant(Rival::Quadrille, Ok("0.1.0")),
             ],
             handshakes: vec![
-                (scenario(Resumption::Off), vec![row("nginx", 1000.0, 50, 0), row("quadrille", 430.0, 60, 0)]),
+                (
+                    scenario(Resumption::Off),
+                    vec![row("nginx", 1000.0, 50, 0), row("quadrille", 430.0, 60, 0)],
+                ),
                 (scenario(Resumption::On), vec![row("nginx", 200.0, 1, 50), row("quadrille", 150.0, 0, 60)]),
             ],
             bulk: Vec::new(),

@@ -27,7 +27,8 @@ pub fn bars(tables: &[(Scenario, Vec<HandshakeRow>)]) -> String {
     let mut body = String::new();
     let mut y = HEAD;
     for resumption in [Resumption::Off, Resumption::On] {
-        let panels: Vec<_> = chosen.iter().filter(|(scenario, _)| scenario.resumption == resumption).collect();
+        let panels: Vec<_> =
+            chosen.iter().filter(|(scenario, _)| scenario.resumption == resumption).collect();
         let ends = panels.iter().enumerate().map(|(column, (scenario, rows))| {
             panel(&mut body, column as f64 * (PANEL + 15.0), y, scenario, rows)
         });
@@ -52,8 +53,7 @@ fn panel(svg: &mut String, x: f64, y: f64, scenario: &Scenario, rows: &[Handshak
         y + 12.0,
         scenario.key
     );
-    let measured: Vec<_> =
-        rows.iter().filter_map(|row| Some((row, row.cpu_us_per_handshake?))).collect();
+    let measured: Vec<_> = rows.iter().filter_map(|row| Some((row, row.cpu_us_per_handshake?))).collect();
     let longest = measured.iter().map(|(_, cpu)| *cpu).fold(1.0, f64::max);
     let room = PANEL - NAMES - 60.0;
     let mut top = y + PANEL_HEAD;

@@ -119,14 +119,18 @@ impl Rival {
 
     /// The arguments that make it serve `setup` with one worker, in the foreground. Writes its configuration file, if it has one.
     pub fn arguments(self, setup: &Setup<'_>) -> Result<Vec<OsString>> {
-        ensure!(self.job() == Job::Answer || setup.upstream.is_some(), "it needs an upstream to pass bytes on to");
+        ensure!(
+            self.job() == Job::Answer || setup.upstream.is_some(),
+            "it needs an upstream to pass bytes on to"
+        );
         Ok(match self {
             Self::Nginx => {
                 let file = configuration(self, setup, "nginx.conf", include_str!("../../rivals/nginx.conf"))?;
                 vec!["-p".into(), setup.directory.into(), "-e".into(), "stderr".into(), "-c".into(), file]
             }
             Self::Haproxy | Self::HaproxyTcp => {
-                let file = configuration(self, setup, "haproxy.cfg", include_str!("../../rivals/haproxy.cfg"))?;
+                let file =
+                    configuration(self, setup, "haproxy.cfg", include_str!("../../rivals/haproxy.cfg"))?;
                 vec!["-db".into(), "-f".into(), file]
             }
             Self::Hitch => {

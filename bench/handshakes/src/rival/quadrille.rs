@@ -15,7 +15,8 @@ pub(super) fn arguments(setup: &Setup<'_>, mode: &str, key: &[OsString]) -> Vec<
         [] => arguments.extend(["--key".into(), setup.certificate.key.clone().into()]),
         elsewhere => arguments.extend_from_slice(elsewhere),
     }
-    let flags = ["--tls-min", version, "--tls-max", version, "--mode", mode, "--threads", "1", "--admin", "off"];
+    let flags =
+        ["--tls-min", version, "--tls-max", version, "--mode", mode, "--threads", "1", "--admin", "off"];
     arguments.extend(flags.map(OsString::from));
     match setup.upstream {
         None => arguments.extend(["--respond", "ok"].map(OsString::from)),

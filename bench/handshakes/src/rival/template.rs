@@ -12,12 +12,7 @@ use crate::scenario::Resumption;
 const SPARE_FILES: usize = 1_000;
 
 /// Writes `rival`'s configuration file for `setup` and says where it is.
-pub(super) fn configuration(
-    rival: Rival,
-    setup: &Setup<'_>,
-    name: &str,
-    template: &str,
-) -> Result<OsString> {
+pub(super) fn configuration(rival: Rival, setup: &Setup<'_>, name: &str, template: &str) -> Result<OsString> {
     let special = special(rival, setup);
     let text = special.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value));
     write(&setup.directory.join(format!("{rival}-{name}")), &fill(&text, setup))
@@ -84,9 +79,7 @@ fn special(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
             ),
             (
                 "@upstreams@",
-                behind(&|port| {
-                    format!("    upstream upstream {{ server 127.0.0.1:{port}; keepalive 64; }}")
-                }),
+                behind(&|port| format!("    upstream upstream {{ server 127.0.0.1:{port}; keepalive 64; }}")),
             ),
         ],
         Rival::Haproxy | Rival::HaproxyTcp => {
