@@ -14,6 +14,7 @@ mod http;
 mod keyless;
 mod observability;
 mod pressure;
+mod profile_system;
 mod proxy_protocol;
 mod reload;
 mod resumption;
