@@ -1,8 +1,9 @@
 //! The same handshakes made by a generator that is not ours: h2load, of nghttp2, on OpenSSL.
 //!
-//! Both ask for the same version, group, cipher suite and request, close each connection after it, and have 32 connections in
-//! flight. What must agree is the server's CPU per handshake. Handshakes a second agree only where the server is the limit:
-//! h2load spends more on a handshake than most servers do.
+//! Both ask for the same version, group, cipher suite and request, and close each connection after it. h2load has 32 connections in
+//! flight; it spends more on a handshake than most servers do, so that the server waits for it. A server that waits spends more
+//! on each handshake, for it is woken for each one. Therefore ours makes as many handshakes a second as h2load has just made: then
+//! the server's CPU per handshake must agree.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,11 +12,16 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use quadrille_profile::load::{Load, TlsVersion};
+use nix::unistd::Pid;
+use quadrille_profile::load::{Load, Pace, TlsVersion};
 
-use crate::{cpu::CpuClock, rival::Rival, scenario::Scenario, server::Server};
+use crate::{cpu::CpuClock, rival::Rival, scenario::Scenario, server::Server, upstream::Upstream};
 
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// Handshakes a second in the first round, which finds out how many h2load makes.
+const FIRST_RATE: f64 = 200.0;
+/// So many may wait when ours makes them as they are due.
+const MOST_IN_FLIGHT: usize = 256;
 
 /// What one generator saw, one value a round.
 #[derive(Clone, Debug, Default)]
@@ -69,77 +75,114 @@ impl H2load {
         mut progress: impl FnMut(&str),
     ) -> Vec<Checked> {
         let mut results = vec![Checked::default(); servers.len()];
+        let mut rates = vec![FIRST_RATE; servers.len()];
         for round in 0..=rounds {
-            for ((rival, server), result) in servers.iter().zip(&mut results) {
+            let mut line = format!("  round {round}/{rounds}");
+            for (((rival, server), result), rate) in servers.iter().zip(&mut results).zip(&mut rates) {
                 if result.gave_up.is_some() {
                     continue;
                 }
-                let time = if round == 0 { round_time / 3 } else { round_time };
+                // The first round warms up, and finds h2load's rate.
                 let mut discarded = Checked::default();
                 let place = if round == 0 { &mut discarded } else { &mut *result };
-                match self.round(scenario, server, time, round % 2 == 0, place) {
-                    Ok(()) => progress(&format!("  round {round}/{rounds}  {rival}")),
+                match self.round(scenario, server, round_time, *rate, round % 2 == 0, place) {
+                    Ok(()) => {
+                        let per_second = &place.theirs.handshakes_per_second;
+                        *rate = per_second.last().copied().flatten().unwrap_or(*rate);
+                        line += &format!("  {rival}");
+                    }
                     Err(error) => result.gave_up = Some(format!("{error:#}")),
                 }
             }
+            progress(&line);
         }
         results
     }
 
-    /// Ours decides how many handshakes both make; in every second round h2load goes first, as many as before.
+    /// Both generators, in either order, at `rate` handshakes a second.
     fn round(
         &self,
         scenario: &Scenario,
         server: &Server,
         time: Duration,
+        rate: f64,
         ours_first: bool,
         checked: &mut Checked,
     ) -> Result<()> {
-        let before = checked.ours.handshakes_per_second.last().copied().flatten();
-        if let (false, Some(rate)) = (ours_first, before) {
-            let count = count(rate, time);
-            self.theirs(scenario, server, count, &mut checked.theirs)?;
-            ours(scenario, server, time, &mut checked.ours)
-        } else {
-            ours(scenario, server, time, &mut checked.ours)?;
-            let rate = checked.ours.handshakes_per_second.last().copied().flatten().unwrap_or(100.0);
-            self.theirs(scenario, server, count(rate, time), &mut checked.theirs)
+        if ours_first {
+            ours(scenario, server, time, rate, &mut checked.ours)?;
         }
-    }
-
-    fn theirs(&self, scenario: &Scenario, server: &Server, count: u64, side: &mut Side) -> Result<()> {
-        let clock = CpuClock::of_tree(server.pid()).context("the server has gone")?;
-        let before = clock.settled()?;
-        let output = self.command(scenario, server, count).output()?;
-        let used = clock.settled().context("the server has ended")?.saturating_sub(before);
-        let text = String::from_utf8_lossy(&output.stdout);
-        let Some(seen) = parse(&text) else {
-            bail!("h2load says: {}", text.lines().last().unwrap_or("nothing"));
-        };
-        ensure!(seen.succeeded == count, "h2load: {} of {count} requests succeeded", seen.succeeded);
-        side.add(used, count, Duration::from_secs_f64(count as f64 / seen.per_second.max(1e-9)));
+        self.theirs(scenario, server, count(rate, time), &mut checked.theirs)?;
+        if !ours_first {
+            ours(scenario, server, time, rate, &mut checked.ours)?;
+        }
         Ok(())
     }
 
-    /// The same version, group and cipher suite as ours, and a new connection for each request.
-    fn command(&self, scenario: &Scenario, server: &Server, count: u64) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(["--h1", "--threads", "1", "--header", "connection: close", "--groups"]);
-        command.arg(&scenario.groups);
-        command.args(["--clients", &scenario.clients.to_string(), "--requests", &count.to_string()]);
+    /// Plain HTTP in the same way: a new connection for each request to `upstream`, which runs on the servers' core.
+    pub fn plain_http(
+        &self,
+        upstream: &Upstream,
+        clients: usize,
+        rounds: usize,
+        round_time: Duration,
+    ) -> Result<Side> {
+        let mut side = Side::default();
+        let mut discarded = Side::default();
+        let mut requests = 1000;
+        for round in 0..=rounds {
+            let mut command = self.command(clients, requests);
+            command.args(["--no-tls-proto", "http/1.1"]).arg(format!("http://{}/", upstream.address));
+            let place = if round == 0 { &mut discarded } else { &mut side };
+            counted(upstream.pid(), &mut command, requests, place)?;
+            let rate = place.handshakes_per_second.last().copied().flatten().unwrap_or(1000.0);
+            requests = count(rate, round_time);
+        }
+        Ok(side)
+    }
+
+    fn theirs(&self, scenario: &Scenario, server: &Server, count: u64, side: &mut Side) -> Result<()> {
+        let mut command = self.command(scenario.clients, count);
+        command.arg("--groups").arg(&scenario.groups);
+        // The same version and cipher suite as ours.
         command.arg(match scenario.version {
             TlsVersion::V1_2 => "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
             TlsVersion::V1_3 => "--tls13-ciphers=TLS_AES_128_GCM_SHA256",
         });
         command.arg(format!("https://{}/", server.address));
+        counted(server.pid(), &mut command, count, side)
+    }
+
+    /// A new connection for each request, `clients` of them at once.
+    fn command(&self, clients: usize, requests: u64) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["--h1", "--threads", "1", "--header", "connection: close"]);
+        command.args(["--clients", &clients.to_string(), "--requests", &requests.to_string()]);
         command
     }
 }
 
-fn ours(scenario: &Scenario, server: &Server, time: Duration, side: &mut Side) -> Result<()> {
+/// Runs h2load and counts what the server spent meanwhile.
+fn counted(server: Pid, h2load: &mut Command, requests: u64, side: &mut Side) -> Result<()> {
+    let clock = CpuClock::of_tree(server).context("the server has gone")?;
+    let before = clock.settled()?;
+    let output = h2load.output().context("h2load does not run")?;
+    let used = clock.settled().context("the server has ended")?.saturating_sub(before);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let Some(seen) = parse(&text) else {
+        bail!("h2load says: {}", text.lines().last().unwrap_or("nothing"));
+    };
+    ensure!(seen.succeeded == requests, "h2load: {} of {requests} requests succeeded", seen.succeeded);
+    side.add(used, requests, Duration::from_secs_f64(requests as f64 / seen.per_second.max(1e-9)));
+    Ok(())
+}
+
+fn ours(scenario: &Scenario, server: &Server, time: Duration, rate: f64, side: &mut Side) -> Result<()> {
     let load = Load {
         begin_within: Some(time),
         server_closes: true,
+        pace: Pace::Open { per_second: rate },
+        connections: MOST_IN_FLIGHT,
         ..scenario.load(server.address, u64::MAX, TIME_LIMIT)
     };
     let clock = CpuClock::of_tree(server.pid()).context("the server has gone")?;
@@ -147,6 +190,10 @@ fn ours(scenario: &Scenario, server: &Server, time: Duration, side: &mut Side) -
     let seen = load.run()?;
     let used = clock.settled().context("the server has ended")?.saturating_sub(before);
     ensure!(seen.ok > 0 && seen.failed() == 0, "{}", seen.failure().unwrap_or_else(|| "too slow".to_owned()));
+    ensure!(
+        seen.tickets == 0,
+        "not comparable: it hands out sessions with resumption off too, and h2load comes back with them"
+    );
     side.add(used, seen.ok, seen.elapsed);
     Ok(())
 }

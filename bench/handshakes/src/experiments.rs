@@ -9,7 +9,7 @@ use quadrille_bench_handshakes::{
     contestants::{Contestant, Stage},
     cross_check::H2load,
     idle::{self, Before},
-    report::{self, BulkRow, CrossRow, HandshakeRow, IdleRow},
+    report::{self, BulkRow, CrossCheck, HandshakeRow, IdleRow},
     rival::{Job, Rival},
     scenario::{KeyKind, Resumption, Scenario},
     upstream::Upstream,
@@ -147,11 +147,12 @@ impl<'a> Laboratory<'a> {
         Ok(rows)
     }
 
-    /// The other generator's view; its version and a table for each scenario.
-    pub(crate) fn cross_check(&mut self) -> Result<(String, Vec<(Scenario, Vec<CrossRow>)>)> {
+    /// The other generator's view.
+    pub(crate) fn cross_check(&mut self) -> Result<CrossCheck> {
         let h2load = H2load::find(&self.args.h2load)?;
         let plan = self.args.plan();
-        let mut tables: Vec<(Scenario, Vec<CrossRow>)> = Vec::new();
+        let plain_http = self.plain_http(&h2load);
+        let mut seen = CrossCheck { generator: h2load.version.clone(), plain_http, rows: Vec::new() };
         let keys = self.args.keys();
         for (version, key) in CROSS_CHECKED.into_iter().filter(|(_, key)| keys.contains(key)) {
             let certificate = CertificateFiles::make(key, self.directory.path())?;
@@ -164,11 +165,29 @@ impl<'a> Laboratory<'a> {
             });
             let rows = report::cross_rows(&scenario, &self.contestants, &started.with_the_missing(checked));
             println!("{}", report::cross_table(&scenario, &rows));
-            tables.push((scenario, rows));
-            let all: Vec<&CrossRow> = tables.iter().flat_map(|(_, rows)| rows).collect();
-            self.write_json("cross-check.json", &all)?;
+            seen.rows.extend(rows);
+            self.write_json("cross-check.json", &seen)?;
         }
-        Ok((h2load.version, tables))
+        Ok(seen)
+    }
+
+    /// What the same request costs nginx without TLS; absent, with a word, if that cannot be measured.
+    fn plain_http(&self, h2load: &H2load) -> Option<report::Seen> {
+        let plan = self.args.plan();
+        let directory = self.directory.path().join("plain");
+        let measure = || {
+            fs::create_dir_all(&directory)?;
+            let nginx = self.args.program(Rival::Nginx);
+            let server = Upstream::start(&nginx, self.args.server_core, self.most_clients(), &directory)?;
+            h2load.plain_http(&server, self.most_clients(), plan.rounds, plan.round_time)
+        };
+        let seen = measure().map_err(|error| eprintln!("plain HTTP was not measured: {error:#}")).ok()?;
+        let seen = report::Seen::of(&seen)?;
+        println!(
+            "Plain HTTP, nginx, a new connection for each request: {:.0} us of CPU, {:.0} a second\n",
+            seen.cpu_us_per_handshake, seen.handshakes_per_second
+        );
+        Some(seen)
     }
 
     fn scenario(&self, key: KeyKind, version: TlsVersion, resumption: Resumption) -> Scenario {

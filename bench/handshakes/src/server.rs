@@ -101,6 +101,10 @@ impl Companion {
     pub(crate) fn start(core: usize, program: &Path, arguments: &[OsString], log: &Path) -> Result<Self> {
         start(on_core(core, program).args(arguments), log).map(Self)
     }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_raw(self.0.id().cast_signed())
+    }
 }
 
 impl Drop for Companion {

@@ -10,9 +10,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use nix::unistd::Pid;
 
 use crate::{
-    rival::{Rival, template},
+    rival::{Job, Rival, template},
     server::{Companion, free_address},
 };
 
@@ -29,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct Upstream {
     /// Where it listens.
     pub address: SocketAddr,
-    _process: Companion,
+    process: Companion,
 }
 
 impl Upstream {
@@ -45,14 +46,19 @@ impl Upstream {
             ["-p".into(), directory.into(), "-e".into(), "stderr".into(), "-c".into(), configuration];
         let process = Companion::start(core, nginx, &arguments, &directory.join("upstream.log"))?;
         wait_until_ready(address)?;
-        Ok(Self { address, _process: process })
+        Ok(Self { address, process })
+    }
+
+    /// Its first process.
+    pub fn pid(&self) -> Pid {
+        self.process.pid()
     }
 
     /// The same upstream, if `rival` can do nothing without one.
     pub fn for_job(upstream: Option<&Self>, rival: Rival) -> Option<SocketAddr> {
         match rival.job() {
-            crate::rival::Job::Answer => None,
-            crate::rival::Job::PassOn => upstream.map(|upstream| upstream.address),
+            Job::Answer => None,
+            Job::PassOn => upstream.map(|upstream| upstream.address),
         }
     }
 }

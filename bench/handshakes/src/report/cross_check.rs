@@ -15,11 +15,24 @@ use crate::{
 /// Beyond this the two disagree.
 pub(super) const TOLERANCE: f64 = 0.10;
 
+/// What the other generator saw.
+#[derive(Clone, Debug, Serialize)]
+pub struct CrossCheck {
+    /// Its name and version.
+    pub generator: String,
+    /// nginx without TLS, a new connection for each request.
+    pub plain_http: Option<Seen>,
+    /// With TLS, one row for each scenario and server.
+    pub rows: Vec<CrossRow>,
+}
+
 /// One server in one scenario, measured by both generators.
 #[derive(Clone, Debug, Serialize)]
 pub struct CrossRow {
     /// [`Scenario::id`].
     pub scenario: String,
+    /// The same in words.
+    pub handshake: String,
     /// Name of the server.
     pub server: String,
     /// Its version and that of its TLS library.
@@ -60,10 +73,11 @@ pub fn cross_rows(
         });
         CrossRow {
             scenario: scenario.id(),
+            handshake: format!("TLS {} {}", scenario.version.number(), scenario.key),
             server: contestant.rival.to_string(),
             version: contestant.version.clone().ok(),
-            ours: done.and_then(|done| seen(&done.ours)),
-            h2load: done.and_then(|done| seen(&done.theirs)),
+            ours: done.and_then(|done| Seen::of(&done.ours)),
+            h2load: done.and_then(|done| Seen::of(&done.theirs)),
             agrees: cpu_ratio.map(|ratio| (ratio.median - 1.0).abs() <= TOLERANCE),
             cpu_ratio,
             note: match checked {
@@ -75,12 +89,15 @@ pub fn cross_rows(
     contestants.iter().zip(checked).map(row).collect()
 }
 
-fn seen(side: &Side) -> Option<Seen> {
-    Some(Seen {
-        cpu_us_per_handshake: median(&side.cpu_us_per_handshake)?,
-        handshakes_per_second: median(&side.handshakes_per_second)?,
-        server_busy: median(&side.server_busy)?,
-    })
+impl Seen {
+    /// Medians of `side`, if it has any rounds.
+    pub fn of(side: &Side) -> Option<Self> {
+        Some(Self {
+            cpu_us_per_handshake: median(&side.cpu_us_per_handshake)?,
+            handshakes_per_second: median(&side.handshakes_per_second)?,
+            server_busy: median(&side.server_busy)?,
+        })
+    }
 }
 
 /// The table of one scenario.

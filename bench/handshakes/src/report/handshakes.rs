@@ -203,7 +203,8 @@ pub(super) fn remarks(rows: &[&HandshakeRow]) -> Vec<String> {
             remarks.push(format!("{}: {} of {} were full", row.server, row.full, row.full + row.resumed));
         }
         if row.tickets > 0 && row.resumed == 0 {
-            remarks.push(format!("{}: hands out {each:.1} tickets a handshake even so", row.server));
+            remarks
+                .push(format!("{}: hands out {each:.1} sessions or tickets a handshake even so", row.server));
         }
         if let Some(note) = &row.note {
             remarks.push(format!("{}: {note}", row.server));
@@ -299,6 +300,9 @@ mod tests {
         let same = remarks(&[&row("a", "AES128", 0), &row("b", "AES128", 0)]);
         assert_eq!(same, ["all: AES128"]);
         let different = remarks(&[&row("a", "AES128", 0), &row("b", "AES256", 20)]);
-        assert_eq!(different, ["a: AES128", "b: AES256", "b: hands out 2.0 tickets a handshake even so"]);
+        assert_eq!(
+            different,
+            ["a: AES128", "b: AES256", "b: hands out 2.0 sessions or tickets a handshake even so"]
+        );
     }
 }

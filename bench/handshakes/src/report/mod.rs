@@ -9,7 +9,7 @@ pub mod picture;
 
 pub use self::{
     bulk::{BulkRow, bulk_rows, bulk_table},
-    cross_check::{CrossRow, cross_rows, cross_table},
+    cross_check::{CrossCheck, CrossRow, Seen, cross_rows, cross_table},
     handshakes::{HandshakeRow, handshake_rows, handshake_table},
     idle::{IdleRow, idle_row, idle_table},
 };

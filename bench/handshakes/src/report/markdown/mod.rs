@@ -1,15 +1,21 @@
 //! The whole comparison as one page.
 
+mod keys;
+mod others;
+
 use std::fmt::Write as _;
 
-use super::{BulkRow, CrossRow, HandshakeRow, IdleRow, cross_check::TOLERANCE, handshakes::remarks, ratio};
+use self::{
+    keys::key_section,
+    others::{bulk_section, cross_section, idle_section},
+};
+use super::{BulkRow, CrossCheck, HandshakeRow, IdleRow, handshakes::remarks};
 use crate::{
     contestants::Contestant,
     machine::Machine,
-    rival::{Job, Rival},
+    rival::Rival,
     rounds::Plan,
     scenario::{KeyKind, Resumption, Scenario},
-    upstream::BULK_BYTES,
 };
 use quadrille_profile::load::TlsVersion;
 
@@ -30,8 +36,8 @@ pub struct Findings {
     pub bulk: Vec<BulkRow>,
     /// Memory per idle connection.
     pub idle: Vec<IdleRow>,
-    /// Version of the generator that is not ours, and what it saw.
-    pub cross_check: Result<(String, Vec<(Scenario, Vec<CrossRow>)>), String>,
+    /// What the generator that is not ours saw, or why it did not.
+    pub cross_check: Result<CrossCheck, String>,
 }
 
 /// The page; `picture` is the file name of [`bars`](super::picture::bars).
@@ -124,180 +130,6 @@ fn flags(rival: Rival) -> &'static str {
         Rival::HaproxyTcp => "as `haproxy`, `mode tcp`",
         Rival::QuadrilleTcp => "as `quadrille`, `--mode tcp`",
     }
-}
-
-const KINDS: [(TlsVersion, Resumption, &str); 4] = [
-    (TlsVersion::V1_3, Resumption::Off, "TLS 1.3 full"),
-    (TlsVersion::V1_2, Resumption::Off, "TLS 1.2 full"),
-    (TlsVersion::V1_3, Resumption::On, "TLS 1.3 resumed"),
-    (TlsVersion::V1_2, Resumption::On, "TLS 1.2 resumed"),
-];
-
-fn key_section(findings: &Findings, key: KeyKind) -> String {
-    let of_key: Vec<_> = findings.handshakes.iter().filter(|(scenario, _)| scenario.key == key).collect();
-    let Some(many) = of_key.iter().map(|(scenario, _)| scenario.clients).max() else { return String::new() };
-    let mut text = format!("## {key}\n\n");
-    for job in Job::ALL {
-        let baseline = job.baselines()[0].to_string();
-        let table = |title: &str, clients: usize, cell: &dyn Fn(&HandshakeRow) -> Option<String>| {
-            table(title, &of_key, findings, job, clients, cell)
-        };
-        text += &table(
-            &format!("{job}; {many} clients: CPU us per handshake (against {baseline})"),
-            many,
-            &|row| {
-                let us = row.cpu_us_per_handshake?;
-                let against = row.ratios.get(&baseline).map(|spread| format!(" ({:.2})", spread.median));
-                Some(format!("{us:.0}{}", against.unwrap_or_default()))
-            },
-        );
-        text += &table(
-            &format!(
-                "{job}; {many} clients: handshakes a second; p50, p99 in us from connect to end of handshake"
-            ),
-            many,
-            &|row| Some(format!("{:.0}; {}, {}", row.handshakes_per_second?, row.p50_us?, row.p99_us?)),
-        );
-        if many > 1 {
-            text += &table(&format!("{job}; one client: CPU us per handshake; p50, p99 in us"), 1, &|row| {
-                Some(format!("{:.0}; {}, {}", row.cpu_us_per_handshake?, row.p50_us?, row.p99_us?))
-            });
-        }
-    }
-    text
-}
-
-/// One row for each server with this job, one column for each kind of handshake that was measured.
-fn table(
-    title: &str,
-    of_key: &[&(Scenario, Vec<HandshakeRow>)],
-    findings: &Findings,
-    job: Job,
-    clients: usize,
-    cell: &dyn Fn(&HandshakeRow) -> Option<String>,
-) -> String {
-    let rows_of = |version, resumption| {
-        let (_, rows) = of_key.iter().find(|(scenario, _)| {
-            (scenario.version, scenario.resumption, scenario.clients) == (version, resumption, clients)
-        })?;
-        Some(rows)
-    };
-    let columns: Vec<_> = KINDS
-        .into_iter()
-        .filter_map(|(version, resumption, head)| Some((head, rows_of(version, resumption)?)))
-        .collect();
-    let servers: Vec<_> = findings.contestants.iter().filter(|one| one.rival.job() == job).collect();
-    if columns.is_empty() || servers.is_empty() {
-        return String::new();
-    }
-    let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
-    let mut text =
-        format!("{title}\n\n| server | {} |\n|---|{}\n", heads.join(" | "), "---:|".repeat(heads.len()));
-    for contestant in servers {
-        let name = contestant.rival.to_string();
-        let value = |rows: &Vec<HandshakeRow>| {
-            let row = rows.iter().find(|row| row.server == name)?;
-            cell(row)
-        };
-        let cells: Vec<String> =
-            columns.iter().map(|(_, rows)| value(rows).unwrap_or_else(|| "-".to_owned())).collect();
-        let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
-    }
-    text + "\n"
-}
-
-fn bulk_section(rows: &[BulkRow]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut text = format!(
-        "## Bulk\n\nA body of {} MiB, four downloads at once, through each server from one plain nginx on the client's core. Where a server \
-         does not use its core whole, the client's core, with decryption and the upstream, was the limit: then CPU per gigabyte is what \
-         compares.\n\n| server | GB/s | CPU s per GB | core | agreed on |\n|---|---:|---:|---:|---|\n",
-        BULK_BYTES >> 20
-    );
-    for row in rows {
-        let _ = match (row.gb_per_second, row.cpu_seconds_per_gb, row.server_busy) {
-            (Some(speed), Some(price), Some(busy)) => writeln!(
-                text,
-                "| {} | {speed:.2} | {price:.2} | {:.0} % | {} |",
-                row.server,
-                busy * 100.0,
-                row.negotiated.join(", ")
-            ),
-            _ => {
-                let note = row.note.as_deref().unwrap_or("not measured");
-                writeln!(text, "| {} | - | - | - | {} |", row.server, in_cell(note))
-            }
-        };
-    }
-    text + "\n"
-}
-
-fn idle_section(rows: &[IdleRow]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut text = String::from(
-        "## Memory per idle connection\n\nGrowth of the server's processes; the kernel's socket buffers are not in it.\n\n\
-         | server | idle | open | PSS KiB each | RSS KiB each |\n|---|---|---:|---:|---:|\n",
-    );
-    for row in rows {
-        let _ = match (row.connections, row.pss_kib_per_connection, row.rss_kib_per_connection) {
-            (Some(open), Some(pss), Some(rss)) => {
-                writeln!(text, "| {} | {} | {open} | {pss:.1} | {rss:.1} |", row.server, row.scenario)
-            }
-            _ => {
-                let note = row.note.as_deref().unwrap_or("not measured");
-                writeln!(text, "| {} | {} | {} | - | - |", row.server, row.scenario, in_cell(note))
-            }
-        };
-    }
-    text + "\n"
-}
-
-fn cross_section(checked: &Result<(String, Vec<(Scenario, Vec<CrossRow>)>), String>) -> String {
-    let mut text = String::from("## The same with another generator\n\n");
-    let (version, tables) = match checked {
-        Ok(checked) => checked,
-        Err(reason) => return text + &format!("Not done: {reason}.\n\n"),
-    };
-    let _ = writeln!(
-        text,
-        "{version} makes the same handshakes: same version, X25519, AES-128-GCM, a new connection for each request, closed after it, as many \
-         in flight. What must agree, within {:.0} %, is the server's CPU per handshake. Handshakes a second compare only where both use the \
-         server's core whole: h2load's OpenSSL spends more on a handshake than ours, and then the client is the limit.\n",
-        TOLERANCE * 100.0
-    );
-    let all = || tables.iter().flat_map(|(_, rows)| rows).filter_map(|row| row.agrees);
-    let _ = writeln!(text, "{} of {} agree.\n", all().filter(|agrees| *agrees).count(), all().count());
-    text += "| handshake | server | CPU us, ours | CPU us, h2load | ratio | a second, ours | h2load | core, ours | h2load |\n\
-             |---|---|---:|---:|---|---:|---:|---:|---:|\n";
-    for (scenario, rows) in tables {
-        let what = format!("TLS {} {}", scenario.version.number(), scenario.key);
-        for row in rows {
-            let _ = match (&row.ours, &row.h2load) {
-                (Some(ours), Some(theirs)) => writeln!(
-                    text,
-                    "| {what} | {} | {:.0} | {:.0} | {}{} | {:.0} | {:.0} | {:.0} % | {:.0} % |",
-                    row.server,
-                    ours.cpu_us_per_handshake,
-                    theirs.cpu_us_per_handshake,
-                    ratio(row.cpu_ratio.as_ref()),
-                    if row.agrees == Some(false) { " **apart**" } else { "" },
-                    ours.handshakes_per_second,
-                    theirs.handshakes_per_second,
-                    ours.server_busy * 100.0,
-                    theirs.server_busy * 100.0
-                ),
-                _ => {
-                    let note = row.note.as_deref().unwrap_or("not measured");
-                    writeln!(text, "| {what} | {} | {} |", row.server, in_cell(note))
-                }
-            };
-        }
-    }
-    text + "\n"
 }
 
 /// What was agreed on, and whether the handshakes were those asked for.
