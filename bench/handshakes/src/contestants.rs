@@ -55,6 +55,7 @@ impl Stage<'_> {
         let behind_all = self.upstream.filter(|_| self.all_pass_on).map(|upstream| upstream.address);
         let setup = Setup {
             address: free_address()?,
+            beside: free_address()?,
             version: scenario.version,
             certificate,
             connections,

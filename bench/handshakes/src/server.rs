@@ -4,8 +4,10 @@ use std::{
     ffi::OsString,
     fs::{self, File},
     net::{Ipv4Addr, SocketAddr, TcpListener},
+    ops::Range,
     path::Path,
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -23,6 +25,8 @@ use crate::{
 
 const START_TIME: Duration = Duration::from_secs(15);
 const STOP_TIME: Duration = Duration::from_secs(3);
+/// Where servers listen.
+const PORTS: Range<u16> = 20_000..30_000;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How much of a server's log is quoted when it does not start.
 const LOG_LINES: usize = 5;
@@ -145,10 +149,22 @@ fn start(command: &mut Command, log: &Path) -> Result<Child> {
         .context("cannot run setpriv and taskset (package util-linux)")
 }
 
-/// An address of this machine where nobody listens now.
+/// An address of this machine where nobody listens now, another one at each call.
+///
+/// Its port is below those that the system gives to outgoing connections: of these, thousands wait for their end (TIME_WAIT) while
+/// servers come and go here, and a port that is free now need not be so when the server wants it.
 pub fn free_address() -> Result<SocketAddr> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
-    Ok(listener.local_addr()?)
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = PORTS.start + (std::process::id() % u32::from(PORTS.end - PORTS.start)) as u16;
+    for _ in PORTS {
+        let turn = NEXT.fetch_add(1, Ordering::Relaxed) % (PORTS.end - PORTS.start);
+        let port = PORTS.start + (first - PORTS.start + turn) % (PORTS.end - PORTS.start);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        if TcpListener::bind(address).is_ok() {
+            return Ok(address);
+        }
+    }
+    bail!("no free port from {} to {}", PORTS.start, PORTS.end)
 }
 
 fn last_lines(log: &Path) -> String {

@@ -7,10 +7,9 @@ use anyhow::{Context, Result};
 use super::Setup;
 use crate::{certificate::CertificateFiles, scenario::KeyKind};
 
-/// Where the key server listens: beside the server.
+/// Where the key server listens, by a name that its certificate has.
 fn key_server(setup: &Setup<'_>) -> String {
-    // The address is free, and so is most likely the next one.
-    format!("localhost:{}", setup.address.port().wrapping_add(1).max(1024))
+    format!("localhost:{}", setup.beside.port())
 }
 
 /// The two know each other by one certificate that stands for itself.

@@ -94,6 +94,8 @@ impl fmt::Display for Rival {
 pub struct Setup<'a> {
     /// Where it listens.
     pub address: SocketAddr,
+    /// Where a second process listens, for those that need one.
+    pub beside: SocketAddr,
     /// The only TLS version it accepts.
     pub version: TlsVersion,
     /// Its key and certificate.

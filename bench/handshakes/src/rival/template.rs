@@ -148,6 +148,7 @@ mod tests {
             for upstream in [None, Some(address(8080))] {
                 let setup = Setup {
                     address: address(8443),
+                    beside: address(8444),
                     version: TlsVersion::V1_2,
                     certificate: &certificate,
                     connections: 32,
