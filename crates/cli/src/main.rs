@@ -37,7 +37,7 @@ enum Command {
     Demo(demo::Demo),
     /// Measure TLS handshakes against any HTTPS server.
     Bench(Box<bench::Bench>),
-    /// Measure what HTTPS costs on this machine: by algorithm, by handshake message.
+    /// Measure what HTTPS costs on this machine: by algorithm, by handshake message, by sampling a server.
     Profile(profile::Profile),
     /// Encrypted database fields: make and rotate keys, re-encrypt tables.
     #[command(subcommand)]

@@ -15,6 +15,7 @@ mod http;
 mod keyless;
 mod observability;
 mod pressure;
+mod profile_system;
 mod proxy_protocol;
 mod reload;
 mod resumption;
