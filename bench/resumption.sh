@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a resumed handshake costs: a gateway beside nginx, Redis beside memory, and the memory of a session that is kept.
+# What a resumed handshake costs: a gateway beside nginx, tickets beside session ids, and the memory of a kept session.
 #
 #   bench/resumption.sh            7 rounds of 4000 connections
 #   ROUNDS=3 COUNT=1000 bench/resumption.sh
@@ -7,13 +7,13 @@
 # Measures bin/quadrille as `make build` leaves it; QUADRILLE=PATH names another. All in one run: in each round every
 # server is measured once, one after the other, and what is compared comes from the same round. CPU time is what the
 # server's threads have used (schedstat), for a connection with one request; the load comes from `quadrille bench` on
-# another core. Redis's own CPU is not counted.
+# another core.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly quadrille=${QUADRILLE:-bin/quadrille} rounds=${ROUNDS:-7} count=${COUNT:-4000}
 readonly server_core=${SERVER_CORE:-0} client_core=${CLIENT_CORE:-1}
-readonly kept=50000
+readonly kept=${KEPT:-50000}
 directory=$(mktemp -d)
 declare -A pids=() ports=()
 
@@ -37,26 +37,19 @@ finish() {
 certificate() {
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
         -addext subjectAltName=DNS:localhost -keyout "$directory/key.pem" -out "$directory/chain.pem" 2>/dev/null
-    "$quadrille" tickets generate "$directory/secret" >/dev/null
 }
 
 versions() {
     echo "$("$quadrille" --version), $(nginx -v 2>&1 | sed 's/.*: //') with $(openssl version | cut -d' ' -f1,2)," \
-        "$(redis-server --version | cut -d' ' -f1-3); one worker each; P-256 certificate, X25519;" \
+        "one worker each; P-256 certificate, X25519;" \
         "$rounds rounds of $count connections with one request each; $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)"
 }
 
 # --- servers
 
 start_all() {
-    local redis
-    redis=$(port)
-    run redis "$redis" redis-server --port "$redis" --bind 127.0.0.1 --save '' --appendonly no
     gateway tickets --session-tickets local --session-cache off
     gateway memory --session-tickets off --session-cache memory
-    # One session in this process, so that nearly every look-up is Redis's.
-    gateway redis-store --session-tickets off --session-cache-size 1 \
-        --session-cache "redis://127.0.0.1:$redis" --fleet-secret "$directory/secret"
     gateway cached --session-tickets off --session-cache-size $((2 * kept))
     gateway uncached --session-tickets off --session-cache off
     rival
@@ -120,9 +113,7 @@ measure() {
             handshakes "$round" "$name-full" "$name" --tls 1.3 --resumed 0
             handshakes "$round" "$name-resumed" "$name" --tls 1.3 --resumed 1
         done
-        for name in memory redis-store; do
-            handshakes "$round" "$name" "$name" --tls 1.2 --resumed 1
-        done
+        handshakes "$round" memory memory --tls 1.2 --resumed 1
     done
 }
 
@@ -190,8 +181,7 @@ for label, what in [
     ("tickets-resumed", "Quadrille, TLS 1.3, resumed by ticket"),
     ("nginx-full", "nginx, TLS 1.3, full"),
     ("nginx-resumed", "nginx, TLS 1.3, resumed by ticket"),
-    ("memory", "Quadrille, TLS 1.2, resumed by id, from memory"),
-    ("redis-store", "Quadrille, TLS 1.2, resumed by id, from Redis"),
+    ("memory", "Quadrille, TLS 1.2, resumed by id"),
 ]:
     print(f"| {what} | {cost(label)} |")
 print("\n| ratio of the same round | median (least..greatest) |\n|---|---|")
@@ -199,7 +189,6 @@ for one, other, what in [
     ("tickets-resumed", "nginx-resumed", "resumed by ticket: Quadrille to nginx"),
     ("tickets-resumed", "tickets-full", "Quadrille: resumed to full"),
     ("nginx-resumed", "nginx-full", "nginx: resumed to full"),
-    ("redis-store", "memory", "resumed by id: from Redis to from memory"),
 ]:
     print(f"| {what} | {ratio(one, other)} |")
 EOF

@@ -11,7 +11,7 @@ fn visits() -> usize {
 
 #[test]
 fn sessions_made_on_one_gateway_are_resumed_on_all() {
-    // Next to nothing is kept in the processes, so that Redis is asked for sessions with ids.
+    // Little is kept in the processes, so that Redis is asked for sessions with ids, and again.
     // The deadline is one for a machine that is busy with other tests.
     let fleet = Fleet::new(3, &["--session-cache-size", "1", "--session-lookup-timeout", "500ms"]);
     let visits = visits();
