@@ -8,7 +8,9 @@ mod flags;
 mod keyserver;
 mod logging;
 mod profile;
+mod resumption_flags;
 mod serve;
+mod tickets;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -27,6 +29,8 @@ enum Command {
     Serve(Box<serve::Serve>),
     /// Check a configuration file, and all that it names, without serving it.
     Check(check::Check),
+    /// Make, show and rotate the keys of session tickets.
+    Tickets(tickets::Tickets),
     /// Hold private keys for gateways on other machines, and try such servers out.
     Keyserver(Box<keyserver::Keyserver>),
     /// Serve a working HTTPS demo at once: a certificate made on the spot and a built-in page.
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
+        Command::Tickets(command) => command.run(),
         Command::Keyserver(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Bench(command) => command.run(),

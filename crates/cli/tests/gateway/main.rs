@@ -10,6 +10,7 @@ mod browser;
 mod client_auth;
 mod commands;
 mod drain;
+mod fleet;
 mod http;
 mod keyless;
 mod observability;
