@@ -1,9 +1,9 @@
 //! The same handshakes made by a generator that is not ours: h2load, of nghttp2, on OpenSSL.
 //!
-//! Both ask for the same version, group, cipher suite and request, and close each connection after it. h2load has 32 connections in
-//! flight; it spends more on a handshake than most servers do, so that the server waits for it. A server that waits spends more
-//! on each handshake, for it is woken for each one. Therefore ours makes as many handshakes a second as h2load has just made: then
-//! the server's CPU per handshake must agree.
+//! Both ask for the same version, group, cipher suite and request, close each connection after it, and have 32 connections in
+//! flight. h2load spends more on a handshake than most servers do, so that the server waits for it; and a server that waits
+//! spends more on each handshake, for it is woken for each one. Therefore ours wastes as much time on each connection as it takes to
+//! be as slow as h2load: then the server's CPU per handshake must agree.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,15 +13,26 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::unistd::Pid;
-use quadrille_profile::load::{Load, Pace, TlsVersion};
+use quadrille_profile::load::{Load, TlsVersion};
 
 use crate::{cpu::CpuClock, rival::Rival, scenario::Scenario, server::Server, upstream::Upstream};
 
 const TIME_LIMIT: Duration = Duration::from_secs(60);
-/// Handshakes a second in the first round, which finds out how many h2load makes.
-const FIRST_RATE: f64 = 200.0;
-/// So many may wait when ours makes them as they are due.
-const MOST_IN_FLIGHT: usize = 256;
+/// Requests of h2load in the first round, which finds out how many it makes.
+const FIRST_REQUESTS: u64 = 200;
+/// Rounds that do not count, after the first.
+const WARM_UP: usize = 1;
+/// Ours wastes no more on a connection, in seconds.
+const MOST_WORK: f64 = 0.01;
+
+/// How fast h2load is, for the next round.
+#[derive(Clone, Copy)]
+struct Speed {
+    /// Requests that it makes in the time of a round.
+    requests: u64,
+    /// What ours wastes on each connection to be as slow, in seconds.
+    client_work: f64,
+}
 
 /// What one generator saw, one value a round.
 #[derive(Clone, Debug, Default)]
@@ -75,22 +86,18 @@ impl H2load {
         mut progress: impl FnMut(&str),
     ) -> Vec<Checked> {
         let mut results = vec![Checked::default(); servers.len()];
-        let mut rates = vec![FIRST_RATE; servers.len()];
-        for round in 0..=rounds {
-            let mut line = format!("  round {round}/{rounds}");
-            for (((rival, server), result), rate) in servers.iter().zip(&mut results).zip(&mut rates) {
+        let mut speeds = vec![Speed { requests: FIRST_REQUESTS, client_work: 0.0 }; servers.len()];
+        for round in 0..=rounds + WARM_UP {
+            let mut line = format!("  round {}/{rounds}", round.saturating_sub(WARM_UP));
+            for (((rival, server), result), speed) in servers.iter().zip(&mut results).zip(&mut speeds) {
                 if result.gave_up.is_some() {
                     continue;
                 }
-                // The first round warms up, and finds h2load's rate.
+                // The first rounds warm up, and find out how slow h2load is.
                 let mut discarded = Checked::default();
-                let place = if round == 0 { &mut discarded } else { &mut *result };
-                match self.round(scenario, server, round_time, *rate, round % 2 == 0, place) {
-                    Ok(()) => {
-                        let per_second = &place.theirs.handshakes_per_second;
-                        *rate = per_second.last().copied().flatten().unwrap_or(*rate);
-                        line += &format!("  {rival}");
-                    }
+                let place = if round <= WARM_UP { &mut discarded } else { &mut *result };
+                match self.round(scenario, server, round_time, speed, round % 2 == 0, place) {
+                    Ok(()) => line += &format!("  {rival}"),
                     Err(error) => result.gave_up = Some(format!("{error:#}")),
                 }
             }
@@ -99,22 +106,27 @@ impl H2load {
         results
     }
 
-    /// Both generators, in either order, at `rate` handshakes a second.
+    /// Both generators, in either order, and what it says about their speed.
     fn round(
         &self,
         scenario: &Scenario,
         server: &Server,
         time: Duration,
-        rate: f64,
+        speed: &mut Speed,
         ours_first: bool,
         checked: &mut Checked,
     ) -> Result<()> {
         if ours_first {
-            ours(scenario, server, time, rate, &mut checked.ours)?;
+            ours(scenario, server, time, speed.client_work, &mut checked.ours)?;
         }
-        self.theirs(scenario, server, count(rate, time), &mut checked.theirs)?;
+        self.theirs(scenario, server, speed.requests, &mut checked.theirs)?;
         if !ours_first {
-            ours(scenario, server, time, rate, &mut checked.ours)?;
+            ours(scenario, server, time, speed.client_work, &mut checked.ours)?;
+        }
+        let rate = |side: &Side| side.handshakes_per_second.last().copied().flatten();
+        if let (Some(ours), Some(theirs)) = (rate(&checked.ours), rate(&checked.theirs)) {
+            speed.requests = count(theirs, time);
+            speed.client_work = (speed.client_work + 1.0 / theirs - 1.0 / ours).clamp(0.0, MOST_WORK);
         }
         Ok(())
     }
@@ -177,12 +189,17 @@ fn counted(server: Pid, h2load: &mut Command, requests: u64, side: &mut Side) ->
     Ok(())
 }
 
-fn ours(scenario: &Scenario, server: &Server, time: Duration, rate: f64, side: &mut Side) -> Result<()> {
+fn ours(
+    scenario: &Scenario,
+    server: &Server,
+    time: Duration,
+    client_work: f64,
+    side: &mut Side,
+) -> Result<()> {
     let load = Load {
         begin_within: Some(time),
         server_closes: true,
-        pace: Pace::Open { per_second: rate },
-        connections: MOST_IN_FLIGHT,
+        client_work: Duration::from_secs_f64(client_work),
         ..scenario.load(server.address, u64::MAX, TIME_LIMIT)
     };
     let clock = CpuClock::of_tree(server.pid()).context("the server has gone")?;

@@ -68,8 +68,10 @@ pub(super) fn cross_section(checked: &Result<CrossCheck, String>) -> String {
         text,
         "{generator} makes the same handshakes: same version, X25519, AES-128-GCM, a new connection for each request, closed after it, 32 of \
          them in flight. It spends more on a handshake than most servers do, so that the server waits for it, and a server that waits spends \
-         more on each handshake: ours therefore makes as many a second as h2load has just made. What must agree, within {:.0} %, is the \
-         server's CPU per handshake.\n",
+         more on each handshake: ours therefore wastes as much time on each connection as makes it equally slow. What must agree, within {:.0} %, is the \
+         server's CPU per handshake. With RSA-4096 every server is the limit, so that handshakes a second compare too. Where a server computes \
+         several private-key operations at once (Quadrille with RSA), its CPU per handshake below that limit depends on how many connections \
+         arrive together, which is not the same for two generators.\n",
         TOLERANCE * 100.0
     );
     let all = || rows.iter().filter_map(|row| row.agrees);
