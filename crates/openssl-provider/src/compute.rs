@@ -42,9 +42,18 @@ pub(crate) unsafe fn stop() {
 }
 
 fn start() -> Result<Engine, String> {
+    without_preempting();
     let backend = quadrille_engine::fastest().map_err(|error| error.to_string())?;
     let settings = Settings { policy: Policy::default(), threads: threads(), capacity: QUEUE };
     Engine::start(settings, backend, Unobserved).map_err(|error| error.to_string())
+}
+
+/// The compute threads, which inherit this, do not interrupt an event loop on the same CPU when it wakes them: it goes on to its
+/// other connections first, and what those hand in is computed together (sched(7)).
+fn without_preempting() {
+    let priority = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameter is there; 0 is the calling thread. Where it is not allowed, batches are smaller, and all is well.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &priority) };
 }
 
 /// Half of the CPUs unless openssl.cnf says otherwise: the event loops want some too, and fewer threads fill larger batches.

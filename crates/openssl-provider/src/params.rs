@@ -13,6 +13,14 @@ use zeroize::Zeroizing;
 /// `OSSL_PARAM_UNMODIFIED`: nobody has answered yet.
 const UNMODIFIED: usize = usize::MAX;
 
+/// What an entry says; what is answered is written elsewhere.
+struct Entry {
+    key: *const std::ffi::c_char,
+    data_type: u32,
+    data: *mut c_void,
+    size: usize,
+}
+
 /// A list of values, ended by one without a name.
 #[derive(Clone, Copy)]
 pub(crate) struct Params<'a> {
@@ -22,7 +30,7 @@ pub(crate) struct Params<'a> {
 
 /// One of them.
 #[derive(Clone, Copy)]
-pub(crate) struct Value<'a>(&'a Param);
+pub(crate) struct Value<'a>(*mut Param, PhantomData<&'a Param>);
 
 impl<'a> Params<'a> {
     /// # Safety
@@ -41,13 +49,14 @@ impl<'a> Params<'a> {
         let mut next = self.first;
         std::iter::from_fn(move || {
             // SAFETY: by the promise of `new` there are entries up to the one without a name.
-            let param = unsafe { next.as_ref()? };
-            if param.key.is_null() {
+            let is_last = unsafe { next.as_ref()? }.key.is_null();
+            if is_last {
                 return None;
             }
+            let value = Value(next.cast_mut(), PhantomData);
             // SAFETY: that was not the last entry.
             next = unsafe { next.add(1) };
-            Some(Value(param))
+            Some(value)
         })
     }
 
@@ -68,18 +77,24 @@ pub(crate) enum Answer<'a> {
 }
 
 impl<'a> Value<'a> {
+    fn param(self) -> Entry {
+        // SAFETY: it is an entry of a list that is alive, by the promise of `Params::new`.
+        let param = unsafe { &*self.0 };
+        Entry { key: param.key, data_type: param.data_type, data: param.data, size: param.size }
+    }
+
     pub(crate) fn is(self, name: &CStr) -> bool {
         // SAFETY: a name is a C string.
-        unsafe { CStr::from_ptr(self.0.key) == name }
+        unsafe { CStr::from_ptr(self.param().key) == name }
     }
 
     /// A text.
     pub(crate) fn text(self) -> Option<&'a str> {
-        let bytes = match self.0.data_type {
+        let bytes = match self.param().data_type {
             PARAM_TEXT => self.raw()?,
             PARAM_TEXT_PTR => {
                 // SAFETY: of this type, `data` is the place of a pointer to a C string.
-                let text = unsafe { *(self.0.data.cast::<*const std::ffi::c_char>().as_ref()?) };
+                let text = unsafe { *(self.param().data.cast::<*const std::ffi::c_char>().as_ref()?) };
                 if text.is_null() {
                     return None;
                 }
@@ -94,13 +109,13 @@ impl<'a> Value<'a> {
 
     /// Bytes.
     pub(crate) fn bytes(self) -> Option<&'a [u8]> {
-        match self.0.data_type {
+        match self.param().data_type {
             PARAM_BYTES => self.raw(),
             PARAM_BYTES_PTR => {
                 // SAFETY: of this type, `data` is the place of a pointer to `size` bytes.
-                let bytes = unsafe { *(self.0.data.cast::<*const u8>().as_ref()?) };
+                let bytes = unsafe { *(self.param().data.cast::<*const u8>().as_ref()?) };
                 // SAFETY: see above.
-                (!bytes.is_null()).then(|| unsafe { slice::from_raw_parts(bytes, self.0.size) })
+                (!bytes.is_null()).then(|| unsafe { slice::from_raw_parts(bytes, self.param().size) })
             }
             _ => None,
         }
@@ -108,8 +123,8 @@ impl<'a> Value<'a> {
 
     /// A number of this machine's size, if it is one and not negative.
     pub(crate) fn number(self) -> Option<u64> {
-        let negative = || self.0.data_type == PARAM_INTEGER && self.raw().is_some_and(is_negative);
-        match self.0.data_type {
+        let negative = || self.param().data_type == PARAM_INTEGER && self.raw().is_some_and(is_negative);
+        match self.param().data_type {
             PARAM_INTEGER | PARAM_UNSIGNED if !negative() => {
                 let mut number = [0; 8];
                 for (index, byte) in self.raw()?.iter().enumerate() {
@@ -129,7 +144,7 @@ impl<'a> Value<'a> {
     pub(crate) fn signed(self) -> Option<i64> {
         match self.number() {
             Some(number) => i64::try_from(number).ok(),
-            None if self.0.data_type == PARAM_INTEGER => match *self.raw()? {
+            None if self.param().data_type == PARAM_INTEGER => match *self.raw()? {
                 [a, b, c, d] => Some(i32::from_ne_bytes([a, b, c, d]).into()),
                 [a, b, c, d, e, f, g, h] => Some(i64::from_ne_bytes([a, b, c, d, e, f, g, h])),
                 _ => None,
@@ -140,7 +155,7 @@ impl<'a> Value<'a> {
 
     /// A large number, big-endian. It may be secret.
     pub(crate) fn large(self) -> Option<Zeroizing<Vec<u8>>> {
-        if self.0.data_type != PARAM_UNSIGNED {
+        if self.param().data_type != PARAM_UNSIGNED {
             return None;
         }
         let mut number = Zeroizing::new(self.raw()?.to_vec());
@@ -149,15 +164,15 @@ impl<'a> Value<'a> {
     }
 
     fn raw(self) -> Option<&'a [u8]> {
-        if self.0.data.is_null() {
-            return (self.0.size == 0).then_some(&[]);
+        if self.param().data.is_null() {
+            return (self.param().size == 0).then_some(&[]);
         }
         // SAFETY: `data` has `size` bytes.
-        Some(unsafe { slice::from_raw_parts(self.0.data.cast::<u8>(), self.0.size) })
+        Some(unsafe { slice::from_raw_parts(self.param().data.cast::<u8>(), self.param().size) })
     }
 
     fn set(self, answer: Answer<'_>) -> bool {
-        match (answer, self.0.data_type) {
+        match (answer, self.param().data_type) {
             (Answer::Number(number), PARAM_INTEGER | PARAM_UNSIGNED) => self.fill(&number.to_le_bytes(), true),
             (Answer::Large(number), PARAM_UNSIGNED) => {
                 let mut number = Zeroizing::new(number.to_vec());
@@ -167,8 +182,8 @@ impl<'a> Value<'a> {
             (Answer::Text(text), PARAM_TEXT) => {
                 let bytes = text.to_bytes();
                 // The zero byte goes with it where there is room.
-                let fits = self.0.data.is_null() || self.0.size >= bytes.len();
-                let shown = if self.0.size > bytes.len() { text.to_bytes_with_nul() } else { bytes };
+                let fits = self.param().data.is_null() || self.param().size >= bytes.len();
+                let shown = if self.param().size > bytes.len() { text.to_bytes_with_nul() } else { bytes };
                 if !fits || !self.write(shown) {
                     return false;
                 }
@@ -176,11 +191,11 @@ impl<'a> Value<'a> {
                 true
             }
             (Answer::Text(text), PARAM_TEXT_PTR) => {
-                if self.0.data.is_null() {
+                if self.param().data.is_null() {
                     return false;
                 }
                 // SAFETY: of this type, `data` is the place of a pointer; callers pass texts that outlive the provider.
-                unsafe { self.0.data.cast::<*const std::ffi::c_char>().write(text.as_ptr()) };
+                unsafe { self.param().data.cast::<*const std::ffi::c_char>().write(text.as_ptr()) };
                 self.set_returned(text.to_bytes().len());
                 true
             }
@@ -191,10 +206,10 @@ impl<'a> Value<'a> {
 
     /// Writes little-endian bytes, for numbers padded with zeros to what the caller has.
     fn fill(self, bytes: &[u8], number: bool) -> bool {
-        let (mut length, size) = (bytes.len(), self.0.size);
+        let (mut length, size) = (bytes.len(), self.param().size);
         if number {
             let used = bytes.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
-            if self.0.data.is_null() {
+            if self.param().data.is_null() {
                 self.set_returned(used);
                 return true;
             }
@@ -209,25 +224,24 @@ impl<'a> Value<'a> {
             return self.write(&padded);
         }
         self.set_returned(length);
-        self.0.data.is_null() || length <= size && self.write(bytes)
+        self.param().data.is_null() || length <= size && self.write(bytes)
     }
 
     fn write(self, bytes: &[u8]) -> bool {
-        if self.0.data.is_null() {
+        if self.param().data.is_null() {
             return true;
         }
-        if bytes.len() > self.0.size {
+        if bytes.len() > self.param().size {
             return false;
         }
         // SAFETY: `data` has `size` bytes to be written, and they are not ours.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.data.cast::<u8>(), bytes.len()) };
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.param().data.cast::<u8>(), bytes.len()) };
         true
     }
 
     fn set_returned(self, length: usize) {
-        let place = (&raw const self.0.returned).cast_mut();
         // SAFETY: the caller's list is there to be answered in; nobody else looks at it meanwhile.
-        unsafe { place.write(length) };
+        unsafe { (&raw mut (*self.0).returned).write(length) };
     }
 }
 
@@ -311,9 +325,9 @@ mod tests {
     fn ask(data_type: u32, room: &mut [u8], answer: Answer<'_>) -> (bool, usize) {
         let data = room.as_mut_ptr().cast();
         let asked = Param { key: NAME.as_ptr(), data_type, data, size: room.len(), returned: UNMODIFIED };
-        let list = [asked, end()];
+        let mut list = [asked, end()];
         // SAFETY: the list is above, and ends.
-        let answered = unsafe { Params::new(list.as_ptr()) }.answer(NAME, answer);
+        let answered = unsafe { Params::new(list.as_mut_ptr()) }.answer(NAME, answer);
         (answered, list[0].returned)
     }
 

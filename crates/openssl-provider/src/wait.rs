@@ -34,8 +34,8 @@ static LOST: AtomicUsize = AtomicUsize::new(0);
 /// From so many lost jobs on, operations block instead. Each costs some 40 KiB.
 static MOST_LOST: AtomicUsize = AtomicUsize::new(1024);
 
-/// The place of our descriptor among those of a wait context.
-static PLACE: u8 = 0;
+/// Its address distinguishes our descriptor from others in a wait context.
+static KEY: u8 = 0;
 
 /// Sets how many jobs may be lost.
 pub(crate) fn set_most_lost(count: usize) {
@@ -50,16 +50,10 @@ pub(crate) fn can_pause() -> bool {
 }
 
 /// Waits for a result.
-pub(crate) fn for_answer(mut answer: Answer) -> Outcome {
-    if !can_pause() {
-        return block(answer);
-    }
-    // What is there already needs no descriptor.
-    if let Poll::Ready(outcome) = answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        return outcome;
-    }
-    match Place::of_current_job() {
-        Some(place) => pause_for(place, answer),
+pub(crate) fn for_answer(answer: Answer) -> Outcome {
+    let Some(host) = Async::get().filter(|_| can_pause()) else { return block(answer) };
+    match Waiting::of_current_job(host) {
+        Some(waiting) => waiting.run(host, answer),
         None => block(answer),
     }
 }
@@ -70,35 +64,16 @@ struct Place {
     answer: Option<Answer>,
 }
 
-fn pause_for(place: *mut Place, answer: Answer) -> Outcome {
-    let Some(host) = Async::get() else { return block(answer) };
-    // SAFETY: the wait context owns the place, and lives at least until this job goes on or is lost. Between pauses only this
-    // job touches it. If it is lost, what follows a pause is never run.
-    unsafe { (*place).answer = Some(answer) };
-    loop {
-        // SAFETY: as above.
-        let polled = unsafe { (*place).poll() };
-        if let Poll::Ready(outcome) = polled {
-            return outcome;
-        }
-        // SAFETY: this is a job. Nothing on the stack needs dropping.
-        if unsafe { (host.pause)() } != 1 {
-            // SAFETY: as above.
-            return match unsafe { (*place).answer.take() } {
-                Some(answer) => block(answer),
-                None => Err(Reason::Internal.into()),
-            };
-        }
-        // SAFETY: as above.
-        unsafe { (*place).signal.clear() };
-    }
+/// A place, and the wait context whose it is, or will be.
+struct Waiting {
+    context: *mut c_void,
+    place: *mut Place,
+    is_new: bool,
 }
 
-impl Place {
-    /// The place in the wait context of the job that runs now; made with the connection's first operation.
-    fn of_current_job() -> Option<*mut Self> {
-        let host = Async::get()?;
-        let key = (&raw const PLACE).cast::<c_void>();
+impl Waiting {
+    /// `None` if something is waited for there already.
+    fn of_current_job(host: &Async) -> Option<Self> {
         let (mut fd, mut place) = (-1, std::ptr::null_mut());
         // SAFETY: the context is that of the current job, and the places for the answers are there.
         let context = unsafe { (host.wait_context)((host.current_job)()) };
@@ -106,21 +81,72 @@ impl Place {
             return None;
         }
         // SAFETY: as above.
-        if unsafe { (host.get_fd)(context, key, &mut fd, &mut place) } == 1 && !place.is_null() {
-            let place = place.cast::<Self>();
-            // SAFETY: it was made below, for this context; nothing but its one job uses it.
-            return unsafe { (*place).answer.is_none() }.then_some(place);
+        if unsafe { (host.get_fd)(context, key(), &mut fd, &mut place) } == 1 && !place.is_null() {
+            let place = place.cast::<Place>();
+            // SAFETY: `run` made it for this context; nothing but its one job uses it.
+            return unsafe { (*place).answer.is_none() }.then_some(Self { context, place, is_new: false });
         }
         let signal = Arc::new(Signal::new().ok()?);
-        let fd = signal.fd();
-        let place = Box::into_raw(Box::new(Self { signal, answer: None }));
-        // SAFETY: the context takes over the place, and gives it to `freed`.
-        if unsafe { (host.set_fd)(context, key, fd, place.cast(), freed) } != 1 {
-            // SAFETY: it was not taken over.
-            drop(unsafe { Box::from_raw(place) });
-            return None;
+        let place = Box::into_raw(Box::new(Place { signal, answer: None }));
+        Some(Self { context, place, is_new: true })
+    }
+
+    /// What is ready at once leaves no descriptor in the context: a server may only learn of descriptors by pauses, and HAProxy
+    /// stops at one that it does not know. So whoever is given a descriptor is paused for it, too.
+    fn run(self, host: &Async, answer: Answer) -> Outcome {
+        let place = self.place;
+        // SAFETY: the wait context owns the place, or nobody but us, until it is given to it below. It lives at least until
+        // this job goes on or is lost. Between pauses only this job touches it. If it is lost, what follows a pause is
+        // never run, and nothing on the stack is left to be dropped.
+        unsafe { (*place).answer = Some(answer) };
+        // SAFETY: as above.
+        let ready = unsafe { (*place).poll() };
+        if let Poll::Ready(outcome) = ready {
+            self.discard();
+            return outcome;
         }
-        Some(place)
+        if self.is_new {
+            // SAFETY: the context takes over the place, and gives it to `freed`.
+            let taken = unsafe { (host.set_fd)(self.context, key(), (*place).signal.fd(), place.cast(), freed) };
+            if taken != 1 {
+                // SAFETY: as above.
+                let answer = unsafe { (*place).answer.take() };
+                self.discard();
+                return answer.map_or_else(|| Err(Reason::Internal.into()), block);
+            }
+        }
+        loop {
+            // SAFETY: this is a job.
+            if unsafe { (host.pause)() } != 1 {
+                // SAFETY: as above.
+                let answer = unsafe { (*place).answer.take() };
+                return answer.map_or_else(|| Err(Reason::Internal.into()), block);
+            }
+            // SAFETY: as above.
+            if let Poll::Ready(outcome) = unsafe { (*place).resumed() } {
+                return outcome;
+            }
+        }
+    }
+
+    /// Frees a place that no context has.
+    fn discard(self) {
+        if self.is_new {
+            // SAFETY: it was made in `of_current_job`, and nobody else has it.
+            drop(unsafe { Box::from_raw(self.place) });
+        }
+    }
+}
+
+/// By which our descriptor is found in a wait context.
+fn key() -> *const c_void {
+    (&raw const KEY).cast()
+}
+
+impl Place {
+    fn resumed(&mut self) -> Poll<Outcome> {
+        self.signal.clear();
+        self.poll()
     }
 
     fn poll(&mut self) -> Poll<Outcome> {
