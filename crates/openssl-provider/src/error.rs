@@ -35,6 +35,7 @@ pub(crate) enum Reason {
     OperationFailed = 13,
     QueueFull = 14,
     BadConfiguration = 15,
+    PrivateKeyStays = 16,
 }
 
 macro_rules! reasons {
@@ -44,7 +45,7 @@ macro_rules! reasons {
 }
 
 /// What `ERR_print_errors` shows for them.
-pub(crate) static REASONS: [ReasonText; 16] = reasons![
+pub(crate) static REASONS: [ReasonText; 17] = reasons![
     Internal: c"internal error of the quadrille provider",
     NotInitialised: c"the operation has not been initialised",
     MissingKey: c"there is no key to work with",
@@ -60,6 +61,7 @@ pub(crate) static REASONS: [ReasonText; 16] = reasons![
     OperationFailed: c"the private-key operation failed",
     QueueFull: c"too many private-key operations wait",
     BadConfiguration: c"a wrong setting in the provider's section of openssl.cnf",
+    PrivateKeyStays: c"a private key does not leave the quadrille provider",
 ];
 
 impl Failure {

@@ -168,7 +168,7 @@ unsafe extern "C" fn export(
         // SAFETY: OpenSSL passes our object.
         let key = unsafe { KeyObject::key(object) }?;
         if selection & SELECT_PRIVATE != 0 && key.has_private() {
-            return Err(Failure::new(Reason::UnsupportedParameter, "a private key does not leave this provider"));
+            return Err(Reason::PrivateKeyStays.into());
         }
         let public = components::export(&key, selection & SELECT_PUBLIC != 0)?;
         // SAFETY: it is OpenSSL's, with the argument that belongs to it.
