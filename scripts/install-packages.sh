@@ -10,7 +10,7 @@ declare -A groups=(
     [lint]="shellcheck"
     # Real clients, a real upstream, and real servers for packages/node; valgrind looks for secret-dependent branches in the
     # kernels, and pip fetches an emulator for CPUs without AVX-512.
-    [test]="apache2 chromium curl haproxy libssl-dev nginx openssl python3-pip valgrind"
+    [test]="apache2 chromium curl haproxy libssl-dev nginx nodejs openssl python3-pip valgrind"
     # Only where there is no npm: it fetches the Node that packages/node needs.
     [node]="nodejs npm"
     # PHP's headers; ext-php-rs binds them through libclang.
