@@ -38,12 +38,8 @@ enum Mode {
 }
 
 /// As rsa.h numbers them, and as texts.
-const MODES: [(Mode, i64, &CStr); 4] = [
-    (Mode::Pkcs1, 1, c"pkcs1"),
-    (Mode::None, 3, c"none"),
-    (Mode::Oaep, 4, c"oaep"),
-    (Mode::Tls, 7, c"tls"),
-];
+const MODES: [(Mode, i64, &CStr); 4] =
+    [(Mode::Pkcs1, 1, c"pkcs1"), (Mode::None, 3, c"none"), (Mode::Oaep, 4, c"oaep"), (Mode::Tls, 7, c"tls")];
 
 pub(crate) static FUNCTIONS: [Dispatch; 12] = [
     Dispatch::new(id::NEWCTX, new as *const ()),
@@ -118,9 +114,8 @@ unsafe extern "C" fn encrypt(
     guard(|| {
         // SAFETY: OpenSSL passes our context, and the bytes.
         let (context, input) = unsafe { (at(context)?, bytes(input, input_length)) };
-        let make = || {
-            encryption::encrypt(context.key()?.public(), &context.padding(), input).map(Zeroizing::new)
-        };
+        let make =
+            || encryption::encrypt(context.key()?.public(), &context.padding(), input).map(Zeroizing::new);
         // SAFETY: the output has `room` bytes, or is null.
         unsafe { deliver(output, length, room, context.modulus()?, make) }
     })
@@ -204,9 +199,7 @@ impl Context {
             Mode::Pkcs1 => Padding::Pkcs1,
             Mode::None => Padding::None,
             Mode::Tls => Padding::Tls,
-            Mode::Oaep => {
-                Padding::Oaep { digest: self.digest, mgf1: self.mgf1, label: self.label.clone() }
-            }
+            Mode::Oaep => Padding::Oaep { digest: self.digest, mgf1: self.mgf1, label: self.label.clone() },
         }
     }
 
@@ -219,7 +212,9 @@ impl Context {
                 let versions = if self.versions[1] == 0 { &self.versions[..1] } else { &self.versions[..] };
                 decryption::tls(&padded, versions)
             }
-            Mode::Oaep => decryption::oaep(&padded, self.digest, self.mgf1.unwrap_or(self.digest), &self.label),
+            Mode::Oaep => {
+                decryption::oaep(&padded, self.digest, self.mgf1.unwrap_or(self.digest), &self.label)
+            }
             Mode::Pkcs1 => decryption::pkcs1(&padded, ciphertext, &*key.rejection_secret()?),
         }
     }
@@ -239,7 +234,10 @@ fn mode(value: Value<'_>) -> Result<Mode, Failure> {
         number == Some(*known) || text.is_some_and(|text| text.as_bytes() == name.to_bytes())
     };
     MODES.iter().find(is).map(|(mode, ..)| *mode).ok_or_else(|| {
-        Failure::new(Reason::UnsupportedParameter, "this padding of RSA encryption; there are pkcs1, oaep and none")
+        Failure::new(
+            Reason::UnsupportedParameter,
+            "this padding of RSA encryption; there are pkcs1, oaep and none",
+        )
     })
 }
 

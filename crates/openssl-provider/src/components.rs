@@ -102,7 +102,8 @@ pub(crate) fn import(family: Family, with_private: bool, params: Params<'_>) -> 
 }
 
 fn import_rsa(with_private: bool, params: Params<'_>) -> Result<ProviderKey, Failure> {
-    let number = |name: &CStr| params.get(name).and_then(Value::large).map(|bytes| BigNum::from_slice(&bytes));
+    let number =
+        |name: &CStr| params.get(name).and_then(Value::large).map(|bytes| BigNum::from_slice(&bytes));
     let needed = |name: &CStr| number(name).ok_or_else(|| incomplete(name))?.map_err(Failure::from);
     let (n, e) = (needed(c"n")?, needed(c"e")?);
     if !with_private || params.get(c"d").is_none() {
@@ -162,7 +163,10 @@ fn curve(name: &str) -> Result<Nid, Failure> {
         "prime256v1" | "P-256" | "secp256r1" => Ok(Nid::X9_62_PRIME256V1),
         "secp384r1" | "P-384" => Ok(Nid::SECP384R1),
         "secp521r1" | "P-521" => Ok(Nid::SECP521R1),
-        other => Err(Failure::new(Reason::UnsupportedKey, format!("the curve {other}; there are P-256, P-384, P-521"))),
+        other => Err(Failure::new(
+            Reason::UnsupportedKey,
+            format!("the curve {other}; there are P-256, P-384, P-521"),
+        )),
     }
 }
 

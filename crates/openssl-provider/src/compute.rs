@@ -29,7 +29,9 @@ pub(crate) fn engine() -> Result<Engine, Failure> {
         let failed = || Err("a panic while starting".to_owned());
         on_own_stack(start).unwrap_or_else(|_| failed())
     });
-    started.clone().map_err(|error| Failure::new(Reason::Internal, format!("cannot start compute threads: {error}")))
+    started
+        .clone()
+        .map_err(|error| Failure::new(Reason::Internal, format!("cannot start compute threads: {error}")))
 }
 
 /// Ends the compute threads.

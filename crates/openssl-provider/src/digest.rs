@@ -118,7 +118,9 @@ mod tests {
 
     #[test]
     fn names_as_openssl_writes_them() {
-        for (name, size) in [("SHA2-256", 32), ("sha256", 32), ("SHA-384", 48), ("MD5-SHA1", 36), ("SHA1", 20)] {
+        for (name, size) in
+            [("SHA2-256", 32), ("sha256", 32), ("SHA-384", 48), ("MD5-SHA1", 36), ("SHA1", 20)]
+        {
             let digest = Digest::named(name).unwrap();
             assert_eq!((digest.size(), digest.of(b"x").unwrap().len()), (size, size), "{name}");
         }

@@ -114,8 +114,9 @@ pub(crate) fn guard(what: impl FnOnce() -> Result<(), Failure>) -> i32 {
 
 /// The same, with a value.
 pub(crate) fn guard_value<T>(what: impl FnOnce() -> Result<T, Failure>) -> Option<T> {
-    let result = catch_unwind(AssertUnwindSafe(what))
-        .unwrap_or_else(|_| Err(Failure::new(Reason::Internal, "a panic was stopped at the provider's boundary")));
+    let result = catch_unwind(AssertUnwindSafe(what)).unwrap_or_else(|_| {
+        Err(Failure::new(Reason::Internal, "a panic was stopped at the provider's boundary"))
+    });
     // What goes wrong in here is told by failures; BoringSSL's own queue must not grow.
     drop(boring::error::ErrorStack::get());
     match result {

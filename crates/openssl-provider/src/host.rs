@@ -162,7 +162,8 @@ pub(crate) struct Async {
     pub(crate) current_job: unsafe extern "C" fn() -> *mut c_void,
     pub(crate) wait_context: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
     pub(crate) pause: unsafe extern "C" fn() -> c_int,
-    pub(crate) get_fd: unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_int, *mut *mut c_void) -> c_int,
+    pub(crate) get_fd:
+        unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_int, *mut *mut c_void) -> c_int,
     pub(crate) set_fd: unsafe extern "C" fn(*mut c_void, *const c_void, c_int, *mut c_void, Cleanup) -> c_int,
 }
 

@@ -55,7 +55,10 @@ impl ProviderKey {
         fallback: Option<&PKeyRef<Private>>,
     ) -> Result<Self, Failure> {
         if fallback.is_some_and(|fallback| !fallback.public_eq(public.pkey())) {
-            return Err(Failure::new(Reason::BadUri, "the key in `fallback` is not the private half of the one in `key`"));
+            return Err(Failure::new(
+                Reason::BadUri,
+                "the key in `fallback` is not the private half of the one in `key`",
+            ));
         }
         let fallback = fallback.map(LocalKey::new).transpose()?;
         Ok(Self { public, secret: Secret::Remote(remote, fallback) })
@@ -97,7 +100,9 @@ impl ProviderKey {
             Secret::Here(local) => wait::for_answer(local.submit(operation)?),
             Secret::Remote(remote, None) => remote.compute(&self.public, operation),
             Secret::Remote(remote, Some(local)) => match remote.compute(&self.public, operation.clone()) {
-                Err(failure) if failure.reason == Reason::KeyServer => wait::for_answer(local.submit(operation)?),
+                Err(failure) if failure.reason == Reason::KeyServer => {
+                    wait::for_answer(local.submit(operation)?)
+                }
                 outcome => outcome,
             },
         }
@@ -138,4 +143,3 @@ impl From<quadrille_engine::KeyError> for Failure {
         Self::new(Reason::UnsupportedKey, error.to_string())
     }
 }
-

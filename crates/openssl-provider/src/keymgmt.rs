@@ -154,7 +154,10 @@ unsafe extern "C" fn import(object: *mut c_void, selection: c_int, params: *cons
             return Err(Failure::new(Reason::UnsupportedKey, "parameters without a key"));
         }
         let key = components::import(object.family, selection & SELECT_PRIVATE != 0, params)?;
-        object.key.set(Arc::new(key)).map_err(|_| Failure::new(Reason::Internal, "a second key for one object"))
+        object
+            .key
+            .set(Arc::new(key))
+            .map_err(|_| Failure::new(Reason::Internal, "a second key for one object"))
     })
 }
 
@@ -194,7 +197,8 @@ unsafe extern "C" fn get_params(object: *const c_void, params: *mut Param) -> c_
         // SAFETY: OpenSSL passes our object, and a list.
         let (key, params) = unsafe { (KeyObject::key(object)?, Params::new(params)) };
         let numbers = components::public_numbers(&key)?;
-        let own: Vec<bool> = numbers.iter().map(|(name, number)| params.answer(name, number.answer())).collect();
+        let own: Vec<bool> =
+            numbers.iter().map(|(name, number)| params.answer(name, number.answer())).collect();
         let size = sizes(key.key_type());
         let sizes = [
             params.answer(c"bits", Answer::Number(size.bits)),
@@ -294,8 +298,12 @@ static RSA_TYPES: [Param; 9] = [
     end(),
 ];
 
-static EC_TYPES: [Param; 4] =
-    [described(c"group", PARAM_TEXT), described(c"pub", PARAM_BYTES), described(c"priv", PARAM_UNSIGNED), end()];
+static EC_TYPES: [Param; 4] = [
+    described(c"group", PARAM_TEXT),
+    described(c"pub", PARAM_BYTES),
+    described(c"priv", PARAM_UNSIGNED),
+    end(),
+];
 
 unsafe extern "C" fn rsa_types(_selection: c_int) -> *const Param {
     RSA_TYPES.as_ptr()

@@ -59,7 +59,12 @@ static SIGNATURE: [Algorithm; 3] = [
 ];
 
 static ASYM_CIPHER: [Algorithm; 2] = [
-    Algorithm::new(c"RSA:rsaEncryption:1.2.840.113549.1.1.1", OURS, &asym_cipher::FUNCTIONS, c"RSA decryption"),
+    Algorithm::new(
+        c"RSA:rsaEncryption:1.2.840.113549.1.1.1",
+        OURS,
+        &asym_cipher::FUNCTIONS,
+        c"RSA decryption",
+    ),
     Algorithm::END,
 ];
 
@@ -195,10 +200,11 @@ unsafe extern "C" fn gettable_params(_context: *mut c_void) -> *const Param {
 }
 
 unsafe extern "C" fn get_params(_context: *mut c_void, params: *mut Param) -> c_int {
-    const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-        Ok(version) => version,
-        Err(_) => c"",
-    };
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => c"",
+        };
     guard(|| {
         // SAFETY: OpenSSL passes a list.
         let params = unsafe { Params::new(params) };

@@ -173,7 +173,9 @@ impl<'a> Value<'a> {
 
     fn set(self, answer: Answer<'_>) -> bool {
         match (answer, self.param().data_type) {
-            (Answer::Number(number), PARAM_INTEGER | PARAM_UNSIGNED) => self.fill(&number.to_le_bytes(), true),
+            (Answer::Number(number), PARAM_INTEGER | PARAM_UNSIGNED) => {
+                self.fill(&number.to_le_bytes(), true)
+            }
             (Answer::Large(number), PARAM_UNSIGNED) => {
                 let mut number = Zeroizing::new(number.to_vec());
                 number.reverse();
@@ -333,7 +335,11 @@ mod tests {
 
     #[test]
     fn what_is_built_is_read() {
-        let built = Builder::default().large(c"n", &[1, 2, 3]).integer(c"i", -2).text(c"t", c"text").bytes(c"b", &[0, 9]);
+        let built = Builder::default()
+            .large(c"n", &[1, 2, 3])
+            .integer(c"i", -2)
+            .text(c"t", c"text")
+            .bytes(c"b", &[0, 9]);
         built.with(|first| {
             // SAFETY: `with` lends a list.
             let params = unsafe { Params::new(first) };

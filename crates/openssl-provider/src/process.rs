@@ -61,7 +61,8 @@ impl<T> PerProcess<T> {
     pub(crate) unsafe fn clear(&self) -> Option<T> {
         let made = self.0.swap(std::ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: it is null, or a box made in `get` that nobody else has any more.
-        let here = unsafe { made.as_ref() }.is_some_and(|made| made.generation == GENERATION.load(Ordering::Relaxed));
+        let here = unsafe { made.as_ref() }
+            .is_some_and(|made| made.generation == GENERATION.load(Ordering::Relaxed));
         // SAFETY: as above. A parent's is never freed: to free is to use.
         here.then(|| unsafe { Box::from_raw(made) }).and_then(|made| made.value.into_inner())
     }

@@ -153,12 +153,17 @@ unsafe extern "C" fn verify(
 ) -> c_int {
     guard(|| {
         // SAFETY: OpenSSL passes our context, and the bytes.
-        let (context, signature, data) = unsafe { (at(context)?, bytes(signature, length), bytes(data, data_length)) };
+        let (context, signature, data) =
+            unsafe { (at(context)?, bytes(signature, length), bytes(data, data_length)) };
         if context.verify(data, signature)? { Ok(()) } else { Err(Failure::quiet()) }
     })
 }
 
-unsafe extern "C" fn digest_verify_final(context: *mut Context, signature: *const u8, length: usize) -> c_int {
+unsafe extern "C" fn digest_verify_final(
+    context: *mut Context,
+    signature: *const u8,
+    length: usize,
+) -> c_int {
     guard(|| {
         // SAFETY: OpenSSL passes our context, and the bytes.
         let (context, signature) = unsafe { (at_mut(context)?, bytes(signature, length)) };
@@ -236,12 +241,18 @@ impl Context {
     fn verify(&self, data: &[u8], signature: &[u8]) -> Result<bool, Failure> {
         let key = self.key()?;
         match key.key_type() {
-            KeyType::Rsa { .. } => {
-                rsa::signature::verify(key.public(), self.settings.padding(), self.settings.digest, data, signature)
-            }
+            KeyType::Rsa { .. } => rsa::signature::verify(
+                key.public(),
+                self.settings.padding(),
+                self.settings.digest,
+                data,
+                signature,
+            ),
             _ => {
                 let ec = key.public().pkey().ec_key()?;
-                Ok(EcdsaSig::from_der(signature).and_then(|signature| signature.verify(data, &ec)).unwrap_or(false))
+                Ok(EcdsaSig::from_der(signature)
+                    .and_then(|signature| signature.verify(data, &ec))
+                    .unwrap_or(false))
             }
         }
     }
@@ -254,7 +265,9 @@ fn ecdsa_scheme(digest: &[u8]) -> Result<SignatureScheme, Failure> {
         32 => Ok(SignatureScheme::EcdsaSha256),
         48 => Ok(SignatureScheme::EcdsaSha384),
         64 => Ok(SignatureScheme::EcdsaSha512),
-        other => Err(Failure::new(Reason::UnsupportedDigest, format!("ECDSA with a digest of {other} bytes"))),
+        other => {
+            Err(Failure::new(Reason::UnsupportedDigest, format!("ECDSA with a digest of {other} bytes")))
+        }
     }
 }
 

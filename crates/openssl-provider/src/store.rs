@@ -76,8 +76,12 @@ unsafe extern "C" fn export_object(
     0
 }
 
-static SETTABLE: [Param; 4] =
-    [described(c"expect", PARAM_INTEGER), described(c"properties", PARAM_TEXT), described(c"input-type", PARAM_TEXT), end()];
+static SETTABLE: [Param; 4] = [
+    described(c"expect", PARAM_INTEGER),
+    described(c"properties", PARAM_TEXT),
+    described(c"input-type", PARAM_TEXT),
+    end(),
+];
 
 unsafe extern "C" fn settable(_provider: *mut c_void) -> *const Param {
     SETTABLE.as_ptr()

@@ -89,7 +89,8 @@ fn plain(uri: &str, path: &str) -> Result<PathBuf, Failure> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
     while let [byte, after @ ..] = rest {
-        let digits = after.get(..2).filter(|_| *byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        let digits =
+            after.get(..2).filter(|_| *byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
         let resolved = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(resolved.unwrap_or(*byte));
         rest = if resolved.is_some() { &after[2..] } else { after };
@@ -100,7 +101,8 @@ fn plain(uri: &str, path: &str) -> Result<PathBuf, Failure> {
 
 fn private_key(path: &Path) -> Result<PKey<Private>, Failure> {
     let key = Key::from_pem(&read(path)?);
-    let key = key.map_err(|error| Failure::new(Reason::UnsupportedKey, format!("{}: {error}", path.display())))?;
+    let key =
+        key.map_err(|error| Failure::new(Reason::UnsupportedKey, format!("{}: {error}", path.display())))?;
     Ok(key.pkey().to_owned())
 }
 
@@ -108,13 +110,15 @@ fn public_key(path: &Path) -> Result<PKey<Public>, Failure> {
     let pem = read(path)?;
     let of_certificate = || X509::from_pem(&pem)?.public_key();
     of_certificate().or_else(|_| PKey::public_key_from_pem(&pem)).map_err(|_| {
-        let detail = format!("{}: there is neither a certificate nor a public key in it (PEM)", path.display());
+        let detail =
+            format!("{}: there is neither a certificate nor a public key in it (PEM)", path.display());
         Failure::new(Reason::UnsupportedKey, detail)
     })
 }
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
-    let cannot = |error: std::io::Error| Failure::new(Reason::CannotReadFile, format!("{}: {error}", path.display()));
+    let cannot =
+        |error: std::io::Error| Failure::new(Reason::CannotReadFile, format!("{}: {error}", path.display()));
     // Room for most keys at once, so that growing leaves no copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(64 * 1024));
     File::open(path).map_err(cannot)?.take(LONGEST_FILE).read_to_end(&mut bytes).map_err(cannot)?;

@@ -107,7 +107,8 @@ impl Waiting {
         }
         if self.is_new {
             // SAFETY: the context takes over the place, and gives it to `freed`.
-            let taken = unsafe { (host.set_fd)(self.context, key(), (*place).signal.fd(), place.cast(), freed) };
+            let taken =
+                unsafe { (host.set_fd)(self.context, key(), (*place).signal.fd(), place.cast(), freed) };
             if taken != 1 {
                 // SAFETY: as above.
                 let answer = unsafe { (*place).answer.take() };

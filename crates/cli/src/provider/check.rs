@@ -33,7 +33,12 @@ impl Check {
 }
 
 /// What was found, in one sentence.
-pub(super) fn with(server: Server, program: &Path, openssl_cnf: &str, key: Option<&Path>) -> Result<String, String> {
+pub(super) fn with(
+    server: Server,
+    program: &Path,
+    openssl_cnf: &str,
+    key: Option<&Path>,
+) -> Result<String, String> {
     let cannot = |error: std::io::Error| format!("cannot make files for the check: {error}");
     let folder = tempfile::tempdir().map_err(cannot)?;
     let (configuration, new_key) = (folder.path().join("openssl.cnf"), folder.path().join("key.pem"));

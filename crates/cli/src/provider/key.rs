@@ -35,7 +35,8 @@ impl MakeKey {
     pub(super) fn run(&self) -> Result<(), String> {
         let uri = self.uri()?;
         let text = Base64::encode_string(uri.as_bytes());
-        let lines = text.as_bytes().chunks(LINE).map(|line| String::from_utf8_lossy(line).into_owned() + "\n");
+        let lines =
+            text.as_bytes().chunks(LINE).map(|line| String::from_utf8_lossy(line).into_owned() + "\n");
         let pem: String =
             [format!("{uri}\n-----BEGIN QUADRILLE KEY-----\n")].into_iter().chain(lines).collect::<String>()
                 + "-----END QUADRILLE KEY-----\n";

@@ -77,7 +77,11 @@ impl Module {
             Some(file) => Some(file.clone()),
             None => [beside(), usual()].into_iter().flatten().find(|file| file.exists()),
         };
-        let missing = || format!("{FILE_NAME} is neither beside this program nor in /usr/lib/quadrille; name it by --module");
+        let missing = || {
+            format!(
+                "{FILE_NAME} is neither beside this program nor in /usr/lib/quadrille; name it by --module"
+            )
+        };
         let file = found.ok_or_else(missing)?;
         // OpenSSL wants the whole path.
         file.canonicalize().map_err(|error| format!("--module {}: {error}", file.display()))

@@ -58,7 +58,9 @@ impl Server {
     pub(super) fn lines(self, openssl_cnf: &Path) -> String {
         let variable = format!("OPENSSL_CONF={}", openssl_cnf.display());
         let unit = |service: &str| {
-            format!("# systemctl edit {service}\n[Service]\nEnvironment={variable}\n\n# then: systemctl restart {service}\n")
+            format!(
+                "# systemctl edit {service}\n[Service]\nEnvironment={variable}\n\n# then: systemctl restart {service}\n"
+            )
         };
         match self {
             Self::Nginx => format!(
@@ -72,7 +74,9 @@ impl Server {
             ),
             Self::Apache => format!("{}\n# Keys stay where they are.\n", unit("apache2")),
             Self::Node => {
-                format!("# In the environment of the program; its code stays as it is.\n{variable} node server.js\n")
+                format!(
+                    "# In the environment of the program; its code stays as it is.\n{variable} node server.js\n"
+                )
             }
         }
     }
@@ -90,15 +94,19 @@ impl Server {
             Self::Node => &["/usr/bin/node", "/usr/local/bin/node"],
         };
         let known = candidates.iter().map(PathBuf::from).find(|file| file.exists());
-        known.ok_or_else(|| format!("{} is not in any of {}; name it by --program", self.title(), candidates.join(", ")))
+        known.ok_or_else(|| {
+            format!("{} is not in any of {}; name it by --program", self.title(), candidates.join(", "))
+        })
     }
 
     /// The OpenSSL that a program would load.
     pub(super) fn libcrypto(self, program: &Path) -> Result<PathBuf, String> {
-        let listed = Command::new("ldd").arg(program).output().map_err(|error| format!("cannot run ldd: {error}"))?;
+        let listed =
+            Command::new("ldd").arg(program).output().map_err(|error| format!("cannot run ldd: {error}"))?;
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         let line = listed.lines().find(|line| line.trim_start().starts_with("libcrypto.so"));
-        let path = line.and_then(|line| line.split_once("=>")).and_then(|(_, path)| path.split_whitespace().next());
+        let path =
+            line.and_then(|line| line.split_once("=>")).and_then(|(_, path)| path.split_whitespace().next());
         path.map(PathBuf::from).ok_or_else(|| {
             format!("{} loads no libcrypto: its OpenSSL is inside it, or it has none", program.display())
         })

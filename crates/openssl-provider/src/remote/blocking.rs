@@ -59,15 +59,24 @@ fn ask(server: &Path, ski: Ski, operation: &Operation, patience: Duration) -> As
             asked => return asked,
         }
     }
-    let connection = Connection::open(server, Some(PATIENCE)).map_err(|error| Trouble::Connect(error.to_string()))?;
+    let connection =
+        Connection::open(server, Some(PATIENCE)).map_err(|error| Trouble::Connect(error.to_string()))?;
     ask_over(connection, server, ski, operation, patience)
 }
 
 /// The connection rests afterwards, unless something was wrong with it.
-fn ask_over(mut connection: Connection, server: &Path, ski: Ski, operation: &Operation, patience: Duration) -> Asked {
+fn ask_over(
+    mut connection: Connection,
+    server: &Path,
+    ski: Ski,
+    operation: &Operation,
+    patience: Duration,
+) -> Asked {
     let until = Instant::now() + patience;
     let lost = |error: std::io::Error| Trouble::Lost(error.to_string());
-    let id = connection.put(ski, operation).ok_or_else(|| Trouble::Lost("the operation is too long".to_owned()))?;
+    let id = connection
+        .put(ski, operation)
+        .ok_or_else(|| Trouble::Lost("the operation is too long".to_owned()))?;
     while !connection.send().map_err(lost)? {
         if Instant::now() > until {
             return Err(Trouble::Slow);

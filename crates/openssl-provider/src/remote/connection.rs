@@ -2,7 +2,9 @@
 
 use super::Reply;
 use quadrille_engine::Operation;
-use quadrille_keyless::wire::{Hints, Incoming, KeyName, Message, Mode, Reader, Request, Ski, Writer, opcode};
+use quadrille_keyless::wire::{
+    Hints, Incoming, KeyName, Message, Mode, Reader, Request, Ski, Writer, opcode,
+};
 use std::{
     io::{self, Read, Write},
     os::{

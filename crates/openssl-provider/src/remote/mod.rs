@@ -64,7 +64,10 @@ impl RemoteKey {
         if operation.verify(public, &result) {
             Ok(result)
         } else {
-            Err(Failure::new(Reason::KeyServer, format!("key {}: the result is wrong; it was not used", self.ski)))
+            Err(Failure::new(
+                Reason::KeyServer,
+                format!("key {}: the result is wrong; it was not used", self.ski),
+            ))
         }
     }
 }
@@ -74,7 +77,9 @@ impl Trouble {
         let server = server.map_or("no server".to_owned(), |server| format!("unix:{}", server.display()));
         let detail = match self {
             Self::Connect(error) => {
-                format!("{server}: cannot connect: {error}; start it: quadrille keyserver --keys DIR --unix PATH")
+                format!(
+                    "{server}: cannot connect: {error}; start it: quadrille keyserver --keys DIR --unix PATH"
+                )
             }
             Self::Lost(error) => format!("{server}: the connection was lost: {error}"),
             Self::Slow => format!("{server}: no answer in time"),

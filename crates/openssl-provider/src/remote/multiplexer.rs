@@ -30,7 +30,8 @@ pub(super) fn submit(servers: &Servers, ski: Ski, operation: Operation) -> Resul
     let inbox = inbox(servers).map_err(|error| {
         Failure::new(Reason::KeyServer, format!("cannot start a thread for the key server: {error}"))
     })?;
-    let request = Arc::new(Request { ski, operation, until: Instant::now() + DEADLINE, state: Mutex::default() });
+    let request =
+        Arc::new(Request { ski, operation, until: Instant::now() + DEADLINE, state: Mutex::default() });
     inbox.put(Letter::Ask(Arc::clone(&request)));
     Ok(Box::pin(Pending { request, inbox }))
 }
@@ -180,7 +181,10 @@ impl Multiplexer {
             if let Err(error) = self.exchange(now) {
                 self.lose(Trouble::Lost(error.to_string()), now);
             }
-            if !self.open.is_empty() && now.saturating_duration_since(self.silent) > PATIENCE && self.servers.len() > 1 {
+            if !self.open.is_empty()
+                && now.saturating_duration_since(self.silent) > PATIENCE
+                && self.servers.len() > 1
+            {
                 self.lose(Trouble::Slow, now);
             }
             self.expire(now);
@@ -213,7 +217,8 @@ impl Multiplexer {
                 Letter::Ask(request) => self.waiting.push_back(request),
                 Letter::Forget(request) => {
                     self.waiting.retain(|other| !Arc::ptr_eq(other, &request));
-                    let number = self.open.iter().find(|(_, other)| Arc::ptr_eq(other, &request)).map(|(id, _)| *id);
+                    let number =
+                        self.open.iter().find(|(_, other)| Arc::ptr_eq(other, &request)).map(|(id, _)| *id);
                     if let (Some(number), Some(connection)) = (number, &mut self.connection) {
                         connection.withdraw(number);
                     }
@@ -263,7 +268,8 @@ impl Multiplexer {
         while connection.receive(|id, reply: Reply| {
             came = true;
             if let Some(request) = open.remove(&id) {
-                request.finish(reply.map_err(|code| Trouble::Refused(code).failure(Some(server), request.ski)));
+                request
+                    .finish(reply.map_err(|code| Trouble::Refused(code).failure(Some(server), request.ski)));
             }
         })? {}
         if came {

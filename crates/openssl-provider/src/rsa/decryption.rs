@@ -32,7 +32,11 @@ pub(crate) fn tls(padded: &[u8], versions: &[u16]) -> Result<Zeroizing<Vec<u8>>,
 
 /// The message of EME-PKCS1-v1_5, or one made of `secret` and the ciphertext if the padding is wrong: always the same for
 /// the same ciphertext, so that who asks learns nothing ("implicit rejection", as OpenSSL 3.2 does).
-pub(crate) fn pkcs1(padded: &[u8], ciphertext: &[u8], secret: &[u8; 32]) -> Result<Zeroizing<Vec<u8>>, Failure> {
+pub(crate) fn pkcs1(
+    padded: &[u8],
+    ciphertext: &[u8],
+    secret: &[u8; 32],
+) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let size = padded.len();
     if size < 11 {
         return Err(too_short());
@@ -80,7 +84,11 @@ pub(crate) fn oaep(
         found |= one;
     }
     good &= found;
-    if bool::from(good) { Ok(tail(data, start)) } else { Err(Failure::new(Reason::WrongInput, "decryption failed")) }
+    if bool::from(good) {
+        Ok(tail(data, start))
+    } else {
+        Err(Failure::new(Reason::WrongInput, "decryption failed"))
+    }
 }
 
 /// A message, right-aligned, and where it begins.

@@ -29,8 +29,12 @@ pub(crate) fn encrypt(key: &PublicKey, padding: &Padding, message: &[u8]) -> Res
     let padded = match padding {
         Padding::None => Zeroizing::new(message.to_vec()),
         Padding::Pkcs1 => pkcs1(size, message)?,
-        Padding::Oaep { digest, mgf1, label } => oaep(size, *digest, mgf1.unwrap_or(*digest), label, message)?,
-        Padding::Tls => return Err(Failure::new(Reason::UnsupportedParameter, "this padding is for decryption")),
+        Padding::Oaep { digest, mgf1, label } => {
+            oaep(size, *digest, mgf1.unwrap_or(*digest), label, message)?
+        }
+        Padding::Tls => {
+            return Err(Failure::new(Reason::UnsupportedParameter, "this padding is for decryption"));
+        }
     };
     raw_public(&rsa, &padded)
 }

@@ -71,10 +71,19 @@ pub(crate) fn verify(
             // SAFETY: `data` is as long as the digest, `raised` as the modulus; both are what the function reads.
             Ok(data.len() == digest.size()
                 && unsafe {
-                    ffi::RSA_verify_PKCS1_PSS_mgf1(rsa.as_ptr(), data.as_ptr(), hash, mgf1, raised.as_ptr(), known) == 1
+                    ffi::RSA_verify_PKCS1_PSS_mgf1(
+                        rsa.as_ptr(),
+                        data.as_ptr(),
+                        hash,
+                        mgf1,
+                        raised.as_ptr(),
+                        known,
+                    ) == 1
                 })
         }
-        Padding::Pkcs1 | Padding::None => Ok(encode(key, padding, digest, data).is_ok_and(|encoded| encoded == raised)),
+        Padding::Pkcs1 | Padding::None => {
+            Ok(encode(key, padding, digest, data).is_ok_and(|encoded| encoded == raised))
+        }
     }
 }
 
@@ -108,12 +117,19 @@ fn scheme(key: &PublicKey, padding: Padding, digest: Option<Digest>) -> Option<S
 }
 
 /// What the raw private operation is done on, as long as the modulus.
-fn encode(key: &PublicKey, padding: Padding, digest: Option<Digest>, data: &[u8]) -> Result<Vec<u8>, Failure> {
+fn encode(
+    key: &PublicKey,
+    padding: Padding,
+    digest: Option<Digest>,
+    data: &[u8],
+) -> Result<Vec<u8>, Failure> {
     let rsa = public(key)?;
     let size = rsa.size() as usize;
     match padding {
         Padding::None if data.len() == size => Ok(data.to_vec()),
-        Padding::None => Err(Failure::new(Reason::WrongInput, "without padding, the input is as long as the modulus")),
+        Padding::None => {
+            Err(Failure::new(Reason::WrongInput, "without padding, the input is as long as the modulus"))
+        }
         Padding::Pkcs1 => {
             let info = digest.map_or_else(|| Ok(data.to_vec()), |digest| digest_info(digest, data))?;
             let fill = size.checked_sub(info.len() + 3).filter(|fill| *fill >= 8).ok_or_else(no_room)?;
@@ -186,7 +202,8 @@ fn algorithms(
     digest: Digest,
     mgf1: Option<Digest>,
 ) -> Result<(*const ffi::EVP_MD, *const ffi::EVP_MD), Failure> {
-    let pointer = |digest: Digest| digest.algorithm().map(|algorithm| algorithm.as_ptr()).ok_or_else(no_digest);
+    let pointer =
+        |digest: Digest| digest.algorithm().map(|algorithm| algorithm.as_ptr()).ok_or_else(no_digest);
     Ok((pointer(digest)?, pointer(mgf1.unwrap_or(digest))?))
 }
 

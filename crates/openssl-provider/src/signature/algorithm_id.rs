@@ -46,9 +46,15 @@ fn pss(digest: Digest, mgf1: Digest, salt: Salt) -> Result<Vec<u8>, Failure> {
     let length = match salt {
         Salt::Digest => digest.size(),
         Salt::Length(length) => length,
-        _ => return Err(Failure::new(Reason::UnsupportedParameter, "name the salt's length: rsa_pss_saltlen:digest")),
+        _ => {
+            return Err(Failure::new(
+                Reason::UnsupportedParameter,
+                "name the salt's length: rsa_pss_saltlen:digest",
+            ));
+        }
     };
-    let length = u8::try_from(length).ok().filter(|length| *length < 128).ok_or(Reason::UnsupportedParameter)?;
+    let length =
+        u8::try_from(length).ok().filter(|length| *length < 128).ok_or(Reason::UnsupportedParameter)?;
     let mgf1 = sequence(&[oid(&[RSA_PREFIX, &[8]].concat()), hash(mgf1)?]);
     let parameters = sequence(&[
         tagged(0xa0, &hash(digest)?),

@@ -71,8 +71,10 @@ impl Settings {
     pub(super) fn answer(&self, key: Option<&ProviderKey>, params: Params<'_>) -> Result<(), Failure> {
         let digest = self.digest.map_or(c"", Digest::name);
         let mgf1 = self.mgf1.map_or(digest, Digest::name);
-        let (number, name) =
-            MODES.iter().find(|(mode, ..)| *mode == self.mode).map_or((1, c"pkcs1"), |(_, number, name)| (*number, *name));
+        let (number, name) = MODES
+            .iter()
+            .find(|(mode, ..)| *mode == self.mode)
+            .map_or((1, c"pkcs1"), |(_, number, name)| (*number, *name));
         let salt = match self.salt {
             Salt::Length(length) => CString::new(length.to_string()).unwrap_or_default(),
             other => SALTS.iter().find(|(salt, ..)| *salt == other).map_or(c"", |(.., name)| name).to_owned(),
@@ -101,7 +103,10 @@ fn mode(value: Value<'_>) -> Result<Mode, Failure> {
         number == Some(*known) || text.is_some_and(|text| text.as_bytes() == name.to_bytes())
     };
     MODES.iter().find(is).map(|(mode, ..)| *mode).ok_or_else(|| {
-        Failure::new(Reason::UnsupportedParameter, "this padding of RSA signatures; there are pkcs1, pss and none")
+        Failure::new(
+            Reason::UnsupportedParameter,
+            "this padding of RSA signatures; there are pkcs1, pss and none",
+        )
     })
 }
 

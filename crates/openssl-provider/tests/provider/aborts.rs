@@ -25,8 +25,8 @@ fn usage(running: &Running) -> (usize, usize) {
 
 /// A ClientHello as openssl sends it.
 fn client_hello(site: &Site) -> Vec<u8> {
-    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = socket.local_addr().unwrap().port();
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("it is there");
+    let port = socket.local_addr().expect("it is there").port();
     let mut client = Command::new("openssl")
         .args(["s_client", "-connect", &format!("127.0.0.1:{port}")])
         .current_dir(site.path(""))
@@ -34,12 +34,12 @@ fn client_hello(site: &Site) -> Vec<u8> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .unwrap();
-    let (mut stream, _) = socket.accept().unwrap();
+        .expect("it is there");
+    let (mut stream, _) = socket.accept().expect("it is there");
     let mut hello = vec![0; 4096];
-    let length = std::io::Read::read(&mut stream, &mut hello).unwrap();
+    let length = std::io::Read::read(&mut stream, &mut hello).expect("it is there");
     drop(stream);
-    client.wait().unwrap();
+    client.wait().expect("it is there");
     hello.truncate(length);
     hello
 }
@@ -56,7 +56,7 @@ fn abort(port: u16, hello: &[u8], count: usize) {
 fn descriptors_are_flat_and_lost_jobs_are_bounded() {
     let site = Site::new();
     site.certificate("rsa", "rsa:2048");
-    fs::copy(site.path("rsa.both"), site.path("served.both")).unwrap();
+    fs::copy(site.path("rsa.both"), site.path("served.both")).expect("it is there");
     let hello = client_hello(&site);
     let port = free_port();
     let mut running = haproxy(&site, "rsa.key", port);
@@ -67,7 +67,10 @@ fn descriptors_are_flat_and_lost_jobs_are_bounded() {
     abort(port, &hello, ABORTS);
     until("all are over", || usage(&running).0 <= before.0 + 4);
     let after = usage(&running);
-    println!("{ABORTS} aborted handshakes: descriptors {} to {}, memory {} to {} KiB", before.0, after.0, before.1, after.1);
+    println!(
+        "{ABORTS} aborted handshakes: descriptors {} to {}, memory {} to {} KiB",
+        before.0, after.0, before.1, after.1
+    );
     // Each job that HAProxy loses is some 40 KiB, and after 1,024 of them no job pauses any more.
     assert!(after.1 < before.1 + 64 * 1024, "{before:?} {after:?}");
     abort(port, &hello, ABORTS / 2);

@@ -12,7 +12,7 @@ use std::{
 fn site() -> Site {
     let site = Site::new();
     site.certificate("rsa", "rsa:2048");
-    fs::copy(site.path("rsa.pem"), site.path("served.pem")).unwrap();
+    fs::copy(site.path("rsa.pem"), site.path("served.pem")).expect("it is there");
     site.plain_openssl("genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048 -out dh.pem");
     site
 }
@@ -79,19 +79,19 @@ fn what_the_key_server_refuses_is_said() {
     let site = site();
     site.write("message", "x");
     let directory = site.path("keys.keys");
-    fs::create_dir_all(&directory).unwrap();
+    fs::create_dir_all(&directory).expect("it is there");
     let _keys = site.key_server("keys", &[]);
     let uri = site.uri(&["keys"], "rsa");
     let unknown = fail(site.with_provider("openssl").args(["dgst", "-sha256", "-sign", &uri, "message"]));
     assert!(unknown.contains("the server has no such key") && unknown.contains("--keys"), "{unknown}");
     let salt = "-sigopt rsa_padding_mode:pss -sigopt rsa_pss_saltlen:20";
-    fs::copy(site.path("rsa.key"), directory.join("rsa.key")).unwrap();
+    fs::copy(site.path("rsa.key"), directory.join("rsa.key")).expect("it is there");
     site.write("policy.yaml", "clients:\n  - client: \"uid:*\"\n");
     let sign = |options: &str| {
         let options = options.split(' ').filter(|option| !option.is_empty());
         let mut command = site.with_provider("openssl");
         command.args(["dgst", "-sha256"]).args(options).args(["-sign", &uri, "-out", "signature", "message"]);
-        command.output().unwrap()
+        command.output().expect("it is there")
     };
     until("the key is read", || sign("").status.success());
     until("the policy is read", || !sign(salt).status.success());

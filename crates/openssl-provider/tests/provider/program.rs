@@ -7,7 +7,10 @@ use std::path::Path;
 fn compiled(site: &Site) -> String {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/provider/program.c");
     let mut compiler = site.plain("cc");
-    compiler.args(["-O1", "-g", "-Wall", "-Werror", "-o", "program"]).arg(source).args(["-lcrypto", "-pthread"]);
+    compiler
+        .args(["-O1", "-g", "-Wall", "-Werror", "-o", "program"])
+        .arg(source)
+        .args(["-lcrypto", "-pthread"]);
     finish(&mut compiler);
     site.at("program")
 }
@@ -34,7 +37,13 @@ fn valgrind_finds_nothing() {
     let program = compiled(&site);
     let mut command = site.plain("timeout");
     // valgrind knows no AVX-512; the portable tier is BoringSSL's.
-    command.env("QUADRILLE_CPU", "portable").args(["550", "valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full"]);
+    command.env("QUADRILLE_CPU", "portable").args([
+        "550",
+        "valgrind",
+        "--quiet",
+        "--error-exitcode=9",
+        "--leak-check=full",
+    ]);
     command.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite", &program, "2", "2"]);
     command.arg(site.path("openssl.cnf")).arg(site.path("rsa.key"));
     let said = said(&finish(&mut command));

@@ -25,13 +25,18 @@ fn all_handshakes(start: Start) {
         site.stand_in(&format!("{name}-remote.key"), &["keys"], name, &[]);
         for key in [format!("{name}.key"), format!("{name}-remote.key")] {
             let port = free_port();
-            fs::copy(site.path(&format!("{name}.pem")), site.path("served.pem")).unwrap();
+            fs::copy(site.path(&format!("{name}.pem")), site.path("served.pem")).expect("it is there");
             let both = format!("{}{}", site.read(&format!("{name}.pem")), site.read(&key));
             site.write("served.both", &both);
             let mut running = start(&site, &key, port);
-            until(&format!("the server listens with {key}: {}", running.log()), || listens(port) || !running.is_alive());
-            let wanted: &[(&str, &str)] =
-                if name == "curve" { &[("-tls1_3", "TLSv1.3"), ("-tls1_2", "ECDHE-ECDSA")] } else { &RSA_HANDSHAKES };
+            until(&format!("the server listens with {key}: {}", running.log()), || {
+                listens(port) || !running.is_alive()
+            });
+            let wanted: &[(&str, &str)] = if name == "curve" {
+                &[("-tls1_3", "TLSv1.3"), ("-tls1_2", "ECDHE-ECDSA")]
+            } else {
+                &RSA_HANDSHAKES
+            };
             for (options, agreed) in wanted {
                 let said = handshake(&site, port, options);
                 let good = said.as_ref().is_some_and(|said| said.contains(agreed));
@@ -44,7 +49,8 @@ fn all_handshakes(start: Start) {
 
 fn resumes(site: &Site, port: u16, key: &str) {
     let session = site.at("session");
-    handshake(site, port, &format!("-tls1_2 -sess_out {session}")).unwrap_or_else(|| panic!("{key}: no session"));
+    handshake(site, port, &format!("-tls1_2 -sess_out {session}"))
+        .unwrap_or_else(|| panic!("{key}: no session"));
     let again = handshake(site, port, &format!("-tls1_2 -sess_in {session}")).unwrap_or_default();
     assert!(again.contains("Reused, TLSv1.2"), "{key}: {again}");
 }
@@ -65,13 +71,17 @@ pub(crate) fn nginx(site: &Site, key: &str, port: u16) -> Running {
          ssl_dhparam {folder}dh.pem; ssl_ciphers ALL; ssl_protocols TLSv1.2 TLSv1.3; location / {{ return 200 ok; }} }} }}\n"
     );
     let file = site.write(&format!("nginx-{port}.conf"), &text);
-    Running::start(site, "nginx", site.with_provider("/usr/sbin/nginx").arg("-c").arg(file).arg("-p").arg(folder))
+    Running::start(
+        site,
+        "nginx",
+        site.with_provider("/usr/sbin/nginx").arg("-c").arg(file).arg("-p").arg(folder),
+    )
 }
 
 pub(crate) fn haproxy(site: &Site, _key: &str, port: u16) -> Running {
     let text = format!(
         "global\n  maxconn 2000\n  nbthread 2\n  ssl-mode-async\n  ssl-default-bind-ciphers ALL\n\
-         \n  tune.ssl.default-dh-param 2048\n\
+         \x20 tune.ssl.default-dh-param 2048\n\
          defaults\n  mode http\n  timeout client 10s\n  timeout server 10s\n  timeout connect 5s\n\
          frontend f\n  bind 127.0.0.1:{port} ssl crt {}\n  http-request return status 200 content-type text/plain string ok\n",
         site.at("served.both")
@@ -82,9 +92,11 @@ pub(crate) fn haproxy(site: &Site, _key: &str, port: u16) -> Running {
 
 fn apache(site: &Site, key: &str, port: u16) -> Running {
     let modules = ["mpm_event", "authz_core", "ssl", "socache_shmcb"];
-    let load = modules.map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n")).concat();
+    let load = modules
+        .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
+        .concat();
     let folder = site.at("");
-    fs::create_dir_all(site.path("www")).unwrap();
+    fs::create_dir_all(site.path("www")).expect("it is there");
     site.write("www/index.html", "ok");
     set_mode(&site.path("www"), 0o755);
     let text = format!(
@@ -95,7 +107,11 @@ fn apache(site: &Site, key: &str, port: u16) -> Running {
          SSLCertificateKeyFile {folder}{key}\n</VirtualHost>\n"
     );
     let file = site.write(&format!("apache-{port}.conf"), &text);
-    Running::start(site, "apache", site.with_provider("/usr/sbin/apache2").arg("-f").arg(file).arg("-DFOREGROUND"))
+    Running::start(
+        site,
+        "apache",
+        site.with_provider("/usr/sbin/apache2").arg("-f").arg(file).arg("-DFOREGROUND"),
+    )
 }
 
 fn node(site: &Site, key: &str, port: u16) -> Running {
@@ -135,11 +151,15 @@ fn s_server_by_uri_with_and_without_jobs() {
     let site = Site::new();
     site.certificate("rsa", "rsa:2048");
     let _server = site.key_server("keys", &["rsa"]);
-    for key in [site.at("rsa.key"), format!("quadrille:file:{}", site.at("rsa.key")), site.uri(&["keys"], "rsa")] {
+    for key in
+        [site.at("rsa.key"), format!("quadrille:file:{}", site.at("rsa.key")), site.uri(&["keys"], "rsa")]
+    {
         for mode in ["", "-async"] {
             let port = free_port();
             let mut command = site.with_provider("openssl");
-            command.args(["s_server", "-accept", &format!("127.0.0.1:{port}"), "-www", "-cert"]).arg(site.path("rsa.pem"));
+            command
+                .args(["s_server", "-accept", &format!("127.0.0.1:{port}"), "-www", "-cert"])
+                .arg(site.path("rsa.pem"));
             command.args(["-key", &key]).args(Some(mode).filter(|mode| !mode.is_empty()));
             let running = Running::start(&site, "s_server", &mut command);
             until("s_server listens", || listens(port));
@@ -160,7 +180,15 @@ fn curl_shows_a_client_certificate() {
     site.stand_in("client-remote.key", &["keys"], "client", &[]);
     let port = free_port();
     let mut command = site.plain("openssl");
-    command.args(["s_server", "-www", "-Verify", "1", "-verify_return_error", "-accept", &format!("127.0.0.1:{port}")]);
+    command.args([
+        "s_server",
+        "-www",
+        "-Verify",
+        "1",
+        "-verify_return_error",
+        "-accept",
+        &format!("127.0.0.1:{port}"),
+    ]);
     command.arg("-cert").arg(site.path("server.pem")).arg("-key").arg(site.path("server.key"));
     command.arg("-CAfile").arg(site.path("client.pem"));
     let _running = Running::start(&site, "s_server", &mut command);
@@ -168,7 +196,17 @@ fn curl_shows_a_client_certificate() {
     for key in ["client.key", "client-remote.key"] {
         for version in ["--tls-max=1.2", "--tlsv1.3"] {
             let mut curl = site.with_provider("curl");
-            curl.args(["--silent", "--show-error", "--fail", "--cert", "client.pem", "--key", key, "--cacert", "server.pem"]);
+            curl.args([
+                "--silent",
+                "--show-error",
+                "--fail",
+                "--cert",
+                "client.pem",
+                "--key",
+                key,
+                "--cacert",
+                "server.pem",
+            ]);
             curl.args(version.split('=')).arg(format!("https://127.0.0.1:{port}/"));
             let page = said(&crate::support::finish(&mut curl));
             assert!(page.contains("Client certificate"), "{key} {version}: {page}");
@@ -182,7 +220,7 @@ fn nginx_workers_come_and_go() {
     let site = Site::new();
     site.certificate("rsa", "rsa:2048");
     dh_parameters(&site);
-    fs::copy(site.path("rsa.pem"), site.path("served.pem")).unwrap();
+    fs::copy(site.path("rsa.pem"), site.path("served.pem")).expect("it is there");
     let port = free_port();
     let running = nginx(&site, "rsa.key", port);
     until("nginx serves", || handshake(&site, port, "").is_some());
@@ -193,10 +231,12 @@ fn nginx_workers_come_and_go() {
             2 => running.signal(libc::SIGHUP),
             _ => workers.iter().for_each(|pid| {
                 // SAFETY: they are children of this test's child.
-                unsafe { libc::kill(libc::pid_t::try_from(*pid).unwrap(), libc::SIGKILL) };
+                unsafe { libc::kill(libc::pid_t::try_from(*pid).expect("it is there"), libc::SIGKILL) };
             }),
         }
-        until("other workers", || running.family()[1..].iter().all(|pid| !workers.contains(pid)) && running.family().len() == 3);
+        until("other workers", || {
+            running.family()[1..].iter().all(|pid| !workers.contains(pid)) && running.family().len() == 3
+        });
         until("nginx serves", || handshake(&site, port, "").is_some());
     }
     let other = Command::new("/usr/sbin/nginx").arg("-v").output().expect("nginx");

@@ -58,7 +58,11 @@ impl Site {
             Some(curve) => request.args(["ec", "-pkeyopt", &format!("ec_paramgen_curve:{curve}")]),
             None => request.arg(kind),
         };
-        request.arg("-keyout").arg(self.path(&format!("{name}.key"))).arg("-out").arg(self.path(&format!("{name}.pem")));
+        request
+            .arg("-keyout")
+            .arg(self.path(&format!("{name}.key")))
+            .arg("-out")
+            .arg(self.path(&format!("{name}.pem")));
         finish(request.env_remove("OPENSSL_CONF"));
         set_mode(&self.path(&format!("{name}.key")), 0o644);
         let both = [format!("{name}.pem"), format!("{name}.key")].map(|file| self.read(&file)).concat();
@@ -100,7 +104,8 @@ impl Site {
         for key in keys {
             fs::copy(self.path(&format!("{key}.key")), directory.join(format!("{key}.key"))).expect("a key");
         }
-        let policy = self.write("policy.yaml", "clients:\n  - client: \"uid:*\"\n    operations: [sign, decrypt]\n");
+        let policy =
+            self.write("policy.yaml", "clients:\n  - client: \"uid:*\"\n    operations: [sign, decrypt]\n");
         let socket = self.path(&format!("{name}.sock"));
         let mut command = Command::new(quadrille());
         command.arg("keyserver").arg("--keys").arg(directory).arg("--unix").arg(&socket);
@@ -112,7 +117,8 @@ impl Site {
 
     /// The URI of a certificate's key in key servers.
     pub(crate) fn uri(&self, servers: &[&str], certificate: &str) -> String {
-        let sockets: Vec<String> = servers.iter().map(|name| format!("unix:{}", self.at(&format!("{name}.sock")))).collect();
+        let sockets: Vec<String> =
+            servers.iter().map(|name| format!("unix:{}", self.at(&format!("{name}.sock")))).collect();
         format!("quadrille:{}?key={}", sockets.join(","), self.at(&format!("{certificate}.pem")))
     }
 
@@ -162,7 +168,10 @@ impl Running {
         fn add(pid: u32, all: &mut Vec<u32>) {
             all.push(pid);
             let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-            children.split_whitespace().filter_map(|child| child.parse().ok()).for_each(|child| add(child, all));
+            children
+                .split_whitespace()
+                .filter_map(|child| child.parse().ok())
+                .for_each(|child| add(child, all));
         }
         let mut all = Vec::new();
         add(self.pid(), &mut all);
@@ -227,9 +236,18 @@ pub(crate) fn listens(port: u16) -> bool {
 /// A handshake by `openssl s_client` with these options; what it said, or nothing if it failed.
 pub(crate) fn handshake(site: &Site, port: u16, options: &str) -> Option<String> {
     let mut client = site.plain("timeout");
-    client.args(["10", "openssl", "s_client", "-connect", &format!("127.0.0.1:{port}"), "-servername", "localhost"]);
+    client.args([
+        "10",
+        "openssl",
+        "s_client",
+        "-connect",
+        &format!("127.0.0.1:{port}"),
+        "-servername",
+        "localhost",
+    ]);
     client.args(options.split(' ').filter(|option| !option.is_empty()));
-    let mut child = client.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("openssl");
+    let mut child =
+        client.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("openssl");
     let mut said = String::new();
     child.stdout.take().expect("a pipe").read_to_string(&mut said).expect("its words");
     child.wait().expect("its end").success().then_some(said)
