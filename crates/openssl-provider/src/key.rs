@@ -43,8 +43,11 @@ impl ProviderKey {
     }
 
     pub(crate) fn local(pkey: PKey<Private>) -> Result<Self, Failure> {
-        let secret = Secret::Here(LocalKey::new(&pkey)?);
-        Ok(Self { public: Key::from_pkey(pkey)?.public().clone(), secret })
+        let public = Key::from_pkey(pkey.clone())?.public().clone();
+        if public.key_type() == KeyType::Ed25519 {
+            return Err(Failure::new(Reason::UnsupportedKey, "it is neither RSA nor ECDSA"));
+        }
+        Ok(Self { public, secret: Secret::Here(LocalKey::new(&pkey)?) })
     }
 
     /// # Errors

@@ -22,8 +22,8 @@ impl Site {
         set_mode(site.folder.path(), 0o755);
         let cnf = |section: &str, file: &str| {
             let text = format!(
-                "{section} = init\n[init]\nproviders = providers\n[providers]\ndefault = default\nquadrille = quadrille\n\
-                 [default]\nactivate = 1\n[quadrille]\nmodule = {}\nactivate = 1\n",
+                "{section} = init\n[init]\nproviders = list\n[list]\ndefault = first\nquadrille = second\n\
+                 [first]\nactivate = 1\n[second]\nmodule = {}\nactivate = 1\n",
                 module().display()
             );
             site.write(file, &text);
