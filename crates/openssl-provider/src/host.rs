@@ -26,7 +26,11 @@ unsafe impl Send for Core {}
 // SAFETY: as above.
 unsafe impl Sync for Core {}
 
-/// Those that are loaded. They are never freed: there are as many as library contexts.
+/// Those that have ended. They are never freed, because an error may be raised through one at any time; there are as many as
+/// there were library contexts.
+static ENDED: Mutex<Vec<&'static Core>> = Mutex::new(Vec::new());
+
+/// Those that are loaded.
 static LOADED: Mutex<Vec<&'static Core>> = Mutex::new(Vec::new());
 
 /// The last of them. Errors are raised through it, without a lock that a fork could leave locked.
@@ -53,6 +57,7 @@ pub(crate) fn leave(core: &'static Core) -> bool {
     loaded.retain(|other| !std::ptr::eq(*other, core));
     let last = loaded.last().map_or(std::ptr::null(), |core| std::ptr::from_ref(*core));
     CURRENT.store(last.cast_mut(), Ordering::Release);
+    ENDED.lock().unwrap_or_else(PoisonError::into_inner).push(core);
     loaded.is_empty()
 }
 

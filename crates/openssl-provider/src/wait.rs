@@ -31,8 +31,8 @@ pub(crate) type Outcome = Result<Zeroizing<Vec<u8>>, Failure>;
 /// Paused jobs that were never resumed.
 static LOST: AtomicUsize = AtomicUsize::new(0);
 
-/// From so many lost jobs on, operations block instead. Each costs some 40 KiB.
-static MOST_LOST: AtomicUsize = AtomicUsize::new(1024);
+/// From so many lost jobs on, operations block instead. Each costs some 80 KiB.
+static MOST_LOST: AtomicUsize = AtomicUsize::new(512);
 
 /// Its address distinguishes our descriptor from others in a wait context.
 static KEY: u8 = 0;

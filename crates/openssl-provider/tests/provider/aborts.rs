@@ -71,7 +71,7 @@ fn descriptors_are_flat_and_lost_jobs_are_bounded() {
         "{ABORTS} aborted handshakes: descriptors {} to {}, memory {} to {} KiB",
         before.0, after.0, before.1, after.1
     );
-    // Each job that HAProxy loses is some 40 KiB, and after 1,024 of them no job pauses any more.
+    // Each job that HAProxy loses is some 80 KiB, and after 512 of them no job pauses any more.
     assert!(after.1 < before.1 + 64 * 1024, "{before:?} {after:?}");
     abort(port, &hello, ABORTS / 2);
     until("all are over", || usage(&running).0 <= before.0 + 4);

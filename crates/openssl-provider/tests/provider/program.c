@@ -70,7 +70,9 @@ static void fork_and_sign(struct side *sides) {
         alarm(60);
         for (int i = 0; i < 3; i++)
             sign_once(&sides[i % 2]);
-        _exit(0);
+        // What the parent's threads had on their stacks is lost here, which valgrind would take for a leak of ours.
+        execl("/bin/true", "true", (char *)NULL);
+        _exit(1);
     }
     int status;
     CHECK(waitpid(child, &status, 0) == child);
