@@ -17,11 +17,13 @@ help: ## Show this list
 run: build ## Serve https://localhost:8443 with a certificate made on the spot
 	bin/quadrille demo $(ARGS)
 
-build: claim ## Build the release binary, bin/quadrille
+build: claim ## Build bin/quadrille, and bin/quadrille-provider.so for OpenSSL 3
 	@scripts/install-packages.sh build
 	@# The load client too: building it apart would select other features and compile BoringSSL a second time.
-	cargo build --release $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes
+	cargo build --release $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes \
+		--package quadrille-openssl-provider
 	@install -D -m 755 "$(CARGO_TARGET_DIR)/release/quadrille" bin/quadrille
+	@install -D -m 644 "$(CARGO_TARGET_DIR)/release/libquadrille_provider.so" bin/quadrille-provider.so
 
 test: claim ## Run every test
 	@scripts/install-packages.sh build test php php-tests

@@ -8,9 +8,9 @@ declare -A groups=(
     # zlib-ng needs cmake too.
     [build]="cmake g++ git clang libclang-dev"
     [lint]="shellcheck"
-    # Real clients, a real upstream, a real Redis, and real servers for packages/node; valgrind looks for secret-dependent
-    # branches in the kernels, perf samples a gateway, and pip fetches an emulator for CPUs without AVX-512.
-    [test]="chromium curl haproxy linux-perf nginx openssl python3-pip redis-server valgrind"
+    # Real clients, a real upstream, a real Redis, and real servers for the OpenSSL provider and packages/node; valgrind looks for
+    # secret-dependent branches in the kernels, perf samples a gateway, and pip fetches an emulator for CPUs without AVX-512.
+    [test]="apache2 chromium curl haproxy libssl-dev linux-perf nginx nodejs openssl python3-pip redis-server valgrind"
     # Only where there is no npm: it fetches the Node that packages/node needs.
     [node]="nodejs npm"
     # PHP's headers; ext-php-rs binds them through libclang.
@@ -23,7 +23,7 @@ declare -A groups=(
     [bench]="haproxy hitch nghttp2-client nginx openssl python3-pip"
 )
 # Of these, the ones that would run as services from now on.
-readonly servers=(haproxy hitch mariadb-server nginx php8.2-fpm postgresql redis-server)
+readonly servers=(apache2 haproxy hitch mariadb-server nginx php8.2-fpm postgresql redis-server)
 
 readonly policy=/usr/sbin/policy-rc.d
 

@@ -8,6 +8,7 @@ mod flags;
 mod keyserver;
 mod logging;
 mod profile;
+mod provider;
 mod resumption_flags;
 mod serve;
 mod tickets;
@@ -33,6 +34,9 @@ enum Command {
     Tickets(tickets::Tickets),
     /// Hold private keys for gateways on other machines, and try such servers out.
     Keyserver(Box<keyserver::Keyserver>),
+    /// Put the engine into nginx, HAProxy, Apache or Node, by way of their OpenSSL 3.
+    #[command(subcommand)]
+    Provider(provider::Provider),
     /// Serve a working HTTPS demo at once: a certificate made on the spot and a built-in page.
     Demo(demo::Demo),
     /// Measure TLS handshakes against any HTTPS server.
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         Command::Check(command) => command.run(),
         Command::Tickets(command) => command.run(),
         Command::Keyserver(command) => command.run(),
+        Command::Provider(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Profile(command) => command.run(),

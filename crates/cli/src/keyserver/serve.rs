@@ -20,6 +20,10 @@ pub(super) struct Serve {
     /// Where gateways connect: address:port (2407 is usual), or unix:/path. May be repeated.
     #[arg(long, value_name = "ADDRESS", value_parser = listen)]
     listen: Vec<Listen>,
+    /// The same as --listen unix:PATH: for servers on this machine, which need no certificates. The kernel says who asks;
+    /// without --policy, only this user and root may.
+    #[arg(long, value_name = "PATH")]
+    unix: Vec<PathBuf>,
     /// CA certificates in PEM that the gateways' certificates must lead to.
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
@@ -65,10 +69,13 @@ impl Serve {
         if self.keys.is_none() {
             problems.push("--keys is missing; for example: --keys /etc/quadrille/keys".to_owned());
         }
-        if self.listen.is_empty() {
+        let unix = self.unix.into_iter().map(|path| (Listen::Unix(path), Place::flag("--unix")));
+        let listen: Vec<_> =
+            self.listen.into_iter().map(|listen| (listen, Place::flag("--listen"))).chain(unix).collect();
+        if listen.is_empty() {
             problems.push("--listen is missing; for example: --listen 0.0.0.0:2407".to_owned());
         }
-        let over_tcp = self.listen.iter().any(|listen| matches!(listen, Listen::Tcp(_)));
+        let over_tcp = listen.iter().any(|(listen, _)| matches!(listen, Listen::Tcp(_)));
         let tls = [(&self.cert, "--cert"), (&self.key, "--key"), (&self.client_ca, "--client-ca")];
         let some = tls.iter().any(|(file, _)| file.is_some());
         for (_, flag) in tls.iter().filter(|(file, _)| (over_tcp || some) && file.is_none()) {
@@ -87,7 +94,7 @@ impl Serve {
         };
         Ok(KeyServer {
             keys: (self.keys.unwrap_or_default(), Place::flag("--keys")),
-            listen: self.listen.into_iter().map(|listen| (listen, Place::flag("--listen"))).collect(),
+            listen,
             tls,
             policy: self.policy,
             admin: self.admin.into_model(),

@@ -1,0 +1,114 @@
+//! The servers, and what each needs.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A server with OpenSSL 3 in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Server {
+    /// nginx.
+    Nginx,
+    /// HAProxy.
+    Haproxy,
+    /// Apache HTTP server.
+    Apache,
+    /// Node.js.
+    Node,
+}
+
+impl Server {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::Haproxy => "haproxy",
+            Self::Apache => "apache2",
+            Self::Node => "node",
+        }
+    }
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::Haproxy => "HAProxy",
+            Self::Apache => "Apache",
+            Self::Node => "Node",
+        }
+    }
+
+    /// OpenSSL's configuration. The default provider comes first, because without it there would be nothing but RSA and
+    /// ECDSA keys, and because what both have is then its own.
+    pub(super) fn openssl_cnf(self, module: &Path) -> String {
+        let section = match self {
+            Self::Node => "nodejs_conf",
+            _ => "openssl_conf",
+        };
+        format!(
+            "{section} = openssl_init\n\n\
+             [openssl_init]\nproviders = providers\n\n\
+             [providers]\ndefault = default_provider\nquadrille = quadrille_provider\n\n\
+             [default_provider]\nactivate = 1\n\n\
+             [quadrille_provider]\nmodule = {}\nactivate = 1\n",
+            module.display()
+        )
+    }
+
+    /// What to change in the server's own configuration.
+    pub(super) fn lines(self, openssl_cnf: &Path) -> String {
+        let variable = format!("OPENSSL_CONF={}", openssl_cnf.display());
+        let unit = |service: &str| {
+            format!(
+                "# systemctl edit {service}\n[Service]\nEnvironment={variable}\n\n# then: systemctl restart {service}\n"
+            )
+        };
+        match self {
+            Self::Nginx => format!(
+                "{}\n# Keys stay where they are. nginx waits for each operation, so it gains by a key server of this machine,\n\
+                 # where the operations of all workers meet: see `quadrille provider key --help`.\n",
+                unit("nginx")
+            ),
+            Self::Haproxy => format!(
+                "{}\n# haproxy.cfg: connections go on while operations are computed.\nglobal\n    ssl-mode-async\n",
+                unit("haproxy")
+            ),
+            Self::Apache => format!("{}\n# Keys stay where they are.\n", unit("apache2")),
+            Self::Node => {
+                format!(
+                    "# In the environment of the program; its code stays as it is.\n{variable} node server.js\n"
+                )
+            }
+        }
+    }
+
+    /// The file whose OpenSSL is this server's: its program, or the module of it that has TLS.
+    pub(super) fn program(self) -> Result<PathBuf, String> {
+        let candidates: &[&str] = match self {
+            Self::Nginx => &["/usr/sbin/nginx", "/usr/local/nginx/sbin/nginx", "/usr/local/sbin/nginx"],
+            Self::Haproxy => &["/usr/sbin/haproxy", "/usr/local/sbin/haproxy"],
+            Self::Apache => &[
+                "/usr/lib/apache2/modules/mod_ssl.so",
+                "/usr/lib64/httpd/modules/mod_ssl.so",
+                "/usr/local/apache2/modules/mod_ssl.so",
+            ],
+            Self::Node => &["/usr/bin/node", "/usr/local/bin/node"],
+        };
+        let known = candidates.iter().map(PathBuf::from).find(|file| file.exists());
+        known.ok_or_else(|| {
+            format!("{} is not in any of {}; name it by --program", self.title(), candidates.join(", "))
+        })
+    }
+
+    /// The OpenSSL that a program would load.
+    pub(super) fn libcrypto(self, program: &Path) -> Result<PathBuf, String> {
+        let listed =
+            Command::new("ldd").arg(program).output().map_err(|error| format!("cannot run ldd: {error}"))?;
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let line = listed.lines().find(|line| line.trim_start().starts_with("libcrypto.so"));
+        let path =
+            line.and_then(|line| line.split_once("=>")).and_then(|(_, path)| path.split_whitespace().next());
+        path.map(PathBuf::from).ok_or_else(|| {
+            format!("{} loads no libcrypto: its OpenSSL is inside it, or it has none", program.display())
+        })
+    }
+}

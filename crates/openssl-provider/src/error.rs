@@ -1,0 +1,146 @@
+//! What goes wrong, in OpenSSL's error queue.
+
+use crate::{abi::ReasonText, host};
+use quadrille_engine::OperationError;
+use std::{
+    ffi::{CStr, c_char},
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+/// Why something cannot be done: a reason of the table below, and what exactly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) reason: Reason,
+    pub(crate) detail: String,
+}
+
+/// The kinds of failures. Their numbers are part of the module's interface: only add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Reason {
+    /// Not raised.
+    Quiet = 0,
+    Internal = 1,
+    NotInitialised = 2,
+    MissingKey = 3,
+    NoPrivateKey = 4,
+    UnsupportedKey = 5,
+    UnsupportedDigest = 6,
+    UnsupportedParameter = 7,
+    WrongInput = 8,
+    BufferTooSmall = 9,
+    BadUri = 10,
+    CannotReadFile = 11,
+    KeyServer = 12,
+    OperationFailed = 13,
+    QueueFull = 14,
+    BadConfiguration = 15,
+    PrivateKeyStays = 16,
+}
+
+macro_rules! reasons {
+    ($($reason:ident: $text:literal),* $(,)?) => {
+        [$(ReasonText { reason: Reason::$reason as usize, text: $text.as_ptr() },)* ReasonText { reason: 0, text: std::ptr::null() }]
+    };
+}
+
+/// What `ERR_print_errors` shows for them.
+pub(crate) static REASONS: [ReasonText; 17] = reasons![
+    Internal: c"internal error of the quadrille provider",
+    NotInitialised: c"the operation has not been initialised",
+    MissingKey: c"there is no key to work with",
+    NoPrivateKey: c"the private key is not here",
+    UnsupportedKey: c"keys of this kind are not supported",
+    UnsupportedDigest: c"this digest is not supported",
+    UnsupportedParameter: c"this setting is not supported",
+    WrongInput: c"the input does not fit the key or the padding",
+    BufferTooSmall: c"the output buffer is too small",
+    BadUri: c"not a key's URI",
+    CannotReadFile: c"cannot read the file",
+    KeyServer: c"the key server did not compute it",
+    OperationFailed: c"the private-key operation failed",
+    QueueFull: c"too many private-key operations wait",
+    BadConfiguration: c"a wrong setting in the provider's section of openssl.cnf",
+    PrivateKeyStays: c"a private key does not leave the quadrille provider",
+];
+
+impl Failure {
+    pub(crate) fn new(reason: Reason, detail: impl Into<String>) -> Self {
+        Self { reason, detail: detail.into() }
+    }
+
+    /// An answer of "no" that is no error.
+    pub(crate) fn quiet() -> Self {
+        Reason::Quiet.into()
+    }
+
+    /// Puts it into OpenSSL's error queue. The whole is one sentence, because some servers print no more than the reason,
+    /// and some no more than the text.
+    fn raise(&self) {
+        if let Some(core) = host::current().filter(|_| self.reason != Reason::Quiet) {
+            core.raise(self.reason as u32, &self.detail);
+        }
+    }
+}
+
+impl From<Reason> for Failure {
+    fn from(reason: Reason) -> Self {
+        Self::new(reason, "")
+    }
+}
+
+impl From<OperationError> for Failure {
+    fn from(error: OperationError) -> Self {
+        let reason = match error {
+            OperationError::QueueFull => Reason::QueueFull,
+            OperationError::WrongKeyType | OperationError::InvalidInput => Reason::WrongInput,
+            OperationError::Stopped | OperationError::Failed => Reason::OperationFailed,
+        };
+        Self::new(reason, error.to_string())
+    }
+}
+
+/// BoringSSL's reasons mean nothing to OpenSSL, and stay out of its queue; ours are emptied.
+impl From<boring::error::ErrorStack> for Failure {
+    fn from(errors: boring::error::ErrorStack) -> Self {
+        Self::new(Reason::Internal, errors.to_string())
+    }
+}
+
+/// The boundary that every function called by OpenSSL has: a failure is raised and answered with 0, and so is a panic.
+pub(crate) fn guard(what: impl FnOnce() -> Result<(), Failure>) -> i32 {
+    i32::from(guard_value(what).is_some())
+}
+
+/// The same, with a value.
+pub(crate) fn guard_value<T>(what: impl FnOnce() -> Result<T, Failure>) -> Option<T> {
+    let result = catch_unwind(AssertUnwindSafe(what)).unwrap_or_else(|_| {
+        Err(Failure::new(Reason::Internal, "a panic was stopped at the provider's boundary"))
+    });
+    // What goes wrong in here is told by failures; BoringSSL's own queue must not grow.
+    drop(boring::error::ErrorStack::get());
+    match result {
+        Ok(value) => Some(value),
+        Err(failure) => {
+            let _ = catch_unwind(AssertUnwindSafe(|| failure.raise()));
+            None
+        }
+    }
+}
+
+/// The same, for a pointer.
+pub(crate) fn guard_pointer<T>(what: impl FnOnce() -> Result<*mut T, Failure>) -> *mut T {
+    guard_value(what).unwrap_or(std::ptr::null_mut())
+}
+
+/// A C string that somebody passed.
+///
+/// # Safety
+/// `text` is null or a C string that lives for `'a`.
+pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }.to_str().ok()
+}

@@ -1,0 +1,148 @@
+//! Keys, wherever their private halves are.
+
+use crate::{
+    compute,
+    error::{Failure, Reason},
+    process::{PerProcess, on_own_stack},
+    remote::RemoteKey,
+    wait::{self, Answer, Outcome},
+};
+use boring::pkey::{PKey, PKeyRef, Private, Public};
+use quadrille_engine::{Completion, Key, KeyType, Operation, PublicKey};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+use zeroize::Zeroizing;
+
+/// A key as this provider has it.
+pub(crate) struct ProviderKey {
+    public: PublicKey,
+    secret: Secret,
+}
+
+enum Secret {
+    /// A public key only.
+    None,
+    Here(LocalKey),
+    /// In a key server of this machine, and perhaps here too, for when no key server answers.
+    Remote(RemoteKey, Option<LocalKey>),
+}
+
+/// A private key in this process. Each process that uses it has its own copy inside BoringSSL, with its own locks.
+pub(crate) struct LocalKey {
+    der: Zeroizing<Vec<u8>>,
+    ready: PerProcess<Option<Key>>,
+}
+
+impl ProviderKey {
+    pub(crate) fn public_only(pkey: PKey<Public>) -> Result<Self, Failure> {
+        Ok(Self { public: PublicKey::from_pkey(pkey)?, secret: Secret::None })
+    }
+
+    pub(crate) fn local(pkey: PKey<Private>) -> Result<Self, Failure> {
+        let public = Key::from_pkey(pkey.clone())?.public().clone();
+        if public.key_type() == KeyType::Ed25519 {
+            return Err(Failure::new(Reason::UnsupportedKey, "it is neither RSA nor ECDSA"));
+        }
+        Ok(Self { public, secret: Secret::Here(LocalKey::new(&pkey)?) })
+    }
+
+    /// # Errors
+    /// If `fallback` is another key.
+    pub(crate) fn remote(
+        public: PublicKey,
+        remote: RemoteKey,
+        fallback: Option<&PKeyRef<Private>>,
+    ) -> Result<Self, Failure> {
+        if fallback.is_some_and(|fallback| !fallback.public_eq(public.pkey())) {
+            return Err(Failure::new(
+                Reason::BadUri,
+                "the key in `fallback` is not the private half of the one in `key`",
+            ));
+        }
+        let fallback = fallback.map(LocalKey::new).transpose()?;
+        Ok(Self { public, secret: Secret::Remote(remote, fallback) })
+    }
+
+    pub(crate) fn public(&self) -> &PublicKey {
+        &self.public
+    }
+
+    pub(crate) fn key_type(&self) -> KeyType {
+        self.public.key_type()
+    }
+
+    pub(crate) fn has_private(&self) -> bool {
+        !matches!(self.secret, Secret::None)
+    }
+
+    /// What implicit rejection derives its answers from: the private key, or where it is elsewhere, a random number of this
+    /// process.
+    pub(crate) fn rejection_secret(&self) -> Result<Zeroizing<[u8; 32]>, Failure> {
+        static RANDOM: PerProcess<Zeroizing<[u8; 32]>> = PerProcess::new();
+        match &self.secret {
+            Secret::Here(local) | Secret::Remote(_, Some(local)) => {
+                Ok(Zeroizing::new(boring::sha::sha256(&local.der)))
+            }
+            _ => {
+                let mut random = Zeroizing::new([0; 32]);
+                boring::rand::rand_bytes(&mut *random)?;
+                Ok(RANDOM.get(|| random).clone())
+            }
+        }
+    }
+
+    /// Computes an operation, and waits for it as the caller's situation allows. The result has been checked with the
+    /// public key.
+    pub(crate) fn compute(&self, operation: Operation) -> Outcome {
+        match &self.secret {
+            Secret::None => Err(Failure::new(Reason::NoPrivateKey, "this is a public key")),
+            Secret::Here(local) => wait::for_answer(local.submit(operation)?),
+            Secret::Remote(remote, None) => remote.compute(&self.public, operation),
+            Secret::Remote(remote, Some(local)) => match remote.compute(&self.public, operation.clone()) {
+                Err(failure) if failure.reason == Reason::KeyServer => {
+                    wait::for_answer(local.submit(operation)?)
+                }
+                outcome => outcome,
+            },
+        }
+    }
+}
+
+impl LocalKey {
+    fn new(pkey: &PKeyRef<Private>) -> Result<Self, Failure> {
+        Ok(Self { der: Zeroizing::new(pkey.private_key_to_der()?), ready: PerProcess::new() })
+    }
+
+    fn submit(&self, operation: Operation) -> Result<Answer, Failure> {
+        let engine = compute::engine()?;
+        let made = self.ready.get(|| {
+            // BoringSSL checks the key, which takes more stack than a job has.
+            on_own_stack(|| Key::from_pkey(PKey::private_key_from_der(&self.der).ok()?).ok()).ok().flatten()
+        });
+        let key = made.as_ref().ok_or(Reason::Internal)?;
+        Ok(Box::pin(Engined(engine.submit(key, operation)?)))
+    }
+}
+
+struct Engined(Completion);
+
+impl Future for Engined {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        Pin::new(&mut self.0).poll(context).map(|done| Ok(done?.bytes))
+    }
+}
+
+/// A key that is shared between OpenSSL's objects.
+pub(crate) type Shared = Arc<ProviderKey>;
+
+impl From<quadrille_engine::KeyError> for Failure {
+    fn from(error: quadrille_engine::KeyError) -> Self {
+        Self::new(Reason::UnsupportedKey, error.to_string())
+    }
+}

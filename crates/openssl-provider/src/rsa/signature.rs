@@ -1,0 +1,220 @@
+//! Signature paddings: EMSA-PKCS1-v1_5 and EMSA-PSS, in all the variants that OpenSSL has.
+
+use super::{public, raw_public};
+use crate::{
+    digest::Digest,
+    error::{Failure, Reason},
+};
+use boring::{pkey::Public, rsa::Rsa};
+use boring_sys as ffi;
+use foreign_types::ForeignTypeRef;
+use quadrille_engine::{Operation, PublicKey, SignatureScheme};
+
+/// How a signature is padded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Padding {
+    Pkcs1,
+    Pss { mgf1: Option<Digest>, salt: Salt },
+    None,
+}
+
+/// How long the salt of PSS is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Salt {
+    /// As the digest.
+    Digest,
+    /// As there is room; when verifying, whatever it is.
+    Auto,
+    /// As there is room.
+    Max,
+    /// As the digest, or less if there is no room; when verifying, whatever it is.
+    AutoDigestMax,
+    Length(usize),
+}
+
+/// The operation that makes such a signature. `digest` says what `data` is; without, it is signed as it is.
+pub(crate) fn operation(
+    key: &PublicKey,
+    padding: Padding,
+    digest: Option<Digest>,
+    data: &[u8],
+) -> Result<Operation, Failure> {
+    if digest.is_some_and(|digest| digest.size() != data.len()) {
+        return Err(Failure::new(Reason::WrongInput, "the digest is not of its algorithm's length"));
+    }
+    if let Some(scheme) = scheme(key, padding, digest) {
+        return Ok(Operation::Sign { scheme, digest: data.into() });
+    }
+    Ok(Operation::Decrypt { ciphertext: encode(key, padding, digest, data)?.into() })
+}
+
+/// Whether a signature is right.
+pub(crate) fn verify(
+    key: &PublicKey,
+    padding: Padding,
+    digest: Option<Digest>,
+    data: &[u8],
+    signature: &[u8],
+) -> Result<bool, Failure> {
+    let rsa = public(key)?;
+    let Ok(raised) = raw_public(&rsa, signature) else { return Ok(false) };
+    match padding {
+        Padding::Pss { mgf1, salt } => {
+            let digest = digest.ok_or_else(no_digest)?;
+            let known = match salt {
+                Salt::Digest => DIGEST,
+                Salt::Auto | Salt::AutoDigestMax => ANY,
+                Salt::Max => length(max_salt(&rsa, digest)?)?,
+                Salt::Length(salt) => length(salt)?,
+            };
+            let (hash, mgf1) = algorithms(digest, mgf1)?;
+            // SAFETY: `data` is as long as the digest, `raised` as the modulus; both are what the function reads.
+            Ok(data.len() == digest.size()
+                && unsafe {
+                    ffi::RSA_verify_PKCS1_PSS_mgf1(
+                        rsa.as_ptr(),
+                        data.as_ptr(),
+                        hash,
+                        mgf1,
+                        raised.as_ptr(),
+                        known,
+                    ) == 1
+                })
+        }
+        Padding::Pkcs1 | Padding::None => {
+            Ok(encode(key, padding, digest, data).is_ok_and(|encoded| encoded == raised))
+        }
+    }
+}
+
+/// BoringSSL's words for salt lengths.
+const DIGEST: i32 = -1;
+const ANY: i32 = -2;
+
+/// The TLS scheme that this is, which every backend and every key server knows.
+fn scheme(key: &PublicKey, padding: Padding, digest: Option<Digest>) -> Option<SignatureScheme> {
+    use SignatureScheme as S;
+    match (padding, digest?) {
+        (Padding::Pkcs1, Digest::Md5Sha1) => Some(S::RsaPkcs1Md5Sha1),
+        (Padding::Pkcs1, Digest::Sha1) => Some(S::RsaPkcs1Sha1),
+        (Padding::Pkcs1, Digest::Sha256) => Some(S::RsaPkcs1Sha256),
+        (Padding::Pkcs1, Digest::Sha384) => Some(S::RsaPkcs1Sha384),
+        (Padding::Pkcs1, Digest::Sha512) => Some(S::RsaPkcs1Sha512),
+        (Padding::Pss { mgf1, salt }, digest) if mgf1.is_none_or(|mgf1| mgf1 == digest) => {
+            let rsa = public(key).ok()?;
+            if salt_length(&rsa, digest, salt).ok()? != digest.size() {
+                return None;
+            }
+            match digest {
+                Digest::Sha256 => Some(S::RsaPssSha256),
+                Digest::Sha384 => Some(S::RsaPssSha384),
+                Digest::Sha512 => Some(S::RsaPssSha512),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// What the raw private operation is done on, as long as the modulus.
+fn encode(
+    key: &PublicKey,
+    padding: Padding,
+    digest: Option<Digest>,
+    data: &[u8],
+) -> Result<Vec<u8>, Failure> {
+    let rsa = public(key)?;
+    let size = rsa.size() as usize;
+    match padding {
+        Padding::None if data.len() == size => Ok(data.to_vec()),
+        Padding::None => {
+            Err(Failure::new(Reason::WrongInput, "without padding, the input is as long as the modulus"))
+        }
+        Padding::Pkcs1 => {
+            let info = digest.map_or_else(|| Ok(data.to_vec()), |digest| digest_info(digest, data))?;
+            let fill = size.checked_sub(info.len() + 3).filter(|fill| *fill >= 8).ok_or_else(no_room)?;
+            let head = [0, 1].into_iter().chain(std::iter::repeat_n(0xff, fill)).chain([0]);
+            Ok(head.chain(info).collect())
+        }
+        Padding::Pss { mgf1, salt } => {
+            let digest = digest.ok_or_else(no_digest)?;
+            let salt = length(salt_length(&rsa, digest, salt)?)?;
+            let (hash, mgf1) = algorithms(digest, mgf1)?;
+            let mut encoded = vec![0; size];
+            // SAFETY: `encoded` is as long as the modulus and `data` as the digest: what the function writes and reads.
+            let done = unsafe {
+                ffi::RSA_padding_add_PKCS1_PSS_mgf1(
+                    rsa.as_ptr(),
+                    encoded.as_mut_ptr(),
+                    data.as_ptr(),
+                    hash,
+                    mgf1,
+                    salt,
+                )
+            };
+            if done == 1 { Ok(encoded) } else { Err(no_room()) }
+        }
+    }
+}
+
+fn digest_info(digest: Digest, data: &[u8]) -> Result<Vec<u8>, Failure> {
+    let (mut message, mut length, mut allocated) = (std::ptr::null_mut(), 0, 0);
+    // SAFETY: the three outputs can be written, and `data` read for its length.
+    let done = unsafe {
+        ffi::RSA_add_pkcs1_prefix(
+            &mut message,
+            &mut length,
+            &mut allocated,
+            digest.nid().as_raw(),
+            data.as_ptr(),
+            data.len(),
+        )
+    };
+    if done != 1 {
+        return Err(Failure::new(Reason::UnsupportedDigest, "it has no form in PKCS #1"));
+    }
+    // SAFETY: on success `message` has `length` bytes, ours to free where `allocated` says so.
+    unsafe {
+        let info = std::slice::from_raw_parts(message, length).to_vec();
+        if allocated != 0 {
+            ffi::OPENSSL_free(message.cast());
+        }
+        Ok(info)
+    }
+}
+
+fn salt_length(rsa: &Rsa<Public>, digest: Digest, salt: Salt) -> Result<usize, Failure> {
+    Ok(match salt {
+        Salt::Digest => digest.size(),
+        Salt::Auto | Salt::Max => max_salt(rsa, digest)?,
+        Salt::AutoDigestMax => max_salt(rsa, digest)?.min(digest.size()),
+        Salt::Length(length) => length,
+    })
+}
+
+/// RFC 8017 section 9.1.1: emLen - hLen - 2.
+fn max_salt(rsa: &Rsa<Public>, digest: Digest) -> Result<usize, Failure> {
+    let encoded = (rsa.n().num_bits().unsigned_abs() as usize).saturating_sub(1).div_ceil(8);
+    encoded.checked_sub(digest.size() + 2).ok_or_else(no_room)
+}
+
+fn algorithms(
+    digest: Digest,
+    mgf1: Option<Digest>,
+) -> Result<(*const ffi::EVP_MD, *const ffi::EVP_MD), Failure> {
+    let pointer =
+        |digest: Digest| digest.algorithm().map(|algorithm| algorithm.as_ptr()).ok_or_else(no_digest);
+    Ok((pointer(digest)?, pointer(mgf1.unwrap_or(digest))?))
+}
+
+fn length(length: usize) -> Result<i32, Failure> {
+    i32::try_from(length).map_err(|_| no_room())
+}
+
+fn no_room() -> Failure {
+    Failure::new(Reason::WrongInput, "the key is too short for this digest and padding")
+}
+
+fn no_digest() -> Failure {
+    Failure::new(Reason::UnsupportedDigest, "this padding needs one of SHA-1, SHA-2 and MD5")
+}

@@ -1,0 +1,43 @@
+//! A descriptor that becomes readable when somebody wakes it.
+
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    os::fd::{AsRawFd, FromRawFd, RawFd},
+    sync::Arc,
+    task::Wake,
+};
+
+/// An eventfd. Closed when the last who might wake it is gone, so that its number is not another's by then.
+pub(crate) struct Signal(File);
+
+impl Signal {
+    pub(crate) fn new() -> io::Result<Self> {
+        // SAFETY: eventfd has no preconditions.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: it is a descriptor that nobody else has.
+        Ok(Self(unsafe { File::from_raw_fd(fd) }))
+    }
+
+    pub(crate) fn fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+
+    pub(crate) fn set(&self) {
+        // It can only fail if the counter is full, and then it is readable.
+        let _ = (&self.0).write(&1_u64.to_ne_bytes());
+    }
+
+    pub(crate) fn clear(&self) {
+        let _ = (&self.0).read(&mut [0; 8]);
+    }
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.set();
+    }
+}

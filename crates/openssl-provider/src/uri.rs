@@ -1,0 +1,152 @@
+//! Keys named by a URI:
+//!
+//! ```text
+//! quadrille:file:/etc/ssl/private/site.key                        a PEM file, computed in this process
+//! quadrille:unix:/run/quadrille/keys.sock?key=/etc/ssl/site.pem   in a key server of this machine
+//! quadrille:keyless:unix:/run/a.sock,unix:/run/b.sock?key=/etc/ssl/site.pem&fallback=/etc/ssl/private/site.key
+//! ```
+//!
+//! `key` is the certificate or public key whose private half is meant.
+
+use crate::{
+    components::Family,
+    error::{Failure, Reason},
+    key::ProviderKey,
+    remote::RemoteKey,
+};
+use boring::{
+    pkey::{PKey, Private, Public},
+    x509::X509,
+};
+use quadrille_engine::{Key, PublicKey, Zeroizing};
+use quadrille_keyless::Address;
+use std::{
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+/// What all of them begin with.
+pub(crate) const SCHEME: &str = "quadrille:";
+
+/// Longer files hold no key.
+const LONGEST_FILE: u64 = 1024 * 1024;
+
+/// The key that a URI names.
+pub(crate) fn resolve(uri: &str) -> Result<(Family, ProviderKey), Failure> {
+    let Some(rest) = uri.strip_prefix(SCHEME) else {
+        return Err(bad(uri, "it does not begin with quadrille:"));
+    };
+    let key = if let Some(path) = rest.strip_prefix("file:") {
+        file(uri, path)?
+    } else if let Some(rest) = rest.strip_prefix("keyless:") {
+        remote(uri, rest)?
+    } else if rest.starts_with("unix:") {
+        remote(uri, rest)?
+    } else if rest.starts_with('/') {
+        file(uri, rest)?
+    } else {
+        return Err(bad(uri, "after quadrille: comes file:/path, or unix:/socket?key=/certificate"));
+    };
+    let family = Family::of(key.key_type())
+        .ok_or_else(|| Failure::new(Reason::UnsupportedKey, format!("{uri}: it is neither RSA nor ECDSA")))?;
+    Ok((family, key))
+}
+
+fn file(uri: &str, path: &str) -> Result<ProviderKey, Failure> {
+    ProviderKey::local(private_key(&plain(uri, path.strip_prefix("//").unwrap_or(path))?)?)
+}
+
+fn remote(uri: &str, rest: &str) -> Result<ProviderKey, Failure> {
+    let (servers, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let sockets = servers.split(',').map(|server| socket(uri, server)).collect::<Result<Vec<_>, _>>()?;
+    let (mut public, mut fallback) = (None, None);
+    for setting in query.split('&').filter(|setting| !setting.is_empty()) {
+        match setting.split_once('=') {
+            Some(("key", path)) => public = Some(public_key(&plain(uri, path)?)?),
+            Some(("fallback", path)) => fallback = Some(private_key(&plain(uri, path)?)?),
+            _ => return Err(bad(uri, &format!("`{setting}` is neither key=FILE nor fallback=FILE"))),
+        }
+    }
+    let public = public.ok_or_else(|| bad(uri, "add ?key=FILE with the certificate whose key is meant"))?;
+    let public = PublicKey::from_pkey(public)?;
+    let remote = RemoteKey::new(&public, sockets)?;
+    ProviderKey::remote(public, remote, fallback.as_deref())
+}
+
+fn socket(uri: &str, server: &str) -> Result<PathBuf, Failure> {
+    match server.parse::<Address>() {
+        Ok(Address::Unix(path)) => plain(uri, &path.to_string_lossy()),
+        Ok(Address::Tcp { .. }) => {
+            Err(bad(uri, "only key servers of this machine can be asked from here: write unix:/path"))
+        }
+        Err(error) => Err(bad(uri, &error)),
+    }
+}
+
+/// An absolute path, with `%2c` and the like resolved.
+fn plain(uri: &str, path: &str) -> Result<PathBuf, Failure> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let [byte, after @ ..] = rest {
+        let digits =
+            after.get(..2).filter(|_| *byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        let resolved = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(resolved.unwrap_or(*byte));
+        rest = if resolved.is_some() { &after[2..] } else { after };
+    }
+    let path = PathBuf::from(String::from_utf8(bytes).map_err(|_| bad(uri, "a path is not UTF-8"))?);
+    if path.is_absolute() { Ok(path) } else { Err(bad(uri, "paths must be absolute")) }
+}
+
+fn private_key(path: &Path) -> Result<PKey<Private>, Failure> {
+    let key = Key::from_pem(&read(path)?);
+    let key =
+        key.map_err(|error| Failure::new(Reason::UnsupportedKey, format!("{}: {error}", path.display())))?;
+    Ok(key.pkey().to_owned())
+}
+
+fn public_key(path: &Path) -> Result<PKey<Public>, Failure> {
+    let pem = read(path)?;
+    let of_certificate = || X509::from_pem(&pem)?.public_key();
+    of_certificate().or_else(|_| PKey::public_key_from_pem(&pem)).map_err(|_| {
+        let detail =
+            format!("{}: there is neither a certificate nor a public key in it (PEM)", path.display());
+        Failure::new(Reason::UnsupportedKey, detail)
+    })
+}
+
+fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let cannot =
+        |error: std::io::Error| Failure::new(Reason::CannotReadFile, format!("{}: {error}", path.display()));
+    // Room for most keys at once, so that growing leaves no copies behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(64 * 1024));
+    File::open(path).map_err(cannot)?.take(LONGEST_FILE).read_to_end(&mut bytes).map_err(cannot)?;
+    Ok(bytes)
+}
+
+fn bad(uri: &str, why: &str) -> Failure {
+    Failure::new(Reason::BadUri, format!("{uri}: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reason, resolve};
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let cases = [
+            ("quadrille:", Reason::BadUri, "file:/path"),
+            ("quadrille:file:key.pem", Reason::BadUri, "absolute"),
+            ("quadrille:file:/nowhere/key.pem", Reason::CannotReadFile, "No such file"),
+            ("quadrille:unix:/run/x.sock", Reason::BadUri, "?key="),
+            ("quadrille:unix:/run/x.sock?key=/nowhere", Reason::CannotReadFile, "/nowhere"),
+            ("quadrille:keyless:keys.internal:2407?key=/x", Reason::BadUri, "unix:/path"),
+            ("quadrille:unix:/run/x.sock?what=1", Reason::BadUri, "what=1"),
+        ];
+        for (uri, reason, word) in cases {
+            let failure = resolve(uri).err().unwrap();
+            assert!(failure.reason == reason && failure.detail.contains(word), "{uri}: {failure:?}");
+        }
+    }
+}

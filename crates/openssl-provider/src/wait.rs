@@ -1,0 +1,193 @@
+//! Waiting for a result. Inside an ASYNC job (`ASYNC_start_job(3)`), the job is paused and the server's event loop goes on;
+//! elsewhere the thread sleeps.
+//!
+//! A server may free a connection whose job is paused, and never resume the job. OpenSSL then loses the job's stack, and
+//! what the functions on it had allocated; nobody but OpenSSL could give it back (haproxy#3453). So nothing of ours
+//! stands on that stack: what is waited for, and the descriptor, belong to the wait context, which is freed with the
+//! connection. And because each such job is lost memory, a process that has lost many does not pause any more.
+
+use crate::{
+    error::{Failure, Reason},
+    host::Async,
+    signal::Signal,
+};
+use std::{
+    ffi::{c_int, c_void},
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
+use zeroize::Zeroizing;
+
+/// A result to come.
+pub(crate) type Answer = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+/// A signature, or a raw RSA result, which may be secret.
+pub(crate) type Outcome = Result<Zeroizing<Vec<u8>>, Failure>;
+
+/// Paused jobs that were never resumed.
+static LOST: AtomicUsize = AtomicUsize::new(0);
+
+/// From so many lost jobs on, operations block instead. Each costs some 80 KiB.
+static MOST_LOST: AtomicUsize = AtomicUsize::new(512);
+
+/// Its address distinguishes our descriptor from others in a wait context.
+static KEY: u8 = 0;
+
+/// Sets how many jobs may be lost.
+pub(crate) fn set_most_lost(count: usize) {
+    MOST_LOST.store(count, Ordering::Relaxed);
+}
+
+/// Whether [`for_answer`] would pause a job.
+pub(crate) fn can_pause() -> bool {
+    // SAFETY: it has no preconditions.
+    let in_job = || Async::get().filter(|host| unsafe { !(host.current_job)().is_null() });
+    LOST.load(Ordering::Relaxed) < MOST_LOST.load(Ordering::Relaxed) && in_job().is_some()
+}
+
+/// Waits for a result.
+pub(crate) fn for_answer(answer: Answer) -> Outcome {
+    let Some(host) = Async::get().filter(|_| can_pause()) else { return block(answer) };
+    match Waiting::of_current_job(host) {
+        Some(waiting) => waiting.run(host, answer),
+        None => block(answer),
+    }
+}
+
+/// What the wait context of a connection owns.
+struct Place {
+    signal: Arc<Signal>,
+    answer: Option<Answer>,
+}
+
+/// A place, and the wait context whose it is, or will be.
+struct Waiting {
+    context: *mut c_void,
+    place: *mut Place,
+    is_new: bool,
+}
+
+impl Waiting {
+    /// `None` if something is waited for there already.
+    fn of_current_job(host: &Async) -> Option<Self> {
+        let (mut fd, mut place) = (-1, std::ptr::null_mut());
+        // SAFETY: the context is that of the current job, and the places for the answers are there.
+        let context = unsafe { (host.wait_context)((host.current_job)()) };
+        if context.is_null() {
+            return None;
+        }
+        // SAFETY: as above.
+        if unsafe { (host.get_fd)(context, key(), &mut fd, &mut place) } == 1 && !place.is_null() {
+            let place = place.cast::<Place>();
+            // SAFETY: `run` made it for this context; nothing but its one job uses it.
+            return unsafe { (*place).answer.is_none() }.then_some(Self { context, place, is_new: false });
+        }
+        let signal = Arc::new(Signal::new().ok()?);
+        let place = Box::into_raw(Box::new(Place { signal, answer: None }));
+        Some(Self { context, place, is_new: true })
+    }
+
+    /// What is ready at once leaves no descriptor in the context: a server may only learn of descriptors by pauses, and HAProxy
+    /// stops at one that it does not know. So whoever is given a descriptor is paused for it, too.
+    fn run(self, host: &Async, answer: Answer) -> Outcome {
+        let place = self.place;
+        // SAFETY: the wait context owns the place, or nobody but us, until it is given to it below. It lives at least until
+        // this job goes on or is lost. Between pauses only this job touches it. If it is lost, what follows a pause is
+        // never run, and nothing on the stack is left to be dropped.
+        unsafe { (*place).answer = Some(answer) };
+        // SAFETY: as above.
+        let ready = unsafe { (*place).poll() };
+        if let Poll::Ready(outcome) = ready {
+            self.discard();
+            return outcome;
+        }
+        if self.is_new {
+            // SAFETY: the context takes over the place, and gives it to `freed`.
+            let taken =
+                unsafe { (host.set_fd)(self.context, key(), (*place).signal.fd(), place.cast(), freed) };
+            if taken != 1 {
+                // SAFETY: as above.
+                let answer = unsafe { (*place).answer.take() };
+                self.discard();
+                return answer.map_or_else(|| Err(Reason::Internal.into()), block);
+            }
+        }
+        loop {
+            // SAFETY: this is a job.
+            if unsafe { (host.pause)() } != 1 {
+                // SAFETY: as above.
+                let answer = unsafe { (*place).answer.take() };
+                return answer.map_or_else(|| Err(Reason::Internal.into()), block);
+            }
+            // SAFETY: as above.
+            if let Poll::Ready(outcome) = unsafe { (*place).resumed() } {
+                return outcome;
+            }
+        }
+    }
+
+    /// Frees a place that no context has.
+    fn discard(self) {
+        if self.is_new {
+            // SAFETY: it was made in `of_current_job`, and nobody else has it.
+            drop(unsafe { Box::from_raw(self.place) });
+        }
+    }
+}
+
+/// By which our descriptor is found in a wait context.
+fn key() -> *const c_void {
+    (&raw const KEY).cast()
+}
+
+impl Place {
+    fn resumed(&mut self) -> Poll<Outcome> {
+        self.signal.clear();
+        self.poll()
+    }
+
+    fn poll(&mut self) -> Poll<Outcome> {
+        let waker = Waker::from(Arc::clone(&self.signal));
+        let Some(answer) = &mut self.answer else { return Poll::Ready(Err(Reason::Internal.into())) };
+        let polled = answer.as_mut().poll(&mut Context::from_waker(&waker));
+        if polled.is_ready() {
+            self.answer = None;
+            // Otherwise the server would be woken once more, for nothing.
+            self.signal.clear();
+        }
+        polled
+    }
+}
+
+/// The connection is freed, and with it the wait context.
+unsafe extern "C" fn freed(_context: *mut c_void, _key: *const c_void, _fd: c_int, place: *mut c_void) {
+    let _ = std::panic::catch_unwind(|| {
+        // SAFETY: `place` is the box that was handed over with this function, and is handed back once.
+        let place = unsafe { Box::from_raw(place.cast::<Place>()) };
+        if place.answer.is_some() {
+            LOST.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+}
+
+/// Sleeps until the result is there.
+pub(crate) fn block(mut answer: Answer) -> Outcome {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match answer.as_mut().poll(&mut context) {
+            Poll::Ready(outcome) => return outcome,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}

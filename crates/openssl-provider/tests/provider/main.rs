@@ -1,0 +1,9 @@
+//! The module as OpenSSL and real servers load it: openssl, nginx, HAProxy, Apache, Node, curl.
+
+mod aborts;
+mod guides;
+mod key_servers;
+mod operations;
+mod program;
+mod servers;
+mod support;

@@ -1,0 +1,56 @@
+//! A program that does what servers do not: loads the module twice, uses it from many threads, forks in the midst, unloads it.
+//! Under valgrind, too.
+
+use crate::support::{Site, finish, said};
+use std::path::Path;
+
+fn compiled(site: &Site) -> String {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/provider/program.c");
+    let mut compiler = site.plain("cc");
+    compiler
+        .args(["-O1", "-g", "-Wall", "-Werror", "-o", "program"])
+        .arg(source)
+        .args(["-lcrypto", "-pthread"]);
+    finish(&mut compiler);
+    site.at("program")
+}
+
+fn site() -> Site {
+    let site = Site::new();
+    site.certificate("rsa", "rsa:2048");
+    site
+}
+
+#[test]
+fn loaded_twice_threaded_forked_and_unloaded() {
+    let site = site();
+    let program = compiled(&site);
+    let mut command = site.plain("timeout");
+    command.args(["120", &program, "8", "20"]).arg(site.path("openssl.cnf")).arg(site.path("rsa.key"));
+    let said = said(&finish(&mut command));
+    assert!(said.contains("all good"), "{said}");
+}
+
+#[test]
+fn valgrind_finds_nothing() {
+    let site = site();
+    let program = compiled(&site);
+    // Debian 12's valgrind cannot read Rust's debug information.
+    finish(site.plain("strip").args(["--strip-debug", "-o", "stripped.so"]).arg(crate::support::module()));
+    let configuration = site.read("openssl.cnf");
+    let module = crate::support::module().display().to_string();
+    site.write("openssl.cnf", &configuration.replace(&module, &site.at("stripped.so")));
+    let mut command = site.plain("timeout");
+    // valgrind knows no AVX-512; the portable tier is BoringSSL's.
+    command.env("QUADRILLE_CPU", "portable").args([
+        "550",
+        "valgrind",
+        "--quiet",
+        "--error-exitcode=9",
+        "--leak-check=full",
+    ]);
+    command.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite", &program, "2", "2"]);
+    command.arg(site.path("openssl.cnf")).arg(site.path("rsa.key"));
+    let said = said(&finish(&mut command));
+    assert!(said.contains("all good"), "{said}");
+}

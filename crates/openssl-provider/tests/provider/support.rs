@@ -1,0 +1,278 @@
+//! Files, certificates, processes that end with the test.
+
+use std::{
+    fs,
+    io::Read,
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// A folder with certificates, keys and an openssl.cnf that loads the module.
+pub(crate) struct Site {
+    folder: TempDir,
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        let site = Self { folder: tempfile::tempdir().expect("a folder") };
+        // Servers' workers run as other users.
+        set_mode(site.folder.path(), 0o755);
+        let cnf = |section: &str, file: &str| {
+            let text = format!(
+                "{section} = init\n[init]\nproviders = list\n[list]\ndefault = first\nquadrille = second\n\
+                 [first]\nactivate = 1\n[second]\nmodule = {}\nactivate = 1\n",
+                module().display()
+            );
+            site.write(file, &text);
+        };
+        cnf("openssl_conf", "openssl.cnf");
+        cnf("nodejs_conf", "node.cnf");
+        site
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// As text, for configurations.
+    pub(crate) fn at(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).expect("a file");
+        set_mode(&path, 0o644);
+        path
+    }
+
+    /// NAME.key and NAME.pem; `kind` as `openssl req -newkey` wants it.
+    pub(crate) fn certificate(&self, name: &str, kind: &str) {
+        let mut request = Command::new("openssl");
+        request.args(["req", "-x509", "-nodes", "-days", "30", "-subj", "/CN=localhost"]);
+        request.args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-newkey"]);
+        match kind.strip_prefix("ec:") {
+            Some(curve) => request.args(["ec", "-pkeyopt", &format!("ec_paramgen_curve:{curve}")]),
+            None => request.arg(kind),
+        };
+        request
+            .arg("-keyout")
+            .arg(self.path(&format!("{name}.key")))
+            .arg("-out")
+            .arg(self.path(&format!("{name}.pem")));
+        finish(request.env_remove("OPENSSL_CONF"));
+        set_mode(&self.path(&format!("{name}.key")), 0o644);
+        let both = [format!("{name}.pem"), format!("{name}.key")].map(|file| self.read(&file)).concat();
+        self.write(&format!("{name}.both"), &both);
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// A program with the module in its OpenSSL.
+    pub(crate) fn with_provider(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("OPENSSL_CONF", self.path("openssl.cnf")).current_dir(self.folder.path());
+        command
+    }
+
+    /// A program with Debian's OpenSSL as it is.
+    pub(crate) fn plain(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env_remove("OPENSSL_CONF").current_dir(self.folder.path());
+        command
+    }
+
+    /// `openssl ARGUMENTS`, words separated by spaces, with the module.
+    pub(crate) fn openssl(&self, arguments: &str) -> String {
+        said(&finish(self.with_provider("openssl").args(arguments.split(' '))))
+    }
+
+    /// The same without the module.
+    pub(crate) fn plain_openssl(&self, arguments: &str) -> String {
+        said(&finish(self.plain("openssl").args(arguments.split(' '))))
+    }
+
+    /// A key server with the keys of these certificates, for all users of this machine. It may decrypt.
+    pub(crate) fn key_server(&self, name: &str, keys: &[&str]) -> Running {
+        let directory = self.path(&format!("{name}.keys"));
+        fs::create_dir_all(&directory).expect("a folder");
+        for key in keys {
+            fs::copy(self.path(&format!("{key}.key")), directory.join(format!("{key}.key"))).expect("a key");
+        }
+        let policy =
+            self.write("policy.yaml", "clients:\n  - client: \"uid:*\"\n    operations: [sign, decrypt]\n");
+        let socket = self.path(&format!("{name}.sock"));
+        let mut command = Command::new(quadrille());
+        command.arg("keyserver").arg("--keys").arg(directory).arg("--unix").arg(&socket);
+        command.arg("--policy").arg(policy).args(["--admin", "off"]);
+        let running = Running::start(self, name, &mut command);
+        until("the key server listens", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+        running
+    }
+
+    /// The URI of a certificate's key in key servers.
+    pub(crate) fn uri(&self, servers: &[&str], certificate: &str) -> String {
+        let sockets: Vec<String> =
+            servers.iter().map(|name| format!("unix:{}", self.at(&format!("{name}.sock")))).collect();
+        format!("quadrille:{}?key={}", sockets.join(","), self.at(&format!("{certificate}.pem")))
+    }
+
+    /// FILE: a PEM file that stands for the key, as `quadrille provider key` makes it.
+    pub(crate) fn stand_in(&self, file: &str, servers: &[&str], certificate: &str, more: &[&str]) {
+        let mut command = Command::new(quadrille());
+        command.args(["provider", "key", "--cert"]).arg(self.path(&format!("{certificate}.pem")));
+        for server in servers {
+            command.args(["--server", &format!("unix:{}", self.at(&format!("{server}.sock")))]);
+        }
+        finish(command.args(more).arg("--out").arg(self.path(file)));
+        set_mode(&self.path(file), 0o644);
+        let both = [format!("{certificate}.pem"), file.to_owned()].map(|file| self.read(&file)).concat();
+        self.write(&format!("{file}.both"), &both);
+    }
+}
+
+/// A process of this test.
+pub(crate) struct Running {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Running {
+    pub(crate) fn start(site: &Site, name: &str, command: &mut Command) -> Self {
+        let log = site.path(&format!("{name}.log"));
+        let file = fs::File::create(&log).expect("a log");
+        let other = file.try_clone().expect("a log");
+        let child = command.stdin(Stdio::null()).stdout(file).stderr(other).spawn();
+        Self { child: child.unwrap_or_else(|error| panic!("{name}: {error}")), log }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    pub(crate) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// This process, and those that it has started.
+    pub(crate) fn family(&self) -> Vec<u32> {
+        fn add(pid: u32, all: &mut Vec<u32>) {
+            all.push(pid);
+            let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+            children
+                .split_whitespace()
+                .filter_map(|child| child.parse().ok())
+                .for_each(|child| add(child, all));
+        }
+        let mut all = Vec::new();
+        add(self.pid(), &mut all);
+        all
+    }
+
+    pub(crate) fn signal(&self, signal: i32) {
+        let pid = libc::pid_t::try_from(self.pid()).expect("a process id");
+        // SAFETY: the process is this test's child, and has not been waited for.
+        unsafe { libc::kill(pid, signal) };
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.signal(libc::SIGTERM);
+        let until = Instant::now() + Duration::from_secs(5);
+        while self.is_alive() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs a command that must succeed.
+pub(crate) fn finish(command: &mut Command) -> Output {
+    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}:\n{}", said(&output));
+    output
+}
+
+/// Runs a command that must fail; what it said.
+pub(crate) fn fail(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(!output.status.success(), "{command:?} succeeded:\n{}", said(&output));
+    said(&output)
+}
+
+pub(crate) fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Waits for something, for half a minute at most.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < end, "not after half a minute: {what}");
+        std::thread::sleep(Duration::from_millis(30));
+    }
+}
+
+/// A port that nobody has.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port()
+}
+
+pub(crate) fn listens(port: u16) -> bool {
+    TcpStream::connect(("127.0.0.1", port)).is_ok()
+}
+
+/// A handshake by `openssl s_client` with these options; what it said, or nothing if it failed.
+pub(crate) fn handshake(site: &Site, port: u16, options: &str) -> Option<String> {
+    let mut client = site.plain("timeout");
+    client.args([
+        "10",
+        "openssl",
+        "s_client",
+        "-connect",
+        &format!("127.0.0.1:{port}"),
+        "-servername",
+        "localhost",
+    ]);
+    client.args(options.split(' ').filter(|option| !option.is_empty()));
+    let mut child =
+        client.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("openssl");
+    let mut said = String::new();
+    child.stdout.take().expect("a pipe").read_to_string(&mut said).expect("its words");
+    child.wait().expect("its end").success().then_some(said)
+}
+
+/// The module that cargo has built for this test.
+pub(crate) fn module() -> PathBuf {
+    let file = target().join("libquadrille_provider.so");
+    assert!(file.exists(), "{} is not there; run: cargo build --workspace", file.display());
+    file
+}
+
+/// The command that cargo has built.
+pub(crate) fn quadrille() -> PathBuf {
+    let file = target().join("quadrille");
+    assert!(file.exists(), "{} is not there; run: cargo build --workspace", file.display());
+    file
+}
+
+fn target() -> PathBuf {
+    let test = std::env::current_exe().expect("this test");
+    test.parent().and_then(Path::parent).expect("the target folder").to_owned()
+}
+
+pub(crate) fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode");
+}
