@@ -6,6 +6,7 @@ use crate::{
     metrics::{self, OpenConnection},
     model::{Mode, ProxyProtocolIn},
     preamble::{self, Preamble},
+    sampling,
     site::{Listening, Site},
     tcp,
     tls::{KeyFailure, KeyOperation, TlsStream, Transport},
@@ -131,10 +132,15 @@ async fn handshake(
     let announced = site.listener.proxy_protocol == ProxyProtocolIn::Required;
     let Preamble { client, local } =
         preamble::read(&mut transport, announced, peer, local).await.map_err(Failure::Preamble)?;
-    let ssl = session(site, &transport).map_err(|error| Failure::Tls(error.to_string()))?;
-    let tls = SslStreamBuilder::new(ssl, transport).accept().await.map_err(|error| failure(&error))?;
+    let mut ssl = session(site, &transport).map_err(|error| Failure::Tls(error.to_string()))?;
+    let mut sample = site.sampling.begin(&mut ssl, began);
+    let shaken = sampling::measured(sample.as_mut(), SslStreamBuilder::new(ssl, transport).accept());
+    let mut tls = shaken.await.map_err(|error| failure(&error))?;
     let connection = describe(tls.ssl(), Arc::clone(listening), site, client, local, began);
     metrics::handshake(&connection);
+    if let Some(sample) = sample {
+        site.sampling.record(&sample, tls.ssl_mut(), &connection);
+    }
     Ok((tls, connection))
 }
 

@@ -8,6 +8,7 @@ use crate::{
     server::{Signals, internal},
     watch::{Contents, Watch},
 };
+use arc_swap::ArcSwap;
 use quadrille_keyless::server::{self, Keys, Policy, Server, Threads};
 use serde_json::{Value, json};
 use std::{
@@ -82,6 +83,8 @@ impl Running {
         let admin = Arc::new(Admin {
             prometheus,
             engine,
+            role: "keyserver",
+            in_force: ArcSwap::default(),
             configuration: Box::new(move || show(&shown, &of.keys())),
             ready: AtomicBool::new(true),
         });

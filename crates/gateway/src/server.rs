@@ -124,6 +124,8 @@ impl Server {
         let admin = Arc::new(Admin {
             prometheus,
             engine: engine.clone(),
+            role: "gateway",
+            in_force: ArcSwap::default(),
             configuration: Box::new(move || config::show(&shown.load())),
             ready: AtomicBool::new(true),
         });
@@ -220,6 +222,7 @@ impl Server {
         for warning in &plan.warnings {
             tracing::warn!("{warning}");
         }
+        self.admin.in_force.store(Arc::new(plan.in_force));
         access_log::enable(model.access_log != AccessLog::Off);
         Ok(addresses)
     }

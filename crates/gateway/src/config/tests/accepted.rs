@@ -80,6 +80,7 @@ upstreams:
     timeouts: {connect: 12s, read: 13s, write: 14s, idle: 15s}
 engine: {backend: scalar, poll_delay: 16ms, batch: 17, threads: 18, queue: 19}
 resumption: {tickets: off, cache: off, cache_size: 20, lifetime: 21s}
+sampling: {one_in: 25, per_second: 26}
 admin: {address: '127.0.0.1:22'}
 threads: 23
 drain_timeout: 24s
@@ -111,6 +112,7 @@ access_log: log/access.log
         }},
         "engine": {"backend": "scalar", "poll_delay": "16ms", "batch": 17, "threads": 18, "queue": 19},
         "resumption": {"tickets": false, "cache": false, "cache_size": 20, "lifetime": "21s"},
+        "sampling": {"one_in": 25, "per_second": 26},
         "admin": {"address": "127.0.0.1:22"}, "threads": 23, "drain_timeout": "24s",
         "access_log": "etc/log/access.log",
     });
