@@ -59,12 +59,12 @@ export function certificateElements(status, now) {
     if (certificates.length === 0) return [element("p", "quiet", "No certificates.")];
     const rows = certificates.map(certificate => [
         names(certificate.names),
+        expiry(certificate, now),
+        day(certificate.not_after),
         `${certificate.key_type}${certificate.key === "local" ? "" : ", elsewhere"}`,
         certificate.listener,
-        day(certificate.not_after),
-        expiry(certificate, now),
     ]);
-    return [element("div", "scroll", table(["Names", "Key", "Listener", "Expires", "State"], rows))];
+    return [element("div", "scroll", table(["Names", "State", "Expires", "Key", "Listener"], rows))];
 }
 
 function names(all) {

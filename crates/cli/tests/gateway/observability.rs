@@ -87,7 +87,10 @@ fn the_dashboard_is_closed_to_the_outside() {
         for module in linked(&text, "from \"./").iter().filter(|_| file.ends_with(".js")) {
             page(&gateway, &format!("/dashboard/{module}"));
         }
-        assert!(!file.starts_with("dashboard/") || file.ends_with(".svg") || !text.contains("http"), "{file} names something outside");
+        assert!(
+            !file.starts_with("dashboard/") || file.ends_with(".svg") || !text.contains("http"),
+            "{file} names something outside"
+        );
     }
     let headers = succeed(Command::new("curl").args(["-sS", "-I", "-X", "GET", &gateway.admin("/")]));
     let policy = "content-security-policy: default-src 'none'; script-src 'self'";

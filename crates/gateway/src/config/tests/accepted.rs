@@ -159,6 +159,7 @@ fn short_forms() {
         (upstream("servers: ['a:1'], tls: off"), upstream("servers: ['a:1']")),
         (upstream("servers: ['a:1'], health: on"), upstream("servers: ['a:1'], health: {}")),
         (top("resumption: off"), top("resumption: {tickets: off, cache: off}")),
+        (top("sampling: on"), top("sampling: {one_in: 64, per_second: 100}")),
         (top("admin: '7000'"), top("admin: {address: '127.0.0.1:7000'}")),
         (tls("min: TLSv1.2"), tls("min: 1.2")),
         (tls("max: '1.2'"), tls("max: tlsv1.2")),
