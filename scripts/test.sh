@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every test, also after one has failed, and adds up the results: the workspace's, and without arguments (they are for
-# cargo test) those of packages/node, of packages/php, and of the kernels on an emulated CPU.
+# cargo test) those of the dashboard's figures, of packages/node, of packages/php, and of the kernels on an emulated CPU.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 read -ra flags <<<"${CARGO_FLAGS-}"
@@ -16,6 +16,7 @@ main() {
     # Everything was asked for, so the instructions that this CPU may lack are too.
     if [[ $# -eq 0 ]]; then
         emulate || status=$?
+        test_dashboard || status=$?
         test_node_package || status=$?
         test_php || status=$?
         tiers="${tiers:+$tiers, }ifma $emulated"
@@ -41,6 +42,19 @@ emulate() {
         3) emulated="NOT EMULATED (see above)" ;;
         *) emulated="emulated, FAILED" && return 1 ;;
     esac
+}
+
+# What the dashboard computes, on any Node that has a test runner; the page itself is tested in a browser by the workspace.
+test_dashboard() {
+    echo "--- dashboard"
+    command -v node >/dev/null || scripts/install-packages.sh node
+    local results status
+    results=$(node --test crates/gateway/dashboard/test/*.test.js)
+    status=$?
+    [[ $status -eq 0 ]] || echo "$results"
+    awk '/^# pass/ { passed = $3 } /^# fail/ { failed = $3 } /^# skipped/ { ignored = $3 }
+        END { printf "node tests: %d passed, %d failed, %d ignored\n", passed, failed, ignored }' <<<"$results" | tee --append "$log"
+    return "$status"
 }
 
 # The suite of packages/node, on every Node that can be had.

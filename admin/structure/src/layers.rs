@@ -5,7 +5,7 @@ use crate::crates::Crate;
 /// The product's crates from the bottom up. A crate may depend on lower layers only, not on its neighbours.
 /// Crates that are planned have their place already.
 pub const LAYERS: &[&[&str]] = &[
-    &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field"],
+    &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-cost"],
     &["quadrille-engine"],
     &["quadrille-keyless", "quadrille-resumption"],
     &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
@@ -21,6 +21,7 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-kernels", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-kernels-cuda", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-field", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
+    ("quadrille-cost", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-php", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
 ];

@@ -107,7 +107,8 @@ impl Shared {
 
     fn compute(&self, batch: &Batch) {
         let chosen = self.backend.choose(batch.scalar);
-        let delivery = Delivery::new(batch.tickets.len(), chosen.verifies);
+        let width = if batch.scalar { 1 } else { self.backend.batching(batch.key_type).width };
+        let delivery = Delivery::new(batch.tickets.len(), width, chosen.verifies);
         let mut jobs: Vec<Job<'_>> = batch.tickets.iter().map(|ticket| Job::new(ticket, &delivery)).collect();
         // A backend that panics loses its unfinished jobs to the scalar one, and nothing else.
         let _ = catch_unwind(AssertUnwindSafe(|| chosen.backend.compute(&mut jobs)));

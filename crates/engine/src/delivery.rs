@@ -1,18 +1,24 @@
 //! The way back: a result is checked, recomputed where it fails, and handed to whoever waits.
 
 use crate::{OperationError, Outcome, scalar, ticket::Ticket, verify};
+use quadrille_cost::thread_time;
 use std::{
     cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
-    time::Instant,
+    time::{Duration, Instant},
 };
 use zeroize::Zeroizing;
 
 /// What happened to one batch; lives on the compute thread's stack while the backend works.
 pub(crate) struct Delivery {
     offered: usize,
+    /// Operations that one pass computes.
+    width: usize,
+    delivered: Cell<usize>,
     backend_verifies: bool,
     pub(crate) began: Instant,
+    /// On the compute thread's CPU clock.
+    began_cpu: Duration,
     pub(crate) recomputed: Cell<usize>,
     pub(crate) failed: Cell<usize>,
 }
@@ -20,9 +26,17 @@ pub(crate) struct Delivery {
 type Result = std::result::Result<Zeroizing<Vec<u8>>, OperationError>;
 
 impl Delivery {
-    pub(crate) fn new(offered: usize, backend_verifies: bool) -> Self {
-        let (recomputed, failed) = (Cell::new(0), Cell::new(0));
-        Self { offered, backend_verifies, began: Instant::now(), recomputed, failed }
+    pub(crate) fn new(offered: usize, width: usize, backend_verifies: bool) -> Self {
+        Self {
+            offered,
+            width: width.max(1),
+            delivered: Cell::new(0),
+            backend_verifies,
+            began: Instant::now(),
+            began_cpu: thread_time(),
+            recomputed: Cell::new(0),
+            failed: Cell::new(0),
+        }
     }
 
     pub(crate) fn deliver(&self, ticket: &Ticket, result: Result) {
@@ -30,16 +44,27 @@ impl Delivery {
         if result.is_err() {
             self.failed.set(self.failed.get() + 1);
         }
+        let cpu = self.share_of_cpu();
         let outcome = result.map(|bytes| Outcome {
             bytes,
             waited: self.began.saturating_duration_since(ticket.submitted),
             computed: self.began.elapsed(),
             batch: self.offered,
+            cpu,
         });
         if let Some(waker) = ticket.finish(outcome) {
             // A waker is foreign code: its panic must not reach the batch's other jobs.
             let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
+    }
+
+    /// One operation's share of what the passes so far have cost. Results come pass by pass, so that each of them gets
+    /// the same share, and no pass is charged to those before it.
+    fn share_of_cpu(&self) -> Duration {
+        let delivered = self.delivered.get() + 1;
+        self.delivered.set(delivered);
+        let computed = delivered.next_multiple_of(self.width).min(self.offered.max(delivered));
+        thread_time().saturating_sub(self.began_cpu) / u32::try_from(computed).unwrap_or(u32::MAX)
     }
 
     fn checked(&self, ticket: &Ticket, result: Result) -> Result {

@@ -119,7 +119,7 @@ impl Engine {
             in_place: true,
         };
         self.shared.tell(|observer| observer.batch(&report));
-        result.map(|bytes| Outcome { bytes, waited: Duration::ZERO, computed, batch: 1 })
+        result.map(|bytes| Outcome { bytes, waited: Duration::ZERO, computed, batch: 1, cpu: Duration::ZERO })
     }
 }
 

@@ -19,17 +19,21 @@ pub struct Outcome {
     pub computed: Duration,
     /// How many operations were offered to the backend together.
     pub batch: usize,
+    /// CPU that compute threads have spent on this operation: its share of what the batch had cost when its result was
+    /// there. Zero if it was computed in place, which costs the caller's own thread.
+    pub cpu: Duration,
 }
 
 /// Shows what it took only, never the result.
 impl fmt::Debug for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { bytes: _, waited, computed, batch } = self;
+        let Self { bytes: _, waited, computed, batch, cpu } = self;
         let mut shown = f.debug_struct("Outcome");
         shown
             .field("waited", waited)
             .field("computed", computed)
             .field("batch", batch)
+            .field("cpu", cpu)
             .finish_non_exhaustive()
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     metrics::{self, OpenConnection},
     model::{Mode, ProxyProtocolIn},
     preamble::{self, Preamble},
+    sampling,
     site::{Listening, Site},
     tcp,
     tls::{KeyFailure, KeyOperation, Returning, TlsStream, Transport, clock, early},
@@ -142,12 +143,16 @@ async fn handshake(
     let announced = site.listener.proxy_protocol == ProxyProtocolIn::Required;
     let Preamble { client, local } =
         preamble::read(&mut transport, announced, peer, local).await.map_err(Failure::Preamble)?;
-    let ssl = session(site, &transport).map_err(|error| Failure::Tls(error.to_string()))?;
+    let mut ssl = session(site, &transport).map_err(|error| Failure::Tls(error.to_string()))?;
+    let mut sample = site.sampling.begin(&mut ssl, began);
     let accepting = clock::own(SslStreamBuilder::new(ssl, transport).accept());
-    let tls = accepting.await.map_err(|error| failure(&error))?;
+    let mut tls = sampling::measured(sample.as_mut(), accepting).await.map_err(|error| failure(&error))?;
     let connection = describe(tls.ssl(), Arc::clone(listening), site, client, local, began);
     metrics::handshake(&connection);
     metrics::returning(Returning::outcome(tls.ssl()));
+    if let Some(sample) = sample {
+        site.sampling.record(&sample, tls.ssl_mut(), &connection);
+    }
     if let Some(accepted) = Returning::early_data(tls.ssl()) {
         metrics::early_data(accepted);
     }

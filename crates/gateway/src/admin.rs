@@ -1,6 +1,14 @@
-//! The admin endpoint: metrics, health, and the configuration in force.
+//! The admin endpoint: the dashboard, metrics, health, and the configuration in force.
 
-use crate::{bind, metrics, model, problem::Problem, resumption::Resumption, server::internal};
+use crate::{
+    bind,
+    dashboard::{self, CONTENT_SECURITY_POLICY},
+    in_force::InForce,
+    metrics, model,
+    problem::Problem,
+    resumption::Resumption,
+    server::internal,
+};
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use http::{Response, StatusCode, header};
@@ -26,6 +34,10 @@ pub(crate) struct Admin {
     pub(crate) engine: Engine,
     /// Of a gateway; key servers have none.
     pub(crate) resumption: Option<Arc<ArcSwap<Resumption>>>,
+    /// `gateway` or `keyserver`.
+    pub(crate) role: &'static str,
+    /// What is served, for `/status` and the metrics.
+    pub(crate) in_force: ArcSwap<InForce>,
     /// The configuration in force, without secrets.
     pub(crate) configuration: Box<dyn Fn() -> serde_json::Value + Send + Sync>,
     /// False from the moment a drain begins, so that balancers look elsewhere.
@@ -73,25 +85,41 @@ impl Admin {
             "/ready" if self.ready.load(Ordering::Relaxed) => (StatusCode::OK, TEXT, "ready\n".into()),
             "/ready" => (StatusCode::SERVICE_UNAVAILABLE, TEXT, "draining\n".into()),
             "/config" => (StatusCode::OK, "application/json", self.configuration()),
-            "/" => (StatusCode::OK, TEXT, "quadrille: /metrics /healthz /ready /config\n".into()),
-            _ => (
-                StatusCode::NOT_FOUND,
-                TEXT,
-                "no such page; there are /metrics /healthz /ready /config\n".into(),
-            ),
+            "/status" => (StatusCode::OK, "application/json", self.status()),
+            _ => match dashboard::asset(path) {
+                Some(asset) => (StatusCode::OK, asset.content_type, asset.body.to_owned()),
+                None => (StatusCode::NOT_FOUND, TEXT, NO_SUCH_PAGE.to_owned()),
+            },
         }
     }
 
     fn metrics(&self) -> String {
         let resumption = self.resumption.as_ref().map(|resumption| resumption.load());
         metrics::refresh(&self.engine, resumption.as_deref().map(AsRef::as_ref));
-        self.prometheus.as_ref().map(PrometheusHandle::render).unwrap_or_default()
+        let recorded = self.prometheus.as_ref().map(PrometheusHandle::render).unwrap_or_default();
+        recorded + &self.in_force.load().gauges()
+    }
+
+    fn status(&self) -> String {
+        let ready = self.ready.load(Ordering::Relaxed);
+        format!("{:#}\n", self.in_force.load().status(self.role, ready, &self.engine))
     }
 
     fn configuration(&self) -> String {
         format!("{:#}\n", (self.configuration)())
     }
 }
+
+const NO_SUCH_PAGE: &str =
+    "no such page; there are / (the dashboard) /metrics /status /healthz /ready /config\n";
+
+/// Headers of every answer: nothing is kept, guessed, embedded or told to others.
+const EVERYWHERE: [(header::HeaderName, &str); 4] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+];
 
 #[async_trait]
 impl ServeHttp for Admin {
@@ -100,8 +128,11 @@ impl ServeHttp for Admin {
         let mut response = Response::new(body.into_bytes());
         *response.status_mut() = status;
         let length = response.body().len();
-        response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
-        response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+        let headers = response.headers_mut();
+        for (name, value) in [(header::CONTENT_TYPE, content_type)].into_iter().chain(EVERYWHERE) {
+            headers.insert(name, header::HeaderValue::from_static(value));
+        }
+        headers.insert(header::CONTENT_LENGTH, length.into());
         response
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     problem::Problem,
 };
 use boring::{
-    asn1::Asn1Time,
+    asn1::{Asn1Time, Asn1TimeRef},
     nid::Nid,
     x509::{X509, X509Ref},
 };
@@ -22,6 +22,9 @@ pub(crate) struct Certificate {
     pub(crate) key: PrivateKey,
     /// The OCSP response to staple, DER.
     pub(crate) ocsp: Option<Vec<u8>>,
+    /// From when and until when it is valid, in Unix time.
+    pub(crate) not_before: i64,
+    pub(crate) not_after: i64,
     /// The DNS names that it is for, in lower case, wildcards included.
     pub(crate) names: Vec<String>,
     /// What a user should know, though it does not keep the certificate from being served.
@@ -72,6 +75,8 @@ impl Certificate {
         };
         Ok(Self {
             names: dns_names(leaf),
+            not_before: unix_time(leaf.not_before()),
+            not_after: unix_time(leaf.not_after()),
             warnings: validity_warnings(leaf, &source.chain),
             chain,
             key,
@@ -186,6 +191,13 @@ fn dns_names(leaf: &X509Ref) -> Vec<String> {
     }
     let common = leaf.subject_name().entries_by_nid(Nid::COMMONNAME).next();
     common.and_then(|entry| Some(entry.data().as_utf8().ok()?.to_ascii_lowercase())).into_iter().collect()
+}
+
+/// Zero if it is no date, which no certificate should have.
+fn unix_time(time: &Asn1TimeRef) -> i64 {
+    const DAY: i64 = 24 * 3600;
+    let since = Asn1Time::from_unix(0).and_then(|epoch| epoch.diff(time));
+    since.map_or(0, |since| i64::from(since.days) * DAY + i64::from(since.secs))
 }
 
 fn validity_warnings(leaf: &X509Ref, source: &Source) -> Vec<String> {

@@ -8,6 +8,7 @@ use crate::{
     server::{Signals, internal},
     watch::{Contents, Watch},
 };
+use arc_swap::ArcSwap;
 use quadrille_keyless::server::{self, Keys, Policy, Server, Threads};
 use serde_json::{Value, json};
 use std::{
@@ -83,6 +84,8 @@ impl Running {
             prometheus,
             engine,
             resumption: None,
+            role: "keyserver",
+            in_force: ArcSwap::default(),
             configuration: Box::new(move || show(&shown, &of.keys())),
             ready: AtomicBool::new(true),
         });

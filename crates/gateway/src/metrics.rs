@@ -5,6 +5,8 @@
 //! | `quadrille_handshakes_total` | `version`, `cipher`, `key_type`, `session` (`full`, `resumed`) |
 //! | `quadrille_handshake_failures_total` | `reason`: `tls`, `closed` (by the client), `timeout`, `not_tls`, `plain_http`, `proxy_header`, `too_many_handshakes`, `shed` (key queue full), `key` (operation failed), `key_server` (key servers have not computed it) |
 //! | `quadrille_handshake_seconds` | `session` |
+//! | `quadrille_handshake_samples_total` | `session`, `version`, `sni` (a configured name, `other` or `none`) |
+//! | `quadrille_handshake_cpu_nanoseconds_total` | `stage` (a message, or `PrivateKey`), `session`, `version`, `sni` |
 //! | `quadrille_key_operations_total` | `key_type`, `backend`, `result` (`ok`, `failed`, `recomputed`) |
 //! | `quadrille_key_operation_seconds` | `key_type`, `backend`; computing one batch |
 //! | `quadrille_key_wait_seconds` | `key_type`; the first of a batch in the queue |
@@ -26,6 +28,7 @@
 
 use crate::{
     connection::Connection,
+    in_force,
     resumption::Resumption,
     tls::{Kind, Outcome},
 };
@@ -76,6 +79,8 @@ pub(crate) fn install() -> Option<PrometheusHandle> {
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder).ok()?;
     describe();
+    gauge!("process_start_time_seconds").set(in_force::started());
+    gauge!("quadrille_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     Some(handle)
 }
 
@@ -83,6 +88,11 @@ fn describe() {
     describe_counter!("quadrille_handshakes_total", "TLS handshakes that succeeded");
     describe_counter!("quadrille_handshake_failures_total", "TLS handshakes that failed, by reason");
     describe_histogram!("quadrille_handshake_seconds", "From accept to the end of the handshake");
+    describe_counter!("quadrille_handshake_samples_total", "Handshakes whose CPU time was measured");
+    describe_counter!(
+        "quadrille_handshake_cpu_nanoseconds_total",
+        "CPU time of the measured handshakes, by message; PrivateKey is the private-key operation"
+    );
     describe_counter!("quadrille_key_operations_total", "Private-key operations");
     describe_histogram!(
         "quadrille_key_operation_seconds",
@@ -128,6 +138,8 @@ fn describe() {
         "How long the current ticket key has been encrypting"
     );
     describe_gauge!("quadrille_ticket_key_next_rotation_seconds", "When the next ticket key takes over");
+    describe_gauge!("process_start_time_seconds", "When this process has started, in Unix time");
+    describe_gauge!("quadrille_build_info", "Always 1; the label is the version");
     describe_gauge!("quadrille_connections", "Open client connections");
     describe_counter!("quadrille_connections_total", "Accepted client connections");
     describe_counter!("quadrille_requests_total", "HTTP requests answered, by class of status");

@@ -3,9 +3,11 @@
 use crate::{
     certificate::Certificate,
     http::Routes,
+    in_force::InForce,
     model::{Gateway, Listener},
     problem::Problem,
     resumption::Resumption,
+    sampling::Sampling,
     site::{Listening, Site},
     tls::ListenerTls,
     upstream::{Upstream, Upstreams},
@@ -17,6 +19,8 @@ use std::sync::Arc;
 pub(crate) struct Plan {
     pub(crate) sites: Vec<Site>,
     pub(crate) upstreams: Upstreams,
+    /// What the admin pages tell of it.
+    pub(crate) in_force: InForce,
     /// What a user should know, though it is served.
     pub(crate) warnings: Vec<String>,
 }
@@ -31,10 +35,11 @@ impl Plan {
     ) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let upstreams = upstreams(model, &mut problems);
-        let mut plan = Self { sites: Vec::new(), upstreams, warnings: Vec::new() };
+        let in_force = InForce::new(&upstreams);
+        let mut plan = Self { sites: Vec::new(), upstreams, in_force, warnings: Vec::new() };
         let kept = Listening::kept(running, model.listeners.iter().map(|listener| listener.address));
         for (listener, before) in model.listeners.iter().zip(kept) {
-            match plan.site(listener, engine, resumption, before.as_deref()) {
+            match plan.site(model, listener, engine, resumption, before.as_deref()) {
                 Ok(site) => plan.sites.push(site),
                 Err(mut found) => problems.append(&mut found),
             }
@@ -44,6 +49,7 @@ impl Plan {
 
     fn site(
         &mut self,
+        model: &Gateway,
         listener: &Listener,
         engine: &Engine,
         resumption: &Arc<Resumption>,
@@ -56,7 +62,10 @@ impl Plan {
             None => ListenerTls::new(listener, resumption, &certificates, engine),
         }
         .map_err(|problem| vec![problem])?;
-        Ok(Site { listener: listener.clone(), tls, routes: Routes::new(&listener.routes, &self.upstreams) })
+        self.in_force.add(listener, &certificates);
+        let sampling = Sampling::new(model.sampling, &certificates, &listener.routes);
+        let routes = Routes::new(&listener.routes, &self.upstreams);
+        Ok(Site { listener: listener.clone(), tls, routes, sampling })
     }
 
     fn certificates(&mut self, listener: &Listener) -> Result<Vec<Certificate>, Vec<Problem>> {

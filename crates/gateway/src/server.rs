@@ -132,6 +132,8 @@ impl Server {
             prometheus,
             engine: engine.clone(),
             resumption: Some(Arc::clone(&resumption)),
+            role: "gateway",
+            in_force: ArcSwap::default(),
             configuration: Box::new(move || config::show(&shown.load())),
             ready: AtomicBool::new(true),
         });
@@ -233,6 +235,7 @@ impl Server {
         for warning in &plan.warnings {
             tracing::warn!("{warning}");
         }
+        self.admin.in_force.store(Arc::new(plan.in_force));
         access_log::enable(model.access_log != AccessLog::Off);
         Ok(addresses)
     }

@@ -1,6 +1,6 @@
 //! A listener as it is served: what a reload swaps, and what stays.
 
-use crate::{http::Routes, model::Listener, tls::ListenerTls};
+use crate::{http::Routes, model::Listener, sampling::Sampling, tls::ListenerTls};
 use arc_swap::ArcSwap;
 use std::{net::SocketAddr, sync::Arc};
 use tokio::sync::{Semaphore, watch};
@@ -23,6 +23,7 @@ pub(crate) struct Site {
     pub(crate) listener: Listener,
     pub(crate) tls: ListenerTls,
     pub(crate) routes: Routes,
+    pub(crate) sampling: Sampling,
 }
 
 impl Listening {

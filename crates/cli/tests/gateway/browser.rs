@@ -1,6 +1,6 @@
 //! A real browser loads a page with what belongs to it.
 
-use crate::support::{Certificates, Gateway, Nginx, output};
+use crate::support::{Certificates, Gateway, Nginx, browser, output};
 use std::{path::Path, process::Command};
 
 /// Its script writes down what it finds once everything is loaded.
@@ -54,15 +54,10 @@ fn a_browser_loads_a_page_with_styles_scripts_and_images() {
 
 /// The page as it is once its scripts have run.
 fn load(profile: &Path, url: &str) -> String {
-    let browser = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].map(Path::new);
-    let browser = browser
-        .into_iter()
-        .find(|path| path.exists())
-        .expect("a browser is missing; install the package chromium");
     let (_, dom) = output(
         Command::new("timeout")
             .args(["--kill-after=10", "120"])
-            .arg(browser)
+            .arg(browser::program())
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
             .args(["--disable-dev-shm-usage", "--ignore-certificate-errors", "--virtual-time-budget=20000"])

@@ -51,12 +51,51 @@ fn admin_pages_tell_the_state_and_no_secrets() {
     let shown: Value = serde_json::from_str(&configuration).expect("JSON");
     assert_eq!(shown["listeners"][0]["certificates"][0]["key"], "(inline)", "{configuration}");
     assert_eq!(shown["listeners"][0]["tls"]["min"], "1.2", "{configuration}");
-    let everything = [configuration, page(&gateway, "/metrics"), gateway.log()].concat();
+    let status = page(&gateway, "/status");
+    let shown: Value = serde_json::from_str(&status).expect("JSON");
+    assert_eq!(shown["certificates"][0]["names"][0], "localhost", "{status}");
+    assert_eq!(shown["certificates"][0]["key_type"], "ecdsa-p256", "{status}");
+    let seconds = |what: &str| shown["certificates"][0][what].as_i64().expect("a time");
+    assert_eq!(seconds("not_after") - seconds("not_before"), 30 * 24 * 3600, "{status}");
+    assert!(
+        shown["uptime_seconds"].as_f64().is_some_and(|uptime| (0.0..100.0).contains(&uptime)),
+        "{status}"
+    );
+    let expiry = gateway.metric("quadrille_certificate_not_after_seconds", &["localhost"]);
+    assert_eq!(expiry, seconds("not_after") as f64, "{status}");
+    let everything = [configuration, status, page(&gateway, "/metrics"), gateway.log()].concat();
     for secret in secrets_of(&pair.key) {
         assert!(!everything.contains(&secret), "a line of the key: {everything}");
     }
     let (found, text) = output(Command::new("curl").args(["-sS", "--fail", &gateway.admin("/nothing")]));
     assert!(!found && text.contains("404"), "{text}");
+}
+
+/// Pages of the dashboard, and that a browser may do nothing else on them.
+#[test]
+fn the_dashboard_is_closed_to_the_outside() {
+    let certificates = Certificates::new();
+    let gateway = Gateway::with_flags(&certificates.ecdsa("P-256", &["localhost"]), &["--respond", "ok"]);
+    let html = page(&gateway, "/");
+    assert_eq!(html, page(&gateway, "/dashboard"));
+    let linked = |text: &str, before: &str| -> Vec<String> {
+        let after = text.split(before).skip(1);
+        after.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
+    };
+    for file in ["src=\"", "href=\""].into_iter().flat_map(|before| linked(&html, before)) {
+        let text = page(&gateway, &format!("/{file}"));
+        for module in linked(&text, "from \"./").iter().filter(|_| file.ends_with(".js")) {
+            page(&gateway, &format!("/dashboard/{module}"));
+        }
+        assert!(
+            !file.starts_with("dashboard/") || file.ends_with(".svg") || !text.contains("http"),
+            "{file} names something outside"
+        );
+    }
+    let headers = succeed(Command::new("curl").args(["-sS", "-I", "-X", "GET", &gateway.admin("/")]));
+    let policy = "content-security-policy: default-src 'none'; script-src 'self'";
+    assert!(headers.to_lowercase().contains(policy), "{headers}");
+    assert!(!headers.contains("unsafe"), "{headers}");
 }
 
 #[test]

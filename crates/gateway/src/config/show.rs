@@ -24,6 +24,9 @@ pub fn show(gateway: &Gateway) -> Value {
             "queue": gateway.engine.queue,
         },
         "resumption": resumption(&gateway.resumption),
+        "sampling": or_off(gateway.sampling.as_ref(), |sampling| {
+            json!({ "one_in": sampling.one_in, "per_second": sampling.per_second })
+        }),
         "admin": or_off(gateway.admin.as_ref(), |admin| json!({ "address": admin.address.to_string() })),
         "threads": threads(gateway.threads),
         "drain_timeout": time(gateway.drain_timeout),

@@ -10,6 +10,7 @@ mod listener;
 mod place;
 mod resumption;
 mod route;
+mod sampling;
 mod tls;
 mod upstream;
 
@@ -19,6 +20,7 @@ pub use listener::{Limits, Listener, Mode, ProxyProtocolIn, Timeouts};
 pub use place::{Place, Source};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
 pub use route::{Respond, Route, Target};
+pub use sampling::Sampling;
 pub use tls::{CertificateSource, ClientAuth, Group, TlsPolicy, Version};
 pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
@@ -38,6 +40,8 @@ pub struct Gateway {
     pub engine: EngineSettings,
     /// How returning clients avoid a full handshake.
     pub resumption: Resumption,
+    /// Which handshakes are measured message by message; `None` measures none.
+    pub sampling: Option<Sampling>,
     /// The metrics and health endpoint; `None` switches it off.
     pub admin: Option<Admin>,
     /// Event-loop threads; `None` means one for each CPU.
@@ -103,6 +107,7 @@ impl Default for Gateway {
             upstreams: BTreeMap::new(),
             engine: EngineSettings::default(),
             resumption: Resumption::default(),
+            sampling: Some(Sampling::default()),
             admin: Some(Admin::default()),
             threads: None,
             drain_timeout: Duration::from_secs(30),

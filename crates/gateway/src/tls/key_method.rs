@@ -12,6 +12,7 @@ use boring::{
 };
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
+use quadrille_cost::key_operation;
 use quadrille_engine::{
     Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, PublicKey, SignatureScheme,
 };
@@ -33,6 +34,8 @@ pub(crate) struct KeyTiming {
     pub(crate) waited: Duration,
     pub(crate) computed: Duration,
     pub(crate) batch: usize,
+    /// On compute threads.
+    pub(crate) cpu: Duration,
 }
 
 /// Why there is no result.
@@ -180,7 +183,7 @@ impl EngineKey {
 }
 
 fn compute(engine: &Engine, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
-    let completion = engine.enqueue(key, operation)?;
+    let completion = key_operation(|| engine.enqueue(key, operation))?;
     if !completion.is_in_place() {
         turn::end_with_flush(engine);
     }
@@ -190,7 +193,11 @@ fn compute(engine: &Engine, key: &Key, operation: Operation) -> Result<Completio
 async fn answered(answer: Answer, fallback: Option<(Engine, Key, Operation)>) -> Result<Outcome, KeyFailure> {
     let began = Instant::now();
     match (answer.await, fallback) {
-        (Ok(bytes), _) => Ok(Outcome { bytes, waited: Duration::ZERO, computed: began.elapsed(), batch: 1 }),
+        (Ok(bytes), _) => {
+            // What the key server's CPU has done is in its own figures.
+            let cpu = Duration::ZERO;
+            Ok(Outcome { bytes, waited: Duration::ZERO, computed: began.elapsed(), batch: 1, cpu })
+        }
         (Err(_), Some((engine, key, operation))) => {
             metrics::counter!("quadrille_keyless_fallbacks_total").increment(1);
             Ok(compute(&engine, &key, operation)?.await?)
@@ -236,8 +243,8 @@ fn hand_over(
 ) -> Result<usize, AsyncPrivateKeyMethodError> {
     let room = output.get_mut(..outcome.bytes.len()).ok_or_else(|| connection.fail(KeyFailure::Failed))?;
     room.copy_from_slice(&outcome.bytes);
-    let Outcome { waited, computed, batch, .. } = *outcome;
-    let _ = connection.result.set(Ok(KeyTiming { key_type, waited, computed, batch }));
+    let Outcome { waited, computed, batch, cpu, .. } = *outcome;
+    let _ = connection.result.set(Ok(KeyTiming { key_type, waited, computed, batch, cpu }));
     Ok(outcome.bytes.len())
 }
 

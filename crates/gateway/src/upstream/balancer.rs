@@ -71,6 +71,16 @@ impl Balancer {
         }
     }
 
+    /// Every server, with whether it is well as far as is known.
+    pub(super) fn servers(&self) -> Vec<(Server, bool)> {
+        let backends = self.backends();
+        let server = |backend: &Backend| {
+            let PeerAddress::Inet(address) = backend.addr else { return None };
+            Some((Server { address, host: backend.ext.get::<Host>()?.0.clone() }, backends.ready(backend)))
+        };
+        backends.get_backend().iter().filter_map(server).collect()
+    }
+
     pub(super) fn backends(&self) -> &Backends {
         match self {
             Self::RoundRobin(balancer) => balancer.backends(),

@@ -68,6 +68,11 @@ impl Upstream {
         self.tls.as_deref()
     }
 
+    /// Every server, with whether it is well as far as is known.
+    pub(crate) fn servers(&self) -> Vec<(Server, bool)> {
+        self.balancer.servers()
+    }
+
     /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy.
     pub(crate) fn pick(&self, client: SocketAddr, tried: &[SocketAddr]) -> Option<Server> {
         self.balancer.pick(client, tried)

@@ -9,7 +9,6 @@
 //! | `quadrille_keyserver_refused_connections_total` | `reason` (`handshake`, `timeout`, `policy`, `too_many`) |
 //! | `quadrille_keyserver_violations_total` | `client` |
 //! | `quadrille_keyserver_keys` | |
-//! | `quadrille_keyserver_reloads_total` | `result` |
 
 use metrics::{
     Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,

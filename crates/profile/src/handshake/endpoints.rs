@@ -3,10 +3,8 @@
 use super::{
     Error, Kind, Suite,
     key::MarkedKey,
-    marks::{self, Mark, Message, mark},
     pipe::{self, Pipe},
 };
-use crate::clock::{self, thread_time};
 use boring::{
     error::ErrorStack,
     pkey::{PKey, Private},
@@ -17,6 +15,7 @@ use boring::{
     },
     x509::X509,
 };
+use quadrille_cost::{Marks, Message, follow, reading_cost, thread_time};
 use rcgen::{CertificateParams, KeyPair};
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -41,6 +40,12 @@ pub(super) struct Seen {
     pub(super) total: Duration,
 }
 
+/// What is measured while a handshake goes on.
+struct Measured {
+    marks: Marks,
+    total: Duration,
+}
+
 enum Turn {
     Going(MidHandshakeSslStream<Pipe>),
     Done(SslStream<Pipe>),
@@ -54,7 +59,7 @@ impl Endpoints {
             server: server(kind)?,
             client: client(kind, Arc::clone(&session))?,
             session,
-            clock: clock::cost(),
+            clock: reading_cost(),
         };
         if kind.resumed {
             ends.connect(false)?;
@@ -77,31 +82,31 @@ impl Endpoints {
             unsafe { ssl.set_session(&session) }?;
         }
         let mut client = self.turn(ssl.setup_connect(near).handshake())?;
-        marks::take();
-        let mut total = Duration::ZERO;
-        let accept = Ssl::new(&self.server)?.setup_accept(far);
-        let mut server = self.server_turn(&mut total, accept)?;
+        let mut measured = Measured { marks: Marks::new(), total: Duration::ZERO };
+        let mut ssl = Ssl::new(&self.server)?;
+        follow(&mut ssl);
+        let mut server = self.server_turn(&mut measured, ssl.setup_accept(far))?;
         for _ in 0..8 {
             client = match client {
                 Turn::Going(going) => self.turn(going.handshake())?,
                 done => done,
             };
             server = match server {
-                Turn::Going(going) => self.server_turn(&mut total, going)?,
+                Turn::Going(going) => self.server_turn(&mut measured, going)?,
                 done => done,
             };
             if let (Turn::Done(client), Turn::Done(server)) = (&mut client, &mut server) {
-                let seen = marks::take();
                 // BoringSSL sends the tickets of TLS 1.3 with the server's first bytes.
                 let _ = server.ssl_write(b"x");
                 let _ = client.ssl_read(&mut [0]);
                 if client.ssl().session_reused() != resumed {
                     return Err(self.stuck("resumed, or not, against the plan"));
                 }
-                let spent = marks::share_out(&seen, self.clock);
+                let Measured { marks, total } = measured;
+                let spent =
+                    marks.share_out(self.clock).ok_or_else(|| self.stuck("more marks than it has"))?;
                 // Each mark asks for the time once, and so does the end of each turn.
-                let turns = seen.iter().filter(|(_, mark)| matches!(mark, Mark::TurnEnds)).count();
-                let asked = u32::try_from(seen.len() + turns).unwrap_or(u32::MAX);
+                let asked = u32::try_from(marks.readings() + marks.turns()).unwrap_or(u32::MAX);
                 let total = total.saturating_sub(self.clock * asked);
                 return Ok(Seen { messages: spent.messages, key_operation: spent.key_operation, total });
             }
@@ -110,13 +115,14 @@ impl Endpoints {
     }
 
     /// A turn of the server's, on the clock.
-    fn server_turn(&self, total: &mut Duration, going: MidHandshakeSslStream<Pipe>) -> Result<Turn, Error> {
+    fn server_turn(
+        &self,
+        measured: &mut Measured,
+        going: MidHandshakeSslStream<Pipe>,
+    ) -> Result<Turn, Error> {
         let began = thread_time();
-        mark(Mark::State(going.ssl().state_string_long()));
-        let result = going.handshake();
-        mark(Mark::TurnEnds);
-        let ended = thread_time();
-        *total += ended.saturating_sub(began);
+        let result = measured.marks.turn(|| going.handshake());
+        measured.total += thread_time().saturating_sub(began);
         self.turn(result)
     }
 
@@ -143,7 +149,6 @@ fn server(kind: Kind) -> Result<SslContext, Error> {
     if !kind.resumed {
         context.set_options(SslOptions::NO_TICKET);
     }
-    marks::follow(&mut context);
     Ok(context.build())
 }
 

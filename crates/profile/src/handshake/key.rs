@@ -1,6 +1,5 @@
 //! The server's private key, with its operations marked.
 
-use super::marks::{Mark, mark};
 use boring::{
     error::ErrorStack,
     hash::MessageDigest,
@@ -9,6 +8,7 @@ use boring::{
     sign::{RsaPssSaltlen, Signer},
     ssl::{PrivateKeyMethod, PrivateKeyMethodError, SslRef, SslSignatureAlgorithm},
 };
+use quadrille_cost::key_operation;
 
 pub(super) struct MarkedKey(pub(super) PKey<Private>);
 
@@ -55,8 +55,5 @@ impl MarkedKey {
 }
 
 fn marked(operation: impl FnOnce() -> Result<usize, ErrorStack>) -> Result<usize, PrivateKeyMethodError> {
-    mark(Mark::KeyBegins);
-    let result = operation();
-    mark(Mark::KeyEnds);
-    result.map_err(|_| PrivateKeyMethodError::FAILURE)
+    key_operation(operation).map_err(|_| PrivateKeyMethodError::FAILURE)
 }

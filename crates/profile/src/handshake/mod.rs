@@ -11,12 +11,11 @@
 
 mod endpoints;
 mod key;
-mod marks;
 mod pipe;
 
 use boring::error::ErrorStack;
 use endpoints::{Endpoints, Seen};
-pub use marks::Message;
+pub use quadrille_cost::Message;
 use serde::Serialize;
 use std::{collections::BTreeSet, fmt, time::Duration};
 

@@ -1,5 +1,6 @@
 //! What all tests of the gateway share: a running gateway, certificates, and the clients as commands.
 
+pub mod browser;
 mod certificates;
 mod client;
 pub mod configuration;
@@ -16,6 +17,7 @@ mod refusal;
 mod returning;
 mod slow;
 
+pub use browser::Browser;
 pub use certificates::{Certificates, Pair};
 pub use client::{Client, Connector, Response};
 pub use configuration::{Configuration, document, listener};

@@ -1,4 +1,4 @@
-//! The metrics and health pages.
+//! The dashboard, and the metrics and health pages.
 
 use crate::{
     config::{
@@ -11,7 +11,7 @@ use crate::{
 
 pub(super) const ADMIN: Section = Section {
     path: "admin",
-    about: "The pages `/metrics`, `/healthz`, `/ready` and `/config`. An address alone is short for a mapping with it; \
+    about: "The dashboard at `/`, and the pages `/metrics`, `/status`, `/healthz`, `/ready` and `/config`. An address alone is short for a mapping with it; \
             `off` switches them off.",
     keys: &[Key {
         name: "address",

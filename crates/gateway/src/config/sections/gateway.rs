@@ -1,6 +1,6 @@
 //! The whole document.
 
-use super::{admin, engine, listener, resumption, upstream};
+use super::{admin, engine, listener, resumption, sampling, upstream};
 use crate::{
     config::{
         reader::{Field, Mapping},
@@ -41,10 +41,16 @@ pub(super) const GATEWAY: Section = Section {
                     private-key operation for each.",
         },
         Key {
+            name: "sampling",
+            value: "mapping, `on` or `off`",
+            preset: Preset::Is("on"),
+            about: "Which handshakes are measured message by message.",
+        },
+        Key {
             name: "admin",
             value: "mapping, an address, or `off`",
             preset: Preset::Is("127.0.0.1:9901"),
-            about: "The metrics and health pages.",
+            about: "The dashboard, and the metrics and health pages.",
         },
         Key {
             name: "threads",
@@ -93,6 +99,9 @@ pub(in crate::config) fn gateway(root: &Field<'_>) -> Option<Gateway> {
     }
     if let Some(field) = keys.get("resumption") {
         gateway.resumption = resumption::resumption(&field);
+    }
+    if let Some(field) = keys.get("sampling") {
+        gateway.sampling = sampling::sampling(&field);
     }
     keys.update("threads", &mut gateway.threads, values::threads);
     keys.update("drain_timeout", &mut gateway.drain_timeout, values::duration);

@@ -14,6 +14,7 @@ mod keyless;
 mod listener;
 mod resumption;
 mod route;
+mod sampling;
 mod tls;
 mod upstream;
 mod upstream_tls;
@@ -43,6 +44,7 @@ pub(super) const SECTIONS: &[&Section] = &[
     &upstream::UPSTREAM_TIMEOUTS,
     &engine::ENGINE,
     &resumption::RESUMPTION,
+    &sampling::SAMPLING,
     &admin::ADMIN,
 ];
 

@@ -90,6 +90,7 @@ resumption:
   fleet_secret: f
   redis_password: p
   redis_ca: ca
+sampling: {one_in: 25, per_second: 26}
 admin: {address: '127.0.0.1:22'}
 threads: 23
 drain_timeout: 24s
@@ -125,6 +126,7 @@ access_log: log/access.log
             "lifetime": "21s", "rotation": "22s", "early_data": "on", "lookup_timeout": "23ms", "fleet_secret": "etc/f",
             "redis_password": "etc/p", "redis_ca": "etc/ca",
         },
+        "sampling": {"one_in": 25, "per_second": 26},
         "admin": {"address": "127.0.0.1:22"}, "threads": 23, "drain_timeout": "24s",
         "access_log": "etc/log/access.log",
     });
@@ -174,6 +176,7 @@ fn short_forms() {
         (top("resumption: on"), top("resumption: {tickets: local, cache: memory}")),
         (top("resumption: {tickets: on, cache: yes}"), top("resumption: {tickets: local, cache: memory}")),
         (top("resumption: {tickets: a.key}"), top("resumption: {tickets: [a.key]}")),
+        (top("sampling: on"), top("sampling: {one_in: 64, per_second: 100}")),
         (top("admin: '7000'"), top("admin: {address: '127.0.0.1:7000'}")),
         (tls("min: TLSv1.2"), tls("min: 1.2")),
         (tls("max: '1.2'"), tls("max: tlsv1.2")),

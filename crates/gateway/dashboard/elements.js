@@ -1,0 +1,42 @@
+// Elements of the page. Whatever comes from the gateway becomes text, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element with a class, and with children: elements, or what becomes text. */
+export function element(name, className, ...children) {
+    const made = document.createElement(name);
+    if (className) made.className = className;
+    made.append(...children.map(child => (child instanceof Node ? child : String(child))));
+    return made;
+}
+
+/** An SVG element with attributes. */
+export function svg(name, attributes = {}, ...children) {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children.map(child => (child instanceof Node ? child : String(child))));
+    return made;
+}
+
+/** The element with this id. */
+export function byId(id) {
+    return document.getElementById(id);
+}
+
+/** Sets a text, and touches the page only if it is another one. */
+export function setText(where, text) {
+    if (where.textContent !== text) where.textContent = text;
+}
+
+/** A table of texts and elements; a cell may also be `{text, className}`. */
+export function table(heads, rows) {
+    const cell = (name, value) => {
+        if (value instanceof Node) return element(name, "", value);
+        if (typeof value === "object") return element(name, value.className, value.text);
+        return element(name, "", value);
+    };
+    const head = element("thead", "", element("tr", "", ...heads.map(value => cell("th", value))));
+    for (const th of head.querySelectorAll("th")) th.scope = "col";
+    const body = rows.map(row => element("tr", "", ...row.map(value => cell("td", value))));
+    return element("table", "", head, element("tbody", "", ...body));
+}

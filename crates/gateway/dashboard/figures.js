@@ -1,0 +1,148 @@
+// From counters to figures. Pure: an interval in, numbers out; null where there is nothing to tell.
+
+const all = () => true;
+
+/** The sum of a gauge's series; null if there is none. */
+export function gauge(snapshot, name, where = all) {
+    const samples = (snapshot.get(name) ?? []).filter(sample => where(sample.labels));
+    return samples.length === 0 ? null : samples.reduce((sum, sample) => sum + sample.value, 0);
+}
+
+/** By how much a counter grew. A series that is new began at zero. */
+export function increase({ before, now }, name, where = all) {
+    let sum = 0;
+    for (const value of increases({ before, now }, name, where).values()) sum += value;
+    return sum;
+}
+
+/** The same by the values of one label. */
+export function increaseBy(interval, name, label, where = all) {
+    const sums = new Map();
+    for (const [sample, value] of increases(interval, name, where)) {
+        const key = sample.labels[label] ?? "";
+        sums.set(key, (sums.get(key) ?? 0) + value);
+    }
+    return sums;
+}
+
+function increases({ before, now }, name, where) {
+    const earlier = new Map((before.get(name) ?? []).map(sample => [sample.key, sample.value]));
+    const grown = new Map();
+    for (const sample of now.get(name) ?? []) {
+        if (where(sample.labels)) grown.set(sample, Math.max(0, sample.value - (earlier.get(sample.key) ?? 0)));
+    }
+    return grown;
+}
+
+/** What a histogram has got: its count, its sum, and the counts up to each bound. */
+export function distribution(interval, name, where = all) {
+    const upTo = increaseBy(interval, `${name}_bucket`, "le", where);
+    const bounds = [...upTo.keys()].map(bound => [bound === "+Inf" ? Infinity : Number(bound), upTo.get(bound)]);
+    bounds.sort((one, other) => one[0] - other[0]);
+    return { count: increase(interval, `${name}_count`, where), sum: increase(interval, `${name}_sum`, where), bounds };
+}
+
+/** The value that a share `q` of all do not exceed, straight lines drawn within buckets. */
+export function quantile({ count, bounds }, q) {
+    if (count <= 0) return null;
+    const rank = q * count;
+    let [lower, below] = [0, 0];
+    for (const [bound, upTo] of bounds) {
+        if (upTo >= rank && upTo > below) {
+            return bound === Infinity ? lower : lower + (bound - lower) * ((rank - below) / (upTo - below));
+        }
+        if (bound !== Infinity) [lower, below] = [bound, upTo];
+    }
+    return lower;
+}
+
+/** Handshakes and operations each second. */
+export function rates(interval) {
+    const { seconds } = interval;
+    const sessions = increaseBy(interval, "quadrille_handshakes_total", "session");
+    return {
+        full: (sessions.get("full") ?? 0) / seconds,
+        resumed: (sessions.get("resumed") ?? 0) / seconds,
+        failed: increase(interval, "quadrille_handshake_failures_total") / seconds,
+        operations: increase(interval, "quadrille_key_operations_total", ({ result }) => result !== "recomputed") / seconds,
+        shed: increase(interval, "quadrille_key_shed_total") / seconds,
+    };
+}
+
+/** Which share of the handshakes were resumed. */
+export function resumedShare(interval) {
+    const { full, resumed } = rates(interval);
+    return full + resumed > 0 ? resumed / (full + resumed) : null;
+}
+
+/** Which share of the clients that offered a session could resume it; null where the gateway does not count them. */
+export function hitRate(interval) {
+    const offered = increase(interval, "quadrille_resumption_offered_total");
+    return offered > 0 ? increase(interval, "quadrille_resumption_hits_total") / offered : null;
+}
+
+/** How full batches were: operations in one on average, and how many of each size; and what one pass would take. */
+export function batches(interval) {
+    const sizes = distribution(interval, "quadrille_key_batch_size");
+    const widths = (interval.now.get("quadrille_key_batch_width") ?? []).map(sample => sample.value);
+    let before = 0;
+    const counts = sizes.bounds.map(([bound, upTo]) => {
+        const count = upTo - before;
+        before = upTo;
+        return { bound, count };
+    });
+    return { mean: sizes.count > 0 ? sizes.sum / sizes.count : null, counts, count: sizes.count, width: Math.max(1, ...widths) };
+}
+
+/** Seconds: how long operations waited, and how long batches took. */
+export function keyTimes(interval) {
+    const waits = distribution(interval, "quadrille_key_wait_seconds");
+    const computed = distribution(interval, "quadrille_key_operation_seconds");
+    return { wait50: quantile(waits, 0.5), wait99: quantile(waits, 0.99), computed50: quantile(computed, 0.5) };
+}
+
+/** Seconds from accept to the end of the handshake. */
+export function handshakeTimes(interval) {
+    const times = distribution(interval, "quadrille_handshake_seconds");
+    return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
+}
+
+/**
+ * CPU by stage, for each kind of handshake that was measured, the dearest kind first:
+ * `[{version, session, samples, total, stages: Map of stage to microseconds}]`. `sni` null takes all names together.
+ */
+export function stages(interval, sni = null) {
+    const named = labels => sni === null || labels.sni === sni;
+    const kinds = new Map();
+    for (const sample of interval.now.get("quadrille_handshake_samples_total") ?? []) {
+        const { version, session } = sample.labels;
+        kinds.set(`${version} ${session}`, { version, session });
+    }
+    const measured = [...kinds.values()].map(kind => {
+        const where = labels => named(labels) && labels.version === kind.version && labels.session === kind.session;
+        const samples = increase(interval, "quadrille_handshake_samples_total", where);
+        const spent = increaseBy(interval, "quadrille_handshake_cpu_nanoseconds_total", "stage", where);
+        const stages = new Map([...spent].map(([stage, nanoseconds]) => [stage, nanoseconds / 1000 / samples]));
+        const total = [...stages.values()].reduce((sum, microseconds) => sum + microseconds, 0);
+        return { ...kind, samples, total, stages };
+    });
+    return measured.filter(kind => kind.samples > 0).sort((one, other) => other.total - one.total);
+}
+
+/** The names under which handshakes were measured since the process began. */
+export function sampledNames(snapshot) {
+    return [...new Set((snapshot.get("quadrille_handshake_samples_total") ?? []).map(sample => sample.labels.sni))].sort();
+}
+
+/** Microseconds of CPU of one handshake of this session, whatever the version. */
+export function cpuOf(interval, session) {
+    const where = labels => labels.session === session;
+    const samples = increase(interval, "quadrille_handshake_samples_total", where);
+    const name = "quadrille_handshake_cpu_nanoseconds_total";
+    if (samples === 0) return null;
+    const ofKey = labels => where(labels) && labels.stage === "PrivateKey";
+    return {
+        total: increase(interval, name, where) / 1000 / samples,
+        key: increase(interval, name, ofKey) / 1000 / samples,
+    };
+}

@@ -1,0 +1,87 @@
+// What is there: backends with their health, certificates with their expiry.
+
+import { element, table } from "./elements.js";
+import { gauge } from "./figures.js";
+import { day, number } from "./format.js";
+
+const DAY = 86400;
+
+/** The engine, the key servers and the servers behind the gateway. */
+export function backendElements(status, snapshot) {
+    const shown = [element("h3", "", "Private-key operations"), engine(status, snapshot)];
+    const keyServers = snapshot.get("quadrille_keyless_server_up") ?? [];
+    if (keyServers.length > 0) {
+        const rows = keyServers.map(({ labels, value }) => [labels.server, health(value === 1, "connected", "not connected")]);
+        shown.push(element("h3", "", "Key servers"), element("div", "scroll", table(["Server", "State"], rows)));
+    }
+    const upstreams = status.upstreams ?? [];
+    if (upstreams.length > 0) {
+        const rows = upstreams.flatMap(upstream => upstream.servers.map(server => [upstream.name, server.address, ofServer(server)]));
+        shown.push(element("h3", "", "Upstreams"), element("div", "scroll", table(["Upstream", "Server", "State"], rows)));
+    } else if (status.role === "gateway") {
+        shown.push(element("p", "quiet", "No upstreams: the gateway answers by itself."));
+    }
+    return shown;
+}
+
+function engine(status, snapshot) {
+    const names = new Set([status.engine.backend]);
+    const counted = snapshot.get("quadrille_key_operations_total") ?? [];
+    for (const { labels } of counted) names.add(labels.backend);
+    const rows = [...names].map(name => {
+        const where = labels => labels.backend === name;
+        const done = gauge(snapshot, "quadrille_key_operations_total", labels => where(labels) && labels.result === "ok") ?? 0;
+        const failed = gauge(snapshot, "quadrille_key_operations_total", labels => where(labels) && labels.result === "failed") ?? 0;
+        const widths = (snapshot.get("quadrille_key_batch_width") ?? []).filter(({ labels }) => where(labels));
+        const width = Math.max(1, ...widths.map(({ value }) => value));
+        return [
+            name,
+            { className: "figure", text: String(width) },
+            { className: "figure", text: number(done) },
+            health(failed === 0, "well", `${number(failed)} failed`),
+        ];
+    });
+    const right = text => ({ className: "figure", text });
+    return element("div", "scroll", table(["Backend", right("At once"), right("Computed"), "State"], rows));
+}
+
+function ofServer({ healthy }) {
+    return healthy === null ? element("span", "state", "not checked") : health(healthy, "well", "down");
+}
+
+function health(well, yes, no) {
+    return element("span", well ? "state good" : "state bad", well ? yes : no);
+}
+
+/** The certificates, the next to expire first. `now` is Unix time. */
+export function certificateElements(status, now) {
+    const certificates = [...(status.certificates ?? [])].sort((one, other) => one.not_after - other.not_after);
+    if (certificates.length === 0) return [element("p", "quiet", "No certificates.")];
+    const rows = certificates.map(certificate => [
+        names(certificate.names),
+        expiry(certificate, now),
+        day(certificate.not_after),
+        `${certificate.key_type}${certificate.key === "local" ? "" : ", elsewhere"}`,
+        certificate.listener,
+    ]);
+    return [element("div", "scroll", table(["Names", "State", "Expires", "Key", "Listener"], rows))];
+}
+
+function names(all) {
+    const [first = "(no name)", ...others] = all;
+    const shown = element("span", "", first);
+    if (others.length > 0) {
+        shown.append(element("span", "quiet", ` and ${others.length} more`));
+        shown.title = all.join(", ");
+    }
+    return shown;
+}
+
+/** Certificates are renewed a month before they expire; a week before, somebody should know. */
+function expiry({ not_before, not_after }, now) {
+    const days = Math.floor((not_after - now) / DAY);
+    if (now < not_before) return element("span", "state bad", "not valid yet");
+    if (now > not_after) return element("span", "state bad", "expired");
+    const text = days < 1 ? "less than a day left" : days === 1 ? "1 day left" : `${number(days)} days left`;
+    return element("span", `state ${days < 7 ? "bad" : days < 21 ? "warn" : "good"}`, text);
+}

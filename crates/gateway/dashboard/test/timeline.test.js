@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { parse } from "../exposition.js";
+import { increase } from "../figures.js";
+import { Timeline, WINDOW } from "../timeline.js";
+
+const scrape = (started, count) => parse(`process_start_time_seconds ${started}\na_total ${count}`);
+const rate = interval => ({ rate: increase(interval, "a_total") / interval.seconds });
+
+test("points are rates between two scrapes", () => {
+    const timeline = new Timeline();
+    timeline.add(scrape(1, 100), 0, rate);
+    assert.equal(timeline.last(10), null, "one scrape tells no rate");
+    timeline.add(scrape(1, 120), 2, rate);
+    assert.deepEqual(timeline.points, [{ time: 0, values: null }, { time: 2, values: { rate: 10 } }]);
+    assert.equal(timeline.last(10).seconds, 2);
+});
+
+test("a restart is a gap, neither a fall nor a leap", () => {
+    const timeline = new Timeline();
+    timeline.add(scrape(1, 1000), 0, rate);
+    timeline.add(scrape(1, 1010), 2, rate);
+    timeline.interrupt(4);
+    // More than before the restart: only the start time gives it away.
+    timeline.add(scrape(5, 5000), 6, rate);
+    timeline.add(scrape(5, 5010), 8, rate);
+    assert.deepEqual(timeline.points.map(({ values }) => values?.rate ?? null), [null, 5, null, null, 5]);
+    assert.equal(timeline.last(100).seconds, 2, "nothing of the process before");
+});
+
+test("a restart that is not told shows in the counters", () => {
+    const timeline = new Timeline();
+    timeline.add(parse("a_total 1000"), 0, rate);
+    timeline.add(parse("a_total 3"), 2, rate);
+    assert.equal(timeline.points.at(-1).values, null);
+});
+
+test("a silence of the same process is spread over its time", () => {
+    const timeline = new Timeline();
+    timeline.add(scrape(1, 0), 0, rate);
+    timeline.interrupt(2);
+    timeline.interrupt(4);
+    timeline.add(scrape(1, 60), 6, rate);
+    assert.deepEqual(timeline.points.at(-1).values, { rate: 10 });
+});
+
+test("what is old is forgotten, but for the newest", () => {
+    const timeline = new Timeline();
+    for (let time = 0; time <= 1000; time += 2) timeline.add(scrape(1, time), time, rate);
+    assert.ok(timeline.points.length <= WINDOW / 2 + 2);
+    assert.ok(timeline.last(Infinity).seconds <= WINDOW + 2);
+    timeline.interrupt(5000);
+    timeline.add(scrape(1, 9000), 5002, rate);
+    assert.equal(timeline.points.at(-1).values.rate, 8000 / 4002);
+});

@@ -1,0 +1,67 @@
+//! CPU by handshake message, measured on a sample of the handshakes.
+//!
+//! A handshake that is not one of the sample costs a comparison. One that is has its turns on the event loop marked on the
+//! thread's CPU clock (`quadrille-cost`), so that neither other connections' work counts nor the wait for the private key;
+//! what a compute thread has spent on the private-key operation comes from the engine.
+
+mod names;
+mod record;
+mod rota;
+
+use crate::{
+    certificate::Certificate,
+    connection::Connection,
+    model::{self, Route},
+};
+use boring::ssl::SslRef;
+use names::Names;
+use quadrille_cost::Marks;
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    time::Instant,
+};
+
+/// Which handshakes of a listener are measured, and under which names.
+pub(crate) struct Sampling {
+    settings: Option<model::Sampling>,
+    names: Names,
+}
+
+impl Sampling {
+    /// The names are those of the certificates and the routes.
+    pub(crate) fn new(
+        settings: Option<model::Sampling>,
+        certificates: &[Certificate],
+        routes: &[Route],
+    ) -> Self {
+        let of_certificates = certificates.iter().flat_map(|certificate| &certificate.names);
+        let of_routes = routes.iter().filter_map(|route| route.host.as_ref());
+        Self { settings, names: Names::new(of_certificates.chain(of_routes).map(String::as_str)) }
+    }
+
+    /// Where to take the marks of the handshake that begins now, if it is one of the sample.
+    pub(crate) fn begin(&self, ssl: &mut SslRef, now: Instant) -> Option<Marks> {
+        if !rota::takes(self.settings.as_ref()?, now) {
+            return None;
+        }
+        quadrille_cost::follow(ssl);
+        Some(Marks::new())
+    }
+
+    /// Adds a handshake that has succeeded to the metrics.
+    pub(crate) fn record(&self, marks: &Marks, ssl: &mut SslRef, connection: &Connection) {
+        quadrille_cost::unfollow(ssl);
+        record::record(marks, self.names.label(connection.sni.as_deref()), connection);
+    }
+}
+
+/// The future's output; each of its turns is measured, if there is somewhere to take the marks.
+pub(crate) async fn measured<F: Future>(mut marks: Option<&mut Marks>, future: F) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|context| match &mut marks {
+        Some(marks) => marks.turn(|| future.as_mut().poll(context)),
+        None => future.as_mut().poll(context),
+    })
+    .await
+}

@@ -1,0 +1,34 @@
+//! Measured handshakes in the metrics.
+
+use crate::connection::Connection;
+use metrics::counter;
+use quadrille_cost::{Marks, reading_cost};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
+
+/// The stage that is no message.
+const PRIVATE_KEY: &str = "PrivateKey";
+
+/// Adds one measured handshake. That it looks its counters up costs a few microseconds, which a sample may.
+pub(super) fn record(marks: &Marks, sni: Arc<str>, connection: &Connection) {
+    static CLOCK: LazyLock<Duration> = LazyLock::new(reading_cost);
+    let Some(spent) = marks.share_out(*CLOCK) else { return };
+    let session = if connection.resumed { "resumed" } else { "full" };
+    let version = connection.version;
+    let add = |stage: String, time: Duration| {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        counter!("quadrille_handshake_cpu_nanoseconds_total", "stage" => stage, "session" => session,
+            "version" => version, "sni" => Arc::clone(&sni))
+        .increment(nanoseconds);
+    };
+    for (message, time) in spent.messages {
+        add(format!("{message:?}"), time);
+    }
+    if let Some(key) = connection.key {
+        add(PRIVATE_KEY.to_owned(), spent.key_operation + key.cpu);
+    }
+    counter!("quadrille_handshake_samples_total", "session" => session, "version" => version, "sni" => sni)
+        .increment(1);
+}

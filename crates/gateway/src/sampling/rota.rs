@@ -1,0 +1,76 @@
+//! Whose turn it is to be measured.
+
+use crate::model::Sampling;
+use std::{
+    cell::RefCell,
+    time::{Duration, Instant},
+};
+
+thread_local! {
+    static ROTA: RefCell<Rota> = const { RefCell::new(Rota { skip: 0, second: None, taken: 0 }) };
+}
+
+/// Whether the handshake that begins now on this thread is measured.
+pub(super) fn takes(settings: &Sampling, now: Instant) -> bool {
+    ROTA.with_borrow_mut(|rota| rota.takes(settings, now))
+}
+
+struct Rota {
+    /// How many more are not measured.
+    skip: usize,
+    /// When the second began in which `taken` were taken.
+    second: Option<Instant>,
+    taken: usize,
+}
+
+impl Rota {
+    fn takes(&mut self, settings: &Sampling, now: Instant) -> bool {
+        let others = settings.one_in.get() - 1;
+        // A reload may have changed how many are left out.
+        self.skip = self.skip.min(others);
+        if self.skip > 0 {
+            self.skip -= 1;
+            return false;
+        }
+        self.skip = others;
+        if self.second.is_none_or(|began| now.saturating_duration_since(began) >= Duration::from_secs(1)) {
+            (self.second, self.taken) = (Some(now), 0);
+        }
+        self.taken += 1;
+        self.taken <= settings.per_second.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroUsize;
+
+    fn settings(one_in: usize, per_second: usize) -> Sampling {
+        let count = |count| NonZeroUsize::new(count).expect("a count");
+        Sampling { one_in: count(one_in), per_second: count(per_second) }
+    }
+
+    fn rota() -> Rota {
+        Rota { skip: 0, second: None, taken: 0 }
+    }
+
+    #[test]
+    fn the_first_is_taken_and_then_one_in_so_many() {
+        let (mut rota, now) = (rota(), Instant::now());
+        let taken: Vec<usize> = (0..10).filter(|_| rota.takes(&settings(4, 100), now)).collect();
+        assert_eq!(taken, [0, 4, 8]);
+        // After a reload that measures more.
+        assert!(!rota.takes(&settings(2, 100), now) && rota.takes(&settings(2, 100), now));
+    }
+
+    #[test]
+    fn no_more_than_so_many_are_taken_in_a_second() {
+        let (mut rota, start) = (rota(), Instant::now());
+        let in_second = |rota: &mut Rota, second: u64| {
+            let at = |tick| start + Duration::from_millis(second * 1000 + tick);
+            (0..500).filter(|&tick| rota.takes(&settings(1, 20), at(tick))).count()
+        };
+        assert_eq!((in_second(&mut rota, 0), in_second(&mut rota, 1), in_second(&mut rota, 7)), (20, 20, 20));
+    }
+}
