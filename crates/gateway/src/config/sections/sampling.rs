@@ -20,7 +20,7 @@ pub(super) const SAMPLING: Section = Section {
             value: "count",
             preset: Preset::Is("64"),
             about: "One handshake of so many, the first included, counted on each event loop. To be measured costs a \
-                    handshake some 20 us of CPU; `1` measures all of them.",
+                    handshake some 20 to 40 us of CPU; `1` measures all of them.",
         },
         Key {
             name: "per_second",
