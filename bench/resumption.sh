@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a resumed handshake costs: a gateway beside nginx, tickets beside session ids, and the memory of a kept session.
+# What a resumed handshake costs: a gateway beside nginx, tickets beside session ids, Redis beside memory,
+# and the size of a kept session.
 #
 #   bench/resumption.sh            7 rounds of 4000 connections
 #   ROUNDS=3 COUNT=1000 bench/resumption.sh
@@ -50,6 +51,9 @@ versions() {
 start_all() {
     gateway tickets --session-tickets local --session-cache off
     gateway memory --session-tickets off --session-cache memory
+    redis
+    gateway redis-asked --session-tickets off --session-cache "redis://127.0.0.1:${ports[redis]}" --session-cache-size 0 \
+        --session-lookup-timeout 500ms --fleet-secret "$directory/fleet.secret"
     gateway cached --session-tickets off --session-cache-size $((2 * kept))
     gateway uncached --session-tickets off --session-cache off
     rival
@@ -62,6 +66,14 @@ gateway() {
     shift
     run "$name" "$at" taskset -c "$server_core" "$quadrille" serve --listen "127.0.0.1:$at" --respond ok --threads 1 \
         --cert "$directory/chain.pem" --key "$directory/key.pem" --admin off --groups x25519 "$@"
+}
+
+# On the core of the load, as if it were another machine: what it uses is not counted.
+redis() {
+    "$quadrille" tickets generate "$directory/fleet.secret"
+    local at
+    at=$(port)
+    run redis "$at" taskset -c "$client_core" redis-server --port "$at" --bind 127.0.0.1 --save "" --dir "$directory"
 }
 
 # nginx with its own tickets, one process, so that all it uses is counted.
@@ -114,6 +126,7 @@ measure() {
             handshakes "$round" "$name-resumed" "$name" --tls 1.3 --resumed 1
         done
         handshakes "$round" memory memory --tls 1.2 --resumed 1
+        handshakes "$round" redis redis-asked --tls 1.2 --resumed 1
     done
 }
 
@@ -182,7 +195,8 @@ for label, what in [
     ("tickets-resumed", "Quadrille, TLS 1.3, resumed by ticket"),
     ("nginx-full", "nginx, TLS 1.3, full"),
     ("nginx-resumed", "nginx, TLS 1.3, resumed by ticket"),
-    ("memory", "Quadrille, TLS 1.2, resumed by id"),
+    ("memory", "Quadrille, TLS 1.2, resumed by id, kept in the process"),
+    ("redis", "Quadrille, TLS 1.2, resumed by id, asked of Redis each time"),
 ]:
     print(f"| {what} | {cost(label)} |")
 print("\n| ratio of the same round | median (least..greatest) |\n|---|---|")
@@ -190,6 +204,7 @@ for one, other, what in [
     ("tickets-resumed", "nginx-resumed", "resumed by ticket: Quadrille to nginx"),
     ("tickets-resumed", "tickets-full", "Quadrille: resumed to full"),
     ("nginx-resumed", "nginx-full", "nginx: resumed to full"),
+    ("redis", "memory", "Quadrille, by id: Redis to memory"),
 ]:
     print(f"| {what} | {ratio(one, other)} |")
 EOF

@@ -5,7 +5,7 @@ use quadrille_gateway::{
     config::values,
     model::{Place, Resumption, SessionCache, Source, TicketKeys},
 };
-use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 /// How returning clients avoid a full handshake.
 #[derive(Args)]
@@ -18,9 +18,9 @@ pub(crate) struct ResumptionFlags {
     /// all gateways (rediss:// is TLS, redis+cluster://host:port,... a cluster).
     #[arg(long, value_name = "WHERE", value_parser = session_cache, default_value = "memory")]
     session_cache: SessionCache,
-    /// Sessions that this process keeps at most [default: 20480].
-    #[arg(long, value_name = "N", value_parser = values::count)]
-    session_cache_size: Option<NonZeroUsize>,
+    /// Sessions that this process keeps at most [default: 20480]; with 0, Redis is asked for each.
+    #[arg(long, value_name = "N", value_parser = values::count_or_zero)]
+    session_cache_size: Option<usize>,
     /// How long a session may be resumed [default: 12h].
     #[arg(long, value_name = "TIME", value_parser = values::session_lifetime)]
     session_lifetime: Option<Duration>,
@@ -56,6 +56,12 @@ impl ResumptionFlags {
         let mut problems = Vec::new();
         if redis && self.fleet_secret.is_none() {
             problems.push("--session-cache redis://... needs --fleet-secret FILE: what goes to Redis is sealed with it; make one with: quadrille tickets generate FILE".to_owned());
+        }
+        if matches!(self.session_cache, SessionCache::Memory) && self.session_cache_size == Some(0) {
+            problems.push(
+                "--session-cache-size 0 needs Redis; to keep no sessions, write --session-cache off"
+                    .to_owned(),
+            );
         }
         if !redis && self.session_tickets == "fleet" {
             problems.push(

@@ -10,6 +10,7 @@ use quadrille_resumption::{
 };
 use std::{
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
+    num::NonZeroUsize,
     sync::Arc,
     time::Duration,
 };
@@ -165,14 +166,17 @@ fn tickets(model: &model::Resumption, files: &Files, redis: Option<&Redis>) -> O
 }
 
 fn store(model: &model::Resumption, files: &Files, redis: Option<&Redis>) -> Option<Arc<dyn SessionStore>> {
-    let memory = MemoryStore::new(model.cache_size, model.lifetime);
+    let memory = NonZeroUsize::new(model.cache_size).map(|size| MemoryStore::new(size, model.lifetime));
     match (&model.cache, &files.secret, redis) {
         (SessionCache::Off, ..) => None,
         (SessionCache::Redis(..), Some((secret, _)), Some(redis)) => {
             let far = RedisStore::new(redis.clone(), secret.clone(), model.lifetime, model.lookup_timeout);
-            Some(Arc::new(Layered::new(memory, far)))
+            Some(match memory {
+                Some(near) => Arc::new(Layered::new(near, far)),
+                None => Arc::new(far),
+            })
         }
-        (SessionCache::Memory | SessionCache::Redis(..), ..) => Some(Arc::new(memory)),
+        (SessionCache::Memory | SessionCache::Redis(..), ..) => Some(Arc::new(memory?)),
     }
 }
 

@@ -1,6 +1,6 @@
 use super::{Place, Source};
 use quadrille_resumption::RedisAddress;
-use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 /// How returning clients avoid a full handshake.
 #[derive(Clone, Debug)]
@@ -9,8 +9,8 @@ pub struct Resumption {
     pub tickets: TicketKeys,
     /// Where sessions with ids (TLS 1.2 and below) are kept.
     pub cache: SessionCache,
-    /// Sessions that this process keeps at most.
-    pub cache_size: NonZeroUsize,
+    /// Sessions that this process keeps at most; with 0, Redis is asked for each of them.
+    pub cache_size: usize,
     /// How long a session may be resumed.
     pub lifetime: Duration,
     /// How long a ticket key encrypts; it is accepted for as long again.
@@ -89,7 +89,7 @@ impl Default for Resumption {
         Self {
             tickets: TicketKeys::Local,
             cache: SessionCache::Memory,
-            cache_size: NonZeroUsize::new(20_480).unwrap_or(NonZeroUsize::MIN),
+            cache_size: 20_480,
             lifetime: Duration::from_secs(12 * 3600),
             rotation: Duration::from_secs(12 * 3600),
             early_data: false,

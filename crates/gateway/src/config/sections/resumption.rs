@@ -4,7 +4,7 @@ use crate::{
     config::{
         reader::{Field, Mapping},
         schema::{Key, Preset, Section},
-        values::{self, count, timeout},
+        values::{self, count_or_zero, timeout},
         words::switch,
     },
     model::{Resumption, SessionCache, Source, TicketKeys},
@@ -39,7 +39,7 @@ pub(super) const RESUMPTION: Section = Section {
             value: "count",
             preset: Preset::Is("20480"),
             about: "Sessions that this process keeps at most, at under 1 KiB each; a client certificate comes on top. \
-                    Those that are used least leave first.",
+                    Those that are used least leave first. With 0, which needs Redis, it keeps none and asks for each.",
         },
         Key {
             name: "lifetime",
@@ -110,7 +110,7 @@ pub(super) fn resumption(field: &Field<'_>) -> Resumption {
             let parsed = field.parse(|text| values::session_cache(text, place));
             resumption.cache = parsed.unwrap_or(resumption.cache);
         }
-        keys.update("cache_size", &mut resumption.cache_size, count);
+        keys.update("cache_size", &mut resumption.cache_size, count_or_zero);
         keys.update("lifetime", &mut resumption.lifetime, values::session_lifetime);
         keys.update("rotation", &mut resumption.rotation, values::rotation);
         keys.update("early_data", &mut resumption.early_data, switch);
@@ -141,6 +141,12 @@ fn refuse_contradictions(keys: &Mapping<'_>, resumption: &Resumption) {
         && let Some(problem) = resumption.tickets.early_data_problem(&resumption.cache)
     {
         error("early_data", problem);
+    }
+    if resumption.cache_size == 0 && matches!(resumption.cache, SessionCache::Memory) {
+        error(
+            "cache_size",
+            "a cache in this process keeps at least 1 session; to keep none, write `cache: off`",
+        );
     }
     match (&resumption.cache, &resumption.tickets, &resumption.fleet_secret) {
         (SessionCache::Redis(..), _, None) => error(

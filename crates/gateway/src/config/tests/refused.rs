@@ -175,7 +175,7 @@ const TOP_LEVEL: &[Case] = &[
     ),
     (
         "resumption: {cache_size: 0}",
-        "q.yaml:2: resumption.cache_size: `0` is not a whole number of at least 1; write plain digits",
+        "q.yaml:2: resumption.cache_size: a cache in this process keeps at least 1 session; to keep none, write `cache: off`",
     ),
     (
         "admin: on",
