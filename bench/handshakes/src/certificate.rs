@@ -51,8 +51,9 @@ fn generate(kind: KeyKind) -> Result<KeyPair> {
     match kind {
         KeyKind::P256 => Ok(KeyPair::generate()?),
         // rcgen's own cryptography signs with RSA keys but does not make them.
-        KeyKind::Rsa2048 => {
-            let pem = PKey::from_rsa(Rsa::generate(2048)?)?.private_key_to_pem_pkcs8()?;
+        KeyKind::Rsa2048 | KeyKind::Rsa4096 => {
+            let bits = if kind == KeyKind::Rsa2048 { 2048 } else { 4096 };
+            let pem = PKey::from_rsa(Rsa::generate(bits)?)?.private_key_to_pem_pkcs8()?;
             Ok(KeyPair::from_pem(&String::from_utf8(pem)?)?)
         }
     }

@@ -1,17 +1,14 @@
 //! Memory of a server that holds many idle TLS connections.
 
-use std::{fmt, path::Path, thread, time::Duration};
+use std::{fmt, thread, time::Duration};
 
 use anyhow::{Result, ensure};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::{
-    certificate::CertificateFiles,
+    contestants::{Contestant, Stage},
     memory::Memory,
-    rival::Setup,
-    rounds::Contestant,
     scenario::Scenario,
-    server::{Server, free_address},
 };
 
 /// Connections made and closed first, so that what a server allocates once does not count.
@@ -52,30 +49,29 @@ pub struct Held {
     pub rss_kib: f64,
 }
 
-/// Raises this process's limit of open files, and so that of the servers it starts, as `connections` need it.
-pub fn allow_files(connections: u64) -> Result<()> {
-    let wanted = connections + SPARE_FILES;
+/// Raises this process's limit of open files, and so that of the servers it starts, as `connections` need it: if the system
+/// allows, for servers that hold a second connection behind each. Returns how many connections such a server can hold.
+pub fn allow_files(connections: u64) -> Result<usize> {
+    let (one_side, both_sides) = (connections + SPARE_FILES, 2 * connections + SPARE_FILES);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    if soft < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted)).is_err() {
-        setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
-        ensure!(hard >= wanted, "{connections} connections need {wanted} open files; the limit is {hard}");
+    let mut limit = soft;
+    if soft < both_sides {
+        limit = if setrlimit(Resource::RLIMIT_NOFILE, both_sides, hard.max(both_sides)).is_ok() {
+            both_sides
+        } else {
+            setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+            hard
+        };
     }
-    Ok(())
+    ensure!(limit >= one_side, "{connections} connections need {one_side} open files; the limit is {limit}");
+    Ok(usize::try_from(connections.min((limit - SPARE_FILES) / 2)).unwrap_or(usize::MAX))
 }
 
-/// Starts a server, opens `connections` idle ones and says what each costs in memory.
-pub fn measure(
-    contestant: &Contestant,
-    cores: [usize; 2],
-    scenario: &Scenario,
-    certificate: &CertificateFiles,
-    connections: usize,
-    directory: &Path,
-) -> Result<Held> {
+/// Starts a server, opens as many idle connections as `stage` says and tells what each costs in memory.
+pub fn measure(contestant: &Contestant, stage: &Stage<'_>, scenario: &Scenario) -> Result<Held> {
+    let connections = stage.connections;
     let scenario = Scenario { clients: IN_FLIGHT, ..scenario.clone() };
-    let setup =
-        Setup { address: free_address()?, version: scenario.version, certificate, connections, directory };
-    let server = Server::start(contestant.rival, &contestant.program, cores, &scenario, &setup)?;
+    let server = stage.start(contestant, &scenario)?;
 
     scenario.load(server.address, WARM_UP, OPENING_TIME).run()?;
     thread::sleep(SETTLING_TIME);

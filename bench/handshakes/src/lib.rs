@@ -1,21 +1,25 @@
-//! What a full TLS handshake costs the server, side by side with the servers people run today.
+//! What TLS costs the server, side by side with the servers people run today.
 //!
 //! ```text
-//!  core 1: load (closed loop, one thread) ──TLS──> core 0: nginx · HAProxy · Envoy · Quadrille
+//!  core 1: load (closed loop, one thread) ──TLS──> core 0: nginx · HAProxy · Envoy · hitch · Quadrille
 //!            counts, latencies                              CPU clock of the process tree
+//!            plain upstream <──HTTP──────────────────  where the server passes bytes on
 //!                        └────────── rounds, interleaved: A B C D  B C D A … ──────────┘
-//!                                              report (table, JSON)
+//!                                              report (page, picture, tables, JSON)
 //! ```
 //!
 //! - `quadrille_profile::load` makes handshakes and counts what the peer really did.
-//! - [`rival`] knows how to configure and start each server; [`server`] keeps it running on its core.
+//! - [`rival`] knows how to configure each server; [`contestants`] starts them, [`server`] keeps one running on its core.
 //! - [`cpu`] and [`memory`] ask the kernel what a process tree has used.
-//! - [`rounds`] and [`idle`] are the two experiments; [`report`] says what they found.
+//! - [`rounds`], [`bulk`], [`idle`] and [`cross_check`] are the experiments; [`report`] says what they found.
 
+pub mod bulk;
 pub mod certificate;
+pub mod contestants;
 pub mod cpu;
+pub mod cross_check;
 pub mod idle;
-mod keyless;
+pub mod machine;
 pub mod memory;
 pub mod process_tree;
 pub mod report;
@@ -24,3 +28,4 @@ pub mod rounds;
 pub mod scenario;
 pub mod server;
 pub mod statistics;
+pub mod upstream;

@@ -1,33 +1,32 @@
 //! CPU time per handshake, in interleaved rounds: A B C D, B C D A, ... so that what disturbs the machine disturbs all alike.
 
-use quadrille_profile::load::Outcome;
-use std::{path::PathBuf, time::Duration};
+use quadrille_profile::load::{Client, Outcome};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{cpu::CpuClock, rival::Rival, scenario::Scenario, server::Server};
-
-/// A server to be measured, and where its program is.
-#[derive(Clone, Debug)]
-pub struct Contestant {
-    /// Which server.
-    pub rival: Rival,
-    /// Its program.
-    pub program: PathBuf,
-    /// Its version, or why it cannot run.
-    pub version: Result<String, String>,
-}
+use crate::{
+    cpu::CpuClock,
+    rival::Rival,
+    scenario::{Resumption, Scenario},
+    server::Server,
+};
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Interleaved rounds.
     pub rounds: usize,
-    /// Handshakes of each server in each round.
+    /// Handshakes of each server in each round, at most.
     pub handshakes: u64,
-    /// No round of one server takes longer.
-    pub time_limit: Duration,
+    /// How long each server gets in each round, at most; handshakes that have begun are finished.
+    pub round_time: Duration,
 }
+
+/// No round takes longer, even if the server hangs.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// Of those that offer a session, this share must be resumed, or the server did other work than it was asked for.
+const LEAST_RESUMED: f64 = 0.99;
 
 /// What one server did in all rounds of a scenario.
 #[derive(Clone, Debug, Default)]
@@ -45,9 +44,9 @@ pub struct Measured {
 }
 
 impl Plan {
-    /// The same rounds with a quarter of the handshakes, for a single client who waits for each one.
-    pub fn quartered(self) -> Self {
-        Self { handshakes: (self.handshakes / 4).max(1), ..self }
+    /// The same rounds, shorter, for a single client who waits for each handshake.
+    pub fn shortened(self) -> Self {
+        Self { handshakes: (self.handshakes / 4).max(1), round_time: self.round_time / 2, ..self }
     }
 
     /// Warms up and measures `servers` in turn; `progress` gets a line about each round. Each server's result comes in the
@@ -57,8 +56,9 @@ impl Plan {
         scenario: &Scenario,
         servers: &[(Rival, Server)],
         mut progress: impl FnMut(&str),
-    ) -> Vec<Measured> {
+    ) -> Result<Vec<Measured>> {
         let mut results = vec![Measured::default(); servers.len()];
+        let clients = self.clients(scenario, servers)?;
         let mut order: Vec<usize> = (0..servers.len()).collect();
         for round in 0..=self.rounds {
             let mut line = match round {
@@ -71,7 +71,7 @@ impl Plan {
                 if result.gave_up.is_some() {
                     continue;
                 }
-                match self.round(scenario, server) {
+                match self.round(scenario, server, &clients[index], round == 0) {
                     Ok((cpu, seen)) => {
                         let us = cpu_us_per_handshake(cpu, &seen);
                         line +=
@@ -86,18 +86,54 @@ impl Plan {
             progress(&line);
             order.rotate_left(1.min(servers.len()));
         }
-        results
+        Ok(results)
     }
 
-    fn round(self, scenario: &Scenario, server: &Server) -> Result<(Duration, Outcome)> {
-        let load = scenario.load(server.address, self.handshakes, self.time_limit);
+    /// One for each server: it keeps the sessions of that server from round to round.
+    fn clients(self, scenario: &Scenario, servers: &[(Rival, Server)]) -> Result<Vec<Client>> {
+        let client = |(_, server): &(Rival, Server)| {
+            Ok(scenario.load(server.address, self.handshakes, TIME_LIMIT).client()?)
+        };
+        servers.iter().map(client).collect()
+    }
+
+    fn round(
+        self,
+        scenario: &Scenario,
+        server: &Server,
+        client: &Client,
+        warm_up: bool,
+    ) -> Result<(Duration, Outcome)> {
+        let mut load = scenario.load(server.address, self.handshakes, TIME_LIMIT);
+        // Enough to fill caches, and to give every connection a session.
+        load.begin_within = Some(if warm_up { self.round_time / 3 } else { self.round_time });
         let clock = CpuClock::of_tree(server.pid()).context("the server has gone")?;
         let before = clock.settled()?;
-        let seen = load.run()?;
+        let seen = load.run_as(client)?;
         let used = clock.settled().context("the server has ended")?.saturating_sub(before);
-        ensure!(seen.resumed == 0, "{} handshakes were resumed: not the full ones asked for", seen.resumed);
+        if !warm_up {
+            right_kind(scenario.resumption, &seen)?;
+        }
         Ok((used, seen))
     }
+}
+
+/// Whether the handshakes were those asked for, as the client saw them.
+fn right_kind(asked: Resumption, seen: &Outcome) -> Result<()> {
+    match asked {
+        Resumption::Off => {
+            ensure!(
+                seen.resumed == 0,
+                "{} handshakes were resumed: not the full ones asked for",
+                seen.resumed
+            );
+        }
+        Resumption::On => {
+            let enough = seen.resumed as f64 >= LEAST_RESUMED * seen.ok as f64;
+            ensure!(enough, "only {} of {} handshakes were resumed", seen.resumed, seen.ok);
+        }
+    }
+    Ok(())
 }
 
 impl Measured {
@@ -124,5 +160,14 @@ mod tests {
         let us = cpu_us_per_handshake(Duration::from_millis(700), &seen).unwrap();
         assert!((us - 350.0).abs() < 1e-9);
         assert_eq!(cpu_us_per_handshake(Duration::from_millis(700), &Outcome::default()), None);
+    }
+
+    #[test]
+    fn handshakes_of_the_wrong_kind_do_not_count() {
+        let seen = |resumed| Outcome { ok: 1000, resumed, ..Outcome::default() };
+        assert!(right_kind(Resumption::Off, &seen(0)).is_ok());
+        assert!(right_kind(Resumption::Off, &seen(1)).is_err());
+        assert!(right_kind(Resumption::On, &seen(990)).is_ok());
+        assert!(right_kind(Resumption::On, &seen(900)).is_err());
     }
 }

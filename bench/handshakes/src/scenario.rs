@@ -14,6 +14,9 @@ pub enum KeyKind {
     /// RSA with a modulus of 2048 bits.
     #[value(name = "rsa2048")]
     Rsa2048,
+    /// RSA with a modulus of 4096 bits.
+    #[value(name = "rsa4096")]
+    Rsa4096,
 }
 
 impl fmt::Display for KeyKind {
@@ -21,8 +24,18 @@ impl fmt::Display for KeyKind {
         f.write_str(match self {
             Self::P256 => "P-256",
             Self::Rsa2048 => "RSA-2048",
+            Self::Rsa4096 => "RSA-4096",
         })
     }
+}
+
+/// Whether clients come back with a session, and servers take it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Resumption {
+    /// Every handshake is a full one.
+    Off,
+    /// Every handshake offers a ticket of an earlier one.
+    On,
 }
 
 /// One cell of the comparison.
@@ -32,6 +45,8 @@ pub struct Scenario {
     pub version: TlsVersion,
     /// The servers' key.
     pub key: KeyKind,
+    /// Full or resumed handshakes.
+    pub resumption: Resumption,
     /// The client's key exchange groups, colon-separated as BoringSSL names them.
     pub groups: String,
     /// Connections in flight.
@@ -45,6 +60,7 @@ impl Scenario {
     pub fn load(&self, target: SocketAddr, count: u64, time_limit: Duration) -> Load {
         Load {
             offer: Offer::of(self.version, &self.groups),
+            resumed: if self.resumption == Resumption::On { 1.0 } else { 0.0 },
             connections: self.clients,
             requests: self.requests,
             count,
@@ -56,7 +72,13 @@ impl Scenario {
     /// A short name without spaces, for the JSON.
     pub fn id(&self) -> String {
         let key = self.key.to_string().replace('-', "").to_lowercase();
-        format!("tls{}-{key}-{}-{}clients", self.version.number(), self.groups.to_lowercase(), self.clients)
+        let resumed = if self.resumption == Resumption::On { "-resumed" } else { "" };
+        format!(
+            "tls{}-{key}-{}-{}clients{resumed}",
+            self.version.number(),
+            self.groups.to_lowercase(),
+            self.clients
+        )
     }
 }
 
@@ -64,7 +86,8 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { version, key, groups, clients, .. } = self;
         let plural = if *clients == 1 { "" } else { "s" };
-        write!(f, "TLS {}, {key} certificate, {groups}, {clients} client{plural}", version.number())
+        let kind = if self.resumption == Resumption::On { "resumed" } else { "full" };
+        write!(f, "TLS {}, {kind}, {key} certificate, {groups}, {clients} client{plural}", version.number())
     }
 }
 
@@ -77,11 +100,14 @@ mod tests {
         let scenario = Scenario {
             version: TlsVersion::V1_3,
             key: KeyKind::Rsa2048,
+            resumption: Resumption::Off,
             groups: "X25519".into(),
             clients: 1,
             requests: 1,
         };
         assert_eq!(scenario.id(), "tls1.3-rsa2048-x25519-1clients");
-        assert_eq!(scenario.to_string(), "TLS 1.3, RSA-2048 certificate, X25519, 1 client");
+        assert_eq!(scenario.to_string(), "TLS 1.3, full, RSA-2048 certificate, X25519, 1 client");
+        let resumed = Scenario { resumption: Resumption::On, ..scenario };
+        assert_eq!(resumed.id(), "tls1.3-rsa2048-x25519-1clients-resumed");
     }
 }

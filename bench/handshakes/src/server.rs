@@ -1,10 +1,13 @@
 //! A server running on its core for as long as the experiment wants it.
 
 use std::{
+    ffi::OsString,
     fs::{self, File},
     net::{Ipv4Addr, SocketAddr, TcpListener},
+    ops::Range,
     path::Path,
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -22,6 +25,8 @@ use crate::{
 
 const START_TIME: Duration = Duration::from_secs(15);
 const STOP_TIME: Duration = Duration::from_secs(3);
+/// Where servers listen.
+const PORTS: Range<u16> = 20_000..30_000;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How much of a server's log is quoted when it does not start.
 const LOG_LINES: usize = 5;
@@ -48,11 +53,9 @@ impl Server {
         let [core, other] = cores;
         let companion = rival.companion(setup)?;
         let companion_log = setup.directory.join(format!("{rival}-companion.log"));
-        let companion = companion.map(|arguments| {
-            let mut command = on_core(other, program);
-            start(command.args(arguments), &companion_log).map(Companion)
-        });
-        let companion = companion.transpose()?;
+        let companion = companion
+            .map(|arguments| Companion::start(other, program, &arguments, &companion_log))
+            .transpose()?;
         let log = setup.directory.join(format!("{rival}.log"));
         let mut command = on_core(core, program);
         let child = start(command.args(rival.arguments(setup)?).envs(rival.environment(setup)?), &log)?;
@@ -90,29 +93,43 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself: then there is nobody to signal, and waiting returns at once.
-        let _ = kill(self.pid(), Signal::SIGTERM);
-        let deadline = Instant::now() + STOP_TIME;
-        while Instant::now() < deadline {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            thread::sleep(PAUSE);
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        end(&mut self.child);
     }
 }
 
 /// What a server needs beside it; ended with it.
 #[derive(Debug)]
-struct Companion(Child);
+pub(crate) struct Companion(Child);
+
+impl Companion {
+    pub(crate) fn start(core: usize, program: &Path, arguments: &[OsString], log: &Path) -> Result<Self> {
+        start(on_core(core, program).args(arguments), log).map(Self)
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_raw(self.0.id().cast_signed())
+    }
+}
 
 impl Drop for Companion {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        end(&mut self.0);
     }
+}
+
+/// By SIGTERM, so that it can end its children, and by force if it does not come.
+fn end(child: &mut Child) {
+    // It may have ended by itself: then there is nobody to signal, and waiting returns at once.
+    let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+    let deadline = Instant::now() + STOP_TIME;
+    while Instant::now() < deadline {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        thread::sleep(PAUSE);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// A program on one core. setpriv ends it when this process ends, however it ends.
@@ -132,10 +149,22 @@ fn start(command: &mut Command, log: &Path) -> Result<Child> {
         .context("cannot run setpriv and taskset (package util-linux)")
 }
 
-/// An address of this machine where nobody listens now.
+/// An address of this machine where nobody listens now, another one at each call.
+///
+/// Its port is below those that the system gives to outgoing connections: of these, thousands wait for their end (TIME_WAIT) while
+/// servers come and go here, and a port that is free now need not be so when the server wants it.
 pub fn free_address() -> Result<SocketAddr> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
-    Ok(listener.local_addr()?)
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = PORTS.start + (std::process::id() % u32::from(PORTS.end - PORTS.start)) as u16;
+    for _ in PORTS {
+        let turn = NEXT.fetch_add(1, Ordering::Relaxed) % (PORTS.end - PORTS.start);
+        let port = PORTS.start + (first - PORTS.start + turn) % (PORTS.end - PORTS.start);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        if TcpListener::bind(address).is_ok() {
+            return Ok(address);
+        }
+    }
+    bail!("no free port from {} to {}", PORTS.start, PORTS.end)
 }
 
 fn last_lines(log: &Path) -> String {

@@ -1,6 +1,7 @@
 //! The command line as a second front end onto the gateway's model.
 
-use clap::{ArgAction, Args};
+use crate::resumption_flags::ResumptionFlags;
+use clap::Args;
 use quadrille_gateway::{
     config::{values, words},
     model::{
@@ -48,12 +49,8 @@ pub(crate) struct Flags {
     /// Event-loop threads [default: one for each CPU].
     #[arg(long, value_name = "N", value_parser = values::count)]
     threads: Option<NonZeroUsize>,
-    /// Session tickets (RFC 5077): on or off.
-    #[arg(long, value_name = "SWITCH", value_parser = words::switch, default_value = "on", action = ArgAction::Set)]
-    session_tickets: bool,
-    /// Session cache for TLS 1.2 session ids: on or off.
-    #[arg(long, value_name = "SWITCH", value_parser = words::switch, default_value = "on", action = ArgAction::Set)]
-    session_cache: bool,
+    #[command(flatten)]
+    resumption: ResumptionFlags,
     /// Lowest TLS version: 1.0, 1.1, 1.2 or 1.3.
     #[arg(long, value_name = "VERSION", value_parser = words::word::<Version>, default_value = "1.2")]
     tls_min: Version,
@@ -143,8 +140,7 @@ impl Flags {
         gateway.engine.backend = self.backend;
         gateway.engine.poll_delay = self.poll_delay;
         gateway.engine.threads = self.compute_threads;
-        gateway.resumption.tickets = self.session_tickets;
-        gateway.resumption.cache = self.session_cache;
+        gateway.resumption = self.resumption.into_model();
         gateway.threads = self.threads;
         gateway.drain_timeout = self.drain_timeout.unwrap_or(gateway.drain_timeout);
         gateway.access_log = self.access_log.unwrap_or_default();
@@ -155,7 +151,7 @@ impl Flags {
     }
 
     fn check(&self) -> Result<(), Vec<String>> {
-        let mut problems = Vec::new();
+        let mut problems = self.resumption.contradictions();
         if self.listen.is_empty() {
             problems.push("--listen is missing; for example: --listen 0.0.0.0:8443".to_owned());
         }

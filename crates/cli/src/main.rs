@@ -9,7 +9,9 @@ mod keyserver;
 mod logging;
 mod profile;
 mod provider;
+mod resumption_flags;
 mod serve;
+mod tickets;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -28,6 +30,8 @@ enum Command {
     Serve(Box<serve::Serve>),
     /// Check a configuration file, and all that it names, without serving it.
     Check(check::Check),
+    /// Make, show and rotate the keys of session tickets.
+    Tickets(tickets::Tickets),
     /// Hold private keys for gateways on other machines, and try such servers out.
     Keyserver(Box<keyserver::Keyserver>),
     /// Put the engine into nginx, HAProxy, Apache or Node, by way of their OpenSSL 3.
@@ -37,7 +41,7 @@ enum Command {
     Demo(demo::Demo),
     /// Measure TLS handshakes against any HTTPS server.
     Bench(Box<bench::Bench>),
-    /// Measure what HTTPS costs on this machine: by algorithm, by handshake message.
+    /// Measure what HTTPS costs on this machine: by algorithm, by handshake message, by sampling a server.
     Profile(profile::Profile),
     /// Encrypted database fields: make and rotate keys, re-encrypt tables.
     #[command(subcommand)]
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
+        Command::Tickets(command) => command.run(),
         Command::Keyserver(command) => command.run(),
         Command::Provider(command) => command.run(),
         Command::Demo(command) => command.run(),

@@ -8,7 +8,7 @@ use crate::{
     preamble::{self, Preamble},
     site::{Listening, Site},
     tcp,
-    tls::{KeyFailure, KeyOperation, TlsStream, Transport},
+    tls::{KeyFailure, KeyOperation, Returning, TlsStream, Transport, clock, early},
 };
 use boring::{
     error::ErrorStack,
@@ -16,14 +16,24 @@ use boring::{
 };
 use pingora_core::{apps::ServerApp, server::ShutdownWatch};
 use pingora_proxy::HttpProxy;
-use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, task::Poll, time::Instant};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_boring::{SslStream, SslStreamBuilder};
+
+/// While draining: from the end of the handshake to the first byte of the request.
+const FIRST_REQUEST: Duration = Duration::from_secs(5);
 
 /// What every connection of one event loop shares.
 #[derive(Clone)]
 pub(crate) struct Worker {
     pub(crate) proxy: Arc<HttpProxy<http::Proxy>>,
+    /// For connections whose handshake ends when the drain has begun: `proxy` would drop them before their request.
+    pub(crate) late: Arc<HttpProxy<http::Proxy>>,
     /// Becomes true when the process drains.
     pub(crate) shutdown: ShutdownWatch,
     /// Held by every connection; a drain is over when nobody holds it.
@@ -43,23 +53,24 @@ pub(crate) async fn accept_all(listening: Arc<Listening>, listener: TcpListener,
                 Ok((tcp, peer)) => begin(tcp, peer, &listening, &worker, permit.ok()),
                 Err(error) => cannot_accept(&error).await,
             },
-            _ = closing.changed() => break,
+            // Not `changed`: the drain may have begun before this task did.
+            () = async { drop(closing.wait_for(|&closing| closing).await) } => break,
         }
     }
-    while let Poll::Ready(Ok((tcp, peer))) = now(listener.accept()).await {
-        begin(tcp, peer, &listening, &worker, None);
+    // The kernel is asked itself: tokio only knows of connections that it was told of before this turn of its loop.
+    let Ok(listener) = listener.into_std() else { return };
+    while let Ok((tcp, peer)) = listener.accept() {
+        match tcp.set_nonblocking(true).and_then(|()| TcpStream::from_std(tcp)) {
+            Ok(tcp) => begin(tcp, peer, &listening, &worker, None),
+            Err(error) => tracing::warn!(%error, "a connection is lost in the drain"),
+        }
     }
-}
-
-async fn now<F: Future>(future: F) -> Poll<F::Output> {
-    let mut future = pin!(future);
-    std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
 }
 
 /// Out of file descriptors or memory: wait for some to be freed rather than spin.
 async fn cannot_accept(error: &io::Error) {
     tracing::warn!(%error, "cannot accept a connection");
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
 type Permit = tokio::sync::OwnedSemaphorePermit;
@@ -132,9 +143,14 @@ async fn handshake(
     let Preamble { client, local } =
         preamble::read(&mut transport, announced, peer, local).await.map_err(Failure::Preamble)?;
     let ssl = session(site, &transport).map_err(|error| Failure::Tls(error.to_string()))?;
-    let tls = SslStreamBuilder::new(ssl, transport).accept().await.map_err(|error| failure(&error))?;
+    let accepting = clock::own(SslStreamBuilder::new(ssl, transport).accept());
+    let tls = accepting.await.map_err(|error| failure(&error))?;
     let connection = describe(tls.ssl(), Arc::clone(listening), site, client, local, began);
     metrics::handshake(&connection);
+    metrics::returning(Returning::outcome(tls.ssl()));
+    if let Some(accepted) = Returning::early_data(tls.ssl()) {
+        metrics::early_data(accepted);
+    }
     Ok((tls, connection))
 }
 
@@ -174,6 +190,7 @@ fn describe(
         version: ssl.version_str(),
         cipher: ssl.current_cipher().and_then(boring::ssl::SslCipherRef::standard_name).unwrap_or("none"),
         resumed: ssl.session_reused(),
+        early: AtomicBool::new(early::in_progress(ssl)),
         handshake: began.elapsed(),
         key: KeyOperation::result(ssl).and_then(Result::ok),
         header_clock: HeaderClock::new(&site.listener.timeouts),
@@ -185,12 +202,20 @@ async fn serve(tls: SslStream<Transport>, connection: Connection, site: &Site, w
     match site.listener.mode {
         Mode::Tcp => Box::pin(tcp::pass(tls, &connection, site)).await,
         Mode::Http => {
-            let app =
-                App::new(Arc::clone(&worker.proxy), Arc::clone(&connection), site.listener.timeouts.idle);
+            let app = app(&connection, site.listener.timeouts.idle, worker);
             match TlsStream::new(tls, connection) {
                 Ok(stream) => drop(app.process_new(Box::new(stream), &worker.shutdown).await),
                 Err(error) => tracing::error!(%error, "cannot serve the connection"),
             }
         }
     }
+}
+
+/// A connection that comes late in a drain has a while for its one request, and no more.
+fn app(connection: &Arc<Connection>, idle: Duration, worker: &Worker) -> Arc<App> {
+    let (proxy, idle) = match *worker.shutdown.borrow() {
+        true => (&worker.late, idle.min(FIRST_REQUEST)),
+        false => (&worker.proxy, idle),
+    };
+    App::new(Arc::clone(proxy), Arc::clone(connection), idle)
 }

@@ -1,6 +1,7 @@
 //! The admin endpoint: metrics, health, and the configuration in force.
 
-use crate::{bind, metrics, model, problem::Problem, server::internal};
+use crate::{bind, metrics, model, problem::Problem, resumption::Resumption, server::internal};
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use http::{Response, StatusCode, header};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -23,6 +24,8 @@ use tokio::net::TcpListener;
 pub(crate) struct Admin {
     pub(crate) prometheus: Option<PrometheusHandle>,
     pub(crate) engine: Engine,
+    /// Of a gateway; key servers have none.
+    pub(crate) resumption: Option<Arc<ArcSwap<Resumption>>>,
     /// The configuration in force, without secrets.
     pub(crate) configuration: Box<dyn Fn() -> serde_json::Value + Send + Sync>,
     /// False from the moment a drain begins, so that balancers look elsewhere.
@@ -80,7 +83,8 @@ impl Admin {
     }
 
     fn metrics(&self) -> String {
-        metrics::refresh(&self.engine);
+        let resumption = self.resumption.as_ref().map(|resumption| resumption.load());
+        metrics::refresh(&self.engine, resumption.as_deref().map(AsRef::as_ref));
         self.prometheus.as_ref().map(PrometheusHandle::render).unwrap_or_default()
     }
 

@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -20,6 +20,8 @@ pub(crate) struct Connection {
     pub(crate) version: &'static str,
     pub(crate) cipher: &'static str,
     pub(crate) resumed: bool,
+    /// Whether what is read now came before the handshake was complete, and may be a copy.
+    pub(crate) early: AtomicBool,
     pub(crate) handshake: Duration,
     pub(crate) key: Option<KeyTiming>,
     pub(crate) header_clock: HeaderClock,

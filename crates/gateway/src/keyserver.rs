@@ -82,6 +82,7 @@ impl Running {
         let admin = Arc::new(Admin {
             prometheus,
             engine,
+            resumption: None,
             configuration: Box::new(move || show(&shown, &of.keys())),
             ready: AtomicBool::new(true),
         });

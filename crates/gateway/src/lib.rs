@@ -27,6 +27,7 @@ pub mod model;
 mod plan;
 mod preamble;
 mod problem;
+mod resumption;
 mod server;
 mod site;
 mod tcp;

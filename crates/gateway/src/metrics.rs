@@ -12,18 +12,36 @@
 //! | `quadrille_key_shed_total`, `quadrille_key_withdrawn_total` | `key_type` |
 //! | `quadrille_key_queue_depth`, `quadrille_key_queue_oldest_seconds` | `key_type` |
 //! | `quadrille_key_batch_width`, `quadrille_key_batch_crossover` | `key_type`, `backend`; operations at the price of one, and from how many on the backend pays |
+//! | `quadrille_resumption_offered_total` | `kind`: `ticket`, `id` |
+//! | `quadrille_resumption_hits_total` | `kind` |
+//! | `quadrille_resumption_misses_total` | `kind`, `reason`: `unknown_key`, `expired`, `from_the_future` (another gateway's clock is ahead), `other_site` (SNI, certificate, client authentication), `other_parameters` (version, cipher suite), `damaged`, `store_miss`, `store_timeout`, `store_unavailable` |
+//! | `quadrille_early_data_total` | `result`: `accepted`, `refused`; handshakes of clients that offered early data |
+//! | `quadrille_session_lookup_seconds` | `result`: `hit`, or a reason |
+//! | `quadrille_session_store_sessions` (in this process), `quadrille_session_store_suspended` | |
+//! | `quadrille_session_store_writes_total` | `result`: `ok`, `lost` |
+//! | `quadrille_ticket_keys`, `quadrille_ticket_key_age_seconds`, `quadrille_ticket_key_next_rotation_seconds` | |
 //! | `quadrille_connections`, `quadrille_connections_total` | |
 //! | `quadrille_requests_total` | `status` (`2xx` ...) |
 //! | `quadrille_reloads_total` | `result` |
 
-use crate::connection::Connection;
+use crate::{
+    connection::Connection,
+    resumption::Resumption,
+    tls::{Kind, Outcome},
+};
 use metrics::{
     Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
 };
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use quadrille_engine::{BatchReport, Batching, Engine, KeyType, Observer};
-use std::{cell::RefCell, collections::HashMap, sync::LazyLock, time::Instant};
+use quadrille_resumption::unix_now;
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
 /// Seconds, from a tenth of a millisecond to ten seconds.
 const TIMES: [f64; 16] =
@@ -48,6 +66,10 @@ pub(crate) fn install() -> Option<PrometheusHandle> {
         })
         .and_then(|builder| {
             builder.set_buckets_for_metric(Matcher::Full("quadrille_key_batch_size".into()), &SIZES)
+        })
+        .and_then(|builder| {
+            builder
+                .set_buckets_for_metric(Matcher::Full("quadrille_session_lookup_seconds".into()), &KEY_TIMES)
         })
         .ok()?
         .build_recorder();
@@ -86,6 +108,26 @@ fn describe() {
         "quadrille_key_batch_crossover",
         "From how many private-key operations on the backend is cheaper than the scalar one, measured at start"
     );
+    describe_counter!(
+        "quadrille_resumption_offered_total",
+        "Handshakes in which the client offered a session"
+    );
+    describe_counter!("quadrille_resumption_hits_total", "Handshakes that resumed a session");
+    describe_counter!("quadrille_early_data_total", "Handshakes of clients that offered early data (0-RTT)");
+    describe_counter!("quadrille_resumption_misses_total", "Full handshakes of returning clients, by reason");
+    describe_histogram!("quadrille_session_lookup_seconds", "Time to find a session by its id");
+    describe_gauge!("quadrille_session_store_sessions", "Sessions by id that this process keeps");
+    describe_gauge!(
+        "quadrille_session_store_suspended",
+        "1 while Redis is not asked because it does not answer"
+    );
+    describe_counter!("quadrille_session_store_writes_total", "Sessions sent to Redis, by result");
+    describe_gauge!("quadrille_ticket_keys", "Ticket keys that this process knows");
+    describe_gauge!(
+        "quadrille_ticket_key_age_seconds",
+        "How long the current ticket key has been encrypting"
+    );
+    describe_gauge!("quadrille_ticket_key_next_rotation_seconds", "When the next ticket key takes over");
     describe_gauge!("quadrille_connections", "Open client connections");
     describe_counter!("quadrille_connections_total", "Accepted client connections");
     describe_counter!("quadrille_requests_total", "HTTP requests answered, by class of status");
@@ -97,6 +139,8 @@ type HandshakeLabels = (&'static str, &'static str, bool, Option<KeyType>);
 
 thread_local! {
     static HANDSHAKES: RefCell<HashMap<HandshakeLabels, (Counter, Histogram)>> = RefCell::default();
+    static RETURNING: RefCell<HashMap<Outcome, [Counter; 2]>> = RefCell::default();
+    static LOOKUPS: RefCell<HashMap<&'static str, Histogram>> = RefCell::default();
     static FAILURES: RefCell<HashMap<&'static str, Counter>> = RefCell::default();
     static BATCHES: RefCell<HashMap<(KeyType, &'static str), BatchHandles>> = RefCell::default();
 }
@@ -124,6 +168,42 @@ pub(crate) fn handshake_failed(reason: &'static str) {
             .entry(reason)
             .or_insert_with(|| counter!("quadrille_handshake_failures_total", "reason" => reason))
             .increment(1);
+    });
+}
+
+/// What became of a client that may have come back.
+pub(crate) fn returning(outcome: Outcome) {
+    let (Outcome::Hit(kind) | Outcome::Miss(kind, _)) = outcome else { return };
+    RETURNING.with_borrow_mut(|known| {
+        let counters = known.entry(outcome).or_insert_with(|| {
+            let kind = match kind {
+                Kind::Ticket => "ticket",
+                Kind::Id => "id",
+            };
+            let became = match outcome {
+                Outcome::Miss(_, reason) => {
+                    counter!("quadrille_resumption_misses_total", "kind" => kind, "reason" => reason)
+                }
+                _ => counter!("quadrille_resumption_hits_total", "kind" => kind),
+            };
+            [counter!("quadrille_resumption_offered_total", "kind" => kind), became]
+        });
+        counters.iter().for_each(|counter| counter.increment(1));
+    });
+}
+
+/// A client that offered early data.
+pub(crate) fn early_data(accepted: bool) {
+    counter!("quadrille_early_data_total", "result" => if accepted { "accepted" } else { "refused" })
+        .increment(1);
+}
+
+pub(crate) fn session_lookup(result: &'static str, took: Duration) {
+    LOOKUPS.with_borrow_mut(|known| {
+        known
+            .entry(result)
+            .or_insert_with(|| histogram!("quadrille_session_lookup_seconds", "result" => result))
+            .record(took);
     });
 }
 
@@ -160,13 +240,35 @@ impl Drop for OpenConnection {
 }
 
 /// Brings the gauges up to date before they are shown.
-pub(crate) fn refresh(engine: &Engine) {
+pub(crate) fn refresh(engine: &Engine, resumption: Option<&Resumption>) {
     let now = Instant::now();
     for depth in engine.depths() {
         let key_type = depth.key_type.to_string();
         let oldest = depth.oldest.map_or(0.0, |oldest| now.saturating_duration_since(oldest).as_secs_f64());
         gauge!("quadrille_key_queue_depth", "key_type" => key_type.clone()).set(depth.waiting as f64);
         gauge!("quadrille_key_queue_oldest_seconds", "key_type" => key_type).set(oldest);
+    }
+    if let Some(resumption) = resumption {
+        refresh_resumption(resumption);
+    }
+}
+
+fn refresh_resumption(resumption: &Resumption) {
+    if let Some(tickets) = &resumption.tickets {
+        gauge!("quadrille_ticket_keys").set(tickets.ring().keys().len() as f64);
+        let (age, next) = tickets.ages(unix_now());
+        for (name, time) in
+            [("quadrille_ticket_key_age_seconds", age), ("quadrille_ticket_key_next_rotation_seconds", next)]
+        {
+            gauge!(name).set(time.map_or(f64::NAN, |time| time.as_secs_f64()));
+        }
+    }
+    if let Some(store) = &resumption.store {
+        let statistics = store.statistics();
+        gauge!("quadrille_session_store_sessions").set(statistics.sessions as f64);
+        gauge!("quadrille_session_store_suspended").set(f64::from(u8::from(statistics.suspended)));
+        counter!("quadrille_session_store_writes_total", "result" => "ok").absolute(statistics.written);
+        counter!("quadrille_session_store_writes_total", "result" => "lost").absolute(statistics.lost);
     }
 }
 

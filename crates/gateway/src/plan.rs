@@ -5,6 +5,7 @@ use crate::{
     http::Routes,
     model::{Gateway, Listener},
     problem::Problem,
+    resumption::Resumption,
     site::{Listening, Site},
     tls::ListenerTls,
     upstream::{Upstream, Upstreams},
@@ -25,6 +26,7 @@ impl Plan {
     pub(crate) fn new(
         model: &Gateway,
         engine: &Engine,
+        resumption: &Arc<Resumption>,
         running: &[Arc<Listening>],
     ) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
@@ -32,7 +34,7 @@ impl Plan {
         let mut plan = Self { sites: Vec::new(), upstreams, warnings: Vec::new() };
         let kept = Listening::kept(running, model.listeners.iter().map(|listener| listener.address));
         for (listener, before) in model.listeners.iter().zip(kept) {
-            match plan.site(model, listener, engine, before.as_deref()) {
+            match plan.site(listener, engine, resumption, before.as_deref()) {
                 Ok(site) => plan.sites.push(site),
                 Err(mut found) => problems.append(&mut found),
             }
@@ -42,18 +44,16 @@ impl Plan {
 
     fn site(
         &mut self,
-        model: &Gateway,
         listener: &Listener,
         engine: &Engine,
+        resumption: &Arc<Resumption>,
         before: Option<&Listening>,
     ) -> Result<Site, Vec<Problem>> {
         let certificates = self.certificates(listener)?;
         certificates.iter().for_each(|certificate| certificate.key.prepare(engine));
         let tls = match before {
-            Some(before) => {
-                before.site().tls.renewed(&listener.tls, &model.resumption, &certificates, engine)
-            }
-            None => ListenerTls::new(&listener.tls, &model.resumption, &certificates, engine),
+            Some(before) => before.site().tls.renewed(listener, resumption, &certificates, engine),
+            None => ListenerTls::new(listener, resumption, &certificates, engine),
         }
         .map_err(|problem| vec![problem])?;
         Ok(Site { listener: listener.clone(), tls, routes: Routes::new(&listener.routes, &self.upstreams) })

@@ -7,6 +7,7 @@ use crate::{
     model::{AccessLog, Gateway},
     plan::Plan,
     problem::Problem,
+    resumption::Resumption,
     site::Listening,
     upstream::health,
     watch::{Contents, Watch},
@@ -54,7 +55,8 @@ pub struct Bound {
 /// Every problem that would keep it from being served, except taken ports.
 pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Problem>> {
     let engine = compute::idle().map_err(internal)?;
-    Plan::new(model, &engine, &[]).map(|plan| plan.warnings)
+    let resumption = Resumption::open(&model.resumption, None)?;
+    Plan::new(model, &engine, &resumption, &[]).map(|plan| plan.warnings)
 }
 
 /// Serves until SIGTERM or SIGINT, then drains; SIGHUP or a changed file reloads. `on_ready` is called once all
@@ -65,7 +67,7 @@ pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Problem>> {
 pub fn serve(model: Gateway, origin: Origin, on_ready: impl FnOnce(&Bound)) -> Result<(), Vec<Problem>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(internal)?;
     runtime.block_on(async {
-        let (mut server, bound) = Server::start(model, origin)?;
+        let (mut server, bound) = Server::start(model, origin).await?;
         let mut signals = Signals::new().map_err(internal)?;
         on_ready(&bound);
         loop {
@@ -87,6 +89,7 @@ struct Server {
     workers: Vec<WorkerThread>,
     listening: Vec<Arc<Listening>>,
     configuration: Arc<ArcSwap<Gateway>>,
+    resumption: Arc<ArcSwap<Resumption>>,
     admin: Arc<Admin>,
     files: Watch,
     shutdown: watch::Sender<bool>,
@@ -111,11 +114,15 @@ impl Signals {
 }
 
 impl Server {
-    fn start(model: Gateway, origin: Origin) -> Result<(Self, Bound), Vec<Problem>> {
+    async fn start(model: Gateway, origin: Origin) -> Result<(Self, Bound), Vec<Problem>> {
         let prometheus = metrics::install();
         let engine = compute::start(&model.engine).map_err(internal)?;
         let contents = Contents::of_file(origin.file.as_deref()).with_sources(&model);
-        let plan = Plan::new(&model, &engine, &[])?;
+        let resumption = Resumption::open(&model.resumption, None)?;
+        let plan = Plan::new(&model, &engine, &resumption, &[])?;
+        resumption.join().await;
+        resumption.start(None);
+        let resumption = Arc::new(ArcSwap::new(resumption));
         let (shutdown, watched) = watch::channel(false);
         let (alive, running) = mpsc::channel(1);
         let workers = start_workers(&model, &engine, &watched, &alive).map_err(internal)?;
@@ -124,6 +131,7 @@ impl Server {
         let admin = Arc::new(Admin {
             prometheus,
             engine: engine.clone(),
+            resumption: Some(Arc::clone(&resumption)),
             configuration: Box::new(move || config::show(&shown.load())),
             ready: AtomicBool::new(true),
         });
@@ -134,6 +142,7 @@ impl Server {
             workers,
             listening: Vec::new(),
             configuration,
+            resumption,
             admin,
             files: Watch::new(),
             shutdown,
@@ -167,9 +176,13 @@ impl Server {
         let before = Contents::of_file(file);
         let model = (self.origin.reread)()?;
         let before = before.with_sources(&model);
-        let plan = Plan::new(&model, &self.engine, &self.listening).map_err(shown)?;
+        let running = self.resumption.load_full();
+        let resumption = Resumption::open(&model.resumption, Some(&running)).map_err(shown)?;
+        let plan = Plan::new(&model, &self.engine, &resumption, &self.listening).map_err(shown)?;
         self.warn_of_fixed(&model);
         self.install(plan, &model).map_err(shown)?;
+        resumption.start(Some(&running));
+        self.resumption.store(resumption);
         self.files.follow(before);
         self.configuration.store(Arc::new(model));
         Ok(())

@@ -7,7 +7,6 @@ use crate::{
     tls::Transport,
     upstream::{Server, Upstream, proxy_header},
 };
-use boring::ssl::{SslConnector, SslMethod, SslVerifyMode};
 use std::{
     io,
     pin::Pin,
@@ -67,21 +66,10 @@ async fn connect_to(upstream: &Upstream, server: &Server, connection: &Connectio
     tcp.set_nodelay(true)?;
     let header = proxy_header(upstream.model().proxy_protocol, connection.client, connection.local);
     tcp.write_all(&header).await?;
-    let Some(tls) = &upstream.model().tls else { return Ok(Box::pin(tcp)) };
-    let mut builder = SslConnector::builder(SslMethod::tls())?;
-    for ca in upstream.ca().unwrap_or_default() {
-        builder.cert_store_mut().add_cert(ca)?;
+    match upstream.tls() {
+        None => Ok(Box::pin(tcp)),
+        Some(tls) => Ok(Box::pin(tls.connect(server, tcp).await?)),
     }
-    let mut configuration = builder.build().configure()?;
-    if !tls.verify {
-        configuration.set_verify(SslVerifyMode::NONE);
-        configuration.set_verify_hostname(false);
-    }
-    let name = tls.server_name.as_deref().unwrap_or(&server.host);
-    let stream = tokio_boring::connect(configuration, name, tcp)
-        .await
-        .map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(Box::pin(stream))
 }
 
 /// Bytes to the server, and bytes to the client.

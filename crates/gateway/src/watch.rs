@@ -121,7 +121,7 @@ fn sources(model: &Gateway) -> impl Iterator<Item = &Source> {
             .chain(client_ca)
     });
     let upstreams = model.upstreams.values().filter_map(|upstream| upstream.tls.as_ref()?.ca.as_ref());
-    listeners.chain(upstreams)
+    listeners.chain(upstreams).chain(model.resumption.sources())
 }
 
 fn directory(file: &Path) -> Option<PathBuf> {

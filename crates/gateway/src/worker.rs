@@ -48,11 +48,15 @@ async fn work(
 ) {
     tokio::spawn(turn::flush_each(engine));
     let proxy = http::new_proxy(pool, shutdown.clone());
+    let late = http::new_proxy(1, shutdown.clone());
     let (alive, mut all_gone) = mpsc::channel(1);
-    let worker = Worker { proxy: Arc::clone(&proxy), shutdown, _alive: alive };
+    let worker = Worker { proxy: Arc::clone(&proxy), late, shutdown, _alive: alive };
     while let Some((listening, listener)) = assignments.recv().await {
         match tokio::net::TcpListener::from_std(listener) {
-            Ok(listener) => drop(tokio::spawn(accept::accept_all(listening, listener, worker.clone()))),
+            Ok(listener) => {
+                listening.site().tls.resumption().warm();
+                drop(tokio::spawn(accept::accept_all(listening, listener, worker.clone())));
+            }
             Err(error) => tracing::error!(address = %listening.address, %error, "cannot listen"),
         }
     }

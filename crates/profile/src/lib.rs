@@ -1,9 +1,10 @@
-//! What HTTPS costs, measured three ways.
+//! What HTTPS costs, measured four ways.
 //!
 //! - [`load`]: a load generator for handshakes against any HTTPS server, cheap enough that one client core keeps one
 //!   server core busy.
 //! - [`algorithms`]: this machine's rates, algorithm by algorithm, as TLS uses them.
 //! - [`handshake`]: what a server spends on each message of a handshake, on the thread's CPU clock.
+//! - [`system`]: where a running server's CPU goes, by sampling it.
 //!
 //! It measures, and leaves words and pictures for a terminal to the command line. Nothing of it runs in a gateway.
 
@@ -11,3 +12,4 @@ pub mod algorithms;
 mod clock;
 pub mod handshake;
 pub mod load;
+pub mod system;

@@ -133,6 +133,30 @@ fn sessions_of_one_name_are_not_offered_to_another() {
     assert_eq!((seen.ok, seen.offered), (30, 20), "the first of each name has none");
 }
 
+#[test]
+fn a_client_comes_back_with_its_sessions() {
+    let server = https_server();
+    for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
+        let load = Load { resumed: 1.0, connections: 1, ..load(server, version, 20) };
+        let client = load.client().unwrap();
+        let first = load.run_as(&client).unwrap();
+        assert_eq!((first.ok, first.full()), (20, 1), "{version}: only the first has no session");
+        let second = load.run_as(&client).unwrap();
+        assert_eq!((second.ok, second.full()), (20, 0), "{version}: all have one of the load before");
+        assert!(second.tickets <= 40, "{version}: {} tickets, counted for this load alone", second.tickets);
+    }
+}
+
+#[test]
+fn what_has_begun_in_time_is_finished() {
+    let server = slow_server(Duration::from_millis(40));
+    let endless = Load { requests: 0, connections: 4, ..load(server, TlsVersion::V1_3, u64::MAX) };
+    let seen = Load { begin_within: Some(Duration::from_millis(100)), ..endless }.run().unwrap();
+    // Four begin at once, and are served one after another, the last of them after the time.
+    assert!(seen.ok >= 4 && seen.failed() == 0, "{} and {:?}", seen.ok, seen.failures);
+    assert!(seen.elapsed >= Duration::from_millis(160) && seen.elapsed < LIMIT, "{:?}", seen.elapsed);
+}
+
 /// A server that needs 20 ms for each connection, one after another, cannot answer a hundred a second: the wait of those
 /// that are due counts, although they could not begin.
 #[test]

@@ -255,7 +255,7 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| format!("`{text}` is not a number of connections a second"))
 }
 
-fn share(text: &str) -> Result<f64, String> {
+pub(crate) fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| format!("`{text}` is not a share from 0 to 1"))
 }

@@ -1,12 +1,15 @@
 //! `quadrille profile`.
 
 mod algorithms;
+mod flame;
 mod flow;
 mod handshake;
+mod sample_load;
+mod system;
 
 use clap::Subcommand;
 
-/// Measures what HTTPS costs on this machine, without a server.
+/// Measures what HTTPS costs on this machine.
 #[derive(clap::Args)]
 pub(crate) struct Profile {
     #[command(subcommand)]
@@ -19,6 +22,8 @@ enum What {
     Algorithms(algorithms::Algorithms),
     /// CPU by handshake message, on the server's side.
     Handshake(handshake::Handshake),
+    /// Samples a running gateway: shares of CPU by class of work, and a flame graph.
+    System(Box<system::System>),
 }
 
 impl Profile {
@@ -26,6 +31,7 @@ impl Profile {
         let result = match self.what {
             What::Algorithms(command) => command.run(),
             What::Handshake(command) => command.run(),
+            What::System(command) => command.run(),
         };
         result.map_err(|problem| vec![problem])
     }

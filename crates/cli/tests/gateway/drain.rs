@@ -85,6 +85,28 @@ fn no_request_is_lost_under_load() {
     }
 }
 
+/// Accepted before the drain, but slow: the handshake begins when idle connections have been closed already.
+#[test]
+fn a_connection_whose_handshake_ends_in_the_drain_has_its_request_answered() {
+    let nginx = slow_server();
+    let (certificates, mut gateway) = before(&nginx, "80s");
+    let connections =
+        [(), ()].map(|()| std::net::TcpStream::connect(gateway.address(0)).expect("a connection"));
+    eventually("no connections", || gateway.metric("quadrille_connections", &[]) >= 2.0);
+    gateway.signal("TERM");
+    gateway.wait_for_log("draining");
+    thread::sleep(Duration::from_millis(1500));
+    let connector = Connector::new(&certificates);
+    let [mut speaks, mut is_silent] = connections.map(|tcp| connector.http_over(tcp).expect("a handshake"));
+    thread::sleep(Duration::from_millis(300));
+    let response = speaks.get("/quick").expect("an answer");
+    assert_eq!((response.text().as_str(), response.header("connection")), ("right", Some("close")));
+    // Nor does one that says nothing hold up the drain.
+    assert!(is_silent.is_closed());
+    assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
+    assert!(gateway.log().contains("drained"), "{}", gateway.log());
+}
+
 #[test]
 fn clients_on_kept_connections_are_told_to_close() {
     let nginx = slow_server();

@@ -180,3 +180,35 @@ fn a_connection_on_which_nothing_moves_is_closed() {
     let _ = tls.read_to_end(&mut back);
     assert_eq!(back, b"hello");
 }
+
+#[test]
+fn connections_to_a_server_resume_the_sessions_of_earlier_ones() {
+    let certificates = Certificates::new();
+    let origin = certificates.rsa(2048, &["origin.example"]);
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    for version in ["TLSv1.2", "TLSv1.3"] {
+        let nginx = Nginx::listening(
+            "ssl",
+            &format!(
+                "ssl_certificate {}; ssl_certificate_key {}; ssl_protocols {version};
+                 return 200 \"$ssl_protocol $ssl_session_reused\";",
+                origin.chain.display(),
+                origin.key.display()
+            ),
+        );
+        let tls = format!("tls: {{server_name: origin.example, ca: {}}}", certificates.ca().display());
+        let upstreams = format!("web: {{servers: [\"{}\"], {tls}}}", nginx.address());
+        let keys = "mode: tcp, tls: {alpn: [http/1.1]}, upstream: web";
+        let file = Configuration::new(&document(&[listener(&pair, keys)], &upstreams));
+        let gateway = Gateway::with_config(&file.path(), 1);
+        let ask = || {
+            let mut client =
+                Connector::new(&certificates).http(gateway.address(0)).expect("a TLS connection");
+            client.get("/").expect("an answer").text()
+        };
+        assert_eq!(ask(), format!("{version} ."), "the first is a full handshake");
+        for _ in 0..5 {
+            assert_eq!(ask(), format!("{version} r"), "{}", gateway.log());
+        }
+    }
+}

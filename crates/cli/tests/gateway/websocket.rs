@@ -1,6 +1,6 @@
 //! WebSocket (RFC 6455) through the gateway, over TLS.
 
-use crate::support::{Certificates, Connector, Gateway, Nginx, ports};
+use crate::support::{Certificates, Configuration, Connector, Gateway, Nginx, document, listener, ports};
 use std::{
     net::{SocketAddr, TcpListener},
     thread,
@@ -68,5 +68,40 @@ fn a_refused_upgrade_is_an_ordinary_answer() {
             assert_eq!(response.status().as_u16(), 403);
         }
         other => panic!("{other:?}"),
+    }
+}
+
+/// Every socket is a connection of its own to the server, and only the first of them a full handshake.
+#[test]
+fn sockets_to_a_server_with_tls_resume() {
+    let certificates = Certificates::new();
+    let origin = certificates.rsa(2048, &["origin.example"]);
+    let nginx = Nginx::listening(
+        "ssl",
+        &format!(
+            "ssl_certificate {}; ssl_certificate_key {}; ssl_protocols TLSv1.2 TLSv1.3;
+             add_header Resumed \"$ssl_session_reused\" always; proxy_http_version 1.1;
+             location / {{
+                 proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;
+                 proxy_pass http://{};
+             }}",
+            origin.chain.display(),
+            origin.key.display(),
+            echo_server()
+        ),
+    );
+    let tls = format!("tls: {{server_name: origin.example, ca: {}}}", certificates.ca().display());
+    let upstreams = format!("web: {{servers: [\"{}\"], {tls}}}", nginx.address());
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let file = Configuration::new(&document(&[listener(&pair, "upstream: web")], &upstreams));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let connector = Connector::new(&certificates);
+    for expected in [".", "r", "r", "r"] {
+        let tls = connector.tls(gateway.address(0)).expect("a TLS connection");
+        let (mut socket, answer) =
+            tungstenite::client("wss://localhost/chat", tls).expect("a WebSocket handshake");
+        assert_eq!(answer.headers()["resumed"], expected, "{}", gateway.log());
+        socket.send(Message::text("hello")).expect("sending");
+        assert_eq!(socket.read().expect("an echo"), Message::text("hello"));
     }
 }

@@ -3,7 +3,7 @@
 use super::{values::show_duration, words::name};
 use crate::model::{
     AccessLog, CertificateSource, ClientAuth, Gateway, Health, HealthProbe, KeySource, Listener, Respond,
-    Route, Source, Target, TlsPolicy, Upstream, UpstreamTls,
+    Resumption, Route, SessionCache, Source, Target, TicketKeys, TlsPolicy, Upstream, UpstreamTls,
 };
 use serde_json::{Map, Value, json};
 use std::{num::NonZeroUsize, time::Duration};
@@ -23,12 +23,7 @@ pub fn show(gateway: &Gateway) -> Value {
             "threads": threads(gateway.engine.threads),
             "queue": gateway.engine.queue,
         },
-        "resumption": {
-            "tickets": gateway.resumption.tickets,
-            "cache": gateway.resumption.cache,
-            "cache_size": gateway.resumption.cache_size,
-            "lifetime": time(gateway.resumption.lifetime),
-        },
+        "resumption": resumption(&gateway.resumption),
         "admin": or_off(gateway.admin.as_ref(), |admin| json!({ "address": admin.address.to_string() })),
         "threads": threads(gateway.threads),
         "drain_timeout": time(gateway.drain_timeout),
@@ -38,6 +33,32 @@ pub fn show(gateway: &Gateway) -> Value {
             AccessLog::File(path) => path.display().to_string(),
         },
     })
+}
+
+fn resumption(resumption: &Resumption) -> Value {
+    let mut shown = json!({
+        "tickets": match &resumption.tickets {
+            TicketKeys::Off => json!("off"),
+            TicketKeys::Local => json!("local"),
+            TicketKeys::Fleet(_) => json!("fleet"),
+            TicketKeys::Files(files, _) => files.iter().map(source).collect(),
+        },
+        "cache": match &resumption.cache {
+            SessionCache::Off => "off".to_owned(),
+            SessionCache::Memory => "memory".to_owned(),
+            SessionCache::Redis(address, _) => address.to_string(),
+        },
+        "cache_size": resumption.cache_size,
+        "lifetime": time(resumption.lifetime),
+        "rotation": time(resumption.rotation),
+        "early_data": if resumption.early_data { "on" } else { "off" },
+        "lookup_timeout": time(resumption.lookup_timeout),
+    });
+    put(&mut shown, "fleet_secret", resumption.fleet_secret.as_ref().map(|(secret, _)| source(secret)));
+    put(&mut shown, "redis_password", resumption.redis_password.as_ref().map(|(file, _)| source(file)));
+    let ca = resumption.redis_ca.as_ref().map(|(ca, _)| ca.display().to_string().into());
+    put(&mut shown, "redis_ca", ca);
+    shown
 }
 
 fn listener(listener: &Listener) -> Value {

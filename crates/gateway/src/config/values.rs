@@ -3,7 +3,9 @@
 //! The configuration file and the command line read their values with these same functions. Each takes the text
 //! and returns the value, or a message that says what is wrong with the text and what to write instead.
 
-use crate::model::AccessLog;
+use super::words::switch;
+use crate::model::{AccessLog, Place, SessionCache, TicketKeys};
+use quadrille_resumption::RedisAddress;
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     num::NonZeroUsize,
@@ -84,6 +86,50 @@ pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
 pub fn admin_address(text: &str) -> Result<SocketAddr, String> {
     own_address(text, Ipv4Addr::LOCALHOST.into())
 }
+
+/// Where sessions are kept: `off`, `memory`, or an address of Redis.
+pub fn session_cache(text: &str, place: Place) -> Result<SessionCache, String> {
+    match text {
+        "memory" => Ok(SessionCache::Memory),
+        _ if RedisAddress::looks_like(text) => Ok(SessionCache::Redis(text.parse()?, place)),
+        _ => match switch(text) {
+            Ok(on) => Ok(if on { SessionCache::Memory } else { SessionCache::Off }),
+            Err(_) => Err(format!(
+                "{} is not a session cache; use off, memory or an address like redis://127.0.0.1:6379",
+                quote(text)
+            )),
+        },
+    }
+}
+
+/// Where ticket keys come from, unless the text means files: `off`, `local`, `fleet`.
+pub fn ticket_keys(text: &str, place: Place) -> Option<TicketKeys> {
+    match text {
+        "local" => Some(TicketKeys::Local),
+        "fleet" => Some(TicketKeys::Fleet(place)),
+        _ => switch(text).ok().map(|on| if on { TicketKeys::Local } else { TicketKeys::Off }),
+    }
+}
+
+/// How long a session may be resumed: seven days at most (RFC 8446 section 4.6.1).
+pub fn session_lifetime(text: &str) -> Result<Duration, String> {
+    match timeout(text)? {
+        lifetime if lifetime > WEEK => Err("TLS lets sessions live for 7d at most; write less".to_owned()),
+        lifetime => Ok(lifetime),
+    }
+}
+
+/// How long a ticket key encrypts.
+pub fn rotation(text: &str) -> Result<Duration, String> {
+    match timeout(text)? {
+        rotation if rotation < Duration::from_secs(1) => {
+            Err("keys that rotate faster than every second are of no use; write `1s` or more".to_owned())
+        }
+        rotation => Ok(rotation),
+    }
+}
+
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// A server of an upstream: `host:port`, where an IPv6 address stands in brackets.
 pub fn server_address(text: &str) -> Result<String, String> {

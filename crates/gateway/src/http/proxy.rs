@@ -11,7 +11,11 @@ use pingora_core::{
 use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, HttpProxy, ProxyHttp, Session};
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
 
 /// The gateway's part in pingora's request cycle.
 pub(crate) struct Proxy {
@@ -23,6 +27,8 @@ pub(crate) struct Request {
     began: Instant,
     connection: Option<Arc<Connection>>,
     upstream: Option<Arc<Upstream>>,
+    /// It came before the handshake was complete (RFC 8470).
+    early: bool,
     tried: Vec<SocketAddr>,
 }
 
@@ -45,7 +51,7 @@ impl ProxyHttp for Proxy {
     type CTX = Request;
 
     fn new_ctx(&self) -> Request {
-        Request { began: Instant::now(), connection: None, upstream: None, tried: Vec::new() }
+        Request { began: Instant::now(), connection: None, upstream: None, early: false, tried: Vec::new() }
     }
 
     /// Responses pass as they are: no compression module, no cache.
@@ -55,9 +61,17 @@ impl ProxyHttp for Proxy {
         request.began = Instant::now();
         let connection = connection_of(session).ok_or_else(|| Error::new(ErrorType::InternalError))?;
         connection.header_clock.stop();
+        request.early = connection.early.load(Ordering::Relaxed);
         let site = connection.listening.site();
         request.connection = Some(connection);
         let header = session.req_header();
+        if request.early && (!header.method.is_safe() || session.is_upgrade_req()) {
+            return answer(
+                session,
+                &plain(425, "Too early; send it again once the handshake is complete.\n"),
+            )
+            .await;
+        }
         let host = match host(header) {
             Some(host) => host,
             // Only routes for every host are left.
@@ -96,10 +110,11 @@ impl ProxyHttp for Proxy {
         upstream_request: &mut RequestHeader,
         request: &mut Request,
     ) -> Result<()> {
-        match &request.connection {
-            Some(connection) => forwarded::announce(connection, host(session.req_header()), upstream_request),
-            None => Ok(()),
+        let Some(connection) = &request.connection else { return Ok(()) };
+        if request.early {
+            upstream_request.insert_header("Early-Data", "1")?;
         }
+        forwarded::announce(connection, host(session.req_header()), upstream_request)
     }
 
     fn fail_to_connect(

@@ -8,6 +8,7 @@ mod keyless;
 mod keyserver;
 mod listener;
 mod place;
+mod resumption;
 mod route;
 mod tls;
 mod upstream;
@@ -16,6 +17,7 @@ pub use keyless::{KeySource, Keyless, KeylessTls};
 pub use keyserver::{KeyServer, Listen};
 pub use listener::{Limits, Listener, Mode, ProxyProtocolIn, Timeouts};
 pub use place::{Place, Source};
+pub use resumption::{Resumption, SessionCache, TicketKeys};
 pub use route::{Respond, Route, Target};
 pub use tls::{CertificateSource, ClientAuth, Group, TlsPolicy, Version};
 pub use upstream::{
@@ -72,19 +74,6 @@ pub enum BackendChoice {
     Scalar,
 }
 
-/// How returning clients avoid a full handshake.
-#[derive(Clone, Debug)]
-pub struct Resumption {
-    /// Session tickets (RFC 5077; RFC 8446 section 4.6.1).
-    pub tickets: bool,
-    /// Server-side session cache for TLS 1.2 session ids, in this process.
-    pub cache: bool,
-    /// Sessions that the cache holds at most.
-    pub cache_size: NonZeroUsize,
-    /// How long a session may be resumed.
-    pub lifetime: Duration,
-}
-
 /// The metrics and health endpoint.
 #[derive(Clone, Debug)]
 pub struct Admin {
@@ -136,17 +125,6 @@ impl Default for EngineSettings {
             batch: NonZeroUsize::new(8).unwrap_or(NonZeroUsize::MIN),
             threads: None,
             queue: NonZeroUsize::new(16 * 1024).unwrap_or(NonZeroUsize::MIN),
-        }
-    }
-}
-
-impl Default for Resumption {
-    fn default() -> Self {
-        Self {
-            tickets: true,
-            cache: true,
-            cache_size: NonZeroUsize::new(20_480).unwrap_or(NonZeroUsize::MIN),
-            lifetime: Duration::from_secs(12 * 3600),
         }
     }
 }

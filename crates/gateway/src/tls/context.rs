@@ -1,21 +1,26 @@
 //! BoringSSL contexts of a listener: one that connections start with, and one for each certificate.
 //!
-//! Traps, each of them met: a panic in a callback aborts the process; version limits, verify mode, session cache and
-//! ticket keys stay those of the first context after `set_ssl_context`, while certificate, key method, ALPN, OCSP
+//! Traps, each of them met: a panic in a callback aborts the process; version limits, verify mode and the callbacks of
+//! resumption stay those of the first context after `set_ssl_context`, while certificate, key method, ALPN, OCSP
 //! response and client CAs follow. So all contexts of a listener are built by the same function.
 
-use super::{contained, hello::Abilities, key_method::EngineKey, selection::Certificates};
+use super::{
+    Returning, contained, early, hello::Abilities, key_method::EngineKey, returning, returning::Resuming,
+    selection::Certificates,
+};
 use crate::{
     certificate::{self, Certificate},
-    model::{ClientAuth, Group, Resumption, TlsPolicy, Version},
+    model::{ClientAuth, Group, Listener, Mode, TlsPolicy, Version},
     problem::Problem,
+    resumption::Resumption,
 };
 use arc_swap::ArcSwap;
 use boring::{
     error::ErrorStack,
+    sha::Sha256,
     ssl::{
         AlpnError, ClientHello, NameType, SelectCertError, Ssl, SslContext, SslContextBuilder, SslMethod,
-        SslOptions, SslSessionCacheMode, SslVerifyMode, SslVersion, select_next_proto,
+        SslOptions, SslVerifyMode, SslVersion, select_next_proto,
     },
     x509::{X509, store::X509StoreBuilder},
 };
@@ -23,8 +28,7 @@ use boring_sys as ffi;
 use quadrille_engine::Engine;
 use std::sync::Arc;
 
-/// A listener's TLS. It outlives reloads that change only certificates, and with it the ticket keys and the session
-/// cache do, so that clients go on resuming.
+/// A listener's TLS. It outlives reloads that change only certificates.
 pub(crate) struct ListenerTls {
     base: SslContext,
     /// What the base context's callback selects from.
@@ -32,6 +36,7 @@ pub(crate) struct ListenerTls {
     /// What it will select from once this is activated.
     certificates: Arc<Certificates>,
     settings: Settings,
+    resumption: Arc<Resumption>,
 }
 
 /// All that goes into a context apart from the certificate.
@@ -39,39 +44,40 @@ pub(crate) struct ListenerTls {
 pub(super) struct Settings {
     policy: TlsPolicy,
     client_cas: Vec<X509>,
-    resumption: Resumption,
+    resuming: Resuming,
 }
 
 impl ListenerTls {
     /// Builds all contexts of a listener.
     pub(crate) fn new(
-        policy: &TlsPolicy,
-        resumption: &Resumption,
+        listener: &Listener,
+        resumption: &Arc<Resumption>,
         certificates: &[Certificate],
         engine: &Engine,
     ) -> Result<Self, Problem> {
-        let settings = Settings::new(policy, resumption)?;
+        let settings = Settings::new(listener, resumption)?;
         let certificates = Arc::new(settings.certificates(certificates, engine)?);
         let current = Arc::new(ArcSwap::new(Arc::clone(&certificates)));
         let base = settings.base(Arc::clone(&current)).map_err(refused)?;
-        Ok(Self { base, current, certificates, settings })
+        Ok(Self { base, current, certificates, settings, resumption: Arc::clone(resumption) })
     }
 
     /// The same listener with other certificates, to be [activated](Self::activate). Sessions and tickets stay valid
     /// if nothing else has changed.
     pub(crate) fn renewed(
         &self,
-        policy: &TlsPolicy,
-        resumption: &Resumption,
+        listener: &Listener,
+        resumption: &Arc<Resumption>,
         certificates: &[Certificate],
         engine: &Engine,
     ) -> Result<Self, Problem> {
-        let settings = Settings::new(policy, resumption)?;
+        let settings = Settings::new(listener, resumption)?;
         if !settings.same(&self.settings) {
-            return Self::new(policy, resumption, certificates, engine);
+            return Self::new(listener, resumption, certificates, engine);
         }
         let certificates = Arc::new(settings.certificates(certificates, engine)?);
-        Ok(Self { base: self.base.clone(), current: Arc::clone(&self.current), certificates, settings })
+        let (base, current) = (self.base.clone(), Arc::clone(&self.current));
+        Ok(Self { base, current, certificates, settings, resumption: Arc::clone(resumption) })
     }
 
     /// New connections get these certificates from now on.
@@ -81,23 +87,40 @@ impl ListenerTls {
 
     /// The state of a new connection.
     pub(crate) fn session(&self) -> Result<Ssl, ErrorStack> {
-        Ssl::new(&self.base)
+        let mut ssl = Ssl::new(&self.base)?;
+        Returning::prepare(&mut ssl, &self.resumption)?;
+        Ok(ssl)
+    }
+
+    /// What returning clients need.
+    pub(crate) fn resumption(&self) -> &Resumption {
+        &self.resumption
     }
 }
 
 impl Settings {
-    fn new(policy: &TlsPolicy, resumption: &Resumption) -> Result<Self, Problem> {
+    fn new(listener: &Listener, resumption: &Resumption) -> Result<Self, Problem> {
+        let policy = &listener.tls;
         let client_cas = match &policy.client_auth {
             ClientAuth::Off => Vec::new(),
             ClientAuth::Optional(ca, place) | ClientAuth::Required(ca, place) => {
                 certificate::read_chain(ca, place)?
             }
         };
-        Ok(Self { policy: policy.clone(), client_cas, resumption: resumption.clone() })
+        let resuming = Resuming {
+            tickets: resumption.tickets.is_some(),
+            store: resumption.store.is_some(),
+            // Only requests say whether they may be repeated, and only what a certificate proves is proved again.
+            early_data: resumption.early_data
+                && listener.mode == Mode::Http
+                && matches!(policy.client_auth, ClientAuth::Off),
+            lifetime: u32::try_from(resumption.lifetime.as_secs()).unwrap_or(u32::MAX),
+        };
+        Ok(Self { policy: policy.clone(), client_cas, resuming })
     }
 
     fn same(&self, other: &Self) -> bool {
-        let shown = |settings: &Self| format!("{:?} {:?}", settings.policy, settings.resumption);
+        let shown = |settings: &Self| format!("{:?} {:?}", settings.policy, settings.resuming);
         let der = |settings: &Self| settings.client_cas.iter().map(|ca| ca.to_der().ok()).collect::<Vec<_>>();
         shown(self) == shown(other) && der(self) == der(other)
     }
@@ -106,17 +129,42 @@ impl Settings {
         let mut selection = Certificates::new(self.policy.max >= Version::Tls13);
         for certificate in certificates {
             let context = self.for_certificate(certificate, engine).map_err(refused)?;
-            selection.add(&certificate.names, certificate.key.key_type(), context);
+            let site = self.site(&certificate.names).map_err(refused)?;
+            selection.add(&certificate.names, certificate.key.key_type(), context, site);
         }
         Ok(selection)
+    }
+
+    /// What sessions are bound to besides the SNI: which certificates (by their names, so that a renewed one does not
+    /// end its clients' sessions), and what is asked of clients.
+    fn site(&self, names: &[String]) -> Result<[u8; 32], ErrorStack> {
+        let mut names: Vec<_> = names.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        let asked: &[u8] = match self.policy.client_auth {
+            ClientAuth::Off => b"off",
+            ClientAuth::Optional(..) => b"optional",
+            ClientAuth::Required(..) => b"required",
+        };
+        let cas: Vec<_> = self.client_cas.iter().map(|ca| ca.to_der()).collect::<Result<_, _>>()?;
+        let mut hasher = Sha256::new();
+        let names = names.iter().map(|name| name.as_bytes());
+        for part in names.chain([&b""[..], asked]).chain(cas.iter().map(Vec::as_slice)) {
+            hasher.update(&part.len().to_be_bytes());
+            hasher.update(part);
+        }
+        Ok(hasher.finish())
     }
 
     /// The context that connections start with: it only picks another one.
     fn base(&self, certificates: Arc<ArcSwap<Certificates>>) -> Result<SslContext, ErrorStack> {
         let mut builder = self.builder()?;
-        builder.set_select_certificate_callback(move |hello| {
-            contained(Err(SelectCertError::ERROR), || choose(&certificates.load(), hello))
-        });
+        if self.resuming.early_data {
+            early::install(&mut builder, move |hello| choose(&certificates.load(), hello));
+        } else {
+            builder.set_select_certificate_callback(move |mut hello| {
+                contained(Err(SelectCertError::ERROR), || choose(&certificates.load(), &mut hello))
+            });
+        }
         Ok(builder.build())
     }
 
@@ -145,7 +193,7 @@ impl Settings {
         set_tls13_ciphers(&mut builder)?;
         builder.set_curves_list(&group_list(&self.policy.groups))?;
         self.set_alpn(&mut builder);
-        self.set_resumption(&mut builder)?;
+        returning::install(&mut builder, self.resuming)?;
         self.set_client_auth(&mut builder)?;
         Ok(builder)
     }
@@ -158,22 +206,6 @@ impl Settings {
         builder.set_alpn_select_callback(move |_, client| {
             contained(None, || choose_alpn(&offered, client)).ok_or(AlpnError::ALERT_FATAL)
         });
-    }
-
-    fn set_resumption(&self, builder: &mut SslContextBuilder) -> Result<(), ErrorStack> {
-        let Resumption { tickets, cache, cache_size, lifetime } = &self.resumption;
-        if !tickets {
-            builder.set_options(SslOptions::NO_TICKET);
-        }
-        builder.set_session_cache_mode(if *cache {
-            SslSessionCacheMode::SERVER
-        } else {
-            SslSessionCacheMode::OFF
-        });
-        builder.set_session_cache_size(u32::try_from(cache_size.get()).unwrap_or(u32::MAX));
-        builder.set_session_id_context(b"quadrille")?;
-        set_session_timeout(builder, u32::try_from(lifetime.as_secs()).unwrap_or(u32::MAX));
-        Ok(())
     }
 
     fn set_client_auth(&self, builder: &mut SslContextBuilder) -> Result<(), ErrorStack> {
@@ -193,11 +225,15 @@ impl Settings {
     }
 }
 
-fn choose(certificates: &Certificates, mut hello: ClientHello<'_>) -> Result<(), SelectCertError> {
-    let abilities = Abilities::of(&hello);
-    let sni = hello.servername(NameType::HOST_NAME);
-    let context = certificates.select(sni, abilities).ok_or(SelectCertError::ERROR)?;
-    hello.ssl_mut().set_ssl_context(context).map_err(|_| SelectCertError::ERROR)
+fn choose(certificates: &Certificates, hello: &mut ClientHello<'_>) -> Result<(), SelectCertError> {
+    let abilities = Abilities::of(hello);
+    let sni = hello.servername(NameType::HOST_NAME).map(str::to_ascii_lowercase);
+    let (context, site) = certificates.select(sni.as_deref(), abilities).ok_or(SelectCertError::ERROR)?;
+    Returning::note(hello);
+    let ssl = hello.ssl_mut();
+    ssl.set_ssl_context(context).map_err(|_| SelectCertError::ERROR)?;
+    // On the connection, behind the context: its certificate brings its own.
+    returning::bind(ssl, site, sni.as_deref()).map_err(|_| SelectCertError::ERROR)
 }
 
 /// The server's first protocol that the client offers, as a part of the client's list, which outlives the callback.
@@ -241,15 +277,6 @@ fn set_ocsp_response(builder: &mut SslContextBuilder, response: &[u8]) -> Result
     // SAFETY: the context is live; BoringSSL copies the response.
     let ok = unsafe { ffi::SSL_CTX_set_ocsp_response(builder.as_ptr(), response.as_ptr(), response.len()) };
     if ok == 1 { Ok(()) } else { Err(ErrorStack::get()) }
-}
-
-/// Both kinds of session, by id and by ticket, and TLS 1.3's tickets, in seconds.
-fn set_session_timeout(builder: &mut SslContextBuilder, seconds: u32) {
-    // SAFETY: the context is live; these set integers on it.
-    unsafe {
-        ffi::SSL_CTX_set_timeout(builder.as_ptr(), seconds);
-        ffi::SSL_CTX_set_session_psk_dhe_timeout(builder.as_ptr(), seconds);
-    }
 }
 
 fn group_list(groups: &[Group]) -> String {

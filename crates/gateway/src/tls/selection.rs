@@ -20,6 +20,7 @@ pub(crate) struct Certificates {
 struct Entry {
     key_type: KeyType,
     context: SslContext,
+    site: [u8; 32],
 }
 
 impl Certificates {
@@ -28,8 +29,9 @@ impl Certificates {
     }
 
     /// Adds a certificate. The first becomes the default, together with those of other key types for the same names.
-    pub(super) fn add(&mut self, names: &[String], key_type: KeyType, context: SslContext) {
-        let entry = Entry { key_type, context };
+    /// `site` is what its sessions are bound to.
+    pub(super) fn add(&mut self, names: &[String], key_type: KeyType, context: SslContext, site: [u8; 32]) {
+        let entry = Entry { key_type, context, site };
         if self.default.is_empty() {
             self.default_names = names.to_vec();
             self.default.push(entry.clone());
@@ -45,16 +47,16 @@ impl Certificates {
         }
     }
 
-    /// The context of the certificate for this client. A certificate for the exact name comes before a wildcard, but
+    /// The context of the certificate for this client, and its site; the name in lower case. A certificate for the exact name comes before a wildcard, but
     /// one that the client can verify before either; an unknown name gets the default.
-    pub(super) fn select(&self, sni: Option<&str>, client: Abilities) -> Option<&SslContext> {
-        let mut named = sni.map(|name| self.named(&name.to_ascii_lowercase())).unwrap_or_default();
+    pub(super) fn select(&self, sni: Option<&str>, client: Abilities) -> Option<(&SslContext, &[u8; 32])> {
+        let mut named = sni.map(|name| self.named(name)).unwrap_or_default();
         if named.is_empty() {
             named = self.default.iter().collect();
         }
         let able = named.iter().find(|entry| client.accepts(entry.key_type, self.max_tls13));
         // A client that can verify none of them fails either way: BoringSSL then says why.
-        able.or(named.first()).map(|entry| &entry.context)
+        able.or(named.first()).map(|entry| (&entry.context, &entry.site))
     }
 
     fn named(&self, name: &str) -> Vec<&Entry> {

@@ -1,6 +1,6 @@
 //! A TLS connection in the form that pingora reads and writes.
 
-use super::Transport;
+use super::{Transport, early};
 use crate::connection::Connection;
 use async_trait::async_trait;
 use boring::ssl::SslRef;
@@ -14,7 +14,7 @@ use std::{
     io,
     os::fd::AsRawFd,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     task::{Context, Poll, ready},
 };
 use tokio::{
@@ -105,6 +105,9 @@ impl AsyncRead for TlsStream {
             Poll::Pending => self.poll_overdue(context),
             ready => {
                 self.received(out.filled().len() - before);
+                if self.connection.early.load(Ordering::Relaxed) {
+                    self.connection.early.store(early::in_progress(self.tls.ssl()), Ordering::Relaxed);
+                }
                 ready
             }
         }

@@ -4,6 +4,8 @@ mod balancer;
 pub(crate) mod health;
 mod peer;
 mod proxy_header;
+mod tls;
+mod upgrade;
 
 pub(crate) use balancer::Server;
 pub(crate) use proxy_header::proxy_header;
@@ -17,6 +19,7 @@ use std::{
     net::SocketAddr,
     sync::Arc,
 };
+use tls::ClientTls;
 
 /// A group of servers, resolved and ready.
 pub(crate) struct Upstream {
@@ -27,6 +30,8 @@ pub(crate) struct Upstream {
     ca: Option<Arc<Box<[X509]>>>,
     /// Tells connections that were verified against other CAs apart.
     ca_digest: u64,
+    /// For TCP mode and upgrades.
+    tls: Option<Arc<ClientTls>>,
 }
 
 pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
@@ -38,7 +43,12 @@ impl Upstream {
         let balancer = Balancer::new(model, ca.as_ref())?;
         let ca_digest =
             digest(ca.as_ref()).map_err(|error| vec![Problem::new(&model.place, error.to_string())])?;
-        Ok(Self { name: name.to_owned(), model: model.clone(), balancer, ca, ca_digest })
+        let tls = model.tls.as_ref().map(|tls| ClientTls::new(tls, ca.as_ref().map(|ca| &***ca)));
+        let tls = tls
+            .map(|tls| tls.map(Arc::new))
+            .transpose()
+            .map_err(|error| vec![Problem::new(&model.place, error.to_string())])?;
+        Ok(Self { name: name.to_owned(), model: model.clone(), balancer, ca, ca_digest, tls })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -53,9 +63,9 @@ impl Upstream {
         self.model.retries
     }
 
-    /// Trusted for the servers' certificates; `None` means the system's.
-    pub(crate) fn ca(&self) -> Option<&[X509]> {
-        self.ca.as_ref().map(|ca| &***ca)
+    /// TLS towards the servers in TCP mode; `None` is plain text.
+    pub(crate) fn tls(&self) -> Option<&ClientTls> {
+        self.tls.as_deref()
     }
 
     /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy.

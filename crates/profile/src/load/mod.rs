@@ -10,6 +10,7 @@
 //!
 //! The server's signature in each handshake is verified, the certificate's chain once, by [`preflight`].
 
+mod client;
 mod connection;
 mod offer;
 mod outcome;
@@ -21,6 +22,7 @@ mod sessions;
 
 use self::run::Run;
 pub use self::{
+    client::Client,
     connection::{Failure, Stage},
     offer::{KeyChoice, Offer, TlsVersion},
     outcome::{Live, Negotiated, Outcome},
@@ -50,8 +52,14 @@ pub struct Load {
     pub requests: u32,
     /// Connections to make.
     pub count: u64,
-    /// The load ends after this time, however many connections it has made.
+    /// The load ends after this time, however many connections it has made, and drops those under way.
     pub time_limit: Duration,
+    /// No connection begins after this time; those under way are finished, so that nothing is half done.
+    pub begin_within: Option<Duration>,
+    /// CPU time that the client wastes on each connection before it begins: to be as slow as another client.
+    pub client_work: Duration,
+    /// Ask the server to close the connection after the last response, as some clients do.
+    pub server_closes: bool,
     /// A connection that takes longer has failed.
     pub connection_timeout: Duration,
 }
@@ -90,6 +98,9 @@ impl Load {
             requests: 1,
             count: 100,
             time_limit: Duration::from_secs(60),
+            begin_within: None,
+            client_work: Duration::ZERO,
+            server_closes: false,
             connection_timeout: Duration::from_secs(10),
         }
     }
@@ -101,7 +112,18 @@ impl Load {
 
     /// As [`run`](Self::run); `live` can be read meanwhile, and setting `stop` ends the load with what it has got.
     pub fn watched(&self, live: &Live, stop: &AtomicBool) -> Result<Outcome, LoadError> {
-        Run::new(self, false)?.finish(live, stop).map(|(outcome, _)| outcome)
+        Run::new(self, &self.client()?, false)?.finish(live, stop).map(|(outcome, _)| outcome)
+    }
+
+    /// What can outlast this load: pass it to [`run_as`](Self::run_as) of this load and later ones with the same offer.
+    pub fn client(&self) -> Result<Client, LoadError> {
+        Client::new(self)
+    }
+
+    /// As [`run`](Self::run), with the sessions that `client` has, and leaving there what the server hands out.
+    pub fn run_as(&self, client: &Client) -> Result<Outcome, LoadError> {
+        let run = Run::new(self, client, false)?;
+        run.finish(&Live::default(), &AtomicBool::new(false)).map(|(outcome, _)| outcome)
     }
 
     /// As [`watched`](Self::watched), on several threads, which share connections, count and rate.
@@ -126,7 +148,7 @@ impl Load {
 
     /// Makes the load, but leaves every connection open when it has got its responses.
     pub fn hold(&self) -> Result<(Outcome, Held), LoadError> {
-        Run::new(self, true)?.finish(&Live::default(), &AtomicBool::new(false))
+        Run::new(self, &self.client()?, true)?.finish(&Live::default(), &AtomicBool::new(false))
     }
 
     /// What one of several threads does.

@@ -1,12 +1,10 @@
 //! A load on its way, on one thread.
 
 use super::{
-    Live, Load, LoadError, Outcome,
+    Client, Live, Load, LoadError, Outcome,
     connection::{Connection, Errand, Progress},
     pace::in_share,
-    sessions::Sessions,
 };
-use boring::ssl::SslContext;
 use mio::{Events, Interest, Poll, Token};
 use std::{
     io::ErrorKind,
@@ -37,8 +35,9 @@ impl Held {
 
 pub(super) struct Run<'a> {
     load: &'a Load,
-    context: SslContext,
-    sessions: Sessions,
+    client: Client,
+    /// Sessions handed out to the client before this load.
+    handed_out_before: u64,
     requests: Vec<Vec<u8>>,
     poll: Poll,
     /// The system refused the newest connection.
@@ -53,19 +52,19 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(load: &'a Load, hold: bool) -> Result<Self, LoadError> {
-        let sessions = Sessions::new(load.resumed > 0.0);
+    pub(super) fn new(load: &'a Load, client: &Client, hold: bool) -> Result<Self, LoadError> {
+        let closing = if load.server_closes { "Connection: close\r\n" } else { "" };
         let request = |name: &String| {
             let host = if name.contains(':') { format!("[{name}]") } else { name.clone() };
             format!(
-                "GET {} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: quadrille-bench\r\nAccept: */*\r\n\r\n",
+                "GET {} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: quadrille-bench\r\nAccept: */*\r\n{closing}\r\n",
                 load.path
             )
             .into_bytes()
         };
         Ok(Self {
-            context: load.offer.context(&sessions)?,
-            sessions,
+            client: client.clone(),
+            handed_out_before: client.sessions.handed_out(),
             requests: load.names.iter().map(request).collect(),
             poll: Poll::new()?,
             refused: false,
@@ -84,7 +83,7 @@ impl<'a> Run<'a> {
         self.start = Instant::now();
         let mut next_tick = self.start + TICK;
         self.begin_what_is_due(live)?;
-        while (self.under_way() || self.begun < self.load.count)
+        while (self.under_way() || self.may_begin())
             && self.start.elapsed() < self.load.time_limit
             && !stop.load(Ordering::Relaxed)
         {
@@ -103,8 +102,14 @@ impl<'a> Run<'a> {
             }
         }
         self.outcome.elapsed = self.start.elapsed();
-        self.outcome.tickets = self.sessions.handed_out();
+        self.outcome.tickets = self.client.sessions.handed_out() - self.handed_out_before;
         Ok((self.outcome, Held { connections: self.held.unwrap_or_default() }))
+    }
+
+    /// Whether there are connections to begin, now or later.
+    fn may_begin(&self) -> bool {
+        let end = self.load.begin_within.unwrap_or(self.load.time_limit).min(self.load.time_limit);
+        self.begun < self.load.count && self.start.elapsed() < end
     }
 
     fn under_way(&self) -> bool {
@@ -113,7 +118,7 @@ impl<'a> Run<'a> {
 
     /// How long nothing needs to be begun.
     fn patience(&self) -> Duration {
-        let next = (self.begun < self.load.count && !self.empty.is_empty() && !self.refused)
+        let next = (self.may_begin() && !self.empty.is_empty() && !self.refused)
             .then(|| self.load.pace.due(self.begun))
             .flatten();
         match next.map(|due| due.saturating_sub(self.start.elapsed())) {
@@ -126,7 +131,7 @@ impl<'a> Run<'a> {
     /// Begins every connection that is due and has room. One that fails at once ends the turn: the next would fail too, and
     /// those under way must get theirs.
     fn begin_what_is_due(&mut self, live: &Live) -> Result<(), LoadError> {
-        while self.begun < self.load.count && self.start.elapsed() < self.load.time_limit {
+        while self.may_begin() {
             let due = match self.load.pace.due(self.begun).map(|due| self.start + due) {
                 Some(due) if due > Instant::now() => break,
                 Some(due) => due,
@@ -145,9 +150,13 @@ impl<'a> Run<'a> {
     fn begin(&mut self, slot: usize, due: Instant, live: &Live) -> Result<bool, LoadError> {
         let index = self.begun;
         self.begun += 1;
+        if !self.load.client_work.is_zero() {
+            let end = Instant::now() + self.load.client_work;
+            while Instant::now() < end {}
+        }
         let turn = (index % self.load.names.len() as u64) as usize;
         let name = &self.load.names[turn];
-        let session = in_share(index, self.load.resumed).then(|| self.sessions.take(name)).flatten();
+        let session = in_share(index, self.load.resumed).then(|| self.client.sessions.take(name)).flatten();
         self.outcome.offered += u64::from(session.is_some());
         let errand = Errand {
             target: self.load.target,
@@ -158,7 +167,7 @@ impl<'a> Run<'a> {
             requests: self.load.requests,
             due,
         };
-        match Connection::open(&self.context, errand) {
+        match Connection::open(&self.client.context, errand) {
             Ok(mut connection) => {
                 let interest = Interest::READABLE | Interest::WRITABLE;
                 self.poll.registry().register(connection.socket(), Token(slot), interest)?;

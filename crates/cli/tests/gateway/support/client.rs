@@ -48,15 +48,24 @@ impl Connector {
     /// A TLS connection that begins with some plain bytes.
     pub fn tls_after(&self, address: SocketAddr, preamble: &[u8]) -> io::Result<SslStream<TcpStream>> {
         let mut tcp = TcpStream::connect(address)?;
+        tcp.write_all(preamble)?;
+        self.tls_over(tcp)
+    }
+
+    /// A TLS connection over one that is there.
+    pub fn tls_over(&self, tcp: TcpStream) -> io::Result<SslStream<TcpStream>> {
         tcp.set_read_timeout(Some(PATIENCE))?;
         tcp.set_write_timeout(Some(PATIENCE))?;
         tcp.set_nodelay(true)?;
-        tcp.write_all(preamble)?;
         self.0.connect("localhost", tcp).map_err(|error| io::Error::other(error.to_string()))
     }
 
     pub fn http(&self, address: SocketAddr) -> io::Result<Client> {
         Ok(Client { stream: BufReader::new(self.tls(address)?) })
+    }
+
+    pub fn http_over(&self, tcp: TcpStream) -> io::Result<Client> {
+        Ok(Client { stream: BufReader::new(self.tls_over(tcp)?) })
     }
 }
 

@@ -10,7 +10,12 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
+
+/// A draining gateway closes connections that have been idle for this long. A client that a busy machine keeps from
+/// asking until then finds its connection closed, and would have to ask again on another (RFC 9112 section 9.3.1).
+const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
 /// Clients in the background. Each asks again as soon as it has its answer.
 pub struct Load {
@@ -96,10 +101,12 @@ fn ask(
         Ok(client) => client,
         Err(error) => return shared.refused(&error),
     };
+    let mut asked = Instant::now();
     for request in 0..requests {
         if !shared.goes_on() {
             return;
         }
+        let pause = std::mem::replace(&mut asked, Instant::now()).elapsed();
         match client.get(path) {
             Ok(response) if response.status == 200 && right(&response.text()) => {
                 shared.answered.fetch_add(1, Ordering::Relaxed);
@@ -107,6 +114,7 @@ fn ask(
                     return;
                 }
             }
+            Err(error) if request > 0 && pause > LAST_REQUESTS => return shared.refused(&error),
             outcome => return shared.failed(format!("request {request} of a connection: {outcome:?}")),
         }
     }

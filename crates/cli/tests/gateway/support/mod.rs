@@ -3,6 +3,7 @@
 mod certificates;
 mod client;
 pub mod configuration;
+mod early;
 mod hello;
 mod key_server;
 mod load;
@@ -10,18 +11,25 @@ mod nginx;
 mod openssl;
 pub mod ports;
 mod process;
+mod redis;
 mod refusal;
+mod returning;
+mod slow;
 
 pub use certificates::{Certificates, Pair};
 pub use client::{Client, Connector, Response};
 pub use configuration::{Configuration, document, listener};
+pub use early::{Early, EarlyClient};
 pub use hello::{client_hello, tls_client};
 pub use key_server::{KeyServer, Site};
 pub use load::Load;
 pub use nginx::Nginx;
 pub use openssl::{Seen, s_client};
 pub use process::{Gateway, quadrille, serve};
+pub use redis::Redis;
 pub use refusal::{refused, refused_file, secrets_of};
+pub use returning::{Returning, Way};
+pub use slow::SlowProxy;
 
 use std::{
     io::ErrorKind,
@@ -84,6 +92,7 @@ pub fn missing(command: &Command, error: &std::io::Error) -> ! {
     let program = command.get_program().to_string_lossy();
     let package = match program.as_ref() {
         "kill" => "procps",
+        "redis-cli" => "redis-tools",
         other => other,
     };
     match error.kind() {

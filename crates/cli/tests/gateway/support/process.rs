@@ -1,6 +1,6 @@
 //! A running `quadrille serve`.
 
-use super::Pair;
+use super::{Pair, succeed};
 use std::{
     io::{BufRead, BufReader},
     net::SocketAddr,
@@ -22,7 +22,22 @@ pub struct Gateway {
 impl Gateway {
     /// Starts with one certificate and these further flags, on free ports.
     pub fn with_flags(pair: &Pair, flags: &[&str]) -> Self {
+        Self::with_command(serve(), pair, flags)
+    }
+
+    /// The same on a machine whose clock is ahead. The library that makes it so is put into `directory`.
+    pub fn ahead(seconds: u32, directory: &Path, pair: &Pair, flags: &[&str]) -> Self {
+        let [source, library] = ["clock.c", "clock.so"].map(|name| directory.join(name));
+        std::fs::write(&source, include_str!("clock.c")).expect("writing");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", &format!("-DAHEAD={seconds}"), "-o"]);
+        succeed(compiler.arg(&library).arg(&source));
         let mut command = serve();
+        command.env("LD_PRELOAD", &library);
+        Self::with_command(command, pair, flags)
+    }
+
+    fn with_command(mut command: Command, pair: &Pair, flags: &[&str]) -> Self {
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--cert"]).arg(&pair.chain);
         command.arg("--key").arg(&pair.key).args(flags);
         Self::start(command, 1)

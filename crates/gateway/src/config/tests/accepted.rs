@@ -79,7 +79,17 @@ upstreams:
     pool: 11
     timeouts: {connect: 12s, read: 13s, write: 14s, idle: 15s}
 engine: {backend: scalar, poll_delay: 16ms, batch: 17, threads: 18, queue: 19}
-resumption: {tickets: off, cache: off, cache_size: 20, lifetime: 21s}
+resumption:
+  tickets: [t1, t2]
+  cache: rediss://app:word@r:7000/3
+  cache_size: 20
+  lifetime: 21s
+  rotation: 22s
+  early_data: on
+  lookup_timeout: 23ms
+  fleet_secret: f
+  redis_password: p
+  redis_ca: ca
 admin: {address: '127.0.0.1:22'}
 threads: 23
 drain_timeout: 24s
@@ -110,7 +120,11 @@ access_log: log/access.log
             "timeouts": {"connect": "12s", "read": "13s", "write": "14s", "idle": "15s"},
         }},
         "engine": {"backend": "scalar", "poll_delay": "16ms", "batch": 17, "threads": 18, "queue": 19},
-        "resumption": {"tickets": false, "cache": false, "cache_size": 20, "lifetime": "21s"},
+        "resumption": {
+            "tickets": ["etc/t1", "etc/t2"], "cache": "rediss://app:***@r:7000/3", "cache_size": 20,
+            "lifetime": "21s", "rotation": "22s", "early_data": "on", "lookup_timeout": "23ms", "fleet_secret": "etc/f",
+            "redis_password": "etc/p", "redis_ca": "etc/ca",
+        },
         "admin": {"address": "127.0.0.1:22"}, "threads": 23, "drain_timeout": "24s",
         "access_log": "etc/log/access.log",
     });
@@ -157,6 +171,9 @@ fn short_forms() {
         (upstream("servers: ['a:1'], tls: off"), upstream("servers: ['a:1']")),
         (upstream("servers: ['a:1'], health: on"), upstream("servers: ['a:1'], health: {}")),
         (top("resumption: off"), top("resumption: {tickets: off, cache: off}")),
+        (top("resumption: on"), top("resumption: {tickets: local, cache: memory}")),
+        (top("resumption: {tickets: on, cache: yes}"), top("resumption: {tickets: local, cache: memory}")),
+        (top("resumption: {tickets: a.key}"), top("resumption: {tickets: [a.key]}")),
         (top("admin: '7000'"), top("admin: {address: '127.0.0.1:7000'}")),
         (tls("min: TLSv1.2"), tls("min: 1.2")),
         (tls("max: '1.2'"), tls("max: tlsv1.2")),

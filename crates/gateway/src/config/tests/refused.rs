@@ -146,6 +146,34 @@ const TOP_LEVEL: &[Case] = &[
         "q.yaml:2: resumption.lifetime: TLS lets sessions live for 7d at most; write less",
     ),
     (
+        "resumption: {cache: disk}",
+        "q.yaml:2: resumption.cache: `disk` is not a session cache; use off, memory or an address like redis://127.0.0.1:6379",
+    ),
+    (
+        "resumption: {cache: 'redis://'}",
+        "q.yaml:2: resumption.cache: the address has no host; write it like redis://127.0.0.1:6379",
+    ),
+    (
+        "resumption: {cache: 'redis://r'}",
+        "q.yaml:2: resumption.cache: sessions in Redis are sealed with a secret that all gateways share; make one with `quadrille tickets generate FILE` and name it as `fleet_secret: FILE`",
+    ),
+    (
+        "resumption: {tickets: fleet}",
+        "q.yaml:2: resumption.tickets: the ticket keys of a fleet rotate through Redis; say where it is, such as `cache: redis://127.0.0.1:6379`",
+    ),
+    (
+        "resumption: {fleet_secret: f}",
+        "q.yaml:2: resumption.fleet_secret: nothing leaves this process: the cache is not in Redis; remove `fleet_secret`, or write `cache: redis://HOST`",
+    ),
+    (
+        "resumption: {tickets: []}",
+        "q.yaml:2: resumption.tickets: the list is empty; give it at least one item",
+    ),
+    (
+        "resumption: {rotation: 500ms}",
+        "q.yaml:2: resumption.rotation: keys that rotate faster than every second are of no use; write `1s` or more",
+    ),
+    (
         "resumption: {cache_size: 0}",
         "q.yaml:2: resumption.cache_size: `0` is not a whole number of at least 1; write plain digits",
     ),

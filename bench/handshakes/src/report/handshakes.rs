@@ -1,14 +1,15 @@
-//! What the experiments found, as a table for people and as JSON for programs.
+//! CPU per handshake, as a table for people and as JSON for programs.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::{name, ratio, width};
 use crate::{
-    idle::{Before, Held},
-    rival::Rival,
-    rounds::{Contestant, Measured},
+    contestants::Contestant,
+    rival::{Job, Rival},
+    rounds::Measured,
     scenario::Scenario,
     statistics::Spread,
 };
@@ -20,21 +21,22 @@ pub struct HandshakeRow {
     pub scenario: String,
     /// Name of the server.
     pub server: String,
+    /// What it does with the request.
+    #[serde(serialize_with = "as_text")]
+    pub job: Option<Job>,
     /// Its version and that of its TLS library.
     pub version: Option<String>,
-    /// CPU time of the server's processes per full handshake, microseconds; median of the rounds.
+    /// CPU time of the server's processes per handshake, microseconds; median of the rounds.
     pub cpu_us_per_handshake: Option<f64>,
     /// Median, least and greatest of that over the rounds.
     pub cpu_us_spread: Option<Spread>,
-    /// CPU per handshake against nginx in the same round; median of the rounds.
+    /// CPU per handshake against nginx in the same round; median of the rounds. Only for servers with nginx's job.
     pub ratio_to_nginx: Option<f64>,
-    /// Median, least and greatest of that over the rounds.
-    pub ratio_to_nginx_spread: Option<Spread>,
     /// The same against Envoy.
     pub ratio_to_envoy: Option<f64>,
-    /// Median, least and greatest of that over the rounds.
-    pub ratio_to_envoy_spread: Option<Spread>,
-    /// Full handshakes (each with its requests) a second; median of the rounds.
+    /// By server, CPU per handshake against it in the same round: median, least and greatest over the rounds.
+    pub ratios: BTreeMap<String, Spread>,
+    /// Handshakes (each with its requests) a second; median of the rounds.
     pub handshakes_per_second: Option<f64>,
     /// How much of its core the server used; median of the rounds. Well under 1 with many clients means that
     /// something else was the limit.
@@ -47,11 +49,13 @@ pub struct HandshakeRow {
     pub response_p50_us: Option<u64>,
     /// The same, 99th percentile.
     pub response_p99_us: Option<u64>,
-    /// Handshakes that succeeded, all of them full.
+    /// Full handshakes that succeeded.
     pub full: u64,
+    /// Handshakes that succeeded and that the server resumed.
+    pub resumed: u64,
     /// Connections that failed.
     pub failed: u64,
-    /// Sessions or tickets handed out in spite of resumption being off.
+    /// Sessions or tickets handed out.
     pub tickets: u64,
     /// What was agreed on: version, cipher suite, group, signature.
     pub negotiated: Vec<String>,
@@ -67,21 +71,23 @@ pub fn handshake_rows(
 ) -> Vec<HandshakeRow> {
     let cpu_of = |rival: Rival| {
         let index = contestants.iter().position(|contestant| contestant.rival == rival)?;
-        Some(measured[index].as_ref().ok()?.cpu_us_per_handshake.clone())
+        Some((rival.to_string(), measured[index].as_ref().ok()?.cpu_us_per_handshake.clone()))
     };
-    let (nginx, envoy) = (cpu_of(Rival::Nginx), cpu_of(Rival::Envoy));
     contestants
         .iter()
         .zip(measured)
         .map(|(contestant, measured)| {
+            let job = contestant.rival.job();
             let row = HandshakeRow {
                 scenario: scenario.id(),
                 server: contestant.rival.to_string(),
+                job: Some(job),
                 version: contestant.version.clone().ok(),
                 ..HandshakeRow::default()
             };
+            let baselines: Vec<_> = job.baselines().into_iter().filter_map(cpu_of).collect();
             match measured {
-                Ok(measured) => row.with(measured, nginx.as_deref(), envoy.as_deref()),
+                Ok(measured) => row.with(measured, &baselines),
                 Err(reason) => HandshakeRow { note: Some(reason.clone()), ..row },
             }
         })
@@ -89,30 +95,32 @@ pub fn handshake_rows(
 }
 
 impl HandshakeRow {
-    fn with(self, measured: &Measured, nginx: Option<&[Option<f64>]>, envoy: Option<&[Option<f64>]>) -> Self {
+    fn with(self, measured: &Measured, baselines: &[(String, Vec<Option<f64>>)]) -> Self {
         let cpu = &measured.cpu_us_per_handshake;
         let seen = &measured.seen;
-        let ratio_to = |other: Option<&[Option<f64>]>| Spread::of_ratios(cpu, other?);
         let percentile = |histogram: &Histogram<u64>, percentile| {
             (!histogram.is_empty()).then(|| histogram.value_at_percentile(percentile))
         };
         let cpu_spread = Spread::of(cpu.iter().copied().flatten());
-        let (to_nginx, to_envoy) = (ratio_to(nginx), ratio_to(envoy));
+        let ratios: BTreeMap<String, Spread> = baselines
+            .iter()
+            .filter_map(|(name, theirs)| Some((name.clone(), Spread::of_ratios(cpu, theirs)?)))
+            .collect();
         let median = |values: &[Option<f64>]| Some(Spread::of(values.iter().copied().flatten())?.median);
         Self {
             cpu_us_per_handshake: cpu_spread.map(|spread| spread.median),
             cpu_us_spread: cpu_spread,
-            ratio_to_nginx: to_nginx.map(|spread| spread.median),
-            ratio_to_nginx_spread: to_nginx,
-            ratio_to_envoy: to_envoy.map(|spread| spread.median),
-            ratio_to_envoy_spread: to_envoy,
+            ratio_to_nginx: ratios.get("nginx").map(|spread| spread.median),
+            ratio_to_envoy: ratios.get("envoy").map(|spread| spread.median),
+            ratios,
             handshakes_per_second: median(&measured.handshakes_per_second),
             server_busy: median(&measured.server_busy),
             p50_us: percentile(&seen.handshake_us, 50.0),
             p99_us: percentile(&seen.handshake_us, 99.0),
             response_p50_us: percentile(&seen.exchange_us, 50.0),
             response_p99_us: percentile(&seen.exchange_us, 99.0),
-            full: seen.ok - seen.resumed,
+            full: seen.full(),
+            resumed: seen.resumed,
             failed: seen.failed(),
             tickets: seen.tickets,
             negotiated: seen.negotiated.keys().map(ToString::to_string).collect(),
@@ -120,24 +128,50 @@ impl HandshakeRow {
             ..self
         }
     }
+
+    /// Whether anything was measured.
+    pub fn measured(&self) -> bool {
+        self.full + self.resumed > 0
+    }
 }
 
-/// The table of one scenario.
+fn as_text<S: serde::Serializer>(job: &Option<Job>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&job.map(|job| job.to_string()).unwrap_or_default())
+}
+
+/// The tables of one scenario: one for each job.
 pub fn handshake_table(scenario: &Scenario, rows: &[HandshakeRow]) -> String {
+    let tables = Job::ALL.map(|job| {
+        let rows: Vec<&HandshakeRow> = rows.iter().filter(|row| row.job == Some(job)).collect();
+        if rows.is_empty() { String::new() } else { table(&format!("{scenario}: {job}"), job, &rows) }
+    });
+    tables.concat()
+}
+
+fn table(title: &str, job: Job, rows: &[&HandshakeRow]) -> String {
     let names: Vec<String> = rows.iter().map(|row| name(&row.server, row.version.as_deref())).collect();
     let width = width(&names);
-    let mut table = format!("{scenario}\n");
+    let [first, second] = job.baselines().map(|rival| rival.to_string());
+    let mut table = format!("{title}\n");
     table += &format!(
         "  {:<width$} {:>7}  {:<18} {:<18} {:>6} {:>5} {:>8} {:>8} {:>7}\n",
-        "server", "CPU us", "/ nginx", "/ envoy", "per s", "core", "p50 us", "p99 us", "failed"
+        "server",
+        "CPU us",
+        format!("/ {first}"),
+        format!("/ {second}"),
+        "per s",
+        "core",
+        "p50 us",
+        "p99 us",
+        "failed"
     );
     for (row, name) in rows.iter().zip(&names) {
         if let Some(cpu) = row.cpu_us_per_handshake {
             let _ = writeln!(
                 table,
                 "  {name:<width$} {cpu:>7.0}  {:<18} {:<18} {:>6.0} {:>4.0}% {:>8} {:>8} {:>7}",
-                ratio(row.ratio_to_nginx_spread),
-                ratio(row.ratio_to_envoy_spread),
+                ratio(row.ratios.get(&first)),
+                ratio(row.ratios.get(&second)),
                 row.handshakes_per_second.unwrap_or_default(),
                 row.server_busy.unwrap_or_default() * 100.0,
                 row.p50_us.unwrap_or_default(),
@@ -148,103 +182,35 @@ pub fn handshake_table(scenario: &Scenario, rows: &[HandshakeRow]) -> String {
             let _ = writeln!(table, "  {name:<width$} not measured");
         }
     }
-    table + &remarks(rows)
-}
-
-fn name(server: &str, version: Option<&str>) -> String {
-    version.map_or_else(|| server.to_owned(), |version| format!("{server} {version}"))
-}
-
-fn width(names: &[String]) -> usize {
-    names.iter().map(String::len).max().unwrap_or_default()
-}
-
-fn ratio(spread: Option<Spread>) -> String {
-    match spread {
-        None => "-".into(),
-        Some(Spread { median, min, max }) if min == max => format!("{median:.2}"),
-        Some(Spread { median, min, max }) => format!("{median:.2} ({min:.2}..{max:.2})"),
-    }
+    remarks(rows).into_iter().fold(table, |table, remark| table + "  " + &remark + "\n")
 }
 
 /// What a reader must know to trust the table: whether all did the same work, and what went wrong.
-fn remarks(rows: &[HandshakeRow]) -> String {
-    let mut text = String::new();
-    let mut measured = rows.iter().filter(|row| row.full > 0);
-    if let Some(first) = measured.next() {
-        if measured.all(|row| row.negotiated == first.negotiated) {
-            let _ = writeln!(text, "  all: {}", first.negotiated.join(", "));
+pub(super) fn remarks(rows: &[&HandshakeRow]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let measured: Vec<&&HandshakeRow> = rows.iter().filter(|row| row.measured()).collect();
+    if let Some(first) = measured.first() {
+        if measured.iter().all(|row| row.negotiated == first.negotiated) {
+            remarks.push(format!("all: {}", first.negotiated.join(", ")));
         } else {
-            for row in rows.iter().filter(|row| row.full > 0) {
-                let _ = writeln!(text, "  {}: {}", row.server, row.negotiated.join(", "));
-            }
+            remarks
+                .extend(measured.iter().map(|row| format!("{}: {}", row.server, row.negotiated.join(", "))));
         }
     }
     for row in rows {
-        if row.tickets > 0 {
-            let each = row.tickets as f64 / row.full as f64;
-            let _ = writeln!(text, "  {}: hands out {each:.1} tickets a handshake even so", row.server);
+        let each = row.tickets as f64 / (row.full + row.resumed).max(1) as f64;
+        if row.resumed > 0 && row.full > 0 {
+            remarks.push(format!("{}: {} of {} were full", row.server, row.full, row.full + row.resumed));
+        }
+        if row.tickets > 0 && row.resumed == 0 {
+            remarks
+                .push(format!("{}: hands out {each:.1} sessions or tickets a handshake even so", row.server));
         }
         if let Some(note) = &row.note {
-            let _ = writeln!(text, "  {}: {note}", row.server);
+            remarks.push(format!("{}: {note}", row.server));
         }
     }
-    text
-}
-
-/// One server's memory per idle connection.
-#[derive(Clone, Debug, Serialize)]
-pub struct IdleRow {
-    /// What each connection did before it idled.
-    pub scenario: String,
-    /// Name of the server.
-    pub server: String,
-    /// Its version and that of its TLS library.
-    pub version: Option<String>,
-    /// Idle connections open while memory was read.
-    pub connections: Option<usize>,
-    /// Growth of the proportional set size per connection, KiB.
-    pub pss_kib_per_connection: Option<f64>,
-    /// Growth of the resident set size per connection, KiB.
-    pub rss_kib_per_connection: Option<f64>,
-    /// Why something is missing.
-    pub note: Option<String>,
-}
-
-/// The row of `contestant`.
-pub fn idle_row(before: Before, contestant: &Contestant, held: Result<Held, String>) -> IdleRow {
-    let (held, note) = held.map_or_else(|reason| (None, Some(reason)), |held| (Some(held), None));
-    IdleRow {
-        scenario: before.to_string(),
-        server: contestant.rival.to_string(),
-        version: contestant.version.clone().ok(),
-        connections: held.map(|held| held.open),
-        pss_kib_per_connection: held.map(|held| held.pss_kib),
-        rss_kib_per_connection: held.map(|held| held.rss_kib),
-        note,
-    }
-}
-
-/// The table of memory per idle connection.
-pub fn idle_table(rows: &[IdleRow]) -> String {
-    let names: Vec<String> = rows.iter().map(|row| name(&row.server, row.version.as_deref())).collect();
-    let width = width(&names);
-    let mut table = format!(
-        "  {:<width$} {:<20} {:>6} {:>13} {:>13}\n",
-        "server", "idle", "open", "PSS KiB each", "RSS KiB each"
-    );
-    for (row, name) in rows.iter().zip(&names) {
-        let _ = match (row.connections, row.pss_kib_per_connection, row.rss_kib_per_connection) {
-            (Some(open), Some(pss), Some(rss)) => {
-                writeln!(table, "  {name:<width$} {:<20} {open:>6} {pss:>13.1} {rss:>13.1}", row.scenario)
-            }
-            _ => {
-                let note = row.note.as_deref().unwrap_or("not measured");
-                writeln!(table, "  {name:<width$} {:<20} {note}", row.scenario)
-            }
-        };
-    }
-    table
+    remarks
 }
 
 #[cfg(test)]
@@ -252,13 +218,14 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::scenario::KeyKind;
+    use crate::scenario::{KeyKind, Resumption};
     use quadrille_profile::load::{Outcome, TlsVersion};
 
     fn scenario() -> Scenario {
         Scenario {
             version: TlsVersion::V1_3,
             key: KeyKind::P256,
+            resumption: Resumption::Off,
             groups: "X25519".into(),
             clients: 32,
             requests: 1,
@@ -292,7 +259,7 @@ mod tests {
         let rows = handshake_rows(&scenario(), &contestants, &results);
         assert_eq!(rows[0].ratio_to_nginx, Some(1.0));
         assert_eq!(rows[2].cpu_us_per_handshake, Some(240.0));
-        assert_eq!(rows[2].ratio_to_nginx_spread, Some(Spread { median: 0.5, min: 0.5, max: 0.6 }));
+        assert_eq!(rows[2].ratios["nginx"], Spread { median: 0.5, min: 0.5, max: 0.6 });
         assert_eq!(rows[1].ratio_to_envoy, Some(1.0));
         assert_eq!((rows[2].p50_us, rows[2].full, rows[2].failed), (Some(900), 6, 0));
     }
@@ -311,6 +278,17 @@ mod tests {
     }
 
     #[test]
+    fn servers_with_another_job_are_in_a_table_of_their_own() {
+        let contestants = [Rival::Nginx, Rival::Hitch, Rival::QuadrilleTcp].map(contestant);
+        let results = [measured([1.0; 3]), measured([4.0; 3]), measured([2.0; 3])];
+        let rows = handshake_rows(&scenario(), &contestants, &results);
+        assert_eq!(rows[2].ratio_to_nginx, None);
+        assert_eq!(rows[2].ratios["hitch"].median, 0.5);
+        let table = handshake_table(&scenario(), &rows);
+        assert!(table.contains("/ nginx") && table.contains("/ hitch"), "{table}");
+    }
+
+    #[test]
     fn unequal_work_is_pointed_out() {
         let row = |server: &str, cipher: &str, tickets| HandshakeRow {
             server: server.into(),
@@ -319,9 +297,12 @@ mod tests {
             negotiated: vec![cipher.into()],
             ..HandshakeRow::default()
         };
-        let same = remarks(&[row("a", "AES128", 0), row("b", "AES128", 0)]);
-        assert_eq!(same, "  all: AES128\n");
-        let different = remarks(&[row("a", "AES128", 0), row("b", "AES256", 20)]);
-        assert_eq!(different, "  a: AES128\n  b: AES256\n  b: hands out 2.0 tickets a handshake even so\n");
+        let same = remarks(&[&row("a", "AES128", 0), &row("b", "AES128", 0)]);
+        assert_eq!(same, ["all: AES128"]);
+        let different = remarks(&[&row("a", "AES128", 0), &row("b", "AES256", 20)]);
+        assert_eq!(
+            different,
+            ["a: AES128", "b: AES256", "b: hands out 2.0 sessions or tickets a handshake even so"]
+        );
     }
 }

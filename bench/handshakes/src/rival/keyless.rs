@@ -4,12 +4,12 @@ use std::{ffi::OsString, fs, path::PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::{certificate::CertificateFiles, rival::Setup, scenario::KeyKind};
+use super::Setup;
+use crate::{certificate::CertificateFiles, scenario::KeyKind};
 
-/// Where the key server listens: beside the server.
+/// Where the key server listens, by a name that its certificate has.
 fn key_server(setup: &Setup<'_>) -> String {
-    // The address is free, and so is most likely the next one.
-    format!("localhost:{}", setup.address.port().wrapping_add(1).max(1024))
+    format!("localhost:{}", setup.beside.port())
 }
 
 /// The two know each other by one certificate that stands for itself.
@@ -21,7 +21,7 @@ fn identity(setup: &Setup<'_>) -> Result<CertificateFiles> {
 }
 
 /// In place of `--key`.
-pub(crate) fn gateway_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
+pub(super) fn gateway_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
     let identity = identity(setup)?;
     Ok(vec![
         "--key-server".into(),
@@ -36,7 +36,7 @@ pub(crate) fn gateway_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
 }
 
 /// A key server with one compute thread and one event loop.
-pub(crate) fn key_server_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
+pub(super) fn key_server_arguments(setup: &Setup<'_>) -> Result<Vec<OsString>> {
     let identity = identity(setup)?;
     let keys = directory(setup)?.join("keys");
     fs::create_dir_all(&keys)?;

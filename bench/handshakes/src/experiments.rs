@@ -1,0 +1,252 @@
+//! The experiments, one after the other: what they print, and what they leave for the page and as JSON.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result, ensure};
+use quadrille_bench_handshakes::{
+    bulk,
+    certificate::CertificateFiles,
+    contestants::{Contestant, Stage},
+    cross_check::H2load,
+    idle::{self, Before},
+    report::{self, BulkRow, CrossCheck, HandshakeRow, IdleRow},
+    rival::{Job, Rival},
+    scenario::{KeyKind, Resumption, Scenario},
+    upstream::Upstream,
+};
+use quadrille_profile::load::TlsVersion;
+use serde::Serialize;
+
+use crate::args::Args;
+
+/// Bodies that each server delivers in each round.
+const DOWNLOADS: u64 = 8;
+/// What the other generator repeats: RSA-4096, where every server is slower than h2load, and others, where h2load is.
+const CROSS_CHECKED: [(TlsVersion, KeyKind); 4] = [
+    (TlsVersion::V1_3, KeyKind::Rsa4096),
+    (TlsVersion::V1_3, KeyKind::Rsa2048),
+    (TlsVersion::V1_2, KeyKind::Rsa2048),
+    (TlsVersion::V1_3, KeyKind::P256),
+];
+/// Whom it visits: of servers that are there more than once, the first.
+const VISITED: [Rival; 5] = [Rival::Nginx, Rival::Haproxy, Rival::Envoy, Rival::Quadrille, Rival::Hitch];
+
+/// The contestants, their upstream, and a place for files.
+pub(crate) struct Laboratory<'a> {
+    args: &'a Args,
+    contestants: Vec<Contestant>,
+    directory: tempfile::TempDir,
+    /// Idle connections that a server can hold which holds another one behind each.
+    most_both_sides: usize,
+    /// Absent if it cannot run: then those that need it are left out.
+    upstream: Option<Upstream>,
+}
+
+impl<'a> Laboratory<'a> {
+    pub(crate) fn new(args: &'a Args) -> Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let connections = args.idle_connections();
+        let most_both_sides = idle::allow_files(connections as u64)?;
+        let nginx = args.program(Rival::Nginx);
+        let upstream = Upstream::start(&nginx, args.client_core, connections, directory.path())
+            .map_err(|error| eprintln!("no upstream, so nothing that needs one: {error:#}"))
+            .ok();
+        Ok(Self { args, contestants: args.contestants(), directory, most_both_sides, upstream })
+    }
+
+    pub(crate) fn contestants(&self) -> &[Contestant] {
+        &self.contestants
+    }
+
+    /// CPU per handshake.
+    pub(crate) fn handshakes(&mut self) -> Result<Vec<(Scenario, Vec<HandshakeRow>)>> {
+        let args = self.args;
+        let plan = args.plan();
+        println!(
+            "{} rounds of {} s or {} handshakes (one client: half), {} request each. CPU us: the server's processes, per handshake; \
+             / nginx and so on: against theirs in the same round, median (least..greatest); core: how much of its core the server used; \
+             p50, p99: connect to end of handshake.\n",
+            plan.rounds,
+            plan.round_time.as_secs_f64(),
+            plan.handshakes,
+            args.requests
+        );
+        let mut tables: Vec<(Scenario, Vec<HandshakeRow>)> = Vec::new();
+        for key in args.keys() {
+            let certificate = CertificateFiles::make(key, self.directory.path())?;
+            for (version, resumption) in self.versions_and_resumption() {
+                let scenario = |clients| Scenario { clients, ..self.scenario(key, version, resumption) };
+                let stage = self.stage(&certificate, self.most_clients(), false);
+                let started = stage.start_all(&self.contestants, &scenario(1));
+                for clients in self.clients(resumption) {
+                    let scenario = scenario(clients);
+                    eprintln!("{scenario}");
+                    let plan = if clients == 1 { plan.shortened() } else { plan };
+                    let results = plan.measure(&scenario, &started.servers, |line| eprintln!("{line}"))?;
+                    let measured = started.with_the_missing(results);
+                    let rows = report::handshake_rows(&scenario, &self.contestants, &measured);
+                    println!("{}", report::handshake_table(&scenario, &rows));
+                    tables.push((scenario, rows));
+                    let all: Vec<&HandshakeRow> = tables.iter().flat_map(|(_, rows)| rows).collect();
+                    self.write_json("handshakes.json", &all)?;
+                }
+            }
+        }
+        ensure!(
+            tables.iter().any(|(_, rows)| rows.iter().any(HandshakeRow::measured)),
+            "no server could be measured"
+        );
+        Ok(tables)
+    }
+
+    /// Speed and price of a download.
+    pub(crate) fn bulk(&mut self) -> Result<Vec<BulkRow>> {
+        ensure!(self.upstream.is_some(), "downloads need nginx as the upstream");
+        let certificate = CertificateFiles::make(KeyKind::P256, self.directory.path())?;
+        let scenario = self.scenario(KeyKind::P256, TlsVersion::V1_3, Resumption::Off);
+        // The key makes no difference to what follows the handshake.
+        let contestants: Vec<Contestant> =
+            self.contestants.iter().filter(|one| one.rival != Rival::Keyless).cloned().collect();
+        let started = self.stage(&certificate, self.most_clients(), true).start_all(&contestants, &scenario);
+        eprintln!("downloads");
+        let rounds = self.args.plan().rounds;
+        let transfers =
+            bulk::measure(&scenario, &started.servers, rounds, DOWNLOADS, |line| eprintln!("{line}"));
+        let rows = report::bulk_rows(&contestants, &started.with_the_missing(transfers));
+        println!("Downloads\n{}", report::bulk_table(&rows));
+        self.write_json("bulk.json", &rows)?;
+        ensure!(rows.iter().any(|row| row.gb_per_second.is_some()), "no server could be measured");
+        Ok(rows)
+    }
+
+    /// Memory per idle connection.
+    pub(crate) fn idle(&mut self) -> Result<Vec<IdleRow>> {
+        let connections = self.args.idle_connections();
+        let key = self.args.keys()[0];
+        let certificate = CertificateFiles::make(key, self.directory.path())?;
+        println!(
+            "Memory of the server's processes for {connections} idle connections, kernel's socket buffers not counted\n"
+        );
+        let mut rows = Vec::new();
+        for (before, requests) in [(Before::Handshake, 0), (Before::Request, 1)] {
+            let version = self.args.versions[0];
+            let scenario = Scenario { clients: 1, requests, ..self.scenario(key, version, Resumption::Off) };
+            for contestant in &self.contestants {
+                let connections = match contestant.rival.job() {
+                    Job::Answer => connections,
+                    Job::PassOn => connections.min(self.most_both_sides),
+                };
+                eprintln!("{connections} idle connections {before}: {}", contestant.rival);
+                let stage = self.stage(&certificate, connections, false);
+                let measure =
+                    || idle::measure(contestant, &stage, &scenario).map_err(|error| format!("{error:#}"));
+                let held = contestant.version.clone().and_then(|_| measure());
+                rows.push(report::idle_row(before, contestant, held));
+                self.write_json("idle-connections.json", &rows)?;
+            }
+        }
+        println!("{}", report::idle_table(&rows));
+        ensure!(rows.iter().any(|row| row.connections.is_some()), "no server could be measured");
+        Ok(rows)
+    }
+
+    /// The other generator's view.
+    pub(crate) fn cross_check(&mut self) -> Result<CrossCheck> {
+        let h2load = H2load::find(&self.args.h2load)?;
+        let plan = self.args.plan();
+        let plain_http = self.plain_http(&h2load);
+        let mut seen = CrossCheck { generator: h2load.version.clone(), plain_http, rows: Vec::new() };
+        let keys = self.args.keys();
+        let visited = |one: &&Contestant| VISITED.contains(&one.rival);
+        let contestants: Vec<Contestant> = self.contestants.iter().filter(visited).cloned().collect();
+        for (version, key) in CROSS_CHECKED.into_iter().filter(|(_, key)| keys.contains(key)) {
+            let certificate = CertificateFiles::make(key, self.directory.path())?;
+            let scenario = self.scenario(key, version, Resumption::Off);
+            let stage = self.stage(&certificate, self.most_clients(), false);
+            let started = stage.start_all(&contestants, &scenario);
+            eprintln!("{scenario}, beside h2load");
+            let checked = h2load.check(&scenario, &started.servers, plan.rounds, plan.round_time, |line| {
+                eprintln!("{line}");
+            });
+            let rows = report::cross_rows(&scenario, &contestants, &started.with_the_missing(checked));
+            println!("{}", report::cross_table(&scenario, &rows));
+            seen.rows.extend(rows);
+            self.write_json("cross-check.json", &seen)?;
+        }
+        Ok(seen)
+    }
+
+    /// What the same request costs nginx without TLS; absent, with a word, if that cannot be measured.
+    fn plain_http(&self, h2load: &H2load) -> Option<report::Seen> {
+        let plan = self.args.plan();
+        let directory = self.directory.path().join("plain");
+        let measure = || {
+            fs::create_dir_all(&directory)?;
+            let nginx = self.args.program(Rival::Nginx);
+            let server = Upstream::start(&nginx, self.args.server_core, self.most_clients(), &directory)?;
+            h2load.plain_http(&server, self.most_clients(), plan.rounds, plan.round_time)
+        };
+        let seen = measure().map_err(|error| eprintln!("plain HTTP was not measured: {error:#}")).ok()?;
+        let seen = report::Seen::of(&seen)?;
+        println!(
+            "Plain HTTP, nginx, a new connection for each request: {:.0} us of CPU, {:.0} a second\n",
+            seen.cpu_us_per_handshake, seen.handshakes_per_second
+        );
+        Some(seen)
+    }
+
+    fn scenario(&self, key: KeyKind, version: TlsVersion, resumption: Resumption) -> Scenario {
+        Scenario {
+            version,
+            key,
+            resumption,
+            groups: self.args.groups.clone(),
+            clients: self.most_clients(),
+            requests: self.args.requests,
+        }
+    }
+
+    fn stage<'b>(
+        &'b self,
+        certificate: &'b CertificateFiles,
+        connections: usize,
+        all_pass_on: bool,
+    ) -> Stage<'b> {
+        Stage {
+            cores: [self.args.server_core, self.args.client_core],
+            certificate,
+            connections,
+            directory: self.directory.path(),
+            upstream: self.upstream.as_ref(),
+            all_pass_on,
+        }
+    }
+
+    fn versions_and_resumption(&self) -> Vec<(TlsVersion, Resumption)> {
+        let of_version = |version: &TlsVersion| {
+            let version = *version;
+            self.args.resumption.iter().map(move |resumption| (version, *resumption))
+        };
+        self.args.versions.iter().flat_map(of_version).collect()
+    }
+
+    /// Resumed handshakes leave little to wait for: they are measured with the most clients only.
+    fn clients(&self, resumption: Resumption) -> Vec<usize> {
+        match resumption {
+            Resumption::Off => self.args.clients.clone(),
+            Resumption::On => vec![self.most_clients()],
+        }
+    }
+
+    fn most_clients(&self) -> usize {
+        self.args.clients.iter().copied().max().unwrap_or(1)
+    }
+
+    fn write_json(&self, name: &str, rows: &impl Serialize) -> Result<()> {
+        let directory: &Path = &self.args.out;
+        fs::create_dir_all(directory)?;
+        let path = directory.join(name);
+        fs::write(&path, serde_json::to_string_pretty(rows)? + "\n")
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+}

@@ -1,0 +1,225 @@
+//! The whole comparison as one page.
+
+mod keys;
+mod others;
+
+use std::fmt::Write as _;
+
+use self::{
+    keys::key_section,
+    others::{bulk_section, cross_section, idle_section},
+};
+use super::{BulkRow, CrossCheck, HandshakeRow, IdleRow, handshakes::remarks};
+use crate::{
+    contestants::Contestant,
+    machine::Machine,
+    rival::Rival,
+    rounds::Plan,
+    scenario::{KeyKind, Resumption, Scenario},
+};
+use quadrille_profile::load::TlsVersion;
+
+/// Everything that was measured.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// Where.
+    pub machine: Machine,
+    /// When, as a date.
+    pub date: String,
+    /// How much.
+    pub plan: Plan,
+    /// Who.
+    pub contestants: Vec<Contestant>,
+    /// CPU per handshake, scenario by scenario.
+    pub handshakes: Vec<(Scenario, Vec<HandshakeRow>)>,
+    /// One large body.
+    pub bulk: Vec<BulkRow>,
+    /// Memory per idle connection.
+    pub idle: Vec<IdleRow>,
+    /// What the generator that is not ours saw, or why it did not.
+    pub cross_check: Result<CrossCheck, String>,
+}
+
+/// The page; `picture` is the file name of [`bars`](super::picture::bars).
+pub fn page(findings: &Findings, picture: &str) -> String {
+    let mut page = String::from(
+        "# Quadrille beside nginx, HAProxy, Envoy and hitch\n\n\
+         Written by `make compare`; what is measured and how to read it is in [README.md](README.md). Ratios are medians over \
+         interleaved rounds, and on a busy machine they are worth more than microseconds.\n\n",
+    );
+    page += &headline(findings);
+    let _ = writeln!(page, "![CPU per handshake, as bars]({picture})\n");
+    page += &setting(findings);
+    for key in [KeyKind::Rsa2048, KeyKind::P256, KeyKind::Rsa4096] {
+        page += &key_section(findings, key);
+    }
+    page += &bulk_section(&findings.bulk);
+    page += &idle_section(&findings.idle);
+    page += &cross_section(&findings.cross_check);
+    page += &checks(&findings.handshakes);
+    page
+}
+
+/// The main figure in one sentence.
+fn headline(findings: &Findings) -> String {
+    let find = |key: KeyKind| {
+        let full = |scenario: &Scenario| {
+            scenario.key == key
+                && scenario.version == TlsVersion::V1_3
+                && scenario.resumption == Resumption::Off
+                && scenario.clients > 1
+        };
+        let (_, rows) = findings.handshakes.iter().find(|(scenario, _)| full(scenario))?;
+        let row = rows.iter().find(|row| row.server == Rival::Quadrille.to_string())?;
+        let us = row.cpu_us_per_handshake?;
+        let to =
+            |name: &str| row.ratios.get(name).map(|spread| format!("{:.2} times {name}'s", spread.median));
+        let ratios: Vec<String> = ["nginx", "envoy"].into_iter().filter_map(to).collect();
+        Some(format!(
+            "A full TLS 1.3 handshake with a certificate of {key} costs Quadrille {us:.0} us of CPU: {}.",
+            ratios.join(", ")
+        ))
+    };
+    let sentences: Vec<String> =
+        [KeyKind::Rsa2048, KeyKind::P256, KeyKind::Rsa4096].into_iter().filter_map(find).collect();
+    if sentences.is_empty() { String::new() } else { format!("**{}**\n\n", sentences.join("\n")) }
+}
+
+fn setting(findings: &Findings) -> String {
+    let Plan { rounds, handshakes, round_time } = findings.plan;
+    let mut text = format!(
+        "## Machine, versions, flags\n\n{}. {}.\n\nEvery server has one core and one worker, the client the other core. {rounds} \
+         interleaved rounds of {} s or {handshakes} handshakes (half of both for one client), each handshake with one request, X25519.\n\n\
+         | server | version | worker and flags |\n|---|---|---|\n",
+        findings.machine,
+        if findings.date.is_empty() {
+            "No date given".to_owned()
+        } else {
+            format!("Measured on {}", findings.date)
+        },
+        round_time.as_secs_f64()
+    );
+    for Contestant { rival, version, .. } in &findings.contestants {
+        let version = match version {
+            Ok(version) => version.clone(),
+            Err(reason) => format!("left out: {}", in_cell(reason)),
+        };
+        let _ = writeln!(text, "| {rival} | {version} | {} |", flags(*rival));
+    }
+    text.push('\n');
+    text
+}
+
+/// What is set beyond defaults; the whole is in the files linked.
+fn flags(rival: Rival) -> &'static str {
+    match rival {
+        Rival::Nginx => {
+            "[nginx.conf](handshakes/rivals/nginx.conf): `worker_processes 1`, `reuseport`, no access log"
+        }
+        Rival::Haproxy => {
+            "[haproxy.cfg](handshakes/rivals/haproxy.cfg): `nbthread 1`, client's order of ciphers"
+        }
+        Rival::Envoy => {
+            "[envoy.yaml](handshakes/rivals/envoy.yaml): `--concurrency 1`, no access log, no request id, no admin"
+        }
+        Rival::Quadrille => "`--threads 1`, no admin",
+        Rival::Keyless => {
+            "as `quadrille`; the key is on a key server on the client's core, over mutual TLS, not counted"
+        }
+        Rival::Hitch => "[hitch.conf](handshakes/rivals/hitch.conf): `workers = 1`, no log",
+        Rival::HaproxyTcp => "as `haproxy`, `mode tcp`",
+        Rival::QuadrilleTcp => "as `quadrille`, `--mode tcp`",
+    }
+}
+
+/// What was agreed on, and whether the handshakes were those asked for.
+fn checks(tables: &[(Scenario, Vec<HandshakeRow>)]) -> String {
+    let mut text = String::from(
+        "## Checks\n\nThe client counts, from what TLS says of each connection, which handshakes were full and which resumed. A round with a \
+         resumed handshake among full ones, or with fewer than 99 % resumed ones, does not count.\n\n",
+    );
+    for (scenario, rows) in tables {
+        let sum = |count: fn(&HandshakeRow) -> u64| rows.iter().map(count).sum::<u64>();
+        let _ = writeln!(
+            text,
+            "- {scenario}: {} full, {} resumed, {} failed",
+            sum(|row| row.full),
+            sum(|row| row.resumed),
+            sum(|row| row.failed)
+        );
+        let rows: Vec<&HandshakeRow> = rows.iter().collect();
+        for remark in remarks(&rows) {
+            let _ = writeln!(text, "  - {}", remark.replace('\n', " "));
+        }
+    }
+    text
+}
+
+fn in_cell(text: &str) -> String {
+    text.replace('|', "/").replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::Spread;
+    use std::{path::PathBuf, time::Duration};
+
+    fn findings() -> Findings {
+        let scenario = |resumption| Scenario {
+            version: TlsVersion::V1_3,
+            key: KeyKind::Rsa2048,
+            resumption,
+            groups: "X25519".into(),
+            clients: 32,
+            requests: 1,
+        };
+        let row = |server: &str, us: f64, full, resumed| HandshakeRow {
+            server: server.into(),
+            cpu_us_per_handshake: Some(us),
+            ratios: [("nginx".to_owned(), Spread { median: us / 1000.0, min: 0.1, max: 2.0 })].into(),
+            full,
+            resumed,
+            negotiated: vec!["TLSv1.3".into()],
+            ..HandshakeRow::default()
+        };
+        let contestant = |rival, version: Result<&str, &str>| Contestant {
+            rival,
+            program: PathBuf::new(),
+            version: version.map(str::to_owned).map_err(str::to_owned),
+        };
+        Findings {
+            machine: Machine::this(),
+            date: "2026-01-01".into(),
+            plan: Plan { rounds: 5, handshakes: 1000, round_time: Duration::from_millis(700) },
+            contestants: vec![
+                contestant(Rival::Nginx, Ok("1.22.1")),
+                contestant(Rival::Envoy, Err("cannot | be had")),
+                contestant(Rival::Quadrille, Ok("0.1.0")),
+            ],
+            handshakes: vec![
+                (
+                    scenario(Resumption::Off),
+                    vec![row("nginx", 1000.0, 50, 0), row("quadrille", 430.0, 60, 0)],
+                ),
+                (scenario(Resumption::On), vec![row("nginx", 200.0, 1, 50), row("quadrille", 150.0, 0, 60)]),
+            ],
+            bulk: Vec::new(),
+            idle: Vec::new(),
+            cross_check: Err("h2load is not there".into()),
+        }
+    }
+
+    #[test]
+    fn the_page_has_a_table_for_each_key_and_says_what_is_missing() {
+        let page = page(&findings(), "report.svg");
+        assert!(page.contains("costs Quadrille 430 us of CPU: 0.43 times nginx's."), "{page}");
+        assert!(page.contains("| server | TLS 1.3 full | TLS 1.3 resumed |"), "{page}");
+        assert!(page.contains("| quadrille | 430 (0.43) | 150 (0.15) |"), "{page}");
+        assert!(page.contains("| envoy | left out: cannot / be had |"), "{page}");
+        assert!(page.contains("Not done: h2load is not there."), "{page}");
+        assert!(page.contains("nginx: 1 of 51 were full"), "{page}");
+        assert!(page.contains("![CPU per handshake, as bars](report.svg)"), "{page}");
+        assert!(!page.contains("## P-256"), "a key that was not measured has no section");
+    }
+}

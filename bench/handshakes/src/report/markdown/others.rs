@@ -1,0 +1,120 @@
+//! The page's sections on downloads, memory, and the other generator.
+
+use std::fmt::Write as _;
+
+use super::in_cell;
+use crate::{
+    report::{BulkRow, CrossCheck, IdleRow, cross_check::TOLERANCE, ratio},
+    upstream::BULK_BYTES,
+};
+
+pub(super) fn bulk_section(rows: &[BulkRow]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "## Bulk\n\nA body of {} MiB, four downloads at once, through each server from one plain nginx on the client's core. Where a server \
+         does not use its core whole, the client's core, with decryption and the upstream, was the limit: then CPU per gigabyte is what \
+         compares.\n\n| server | GB/s | CPU s per GB | core | agreed on |\n|---|---:|---:|---:|---|\n",
+        BULK_BYTES >> 20
+    );
+    for row in rows {
+        let _ = match (row.gb_per_second, row.cpu_seconds_per_gb, row.server_busy) {
+            (Some(speed), Some(price), Some(busy)) => writeln!(
+                text,
+                "| {} | {speed:.2} | {price:.2} | {:.0} % | {} |",
+                row.server,
+                busy * 100.0,
+                row.negotiated.join(", ")
+            ),
+            _ => {
+                let note = row.note.as_deref().unwrap_or("not measured");
+                writeln!(text, "| {} | - | - | - | {} |", row.server, in_cell(note))
+            }
+        };
+    }
+    text + "\n"
+}
+
+pub(super) fn idle_section(rows: &[IdleRow]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "## Memory per idle connection\n\nGrowth of the server's processes; the kernel's socket buffers are not in it.\n\n\
+         | server | idle | open | PSS KiB each | RSS KiB each |\n|---|---|---:|---:|---:|\n",
+    );
+    for row in rows {
+        let _ = match (row.connections, row.pss_kib_per_connection, row.rss_kib_per_connection) {
+            (Some(open), Some(pss), Some(rss)) => {
+                writeln!(text, "| {} | {} | {open} | {pss:.1} | {rss:.1} |", row.server, row.scenario)
+            }
+            _ => {
+                let note = row.note.as_deref().unwrap_or("not measured");
+                writeln!(text, "| {} | {} | {} | - | - |", row.server, row.scenario, in_cell(note))
+            }
+        };
+    }
+    text + "\n"
+}
+
+pub(super) fn cross_section(checked: &Result<CrossCheck, String>) -> String {
+    let mut text = String::from("## The same with another generator\n\n");
+    let CrossCheck { generator, plain_http, rows } = match checked {
+        Ok(checked) => checked,
+        Err(reason) => return text + &format!("Not done: {reason}.\n\n"),
+    };
+    let _ = writeln!(
+        text,
+        "{generator} makes the same handshakes: same version, X25519, AES-128-GCM, a new connection for each request, closed after it, 32 of \
+         them in flight. It spends more on a handshake than most servers do, so that the server waits for it, and a server that waits spends \
+         more on each handshake: ours therefore wastes as much time on each connection as makes it equally slow. What must agree, within {:.0} %, is the \
+         server's CPU per handshake. With RSA-4096 every server is the limit, so that handshakes a second compare too. Where a server computes \
+         several private-key operations at once (Quadrille with RSA), its CPU per handshake below that limit depends on how many connections \
+         arrive together, which is not the same for two generators.\n",
+        TOLERANCE * 100.0
+    );
+    let all = || rows.iter().filter_map(|row| row.agrees);
+    let _ = writeln!(text, "{} of {} agree.\n", all().filter(|agrees| *agrees).count(), all().count());
+    text += "| handshake | server | CPU us, ours | CPU us, h2load | ratio | a second, ours | h2load | core, ours | core, h2load |\n\
+             |---|---|---:|---:|---|---:|---:|---:|---:|\n";
+    for row in rows {
+        let _ = match (&row.ours, &row.h2load) {
+            (Some(ours), Some(theirs)) => writeln!(
+                text,
+                "| {} | {} | {:.0} | {:.0} | {}{} | {:.0} | {:.0} | {:.0} % | {:.0} % |",
+                row.handshake,
+                row.server,
+                ours.cpu_us_per_handshake,
+                theirs.cpu_us_per_handshake,
+                ratio(row.cpu_ratio.as_ref()),
+                if row.agrees == Some(false) { " **apart**" } else { "" },
+                ours.handshakes_per_second,
+                theirs.handshakes_per_second,
+                ours.server_busy * 100.0,
+                theirs.server_busy * 100.0
+            ),
+            _ => {
+                let note = row.note.as_deref().unwrap_or("not measured");
+                writeln!(
+                    text,
+                    "| {} | {} | - | - | {} | - | - | - | - |",
+                    row.handshake,
+                    row.server,
+                    in_cell(note)
+                )
+            }
+        };
+    }
+    if let Some(plain) = plain_http {
+        let _ = writeln!(
+            text,
+            "\nFor comparison, plain HTTP: nginx spends {:.0} us of CPU on a connection with one request, and answers {:.0} a second with \
+             {:.0} % of its core.",
+            plain.cpu_us_per_handshake,
+            plain.handshakes_per_second,
+            plain.server_busy * 100.0
+        );
+    }
+    text + "\n"
+}

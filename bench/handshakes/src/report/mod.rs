@@ -1,0 +1,38 @@
+//! What the experiments found: tables for a terminal, JSON for programs, and [`markdown`] with its [`picture`] for readers.
+
+mod bulk;
+mod cross_check;
+mod handshakes;
+mod idle;
+pub mod markdown;
+pub mod picture;
+
+pub use self::{
+    bulk::{BulkRow, bulk_rows, bulk_table},
+    cross_check::{CrossCheck, CrossRow, Seen, cross_rows, cross_table},
+    handshakes::{HandshakeRow, handshake_rows, handshake_table},
+    idle::{IdleRow, idle_row, idle_table},
+};
+
+use crate::statistics::Spread;
+
+/// A server with its version.
+fn name(server: &str, version: Option<&str>) -> String {
+    version.map_or_else(|| server.to_owned(), |version| format!("{server} {version}"))
+}
+
+fn width(names: &[String]) -> usize {
+    names.iter().map(String::len).max().unwrap_or_default()
+}
+
+fn ratio(spread: Option<&Spread>) -> String {
+    match spread {
+        None => "-".into(),
+        Some(Spread { median, min, max }) if min == max => format!("{median:.2}"),
+        Some(Spread { median, min, max }) => format!("{median:.2} ({min:.2}..{max:.2})"),
+    }
+}
+
+fn median(values: &[Option<f64>]) -> Option<f64> {
+    Some(Spread::of(values.iter().copied().flatten())?.median)
+}

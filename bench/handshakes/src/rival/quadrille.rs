@@ -1,0 +1,30 @@
+//! This project's gateway, by flags.
+
+use std::ffi::OsString;
+
+use super::Setup;
+use crate::scenario::Resumption;
+
+/// One event loop, one thread for private-key operations; everything not named here is the default.
+pub(super) fn arguments(setup: &Setup<'_>, mode: &str, key: &[OsString]) -> Vec<OsString> {
+    let version = setup.version.number();
+    let mut arguments: Vec<OsString> =
+        vec!["serve".into(), "--listen".into(), setup.address.to_string().into()];
+    arguments.extend(["--cert".into(), setup.certificate.chain.clone().into()]);
+    match key {
+        [] => arguments.extend(["--key".into(), setup.certificate.key.clone().into()]),
+        elsewhere => arguments.extend_from_slice(elsewhere),
+    }
+    let flags =
+        ["--tls-min", version, "--tls-max", version, "--mode", mode, "--threads", "1", "--admin", "off"];
+    arguments.extend(flags.map(OsString::from));
+    match setup.upstream {
+        None => arguments.extend(["--respond", "ok"].map(OsString::from)),
+        Some(upstream) => arguments.extend(["--upstream".into(), upstream.to_string().into()]),
+    }
+    if setup.resumption == Resumption::Off {
+        let off = ["--session-tickets", "off", "--session-cache", "off"];
+        arguments.extend(off.map(OsString::from));
+    }
+    arguments
+}

@@ -1,0 +1,175 @@
+//! Configuration files from templates.
+
+use std::{ffi::OsString, fs, net::SocketAddr, path::Path};
+
+use anyhow::{Context, Result};
+use nix::unistd::Uid;
+
+use super::{Job, Rival, Setup};
+use crate::scenario::Resumption;
+
+/// Files a server may need beyond its connections, once more for its side to the upstream.
+const SPARE_FILES: usize = 1_000;
+
+/// Writes `rival`'s configuration file for `setup` and says where it is.
+pub(super) fn configuration(rival: Rival, setup: &Setup<'_>, name: &str, template: &str) -> Result<OsString> {
+    let special = special(rival, setup);
+    let text = special.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value));
+    write(&setup.directory.join(format!("{rival}-{name}")), &fill(&text, setup))
+}
+
+/// As above, for the upstream, which is no rival.
+pub(crate) fn upstream(address: SocketAddr, connections: usize, directory: &Path) -> Result<OsString> {
+    let place = placed(include_str!("../../rivals/upstream.conf"), address, connections, directory);
+    write(&directory.join("upstream.conf"), &place)
+}
+
+fn write(path: &Path, text: &str) -> Result<OsString> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path.into())
+}
+
+/// Replaces what every server needs.
+fn fill(template: &str, setup: &Setup<'_>) -> String {
+    let values = [
+        ("@version@", setup.version.number().to_owned()),
+        ("@version_underscored@", setup.version.number().replace('.', "_")),
+        ("@chain@", setup.certificate.chain.display().to_string()),
+        ("@key@", setup.certificate.key.display().to_string()),
+        ("@combined@", setup.certificate.combined.display().to_string()),
+    ];
+    let text = values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value));
+    placed(&text, setup.address, setup.connections, setup.directory)
+}
+
+fn placed(template: &str, address: SocketAddr, connections: usize, directory: &Path) -> String {
+    let values = [
+        ("@port@", address.port().to_string()),
+        // Both sides of each connection.
+        ("@connections@", (2 * connections + SPARE_FILES).to_string()),
+        ("@files@", (2 * connections + 2 * SPARE_FILES).to_string()),
+        ("@directory@", directory.display().to_string()),
+    ];
+    values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value))
+}
+
+/// What each server says in its own words: sessions, and where the answer comes from.
+fn special(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
+    let upstream = setup.upstream.map(|address| address.port());
+    let own = |answer: &str, instead: &str| if upstream.is_some() { instead } else { answer }.to_owned();
+    let resumes = setup.resumption == Resumption::On;
+    let sessions = |on: &str, off: &str| ("@sessions@", if resumes { on } else { off }.to_owned());
+    let behind = |text: &dyn Fn(u16) -> String| upstream.map(text).unwrap_or_default();
+    match rival {
+        Rival::Nginx => vec![
+            sessions(
+                "        ssl_session_tickets on;",
+                // Without the second line OpenSSL sends two TLS 1.3 tickets even so.
+                "        ssl_session_tickets off;\n        ssl_conf_command NumTickets 0;",
+            ),
+            (
+                "@answer@",
+                own(
+                    "            return 200 \"ok\";",
+                    // No detour over a temporary file when the client is slower than the upstream.
+                    "            proxy_pass http://upstream;\n            proxy_http_version 1.1;\n            \
+                     proxy_set_header Connection \"\";\n            proxy_buffers 16 64k;\n            \
+                     proxy_busy_buffers_size 512k;\n            proxy_max_temp_file_size 0;",
+                ),
+            ),
+            (
+                "@upstreams@",
+                behind(&|port| format!("    upstream upstream {{ server 127.0.0.1:{port}; keepalive 64; }}")),
+            ),
+        ],
+        Rival::Haproxy | Rival::HaproxyTcp => {
+            let http = rival.job() == Job::Answer;
+            vec![
+                sessions("", "no-tls-tickets"),
+                ("@mode@", if http { "http" } else { "tcp" }.to_owned()),
+                ("@alpn@", if http { "h2,http/1.1" } else { "http/1.1" }.to_owned()),
+                (
+                    "@answer@",
+                    own(
+                        "http-request return status 200 content-type text/plain string ok",
+                        "default_backend upstream",
+                    ),
+                ),
+                (
+                    "@upstreams@",
+                    behind(&|port| format!("\nbackend upstream\n    server upstream 127.0.0.1:{port}\n")),
+                ),
+            ]
+        }
+        Rival::Envoy => vec![
+            ("@sessions@", (!resumes).to_string()),
+            (
+                "@answer@",
+                own(
+                    "direct_response: { status: 200, body: { inline_string: ok } }",
+                    "route: { cluster: upstream }",
+                ),
+            ),
+            ("@upstreams@", upstream.map_or_else(|| "[]".to_owned(), envoy_cluster)),
+        ],
+        Rival::Hitch => {
+            // As root it insists on a user with fewer rights.
+            let user = if Uid::effective().is_root() { "user = \"nobody\"" } else { "" };
+            vec![("@user@", user.to_owned()), ("@upstream_port@", behind(&|port| port.to_string()))]
+        }
+        Rival::Quadrille | Rival::QuadrilleTcp | Rival::Keyless => Vec::new(),
+    }
+}
+
+fn envoy_cluster(port: u16) -> String {
+    format!(
+        "[{{ name: upstream, connect_timeout: 5s, load_assignment: {{ cluster_name: upstream, endpoints: [{{ \
+         lb_endpoints: [{{ endpoint: {{ address: {{ socket_address: {{ address: 127.0.0.1, port_value: {port} \
+         }} }} }} }}] }}] }} }}]"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificate::CertificateFiles;
+    use quadrille_profile::load::TlsVersion;
+
+    #[test]
+    fn no_placeholder_is_left_in_a_configuration() {
+        let directory = tempfile::tempdir().unwrap();
+        let certificate = CertificateFiles {
+            chain: "/d/chain.pem".into(),
+            key: "/d/key.pem".into(),
+            combined: "/d/combined.pem".into(),
+        };
+        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        for resumption in [Resumption::Off, Resumption::On] {
+            for upstream in [None, Some(address(8080))] {
+                let setup = Setup {
+                    address: address(8443),
+                    beside: address(8444),
+                    version: TlsVersion::V1_2,
+                    certificate: &certificate,
+                    connections: 32,
+                    directory: directory.path(),
+                    resumption,
+                    upstream,
+                };
+                for (rival, template) in [
+                    (Rival::Nginx, include_str!("../../rivals/nginx.conf")),
+                    (Rival::Haproxy, include_str!("../../rivals/haproxy.cfg")),
+                    (Rival::HaproxyTcp, include_str!("../../rivals/haproxy.cfg")),
+                    (Rival::Envoy, include_str!("../../rivals/envoy.yaml")),
+                    (Rival::Hitch, include_str!("../../rivals/hitch.conf")),
+                ] {
+                    let file = configuration(rival, &setup, "conf", template).unwrap();
+                    let filled = fs::read_to_string(file).unwrap().replace("\"@type\"", "");
+                    assert!(!filled.contains('@'), "{filled}");
+                    assert!(filled.contains("8443"));
+                    assert_eq!(filled.contains("8080"), upstream.is_some(), "{filled}");
+                }
+            }
+        }
+    }
+}

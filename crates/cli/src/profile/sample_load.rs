@@ -1,0 +1,155 @@
+//! A gateway of its own with a load on it, to be sampled.
+
+use super::system::{Backend, Key, OwnLoad};
+use boring::{pkey::PKey, rsa::Rsa};
+use quadrille_profile::load::{Live, Load, LoadError, Offer, Outcome};
+use rcgen::{CertificateParams, KeyPair};
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+const CONNECTIONS: usize = 32;
+const START_TIME: Duration = Duration::from_secs(20);
+/// So that a gateway that has stopped answering does not keep the load for ever.
+const LONGEST: Duration = Duration::from_secs(900);
+
+/// A gateway in a process of its own, and a load in a thread of this one.
+pub(super) struct SampleLoad {
+    gateway: Gateway,
+    stop: Arc<AtomicBool>,
+    load: JoinHandle<Result<Outcome, LoadError>>,
+    what: String,
+}
+
+impl SampleLoad {
+    /// Starts both, and returns when the load is under way.
+    pub(super) fn start(own: &OwnLoad, directory: &Path) -> Result<Self, String> {
+        let (chain, key) = certificate(own.key, directory)?;
+        let gateway = Gateway::start(own, &chain, &key)?;
+        let load = Load {
+            offer: Offer::of(own.tls, &own.groups),
+            resumed: own.resumed,
+            connections: CONNECTIONS,
+            requests: own.requests,
+            count: u64::MAX,
+            time_limit: LONGEST,
+            ..Load::new(gateway.address, "localhost")
+        };
+        gateway.wait_until_it_answers(&load)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let load = thread::spawn(move || load.watched(&Live::default(), &stopped));
+        let key = match own.key {
+            Key::Rsa2048 => "RSA-2048",
+            Key::Rsa4096 => "RSA-4096",
+            Key::P256 => "P-256",
+        };
+        let backend = if matches!(own.backend, Backend::Scalar) { ", scalar backend" } else { "" };
+        let what = format!("a gateway of its own: TLS {}, {key}, {}{backend}", own.tls, own.groups);
+        Ok(Self { gateway, stop, load, what })
+    }
+
+    pub(super) fn process(&self) -> u32 {
+        self.gateway.child.id()
+    }
+
+    /// Ends both, and says what was done.
+    pub(super) fn finish(self) -> Result<String, String> {
+        self.stop.store(true, Ordering::Relaxed);
+        let seen = self.load.join().map_err(|_| "the load has crashed".to_owned())?;
+        let seen = seen.map_err(|error| error.to_string())?;
+        if seen.ok == 0 {
+            return Err(format!(
+                "the load failed: {}",
+                seen.failure().unwrap_or_else(|| "no answer".to_owned())
+            ));
+        }
+        Ok(format!(
+            "{}: {} full and {} resumed handshakes, {:.0} a second",
+            self.what,
+            seen.full(),
+            seen.resumed,
+            seen.per_second()
+        ))
+    }
+}
+
+struct Gateway {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Gateway {
+    fn start(own: &OwnLoad, chain: &Path, key: &Path) -> Result<Self, String> {
+        let cannot = |error: std::io::Error| format!("cannot start a gateway: {error}");
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .and_then(|listener| listener.local_addr())
+            .map_err(cannot)?;
+        let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
+        command.args(["serve", "--listen", &address.to_string(), "--respond", "ok", "--admin", "off"]);
+        command.arg("--cert").arg(chain).arg("--key").arg(key).args(["--threads", "1"]);
+        command.args(["--backend", if matches!(own.backend, Backend::Scalar) { "scalar" } else { "auto" }]);
+        if own.resumed == 0.0 {
+            command.args(["--session-tickets", "off", "--session-cache", "off"]);
+        }
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Ok(Self { child: child.map_err(cannot)?, address })
+    }
+
+    fn wait_until_it_answers(&self, load: &Load) -> Result<(), String> {
+        let once = Load { connections: 1, count: 1, time_limit: Duration::from_secs(1), ..load.clone() };
+        let deadline = Instant::now() + START_TIME;
+        loop {
+            let seen = once.run().map_err(|error| error.to_string())?;
+            if seen.ok == 1 {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(format!("the gateway does not answer: {}", seen.failure().unwrap_or_default()));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn certificate(key: Key, directory: &Path) -> Result<(PathBuf, PathBuf), String> {
+    let make = || -> Result<(String, String), Box<dyn std::error::Error>> {
+        let key = match key {
+            Key::P256 => KeyPair::generate()?,
+            Key::Rsa2048 => rsa(2048)?,
+            Key::Rsa4096 => rsa(4096)?,
+        };
+        let certificate = CertificateParams::new(["localhost".to_owned()])?.self_signed(&key)?;
+        Ok((certificate.pem(), key.serialize_pem()))
+    };
+    let (certificate, key) = make().map_err(|error| format!("cannot make a certificate: {error}"))?;
+    let files = (directory.join("chain.pem"), directory.join("key.pem"));
+    let write = |path: &Path, text: &str| {
+        fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    };
+    // The directory is open to nobody else, and the key protects nothing.
+    write(&files.0, &certificate)?;
+    write(&files.1, &key)?;
+    Ok(files)
+}
+
+fn rsa(bits: u32) -> Result<KeyPair, Box<dyn std::error::Error>> {
+    let pem = PKey::from_rsa(Rsa::generate(bits)?)?.private_key_to_pem_pkcs8()?;
+    Ok(KeyPair::from_pem(&String::from_utf8(pem)?)?)
+}

@@ -1,0 +1,190 @@
+//! `quadrille profile system`.
+
+use super::{flame, sample_load::SampleLoad};
+use clap::ValueEnum;
+use quadrille_profile::{
+    load::TlsVersion,
+    system::{Class, Perf, Sampling, Shares, Stack, Tree, listening_on, program_of},
+};
+use std::{
+    fmt::Write,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// Samples a running gateway, and says what its CPU goes to.
+///
+/// Without --pid and --listens-on it starts a gateway of its own on a free port, puts a load on it and samples that. Sampling is
+/// done by Linux's perf (Debian: linux-perf), as root or as the process's own user; the process needs nothing for it.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  quadrille profile system --svg flame.svg                            a gateway and a load of its own
+  quadrille profile system --key rsa2048 --tls 1.2 --backend scalar   RSA without lanes
+  quadrille profile system --listens-on 127.0.0.1:9901 --seconds 30   the gateway with this admin address
+  quadrille profile system --pid 1234 --svg flame.svg                 any process")]
+pub(super) struct System {
+    /// The process to sample. May be repeated.
+    #[arg(long, value_name = "PID")]
+    pid: Vec<u32>,
+    /// The process, or processes, that listen at this address of this machine, such as a gateway's admin address.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "pid")]
+    listens_on: Option<SocketAddr>,
+    /// For how long, in seconds.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=600))]
+    seconds: u16,
+    /// Samples for each second of CPU time.
+    #[arg(long, value_name = "N", default_value_t = 499, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    frequency: u32,
+    /// Draw a flame graph into this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Print JSON: the samples, and the share of each class.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    own: OwnLoad,
+}
+
+/// The load, where there is no server to sample.
+#[derive(clap::Args)]
+#[command(next_help_heading = "The gateway and load of its own")]
+pub(super) struct OwnLoad {
+    /// Its certificate's key.
+    #[arg(long, value_enum, default_value = "rsa2048", conflicts_with_all = ["pid", "listens_on"])]
+    pub(super) key: Key,
+    /// The TLS version.
+    #[arg(long, value_name = "VERSION", default_value = "1.3", conflicts_with_all = ["pid", "listens_on"])]
+    pub(super) tls: TlsVersion,
+    /// Key exchange groups that the client offers, colon-separated.
+    #[arg(long, value_name = "GROUPS", default_value = "X25519", conflicts_with_all = ["pid", "listens_on"])]
+    pub(super) groups: String,
+    /// Which part of the connections offers a session of an earlier one, 0 to 1.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = super::super::bench::share,
+          conflicts_with_all = ["pid", "listens_on"])]
+    pub(super) resumed: f64,
+    /// Requests on each connection.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with_all = ["pid", "listens_on"])]
+    pub(super) requests: u32,
+    /// What computes private-key operations: auto or scalar.
+    #[arg(long, value_enum, default_value = "auto", conflicts_with_all = ["pid", "listens_on"])]
+    pub(super) backend: Backend,
+}
+
+/// Kinds of key.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Key {
+    Rsa2048,
+    Rsa4096,
+    P256,
+}
+
+/// `--backend` of `quadrille serve`.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Backend {
+    Auto,
+    Scalar,
+}
+
+impl System {
+    pub(super) fn run(self) -> Result<(), String> {
+        let perf = Perf::find().map_err(|error| error.to_string())?;
+        let directory =
+            tempfile::tempdir().map_err(|error| format!("cannot make a temporary directory: {error}"))?;
+        let (stacks, what) = match self.processes()? {
+            Some(processes) => {
+                let name = processes.first().and_then(|pid| program_of(*pid)).unwrap_or_default();
+                let stacks = self.sample(&perf, processes.clone(), directory.path())?;
+                (stacks, format!("{name} (process {})", numbers(&processes)))
+            }
+            None => {
+                let load = SampleLoad::start(&self.own, directory.path())?;
+                let stacks = self.sample(&perf, vec![load.process()], directory.path());
+                (stacks?, load.finish()?)
+            }
+        };
+        if let Some(file) = &self.svg {
+            let picture = flame::graph(&Tree::of(&stacks), &what);
+            std::fs::write(file, picture)
+                .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        }
+        let shares = Shares::of(&stacks);
+        println!(
+            "{}",
+            if self.json { json(&shares, &stacks, &what) } else { self.text(&shares, &stacks, &what) }
+        );
+        Ok(())
+    }
+
+    /// The processes named, if any are.
+    fn processes(&self) -> Result<Option<Vec<u32>>, String> {
+        match self.listens_on {
+            Some(address) => listening_on(address).map(Some).map_err(|error| error.to_string()),
+            None if self.pid.is_empty() => Ok(None),
+            None => Ok(Some(self.pid.clone())),
+        }
+    }
+
+    fn sample(&self, perf: &Perf, processes: Vec<u32>, directory: &Path) -> Result<Vec<Stack>, String> {
+        let time = Duration::from_secs(u64::from(self.seconds));
+        let sampling = Sampling { processes, time, frequency: self.frequency };
+        perf.sample(&sampling, directory).map_err(|error| error.to_string())
+    }
+
+    fn text(&self, shares: &Shares, stacks: &[Stack], what: &str) -> String {
+        let cpu = shares.samples() as f64 / f64::from(self.frequency);
+        let mut text = format!(
+            "{what}\n{} samples in {} s: about {:.0} % of one core\n\n",
+            shares.samples(),
+            self.seconds,
+            100.0 * cpu / f64::from(self.seconds)
+        );
+        for class in Class::ALL {
+            let share = shares.share(class);
+            // What was not seen says nothing, except that nothing is unknown.
+            if share > 0.0 || class == Class::Unknown {
+                let _ = writeln!(text, "  {class:24} {:>5.1} %  {}", 100.0 * share, bar(share));
+            }
+        }
+        if !kernel_seen(stacks) {
+            text.push_str("\nThe kernel was not sampled: that is for root, or with kernel.perf_event_paranoid at 1 or below.\n");
+        }
+        if shares.share(Class::Unknown) > 0.1 {
+            text.push_str(
+                "\nMany functions have no name: the program or a library is stripped, or its file has been replaced since it started.\n",
+            );
+        }
+        text.trim_end().to_owned()
+    }
+}
+
+fn bar(share: f64) -> String {
+    "#".repeat((share * 50.0).round() as usize)
+}
+
+fn kernel_seen(stacks: &[Stack]) -> bool {
+    stacks.iter().any(|stack| stack.frames.first().is_some_and(quadrille_profile::system::Frame::in_kernel))
+}
+
+fn json(shares: &Shares, stacks: &[Stack], what: &str) -> String {
+    let by_class: serde_json::Map<String, serde_json::Value> = Class::ALL
+        .iter()
+        .filter_map(|class| {
+            let name = serde_json::to_value(class).ok()?;
+            Some((name.as_str()?.to_owned(), shares.share(*class).into()))
+        })
+        .collect();
+    let report = serde_json::json!({
+        "what": what,
+        "samples": shares.samples(),
+        "kernel_sampled": kernel_seen(stacks),
+        "shares": by_class,
+    });
+    serde_json::to_string_pretty(&report).unwrap_or_default()
+}
+
+fn numbers(processes: &[u32]) -> String {
+    let numbers: Vec<String> = processes.iter().map(u32::to_string).collect();
+    numbers.join(", ")
+}

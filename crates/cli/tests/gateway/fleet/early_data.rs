@@ -1,0 +1,161 @@
+//! 0-RTT: what comes early counts once in the whole fleet, and is marked.
+
+use super::Fleet;
+use crate::support::{Certificates, Early, EarlyClient, Gateway, Returning, Way, ports};
+use boring::ssl::SslSession;
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+/// Redis has to remember uses for four minutes before it can say that one is the first: makes it look as if it had.
+const AGE: &str = "
+    local names = redis.call('KEYS', '*{early-data}:since')
+    for _, name in ipairs(names) do redis.call('SET', name, 1) end
+    return #names";
+
+/// A server behind the gateways that keeps the requests it gets. On /too-early it wants none that came early.
+struct Upstream {
+    address: SocketAddr,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Upstream {
+    fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let seen = Arc::<Mutex<Vec<String>>>::default();
+        let kept = Arc::clone(&seen);
+        thread::spawn(move || {
+            for tcp in listener.incoming().map_while(Result::ok) {
+                let kept = Arc::clone(&kept);
+                thread::spawn(move || serve(tcp, &kept));
+            }
+        });
+        Self { address, seen }
+    }
+
+    /// The headers of requests for this path, in lower case.
+    fn requests(&self, path: &str) -> Vec<String> {
+        let wanted = format!(" {path} ");
+        self.seen.lock().expect("requests").iter().filter(|seen| seen.contains(&wanted)).cloned().collect()
+    }
+}
+
+fn serve(tcp: TcpStream, kept: &Mutex<Vec<String>>) {
+    let mut lines = BufReader::new(tcp.try_clone().expect("a clone"));
+    loop {
+        let mut header = String::new();
+        while !header.ends_with("\r\n\r\n") {
+            match lines.read_line(&mut header) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
+        let header = header.to_ascii_lowercase();
+        let early = header.contains("early-data: 1");
+        let status = if early && header.contains(" /too-early ") { "425 Too Early" } else { "200 OK" };
+        kept.lock().expect("requests").push(header);
+        let body = if early { "early" } else { "in time" };
+        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        if (&tcp).write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+}
+
+fn session(certificates: &Certificates, address: SocketAddr) -> SslSession {
+    let mut session = None;
+    Returning::new(certificates, Way::Tls13).visit(address, &mut session).expect("a first visit");
+    session.expect("a ticket")
+}
+
+/// Sends a copied flight, and waits for whatever comes of it.
+fn replay(address: SocketAddr, flight: &[u8]) {
+    let mut tcp = TcpStream::connect(address).expect("a connection");
+    tcp.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
+    tcp.write_all(flight).expect("the copy");
+    let _ = tcp.read_to_end(&mut Vec::new());
+}
+
+#[test]
+fn a_first_flight_counts_once_in_the_whole_fleet() {
+    let upstream = Upstream::start();
+    // The deadline is one for a machine that is busy with other tests.
+    let flags = ["--early-data", "--session-lookup-timeout", "2s", "--upstream"];
+    let mut fleet = Fleet::new(2, &[&flags[..], &[&upstream.address.to_string()]].concat());
+    let [one, other] = fleet.addresses()[..] else { panic!("two gateways") };
+    let client = EarlyClient::new(&fleet.certificates);
+    let early = |fleet: &Fleet, path: &str| -> Early {
+        client.send(other, &session(&fleet.certificates, one), &get(path)).expect("an answer")
+    };
+
+    let refused = early(&fleet, "/young");
+    assert!(!refused.accepted, "Redis has just been started, and knows too little");
+    assert!(refused.answer.ends_with("in time"), "{}", refused.answer);
+    assert_eq!(fleet.redis.cli(&["eval", AGE, "0"]).trim(), "1");
+
+    let ticket = session(&fleet.certificates, one);
+    let accepted = client.send(other, &ticket, &get("/once")).expect("an answer");
+    assert!(accepted.accepted, "{}", fleet.logs());
+    assert!(accepted.answer.ends_with("\r\n\r\nearly"), "{}", accepted.answer);
+    for address in [one, other, one, other] {
+        replay(address, &accepted.flight);
+    }
+    assert_eq!(upstream.requests("/once").len(), 1, "a copy counted");
+    let again = client.send(one, &ticket, &get("/again")).expect("an answer");
+    assert!(!again.accepted && again.answer.ends_with("in time"), "the same ticket\n{}", again.answer);
+    assert_eq!(fleet.metric("quadrille_early_data_total", &["accepted"]), 1.0, "{}", fleet.logs());
+    // Copies do not count: without the client's keys their handshakes come to no end.
+    assert_eq!(fleet.metric("quadrille_early_data_total", &["refused"]), 2.0, "{}", fleet.logs());
+
+    let too_early = early(&fleet, "/too-early");
+    assert!(too_early.accepted && too_early.answer.starts_with("HTTP/1.1 425"), "{}", too_early.answer);
+    let ticket = session(&fleet.certificates, one);
+    let post = "POST /post HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi";
+    let posted = client.send(other, &ticket, post).expect("an answer");
+    assert!(posted.accepted && posted.answer.starts_with("HTTP/1.1 425"), "{}", posted.answer);
+    assert!(upstream.requests("/post").is_empty(), "it reached the upstream");
+
+    fleet.redis.kill();
+    let alone = early(&fleet, "/alone");
+    assert!(!alone.accepted && alone.answer.ends_with("in time"), "without Redis\n{}", alone.answer);
+}
+
+#[test]
+fn one_gateway_alone_remembers_by_itself() {
+    let (certificates, upstream) = (Certificates::new(), Upstream::start());
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let address = upstream.address.to_string();
+    let gateway = Gateway::with_flags(&pair, &["--early-data", "--upstream", &address]);
+    let client = EarlyClient::new(&certificates);
+    let ticket = session(&certificates, gateway.address(0));
+    let accepted = client.send(gateway.address(0), &ticket, &get("/once")).expect("an answer");
+    assert!(accepted.accepted && accepted.answer.ends_with("\r\n\r\nearly"), "{}", accepted.answer);
+    (0..4).for_each(|_| replay(gateway.address(0), &accepted.flight));
+    assert_eq!(upstream.requests("/once").len(), 1, "a copy counted");
+    let again = client.send(gateway.address(0), &ticket, &get("/again")).expect("an answer");
+    assert!(!again.accepted, "the same ticket");
+}
+
+#[test]
+fn early_data_is_off_unless_asked_for_and_where_clients_have_certificates() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let ca = certificates.ca();
+    let optional = ["--early-data", "--client-auth-optional", "--client-ca", ca.to_str().expect("UTF-8")];
+    for flags in [&[][..], &optional] {
+        let gateway = Gateway::with_flags(&pair, &[&["--respond", "ok"], flags].concat());
+        let ticket = session(&certificates, gateway.address(0));
+        let client = EarlyClient::new(&certificates);
+        let early = client.send(gateway.address(0), &ticket, &get("/")).expect("an answer");
+        assert!(!early.accepted && early.answer.ends_with("ok"), "{flags:?}");
+    }
+}

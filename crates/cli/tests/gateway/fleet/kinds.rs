@@ -1,0 +1,53 @@
+//! Redis with TLS, and a cluster of them.
+
+use crate::support::{Certificates, Gateway, Redis, Returning, Way, eventually, quadrille, succeed};
+
+/// Two gateways with this Redis: a session by id goes from one to the other, and so do tickets.
+fn shares(certificates: &Certificates, redis: &[&str]) {
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let secret = certificates.path("fleet.secret");
+    succeed(quadrille("tickets").arg("generate").arg(&secret));
+    let secret = secret.to_str().expect("UTF-8");
+    let flags =
+        ["--respond", "ok", "--session-tickets", "fleet", "--fleet-secret", secret, "--session-cache"];
+    let gateways = [(); 2].map(|()| Gateway::with_flags(&pair, &[&flags[..], redis].concat()));
+    for gateway in &gateways {
+        assert!(gateway.log().contains("joined the fleet"), "{}", gateway.log());
+    }
+    for way in Way::ALL {
+        for _ in 0..5 {
+            let (client, mut session) = (Returning::new(certificates, way), None);
+            client.visit(gateways[0].address(0), &mut session).expect("a first visit");
+            if way == Way::Id12 {
+                eventually("the session is in Redis", || {
+                    let written = gateways[0].metric("quadrille_session_store_writes_total", &["ok"]);
+                    written >= gateways[0].metric("quadrille_session_store_sessions", &[])
+                });
+            }
+            let resumed = client.visit(gateways[1].address(0), &mut session).expect("a visit");
+            assert!(resumed, "{way:?}\n{}\n{}", gateways[1].metrics(), gateways[1].log());
+        }
+    }
+}
+
+#[test]
+fn redis_is_reached_by_tls_and_its_certificate_is_checked() {
+    let certificates = Certificates::new();
+    let redis = Redis::with_tls(&certificates.ecdsa("P-256", &["localhost"]), &certificates.ca());
+    let (address, ca) = (format!("rediss://localhost:{}", redis.port()), certificates.ca());
+    shares(&certificates, &[&address, "--redis-ca", ca.to_str().expect("UTF-8")]);
+
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let secret = certificates.path("fleet.secret");
+    let flags =
+        ["--respond", "ok", "--session-tickets", "fleet", "--fleet-secret", secret.to_str().expect("UTF-8")];
+    let gateway = Gateway::with_flags(&pair, &[&flags[..], &["--session-cache", &address]].concat());
+    assert!(gateway.log().contains("CERTIFICATE_VERIFY_FAILED"), "the system's CAs\n{}", gateway.log());
+}
+
+#[test]
+fn a_cluster_is_one_store() {
+    let nodes = Redis::cluster();
+    let list = nodes.each_ref().map(|node| format!("127.0.0.1:{}", node.port())).join(",");
+    shares(&Certificates::new(), &[&format!("redis+cluster://{list}")]);
+}

@@ -1,0 +1,158 @@
+//! Several gateways, one Redis: sessions made on one are resumed on another.
+
+mod boundaries;
+mod early_data;
+mod faults;
+mod guide;
+mod kinds;
+mod load;
+mod rotation;
+mod tickets;
+
+use crate::support::{Certificates, Gateway, Pair, Redis, Returning, Way, quadrille, succeed};
+use std::{
+    io,
+    net::SocketAddr,
+    path::PathBuf,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
+
+/// Gateways that share a Redis and a secret.
+struct Fleet {
+    redis: Redis,
+    /// Of Redis, as gateways that join are told.
+    address: String,
+    gateways: Vec<Gateway>,
+    certificates: Certificates,
+    pair: Pair,
+    secret: PathBuf,
+}
+
+impl Fleet {
+    fn new(size: usize, flags: &[&str]) -> Self {
+        let certificates = Certificates::new();
+        let pair = certificates.ecdsa("P-256", &["localhost"]);
+        let secret = certificates.path("fleet.secret");
+        succeed(quadrille("tickets").arg("generate").arg(&secret));
+        let redis = Redis::start();
+        let (address, gateways) = (redis.address(), Vec::new());
+        let mut fleet = Self { redis, address, gateways, certificates, pair, secret };
+        (0..size).for_each(|_| fleet.join(flags));
+        fleet
+    }
+
+    /// One more gateway.
+    fn join(&mut self, flags: &[&str]) {
+        self.join_ahead(0, flags);
+    }
+
+    /// One more, on a machine whose clock may be so many seconds ahead.
+    fn join_ahead(&mut self, seconds: u32, flags: &[&str]) {
+        let secret = self.secret.to_str().expect("UTF-8");
+        let answer: &[&str] = if flags.contains(&"--upstream") { &[] } else { &["--respond", "ok"] };
+        let shared = ["--session-cache", &self.address, "--fleet-secret", secret];
+        let tickets = ["--session-tickets", "fleet", "--threads", "1"];
+        let flags = [answer, &shared, &tickets, flags].concat();
+        self.gateways.push(match seconds {
+            0 => Gateway::with_flags(&self.pair, &flags),
+            _ => Gateway::ahead(seconds, &self.certificates.path(""), &self.pair, &flags),
+        });
+    }
+
+    fn addresses(&self) -> Vec<SocketAddr> {
+        self.gateways.iter().map(|gateway| gateway.address(0)).collect()
+    }
+
+    fn client(&self, way: Way) -> Returning {
+        Returning::new(&self.certificates, way)
+    }
+
+    /// The sum over all gateways.
+    fn metric(&self, name: &str, labels: &[&str]) -> f64 {
+        self.gateways.iter().map(|gateway| gateway.metric(name, labels)).sum()
+    }
+
+    fn logs(&self) -> String {
+        self.gateways.iter().map(Gateway::log).collect()
+    }
+}
+
+/// What returning clients met.
+#[derive(Default)]
+struct Tally {
+    resumed: AtomicUsize,
+    full: AtomicUsize,
+    failures: std::sync::Mutex<Vec<String>>,
+    /// Microseconds.
+    slowest: AtomicUsize,
+}
+
+impl Tally {
+    fn count(&self, visit: &io::Result<bool>, began: Instant) {
+        let took = usize::try_from(began.elapsed().as_micros()).unwrap_or(usize::MAX);
+        self.slowest.fetch_max(took, Ordering::Relaxed);
+        match visit {
+            Ok(true) => drop(self.resumed.fetch_add(1, Ordering::Relaxed)),
+            Ok(false) => drop(self.full.fetch_add(1, Ordering::Relaxed)),
+            Err(error) => self.failures.lock().expect("failures").push(error.to_string()),
+        }
+    }
+
+    fn share(&self) -> f64 {
+        let resumed = self.resumed.load(Ordering::Relaxed) as f64;
+        resumed / (resumed + self.full.load(Ordering::Relaxed) as f64).max(1.0)
+    }
+
+    #[track_caller]
+    fn expect(&self, share: f64, what: &str) {
+        let failures = self.failures.lock().expect("failures");
+        assert!(failures.is_empty(), "{what}: {} failed: {:?}", failures.len(), failures.first());
+        let slowest = Duration::from_micros(self.slowest.load(Ordering::Relaxed) as u64);
+        let counts = (self.resumed.load(Ordering::Relaxed), self.full.load(Ordering::Relaxed));
+        println!("{what}: {:.2} % resumed of {counts:?}, slowest {slowest:?}", 100.0 * self.share());
+        assert!(self.share() >= share, "{what}: {:.2} % resumed, {counts:?}", 100.0 * self.share());
+    }
+}
+
+/// A few clients that come back again and again, each time to any of the gateways, until `done`. The first visit of
+/// each does not count.
+fn return_until(
+    addresses: &[SocketAddr],
+    client: &Returning,
+    clients: usize,
+    done: impl Fn(usize) -> bool + Sync,
+) -> Tally {
+    let (tally, visits, over) = (Tally::default(), AtomicUsize::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for index in 0..clients {
+            let (tally, visits, over, done) = (&tally, &visits, &over, &done);
+            scope.spawn(move || {
+                let mut random = index as u64 + 1;
+                let mut session = None;
+                let mut any = move || {
+                    random = random
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
+                    addresses[(random >> 33) as usize % addresses.len()]
+                };
+                tally.failures.lock().expect("failures").extend(
+                    client.visit(any(), &mut session).err().map(|error| format!("first visit: {error}")),
+                );
+                while !over.load(Ordering::Relaxed) {
+                    let began = Instant::now();
+                    tally.count(&client.visit(any(), &mut session), began);
+                    if done(visits.fetch_add(1, Ordering::Relaxed)) {
+                        over.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    tally
+}
+
+fn return_for(addresses: &[SocketAddr], client: &Returning, time: Duration) -> Tally {
+    let end = Instant::now() + time;
+    return_until(addresses, client, 4, |_| Instant::now() >= end)
+}

@@ -1,0 +1,387 @@
+//! Returning clients: BoringSSL's hooks for ticket keys and stored sessions, and what came of them.
+//!
+//! The hooks are the same on every context and know nothing; what they need travels on the connection, as
+//! [`Returning`]. BoringSSL resumes a session only under the session-id context it was made with, which
+//! [`bind`] sets for each connection: so one site's session never resumes another's.
+
+use super::{clock, contained, early, without_panic};
+use crate::{metrics, resumption::Resumption};
+use boring::{
+    error::ErrorStack,
+    ex_data::Index,
+    hash::MessageDigest,
+    hmac::HmacCtxRef,
+    ssl::{
+        BoxGetSessionFinish, BoxGetSessionFuture, ClientHello, ExtensionType, Ssl, SslContextBuilder,
+        SslOptions, SslRef, SslSession, SslSessionCacheMode, TicketKeyCallbackResult,
+    },
+    symm::{Cipher, CipherCtxRef},
+};
+use boring_sys as ffi;
+use foreign_types::{ForeignType, ForeignTypeRef};
+use quadrille_resumption::{Claim, Lookup, Miss, SessionId, TicketKey, unix_now};
+use std::{
+    sync::{
+        Arc, LazyLock, OnceLock,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Instant,
+};
+use zeroize::Zeroizing;
+
+/// What a connection needs for resumption, and what it learned.
+pub(crate) struct Returning {
+    resumption: Arc<Resumption>,
+    /// The ticket that the client came with, kept to find out why it was not accepted.
+    ticket: OnceLock<Box<[u8]>>,
+    /// What the store said, if it was asked.
+    stored: OnceLock<Result<(), &'static str>>,
+    /// Set if the client offered early data.
+    early: OnceLock<()>,
+    /// Tickets made.
+    issued: AtomicU8,
+}
+
+/// What became of a returning client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Outcome {
+    /// Without a session to offer.
+    New,
+    Hit(Kind),
+    Miss(Kind, &'static str),
+}
+
+/// How a client offers a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Ticket,
+    Id,
+}
+
+/// What of the resumption a context knows; keys and stores are the connection's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Resuming {
+    pub(super) tickets: bool,
+    pub(super) store: bool,
+    pub(super) early_data: bool,
+    /// Seconds.
+    pub(super) lifetime: u32,
+}
+
+static RETURNING: LazyLock<Option<Index<Ssl, Returning>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
+
+impl Returning {
+    /// Prepares a connection for its handshake.
+    pub(super) fn prepare(ssl: &mut SslRef, resumption: &Arc<Resumption>) -> Result<(), ErrorStack> {
+        let index = (*RETURNING).ok_or_else(ErrorStack::get)?;
+        let (ticket, stored, early, issued) = Default::default();
+        ssl.set_ex_data(index, Self { resumption: Arc::clone(resumption), ticket, stored, early, issued });
+        Ok(())
+    }
+
+    /// Asks whether early data, if the client offers any, comes with its ticket's first use.
+    pub(super) fn claim(hello: &ClientHello<'_>) -> Claim {
+        if hello.get_extension(ExtensionType::EARLY_DATA).is_none() {
+            return Claim::Now(true);
+        }
+        let claim = Self::of(hello.ssl()).and_then(|returning| {
+            let _ = returning.early.set(());
+            returning.first_use(psk_ticket(hello)?)
+        });
+        claim.unwrap_or(Claim::Now(false))
+    }
+
+    /// Remembers what the client offers.
+    pub(super) fn note(hello: &ClientHello<'_>) {
+        let ticket = psk_ticket(hello).or_else(|| hello.get_extension(ExtensionType::SESSION_TICKET));
+        let Some(ticket) = ticket.filter(|ticket| !ticket.is_empty()) else { return };
+        if let Some(returning) = Self::of(hello.ssl()) {
+            let _ = returning.ticket.set(ticket.into());
+        }
+    }
+
+    /// What became of it, after the handshake.
+    pub(crate) fn outcome(ssl: &SslRef) -> Outcome {
+        let Some(returning) = Self::of(ssl) else { return Outcome::New };
+        match (returning.stored.get(), returning.ticket.get()) {
+            (Some(_), _) if ssl.session_reused() => Outcome::Hit(Kind::Id),
+            (_, Some(_)) if ssl.session_reused() => Outcome::Hit(Kind::Ticket),
+            (Some(Err(reason)), _) => Outcome::Miss(Kind::Id, reason),
+            (Some(Ok(())), _) => Outcome::Miss(Kind::Id, OTHER_PARAMETERS),
+            (None, Some(ticket)) if returning.resumption.tickets.is_some() => {
+                Outcome::Miss(Kind::Ticket, returning.refusal(ssl, ticket))
+            }
+            _ => Outcome::New,
+        }
+    }
+
+    /// Whether early data was accepted, after the handshake; `None` if the client offered none.
+    pub(crate) fn early_data(ssl: &SslRef) -> Option<bool> {
+        Self::of(ssl)?.early.get().map(|()| early::in_progress(ssl))
+    }
+
+    fn of(ssl: &SslRef) -> Option<&Self> {
+        ssl.ex_data((*RETURNING)?)
+    }
+
+    fn find(&self, name: &[u8]) -> Option<Arc<TicketKey>> {
+        self.resumption.tickets.as_ref()?.find(name, unix_now())
+    }
+
+    fn first_use(&self, ticket: &[u8]) -> Option<Claim> {
+        let store = self.resumption.store.as_ref()?;
+        let (name, _) = ticket.split_at_checked(16)?;
+        let key = self.find(name)?;
+        // Whoever makes up tickets must not fill the store.
+        session_in(&key, ticket)?;
+        Some(store.claim(&boring::sha::sha256(ticket)))
+    }
+
+    /// Why this ticket did not resume. Only for the books, after a full handshake.
+    fn refusal(&self, ssl: &SslRef, ticket: &[u8]) -> &'static str {
+        let Some((name, _)) = ticket.split_at_checked(16) else { return "damaged" };
+        let Some(key) = self.find(name) else { return "unknown_key" };
+        let Some(session) = session_in(&key, ticket) else { return "damaged" };
+        unfit(ssl, &session).unwrap_or(OTHER_PARAMETERS)
+    }
+}
+
+/// BoringSSL refuses a session whose version or cipher suite this handshake does not have.
+const OTHER_PARAMETERS: &str = "other_parameters";
+
+/// Sets how a context's connections resume.
+pub(super) fn install(
+    builder: &mut SslContextBuilder,
+    Resuming { tickets, store, early_data, lifetime }: Resuming,
+) -> Result<(), ErrorStack> {
+    // Never none: BoringSSL refuses to resume under an empty one.
+    builder.set_session_id_context(b"quadrille")?;
+    set_timeout(builder, lifetime);
+    clock::install(builder);
+    if tickets {
+        // SAFETY: the callback sets name, IV, cipher and HMAC whenever it answers Success or DecryptSuccessRenew.
+        unsafe {
+            builder.set_ticket_key_callback(|ssl, name, iv, cipher, hmac, encrypt| {
+                contained(TicketKeyCallbackResult::Noop, || {
+                    let of = Returning::of(ssl);
+                    let chosen = of.map(|returning| {
+                        if encrypt {
+                            returning.seal(ssl, name, iv, cipher, hmac)
+                        } else {
+                            returning.open(name, iv, cipher, hmac)
+                        }
+                    });
+                    chosen.unwrap_or(TicketKeyCallbackResult::Noop)
+                })
+            });
+        }
+    } else {
+        builder.set_options(SslOptions::NO_TICKET);
+    }
+    if early_data {
+        early::allow(builder);
+    }
+    if store {
+        builder.set_session_cache_mode(SslSessionCacheMode::SERVER | SslSessionCacheMode::NO_INTERNAL);
+        builder.set_new_session_callback(|ssl, session| contained((), || keep(ssl, &session)));
+        // SAFETY: sessions that it gives out are made anew from bytes, for no context.
+        unsafe {
+            builder.set_async_get_session_callback(|ssl, id| contained(None, || look_up(ssl, id)));
+        }
+    } else {
+        builder.set_session_cache_mode(SslSessionCacheMode::OFF);
+    }
+    Ok(())
+}
+
+/// Binds the sessions of this connection to a site: its name in lower case, and whatever `site` stands for.
+pub(super) fn bind(ssl: &mut SslRef, site: &[u8; 32], sni: Option<&str>) -> Result<(), ErrorStack> {
+    let mut hasher = boring::sha::Sha256::new();
+    hasher.update(site);
+    hasher.update(sni.unwrap_or_default().as_bytes());
+    let context = hasher.finish();
+    // SAFETY: the connection is live; BoringSSL copies the 32 bytes, which is the most that it takes.
+    let ok = unsafe { ffi::SSL_set_session_id_context(ssl.as_ptr(), context.as_ptr(), context.len()) };
+    if ok == 1 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+impl Returning {
+    /// A new ticket. One is enough for a client that came with one; BoringSSL would make two in TLS 1.3.
+    fn seal(
+        &self,
+        ssl: &SslRef,
+        name: &mut [u8; 16],
+        iv: &mut [u8; 16],
+        cipher: &mut CipherCtxRef,
+        hmac: &mut HmacCtxRef,
+    ) -> TicketKeyCallbackResult {
+        let before = self.issued.fetch_add(1, Ordering::Relaxed);
+        let Some(tickets) = self.resumption.tickets.as_ref().filter(|_| before == 0 || !ssl.session_reused())
+        else {
+            return TicketKeyCallbackResult::Noop;
+        };
+        let key = tickets.encrypting(unix_now());
+        *name = *key.name();
+        let ready = boring::rand::rand_bytes(iv)
+            .and_then(|()| cipher.init_encrypt(&cbc(&key), key.aes(), iv))
+            .and_then(|()| hmac.init(key.hmac(), &MessageDigest::sha256()));
+        if ready.is_ok() { TicketKeyCallbackResult::Success } else { TicketKeyCallbackResult::Noop }
+    }
+
+    /// A ticket that came back. It is always renewed, so that none is used for long, or twice in TLS 1.3.
+    fn open(
+        &self,
+        name: &[u8; 16],
+        iv: &[u8; 16],
+        cipher: &mut CipherCtxRef,
+        hmac: &mut HmacCtxRef,
+    ) -> TicketKeyCallbackResult {
+        let Some(key) = self.find(name) else { return TicketKeyCallbackResult::Noop };
+        if self.resumption.tickets.as_ref().is_some_and(|tickets| tickets.is_shared())
+            && let Some(session) = self.ticket.get().and_then(|ticket| session_in(&key, ticket))
+        {
+            clock::tolerate(session.time());
+        }
+        let ready = cipher
+            .init_decrypt(&cbc(&key), key.aes(), iv)
+            .and_then(|()| hmac.init(key.hmac(), &MessageDigest::sha256()));
+        if ready.is_ok() {
+            TicketKeyCallbackResult::DecryptSuccessRenew
+        } else {
+            TicketKeyCallbackResult::Noop
+        }
+    }
+
+    fn stored(&self, outcome: Result<(), &'static str>, asked: Instant) {
+        let _ = self.stored.set(outcome);
+        metrics::session_lookup(outcome.err().unwrap_or("hit"), asked.elapsed());
+    }
+}
+
+/// A session with an id was made.
+fn keep(ssl: &SslRef, session: &SslSession) {
+    let store = Returning::of(ssl).and_then(|returning| returning.resumption.store.as_ref());
+    let (Some(store), Ok(id)) = (store, SessionId::try_from(session.id())) else { return };
+    if let Ok(der) = session.to_der() {
+        store.put(&id, Arc::new(Zeroizing::new(der)));
+    }
+}
+
+/// A client asks for the session with this id.
+fn look_up(ssl: &SslRef, id: &[u8]) -> Option<BoxGetSessionFuture> {
+    let returning = Returning::of(ssl)?;
+    let store = returning.resumption.store.as_ref()?;
+    let asked = Instant::now();
+    // Ids of other lengths are not ours.
+    let id = SessionId::try_from(id).map_err(|_| returning.stored(Err(reason(Miss::Unknown)), asked)).ok()?;
+    match store.get(&id) {
+        Lookup::Hit(session) => Some(Box::pin(async move { Some(found(Ok(session), asked)) })),
+        Lookup::Miss(miss) => {
+            returning.stored(Err(reason(miss)), asked);
+            None
+        }
+        Lookup::Pending(answer) => Some(Box::pin(async move {
+            let answer = without_panic(Err(Miss::Unavailable), answer).await;
+            Some(found(answer, asked))
+        })),
+    }
+}
+
+fn found(answer: Result<quadrille_resumption::Session, Miss>, asked: Instant) -> BoxGetSessionFinish {
+    Box::new(move |ssl, _| {
+        contained(None, || {
+            let session = answer.map_err(reason).and_then(|der| {
+                let session = SslSession::from_der(&der).map_err(|_| reason(Miss::Damaged))?;
+                clock::tolerate(session.time());
+                unfit(ssl, &session).map_or(Ok(session), Err)
+            });
+            if let Some(returning) = Returning::of(ssl) {
+                returning.stored(session.as_ref().map(drop).map_err(|reason| *reason), asked);
+            }
+            session.ok()
+        })
+    })
+}
+
+/// What BoringSSL will find wrong with a session, as far as that is known before it chooses version and cipher suite.
+fn unfit(ssl: &SslRef, session: &SslSession) -> Option<&'static str> {
+    let now = unix_now().as_secs();
+    match session.time() {
+        made if clock::is_future(made) => Some("from_the_future"),
+        made if made + u64::from(session.timeout()) <= now => Some("expired"),
+        _ if context_of(session) != context_here(ssl) => Some("other_site"),
+        _ => None,
+    }
+}
+
+fn reason(miss: Miss) -> &'static str {
+    match miss {
+        Miss::Unknown => "store_miss",
+        Miss::Timeout => "store_timeout",
+        Miss::Unavailable => "store_unavailable",
+        Miss::Damaged => "damaged",
+    }
+}
+
+fn psk_ticket<'a>(hello: &'a ClientHello<'_>) -> Option<&'a [u8]> {
+    hello.get_extension(ExtensionType::PRE_SHARED_KEY).and_then(first_identity)
+}
+
+/// The first identity of a pre_shared_key extension (RFC 8446 section 4.2.11), the only one that BoringSSL looks at.
+fn first_identity(extension: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = extension.get(2..)?.split_at_checked(2)?;
+    rest.get(..usize::from(u16::from_be_bytes([length[0], length[1]])))
+}
+
+/// The session in a ticket, if it is whole and ours.
+fn session_in(key: &TicketKey, ticket: &[u8]) -> Option<SslSession> {
+    let session = opened(key, ticket).and_then(|der| SslSession::from_der(&der).ok());
+    if session.is_none() {
+        // The error queue is the thread's.
+        drop(ErrorStack::get());
+    }
+    session
+}
+
+/// What a ticket holds (RFC 5077 section 4).
+fn opened(key: &TicketKey, ticket: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    let (sealed, tag) = ticket.split_at_checked(ticket.len().checked_sub(32)?)?;
+    let iv = sealed.get(16..32)?;
+    let mut hmac = boring::hmac::Hmac::init(key.hmac(), &MessageDigest::sha256()).ok()?;
+    hmac.update(sealed).ok()?;
+    if !boring::memcmp::eq(&hmac.finalize().ok()?, tag) {
+        return None;
+    }
+    boring::symm::decrypt(cbc(key), key.aes(), Some(iv), sealed.get(32..)?).ok().map(Zeroizing::new)
+}
+
+fn cbc(key: &TicketKey) -> Cipher {
+    if key.aes().len() == 32 { Cipher::aes_256_cbc() } else { Cipher::aes_128_cbc() }
+}
+
+fn context_of(session: &SslSession) -> &[u8] {
+    let mut length = 0;
+    // SAFETY: the session is live and outlives what is returned; BoringSSL gives pointer and length together.
+    unsafe {
+        let context = ffi::SSL_SESSION_get0_id_context(session.as_ptr(), &raw mut length);
+        std::slice::from_raw_parts(context, length as usize)
+    }
+}
+
+fn context_here(ssl: &SslRef) -> &[u8] {
+    let mut length = 0;
+    // SAFETY: the connection is live and outlives what is returned; BoringSSL gives pointer and length together.
+    unsafe {
+        let context = ffi::SSL_get0_session_id_context(ssl.as_ptr(), &raw mut length);
+        if context.is_null() { &[] } else { std::slice::from_raw_parts(context, length) }
+    }
+}
+
+/// Both kinds of session, by id and by ticket, and TLS 1.3's tickets, in seconds.
+fn set_timeout(builder: &mut SslContextBuilder, seconds: u32) {
+    // SAFETY: the context is live; these set integers on it.
+    unsafe {
+        ffi::SSL_CTX_set_timeout(builder.as_ptr(), seconds);
+        ffi::SSL_CTX_set_session_psk_dhe_timeout(builder.as_ptr(), seconds);
+    }
+}

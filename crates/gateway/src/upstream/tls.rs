@@ -1,0 +1,103 @@
+//! TLS towards the servers in TCP mode and for upgrades: connections resume the sessions of earlier ones. Other HTTP goes
+//! through pingora's connector, which keeps connections open instead, and offers no way to resume.
+
+use super::Server;
+use crate::model::UpstreamTls;
+use boring::{
+    error::ErrorStack,
+    ex_data::Index,
+    ssl::{Ssl, SslConnector, SslMethod, SslSession, SslSessionCacheMode, SslVerifyMode},
+    x509::{X509, store::X509StoreBuilder},
+};
+use std::{
+    collections::HashMap,
+    io,
+    net::SocketAddr,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+};
+use tokio::net::TcpStream;
+use tokio_boring::SslStream;
+
+/// TLS towards the servers of one upstream. Sessions stay within it: they were verified by its rules.
+pub(crate) struct ClientTls {
+    connector: SslConnector,
+    server_name: Option<String>,
+    verify: bool,
+    sessions: Arc<Sessions>,
+}
+
+/// Of each server, by address and name; newest last.
+#[derive(Default)]
+struct Sessions(Mutex<HashMap<Peer, Vec<SslSession>>>);
+
+type Peer = (SocketAddr, Arc<str>);
+
+/// A ticket of TLS 1.3 is for one connection, so several are kept of each server.
+const KEPT: usize = 16;
+
+static PEER: LazyLock<Option<Index<Ssl, Peer>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
+
+impl ClientTls {
+    pub(super) fn new(tls: &UpstreamTls, ca: Option<&[X509]>) -> Result<Self, ErrorStack> {
+        let mut builder = SslConnector::builder(SslMethod::tls())?;
+        if let Some(ca) = ca {
+            let mut store = X509StoreBuilder::new()?;
+            ca.iter().try_for_each(|ca| store.add_cert(ca))?;
+            builder.set_cert_store_builder(store);
+        }
+        let sessions = Arc::new(Sessions::default());
+        let keep = Arc::clone(&sessions);
+        builder.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
+        builder.set_new_session_callback(move |ssl, session| {
+            // A panic must not leave the callback; there is nothing in it that panics.
+            if let Some(peer) = PEER.and_then(|index| ssl.ex_data(index)) {
+                keep.put(peer, session);
+            }
+        });
+        let (server_name, verify) = (tls.server_name.clone(), tls.verify);
+        Ok(Self { connector: builder.build(), server_name, verify, sessions })
+    }
+
+    /// A verified connection, or one that resumes a verified session.
+    pub(crate) async fn connect(&self, server: &Server, tcp: TcpStream) -> io::Result<SslStream<TcpStream>> {
+        let mut configuration = self.connector.configure()?;
+        if !self.verify {
+            configuration.set_verify(SslVerifyMode::NONE);
+            configuration.set_verify_hostname(false);
+        }
+        let name = self.server_name.as_deref().unwrap_or(&server.host);
+        let peer = (server.address, Arc::from(name));
+        if let Some(session) = self.sessions.take(&peer) {
+            // SAFETY: the session was made on a connection of this connector.
+            unsafe { configuration.set_session(&session)? };
+        }
+        if let Some(index) = *PEER {
+            configuration.set_ex_data(index, peer);
+        }
+        tokio_boring::connect(configuration, name, tcp)
+            .await
+            .map_err(|error| io::Error::other(error.to_string()))
+    }
+}
+
+impl Sessions {
+    fn put(&self, peer: &Peer, session: SslSession) {
+        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = sessions.entry(peer.clone()).or_default();
+        if kept.len() == KEPT {
+            kept.remove(0);
+        }
+        kept.push(session);
+    }
+
+    /// The newest; the last one of TLS 1.2 stays, because it may be used again and is not replaced.
+    fn take(&self, peer: &Peer) -> Option<SslSession> {
+        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = sessions.get_mut(peer)?;
+        let newest = kept.pop()?;
+        if kept.is_empty() && newest.protocol_version() != boring::ssl::SslVersion::TLS1_3 {
+            kept.push(newest.clone());
+        }
+        Some(newest)
+    }
+}

@@ -1,0 +1,25 @@
+//! What outlasts a load: the client's context and the sessions it was given.
+
+use super::{Load, LoadError, sessions::Sessions};
+use boring::ssl::SslContext;
+
+/// A client as servers see it over several loads: one that comes back with its sessions.
+#[derive(Clone)]
+pub struct Client {
+    pub(super) context: SslContext,
+    pub(super) sessions: Sessions,
+}
+
+impl std::fmt::Debug for Client {
+    /// A session is a secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("sessions", &self.sessions).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    pub(super) fn new(load: &Load) -> Result<Self, LoadError> {
+        let sessions = Sessions::new(load.resumed > 0.0);
+        Ok(Self { context: load.offer.context(&sessions)?, sessions })
+    }
+}

@@ -1,0 +1,23 @@
+//! Where a running server's CPU goes, by sampling it: call stacks many times a second, each put into a class by the names of its
+//! functions.
+//!
+//! ```text
+//!  perf record (a clock of the CPU, stacks unwound by DWARF) ──> perf script ──> Stack ──> Class ──> Shares
+//!        processes, for some seconds                               text           │
+//!                                                                                 └──> Tree, for a flame graph
+//! ```
+//!
+//! Sampling is Linux's own `perf`, since it reads kernel and user space alike, needs nothing of the process, and costs it nothing
+//! when it is not running. Everything after it is pure.
+
+mod class;
+mod perf;
+mod processes;
+mod stacks;
+
+pub use self::{
+    class::{Class, Shares, classify},
+    perf::{Perf, PerfError, Sampling},
+    processes::{NoProcess, listening_on, program_of},
+    stacks::{Frame, Stack, Tree, parse},
+};

@@ -1,0 +1,149 @@
+//! The ring that a fleet shares: published in Redis, sealed with the fleet secret, changed by compare-and-set.
+
+use crate::{
+    FleetSecret, Redis,
+    keys::{Ring, Schedule, UnixTime, decode, encode},
+};
+use redis::{Cmd, Script};
+use std::{fmt, sync::Arc};
+
+/// A fleet's published ring.
+#[derive(Clone, Debug)]
+pub struct Fleet {
+    redis: Redis,
+    secret: FleetSecret,
+    name: String,
+}
+
+/// Why the fleet's Redis is of no help.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum FleetError {
+    /// No connection.
+    #[error("cannot be reached: {0}")]
+    Unreachable(String),
+    /// It answered with an error, such as a wrong password.
+    #[error("{0}")]
+    Redis(Arc<redis::RedisError>),
+    /// There is no ring.
+    #[error("holds no ticket keys of this fleet (fleet {0}); is a gateway with this fleet secret running?")]
+    NoRing(String),
+    /// Others changed the ring again and again meanwhile.
+    #[error("others keep changing the ticket keys; try again")]
+    Busy,
+}
+
+impl From<redis::RedisError> for FleetError {
+    fn from(error: redis::RedisError) -> Self {
+        Self::Redis(Arc::new(error))
+    }
+}
+
+/// Somebody else's change between reading and writing is rare; many of them are a fault.
+const TRIES: usize = 8;
+const PURPOSE: &[u8] = b"ticket keys";
+
+/// Replaces the value if it is still the one that was read; an empty one stands for none.
+const COMPARE_AND_SET: &str = "
+    if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+    redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+    return 1";
+
+impl Fleet {
+    /// The ring of the fleet that has this secret.
+    pub fn new(redis: Redis, secret: FleetSecret) -> Self {
+        let name = format!("quadrille:{}:ticket-keys", secret.namespace());
+        Self { redis, secret, name }
+    }
+
+    /// What the ring should be now, for somebody who has `own`: merged with what is published, advanced, and published
+    /// again if that changed it. What is published and cannot be opened counts as nothing.
+    ///
+    /// # Errors
+    /// If Redis cannot be reached or does not answer as it should.
+    pub async fn agree(
+        &self,
+        own: Option<&Ring>,
+        now: UnixTime,
+        schedule: Schedule,
+    ) -> Result<Ring, FleetError> {
+        self.change(schedule, |published| Ok(Ring::agreed(own, published, now, schedule))).await
+    }
+
+    /// Publishes a new key that takes over as soon as every gateway has seen it.
+    ///
+    /// # Errors
+    /// As [`agree`](Self::agree), and if there is no ring.
+    pub async fn rotate(&self, now: UnixTime, schedule: Schedule) -> Result<Ring, FleetError> {
+        let none = || FleetError::NoRing(self.secret.namespace().to_owned());
+        self.change(schedule, |published| Ok(published.ok_or_else(none)?.rotated(now, schedule))).await
+    }
+
+    /// The ring as it is published.
+    ///
+    /// # Errors
+    /// As [`rotate`](Self::rotate).
+    pub async fn published(&self) -> Result<Ring, FleetError> {
+        let none = || FleetError::NoRing(self.secret.namespace().to_owned());
+        self.opened(&self.read().await?).ok_or_else(none)
+    }
+
+    async fn change(
+        &self,
+        schedule: Schedule,
+        change: impl Fn(Option<&Ring>) -> Result<Ring, FleetError>,
+    ) -> Result<Ring, FleetError> {
+        for _ in 0..TRIES {
+            let read = self.read().await?;
+            let published = self.opened(&read);
+            let ring = change(published.as_ref())?;
+            let unchanged = published.is_some_and(|published| published.same(&ring));
+            if unchanged || self.replace(&read, &ring, schedule).await? {
+                return Ok(ring);
+            }
+        }
+        Err(FleetError::Busy)
+    }
+
+    async fn read(&self) -> Result<Vec<u8>, FleetError> {
+        let mut connection = self.redis.connection().await?;
+        let read: Result<Option<Vec<u8>>, _> = Cmd::get(&self.name).query_async(&mut connection).await;
+        Ok(self.checked(read)?.unwrap_or_default())
+    }
+
+    fn opened(&self, sealed: &[u8]) -> Option<Ring> {
+        let ring = self.secret.open(PURPOSE, sealed).and_then(|bytes| decode(&bytes));
+        if ring.is_none() && !sealed.is_empty() {
+            tracing::warn!(redis = %self.redis, name = self.name, "what is there are not this fleet's ticket keys; they are replaced");
+        }
+        ring
+    }
+
+    /// Kept while anybody may need it: a fleet that sleeps for longer begins anew.
+    async fn replace(&self, read: &[u8], ring: &Ring, schedule: Schedule) -> Result<bool, FleetError> {
+        let keep = (schedule.rotation * 4).as_millis().max(60_000);
+        let sealed = self.secret.seal(PURPOSE, &encode(ring)).ok_or(FleetError::Busy)?;
+        let script = Script::new(COMPARE_AND_SET);
+        let mut connection = self.redis.connection().await?;
+        let keep = u64::try_from(keep).unwrap_or(u64::MAX);
+        let mut call = script.key(&self.name);
+        let replaced = call.arg(read).arg(sealed).arg(keep).invoke_async(&mut connection).await;
+        self.checked(replaced)
+    }
+
+    fn checked<T>(&self, result: redis::RedisResult<T>) -> Result<T, FleetError> {
+        result.map_err(|error| {
+            // A stalled connection says nothing about the next one.
+            if error.is_io_error() || error.is_timeout() || error.is_connection_dropped() {
+                self.redis.discard();
+            }
+            error.into()
+        })
+    }
+}
+
+/// Which one, and where.
+impl fmt::Display for Fleet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.secret.namespace(), self.redis)
+    }
+}

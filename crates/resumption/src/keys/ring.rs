@@ -1,0 +1,303 @@
+//! The ring of ticket keys: which one encrypts, which ones still decrypt, and when the next one must be there.
+//!
+//! ```text
+//!          previous              current                 next
+//!   ───|───────────────────|───────────────────|───────────────────|──> time
+//!      from                from      now        from
+//!      decrypts            encrypts, decrypts   published, decrypts, will encrypt
+//! ```
+//!
+//! A ring is a set of keys, each with the time from which it encrypts. Rings of several machines are merged by union, so
+//! the order in which machines learn of each other does not matter, and an old ring that somebody plays back adds
+//! nothing: what it holds has long been dropped again.
+
+use super::{TicketKey, UnixTime};
+use std::{sync::Arc, time::Duration};
+
+/// Ticket keys with their times. Everything takes `now`.
+#[derive(Clone, Debug)]
+pub struct Ring {
+    /// Oldest first; never empty.
+    keys: Vec<Scheduled>,
+    /// Whether time ends keys.
+    rotates: bool,
+}
+
+/// A key and its time.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    /// The key.
+    pub key: Arc<TicketKey>,
+    /// From when on it encrypts.
+    pub from: UnixTime,
+}
+
+/// How keys rotate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// How long a key encrypts; for as long again it is published before, and accepted after.
+    pub rotation: Duration,
+}
+
+/// Clocks may differ by this much without anybody seeing an unknown key, unless keys rotate faster than that.
+const SKEW: Duration = Duration::from_secs(60);
+
+/// Against rings that grow without end, by rotations on command or by a broken clock.
+const MOST: usize = 32;
+
+impl Schedule {
+    /// How often to look at the published ring. Short against everything else: a key is published long before that.
+    pub fn poll(self) -> Duration {
+        (self.rotation / 8).clamp(Duration::from_millis(50), Duration::from_secs(20))
+    }
+
+    /// A key that is made out of turn begins to encrypt this much later, when everybody has seen it.
+    pub fn lead(self) -> Duration {
+        (SKEW + self.poll() * 3 / 2).min(self.rotation / 2)
+    }
+
+    fn skew(self) -> Duration {
+        SKEW.min(self.rotation / 4)
+    }
+}
+
+impl Ring {
+    /// Keys that somebody else looks after: the first encrypts, the others decrypt, time changes nothing. `None` without
+    /// any key.
+    pub fn fixed(keys: Vec<TicketKey>) -> Option<Self> {
+        let scheduled = |key| Scheduled { key: Arc::new(key), from: UnixTime::ZERO };
+        let keys: Vec<_> = keys.into_iter().rev().map(scheduled).collect();
+        (!keys.is_empty()).then_some(Self { keys, rotates: false })
+    }
+
+    /// The ring of somebody who has seen no other yet. Its key counts as the oldest of all, so that it gives way to
+    /// those of a ring that it is merged with.
+    pub fn provisional() -> Self {
+        let key = Arc::new(TicketKey::random());
+        Self { keys: vec![Scheduled { key, from: UnixTime::ZERO }], rotates: true }
+    }
+
+    /// A provisional ring that nobody else's will replace: its key has begun now.
+    pub fn begun(mut self, now: UnixTime) -> Self {
+        if let [only] = &mut self.keys[..]
+            && only.from.is_zero()
+        {
+            only.from = whole(now);
+        }
+        self
+    }
+
+    /// What is right now for somebody who has `own` and reads `published`: everything that either knows.
+    pub fn agreed(own: Option<&Self>, published: Option<&Self>, now: UnixTime, schedule: Schedule) -> Self {
+        let known = match (own, published) {
+            (Some(own), Some(published)) => own.merged(published),
+            (None, Some(published)) => published.clone(),
+            (Some(own), None) => own.clone().begun(now),
+            (None, None) => Self::provisional().begun(now),
+        };
+        known.advanced(now, schedule)
+    }
+
+    /// These keys; `None` without any.
+    pub(crate) fn of(mut keys: Vec<Scheduled>) -> Option<Self> {
+        keys.sort_by(|one, other| order(one).cmp(&order(other)));
+        keys.dedup_by(|one, other| order(one) == order(other));
+        (!keys.is_empty()).then_some(Self { keys, rotates: true })
+    }
+
+    /// The key that encrypts: the youngest whose time has come.
+    pub fn encrypting(&self, now: UnixTime) -> &Scheduled {
+        &self.keys[self.current(now)]
+    }
+
+    /// The key of this name, if tickets made with it are still accepted. One whose time has not come is, too: another
+    /// machine's clock may be ahead.
+    pub fn find(&self, name: &[u8], now: UnixTime, schedule: Schedule) -> Option<&Arc<TicketKey>> {
+        let newest_first = self.keys.iter().enumerate().rev();
+        let mut named = newest_first.filter(|(_, scheduled)| scheduled.key.name()[..] == *name);
+        named.find(|(index, _)| self.is_accepted(*index, now, schedule)).map(|(_, found)| &found.key)
+    }
+
+    /// This ring with whatever else is in `other`.
+    pub fn merged(&self, other: &Self) -> Self {
+        Self::of([&self.keys[..], &other.keys[..]].concat()).unwrap_or_else(|| self.clone())
+    }
+
+    /// This ring as it should be now: with a next key, without those whose tickets nobody accepts any more.
+    pub fn advanced(&self, now: UnixTime, schedule: Schedule) -> Self {
+        let mut keys = self.keys.clone();
+        if self.next(now).is_none() {
+            let last = self.keys.last().map_or(now, |last| last.from);
+            let from = (last + schedule.rotation).max(now + schedule.lead());
+            keys.push(Scheduled { key: Arc::new(TicketKey::random()), from: whole(from) });
+        }
+        let dropped =
+            (0..self.keys.len()).take_while(|&index| !self.is_accepted(index, now, schedule)).count();
+        keys.drain(..dropped.max(keys.len().saturating_sub(MOST)));
+        Self { keys, rotates: self.rotates }
+    }
+
+    /// This ring with a new key that takes over as soon as everybody has seen it.
+    pub fn rotated(&self, now: UnixTime, schedule: Schedule) -> Self {
+        let mut ring = self.clone();
+        let from = whole(now + schedule.lead());
+        ring.keys.push(Scheduled { key: Arc::new(TicketKey::random()), from });
+        Self::of(ring.keys).unwrap_or_else(|| self.clone())
+    }
+
+    /// Every key, oldest first.
+    pub fn keys(&self) -> &[Scheduled] {
+        &self.keys
+    }
+
+    /// When the next key takes over, as far as is known.
+    pub fn next(&self, now: UnixTime) -> Option<&Scheduled> {
+        self.keys.iter().find(|scheduled| scheduled.from > now)
+    }
+
+    /// Whether this ring has the same keys at the same times.
+    pub fn same(&self, other: &Self) -> bool {
+        self.keys.iter().map(order).eq(other.keys.iter().map(order))
+    }
+
+    fn current(&self, now: UnixTime) -> usize {
+        self.keys.iter().rposition(|scheduled| scheduled.from <= now).unwrap_or(0)
+    }
+
+    /// Until its successor has been encrypting for one rotation. The last key has no end: if nobody makes a new one, it
+    /// goes on.
+    fn is_accepted(&self, index: usize, now: UnixTime, schedule: Schedule) -> bool {
+        let Some(successor) = self.keys.get(index + 1).filter(|_| self.rotates) else { return true };
+        now < successor.from + schedule.rotation + schedule.skew()
+    }
+}
+
+/// Published rings know milliseconds, and a key that comes back must be the same.
+fn whole(time: UnixTime) -> UnixTime {
+    Duration::new(time.as_secs(), time.subsec_millis() * 1_000_000)
+}
+
+fn order(scheduled: &Scheduled) -> (UnixTime, &[u8; 16]) {
+    (scheduled.from, scheduled.key.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+    const SCHEDULE: Schedule = Schedule { rotation: Duration::from_secs(12 * 3600) };
+
+    fn start() -> UnixTime {
+        Duration::from_secs(1_800_000_000)
+    }
+
+    fn fresh() -> Ring {
+        Ring::provisional().begun(start()).advanced(start(), SCHEDULE)
+    }
+
+    fn accepts(ring: &Ring, key: &Scheduled, now: UnixTime) -> bool {
+        ring.find(key.key.name(), now, SCHEDULE).is_some()
+    }
+
+    #[test]
+    fn a_fresh_ring_encrypts_and_knows_its_next_key() {
+        let ring = fresh();
+        assert_eq!(ring.keys().len(), 2);
+        assert_eq!(ring.encrypting(start()).key.name(), ring.keys()[0].key.name());
+        assert_eq!(ring.next(start()).unwrap().from, start() + SCHEDULE.rotation);
+        assert!(accepts(&ring, &ring.keys()[1], start()), "another's clock may be ahead");
+    }
+
+    #[test]
+    fn a_key_lives_three_times_its_rotation() {
+        let mut ring = fresh();
+        let next = ring.keys()[1].clone();
+        let mut seen = Vec::new();
+        for hour in 0..48 {
+            let now = start() + HOUR * hour;
+            ring = ring.advanced(now, SCHEDULE);
+            let encrypts = ring.encrypting(now).key.name() == next.key.name();
+            seen.push((accepts(&ring, &next, now), encrypts));
+        }
+        let hours = |wanted: fn(&(bool, bool)) -> bool| seen.iter().filter(|seen| wanted(seen)).count();
+        assert_eq!(hours(|(accepted, _)| *accepted), 37, "12 before, 12 in use, 12 after, and the skew");
+        assert_eq!(hours(|(_, encrypts)| *encrypts), 12);
+    }
+
+    #[test]
+    fn rings_stay_small() {
+        let mut ring = fresh();
+        for hour in 0..1000 {
+            ring = ring.advanced(start() + HOUR * hour, SCHEDULE);
+            assert!(ring.keys().len() <= 4, "{} keys", ring.keys().len());
+        }
+        for _ in 0..100 {
+            ring = ring.rotated(start() + HOUR * 1000, SCHEDULE).advanced(start() + HOUR * 1000, SCHEDULE);
+        }
+        assert_eq!(ring.keys().len(), MOST);
+    }
+
+    #[test]
+    fn a_rotation_on_command_waits_until_everybody_knows() {
+        let before = fresh();
+        let now = start() + HOUR;
+        let ring = before.rotated(now, SCHEDULE);
+        assert!(before.encrypting(now).key.name() == ring.encrypting(now).key.name());
+        let later = now + SCHEDULE.lead();
+        assert!(before.encrypting(later).key.name() != ring.encrypting(later).key.name());
+        assert!(accepts(&ring, &before.keys()[0], later), "its tickets go on");
+        assert!(SCHEDULE.lead() > SKEW + SCHEDULE.poll());
+    }
+
+    #[test]
+    fn nobody_makes_a_new_key_and_the_last_one_goes_on() {
+        let ring = fresh();
+        let now = start() + HOUR * 1000;
+        let last = ring.encrypting(now);
+        assert_eq!(last.key.name(), ring.keys()[1].key.name());
+        assert!(accepts(&ring, last, now));
+        assert!(!accepts(&ring, &ring.keys()[0], now));
+        let next = ring.advanced(now, SCHEDULE).next(now).unwrap().from;
+        assert_eq!(next, now + SCHEDULE.lead(), "but a new one comes soon");
+    }
+
+    #[test]
+    fn merging_is_a_union_in_any_order() {
+        let (one, other) = (fresh(), fresh());
+        assert!(one.merged(&other).same(&other.merged(&one)));
+        assert!(one.merged(&one).same(&one));
+        assert_eq!(one.merged(&other).keys().len(), 4);
+    }
+
+    #[test]
+    fn a_provisional_key_gives_way() {
+        let (fleet, alone) = (fresh(), Ring::provisional());
+        let merged = alone.merged(&fleet);
+        assert_eq!(merged.encrypting(start()).key.name(), fleet.encrypting(start()).key.name());
+        assert!(accepts(&merged, &alone.keys()[0], start()), "for a while its tickets go on");
+    }
+
+    #[test]
+    fn an_old_ring_played_back_adds_nothing() {
+        let old = fresh();
+        let now = start() + HOUR * 100;
+        let mut ring = old.clone();
+        for hour in 0..=100 {
+            ring = ring.advanced(start() + HOUR * hour, SCHEDULE);
+        }
+        let merged = ring.merged(&old).advanced(now, SCHEDULE);
+        assert!(merged.same(&ring));
+    }
+
+    #[test]
+    fn fixed_keys_encrypt_with_the_first_and_never_end() {
+        let keys: Vec<_> = (0..3).map(|_| TicketKey::random()).collect();
+        let ring = Ring::fixed(keys.clone()).unwrap();
+        let now = start() + HOUR * 10_000;
+        assert_eq!(ring.encrypting(now).key.name(), keys[0].name());
+        assert!(keys.iter().all(|key| ring.find(key.name(), now, SCHEDULE).is_some()));
+        assert!(ring.find(TicketKey::random().name(), now, SCHEDULE).is_none());
+        assert!(Ring::fixed(Vec::new()).is_none());
+    }
+}

@@ -1,0 +1,133 @@
+//! Opening one connection.
+
+use super::{RedisAddress, RedisOptions, address::Kind};
+use crate::FleetError;
+use boring::ssl::{SslConnector, SslMethod};
+use redis::{
+    AsyncConnectionConfig, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Pipeline, RedisFuture,
+    Value,
+    aio::{ConnectionLike, MultiplexedConnection},
+    cluster::ClusterClient,
+    cluster_async::ClusterConnection,
+};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    task::JoinHandle,
+};
+
+/// For TCP, TLS and the login together.
+const CONNECT: Duration = Duration::from_secs(2);
+/// For an answer, where nobody waits in a handshake.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// A connection to one Redis or to a cluster; clones share it.
+#[derive(Clone)]
+pub(crate) enum Connection {
+    One { redis: MultiplexedConnection, _driver: Arc<Driver> },
+    Cluster(ClusterConnection),
+}
+
+/// The task that moves bytes. It ends with the last clone of its connection, also if Redis still owes answers.
+pub(crate) struct Driver(JoinHandle<()>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Connection {
+    pub(super) async fn open(address: &RedisAddress, options: &RedisOptions) -> Result<Self, FleetError> {
+        let opening = async {
+            match address.kind {
+                Kind::Plain => one(address, options, tcp(address).await?).await,
+                Kind::Tls => one(address, options, tls(address, options).await?).await,
+                Kind::Cluster => cluster(address, options).await,
+            }
+        };
+        tokio::time::timeout(CONNECT, opening)
+            .await
+            .unwrap_or(Err(FleetError::Unreachable("no answer".into())))
+    }
+}
+
+async fn tcp(address: &RedisAddress) -> Result<TcpStream, FleetError> {
+    let [(host, port), ..] = &address.nodes[..] else {
+        return Err(FleetError::Unreachable("no host".into()));
+    };
+    let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(unreachable)?;
+    stream.set_nodelay(true).map_err(unreachable)?;
+    Ok(stream)
+}
+
+async fn tls(
+    address: &RedisAddress,
+    options: &RedisOptions,
+) -> Result<tokio_boring::SslStream<TcpStream>, FleetError> {
+    let mut connector = SslConnector::builder(SslMethod::tls()).map_err(unreachable)?;
+    if let Some(ca) = &options.ca {
+        connector.set_ca_file(ca).map_err(unreachable)?;
+    }
+    let configuration = connector.build().configure().map_err(unreachable)?;
+    let host = address.nodes.first().map_or("", |(host, _)| host.as_str());
+    tokio_boring::connect(configuration, host, tcp(address).await?).await.map_err(unreachable)
+}
+
+async fn one<S>(address: &RedisAddress, options: &RedisOptions, stream: S) -> Result<Connection, FleetError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let config = AsyncConnectionConfig::new().set_response_timeout(Some(ANSWER));
+    let login = address.login(options.password.as_ref());
+    let (redis, driver) = MultiplexedConnection::new_with_config(&login, stream, config).await?;
+    Ok(Connection::One { redis, _driver: Arc::new(Driver(tokio::spawn(driver))) })
+}
+
+async fn cluster(address: &RedisAddress, options: &RedisOptions) -> Result<Connection, FleetError> {
+    let login = address.login(options.password.as_ref());
+    let node = |(host, port): &(String, u16)| -> Result<ConnectionInfo, FleetError> {
+        let info = ConnectionAddr::Tcp(host.clone(), *port).into_connection_info()?;
+        Ok(info.set_redis_settings(login.clone()))
+    };
+    let nodes: Vec<_> = address.nodes.iter().map(node).collect::<Result<_, _>>()?;
+    let client = ClusterClient::builder(nodes)
+        .connection_timeout(CONNECT)
+        .response_timeout(ANSWER)
+        .retries(2)
+        .build()?;
+    Ok(Connection::Cluster(client.get_async_connection().await?))
+}
+
+fn unreachable(error: impl std::fmt::Display) -> FleetError {
+    FleetError::Unreachable(error.to_string())
+}
+
+impl ConnectionLike for Connection {
+    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        match self {
+            Self::One { redis, .. } => redis.req_packed_command(command),
+            Self::Cluster(cluster) => cluster.req_packed_command(command),
+        }
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        commands: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        match self {
+            Self::One { redis, .. } => redis.req_packed_commands(commands, offset, count),
+            Self::Cluster(cluster) => cluster.req_packed_commands(commands, offset, count),
+        }
+    }
+
+    fn get_db(&self) -> i64 {
+        match self {
+            Self::One { redis, .. } => redis.get_db(),
+            Self::Cluster(cluster) => cluster.get_db(),
+        }
+    }
+}
