@@ -182,6 +182,7 @@ impl Async {
         FOUND.get_or_init(Self::find).as_ref()
     }
 
+    #[allow(clippy::missing_transmute_annotations, reason = "the fields' types say it")]
     fn find() -> Option<Self> {
         // SAFETY: the names are C strings; the types are those of openssl/async.h.
         unsafe {

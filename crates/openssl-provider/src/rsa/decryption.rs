@@ -94,8 +94,8 @@ pub(crate) fn oaep(
 /// A message, right-aligned, and where it begins.
 fn rejected(ciphertext: &[u8], secret: &[u8; 32], size: usize) -> Result<(Zeroizing<Vec<u8>>, u32), Failure> {
     let derived = Zeroizing::new(hmac_sha256(secret, ciphertext)?);
-    let message = expand(&*derived, b"message", size)?;
-    let lengths = expand(&*derived, b"length", 256)?;
+    let message = expand(&derived, b"message", size)?;
+    let lengths = expand(&derived, b"length", 256)?;
     let longest = u32::try_from(size - 11).map_err(|_| too_short())?;
     let bits = u32::MAX >> longest.leading_zeros();
     let mut length = 0_u32;

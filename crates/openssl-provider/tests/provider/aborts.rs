@@ -61,7 +61,8 @@ fn descriptors_are_flat_and_lost_jobs_are_bounded() {
     let port = free_port();
     let mut running = haproxy(&site, "rsa.key", port);
     until("HAProxy serves", || handshake(&site, port, "").is_some());
-    abort(port, &hello, 200);
+    // What HAProxy needs for many connections at once, and the jobs that it may lose before the provider stops pausing.
+    abort(port, &hello, ABORTS / 2);
     until("the first are over", || usage(&running).0 < 60);
     let before = usage(&running);
     abort(port, &hello, ABORTS);
@@ -71,11 +72,6 @@ fn descriptors_are_flat_and_lost_jobs_are_bounded() {
         "{ABORTS} aborted handshakes: descriptors {} to {}, memory {} to {} KiB",
         before.0, after.0, before.1, after.1
     );
-    // Each job that HAProxy loses is some 80 KiB, and after 512 of them no job pauses any more.
-    assert!(after.1 < before.1 + 64 * 1024, "{before:?} {after:?}");
-    abort(port, &hello, ABORTS / 2);
-    until("all are over", || usage(&running).0 <= before.0 + 4);
-    let later = usage(&running);
-    println!("and {} more: memory {} KiB", ABORTS / 2, later.1);
+    assert!(after.1 < before.1 + 32 * 1024, "{before:?} {after:?}");
     assert!(running.is_alive() && handshake(&site, port, "").is_some(), "{}", running.log());
 }
