@@ -60,7 +60,7 @@ upstreams:
     }
 }
 
-const LIVE: &str = "document.body.dataset.state === 'live'";
+const LIVE: &str = "document.body?.dataset.state === 'live'";
 
 /// A tile's number; null while there is a dash.
 fn tile(id: &str) -> String {
