@@ -10,6 +10,8 @@ trap 'rm -f "$log"' EXIT
 started=$SECONDS
 
 main() {
+    # The provider's module is a file of its own, which `cargo test` does not leave where servers can load it.
+    cargo build "${flags[@]}" --workspace || return
     cargo test "${flags[@]}" --workspace --no-fail-fast "$@" 2>&1 | tee "$log"
     local status=${PIPESTATUS[0]} tiers
     tiers=$(native_tiers)

@@ -6,8 +6,8 @@ use boring::{
     pkey::Private,
     rsa::{Padding, Rsa},
 };
+use quadrille_cost::thread_time;
 use quadrille_kernels::{LaneOp, Lanes, PrivateKey};
-use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
 /// Keys that everybody knows and that protect nothing, to measure with: RFC 8017 `RSAPrivateKey` in DER.
@@ -78,10 +78,6 @@ fn timed(what: impl FnOnce() -> Option<()>) -> Option<Duration> {
     let began = thread_time();
     what()?;
     Some(thread_time().saturating_sub(began))
-}
-
-fn thread_time() -> Duration {
-    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 fn run_scalar(rsa: &Rsa<Private>, input: &[u8]) -> Option<()> {

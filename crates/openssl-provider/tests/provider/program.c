@@ -42,9 +42,16 @@ static void sign_once(const struct side *side) {
     EVP_MD_CTX_free(digest);
 }
 
+// OpenSSL's own locks do not survive a fork (fork(2) allows a child of many threads next to nothing): nobody is inside OpenSSL
+// meanwhile. The module's threads and locks are where they happen to be.
+static pthread_rwlock_t inside;
+
 static void *worker(void *argument) {
-    for (int i = 0; i < signatures; i++)
+    for (int i = 0; i < signatures; i++) {
+        pthread_rwlock_rdlock(&inside);
         sign_once(argument);
+        pthread_rwlock_unlock(&inside);
+    }
     return NULL;
 }
 
@@ -64,7 +71,10 @@ static void open_side(struct side *side) {
 
 static void fork_and_sign(struct side *sides) {
     fflush(stderr);
+    pthread_rwlock_wrlock(&inside);
     pid_t child = fork();
+    if (child != 0)
+        pthread_rwlock_unlock(&inside);
     CHECK(child >= 0);
     if (child == 0) {
         alarm(60);
@@ -87,6 +97,10 @@ int main(int count, char **arguments) {
     key_file = arguments[4];
     static pthread_t running[64];
     CHECK(threads <= 64);
+    pthread_rwlockattr_t forks_first;
+    pthread_rwlockattr_init(&forks_first);
+    pthread_rwlockattr_setkind_np(&forks_first, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&inside, &forks_first);
     for (int round = 0; round < 3; round++) {
         struct side sides[2];
         open_side(&sides[0]);
