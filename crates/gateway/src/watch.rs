@@ -6,12 +6,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::sync::mpsc;
 
 /// Editors and certificate tools touch several files in a row: wait until they have been quiet this long.
 const QUIET: Duration = Duration::from_millis(250);
+/// No longer than this.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What some files contained at some time, as digests.
 #[derive(Default)]
@@ -97,7 +99,12 @@ impl Watch {
             if self.events.recv().await.is_none() {
                 std::future::pending::<()>().await;
             }
-            while tokio::time::timeout(QUIET, self.events.recv()).await.is_ok_and(|event| event.is_some()) {}
+            // Somebody else may write into the same directory all the time.
+            let latest = Instant::now() + PATIENCE;
+            while Instant::now() < latest
+                && tokio::time::timeout(QUIET, self.events.recv()).await.is_ok_and(|event| event.is_some())
+            {
+            }
             let now = self.contents.renewed();
             if now.0 != self.contents.0 {
                 self.contents = now;
