@@ -70,7 +70,7 @@ gateway() {
 
 # On the core of the load, as if it were another machine: what it uses is not counted.
 redis() {
-    "$quadrille" tickets generate "$directory/fleet.secret"
+    "$quadrille" tickets generate "$directory/fleet.secret" >/dev/null
     local at
     at=$(port)
     run redis "$at" taskset -c "$client_core" redis-server --port "$at" --bind 127.0.0.1 --save "" --dir "$directory"
