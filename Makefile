@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint fmt bench bench-kernels compare docs clean claim php test-php bench-php
+.PHONY: help run build test lint fmt bench bench-kernels compare docs ptx clean claim php test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,10 @@ docs: claim ## Check the pages' links and build the reference
 	cargo test --quiet $(CARGO_FLAGS) --package quadrille-structure --test links
 	RUSTDOCFLAGS="-D warnings" cargo doc $(CARGO_FLAGS) --workspace --no-deps
 	@echo "reference: $(CARGO_TARGET_DIR)/doc/quadrille_gateway/index.html   guide: README.md, docs/"
+
+ptx: ## Translate the GPU's kernels to the PTX that is kept beside them
+	@scripts/install-packages.sh build
+	scripts/ptx.sh
 
 clean: ## Remove what was built
 	cargo clean

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-/// Measures RSA private operations: every tier of ours at every fill, beside OpenSSL, BoringSSL and AWS-LC.
+/// Measures RSA private operations: every tier of ours at every fill, beside OpenSSL, BoringSSL and AWS-LC; at the end a
+/// GPU, if there is one, beside all cores.
 ///
 /// The contenders take turns in one process on one core; figures are medians over the rounds. Time is the thread's
 /// CPU time, so that other programs disturb little. Ours includes the check of every result with the public key,
@@ -35,6 +36,9 @@ pub(crate) struct Arguments {
     /// Key sizes in bits.
     #[arg(long, value_delimiter = ',', default_values_t = [2048, 3072, 4096])]
     pub(crate) sizes: Vec<usize>,
+    /// Seconds for each of three measurements of each size on a GPU, if there is one.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) gpu_seconds: u64,
     /// Instead of speed, look for a dependence of time on inputs, with this many batches a tier.
     #[arg(long, value_name = "BATCHES")]
     pub(crate) leak: Option<usize>,

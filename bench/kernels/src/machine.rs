@@ -39,13 +39,26 @@ pub(crate) fn describe() -> Result<String, Box<dyn Error>> {
 
 /// Keeps this thread, and the child's, on the core where it is: caches stay warm, and no core is compared with another.
 pub(crate) fn stay_on_this_core() {
+    // SAFETY: it has no preconditions.
+    let here = unsafe { libc::sched_getcpu() }.max(0) as usize;
+    allow(|core| core == here);
+}
+
+/// Lets this thread, and those that it will start, run everywhere again.
+pub(crate) fn leave_this_core() {
+    allow(|_| true);
+}
+
+fn allow(core: impl Fn(usize) -> bool) {
     // SAFETY: a zeroed set is an empty one; the calls read and write only what is passed.
-    let pinned = unsafe {
+    let allowed = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(libc::sched_getcpu().max(0) as usize, &mut set);
+        for number in (0..libc::CPU_SETSIZE as usize).filter(|&number| core(number)) {
+            libc::CPU_SET(number, &mut set);
+        }
         libc::sched_setaffinity(0, size_of_val(&set), &set)
     };
-    if pinned != 0 {
-        eprintln!("cannot stay on one core: {}", std::io::Error::last_os_error());
+    if allowed != 0 {
+        eprintln!("cannot choose the core: {}", std::io::Error::last_os_error());
     }
 }

@@ -6,6 +6,7 @@
 
 mod args;
 mod clock;
+mod gpu;
 mod lanes;
 mod leak;
 mod machine;
@@ -14,7 +15,7 @@ mod report;
 mod rival;
 mod rounds;
 
-use std::error::Error;
+use std::{error::Error, time::Duration};
 
 use clap::Parser;
 use quadrille_kernels::KeySize;
@@ -43,7 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("\n{}\n\n{}", pass.title(), report::table(&measured));
         rows.extend(measured);
     }
-    report::write(&rows, &arguments.out)
+    report::write(&rows, &arguments.out)?;
+    machine::leave_this_core();
+    gpu::run(&arguments.sizes, Duration::from_secs(arguments.gpu_seconds), &arguments.out)
 }
 
 /// All sizes and contenders of one pass.

@@ -92,7 +92,7 @@ fn cpu_time() -> Duration {
 
 fn start(backend: impl Backend) -> Engine {
     let (threads, capacity) = (NonZeroUsize::MIN, NonZeroUsize::MAX);
-    let settings = Settings { policy: Policy::default(), threads, capacity };
+    let settings = Settings { policy: Policy::default(), threads, yields: 0, capacity };
     Engine::start(settings, backend, Unobserved).expect("a thread")
 }
 

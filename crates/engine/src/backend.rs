@@ -1,10 +1,13 @@
 //! What computes: SIMD lanes, a GPU, another machine, or plain BoringSSL.
 
 use crate::{
-    Key, KeyType, Operation, Scalar, delivery::Delivery, error::OperationError, key::Material, rsa_padding,
-    ticket::Ticket,
+    Key, KeyType, Operation, Overflow, Scalar, delivery::Delivery, error::OperationError, key::Material,
+    rsa_padding, ticket::Ticket,
 };
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 use zeroize::Zeroizing;
 
 /// Computes private-key operations, several at once where it can.
@@ -35,6 +38,11 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Whether results have already been checked against the public key. If not, the engine does it. Does not change.
     fn verifies(&self) -> bool;
+
+    /// Who computes what is too much for this backend. Asked once, when the engine starts.
+    fn overflow(&self) -> Option<Arc<dyn Overflow>> {
+        None
+    }
 }
 
 impl Backend for Box<dyn Backend> {
@@ -60,6 +68,10 @@ impl Backend for Box<dyn Backend> {
 
     fn verifies(&self) -> bool {
         (**self).verifies()
+    }
+
+    fn overflow(&self) -> Option<Arc<dyn Overflow>> {
+        (**self).overflow()
     }
 }
 
@@ -139,6 +151,7 @@ pub(crate) struct Installed {
     backend: Box<dyn Backend>,
     name: &'static str,
     verifies: bool,
+    pub(crate) overflow: Option<Arc<dyn Overflow>>,
 }
 
 /// Who computes a batch.
@@ -150,7 +163,8 @@ pub(crate) struct Chosen<'a> {
 
 impl Installed {
     pub(crate) fn new(backend: impl Backend) -> Self {
-        Self { name: backend.name(), verifies: backend.verifies(), backend: Box::new(backend) }
+        let overflow = backend.overflow();
+        Self { name: backend.name(), verifies: backend.verifies(), overflow, backend: Box::new(backend) }
     }
 
     pub(crate) fn name(&self) -> &'static str {

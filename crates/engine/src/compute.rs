@@ -28,13 +28,37 @@ struct Batch {
     scalar: bool,
 }
 
+/// What giving way has brought.
+#[derive(Default)]
+struct Gathered {
+    yields: u8,
+    operations: usize,
+}
+
+impl Gathered {
+    /// Whether to give way once more: as long as it brings something.
+    fn may_grow(&mut self, operations: usize, most: u8) -> bool {
+        let grows = operations > self.operations && self.yields < most;
+        self.operations = operations;
+        self.yields += u8::from(grows);
+        grows
+    }
+}
+
 impl Threads {
     pub(crate) fn start(shared: &Arc<Shared>, count: NonZeroUsize) -> std::io::Result<Self> {
         let mut threads = Self { shared: Arc::clone(shared), handles: Vec::new() };
         for index in 0..count.get() {
             let shared = Arc::clone(shared);
             let thread = std::thread::Builder::new().name(format!("compute-{index}"));
-            threads.handles.push(thread.spawn(move || shared.work())?);
+            threads.handles.push(thread.spawn(move || shared.work(count))?);
+        }
+        if let Some(overflow) = &shared.backend.overflow {
+            for index in 0..overflow.lanes() {
+                let (shared, overflow) = (Arc::clone(shared), Arc::clone(overflow));
+                let thread = std::thread::Builder::new().name(format!("overflow-{index}"));
+                threads.handles.push(thread.spawn(move || shared.work_overflow(&*overflow))?);
+            }
         }
         Ok(threads)
     }
@@ -52,22 +76,33 @@ impl Drop for Threads {
 }
 
 impl Shared {
-    fn work(&self) {
+    fn work(&self, threads: NonZeroUsize) {
         while let Some(batch) = self.next_batch() {
-            self.compute(&batch);
+            let took = self.compute(&batch);
+            if self.backend.overflow.is_some() {
+                self.state().pace_mut(batch.key_type).computed(batch.tickets.len(), took, threads.get());
+            }
         }
     }
 
     fn next_batch(&self) -> Option<Batch> {
         let mut state = self.state();
+        let mut gathered = Gathered::default();
         loop {
-            if state.stopped && state.queues.live() == 0 {
+            if state.stopped && state.queues.live() == 0 && state.overflowing == 0 {
                 return None;
             }
             let now = Instant::now();
             let free = NonZeroUsize::MIN.saturating_add(state.idle);
             match self.policy_now(&state).decide(now, state.queues.waiting(), free) {
                 Decision::Take { key_type, count } => {
+                    let width = state.queues.batching(key_type).map_or(1, |batching| batching.width);
+                    if count < width && !state.stopped && gathered.may_grow(count, self.settings.yields) {
+                        drop(state);
+                        std::thread::yield_now();
+                        state = self.state();
+                        continue;
+                    }
                     let batch = self.take(&mut state, key_type, count);
                     if state.idle > 0 && state.queues.live() > 0 {
                         self.work.notify_one();
@@ -77,15 +112,18 @@ impl Shared {
                 Decision::WaitUntil(due) => {
                     state = self.sleep(state, Some(due.saturating_duration_since(now)));
                 }
-                Decision::Sleep => state = self.sleep(state, None),
+                Decision::Sleep => {
+                    state = self.sleep(state, None);
+                    gathered = Gathered::default();
+                }
             }
         }
     }
 
     /// Nobody fills a batch of an engine that stops.
     fn policy_now(&self, state: &State) -> Policy {
-        let poll_delay = if state.stopped { Duration::ZERO } else { self.policy.poll_delay };
-        Policy { poll_delay, ..self.policy }
+        let poll_delay = if state.stopped { Duration::ZERO } else { self.settings.policy.poll_delay };
+        Policy { poll_delay, ..self.settings.policy }
     }
 
     fn take(&self, state: &mut State, key_type: KeyType, count: usize) -> Batch {
@@ -105,7 +143,8 @@ impl Shared {
         state
     }
 
-    fn compute(&self, batch: &Batch) {
+    /// Returns how long it took.
+    fn compute(&self, batch: &Batch) -> Duration {
         let chosen = self.backend.choose(batch.scalar);
         let width = if batch.scalar { 1 } else { self.backend.batching(batch.key_type).width };
         let delivery = Delivery::new(batch.tickets.len(), width, chosen.verifies);
@@ -127,5 +166,22 @@ impl Shared {
             in_place: false,
         };
         self.tell(|observer| observer.batch(&report));
+        report.computed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Gathered;
+
+    #[test]
+    fn gives_way_as_long_as_that_brings_something() {
+        let asked = |counts: &[usize], most| {
+            let mut gathered = Gathered::default();
+            counts.iter().map(|count| gathered.may_grow(*count, most)).collect::<Vec<_>>()
+        };
+        assert_eq!(asked(&[1, 1], 3), [true, false], "a lone operation waits for nobody who does not come");
+        assert_eq!(asked(&[1, 3, 5, 7], 3), [true, true, true, false], "not for ever");
+        assert_eq!(asked(&[1, 2], 0), [false, false]);
     }
 }

@@ -1,8 +1,8 @@
 //! The engine's entrance.
 
 use crate::{
-    Backend, BatchReport, Completion, Depth, Key, KeyType, Observer, Operation, OperationError, Policy,
-    Scalar,
+    Backend, BatchReport, Completion, Depth, Key, KeyType, Observer, Operation, OperationError, Overflow,
+    Policy, Scalar,
     backend::{Batching, Installed},
     compute::Threads,
     scalar,
@@ -22,8 +22,16 @@ pub struct Settings {
     pub policy: Policy,
     /// Compute threads.
     pub threads: NonZeroUsize,
+    /// How often a compute thread that cannot fill a pass gives way to whoever else wants its CPU, before it takes what there is:
+    /// most probably it is an event loop that brings more. Where nobody wants the CPU, that costs a microsecond.
+    pub yields: u8,
     /// Operations that may wait, in all queues together, before new ones are refused.
     pub capacity: NonZeroUsize,
+}
+
+impl Settings {
+    /// Beside an event loop on the same CPU, passes are nearly full with this many; more bring nothing.
+    pub const YIELDS: u8 = 3;
 }
 
 /// Takes operations from everywhere and computes them in batches. Clones share one engine; when the last is
@@ -42,7 +50,7 @@ impl Engine {
         observer: impl Observer,
     ) -> std::io::Result<Self> {
         let backend = Installed::new(backend);
-        let shared = Shared::new(settings.policy, settings.capacity.get(), backend, Box::new(observer));
+        let shared = Shared::new(settings, backend, Box::new(observer));
         let shared = Arc::new(shared);
         let threads = Threads::start(&shared, settings.threads)?;
         Ok(Self { shared, _threads: Arc::new(threads) })
@@ -91,6 +99,11 @@ impl Engine {
     /// The backend's name.
     pub fn backend(&self) -> &'static str {
         self.shared.backend.name()
+    }
+
+    /// Who computes what is too much for the backend, if anybody does.
+    pub fn overflow(&self) -> Option<&dyn Overflow> {
+        self.shared.backend.overflow.as_deref()
     }
 
     /// How operations of this type are batched, or would be if there were any.

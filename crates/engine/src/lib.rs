@@ -5,7 +5,8 @@
 //!        │ submit(key, operation)                       ▲
 //!        ▼                                              │ checked with the public key
 //!  one queue for each key type ──> Policy ──> compute threads ──> Backend
-//!        bounded, withdrawable      pure          (lanes, scalar, GPU, remote)
+//!        bounded, withdrawable      pure          (lanes, scalar, remote)
+//!        └── what would wait too long ──> Overflow (a GPU)
 //! ```
 //!
 //! The engine collects operations from everywhere, computes several at once where the [`Backend`] can, and hands each
@@ -20,15 +21,17 @@ mod compute;
 mod delivery;
 mod engine;
 mod error;
+mod gpu;
 mod key;
 mod lanes;
 mod observer;
 mod operation;
+pub mod overflow;
 pub mod policy;
 mod prepared;
 mod public;
 mod queue;
-mod rsa_padding;
+pub mod rsa_padding;
 mod scalar;
 mod scheme;
 mod shared;
@@ -39,12 +42,15 @@ pub use backend::{Backend, Batching, Job};
 pub use completion::Completion;
 pub use engine::{Engine, Settings};
 pub use error::{KeyError, OperationError};
+pub use gpu::Gpu;
 pub use key::{Key, KeyType};
 pub use lanes::{CEILING_VARIABLE, Ceiling, Lanes, UnknownTier, fastest, fastest_up_to};
 pub use observer::{BatchReport, Depth, Observer, Unobserved};
 pub use operation::Operation;
+pub use overflow::Overflow;
 pub use policy::Policy;
 pub use public::PublicKey;
+pub use quadrille_kernels_cuda::{Options as GpuOptions, Unavailable as GpuUnavailable};
 pub use scalar::Scalar;
 pub use scheme::SignatureScheme;
 pub use ticket::Outcome;

@@ -1,6 +1,6 @@
 //! What the engine tells whoever keeps its metrics.
 
-use crate::KeyType;
+use crate::{KeyType, Overflow};
 use std::time::{Duration, Instant};
 
 /// Told of every batch, on the thread that computed it: be quick.
@@ -9,6 +9,8 @@ pub trait Observer: Send + Sync + 'static {
     fn batch(&self, _: &BatchReport) {}
     /// An operation was refused because the queue was full.
     fn shed(&self, _: KeyType) {}
+    /// The overflow is of no use any more, for this reason.
+    fn retired(&self, _: &dyn Overflow, _reason: &str) {}
     /// An operation was withdrawn before it had begun.
     fn withdrawn(&self, _: KeyType) {}
 }

@@ -56,10 +56,28 @@ impl Queues {
 
     /// Takes up to `count` operations that somebody still waits for.
     pub(crate) fn take(&mut self, key_type: KeyType, count: usize) -> Vec<Arc<Ticket>> {
+        self.take_from(key_type, count, VecDeque::pop_front)
+    }
+
+    /// Takes up to `count` of those that came last, without any that was taken like this before.
+    pub(crate) fn take_last(&mut self, key_type: KeyType, count: usize) -> Vec<Arc<Ticket>> {
+        self.take_from(key_type, count, |tickets| {
+            let fresh = tickets.back().is_some_and(|last| !last.was_put_back());
+            if fresh { tickets.pop_back() } else { None }
+        })
+    }
+
+    /// `next` takes one ticket, or none when it is enough.
+    fn take_from(
+        &mut self,
+        key_type: KeyType,
+        count: usize,
+        next: impl Fn(&mut VecDeque<Arc<Ticket>>) -> Option<Arc<Ticket>>,
+    ) -> Vec<Arc<Ticket>> {
         let Some(queue) = self.by_type.get_mut(&key_type) else { return Vec::new() };
         let mut taken = Vec::with_capacity(count.min(queue.tickets.len()));
         while taken.len() < count {
-            let Some(ticket) = queue.tickets.pop_front() else { break };
+            let Some(ticket) = next(&mut queue.tickets) else { break };
             if ticket.begin() {
                 taken.push(ticket);
             } else {
@@ -69,6 +87,17 @@ impl Queues {
         queue.sweep();
         self.live -= taken.len();
         taken
+    }
+
+    /// Queues tickets again, ahead of all others, that were taken and not computed. They were let in once, so that they
+    /// find room.
+    pub(crate) fn put_back(&mut self, key_type: KeyType, tickets: Vec<Arc<Ticket>>) {
+        let Some(queue) = self.by_type.get_mut(&key_type) else { return };
+        // Those that came last were taken first.
+        for ticket in tickets.into_iter().filter(|ticket| ticket.put_back()) {
+            queue.tickets.push_front(ticket);
+            self.live += 1;
+        }
     }
 
     /// What waits, for the policy.

@@ -1,7 +1,7 @@
 //! Signature padding (RFC 8017), so that every backend computes the same thing: one raw private operation.
 
 use crate::{error::OperationError, operation::Operation, scheme::RsaPadding};
-use boring::{error::ErrorStack, hash::MessageDigest, pkey::Private, rsa::Rsa};
+use boring::{error::ErrorStack, hash::MessageDigest, nid::Nid, pkey::Private, rsa::Rsa};
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use zeroize::Zeroizing;
@@ -14,24 +14,27 @@ pub(crate) fn encode(
     match operation {
         Operation::Decrypt { ciphertext } => Ok(Zeroizing::new(ciphertext.to_vec())),
         Operation::Sign { scheme, digest } => match (scheme.rsa_padding(), scheme.hash()) {
-            (Some(RsaPadding::Pss), Some(hash)) => pss(rsa, hash, digest),
-            (Some(RsaPadding::Pkcs1), hash) => pkcs1(rsa, hash, digest),
+            (Some(RsaPadding::Pss), Some(hash)) => pss(rsa, Pss::of_tls(hash), digest),
+            (Some(RsaPadding::Pkcs1), hash) => {
+                let hash = hash.map_or(Nid::MD5_SHA1, |hash| hash.type_());
+                pkcs1(rsa.size() as usize, Some(hash), digest)
+            }
             _ => Err(OperationError::WrongKeyType),
         },
     }
 }
 
-/// EMSA-PKCS1-v1_5: `00 01 ff .. ff 00 DigestInfo`, at least eight bytes of `ff`.
-fn pkcs1(
-    rsa: &Rsa<Private>,
-    hash: Option<MessageDigest>,
-    digest: &[u8],
-) -> Result<Zeroizing<Vec<u8>>, OperationError> {
-    let info = digest_info(hash, digest)?;
-    let len = rsa.size() as usize;
+/// EMSA-PKCS1-v1_5, `size` bytes: `00 01 ff .. ff 00 DigestInfo`, at least eight bytes of `ff`. Without a hash, `digest` stands in
+/// place of the `DigestInfo`.
+///
+/// # Errors
+/// [`InvalidInput`](OperationError::InvalidInput) if there is no room, [`Failed`](OperationError::Failed) if the digest is not one
+/// of this hash, or the hash has no form in PKCS#1.
+pub fn pkcs1(size: usize, hash: Option<Nid>, digest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OperationError> {
+    let info = hash.map_or_else(|| Ok(digest.to_vec()), |hash| digest_info(hash, digest))?;
     let fill =
-        len.checked_sub(info.len() + 3).filter(|&fill| fill >= 8).ok_or(OperationError::InvalidInput)?;
-    let mut encoded = Zeroizing::new(Vec::with_capacity(len));
+        size.checked_sub(info.len() + 3).filter(|&fill| fill >= 8).ok_or(OperationError::InvalidInput)?;
+    let mut encoded = Zeroizing::new(Vec::with_capacity(size));
     encoded.extend_from_slice(&[0, 1]);
     encoded.resize(2 + fill, 0xff);
     encoded.push(0);
@@ -40,8 +43,7 @@ fn pkcs1(
 }
 
 /// The DER `DigestInfo`; the MD5 and SHA-1 pair of TLS 1.0 goes without.
-fn digest_info(hash: Option<MessageDigest>, digest: &[u8]) -> Result<Vec<u8>, OperationError> {
-    let Some(hash) = hash else { return Ok(digest.to_vec()) };
+fn digest_info(hash: Nid, digest: &[u8]) -> Result<Vec<u8>, OperationError> {
     let (mut message, mut len, mut allocated) = (std::ptr::null_mut(), 0, 0);
     // SAFETY: the three outputs are valid for writes, and `digest` is readable for its length.
     let ok = unsafe {
@@ -49,7 +51,7 @@ fn digest_info(hash: Option<MessageDigest>, digest: &[u8]) -> Result<Vec<u8>, Op
             &mut message,
             &mut len,
             &mut allocated,
-            hash.type_().as_raw(),
+            hash.as_raw(),
             digest.as_ptr(),
             digest.len(),
         )
@@ -67,13 +69,37 @@ fn digest_info(hash: Option<MessageDigest>, digest: &[u8]) -> Result<Vec<u8>, Op
     }
 }
 
-/// EMSA-PSS with MGF1 and a salt as long as the hash, as TLS wants it (RFC 8446 section 4.2.3).
-fn pss(rsa: &Rsa<Private>, hash: MessageDigest, digest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OperationError> {
-    const SALT_AS_LONG_AS_HASH: i32 = -1;
+/// The hashes of EMSA-PSS, and the length of its salt.
+#[derive(Clone, Copy)]
+pub struct Pss {
+    /// Of the message.
+    pub hash: MessageDigest,
+    /// Of MGF1.
+    pub mgf1: MessageDigest,
+    /// In bytes, or -1: as long as the hash.
+    pub salt: i32,
+}
+
+impl Pss {
+    /// As TLS wants it (RFC 8446 section 4.2.3).
+    fn of_tls(hash: MessageDigest) -> Self {
+        Self { hash, mgf1: hash, salt: -1 }
+    }
+}
+
+/// EMSA-PSS, as long as the modulus of `rsa`.
+///
+/// # Errors
+/// [`InvalidInput`](OperationError::InvalidInput) if the digest is not as long as its hash, [`Failed`](OperationError::Failed) if there
+/// is no room.
+pub fn pss<T>(rsa: &Rsa<T>, padding: Pss, digest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OperationError> {
+    let Pss { hash, mgf1, salt } = padding;
     if digest.len() != hash.size() {
         return Err(OperationError::InvalidInput);
     }
-    let mut encoded = Zeroizing::new(vec![0; rsa.size() as usize]);
+    // SAFETY: it is an RSA key.
+    let size = unsafe { ffi::RSA_size(rsa.as_ptr()) };
+    let mut encoded = Zeroizing::new(vec![0; size as usize]);
     // SAFETY: `encoded` is as long as the modulus and `digest` as long as the hash: what the function reads and writes.
     let ok = unsafe {
         ffi::RSA_padding_add_PKCS1_PSS_mgf1(
@@ -81,8 +107,8 @@ fn pss(rsa: &Rsa<Private>, hash: MessageDigest, digest: &[u8]) -> Result<Zeroizi
             encoded.as_mut_ptr(),
             digest.as_ptr(),
             hash.as_ptr(),
-            hash.as_ptr(),
-            SALT_AS_LONG_AS_HASH,
+            mgf1.as_ptr(),
+            salt,
         )
     };
     if ok == 1 { Ok(encoded) } else { Err(refused()) }

@@ -1,10 +1,11 @@
 //! What submitters, completions and compute threads share: the queues behind one lock.
 
 use crate::{
-    Completion, Key, Observer, Operation, OperationError, Policy, backend::Installed, queue::Queues,
-    ticket::Ticket,
+    Completion, Key, KeyType, Observer, Operation, OperationError, Settings, backend::Installed,
+    overflow::pace::Pace, queue::Queues, ticket::Ticket,
 };
 use std::{
+    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::Instant,
@@ -12,12 +13,13 @@ use std::{
 
 pub(crate) struct Shared {
     pub(crate) backend: Installed,
-    pub(crate) policy: Policy,
+    pub(crate) settings: Settings,
     observer: Box<dyn Observer>,
-    capacity: usize,
     state: Mutex<State>,
     /// Compute threads that have nothing to do sleep here.
     pub(crate) work: Condvar,
+    /// The overflow's threads that have nothing to do sleep here.
+    pub(crate) spilled: Condvar,
 }
 
 #[derive(Default)]
@@ -26,16 +28,30 @@ pub(crate) struct State {
     /// Compute threads that sleep, or were woken and have not come up yet.
     pub(crate) idle: usize,
     pub(crate) stopped: bool,
+    /// Of each key type that has been computed, if there is an overflow.
+    pace: BTreeMap<KeyType, Pace>,
+    /// Threads of the overflow that sleep.
+    pub(crate) overflow_idle: usize,
+    /// Operations that are there, and may come back to be queued again.
+    pub(crate) overflowing: usize,
+    /// It is of no use any more.
+    pub(crate) overflow_retired: bool,
+}
+
+impl State {
+    pub(crate) fn pace(&self, key_type: KeyType) -> Pace {
+        self.pace.get(&key_type).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn pace_mut(&mut self, key_type: KeyType) -> &mut Pace {
+        self.pace.entry(key_type).or_default()
+    }
 }
 
 impl Shared {
-    pub(crate) fn new(
-        policy: Policy,
-        capacity: usize,
-        backend: Installed,
-        observer: Box<dyn Observer>,
-    ) -> Self {
-        Self { backend, policy, observer, capacity, state: Mutex::default(), work: Condvar::new() }
+    pub(crate) fn new(settings: Settings, backend: Installed, observer: Box<dyn Observer>) -> Self {
+        let (work, spilled) = (Condvar::new(), Condvar::new());
+        Self { backend, settings, observer, state: Mutex::default(), work, spilled }
     }
 
     /// Queues an operation that its key can do.
@@ -47,7 +63,7 @@ impl Shared {
         let key_type = key.key_type();
         let ticket = Arc::new(Ticket::new(key.clone(), operation, Instant::now()));
         let mut state = self.state();
-        if state.queues.live() >= self.capacity {
+        if state.queues.live() >= self.settings.capacity.get() {
             drop(state);
             self.tell(|observer| observer.shed(key_type));
             return Err(OperationError::QueueFull);
@@ -71,12 +87,19 @@ impl Shared {
         if state.idle > 0 && state.queues.live() > 0 {
             self.work.notify_one();
         }
+        if let Some(overflow) = &self.backend.overflow
+            && state.overflow_idle > 0
+            && self.spills(&state, &**overflow).is_some()
+        {
+            self.spilled.notify_one();
+        }
     }
 
     /// What waits is computed at once, and then the compute threads end.
     pub(crate) fn stop(&self) {
         self.state().stopped = true;
         self.work.notify_all();
+        self.spilled.notify_all();
     }
 
     /// Observers are foreign code, told without locks: a panic in one must cost neither a compute thread nor, through

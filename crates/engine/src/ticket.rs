@@ -3,7 +3,10 @@
 use crate::{Key, Operation, error::OperationError};
 use std::{
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Poll, Waker},
     time::{Duration, Instant},
 };
@@ -43,6 +46,8 @@ pub(crate) struct Ticket {
     pub(crate) operation: Operation,
     pub(crate) submitted: Instant,
     state: Mutex<State>,
+    /// The overflow had it once and did not compute it. Set under the lock of the queues.
+    put_back: AtomicBool,
 }
 
 /// How far the operation is. Replaced states are dropped after every lock is released: to drop a waker is to run foreign
@@ -63,7 +68,13 @@ impl State {
 
 impl Ticket {
     pub(crate) fn new(key: Key, operation: Operation, submitted: Instant) -> Self {
-        Self { key, operation, submitted, state: Mutex::new(State::Waiting(None)) }
+        Self {
+            key,
+            operation,
+            submitted,
+            state: Mutex::new(State::Waiting(None)),
+            put_back: AtomicBool::new(false),
+        }
     }
 
     /// For the completion: the result, or a promise to wake. The last waker wins.
@@ -103,6 +114,26 @@ impl Ticket {
                 false
             }
         }
+    }
+
+    /// It waits again, if somebody still waits for it.
+    pub(crate) fn put_back(&self) -> bool {
+        self.put_back.store(true, Ordering::Relaxed);
+        let mut state = self.state();
+        match std::mem::replace(&mut *state, State::Over) {
+            State::Computing(waker) => {
+                *state = State::Waiting(waker);
+                true
+            }
+            other => {
+                *state = other;
+                false
+            }
+        }
+    }
+
+    pub(crate) fn was_put_back(&self) -> bool {
+        self.put_back.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_over(&self) -> bool {

@@ -1,8 +1,9 @@
-//! What HTTPS costs, measured four ways.
+//! What HTTPS costs, measured five ways.
 //!
 //! - [`load`]: a load generator for handshakes against any HTTPS server, cheap enough that one client core keeps one
 //!   server core busy.
 //! - [`algorithms`]: this machine's rates, algorithm by algorithm, as TLS uses them.
+//! - [`gpu`]: RSA on the GPU, beside all cores.
 //! - [`handshake`]: what a server spends on each message of a handshake, on the thread's CPU clock.
 //! - [`system`]: where a running server's CPU goes, by sampling it.
 //!
@@ -10,6 +11,7 @@
 
 pub mod algorithms;
 mod clock;
+pub mod gpu;
 pub mod handshake;
 pub mod load;
 pub mod system;

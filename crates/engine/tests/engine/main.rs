@@ -5,10 +5,13 @@
 mod batching;
 mod completion;
 mod decrypt;
+mod gpu;
 mod keys;
 mod lanes;
 mod misbehaviour;
 mod openssl;
+mod overflow;
+mod overflow_simulation;
 mod policy;
 mod signatures;
 mod simulation;

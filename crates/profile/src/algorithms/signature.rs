@@ -1,8 +1,8 @@
 //! Signatures: RSA with scalar code and in lanes, ECDSA, Ed25519.
 
 use super::{Case, Purpose};
+use crate::gpu::numbers_of;
 use boring::{
-    bn::BigNumRef,
     ec::{EcGroup, EcKey},
     ecdsa::EcdsaSig,
     error::ErrorStack,
@@ -67,17 +67,8 @@ fn in_lanes(name: &str, lanes: Lanes, key: PrivateKey, input: Vec<u8>) -> Case {
 }
 
 fn take_apart(rsa: &Rsa<Private>) -> Option<PrivateKey> {
-    let bytes = |number: &BigNumRef| number.to_vec();
-    let components = Components {
-        n: &bytes(rsa.n()),
-        e: &bytes(rsa.e()),
-        p: &bytes(rsa.p()?),
-        q: &bytes(rsa.q()?),
-        dp: &bytes(rsa.dmp1()?),
-        dq: &bytes(rsa.dmq1()?),
-        qinv: &bytes(rsa.iqmp()?),
-    };
-    PrivateKey::new(&components).ok()
+    let [n, e, p, q, dp, dq, qinv] = &numbers_of(rsa)?;
+    PrivateKey::new(&Components { n, e, p, q, dp, dq, qinv }).ok()
 }
 
 fn ecdsa(name: &str, curve: Nid) -> Result<[Case; 2], ErrorStack> {

@@ -56,8 +56,6 @@ pub struct Load {
     pub time_limit: Duration,
     /// No connection begins after this time; those under way are finished, so that nothing is half done.
     pub begin_within: Option<Duration>,
-    /// CPU time that the client wastes on each connection before it begins: to be as slow as another client.
-    pub client_work: Duration,
     /// Ask the server to close the connection after the last response, as some clients do.
     pub server_closes: bool,
     /// A connection that takes longer has failed.
@@ -99,7 +97,6 @@ impl Load {
             count: 100,
             time_limit: Duration::from_secs(60),
             begin_within: None,
-            client_work: Duration::ZERO,
             server_closes: false,
             connection_timeout: Duration::from_secs(10),
         }

@@ -150,10 +150,6 @@ impl<'a> Run<'a> {
     fn begin(&mut self, slot: usize, due: Instant, live: &Live) -> Result<bool, LoadError> {
         let index = self.begun;
         self.begun += 1;
-        if !self.load.client_work.is_zero() {
-            let end = Instant::now() + self.load.client_work;
-            while Instant::now() < end {}
-        }
         let turn = (index % self.load.names.len() as u64) as usize;
         let name = &self.load.names[turn];
         let session = in_share(index, self.load.resumed).then(|| self.client.sessions.take(name)).flatten();

@@ -81,9 +81,8 @@ impl Perf {
 
     /// Samples, and reads what was seen; `directory` gets perf's data, some MB.
     pub fn sample(&self, sampling: &Sampling, directory: &Path) -> Result<Vec<Stack>, PerfError> {
-        if let Some(gone) = sampling.processes.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists())
-        {
-            return Err(PerfError::NoProcess(*gone));
+        if let Some(gone) = sampling.gone() {
+            return Err(PerfError::NoProcess(gone));
         }
         let data = directory.join("perf.data");
         let recorded = self.record(sampling, &data)?;
@@ -124,6 +123,13 @@ impl Perf {
     }
 }
 
+impl Sampling {
+    /// One of the processes that is not there, if any.
+    fn gone(&self) -> Option<u32> {
+        self.processes.iter().copied().find(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+    }
+}
+
 fn explained(sampling: &Sampling, output: &Output) -> PerfError {
     let says = words(output);
     let process = sampling.processes.first().copied().unwrap_or_default();
@@ -134,11 +140,10 @@ fn explained(sampling: &Sampling, output: &Output) -> PerfError {
         "Operation not permitted",
         "Access to performance",
     ];
-    let gone = || sampling.processes.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists());
     if denied.iter().any(|word| says.contains(word)) {
         PerfError::NotPermitted { process, says }
-    } else if let Some(gone) = gone() {
-        PerfError::NoProcess(*gone)
+    } else if let Some(gone) = sampling.gone() {
+        PerfError::NoProcess(gone)
     } else {
         PerfError::Failed { step: "record", says }
     }

@@ -21,7 +21,7 @@ pub(crate) fn count(n: usize) -> NonZeroUsize {
 }
 
 pub(crate) fn settings(threads: usize, capacity: usize) -> Settings {
-    Settings { policy: Policy::default(), threads: count(threads), capacity: count(capacity) }
+    Settings { policy: Policy::default(), threads: count(threads), yields: 0, capacity: count(capacity) }
 }
 
 pub(crate) fn start(settings: Settings, backend: impl Backend, observer: impl Observer) -> Engine {

@@ -1,0 +1,195 @@
+//! The whole way through a GPU, whose driver is a fake and whose kernels run on this CPU.
+
+#[path = "../../../kernels-cuda/tests/support/fake.rs"]
+mod fake;
+
+use crate::support::{Recorder, ec_p384, rsa1024, rsa2048, settings, soon, start};
+use boring::pkey::PKey;
+use fake::Fake;
+use quadrille_engine::{
+    Backend, Batching, Engine, Gpu, Job, Key, KeyType, Observer, Operation, Overflow, Scalar, SignatureScheme,
+};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+/// Scalar, but so slow that the rest of a queue goes to the GPU.
+struct Slow;
+
+impl Backend for Slow {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+
+    fn width(&self, _: KeyType) -> usize {
+        1
+    }
+
+    fn compute(&self, batch: &mut [Job<'_>]) {
+        std::thread::sleep(Duration::from_millis(4) * u32::try_from(batch.len()).unwrap());
+        Scalar.compute(batch);
+    }
+
+    fn verifies(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Clone, Default)]
+struct Books(Recorder, Arc<Mutex<Vec<String>>>);
+
+impl Observer for Books {
+    fn batch(&self, report: &quadrille_engine::BatchReport) {
+        self.0.batch(report);
+    }
+
+    fn retired(&self, overflow: &dyn Overflow, reason: &str) {
+        self.1.lock().unwrap().push(format!("{}: {reason}", overflow.name()));
+    }
+}
+
+impl Books {
+    fn by_gpu(&self) -> usize {
+        self.0.batches().iter().filter(|batch| batch.backend == "cuda").map(|batch| batch.operations).sum()
+    }
+
+    fn by_others(&self) -> usize {
+        self.0.sum(|batch| batch.operations) - self.by_gpu()
+    }
+}
+
+fn engine(fake: &Fake) -> (Engine, Books) {
+    let books = Books::default();
+    let gpu = Gpu::open_with(&fake.options()).expect("the fake driver has a device");
+    assert_eq!(gpu.device(), "Fake GPU");
+    (start(settings(1, 1000), gpu.behind(Box::new(Slow)), books.clone()), books)
+}
+
+/// Signatures of every padding and decryptions, all at once; each must be right.
+fn compute(engine: &Engine, key: &Key, count: usize) {
+    let schemes =
+        [SignatureScheme::RsaPkcs1Sha256, SignatureScheme::RsaPssSha256, SignatureScheme::RsaPkcs1Sha512];
+    let operation = |i: usize| match schemes.get(i % 4) {
+        Some(scheme) => Operation::sign(key, *scheme, &i.to_le_bytes()).unwrap(),
+        None => Operation::decrypt(key, &[&[0][..], &vec![i as u8; 255]].concat()).unwrap(),
+    };
+    let waiting: Vec<_> =
+        (0..count).map(|i| (operation(i), engine.enqueue(key, operation(i)).unwrap())).collect();
+    engine.flush();
+    let public = key.public().clone();
+    soon(move || {
+        for (operation, completion) in waiting {
+            let outcome = completion.wait().expect("a result");
+            assert!(operation.verify(&public, &outcome.bytes), "no wrong result leaves");
+        }
+    });
+}
+
+/// A key of this test's own: it is uploaded to this test's GPU.
+fn fresh() -> Key {
+    Key::from_pkey(PKey::from_rsa(rsa2048().pkey().rsa().unwrap()).unwrap()).unwrap()
+}
+
+/// So that the engine knows how fast it is itself.
+fn warm_up(engine: &Engine, key: &Key) {
+    compute(engine, key, 1);
+    std::thread::sleep(Duration::from_millis(20));
+}
+
+#[test]
+fn a_long_queue_goes_to_the_gpu() {
+    let fake = Fake::new();
+    let (engine, books) = engine(&fake);
+    let key = fresh();
+    engine.prepare(&key);
+    warm_up(&engine, &key);
+    assert_eq!(books.by_gpu(), 0, "one operation stays");
+    compute(&engine, &key, 80);
+    drop(engine);
+    assert_eq!(books.by_gpu() + books.by_others(), 81);
+    assert!(books.by_gpu() >= 20, "{} of 80", books.by_gpu());
+    assert_eq!(books.by_gpu() as i64, fake.get("operations"));
+    assert_eq!(books.0.sum(|batch| batch.recomputed + batch.failed), 0);
+    assert_eq!(fake.get("secrets"), 1, "the key, and nothing else");
+    drop(key);
+    assert_eq!(
+        (fake.get("memory"), fake.get("dirty"), fake.get("contexts")),
+        (0, 0, 0),
+        "the key was the last"
+    );
+}
+
+#[test]
+fn other_keys_stay_and_batching_is_the_backends() {
+    let fake = Fake::new();
+    let (engine, books) = engine(&fake);
+    assert_eq!(engine.backend(), "slow");
+    assert_eq!(engine.batching(KeyType::Rsa { bits: 2048 }), Batching { width: 1, crossover: 1 });
+    for key in [rsa1024(), ec_p384()] {
+        engine.prepare(&key);
+        let scheme = if key.key_type() == KeyType::EcdsaP384 {
+            SignatureScheme::EcdsaSha384
+        } else {
+            SignatureScheme::RsaPkcs1Sha256
+        };
+        let sign = || Operation::sign(&key, scheme, b"message").unwrap();
+        engine.submit(&key, sign()).unwrap().wait().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        let waiting: Vec<_> = (0..40).map(|_| engine.enqueue(&key, sign()).unwrap()).collect();
+        engine.flush();
+        waiting.into_iter().for_each(|completion| drop(completion.wait().unwrap()));
+    }
+    assert_eq!(books.by_gpu(), 0);
+}
+
+#[test]
+fn a_lost_gpu_costs_nothing_but_time() {
+    let fake = Fake::new();
+    let (engine, books) = engine(&fake);
+    let key = fresh();
+    warm_up(&engine, &key);
+    fake.set("lost_at", 1);
+    compute(&engine, &key, 60);
+    compute(&engine, &key, 30);
+    drop(engine);
+    assert_eq!(books.by_gpu() + books.by_others(), 91);
+    assert_eq!(books.0.sum(|batch| batch.recomputed + batch.failed), 0);
+    let retired = books.1.lock().unwrap().clone();
+    assert_eq!(retired.len(), 1, "{retired:?}");
+    assert!(retired[0].starts_with("cuda: the GPU's driver failed: cu"), "{retired:?}");
+}
+
+/// It says that the public key confirmed what it did not: the host's samples find it.
+#[test]
+fn a_gpu_that_lies_is_found_out() {
+    let fake = Fake::new();
+    let (engine, books) = engine(&fake);
+    let key = fresh();
+    warm_up(&engine, &key);
+    fake.set("flip_output", 777);
+    compute(&engine, &key, 60);
+    drop(engine);
+    assert_eq!(books.by_gpu(), 0, "nothing of such a batch is let out");
+    assert_eq!(
+        *books.1.lock().unwrap(),
+        ["cuda: the GPU passed off a wrong result as checked: it is not to be trusted"]
+    );
+}
+
+/// A result that the device itself refuses is computed again, and the device goes on.
+#[test]
+fn a_fault_on_the_gpu_is_computed_again() {
+    let fake = Fake::new();
+    let (engine, books) = engine(&fake);
+    let key = fresh();
+    warm_up(&engine, &key);
+    fake.set("flip_key", 11 * 1024 + 77);
+    compute(&engine, &key, 60);
+    drop(engine);
+    assert!(books.by_gpu() > 0);
+    // All of a batch are with the one damaged key.
+    assert_eq!(books.0.sum(|batch| batch.recomputed), books.by_gpu());
+    assert_eq!(books.0.sum(|batch| batch.failed), 0);
+    assert_eq!(*books.1.lock().unwrap(), [""; 0]);
+}

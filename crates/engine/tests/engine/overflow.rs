@@ -1,0 +1,282 @@
+//! What is too much for the backend: it goes elsewhere when the queue is long, comes back when that fails, and nothing is
+//! lost on the way.
+
+use crate::support::{Recorder, rsa1024, settings, sign, soon, start};
+use boring::rsa::Padding;
+use quadrille_engine::{
+    Backend, BatchReport, Completion, Engine, Job, Key, KeyType, Observer, Operation, OperationError,
+    Overflow, Scalar, Zeroizing,
+};
+use std::{
+    sync::{Arc, Mutex, mpsc},
+    time::Duration,
+};
+
+/// Computes rightly, and takes its time.
+struct Slow {
+    each: Duration,
+    far: Option<Arc<Far>>,
+}
+
+/// What it does with a batch.
+type Act = dyn Fn(&mut [Job<'_>]) -> Result<(), String> + Send + Sync;
+
+/// So does this, elsewhere; `act` may misbehave with a batch first.
+struct Far {
+    act: Box<Act>,
+    lanes: usize,
+}
+
+impl Backend for Slow {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+
+    fn width(&self, _: KeyType) -> usize {
+        1
+    }
+
+    fn compute(&self, batch: &mut [Job<'_>]) {
+        for job in batch {
+            std::thread::sleep(self.each);
+            job.finish(right(job));
+        }
+    }
+
+    fn verifies(&self) -> bool {
+        true
+    }
+
+    fn overflow(&self) -> Option<Arc<dyn Overflow>> {
+        self.far.clone().map(|far| far as Arc<dyn Overflow>)
+    }
+}
+
+impl Overflow for Far {
+    fn name(&self) -> &'static str {
+        "far"
+    }
+
+    fn device(&self) -> &str {
+        "The Far One"
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    fn capacity(&self, key_type: KeyType) -> usize {
+        if matches!(key_type, KeyType::Rsa { .. }) { 100 } else { 0 }
+    }
+
+    fn compute(&self, batch: &mut [Job<'_>]) -> Result<(), String> {
+        (self.act)(batch)
+    }
+}
+
+fn right(job: &Job<'_>) -> Result<Zeroizing<Vec<u8>>, OperationError> {
+    let input = job.rsa_input()?;
+    let mut output = Zeroizing::new(vec![0; input.len()]);
+    let rsa = job.key().pkey().rsa().map_err(|_| OperationError::Failed)?;
+    rsa.private_encrypt(&input, &mut output, Padding::NONE).map_err(|_| OperationError::Failed)?;
+    Ok(output)
+}
+
+fn finish_all(batch: &mut [Job<'_>]) -> Result<(), String> {
+    batch.iter_mut().for_each(|job| job.finish(right(job)));
+    Ok(())
+}
+
+/// Keeps the books, and what was retired.
+#[derive(Clone, Default)]
+struct Books {
+    recorder: Recorder,
+    retired: Arc<Mutex<Vec<String>>>,
+}
+
+impl Observer for Books {
+    fn batch(&self, report: &BatchReport) {
+        self.recorder.batch(report);
+    }
+
+    fn retired(&self, overflow: &dyn Overflow, reason: &str) {
+        self.retired.lock().unwrap().push(format!("{}: {reason}", overflow.name()));
+    }
+}
+
+impl Books {
+    fn computed_by(&self, name: &str) -> usize {
+        self.recorder
+            .batches()
+            .iter()
+            .filter(|batch| batch.backend == name)
+            .map(|batch| batch.operations)
+            .sum()
+    }
+
+    fn retired(&self) -> Vec<String> {
+        self.retired.lock().unwrap().clone()
+    }
+}
+
+/// An engine whose one thread needs three milliseconds for each operation, and has computed one, so that it knows.
+fn engine(
+    act: impl Fn(&mut [Job<'_>]) -> Result<(), String> + Send + Sync + 'static,
+) -> (Engine, Books, Key) {
+    engine_taking(Duration::from_millis(3), act)
+}
+
+fn engine_taking(
+    each: Duration,
+    act: impl Fn(&mut [Job<'_>]) -> Result<(), String> + Send + Sync + 'static,
+) -> (Engine, Books, Key) {
+    let books = Books::default();
+    let far = Arc::new(Far { act: Box::new(act), lanes: 2 });
+    let backend = Slow { each, far: Some(far) };
+    let engine = start(settings(1, 1000), backend, books.clone());
+    let key = rsa1024();
+    engine.submit(&key, sign(&key)).unwrap().wait().expect("a signature");
+    // The pace is noted after the result has been handed over.
+    std::thread::sleep(Duration::from_millis(20));
+    (engine, books, key)
+}
+
+fn submit(engine: &Engine, key: &Key, count: usize) -> Vec<(Operation, Completion)> {
+    let operations: Vec<_> = (0..count).map(|_| sign(key)).collect();
+    let waiting = operations.into_iter().map(|operation| {
+        let completion = engine.enqueue(key, operation.clone()).unwrap();
+        (operation, completion)
+    });
+    let waiting = waiting.collect();
+    engine.flush();
+    waiting
+}
+
+fn all_right(key: &Key, waiting: Vec<(Operation, Completion)>) {
+    let key = key.clone();
+    soon(move || {
+        for (operation, completion) in waiting {
+            let outcome = completion.wait().expect("a signature");
+            assert!(operation.verify(key.public(), &outcome.bytes), "no wrong result leaves");
+        }
+    });
+}
+
+/// Two that wait are less than what is done here while a batch is away, even if this machine sleeps ten times too long.
+#[test]
+fn at_low_load_nothing_goes() {
+    let (engine, books, key) = engine_taking(Duration::from_micros(50), finish_all);
+    for _ in 0..30 {
+        all_right(&key, submit(&engine, &key, 2));
+    }
+    // What was computed is told after it has been handed over.
+    drop(engine);
+    assert_eq!((books.computed_by("far"), books.computed_by("slow")), (0, 61));
+}
+
+#[test]
+fn of_a_long_queue_only_the_end_goes() {
+    let (engine, books, key) = engine(finish_all);
+    all_right(&key, submit(&engine, &key, 60));
+    drop(engine);
+    let (far, slow) = (books.computed_by("far"), books.computed_by("slow"));
+    assert_eq!(far + slow, 61);
+    assert!(far >= 40, "{far} of 60 went");
+    assert!(slow >= 2, "what is done here in the meantime stays: {slow}");
+    assert_eq!(books.recorder.sum(|batch| batch.recomputed + batch.failed), 0);
+}
+
+#[test]
+fn what_is_in_flight_when_it_is_lost_is_computed_here() {
+    let (engine, books, key) = engine(|_| Err("it fell off the bus".to_owned()));
+    all_right(&key, submit(&engine, &key, 60));
+    all_right(&key, submit(&engine, &key, 60));
+    drop(engine);
+    assert_eq!((books.computed_by("far"), books.computed_by("slow")), (0, 121));
+    assert_eq!(books.retired(), ["far: it fell off the bus"], "once, though it has two lanes");
+    assert_eq!(books.recorder.sum(|batch| batch.recomputed + batch.failed), 0);
+}
+
+#[test]
+fn what_was_done_before_it_was_lost_counts() {
+    let (engine, books, key) = engine(|batch| {
+        let half = batch.len() / 2;
+        finish_all(&mut batch[..half]).and(Err("lost".to_owned()))
+    });
+    all_right(&key, submit(&engine, &key, 60));
+    drop(engine);
+    let far = books.computed_by("far");
+    assert!(far > 0 && far + books.computed_by("slow") == 61, "{far}");
+}
+
+#[test]
+fn a_panic_elsewhere_is_a_loss() {
+    let (engine, books, key) = engine(|_| panic!("on purpose"));
+    all_right(&key, submit(&engine, &key, 60));
+    assert_eq!(books.retired(), ["far: it panicked"]);
+}
+
+#[test]
+fn what_it_leaves_is_computed_here_and_not_offered_again() {
+    let offered = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&offered);
+    let (engine, books, key) = engine(move |batch| {
+        *count.lock().unwrap() += batch.len();
+        Ok(())
+    });
+    all_right(&key, submit(&engine, &key, 60));
+    drop(engine);
+    assert_eq!((books.computed_by("far"), books.computed_by("slow")), (0, 61));
+    let offered = *offered.lock().unwrap();
+    assert!((1..=60).contains(&offered), "{offered} offers of 60 operations");
+    assert_eq!(books.retired(), [""; 0]);
+}
+
+/// The engine is dropped while a batch is away, and the batch comes back uncomputed.
+#[test]
+fn an_engine_that_stops_waits_for_what_is_away() {
+    let (arrived, wait) = mpsc::channel();
+    let arrived = Mutex::new(arrived);
+    let (engine, books, key) = engine(move |_| {
+        let _ = arrived.lock().unwrap().send(());
+        std::thread::sleep(Duration::from_millis(400));
+        Err("too late".to_owned())
+    });
+    let waiting = submit(&engine, &key, 60);
+    wait.recv_timeout(crate::support::PATIENCE).unwrap();
+    drop(engine);
+    all_right(&key, waiting);
+    assert_eq!(books.computed_by("slow"), 61);
+}
+
+/// Nobody waits any more for what is away.
+#[test]
+fn withdrawn_operations_do_not_come_back() {
+    let (arrived, wait) = mpsc::channel();
+    let (arrived, gone) = (Mutex::new(arrived), Arc::new(Mutex::new(())));
+    let held = Arc::clone(&gone);
+    let (engine, books, key) = engine(move |_| {
+        let _ = arrived.lock().unwrap().send(());
+        drop(held.lock());
+        Err("lost".to_owned())
+    });
+    let hold = gone.lock().unwrap();
+    let waiting = submit(&engine, &key, 60);
+    wait.recv_timeout(crate::support::PATIENCE).unwrap();
+    drop(waiting);
+    drop(hold);
+    all_right(&key, submit(&engine, &key, 3));
+    drop(engine);
+    assert!(books.computed_by("slow") < 30, "{}", books.computed_by("slow"));
+}
+
+#[test]
+fn without_an_overflow_nothing_changes() {
+    let books = Books::default();
+    let engine = start(settings(1, 1000), Slow { each: Duration::ZERO, far: None }, books.clone());
+    let key = rsa1024();
+    all_right(&key, submit(&engine, &key, 60));
+    drop(engine);
+    assert_eq!(books.computed_by("slow"), 60);
+    assert!(Scalar.overflow().is_none());
+}

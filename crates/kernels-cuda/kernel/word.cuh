@@ -1,0 +1,193 @@
+// One 32-bit word in every thread of a warp, and what can be done with it.
+//
+// The arithmetic above this file is written once. On a GPU a `word` is a register of one thread; on a CPU it is an
+// array with a place for each of a warp's 32 threads, and every operation is a loop over them. On the CPU a word turns
+// neither into a bool nor into an index, so that code which compiles there has no branch and no address that depends on
+// one: whatever is secret must be a word, and then the compiler proves what docs/kernels/cuda.md claims. `u32` and
+// `int` are public numbers.
+
+#pragma once
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+constexpr u32 WARP = 32;
+
+#ifdef __CUDA_ARCH__
+
+#define DEVICE __attribute__((device))
+#define INLINE __attribute__((device, always_inline)) inline
+// A function of its own: its arguments go through local memory, which is cheap where it is rarely called.
+#define COLD __attribute__((device, noinline))
+#define UNROLL _Pragma("unroll")
+#define KEEP_LOOP _Pragma("unroll 1")
+
+typedef u32 word;
+
+// Sixteen bytes, so that one instruction reads or writes them.
+struct alignas(16) Quad {
+    u32 of[4];
+};
+
+struct Warp {
+    // Which one of the grid.
+    u32 index;
+    u32 lane;
+
+    INLINE static Warp here() {
+        u32 block, size, thread;
+        asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+        asm("mov.u32 %0, %%ntid.x;" : "=r"(size));
+        asm("mov.u32 %0, %%tid.x;" : "=r"(thread));
+        return Warp{(block * size + thread) / WARP, thread % WARP};
+    }
+
+    // The word that `of(lane)` is in each thread.
+    template <class F> INLINE word each(F of) const { return of(lane); }
+
+    // Writes a word to where `to(lane)` points, unless that is nowhere.
+    template <class F> INLINE void put(word value, F to) const {
+        if (u32 *place = to(lane)) *place = value;
+    }
+
+    // Four neighbouring words from and to `place(lane)`, which is a multiple of 16 bytes.
+    template <class F> INLINE void get4(word *out, F place) const {
+        const Quad quad = *reinterpret_cast<const Quad *>(place(lane));
+        UNROLL for (int i = 0; i < 4; i++) out[i] = quad.of[i];
+    }
+    template <class F> INLINE void put4(const word *in, F place) const {
+        Quad quad;
+        UNROLL for (int i = 0; i < 4; i++) quad.of[i] = in[i];
+        *reinterpret_cast<Quad *>(place(lane)) = quad;
+    }
+};
+
+// Neighbours: G threads that hold one number together. Out of a group comes nothing.
+template <int G> INLINE word broadcast(word value, u32 from) {
+    word out;
+    asm("shfl.sync.idx.b32 %0, %1, %2, %3, 0xffffffff;"
+                 : "=r"(out) : "r"(value), "r"(from), "n"(((32 - G) << 8) | 31));
+    return out;
+}
+// From the neighbour below; the lowest gets 0.
+template <int G> INLINE word from_below(word value) {
+    word out;
+    asm("{ .reg .pred p; shfl.sync.up.b32 %0|p, %1, 1, %2, 0xffffffff; @!p mov.u32 %0, 0; }"
+                 : "=&r"(out) : "r"(value), "n"((32 - G) << 8));
+    return out;
+}
+// From the neighbour above; the highest gets 0.
+template <int G> INLINE word from_above(word value) {
+    word out;
+    asm("{ .reg .pred p; shfl.sync.down.b32 %0|p, %1, 1, %2, 0xffffffff; @!p mov.u32 %0, 0; }"
+                 : "=&r"(out) : "r"(value), "n"(((32 - G) << 8) | 31));
+    return out;
+}
+// From the thread whose number differs in the bit DISTANCE.
+template <int DISTANCE> INLINE word across(word value) {
+    word out;
+    asm("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(out) : "r"(value), "n"(DISTANCE));
+    return out;
+}
+
+#include "carry_device.cuh"
+
+#else
+
+#define DEVICE
+#define INLINE inline
+#define COLD
+#define UNROLL
+#define KEEP_LOOP
+
+struct word {
+    u32 of[WARP];
+
+    word() = default;
+    word(u32 value) {
+        for (u32 &place : of) place = value;
+    }
+};
+
+#define QUADRILLE_OPERATOR(op)                                                                                       \
+    inline word operator op(const word &a, const word &b) {                                                          \
+        word out;                                                                                                    \
+        for (u32 i = 0; i < WARP; i++) out.of[i] = a.of[i] op b.of[i];                                               \
+        return out;                                                                                                  \
+    }
+QUADRILLE_OPERATOR(+)
+QUADRILLE_OPERATOR(-)
+QUADRILLE_OPERATOR(*)
+QUADRILLE_OPERATOR(&)
+QUADRILLE_OPERATOR(|)
+QUADRILLE_OPERATOR(^)
+#undef QUADRILLE_OPERATOR
+inline word operator>>(const word &a, int count) {
+    word out;
+    for (u32 i = 0; i < WARP; i++) out.of[i] = a.of[i] >> count;
+    return out;
+}
+inline word operator~(const word &a) { return a ^ word(~0u); }
+inline word &operator+=(word &a, const word &b) { return a = a + b; }
+inline word &operator|=(word &a, const word &b) { return a = a | b; }
+
+struct Warp {
+    u32 index;
+
+    template <class F> word each(F of) const {
+        word out;
+        for (u32 i = 0; i < WARP; i++) out.of[i] = of(i);
+        return out;
+    }
+    template <class F> void put(const word &value, F to) const {
+        for (u32 i = 0; i < WARP; i++) {
+            if (u32 *place = to(i)) *place = value.of[i];
+        }
+    }
+    template <class F> void get4(word *out, F place) const {
+        for (u32 i = 0; i < WARP; i++) {
+            const u32 *from = place(i);
+            for (int j = 0; j < 4; j++) out[j].of[i] = from[j];
+        }
+    }
+    template <class F> void put4(const word *in, F place) const {
+        for (u32 i = 0; i < WARP; i++) {
+            u32 *to = place(i);
+            for (int j = 0; j < 4; j++) to[j] = in[j].of[i];
+        }
+    }
+};
+
+template <int G> word broadcast(const word &value, u32 from) {
+    word out;
+    for (u32 i = 0; i < WARP; i++) out.of[i] = value.of[i - i % G + from % G];
+    return out;
+}
+template <int G> word from_below(const word &value) {
+    word out;
+    for (u32 i = 0; i < WARP; i++) out.of[i] = i % G == 0 ? 0 : value.of[i - 1];
+    return out;
+}
+template <int G> word from_above(const word &value) {
+    word out;
+    for (u32 i = 0; i < WARP; i++) out.of[i] = i % G == G - 1 ? 0 : value.of[i + 1];
+    return out;
+}
+template <int DISTANCE> word across(const word &value) {
+    word out;
+    for (u32 i = 0; i < WARP; i++) out.of[i] = value.of[i ^ DISTANCE];
+    return out;
+}
+
+#include "carry_portable.cuh"
+
+#endif
+
+// `a` where the mask is all ones, `b` where it is zero.
+INLINE word select(const word &mask, const word &a, const word &b) { return b ^ (mask & (a ^ b)); }
+
+// 0 to zero, 1 to all ones.
+INLINE word mask_of(const word &bit) { return word(0) - bit; }
+
+// All ones if both are below 2^31 and equal.
+INLINE word equal_mask(const word &a, const word &b) { return mask_of(((a ^ b) - word(1)) >> 31); }

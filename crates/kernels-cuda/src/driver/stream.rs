@@ -1,0 +1,137 @@
+//! A queue of the device's: copies and kernels run one after the other, beside those of other streams.
+
+use super::{
+    Device, DeviceMemory, Kernel, PinnedMemory, Unavailable,
+    api::{Address, Handle},
+};
+use std::{ffi::c_uint, ops::Range, ptr, sync::Arc};
+
+/// A stream. Dropped, it waits for what it still does.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    device: Arc<Device>,
+    stream: Handle,
+}
+
+// SAFETY: the driver may be called from any thread; one at a time uses a stream, because it is not `Sync`.
+unsafe impl Send for Stream {}
+
+/// `CU_STREAM_NON_BLOCKING`: it does not wait for the stream that others in this process may use without a name.
+const INDEPENDENT: c_uint = 1;
+
+/// `struct Batch` of kernel/rsa.cuh.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Arguments {
+    pub(crate) keys: Address,
+    pub(crate) seats: Address,
+    pub(crate) inputs: Address,
+    pub(crate) outputs: Address,
+    pub(crate) sound: Address,
+    pub(crate) tables: Address,
+    pub(crate) count: u32,
+    pub(crate) exponent_bits: u32,
+}
+
+impl Stream {
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Self, Unavailable> {
+        let mut stream = ptr::null_mut();
+        // SAFETY: the driver writes one handle.
+        let status = unsafe { (device.api.stream_create)(&raw mut stream, INDEPENDENT) };
+        device.check("cuStreamCreate", status)?;
+        Ok(Self { device: Arc::clone(device), stream })
+    }
+
+    /// Queues a copy of the first words of `from`. Until [`wait`](Self::wait) has returned, neither side may be
+    /// touched; the callers in this crate hold both and wait in the same function.
+    pub(crate) fn send(
+        &self,
+        to: &DeviceMemory,
+        at: usize,
+        from: &PinnedMemory,
+        words: Range<usize>,
+    ) -> Result<(), Unavailable> {
+        let from = &from.words()[words];
+        let target = to.at(at);
+        to.at(at + from.len());
+        // SAFETY: both sides are as long as that.
+        let status = unsafe {
+            (self.device.api.to_device)(target, from.as_ptr().cast(), size_of_val(from), self.stream)
+        };
+        self.device.check("cuMemcpyHtoDAsync", status)
+    }
+
+    /// Queues a copy of the first words of `from`; see [`send`](Self::send).
+    pub(crate) fn receive(
+        &self,
+        to: &mut PinnedMemory,
+        at: usize,
+        from: &DeviceMemory,
+        words: usize,
+    ) -> Result<(), Unavailable> {
+        let to = &mut to.words_mut()[at..at + words];
+        from.at(words);
+        // SAFETY: both sides are as long as that.
+        let status = unsafe {
+            (self.device.api.to_host)(to.as_mut_ptr().cast(), from.at(0), size_of_val(to), self.stream)
+        };
+        self.device.check("cuMemcpyDtoHAsync", status)
+    }
+
+    /// Queues the wiping of words on the device.
+    pub(crate) fn clear(&self, what: &DeviceMemory, words: Range<usize>) -> Result<(), Unavailable> {
+        let (start, _end) = (what.at(words.start), what.at(words.end));
+        // SAFETY: the memory is as long as that.
+        let status = unsafe { (self.device.api.memory_set)(start, 0, 4 * words.len(), self.stream) };
+        self.device.check("cuMemsetD8Async", status)
+    }
+
+    /// Queues a kernel: so many blocks of so many threads.
+    pub(crate) fn launch(
+        &self,
+        kernel: Kernel,
+        blocks: usize,
+        threads: usize,
+        arguments: &mut Arguments,
+    ) -> Result<(), Unavailable> {
+        let count = |number: usize| c_uint::try_from(number).unwrap_or(c_uint::MAX);
+        let (blocks, threads) = (count(blocks), count(threads));
+        let mut parameters = [ptr::from_mut(arguments).cast()];
+        // SAFETY: the kernels take one argument, of this type, which the driver copies before it returns; they read
+        // and write what it points to within the bounds that `Lane` asserts.
+        let status = unsafe {
+            (self.device.api.launch)(
+                kernel.0,
+                blocks,
+                1,
+                1,
+                threads,
+                1,
+                1,
+                0,
+                self.stream,
+                parameters.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        };
+        self.device.check("cuLaunchKernel", status)
+    }
+
+    /// Waits until all is done.
+    pub(crate) fn wait(&self) -> Result<(), Unavailable> {
+        // SAFETY: the stream exists.
+        self.device.check("cuStreamSynchronize", unsafe { (self.device.api.stream_wait)(self.stream) })
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if self.device.enter().is_ok() {
+            // SAFETY: it was created once; nothing is queued after this.
+            unsafe {
+                (self.device.api.stream_wait)(self.stream);
+                (self.device.api.stream_destroy)(self.stream);
+            }
+        }
+    }
+}

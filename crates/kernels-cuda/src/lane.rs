@@ -1,0 +1,227 @@
+//! One batch on its way: into pinned memory, over, through a kernel, and back.
+
+use crate::{
+    DeviceKey, KeySize,
+    driver::{Arguments, Device, DeviceMemory, Kernel, PinnedMemory, Stream, Unavailable},
+    keys::KeyStore,
+    words::{self, Secret},
+};
+use std::{fmt, sync::Arc};
+use zeroize::Zeroize;
+
+/// Threads of a block: four warps. Blocks have nothing in common, so that small ones fill a device best.
+pub(crate) const BLOCK: usize = 128;
+
+/// Why an operation has no result. Its output is all zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpError {
+    /// The operation has not been run.
+    #[error("the operation has not been run")]
+    NotRun,
+    /// The caller's input or output is not as long as the modulus.
+    #[error("input and output must be exactly as long as the modulus")]
+    Length,
+    /// The caller's input, as a number, is not below the modulus.
+    #[error("the input is not below the modulus")]
+    InputTooLarge,
+    /// The key was uploaded to another [`Gpu`](crate::Gpu).
+    #[error("the key is not on this GPU")]
+    ForeignKey,
+    /// The computation went wrong, and its result was destroyed on the device.
+    #[error("the result failed the check with the public key")]
+    Fault,
+}
+
+/// One private operation: output = input^d mod n.
+pub struct GpuOp<'a> {
+    key: &'a DeviceKey,
+    input: &'a [u8],
+    output: &'a mut [u8],
+    outcome: Result<(), OpError>,
+}
+
+impl<'a> GpuOp<'a> {
+    /// Input and output are big-endian and as long as the key's modulus.
+    pub fn new(key: &'a DeviceKey, input: &'a [u8], output: &'a mut [u8]) -> Self {
+        Self { key, input, output, outcome: Err(OpError::NotRun) }
+    }
+
+    /// How it went; the output is to be used if `Ok`, and is all zeros otherwise.
+    pub fn outcome(&self) -> Result<(), OpError> {
+        self.outcome
+    }
+
+    /// What the device computed.
+    pub fn output(&self) -> &[u8] {
+        self.output
+    }
+
+    pub(crate) fn size(&self) -> KeySize {
+        self.key.size()
+    }
+
+    /// The input as words and the key's seat, or the reason that there is none, which becomes the outcome.
+    pub(crate) fn parse(&mut self, keys: &Arc<KeyStore>) -> Option<Parsed> {
+        let parsed = self.parsed(keys);
+        if let Err(error) = parsed {
+            self.fail(error);
+        }
+        parsed.ok()
+    }
+
+    fn parsed(&self, keys: &Arc<KeyStore>) -> Result<Parsed, OpError> {
+        let seat = self.key.seat_in(keys).ok_or(OpError::ForeignKey)?;
+        let bytes = self.size().bytes();
+        if self.input.len() != bytes || self.output.len() != bytes {
+            return Err(OpError::Length);
+        }
+        let input = words::from_be_bytes(self.input, bytes / 8).ok_or(OpError::Length)?;
+        if words::less_mask(&input, &self.key.n) == 0 {
+            return Err(OpError::InputTooLarge);
+        }
+        Ok(Parsed { seat, input })
+    }
+
+    pub(crate) fn fail(&mut self, error: OpError) {
+        self.output.fill(0);
+        self.outcome = Err(error);
+    }
+
+    fn finish(&mut self, words: &[u32]) {
+        for (bytes, word) in self.output.rchunks_mut(4).zip(words) {
+            bytes.copy_from_slice(&word.to_be_bytes());
+        }
+        self.outcome = Ok(());
+    }
+}
+
+impl fmt::Debug for GpuOp<'_> {
+    /// Says the outcome and nothing of key, input or output.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GpuOp")
+            .field("size", &self.size())
+            .field("outcome", &self.outcome)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An operation that may go.
+pub(crate) struct Parsed {
+    seat: u32,
+    input: Secret,
+}
+
+/// A stream with its memory. A [`Gpu`](crate::Gpu) has several, so that one copies while another computes.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    // Dropped in this order: the stream waits for what it still does.
+    stream: Stream,
+    /// Seats, then inputs.
+    outbound: PinnedMemory,
+    /// For each operation whether its result is sound, then outputs.
+    inbound: PinnedMemory,
+    device_outbound: DeviceMemory,
+    device_inbound: DeviceMemory,
+    tables: DeviceMemory,
+}
+
+/// How much memory a lane needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    transfer: usize,
+    tables: usize,
+}
+
+impl Extent {
+    /// For so many operations of each size.
+    pub(crate) fn of(capacity: &[usize; KeySize::ALL.len()]) -> Self {
+        let most = |words: fn(KeySize, usize) -> usize| {
+            KeySize::ALL.into_iter().zip(capacity).map(|(size, &count)| words(size, count)).max().unwrap_or(0)
+        };
+        Self { transfer: most(transfer_words), tables: most(table_words) }
+    }
+
+    /// Words on the device.
+    pub(crate) fn words(self) -> usize {
+        2 * self.transfer + self.tables
+    }
+}
+
+/// Numbers begin at a multiple of sixteen bytes.
+fn header(count: usize) -> usize {
+    count.next_multiple_of(4)
+}
+
+fn transfer_words(size: KeySize, count: usize) -> usize {
+    header(count) + 2 * size.half_words() * count
+}
+
+fn table_words(size: KeySize, count: usize) -> usize {
+    blocks(size, count) * (BLOCK / 32) * size.table_words()
+}
+
+fn blocks(size: KeySize, count: usize) -> usize {
+    (count * size.threads()).div_ceil(BLOCK)
+}
+
+impl Lane {
+    pub(crate) fn new(device: &Arc<Device>, extent: Extent) -> Result<Self, Unavailable> {
+        let stream = Stream::new(device)?;
+        Ok(Self {
+            outbound: PinnedMemory::new(device, extent.transfer)?,
+            inbound: PinnedMemory::new(device, extent.transfer)?,
+            device_outbound: DeviceMemory::new(device, extent.transfer, &stream)?,
+            device_inbound: DeviceMemory::new(device, extent.transfer, &stream)?,
+            tables: DeviceMemory::new(device, extent.tables, &stream)?,
+            stream,
+        })
+    }
+
+    /// Computes operations of one size, at most as many as the lane was made for. After an error the lane is not to be
+    /// used again, since the device may still write to it.
+    pub(crate) fn run(
+        &mut self,
+        kernel: Kernel,
+        keys: &KeyStore,
+        size: KeySize,
+        ops: &mut [&mut GpuOp<'_>],
+        parsed: &[Parsed],
+    ) -> Result<(), Unavailable> {
+        let (count, number) = (ops.len(), 2 * size.half_words());
+        let words = transfer_words(size, count);
+        let outbound = &mut self.outbound.words_mut()[..words];
+        let (seats, inputs) = outbound.split_at_mut(header(count));
+        for (i, (seat, input)) in
+            seats.iter_mut().zip(inputs.chunks_exact_mut(number)).take(count).enumerate()
+        {
+            *seat = parsed[i].seat;
+            for (pair, &word) in input.chunks_exact_mut(2).zip(parsed[i].input.iter()) {
+                pair.copy_from_slice(&[word as u32, (word >> 32) as u32]);
+            }
+        }
+        assert!(table_words(size, count) <= self.tables.words(), "a batch larger than its lane");
+        let mut arguments = Arguments {
+            keys: keys.address(size),
+            seats: self.device_outbound.at(0),
+            inputs: self.device_outbound.at(header(count)),
+            outputs: self.device_inbound.at(header(count)),
+            sound: self.device_inbound.at(0),
+            tables: self.tables.at(0),
+            count: u32::try_from(count).expect("no lane is that large"),
+            exponent_bits: ops.iter().fold(0, |bits, op| bits | op.key.e),
+        };
+        self.stream.send(&self.device_outbound, 0, &self.outbound, 0..words)?;
+        self.stream.launch(kernel, blocks(size, count), BLOCK, &mut arguments)?;
+        self.stream.receive(&mut self.inbound, 0, &self.device_inbound, words)?;
+        self.stream.clear(&self.device_inbound, 0..words)?;
+        self.stream.clear(&self.device_outbound, 0..words)?;
+        self.stream.wait()?;
+        let (sound, outputs) = self.inbound.words()[..words].split_at(header(count));
+        for ((op, &sound), output) in ops.iter_mut().zip(sound).zip(outputs.chunks_exact(number)) {
+            if sound == 1 { op.finish(output) } else { op.fail(OpError::Fault) }
+        }
+        self.inbound.words_mut()[..words].zeroize();
+        self.outbound.words_mut()[..words].zeroize();
+        Ok(())
+    }
+}

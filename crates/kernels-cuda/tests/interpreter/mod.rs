@@ -1,0 +1,302 @@
+//! Runs PTX: one warp, slowly and suspiciously.
+//!
+//! It is how the shipped kernels are tested where there is no GPU, and it sees what a GPU would not say:
+//! - a value that depends on a secret must not decide a branch, and must not be an address;
+//! - an access must lie in one buffer, and on its own alignment;
+//! - all threads of a warp must be together at a shuffle, and at a call.
+
+mod program;
+
+use program::{Code, Comparison, Function, Instruction, Shuffle, Source};
+use std::collections::HashMap;
+
+const WARP: usize = 32;
+/// Where things are; a buffer's number is in the upper half of an address.
+const PARAMETERS: u64 = 1 << 32;
+const LOCAL: u64 = 2 << 32;
+const FIRST_BUFFER: u64 = 3;
+const LOCAL_BYTES: usize = 4096;
+
+/// Memory of the device, word by word, and which words are secret.
+#[derive(Clone, Debug)]
+pub(crate) struct Buffer {
+    pub(crate) words: Vec<u32>,
+    pub(crate) secret: Vec<bool>,
+}
+
+impl Buffer {
+    pub(crate) fn public(words: Vec<u32>) -> Self {
+        Self { secret: vec![false; words.len()], words }
+    }
+}
+
+/// A program with its memory.
+pub(crate) struct Machine {
+    functions: HashMap<String, Function>,
+    parameters: Buffer,
+    buffers: Vec<Buffer>,
+    local: Vec<Buffer>,
+    stack: usize,
+    block: u32,
+    first_thread: u32,
+}
+
+type Lanes = [u64; WARP];
+
+struct Frame {
+    registers: Vec<Lanes>,
+    secret: Vec<bool>,
+    carry: [bool; WARP],
+    carry_secret: bool,
+}
+
+impl Machine {
+    pub(crate) fn new(ptx: &str) -> Self {
+        let local = Buffer::public(vec![0; LOCAL_BYTES / 4]);
+        Self {
+            functions: program::parse(ptx),
+            parameters: Buffer::public(Vec::new()),
+            buffers: Vec::new(),
+            local: vec![local; WARP],
+            stack: 0,
+            block: 0,
+            first_thread: 0,
+        }
+    }
+
+    /// Returns the buffer's address.
+    pub(crate) fn allocate(&mut self, buffer: Buffer) -> u64 {
+        self.buffers.push(buffer);
+        (FIRST_BUFFER + self.buffers.len() as u64 - 1) << 32
+    }
+
+    pub(crate) fn buffer(&self, address: u64) -> &Buffer {
+        &self.buffers[(address >> 32) as usize - FIRST_BUFFER as usize]
+    }
+
+    /// Runs one warp of a kernel, in blocks of 128 threads.
+    pub(crate) fn run(&mut self, kernel: &str, parameters: Vec<u32>, warp: u32) {
+        self.parameters = Buffer::public(parameters);
+        (self.block, self.first_thread) = (warp / 4, warp % 4 * WARP as u32);
+        self.call(kernel, &[]);
+    }
+
+    fn call(&mut self, name: &str, arguments: &[(Lanes, bool)]) {
+        let function =
+            self.functions.remove(name).unwrap_or_else(|| panic!("{name} is there, and calls itself not"));
+        let base = self.stack;
+        self.stack += function.frame.next_multiple_of(16);
+        let mut frame = Frame {
+            registers: vec![[0; WARP]; function.registers],
+            secret: vec![false; function.registers],
+            carry: [false; WARP],
+            carry_secret: false,
+        };
+        let mut at = [0; WARP];
+        let mut passed = Vec::new();
+        // Threads that are behind go first, so that those which went different ways meet again.
+        while let Some(next) = at.iter().copied().filter(|&pc| pc < function.instructions.len()).min() {
+            let active = at.map(|pc| pc == next);
+            let instruction = &function.instructions[next];
+            let runs = frame.guarded(instruction, active);
+            at.iter_mut().filter(|pc| **pc == next).for_each(|pc| *pc += 1);
+            match instruction.code {
+                Code::Branch => {
+                    (0..WARP).filter(|&lane| runs[lane]).for_each(|lane| at[lane] = instruction.target);
+                }
+                Code::Return => (0..WARP).filter(|&lane| runs[lane]).for_each(|lane| at[lane] = usize::MAX),
+                Code::Pass => passed.push(frame.read(instruction.from[0])),
+                Code::Call => {
+                    assert_eq!(runs, [true; WARP], "threads are apart: {}", instruction.text);
+                    self.call(&instruction.name, &std::mem::take(&mut passed));
+                }
+                Code::Parameter => {
+                    let (value, secret) = arguments[instruction.target];
+                    frame.write(instruction.to[0], runs, secret, |lane| value[lane]);
+                }
+                Code::Load { .. } | Code::Store { .. } => self.access(&mut frame, instruction, runs),
+                Code::Frame => frame.write(instruction.to[0], runs, false, |_| LOCAL + base as u64),
+                Code::Parameters => frame.write(instruction.to[0], runs, false, |_| PARAMETERS),
+                Code::BlockIndex => frame.write(instruction.to[0], runs, false, |_| u64::from(self.block)),
+                Code::BlockSize => frame.write(instruction.to[0], runs, false, |_| 128),
+                Code::ThreadIndex => {
+                    let first = u64::from(self.first_thread);
+                    frame.write(instruction.to[0], runs, false, |lane| first + lane as u64);
+                }
+                _ => frame.compute(instruction, runs),
+            }
+        }
+        self.stack = base;
+        self.functions.insert(name.to_owned(), function);
+    }
+
+    fn access(&mut self, frame: &mut Frame, instruction: &Instruction, runs: [bool; WARP]) {
+        let (base, base_secret) = frame.read(instruction.from[0]);
+        assert!(!base_secret, "a secret is an address: {}", instruction.text);
+        let (count, bytes, stores) = match instruction.code {
+            Code::Load { count, bytes } => (count, bytes, false),
+            Code::Store { count, bytes } => (count, bytes, true),
+            other => unreachable!("{other:?} accesses no memory"),
+        };
+        for (i, part) in (0..count).enumerate() {
+            let mut secret = false;
+            let mut loaded = [0; WARP];
+            let stored = stores.then(|| frame.read(instruction.from[1 + i]));
+            for lane in (0..WARP).filter(|&lane| runs[lane]) {
+                let address = base[lane] + instruction.target as u64;
+                assert_eq!(address % (count * bytes) as u64, 0, "not aligned: {}", instruction.text);
+                for word in 0..bytes / 4 {
+                    let offset = (address & 0xffff_ffff) as usize / 4 + part * bytes / 4 + word;
+                    let buffer = self.buffer_mut(address, lane);
+                    assert!(offset < buffer.words.len(), "outside: {}", instruction.text);
+                    match stored {
+                        Some((value, value_secret)) => {
+                            buffer.words[offset] = (value[lane] >> (32 * word)) as u32;
+                            buffer.secret[offset] = value_secret;
+                        }
+                        None => {
+                            loaded[lane] |= u64::from(buffer.words[offset]) << (32 * word);
+                            secret |= buffer.secret[offset];
+                        }
+                    }
+                }
+            }
+            if !stores {
+                frame.write(instruction.to[i], runs, secret, |lane| loaded[lane]);
+            }
+        }
+    }
+
+    fn buffer_mut(&mut self, address: u64, lane: usize) -> &mut Buffer {
+        match address & !0xffff_ffff {
+            PARAMETERS => &mut self.parameters,
+            LOCAL => &mut self.local[lane],
+            other => &mut self.buffers[((other >> 32) - FIRST_BUFFER) as usize],
+        }
+    }
+}
+
+impl Frame {
+    fn guarded(&self, instruction: &Instruction, active: [bool; WARP]) -> [bool; WARP] {
+        let Some((guard, wanted)) = instruction.guard else { return active };
+        let harmless = instruction.code == Code::Move;
+        assert!(harmless || !self.secret[guard], "a secret decides: {}", instruction.text);
+        std::array::from_fn(|lane| active[lane] && (self.registers[guard][lane] != 0) == wanted)
+    }
+
+    fn read(&self, source: Source) -> (Lanes, bool) {
+        match source {
+            Source::Register(register) => (self.registers[register], self.secret[register]),
+            Source::Constant(value) => ([value; WARP], false),
+        }
+    }
+
+    fn write(&mut self, to: usize, runs: [bool; WARP], secret: bool, value: impl Fn(usize) -> u64) {
+        let all = runs == [true; WARP];
+        for lane in (0..WARP).filter(|&lane| runs[lane]) {
+            self.registers[to][lane] = value(lane);
+        }
+        self.secret[to] = secret || (!all && self.secret[to]);
+    }
+
+    fn compute(&mut self, instruction: &Instruction, runs: [bool; WARP]) {
+        let sources: Vec<(Lanes, bool)> = instruction.from.iter().map(|&source| self.read(source)).collect();
+        let mut secret = sources.iter().any(|(_, secret)| *secret);
+        let of = |i: usize, lane: usize| sources[i].0[lane];
+        let width = if instruction.bits == 64 { u64::MAX } else { 0xffff_ffff };
+        let low = |value: u64| value & 0xffff_ffff;
+        let carry = self.carry;
+        let taken = |takes: bool, lane: usize| u64::from(takes && carry[lane]);
+        let to = instruction.to.first().copied().unwrap_or(0);
+        let mut carried = None;
+        let value: Lanes = match instruction.code {
+            Code::Shuffle(how) => {
+                assert_eq!(runs, [true; WARP], "threads are apart: {}", instruction.text);
+                let found: [(usize, bool); WARP] =
+                    std::array::from_fn(|lane| partner(how, lane, of(1, lane), of(2, lane)));
+                if let Some(&predicate) = instruction.to.get(1) {
+                    self.write(predicate, runs, sources[1].1, |lane| u64::from(found[lane].1));
+                }
+                std::array::from_fn(|lane| of(0, found[lane].0))
+            }
+            Code::AddCarry { takes, sets } => {
+                secret |= takes && self.carry_secret;
+                let sums: Lanes =
+                    std::array::from_fn(|lane| low(of(0, lane)) + low(of(1, lane)) + taken(takes, lane));
+                carried = sets.then_some(sums);
+                sums
+            }
+            Code::Mad { high, takes, sets } => {
+                secret |= takes && self.carry_secret;
+                let sums: Lanes = std::array::from_fn(|lane| {
+                    let product = low(of(0, lane)) * low(of(1, lane));
+                    let half = if high { product >> 32 } else { low(product) };
+                    half + low(of(2, lane)) + taken(takes, lane)
+                });
+                carried = sets.then_some(sums);
+                sums
+            }
+            code => std::array::from_fn(|lane| plain(code, instruction.bits, |i| of(i, lane))),
+        };
+        if let Some(sums) = carried {
+            (0..WARP).filter(|&lane| runs[lane]).for_each(|lane| self.carry[lane] = sums[lane] >> 32 != 0);
+            self.carry_secret = secret;
+        }
+        self.write(to, runs, secret, |lane| value[lane] & width);
+    }
+}
+
+/// From which lane a shuffle takes its value, and whether that one is within its segment.
+fn partner(how: Shuffle, lane: usize, by: u64, control: u64) -> (usize, bool) {
+    let segment = (control >> 8 & 31) as usize;
+    let (clamp, by) = ((control & 31) as usize, by as usize);
+    let (least, most) = (lane & segment, (lane & segment) | (clamp & !segment & 31));
+    let (from, within) = match how {
+        Shuffle::Index => (least | (by & !segment & 31), true),
+        Shuffle::Up => (lane.wrapping_sub(by), lane >= by && lane - by >= most),
+        Shuffle::Down => (lane + by, lane + by <= most),
+        Shuffle::Butterfly => (lane ^ by, lane ^ by <= most),
+    };
+    if within { (from, true) } else { (lane, false) }
+}
+
+/// Instructions that look at one lane alone.
+fn plain(code: Code, bits: u32, of: impl Fn(usize) -> u64) -> u64 {
+    let signed = |value: u64| if bits == 64 { value as i64 } else { i64::from(value as u32 as i32) };
+    let unsigned = |value: u64| if bits == 64 { value } else { value & 0xffff_ffff };
+    match code {
+        Code::Move => of(0),
+        Code::MovePredicate => u64::from(of(0) != 0),
+        Code::Not => !of(0),
+        Code::NotPredicate => u64::from(of(0) == 0),
+        Code::Negate => of(0).wrapping_neg(),
+        Code::And => of(0) & of(1),
+        Code::Or => of(0) | of(1),
+        Code::Xor => of(0) ^ of(1),
+        Code::ShiftLeft => unsigned(of(0)) << of(1),
+        Code::ShiftRight => unsigned(of(0)) >> of(1),
+        Code::Add => of(0).wrapping_add(of(1)),
+        Code::MultiplyLow => of(0).wrapping_mul(of(1)),
+        Code::MultiplyWide => (of(0) & 0xffff_ffff) * (of(1) & 0xffff_ffff),
+        Code::Extract { signed } => {
+            let (at, len) = (of(1), of(2));
+            let field = unsigned(of(0)) >> at & ((1 << len) - 1);
+            if signed && field >> (len - 1) & 1 == 1 { field | u64::MAX << len } else { field }
+        }
+        Code::Compare(how) => u64::from(match how {
+            Comparison::Equal => unsigned(of(0)) == unsigned(of(1)),
+            Comparison::NotEqual => unsigned(of(0)) != unsigned(of(1)),
+            Comparison::Below => unsigned(of(0)) < unsigned(of(1)),
+            Comparison::BelowSigned => signed(of(0)) < signed(of(1)),
+            Comparison::AtLeast => unsigned(of(0)) >= unsigned(of(1)),
+        }),
+        Code::Select => {
+            if of(2) != 0 {
+                of(0)
+            } else {
+                of(1)
+            }
+        }
+        other => unreachable!("{other:?} is computed elsewhere"),
+    }
+}

@@ -1,0 +1,319 @@
+//! PTX as text, taken apart: the part of the language that the kernels use.
+
+use std::collections::HashMap;
+
+/// What an instruction does; all operands are registers or constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    Move,
+    MovePredicate,
+    Not,
+    NotPredicate,
+    Negate,
+    And,
+    Or,
+    Xor,
+    ShiftLeft,
+    ShiftRight,
+    Add,
+    MultiplyLow,
+    MultiplyWide,
+    /// 32 bits; whether it takes the carry, and whether it sets it.
+    AddCarry {
+        takes: bool,
+        sets: bool,
+    },
+    /// a b + c, low or high half, with carries as above.
+    Mad {
+        high: bool,
+        takes: bool,
+        sets: bool,
+    },
+    /// Bits from a position on, with the sign or without.
+    Extract {
+        signed: bool,
+    },
+    Compare(Comparison),
+    Select,
+    Shuffle(Shuffle),
+    /// So many registers at once, each of so many bytes.
+    Load {
+        count: usize,
+        bytes: usize,
+    },
+    Store {
+        count: usize,
+        bytes: usize,
+    },
+    /// An argument of the next call.
+    Pass,
+    /// A parameter of this function.
+    Parameter,
+    Call,
+    Branch,
+    Return,
+    BlockIndex,
+    BlockSize,
+    ThreadIndex,
+    /// The address of this function's local memory, and of the kernel's parameters.
+    Frame,
+    Parameters,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Equal,
+    NotEqual,
+    Below,
+    BelowSigned,
+    AtLeast,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shuffle {
+    Index,
+    Up,
+    Down,
+    Butterfly,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    Register(usize),
+    Constant(u64),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Instruction {
+    /// Only in threads where this register has this value.
+    pub(crate) guard: Option<(usize, bool)>,
+    pub(crate) code: Code,
+    /// 32 or 64, where it matters.
+    pub(crate) bits: u32,
+    pub(crate) to: Vec<usize>,
+    pub(crate) from: Vec<Source>,
+    /// A label's or a function's name; a memory address's offset.
+    pub(crate) name: String,
+    pub(crate) target: usize,
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Function {
+    pub(crate) instructions: Vec<Instruction>,
+    pub(crate) registers: usize,
+    pub(crate) frame: usize,
+}
+
+/// Every function by its name.
+pub(crate) fn parse(ptx: &str) -> HashMap<String, Function> {
+    let text: String =
+        ptx.lines().map(|line| line.split("//").next().unwrap_or("")).flat_map(|line| [line, "\n"]).collect();
+    let mut functions = HashMap::new();
+    for part in
+        text.split("\n.").filter(|part| part.starts_with("visible .entry") || part.starts_with("weak .func"))
+    {
+        let (head, body) = part.split_once('(').expect("parameters");
+        let name = head.split_whitespace().next_back().expect("a name").to_owned();
+        if let Some((_, body)) = body.split_once("\n{") {
+            functions.insert(name, Parser::default().function(body));
+        }
+    }
+    functions
+}
+
+/// What may stand before a statement.
+const BEFORE: [char; 5] = [' ', '\t', '\n', '{', '}'];
+
+#[derive(Default)]
+struct Parser {
+    registers: HashMap<String, usize>,
+    labels: HashMap<String, usize>,
+    function: Function,
+}
+
+impl Parser {
+    fn function(mut self, body: &str) -> Function {
+        for statement in body.split(';') {
+            let mut statement = statement.trim_start_matches(BEFORE);
+            while let Some((label, rest)) =
+                statement.split_once(':').filter(|(label, _)| label.starts_with("LBB"))
+            {
+                self.labels.insert(label.to_owned(), self.function.instructions.len());
+                statement = rest.trim_start_matches(BEFORE);
+            }
+            let statement = statement.split_whitespace().collect::<Vec<_>>().join(" ");
+            if let Some(local) = statement.strip_prefix(".local ") {
+                let (_, size) = local.split_once('[').expect("a size");
+                self.function.frame = size.trim_end_matches(']').parse().expect("a number");
+            } else if !statement.is_empty() && !statement.starts_with('.') {
+                let instruction = self.instruction(&statement);
+                self.function.instructions.push(instruction);
+            }
+        }
+        for instruction in &mut self.function.instructions {
+            if instruction.code == Code::Branch {
+                instruction.target = self.labels[&instruction.name];
+            }
+        }
+        self.function.registers = self.registers.len();
+        self.function
+    }
+
+    fn instruction(&mut self, text: &str) -> Instruction {
+        let mut rest = text;
+        let mut guard = None;
+        if let Some(guarded) = text.strip_prefix('@') {
+            let (register, instruction) = guarded.split_once(' ').expect("an instruction");
+            let wanted = !register.starts_with('!');
+            guard = Some((self.register(register.trim_start_matches('!')), wanted));
+            rest = instruction;
+        }
+        let (mnemonic, operands) = rest.split_once(' ').unwrap_or((rest, ""));
+        let (code, bits) = code(mnemonic, operands);
+        let mut instruction = Instruction {
+            guard,
+            code,
+            bits,
+            to: Vec::new(),
+            from: Vec::new(),
+            name: String::new(),
+            target: 0,
+            text: text.to_owned(),
+        };
+        self.operands(&mut instruction, operands);
+        instruction
+    }
+
+    fn operands(&mut self, instruction: &mut Instruction, text: &str) {
+        let words: Vec<&str> =
+            text.split(|c: char| ", {}[]()|".contains(c)).filter(|word| !word.is_empty()).collect();
+        let targets = match instruction.code {
+            Code::Branch => {
+                instruction.name = words[0].to_owned();
+                return;
+            }
+            Code::Call => {
+                instruction.name = words[0].to_owned();
+                return;
+            }
+            Code::Pass => return instruction.from.push(self.source(words[1])),
+            Code::Parameter => {
+                instruction.to.push(self.register(words[0]));
+                let number = words[1].rsplit('_').next().expect("a number");
+                instruction.target = number.parse().expect("a number");
+                return;
+            }
+            Code::Frame | Code::Parameters | Code::BlockIndex | Code::BlockSize | Code::ThreadIndex => {
+                return instruction.to.push(self.register(words[0]));
+            }
+            Code::Return => 0,
+            Code::Store { .. } => 0,
+            Code::Load { count, .. } => count,
+            Code::Shuffle(_) if text.contains('|') => 2,
+            _ => 1,
+        };
+        for word in &words[..targets] {
+            let register = self.register(word);
+            instruction.to.push(register);
+        }
+        for word in &words[targets..] {
+            // An address: a register and perhaps an offset.
+            let (base, offset) = word.split_once('+').unwrap_or((word, ""));
+            let source = match base.split_once("_param_") {
+                Some(_) => Source::Constant(super::PARAMETERS),
+                None => self.source(base),
+            };
+            instruction.from.push(source);
+            if !offset.is_empty() {
+                instruction.target = offset.parse().expect("an offset");
+            }
+        }
+    }
+
+    fn source(&mut self, word: &str) -> Source {
+        match word.strip_prefix("0x") {
+            Some(hexadecimal) => Source::Constant(u64::from_str_radix(hexadecimal, 16).expect("a number")),
+            None => match word.parse::<i64>() {
+                Ok(number) => Source::Constant(number as u64),
+                Err(_) => Source::Register(self.register(word)),
+            },
+        }
+    }
+
+    fn register(&mut self, name: &str) -> usize {
+        assert!(name.starts_with('%') || name == "p", "{name} is not a register");
+        let next = self.registers.len();
+        *self.registers.entry(name.to_owned()).or_insert(next)
+    }
+}
+
+/// The instruction and its width. What is not known here is a failure, so that nothing is guessed.
+fn code(mnemonic: &str, operands: &str) -> (Code, u32) {
+    let parts: Vec<&str> = mnemonic.split('.').collect();
+    // A conversion is as wide as what it makes.
+    let kind = if parts[0] == "cvt" { parts[1] } else { parts.last().expect("a type") };
+    let bits = if kind.ends_with("64") { 64 } else { 32 };
+    let has = |what: &str| parts.contains(&what);
+    let comparison = |signed: bool| match parts[1] {
+        "eq" => Comparison::Equal,
+        "ne" => Comparison::NotEqual,
+        "lt" if signed => Comparison::BelowSigned,
+        "lt" => Comparison::Below,
+        "ge" if !signed => Comparison::AtLeast,
+        other => panic!("{other} is not a comparison that is known"),
+    };
+    let (count, bytes) = (
+        if has("v4") {
+            4
+        } else if has("v2") {
+            2
+        } else {
+            1
+        },
+        bits as usize / 8,
+    );
+    let code = match parts[0] {
+        "mov" => match operands.split_once(", ").expect("two operands").1 {
+            "%ctaid.x" => Code::BlockIndex,
+            "%ntid.x" => Code::BlockSize,
+            "%tid.x" => Code::ThreadIndex,
+            source if source.starts_with("__local") => Code::Frame,
+            source if source.contains("_param_") => Code::Parameters,
+            _ if has("pred") => Code::MovePredicate,
+            _ => Code::Move,
+        },
+        "cvta" | "cvt" => Code::Move,
+        "not" if has("pred") => Code::NotPredicate,
+        "not" => Code::Not,
+        "neg" => Code::Negate,
+        "and" => Code::And,
+        "or" => Code::Or,
+        "xor" => Code::Xor,
+        "shl" => Code::ShiftLeft,
+        "shr" if kind.starts_with('u') => Code::ShiftRight,
+        "add" if !has("cc") => Code::Add,
+        "add" | "addc" => Code::AddCarry { takes: parts[0] == "addc", sets: has("cc") },
+        "mul" if has("wide") && kind == "u32" => return (Code::MultiplyWide, 64),
+        "mul" if has("lo") => Code::MultiplyLow,
+        "mad" | "madc" => Code::Mad { high: has("hi"), takes: parts[0] == "madc", sets: has("cc") },
+        "bfe" => Code::Extract { signed: kind == "s32" },
+        "setp" => Code::Compare(comparison(kind.starts_with('s'))),
+        "selp" => Code::Select,
+        "shfl" => Code::Shuffle(match parts[2] {
+            "idx" => Shuffle::Index,
+            "up" => Shuffle::Up,
+            "down" => Shuffle::Down,
+            _ => Shuffle::Butterfly,
+        }),
+        "ld" if has("param") && operands.contains("_param_") && operands.contains("[_Z") => Code::Parameter,
+        "ld" => Code::Load { count, bytes },
+        "st" if has("param") => Code::Pass,
+        "st" => Code::Store { count, bytes },
+        "call" => Code::Call,
+        "bra" => Code::Branch,
+        "ret" => Code::Return,
+        other => panic!("{other} in `{mnemonic} {operands}` is not known"),
+    };
+    (code, bits)
+}

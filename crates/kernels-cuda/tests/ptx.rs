@@ -1,0 +1,144 @@
+//! The PTX that is shipped: that it is made of these sources, and that it computes what they say, without a GPU.
+
+#[path = "interpreter/mod.rs"]
+mod interpreter;
+mod support;
+
+use interpreter::{Buffer, Machine};
+use quadrille_kernels_cuda::KeySize;
+use sha2::{Digest, Sha256};
+use std::{fs, path::PathBuf, process::Command};
+use support::{Random, TestKey, keys_of};
+
+const PTX: &str = include_str!("../kernel/rsa.ptx");
+
+/// If this fails, run `scripts/ptx.sh` and commit what it writes.
+#[test]
+fn ptx_is_made_of_these_sources() {
+    let sources = [
+        include_str!("../kernel/word.cuh"),
+        include_str!("../kernel/carry_device.cuh"),
+        include_str!("../kernel/number.cuh"),
+        include_str!("../kernel/rsa.cuh"),
+        include_str!("../kernel/rsa.cu"),
+    ];
+    let digest = Sha256::digest(sources.concat());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(header("// sources "), digest, "scripts/ptx.sh translates the sources anew");
+}
+
+#[test]
+fn ptx_is_what_the_compiler_makes() {
+    let version = Command::new("clang++").arg("-dumpversion").output();
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    if version.as_deref().ok() != Some(header("// clang ")) {
+        println!("SKIPPED: clang here is {version:?}, and not the one that it was made with");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let made = folder.path().join("rsa.ptx");
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts/ptx.sh");
+    assert!(Command::new(script).arg(&made).status().unwrap().success());
+    assert!(fs::read_to_string(made).unwrap() == PTX, "scripts/ptx.sh makes another text");
+}
+
+fn header(start: &str) -> &'static str {
+    PTX.lines().find_map(|line| line.strip_prefix(start)).expect("the script writes it")
+}
+
+#[test]
+fn ptx_computes_rsa2048() {
+    computes(KeySize::Rsa2048, 4);
+}
+
+#[test]
+fn ptx_computes_rsa3072() {
+    computes(KeySize::Rsa3072, 3);
+}
+
+#[test]
+fn ptx_computes_rsa4096() {
+    computes(KeySize::Rsa4096, 2);
+}
+
+#[test]
+fn ptx_refuses_a_result_of_a_damaged_key() {
+    let keys = &keys_of(KeySize::Rsa2048)[..2];
+    let mut random = Random::new(7);
+    let inputs: Vec<_> = keys.iter().map(|key| random.residue(&key.n)).collect();
+    // A bit of the exponent of q.
+    let damage = |words: &mut [u32]| words[11 * 32 + 5] ^= 1 << 9;
+    let results = run(KeySize::Rsa2048, keys, &inputs, damage, false);
+    assert_eq!(results[0], None);
+    assert_eq!(results[1], Some(keys[1].oracle(&inputs[1])));
+}
+
+/// The interpreter sees what it is there to see: which key an operation has is public, and an address.
+#[test]
+#[should_panic(expected = "a secret is an address")]
+fn an_address_that_depends_on_a_secret_is_found() {
+    let keys = &keys_of(KeySize::Rsa2048)[..1];
+    run(KeySize::Rsa2048, keys, &[Random::new(8).residue(&keys[0].n)], |_| {}, true);
+}
+
+/// A warp with different keys, not full if `count` says so.
+fn computes(size: KeySize, count: usize) {
+    let mut keys = keys_of(size);
+    keys.truncate(count);
+    let mut random = Random::new(count as u64);
+    let mut inputs: Vec<_> = keys.iter().map(|key| random.residue(&key.n)).collect();
+    inputs[0] = keys[0].n.clone();
+    // n is odd: this is n - 1.
+    inputs[0][size.bytes() - 1] -= 1;
+    for ((key, input), result) in keys.iter().zip(&inputs).zip(run(size, &keys, &inputs, |_| {}, false)) {
+        assert_eq!(result, Some(key.oracle(input)));
+    }
+}
+
+/// The results; none where the kernel refused one.
+fn run(
+    size: KeySize,
+    keys: &[TestKey],
+    inputs: &[Vec<u8>],
+    damage: fn(&mut [u32]),
+    secret_seats: bool,
+) -> Vec<Option<Vec<u8>>> {
+    let words = size.bits() / 32;
+    let mut machine = Machine::new(PTX);
+    let mut key_words = Vec::new();
+    let mut secret = Vec::new();
+    for key in keys {
+        let constants = key.private().words_for_tests();
+        // n and R^2 mod n, and at the end -n^-1 and e, are public.
+        secret.extend((0..constants.len()).map(|i| i >= 2 * words && i + 2 < constants.len()));
+        key_words.extend(constants);
+    }
+    damage(&mut key_words);
+    let number = |bytes: &Vec<u8>| -> Vec<u32> {
+        bytes.rchunks(4).map(|word| u32::from_be_bytes(word.try_into().expect("whole words"))).collect()
+    };
+    let inputs: Vec<u32> = inputs.iter().flat_map(number).collect();
+    let per_thread = words / if size == KeySize::Rsa4096 { 16 } else { 8 };
+    let addresses = [
+        Buffer { words: key_words, secret },
+        Buffer { words: (0..keys.len() as u32).collect(), secret: vec![secret_seats; keys.len()] },
+        Buffer { secret: vec![true; inputs.len()], words: inputs },
+        Buffer::public(vec![0; keys.len() * words]),
+        Buffer::public(vec![7; keys.len()]),
+        Buffer::public(vec![0; 16 * 32 * per_thread]),
+    ]
+    .map(|buffer| machine.allocate(buffer));
+    let exponents = keys.iter().flat_map(|key| number(&support::padded(&key.e, 4))).fold(0, |all, e| all | e);
+    let mut parameters: Vec<u32> =
+        addresses.iter().flat_map(|address| [*address as u32, (address >> 32) as u32]).collect();
+    parameters.extend([keys.len() as u32, exponents]);
+    machine.run(&format!("quadrille_rsa{}", size.bits()), parameters, 0);
+    assert!(machine.buffer(addresses[5]).words.iter().all(|&word| word == 0), "the table is wiped");
+    let outputs = machine.buffer(addresses[3]).words.chunks(words);
+    let sound = &machine.buffer(addresses[4]).words;
+    let results = outputs.zip(sound).map(|(output, &sound)| {
+        assert!(sound == 1 || output.iter().all(|&word| word == 0), "a refused result is destroyed");
+        (sound == 1).then(|| output.iter().rev().flat_map(|word| word.to_be_bytes()).collect())
+    });
+    results.collect()
+}

@@ -1,0 +1,120 @@
+//! What the tests share: keys, inputs, an oracle, and the fake driver.
+
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+pub(crate) mod fake;
+
+use num_bigint::BigUint;
+use quadrille_kernels_cuda::{Components, DeviceKey, Gpu, GpuOp, KeySize, OpError, PrivateKey, Unavailable};
+
+/// A key by its numbers.
+#[derive(Clone)]
+pub(crate) struct TestKey {
+    pub(crate) n: Vec<u8>,
+    pub(crate) e: Vec<u8>,
+    pub(crate) p: Vec<u8>,
+    pub(crate) q: Vec<u8>,
+    pub(crate) dp: Vec<u8>,
+    pub(crate) dq: Vec<u8>,
+    pub(crate) qinv: Vec<u8>,
+}
+
+impl TestKey {
+    pub(crate) fn components(&self) -> Components<'_> {
+        let Self { n, e, p, q, dp, dq, qinv } = self;
+        Components { n, e, p, q, dp, dq, qinv }
+    }
+
+    pub(crate) fn private(&self) -> PrivateKey {
+        PrivateKey::new(&self.components()).expect("a test key is sound")
+    }
+
+    pub(crate) fn upload(&self, gpu: &Gpu) -> DeviceKey {
+        gpu.upload(&self.private()).expect("there is room")
+    }
+
+    /// input^d mod n, by somebody else's arithmetic.
+    pub(crate) fn oracle(&self, input: &[u8]) -> Vec<u8> {
+        let number = |bytes: &[u8]| BigUint::from_bytes_be(bytes);
+        let (p, q, input) = (number(&self.p), number(&self.q), number(input));
+        let m1 = input.modpow(&number(&self.dp), &p);
+        let m2 = input.modpow(&number(&self.dq), &q);
+        let h = ((&m1 + &p + &p - &m2) * number(&self.qinv)) % &p;
+        padded(&(m2 + h * q).to_bytes_be(), self.n.len())
+    }
+}
+
+/// The keys of `quadrille-kernels`' tests: sizes, orders of p and q, and public exponents mixed.
+pub(crate) fn all_keys() -> impl Iterator<Item = TestKey> {
+    let blocks = include_str!("../../../kernels/tests/support/keys.txt").split("\n\n");
+    blocks.filter(|block| block.contains("n = ")).map(key)
+}
+
+/// Those of one size whose public exponent the GPU takes.
+pub(crate) fn keys_of(size: KeySize) -> Vec<TestKey> {
+    all_keys().filter(|key| key.n.len() == size.bytes() && key.e.len() <= 4).collect()
+}
+
+fn key(block: &str) -> TestKey {
+    let [n, e, p, q, dp, dq, qinv] = ["n", "e", "p", "q", "dp", "dq", "qinv"].map(|name| {
+        let line = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+        let number = BigUint::parse_bytes(line.expect("every number is there").as_bytes(), 16);
+        number.expect("hexadecimal").to_bytes_be()
+    });
+    TestKey { n, e, p, q, dp, dq, qinv }
+}
+
+/// Right-aligns a number in `len` bytes.
+pub(crate) fn padded(number: &[u8], len: usize) -> Vec<u8> {
+    let significant = number.iter().position(|&byte| byte != 0).map_or(&[][..], |i| &number[i..]);
+    let mut out = vec![0; len - significant.len()];
+    out.extend(significant);
+    out
+}
+
+/// What a batch gave, operation by operation.
+pub(crate) type Results = Vec<Result<Vec<u8>, OpError>>;
+
+/// Runs one batch.
+pub(crate) fn run(gpu: &Gpu, batch: &[(&DeviceKey, &[u8])]) -> (Result<(), Unavailable>, Results) {
+    let mut outputs: Vec<Vec<u8>> = batch.iter().map(|(key, _)| vec![0xa5; key.size().bytes()]).collect();
+    let mut ops: Vec<GpuOp<'_>> =
+        batch.iter().zip(&mut outputs).map(|((key, input), output)| GpuOp::new(key, input, output)).collect();
+    let done = gpu.run(&mut ops);
+    let outcomes: Vec<_> = ops.iter().map(GpuOp::outcome).collect();
+    for (outcome, output) in outcomes.iter().zip(&outputs) {
+        let unused = matches!(outcome, Ok(()) | Err(OpError::NotRun));
+        assert!(unused || output.iter().all(|&byte| byte == 0), "a failed operation has no output");
+    }
+    (done, outcomes.into_iter().zip(outputs).map(|(outcome, output)| outcome.map(|()| output)).collect())
+}
+
+/// xorshift64*: reproducible, and good enough to choose inputs.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    /// A number below `n`, both big-endian.
+    pub(crate) fn residue(&mut self, n: &[u8]) -> Vec<u8> {
+        loop {
+            let candidate: Vec<u8> = n.iter().map(|_| (self.next() >> 56) as u8).collect();
+            if candidate.as_slice() < n {
+                return candidate;
+            }
+        }
+    }
+}
