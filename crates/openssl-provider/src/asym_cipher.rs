@@ -2,8 +2,9 @@
 
 use crate::{
     abi::{Dispatch, PARAM_BYTES, PARAM_TEXT, PARAM_UNSIGNED, Param, asym_cipher as id},
+    context::{self, at, at_mut},
     digest::Digest,
-    error::{Failure, Reason, guard, guard_pointer},
+    error::{Failure, Reason, guard},
     key::Shared,
     keymgmt::{self, KeyObject},
     params::{Answer, Params, Value, described, end},
@@ -47,8 +48,8 @@ pub(crate) static FUNCTIONS: [Dispatch; 12] = [
     Dispatch::new(id::ENCRYPT, encrypt as *const ()),
     Dispatch::new(id::DECRYPT_INIT, decrypt_init as *const ()),
     Dispatch::new(id::DECRYPT, decrypt as *const ()),
-    Dispatch::new(id::FREECTX, free as *const ()),
-    Dispatch::new(id::DUPCTX, dup as *const ()),
+    Dispatch::new(id::FREECTX, context::free::<Context> as *const ()),
+    Dispatch::new(id::DUPCTX, context::dup::<Context> as *const ()),
     Dispatch::new(id::GET_CTX_PARAMS, get_params as *const ()),
     Dispatch::new(id::GETTABLE_CTX_PARAMS, gettable as *const ()),
     Dispatch::new(id::SET_CTX_PARAMS, set_params as *const ()),
@@ -57,31 +58,14 @@ pub(crate) static FUNCTIONS: [Dispatch; 12] = [
 ];
 
 unsafe extern "C" fn new(_provider: *mut c_void) -> *mut Context {
-    guard_pointer(|| {
-        Ok(Box::into_raw(Box::new(Context {
-            key: None,
-            mode: Mode::Pkcs1,
-            digest: Digest::Sha1,
-            mgf1: None,
-            label: Vec::new(),
-            versions: [0; 2],
-        })))
+    context::new(|| Context {
+        key: None,
+        mode: Mode::Pkcs1,
+        digest: Digest::Sha1,
+        mgf1: None,
+        label: Vec::new(),
+        versions: [0; 2],
     })
-}
-
-unsafe extern "C" fn free(context: *mut Context) {
-    guard(|| {
-        if !context.is_null() {
-            // SAFETY: OpenSSL frees once what it has from `new` or `dup`.
-            drop(unsafe { Box::from_raw(context) });
-        }
-        Ok(())
-    });
-}
-
-unsafe extern "C" fn dup(context: *const Context) -> *mut Context {
-    // SAFETY: OpenSSL passes our context.
-    guard_pointer(|| Ok(Box::into_raw(Box::new(unsafe { at(context) }?.clone()))))
 }
 
 unsafe extern "C" fn encrypt_init(context: *mut Context, key: *const c_void, params: *const Param) -> c_int {
@@ -171,7 +155,6 @@ impl Context {
     }
 
     fn set(&mut self, params: Params<'_>) -> Result<(), Failure> {
-        let digest = |value: Value<'_>| Digest::named(value.text().ok_or(Reason::UnsupportedDigest)?);
         let version = |value: Value<'_>| {
             let version = value.number().and_then(|number| u16::try_from(number).ok());
             version.ok_or_else(|| Failure::new(Reason::UnsupportedParameter, "this TLS version"))
@@ -180,9 +163,9 @@ impl Context {
             if value.is(c"pad-mode") {
                 self.mode = mode(value)?;
             } else if value.is(c"digest") {
-                self.digest = digest(value)?;
+                self.digest = Digest::of_value(value)?;
             } else if value.is(c"mgf1-digest") {
-                self.mgf1 = Some(digest(value)?);
+                self.mgf1 = Some(Digest::of_value(value)?);
             } else if value.is(c"oaep-label") {
                 self.label = value.bytes().ok_or(Reason::UnsupportedParameter)?.to_vec();
             } else if value.is(c"tls-client-version") {
@@ -229,11 +212,7 @@ impl Context {
 }
 
 fn mode(value: Value<'_>) -> Result<Mode, Failure> {
-    let (number, text) = (value.signed(), value.text());
-    let is = |(_, known, name): &&(Mode, i64, &CStr)| {
-        number == Some(*known) || text.is_some_and(|text| text.as_bytes() == name.to_bytes())
-    };
-    MODES.iter().find(is).map(|(mode, ..)| *mode).ok_or_else(|| {
+    value.among(&MODES).ok_or_else(|| {
         Failure::new(
             Reason::UnsupportedParameter,
             "this padding of RSA encryption; there are pkcs1, oaep and none",
@@ -265,18 +244,4 @@ unsafe extern "C" fn settable(_context: *mut c_void, _provider: *mut c_void) -> 
 
 unsafe extern "C" fn gettable(_context: *mut c_void, _provider: *mut c_void) -> *const Param {
     GETTABLE.as_ptr()
-}
-
-/// # Safety
-/// It is null or a live context.
-unsafe fn at<'a>(context: *const Context) -> Result<&'a Context, Failure> {
-    // SAFETY: the caller's promise.
-    unsafe { context.as_ref() }.ok_or_else(|| Reason::Internal.into())
-}
-
-/// # Safety
-/// It is null or a live context that nobody else uses.
-unsafe fn at_mut<'a>(context: *mut Context) -> Result<&'a mut Context, Failure> {
-    // SAFETY: the caller's promise.
-    unsafe { context.as_mut() }.ok_or_else(|| Reason::Internal.into())
 }

@@ -58,8 +58,9 @@ unsafe extern "C" fn does_selection(_provider: *mut c_void, selection: c_int) ->
     c_int::from(selection == 0 || selection & SELECT_PRIVATE != 0)
 }
 
-/// An OpenSSL that wants it (3.0 before 3.0.3) would put the key into the default provider: it decodes it itself instead.
-unsafe extern "C" fn export_object(
+/// So that the key stays in this provider: OpenSSL then takes its key management. One before 3.0.3, which would put it into the default
+/// provider, decodes it itself instead.
+pub(crate) unsafe extern "C" fn export_object(
     _context: *mut c_void,
     _reference: *const c_void,
     _size: usize,

@@ -1,6 +1,9 @@
 //! Digests, by the names that OpenSSL has for them. They are computed by the BoringSSL in this module.
 
-use crate::error::{Failure, Reason};
+use crate::{
+    error::{Failure, Reason},
+    params::Value,
+};
 use boring::{
     hash::{Hasher, MessageDigest},
     nid::Nid,
@@ -46,6 +49,11 @@ impl Digest {
         NAMES.iter().find(is).map(|(digest, ..)| *digest).ok_or_else(|| {
             Failure::new(Reason::UnsupportedDigest, format!("{name}; there are SHA-1, SHA-2 and MD5"))
         })
+    }
+
+    /// That a parameter names.
+    pub(crate) fn of_value(value: Value<'_>) -> Result<Self, Failure> {
+        Self::named(value.text().ok_or(Reason::UnsupportedDigest)?)
     }
 
     pub(crate) fn name(self) -> &'static CStr {

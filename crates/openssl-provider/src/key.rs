@@ -101,8 +101,8 @@ impl ProviderKey {
         match &self.secret {
             Secret::None => Err(Failure::new(Reason::NoPrivateKey, "this is a public key")),
             Secret::Here(local) => wait::for_answer(local.submit(operation)?),
-            Secret::Remote(remote, None) => remote.compute(&self.public, operation),
-            Secret::Remote(remote, Some(local)) => match remote.compute(&self.public, operation.clone()) {
+            Secret::Remote(remote, None) => remote.compute(operation),
+            Secret::Remote(remote, Some(local)) => match remote.compute(operation.clone()) {
                 Err(failure) if failure.reason == Reason::KeyServer => {
                     wait::for_answer(local.submit(operation)?)
                 }

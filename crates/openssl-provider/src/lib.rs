@@ -18,6 +18,7 @@ mod abi;
 mod asym_cipher;
 mod components;
 mod compute;
+mod context;
 mod decoder;
 mod digest;
 mod error;

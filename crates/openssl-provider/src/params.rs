@@ -153,6 +153,15 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// One of several things that OpenSSL passes as numbers or as texts.
+    pub(crate) fn among<T: Copy>(self, known: &[(T, i64, &CStr)]) -> Option<T> {
+        let (number, text) = (self.signed(), self.text());
+        let is = |(_, known, name): &&(T, i64, &CStr)| {
+            number == Some(*known) || text.is_some_and(|text| text.as_bytes() == name.to_bytes())
+        };
+        known.iter().find(is).map(|(thing, ..)| *thing)
+    }
+
     /// A large number, big-endian. It may be secret.
     pub(crate) fn large(self) -> Option<Zeroizing<Vec<u8>>> {
         if self.param().data_type != PARAM_UNSIGNED {
@@ -174,12 +183,12 @@ impl<'a> Value<'a> {
     fn set(self, answer: Answer<'_>) -> bool {
         match (answer, self.param().data_type) {
             (Answer::Number(number), PARAM_INTEGER | PARAM_UNSIGNED) => {
-                self.fill(&number.to_le_bytes(), true)
+                self.fill_number(&number.to_le_bytes())
             }
             (Answer::Large(number), PARAM_UNSIGNED) => {
                 let mut number = Zeroizing::new(number.to_vec());
                 number.reverse();
-                self.fill(&number, true)
+                self.fill_number(&number)
             }
             (Answer::Text(text), PARAM_TEXT) => {
                 let bytes = text.to_bytes();
@@ -201,32 +210,30 @@ impl<'a> Value<'a> {
                 self.set_returned(text.to_bytes().len());
                 true
             }
-            (Answer::Bytes(bytes), PARAM_BYTES) => self.fill(bytes, false),
+            (Answer::Bytes(bytes), PARAM_BYTES) => self.fill(bytes),
             _ => false,
         }
     }
 
-    /// Writes little-endian bytes, for numbers padded with zeros to what the caller has.
-    fn fill(self, bytes: &[u8], number: bool) -> bool {
-        let (mut length, size) = (bytes.len(), self.param().size);
-        if number {
-            let used = bytes.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
-            if self.param().data.is_null() {
-                self.set_returned(used);
-                return true;
-            }
-            if used > size {
-                self.set_returned(used);
-                return false;
-            }
-            let mut padded = Zeroizing::new(vec![0; size]);
-            padded[..used.min(length)].copy_from_slice(&bytes[..used.min(length)]);
-            length = size;
-            self.set_returned(length);
-            return self.write(&padded);
+    /// Writes a number, little-endian, padded with zeros to what the caller has.
+    fn fill_number(self, number: &[u8]) -> bool {
+        let size = self.param().size;
+        let used = number.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
+        if self.param().data.is_null() || used > size {
+            self.set_returned(used);
+            return self.param().data.is_null();
         }
-        self.set_returned(length);
-        self.param().data.is_null() || length <= size && self.write(bytes)
+        let mut padded = Zeroizing::new(vec![0; size]);
+        let used = used.min(number.len());
+        padded[..used].copy_from_slice(&number[..used]);
+        self.set_returned(size);
+        self.write(&padded)
+    }
+
+    /// Writes bytes, if they fit.
+    fn fill(self, bytes: &[u8]) -> bool {
+        self.set_returned(bytes.len());
+        self.write(bytes)
     }
 
     fn write(self, bytes: &[u8]) -> bool {

@@ -6,8 +6,9 @@ mod settings;
 
 use crate::{
     abi::{Dispatch, Param, signature as id},
+    context::{self, at, at_mut},
     digest::{Digest, Running},
-    error::{Failure, Reason, guard, guard_pointer, text},
+    error::{Failure, Reason, guard, text},
     key::Shared,
     keymgmt::KeyObject,
     params::Params,
@@ -42,8 +43,8 @@ pub(crate) static FUNCTIONS: [Dispatch; 18] = [
     Dispatch::new(id::DIGEST_VERIFY_INIT, digest_verify_init as *const ()),
     Dispatch::new(id::DIGEST_VERIFY_UPDATE, update as *const ()),
     Dispatch::new(id::DIGEST_VERIFY_FINAL, digest_verify_final as *const ()),
-    Dispatch::new(id::FREECTX, free as *const ()),
-    Dispatch::new(id::DUPCTX, dup as *const ()),
+    Dispatch::new(id::FREECTX, context::free::<Context> as *const ()),
+    Dispatch::new(id::DUPCTX, context::dup::<Context> as *const ()),
     Dispatch::new(id::GET_CTX_PARAMS, get_params as *const ()),
     Dispatch::new(id::GETTABLE_CTX_PARAMS, settings::gettable as *const ()),
     Dispatch::new(id::SET_CTX_PARAMS, set_params as *const ()),
@@ -52,22 +53,7 @@ pub(crate) static FUNCTIONS: [Dispatch; 18] = [
 ];
 
 unsafe extern "C" fn new(_provider: *mut c_void, _properties: *const c_char) -> *mut Context {
-    guard_pointer(|| Ok(Box::into_raw(Box::default())))
-}
-
-unsafe extern "C" fn free(context: *mut Context) {
-    guard(|| {
-        if !context.is_null() {
-            // SAFETY: OpenSSL frees once what it has from `new` or `dup`.
-            drop(unsafe { Box::from_raw(context) });
-        }
-        Ok(())
-    });
-}
-
-unsafe extern "C" fn dup(context: *const Context) -> *mut Context {
-    // SAFETY: OpenSSL passes our context.
-    guard_pointer(|| Ok(Box::into_raw(Box::new(unsafe { at(context) }?.clone()))))
+    context::new(Context::default)
 }
 
 unsafe extern "C" fn sign_init(context: *mut Context, key: *const c_void, params: *const Param) -> c_int {
@@ -306,18 +292,4 @@ pub(crate) unsafe fn bytes<'a>(data: *const u8, length: usize) -> &'a [u8] {
     }
     // SAFETY: the caller's promise.
     unsafe { slice::from_raw_parts(data, length) }
-}
-
-/// # Safety
-/// It is null or a live context.
-unsafe fn at<'a>(context: *const Context) -> Result<&'a Context, Failure> {
-    // SAFETY: the caller's promise.
-    unsafe { context.as_ref() }.ok_or_else(|| Reason::Internal.into())
-}
-
-/// # Safety
-/// It is null or a live context that nobody else uses: OpenSSL's contexts are not shared between threads.
-unsafe fn at_mut<'a>(context: *mut Context) -> Result<&'a mut Context, Failure> {
-    // SAFETY: the caller's promise.
-    unsafe { context.as_mut() }.ok_or_else(|| Reason::Internal.into())
 }

@@ -4,7 +4,7 @@
 use crate::{
     abi::{Callback, Dispatch, PARAM_INTEGER, PARAM_TEXT, Param, store as id},
     components::Family,
-    decoder::hand_over,
+    decoder::{export_object, hand_over},
     error::{Failure, Reason, guard, guard_pointer, text},
     key::ProviderKey,
     params::{described, end},
@@ -63,17 +63,6 @@ unsafe extern "C" fn close(context: *mut Context) -> c_int {
         }
         Ok(())
     })
-}
-
-/// So that the key stays in this provider: OpenSSL then takes its key management.
-unsafe extern "C" fn export_object(
-    _context: *mut c_void,
-    _reference: *const c_void,
-    _size: usize,
-    _callback: Callback,
-    _argument: *mut c_void,
-) -> c_int {
-    0
 }
 
 static SETTABLE: [Param; 4] = [

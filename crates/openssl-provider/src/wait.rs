@@ -145,7 +145,12 @@ fn key() -> *const c_void {
 }
 
 impl Place {
+    /// Resumed for nothing, it must not stay readable.
     fn resumed(&mut self) -> Poll<Outcome> {
+        let polled = self.poll();
+        if polled.is_ready() {
+            return polled;
+        }
         self.signal.clear();
         self.poll()
     }

@@ -1,6 +1,6 @@
 //! `quadrille provider check`: does it work in that very OpenSSL?
 
-use super::{Module, server::Server};
+use super::{Target, server::Server};
 use boring::{pkey::PKey, rsa::Rsa};
 use std::{
     fs,
@@ -11,13 +11,8 @@ use std::{
 /// Loads the module into the OpenSSL of a server, reads an RSA key there, signs with it, and checks that the provider did it.
 #[derive(clap::Args)]
 pub(crate) struct Check {
-    /// Which server.
-    server: Server,
     #[command(flatten)]
-    module: Module,
-    /// The server's program, or for Apache its mod_ssl.so.
-    #[arg(long, value_name = "FILE")]
-    program: Option<PathBuf>,
+    target: Target,
     /// Sign with this key: a PEM file, as the server would read it [default: a new one].
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
@@ -25,20 +20,14 @@ pub(crate) struct Check {
 
 impl Check {
     pub(super) fn run(&self) -> Result<(), String> {
-        let contents = self.server.openssl_cnf(&self.module.find()?);
-        let program = self.program.clone().map_or_else(|| self.server.program(), Ok)?;
-        println!("{}", with(self.server, &program, &contents, self.key.as_deref())?);
+        println!("{}", with(&self.target, &self.target.openssl_cnf()?, self.key.as_deref())?);
         Ok(())
     }
 }
 
 /// What was found, in one sentence.
-pub(super) fn with(
-    server: Server,
-    program: &Path,
-    openssl_cnf: &str,
-    key: Option<&Path>,
-) -> Result<String, String> {
+pub(super) fn with(target: &Target, openssl_cnf: &str, key: Option<&Path>) -> Result<String, String> {
+    let program = target.program()?;
     let cannot = |error: std::io::Error| format!("cannot make files for the check: {error}");
     let folder = tempfile::tempdir().map_err(cannot)?;
     let (configuration, new_key) = (folder.path().join("openssl.cnf"), folder.path().join("key.pem"));
@@ -49,9 +38,9 @@ pub(super) fn with(
         fs::write(&new_key, pem.map_err(|error| error.to_string())?).map_err(cannot)?;
     }
     let key = key.unwrap_or(&new_key);
-    let mut command = match server {
-        Server::Node => node(program, key),
-        _ => probe(&server.libcrypto(program)?, &configuration, key)?,
+    let mut command = match target.server {
+        Server::Node => node(&program, key),
+        _ => probe(&target.server.libcrypto(&program)?, &configuration, key)?,
     };
     let output = command.env("OPENSSL_CONF", &configuration).output();
     let output = output.map_err(|error| format!("cannot run {}: {error}", program.display()))?;

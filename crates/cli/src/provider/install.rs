@@ -1,6 +1,6 @@
 //! `quadrille provider install`.
 
-use super::{Module, check, server::Server};
+use super::{Target, check, server::Server};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -10,13 +10,8 @@ use std::{
 /// no other program changes. If the check fails, the file is not written.
 #[derive(clap::Args)]
 pub(crate) struct Install {
-    /// Which server.
-    server: Server,
     #[command(flatten)]
-    module: Module,
-    /// The server's program, or for Apache its mod_ssl.so.
-    #[arg(long, value_name = "FILE")]
-    program: Option<PathBuf>,
+    target: Target,
     /// Where to write it [default: /etc/quadrille/openssl-SERVER.cnf].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -31,22 +26,21 @@ pub(super) fn default_file(server: Server) -> PathBuf {
 
 impl Install {
     pub(super) fn run(&self) -> Result<(), String> {
-        let module = self.module.find()?;
-        let contents = self.server.openssl_cnf(&module);
-        let file = self.out.clone().unwrap_or_else(|| default_file(self.server));
+        let server = self.target.server;
+        let contents = self.target.openssl_cnf()?;
+        let file = self.out.clone().unwrap_or_else(|| default_file(server));
         let there = fs::read_to_string(&file).ok();
         if there.is_some_and(|there| there != contents) && !self.force {
             return Err(format!("{} has other contents; write over it with --force", file.display()));
         }
-        let program = self.program.clone().map_or_else(|| self.server.program(), Ok)?;
-        let checked = check::with(self.server, &program, &contents, None)?;
+        let checked = check::with(&self.target, &contents, None)?;
         let cannot = |error: io::Error| format!("cannot write {}: {error}", file.display());
         if let Some(directory) = file.parent() {
             fs::create_dir_all(directory).map_err(cannot)?;
         }
         fs::write(&file, contents).map_err(cannot)?;
         println!("{checked}\nwrote {}\n", file.display());
-        print!("{}", self.server.lines(&file));
+        print!("{}", server.lines(&file));
         Ok(())
     }
 }

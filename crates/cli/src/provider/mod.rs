@@ -59,6 +59,28 @@ impl Config {
     }
 }
 
+/// A server, and the module for it.
+#[derive(clap::Args)]
+pub(crate) struct Target {
+    /// Which server.
+    server: Server,
+    #[command(flatten)]
+    module: Module,
+    /// The server's program, or for Apache its mod_ssl.so.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+impl Target {
+    fn program(&self) -> Result<PathBuf, String> {
+        self.program.clone().map_or_else(|| self.server.program(), Ok)
+    }
+
+    fn openssl_cnf(&self) -> Result<String, String> {
+        Ok(self.server.openssl_cnf(&self.module.find()?))
+    }
+}
+
 /// Where the module is.
 #[derive(clap::Args)]
 pub(crate) struct Module {

@@ -1,6 +1,6 @@
 //! A thread that has nothing else to do asks a key server, and waits for the reply.
 
-use super::{DEADLINE, PATIENCE, RESTART, Servers, Trouble, connection::Connection};
+use super::{BETWEEN_ATTEMPTS, DEADLINE, PATIENCE, RESTART, Servers, Trouble, connection::Connection};
 use crate::{process::PerProcess, wait::Outcome};
 use quadrille_engine::Operation;
 use quadrille_keyless::wire::Ski;
@@ -19,8 +19,6 @@ static IDLE: PerProcess<Mutex<HashMap<PathBuf, Vec<Connection>>>> = PerProcess::
 
 /// No server was there, and one operation has waited for them already.
 static DOWN: AtomicBool = AtomicBool::new(false);
-
-const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 
 /// Asks one server after the other. An operation that was computed twice does no harm.
 pub(super) fn compute(servers: &Servers, ski: Ski, operation: &Operation) -> Outcome {

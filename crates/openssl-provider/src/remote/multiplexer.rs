@@ -1,7 +1,7 @@
 //! All operations of a process that are not waited for by a thread: one connection, kept by a thread of its own, that begins
 //! with the first operation.
 
-use super::{DEADLINE, PATIENCE, RESTART, Reply, Servers, Trouble, connection::Connection};
+use super::{BETWEEN_ATTEMPTS, DEADLINE, PATIENCE, RESTART, Reply, Servers, Trouble, connection::Connection};
 use crate::{
     error::{Failure, Reason},
     process::PerProcess,
@@ -17,13 +17,11 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 /// The threads of this process, one for each list of servers.
 static MULTIPLEXERS: PerProcess<Mutex<HashMap<Servers, Arc<Inbox>>>> = PerProcess::new();
-
-const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 
 /// Hands an operation to the thread.
 pub(super) fn submit(servers: &Servers, ski: Ski, operation: Operation) -> Result<Answer, Failure> {

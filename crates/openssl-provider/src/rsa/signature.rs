@@ -5,10 +5,13 @@ use crate::{
     digest::Digest,
     error::{Failure, Reason},
 };
-use boring::{pkey::Public, rsa::Rsa};
+use boring::{hash::MessageDigest, pkey::Public, rsa::Rsa};
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
-use quadrille_engine::{Operation, PublicKey, SignatureScheme};
+use quadrille_engine::{
+    Operation, OperationError, PublicKey, SignatureScheme, Zeroizing,
+    rsa_padding::{self, Pss},
+};
 
 /// How a signature is padded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +48,7 @@ pub(crate) fn operation(
     if let Some(scheme) = scheme(key, padding, digest) {
         return Ok(Operation::Sign { scheme, digest: data.into() });
     }
-    Ok(Operation::Decrypt { ciphertext: encode(key, padding, digest, data)?.into() })
+    Ok(Operation::Decrypt { ciphertext: encode(key, padding, digest, data)?.as_slice().into() })
 }
 
 /// Whether a signature is right.
@@ -74,15 +77,15 @@ pub(crate) fn verify(
                     ffi::RSA_verify_PKCS1_PSS_mgf1(
                         rsa.as_ptr(),
                         data.as_ptr(),
-                        hash,
-                        mgf1,
+                        hash.as_ptr(),
+                        mgf1.as_ptr(),
                         raised.as_ptr(),
                         known,
                     ) == 1
                 })
         }
         Padding::Pkcs1 | Padding::None => {
-            Ok(encode(key, padding, digest, data).is_ok_and(|encoded| encoded == raised))
+            Ok(encode(key, padding, digest, data).is_ok_and(|encoded| *encoded == raised))
         }
     }
 }
@@ -122,64 +125,28 @@ fn encode(
     padding: Padding,
     digest: Option<Digest>,
     data: &[u8],
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let rsa = public(key)?;
     let size = rsa.size() as usize;
     match padding {
-        Padding::None if data.len() == size => Ok(data.to_vec()),
+        Padding::None if data.len() == size => Ok(Zeroizing::new(data.to_vec())),
         Padding::None => {
             Err(Failure::new(Reason::WrongInput, "without padding, the input is as long as the modulus"))
         }
-        Padding::Pkcs1 => {
-            let info = digest.map_or_else(|| Ok(data.to_vec()), |digest| digest_info(digest, data))?;
-            let fill = size.checked_sub(info.len() + 3).filter(|fill| *fill >= 8).ok_or_else(no_room)?;
-            let head = [0, 1].into_iter().chain(std::iter::repeat_n(0xff, fill)).chain([0]);
-            Ok(head.chain(info).collect())
-        }
+        Padding::Pkcs1 => rsa_padding::pkcs1(size, digest.map(Digest::nid), data).map_err(refused),
         Padding::Pss { mgf1, salt } => {
             let digest = digest.ok_or_else(no_digest)?;
             let salt = length(salt_length(&rsa, digest, salt)?)?;
             let (hash, mgf1) = algorithms(digest, mgf1)?;
-            let mut encoded = vec![0; size];
-            // SAFETY: `encoded` is as long as the modulus and `data` as the digest: what the function writes and reads.
-            let done = unsafe {
-                ffi::RSA_padding_add_PKCS1_PSS_mgf1(
-                    rsa.as_ptr(),
-                    encoded.as_mut_ptr(),
-                    data.as_ptr(),
-                    hash,
-                    mgf1,
-                    salt,
-                )
-            };
-            if done == 1 { Ok(encoded) } else { Err(no_room()) }
+            rsa_padding::pss(&rsa, Pss { hash, mgf1, salt }, data).map_err(|_| no_room())
         }
     }
 }
 
-fn digest_info(digest: Digest, data: &[u8]) -> Result<Vec<u8>, Failure> {
-    let (mut message, mut length, mut allocated) = (std::ptr::null_mut(), 0, 0);
-    // SAFETY: the three outputs can be written, and `data` read for its length.
-    let done = unsafe {
-        ffi::RSA_add_pkcs1_prefix(
-            &mut message,
-            &mut length,
-            &mut allocated,
-            digest.nid().as_raw(),
-            data.as_ptr(),
-            data.len(),
-        )
-    };
-    if done != 1 {
-        return Err(Failure::new(Reason::UnsupportedDigest, "it has no form in PKCS #1"));
-    }
-    // SAFETY: on success `message` has `length` bytes, ours to free where `allocated` says so.
-    unsafe {
-        let info = std::slice::from_raw_parts(message, length).to_vec();
-        if allocated != 0 {
-            ffi::OPENSSL_free(message.cast());
-        }
-        Ok(info)
+fn refused(error: OperationError) -> Failure {
+    match error {
+        OperationError::InvalidInput => no_room(),
+        _ => Failure::new(Reason::UnsupportedDigest, "it has no form in PKCS #1"),
     }
 }
 
@@ -198,13 +165,9 @@ fn max_salt(rsa: &Rsa<Public>, digest: Digest) -> Result<usize, Failure> {
     encoded.checked_sub(digest.size() + 2).ok_or_else(no_room)
 }
 
-fn algorithms(
-    digest: Digest,
-    mgf1: Option<Digest>,
-) -> Result<(*const ffi::EVP_MD, *const ffi::EVP_MD), Failure> {
-    let pointer =
-        |digest: Digest| digest.algorithm().map(|algorithm| algorithm.as_ptr()).ok_or_else(no_digest);
-    Ok((pointer(digest)?, pointer(mgf1.unwrap_or(digest))?))
+fn algorithms(digest: Digest, mgf1: Option<Digest>) -> Result<(MessageDigest, MessageDigest), Failure> {
+    let algorithm = |digest: Digest| digest.algorithm().ok_or_else(no_digest);
+    Ok((algorithm(digest)?, algorithm(mgf1.unwrap_or(digest))?))
 }
 
 fn length(length: usize) -> Result<i32, Failure> {

@@ -56,13 +56,13 @@ impl Settings {
     pub(super) fn set(&mut self, params: Params<'_>) -> Result<(), Failure> {
         for value in params.iter() {
             if value.is(c"digest") {
-                self.digest = Some(digest(value)?);
+                self.digest = Some(Digest::of_value(value)?);
             } else if value.is(c"pad-mode") {
                 self.mode = mode(value)?;
             } else if value.is(c"saltlen") {
                 self.salt = salt(value)?;
             } else if value.is(c"mgf1-digest") {
-                self.mgf1 = Some(digest(value)?);
+                self.mgf1 = Some(Digest::of_value(value)?);
             }
         }
         Ok(())
@@ -93,16 +93,8 @@ impl Settings {
     }
 }
 
-pub(crate) fn digest(value: Value<'_>) -> Result<Digest, Failure> {
-    Digest::named(value.text().ok_or(Reason::UnsupportedDigest)?)
-}
-
 fn mode(value: Value<'_>) -> Result<Mode, Failure> {
-    let (number, text) = (value.signed(), value.text());
-    let is = |(_, known, name): &&(Mode, i64, &CStr)| {
-        number == Some(*known) || text.is_some_and(|text| text.as_bytes() == name.to_bytes())
-    };
-    MODES.iter().find(is).map(|(mode, ..)| *mode).ok_or_else(|| {
+    value.among(&MODES).ok_or_else(|| {
         Failure::new(
             Reason::UnsupportedParameter,
             "this padding of RSA signatures; there are pkcs1, pss and none",
@@ -111,14 +103,11 @@ fn mode(value: Value<'_>) -> Result<Mode, Failure> {
 }
 
 fn salt(value: Value<'_>) -> Result<Salt, Failure> {
-    let (number, text) = (value.signed(), value.text());
-    let is = |(_, known, name): &&(Salt, i64, &CStr)| {
-        number == Some(*known) || text.is_some_and(|text| text.as_bytes() == name.to_bytes())
-    };
-    if let Some((salt, ..)) = SALTS.iter().find(is) {
-        return Ok(*salt);
+    if let Some(salt) = value.among(&SALTS) {
+        return Ok(salt);
     }
-    let length = number.and_then(|number| usize::try_from(number).ok()).or_else(|| text?.parse().ok());
+    let number = value.signed().and_then(|number| usize::try_from(number).ok());
+    let length = number.or_else(|| value.text()?.parse().ok());
     length.map(Salt::Length).ok_or_else(|| Failure::new(Reason::UnsupportedParameter, "this salt length"))
 }
 

@@ -5,5 +5,6 @@ mod guides;
 mod key_servers;
 mod operations;
 mod program;
+mod reload;
 mod servers;
 mod support;

@@ -1,7 +1,7 @@
 //! Real servers of Debian 12, unmodified: every key exchange, with the key in the server and in a key server.
 
 use crate::support::{Running, Site, free_port, handshake, listens, said, set_mode, until};
-use std::{fs, process::Command};
+use std::{fs, path::PathBuf, process::Command};
 
 /// A server of one kind on one port.
 pub(crate) type Start = fn(&Site, key: &str, port: u16) -> Running;
@@ -79,6 +79,11 @@ pub(crate) fn nginx(site: &Site, key: &str, port: u16) -> Running {
 }
 
 pub(crate) fn haproxy(site: &Site, _key: &str, port: u16) -> Running {
+    let file = haproxy_configuration(site, port);
+    Running::start(site, "haproxy", site.with_provider("/usr/sbin/haproxy").arg("-db").arg("-f").arg(file))
+}
+
+pub(crate) fn haproxy_configuration(site: &Site, port: u16) -> PathBuf {
     let text = format!(
         "global\n  maxconn 2000\n  nbthread 2\n  ssl-mode-async\n  ssl-default-bind-ciphers ALL\n\
          \x20 tune.ssl.default-dh-param 2048\n\
@@ -86,8 +91,7 @@ pub(crate) fn haproxy(site: &Site, _key: &str, port: u16) -> Running {
          frontend f\n  bind 127.0.0.1:{port} ssl crt {}\n  http-request return status 200 content-type text/plain string ok\n",
         site.at("served.both")
     );
-    let file = site.write(&format!("haproxy-{port}.cfg"), &text);
-    Running::start(site, "haproxy", site.with_provider("/usr/sbin/haproxy").arg("-db").arg("-f").arg(file))
+    site.write(&format!("haproxy-{port}.cfg"), &text)
 }
 
 fn apache(site: &Site, key: &str, port: u16) -> Running {
