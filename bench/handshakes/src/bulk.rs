@@ -6,7 +6,6 @@ use anyhow::{Context, Result, ensure};
 use quadrille_profile::load::{Load, Outcome};
 
 use crate::{
-    cpu::CpuClock,
     rival::Rival,
     scenario::Scenario,
     server::Server,
@@ -73,7 +72,7 @@ fn one_round(scenario: &Scenario, server: &Server, downloads: u64) -> Result<(Du
         connection_timeout: TIME_LIMIT,
         ..scenario.load(server.address, downloads, TIME_LIMIT)
     };
-    let clock = CpuClock::of_tree(server.pid()).context("the server has gone")?;
+    let clock = server.cpu_clock()?;
     let before = clock.settled()?;
     let seen = load.run()?;
     let used = clock.settled().context("the server has ended")?.saturating_sub(before);

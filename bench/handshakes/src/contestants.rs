@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{
     certificate::CertificateFiles,
-    rival::{Rival, Setup},
+    rival::{Provider, Rival, Setup},
     scenario::Scenario,
     server::{Server, free_address},
     upstream::Upstream,
@@ -46,12 +46,16 @@ pub struct Stage<'a> {
     pub upstream: Option<&'a Upstream>,
     /// Whether the upstream is behind all servers.
     pub all_pass_on: bool,
+    /// Worker processes of servers that have such.
+    pub workers: usize,
+    /// What servers on OpenSSL load into it.
+    pub provider: Option<&'a Provider>,
 }
 
 impl Stage<'_> {
     /// Starts one server, and waits until it serves what `scenario` asks for.
     pub fn start(&self, contestant: &Contestant, scenario: &Scenario) -> Result<Server> {
-        let Self { cores, certificate, connections, directory, .. } = *self;
+        let Self { cores, certificate, connections, directory, workers, provider, .. } = *self;
         let behind_all = self.upstream.filter(|_| self.all_pass_on).map(|upstream| upstream.address);
         let setup = Setup {
             address: free_address()?,
@@ -62,6 +66,8 @@ impl Stage<'_> {
             directory,
             resumption: scenario.resumption,
             upstream: behind_all.or_else(|| Upstream::for_job(self.upstream, contestant.rival)),
+            workers,
+            provider,
         };
         Server::start(contestant.rival, &contestant.program, cores, scenario, &setup)
     }

@@ -1,4 +1,4 @@
-//! CPU time of a process tree, from the kernel's own accounting.
+//! CPU time of process trees, from the kernel's own accounting.
 
 use std::{thread, time::Duration};
 
@@ -13,7 +13,7 @@ const LOOKS: usize = 30;
 /// A server that uses less than this between two looks is at rest.
 const REST: Duration = Duration::from_micros(100);
 
-/// The CPU clock of a process and its descendants: user and system time of every thread, living and ended.
+/// The CPU clock of processes and their descendants: user and system time of every thread, living and ended.
 ///
 /// Read through POSIX process clocks, which count in nanoseconds; `utime` and `stime` of `/proc/PID/stat` come in
 /// ticks of 10 ms, and `/proc/PID/task/*/schedstat` forgets threads that have ended.
@@ -23,9 +23,13 @@ pub struct CpuClock {
 }
 
 impl CpuClock {
-    /// The clock of `root` and of the descendants it has now.
-    pub fn of_tree(root: Pid) -> Result<Self> {
-        Ok(Self { processes: process_tree(root)? })
+    /// The clock of `roots` and of the descendants they have now.
+    pub fn of_trees(roots: &[Pid]) -> Result<Self> {
+        let mut processes = Vec::new();
+        for root in roots {
+            processes.extend(process_tree(*root)?);
+        }
+        Ok(Self { processes })
     }
 
     /// CPU time used so far. An error when one of the processes has ended: its time would be missing.

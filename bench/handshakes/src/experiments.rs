@@ -9,8 +9,12 @@ use quadrille_bench_handshakes::{
     contestants::{Contestant, Stage},
     cross_check::H2load,
     idle::{self, Before},
-    report::{self, BulkRow, CrossCheck, HandshakeRow, IdleRow},
-    rival::{Job, Rival},
+    provider::{Pairs, contenders},
+    report::{
+        self, BulkRow, CrossCheck, HandshakeRow, IdleRow, ProviderRows, latency_table, provider_rows,
+        provider_table,
+    },
+    rival::{Job, Provider, Rival},
     scenario::{KeyKind, Resumption, Scenario},
     upstream::Upstream,
 };
@@ -19,6 +23,8 @@ use serde::Serialize;
 
 use crate::args::Args;
 
+/// Handshakes a second of clients who each find the server idle.
+const QUIET: f64 = 60.0;
 /// Bodies that each server delivers in each round.
 const DOWNLOADS: u64 = 8;
 /// What the other generator repeats: RSA-4096, where every server is slower than h2load, and others, where h2load is.
@@ -150,6 +156,45 @@ impl<'a> Laboratory<'a> {
         Ok(rows)
     }
 
+    /// What the provider saves others.
+    pub(crate) fn provider(&mut self) -> Result<ProviderRows> {
+        let (args, plan) = (self.args, self.args.plan());
+        let quadrille = args.program(Rival::Quadrille);
+        let module = args.module.canonicalize().with_context(|| {
+            format!("the provider's module {}; `make build` leaves it there", args.module.display())
+        })?;
+        let provider = Provider { module, quadrille: quadrille.clone() };
+        let h2load = H2load::find(&args.h2load).map_err(|error| eprintln!("no DHE_RSA: {error:#}")).ok();
+        let certificate = CertificateFiles::make(KeyKind::Rsa2048, self.directory.path())?;
+        let stage = self.stage(&certificate, self.most_clients(), false);
+        let stage = Stage { provider: Some(&provider), ..stage };
+        let mut found = ProviderRows::default();
+        for version in &args.versions {
+            let scenario = self.scenario(KeyKind::Rsa2048, *version, Resumption::Off);
+            let pairs = Pairs::start(&contenders(&args.workers), &self.contestants, &stage, &scenario);
+            eprintln!("{scenario}, with the provider and without");
+            let name = format!("TLS {}, ECDHE_RSA", version.number());
+            found.busy.extend(provider_rows(&name, &pairs.measure(plan, &scenario)?, &pairs.missing));
+            if let Some(h2load) = h2load.as_ref().filter(|_| *version == TlsVersion::V1_2) {
+                eprintln!("the same, DHE_RSA, by h2load");
+                let dhe = pairs.measure_dhe(plan, &scenario, h2load);
+                found.busy.extend(provider_rows("TLS 1.2, DHE_RSA", &dhe, &pairs.missing));
+            }
+            eprintln!("the same, {QUIET} connections a second");
+            let quiet = Scenario { per_second: Some(QUIET), ..scenario };
+            found.quiet.extend(provider_rows(&name, &pairs.measure(plan, &quiet)?, &pairs.missing));
+            self.write_json("provider.json", &found)?;
+        }
+        println!(
+            "With the provider, RSA-2048, {} clients\n{}",
+            self.most_clients(),
+            provider_table(&found.busy)
+        );
+        println!("Latency at {QUIET} handshakes a second\n{}", latency_table(&found.quiet));
+        ensure!(found.busy.iter().any(|row| row.cpu_ratio.is_some()), "no server could be measured");
+        Ok(found)
+    }
+
     /// The other generator's view.
     pub(crate) fn cross_check(&mut self) -> Result<CrossCheck> {
         let h2load = H2load::find(&self.args.h2load)?;
@@ -165,9 +210,8 @@ impl<'a> Laboratory<'a> {
             let stage = self.stage(&certificate, self.most_clients(), false);
             let started = stage.start_all(&contestants, &scenario);
             eprintln!("{scenario}, beside h2load");
-            let checked = h2load.check(&scenario, &started.servers, plan.rounds, plan.round_time, |line| {
-                eprintln!("{line}");
-            });
+            let core = self.args.server_core;
+            let checked = h2load.check(&scenario, &started.servers, core, plan, |line| eprintln!("{line}"));
             let rows = report::cross_rows(&scenario, &contestants, &started.with_the_missing(checked));
             println!("{}", report::cross_table(&scenario, &rows));
             seen.rows.extend(rows);
@@ -184,7 +228,7 @@ impl<'a> Laboratory<'a> {
             fs::create_dir_all(&directory)?;
             let nginx = self.args.program(Rival::Nginx);
             let server = Upstream::start(&nginx, self.args.server_core, self.most_clients(), &directory)?;
-            h2load.plain_http(&server, self.most_clients(), plan.rounds, plan.round_time)
+            h2load.plain_http(&server, self.most_clients(), plan)
         };
         let seen = measure().map_err(|error| eprintln!("plain HTTP was not measured: {error:#}")).ok()?;
         let seen = report::Seen::of(&seen)?;
@@ -203,6 +247,7 @@ impl<'a> Laboratory<'a> {
             groups: self.args.groups.clone(),
             clients: self.most_clients(),
             requests: self.args.requests,
+            per_second: None,
         }
     }
 
@@ -219,6 +264,8 @@ impl<'a> Laboratory<'a> {
             directory: self.directory.path(),
             upstream: self.upstream.as_ref(),
             all_pass_on,
+            workers: 1,
+            provider: None,
         }
     }
 

@@ -11,7 +11,7 @@
 //! - `quadrille_profile::load` makes handshakes and counts what the peer really did.
 //! - [`rival`] knows how to configure each server; [`contestants`] starts them, [`server`] keeps one running on its core.
 //! - [`cpu`] and [`memory`] ask the kernel what a process tree has used.
-//! - [`rounds`], [`bulk`], [`idle`] and [`cross_check`] are the experiments; [`report`] says what they found.
+//! - [`rounds`], [`bulk`], [`idle`], [`provider`] and [`cross_check`] are the experiments; [`report`] says what they found.
 
 pub mod bulk;
 pub mod certificate;
@@ -21,11 +21,14 @@ pub mod cross_check;
 pub mod idle;
 pub mod machine;
 pub mod memory;
+pub mod pin;
 pub mod process_tree;
+pub mod provider;
 pub mod report;
 pub mod rival;
 pub mod rounds;
 pub mod scenario;
 pub mod server;
 pub mod statistics;
+pub mod throttle;
 pub mod upstream;

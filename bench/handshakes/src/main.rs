@@ -5,14 +5,11 @@ mod experiments;
 
 use std::{fs, path::Path, process::ExitCode};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Parser;
-use nix::{
-    sched::{CpuSet, sched_setaffinity},
-    unistd::Pid,
-};
 use quadrille_bench_handshakes::{
     machine::Machine,
+    pin::pin_to,
     report::{
         markdown::{self, Findings},
         picture,
@@ -39,6 +36,7 @@ fn run(args: &Args) -> Result<()> {
     match &args.report {
         Some(file) => everything(args, &mut laboratory, machine, file),
         None if args.bulk => laboratory.bulk().map(drop),
+        None if args.provider => laboratory.provider().map(drop),
         None if args.cross_check => laboratory.cross_check().map(drop),
         None if args.idle_connections.is_some() => laboratory.idle().map(drop),
         None => laboratory.handshakes().map(drop),
@@ -50,6 +48,7 @@ fn everything(args: &Args, laboratory: &mut Laboratory<'_>, machine: Machine, fi
     let handshakes = laboratory.handshakes()?;
     let left_out = |error: anyhow::Error| eprintln!("left out: {error:#}");
     let bulk = laboratory.bulk().map_err(left_out).unwrap_or_default();
+    let provider = laboratory.provider().map_err(|error| format!("{error:#}"));
     let cross_check = laboratory.cross_check().map_err(|error| format!("{error:#}"));
     let idle = laboratory.idle().map_err(left_out).unwrap_or_default();
     let picture = file.with_file_name("report.svg");
@@ -59,6 +58,7 @@ fn everything(args: &Args, laboratory: &mut Laboratory<'_>, machine: Machine, fi
         plan: args.plan(),
         contestants: laboratory.contestants().to_vec(),
         handshakes,
+        provider,
         bulk,
         idle,
         cross_check,
@@ -75,12 +75,4 @@ fn write(path: &Path, text: &str) -> Result<()> {
         fs::create_dir_all(directory)?;
     }
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn pin_to(core: usize) -> Result<()> {
-    let mut cores = CpuSet::new();
-    cores.set(core)?;
-    let pinned = sched_setaffinity(Pid::from_raw(0), &cores);
-    ensure!(pinned.is_ok(), "this machine has no core {core}: the comparison needs two");
-    Ok(())
 }

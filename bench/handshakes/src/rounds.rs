@@ -1,13 +1,11 @@
 //! CPU time per handshake, in interleaved rounds: A B C D, B C D A, ... so that what disturbs the machine disturbs all alike.
 
 use quadrille_profile::load::{Client, Outcome};
-use std::time::Duration;
+use std::{fmt::Display, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    cpu::CpuClock,
-    rival::Rival,
     scenario::{Resumption, Scenario},
     server::Server,
 };
@@ -37,6 +35,10 @@ pub struct Measured {
     pub handshakes_per_second: Vec<Option<f64>>,
     /// How much of its core the server used, one value a round.
     pub server_busy: Vec<Option<f64>>,
+    /// From connect to the end of the handshake, median, microseconds, one value a round.
+    pub p50_us: Vec<Option<f64>>,
+    /// The same, 99th percentile.
+    pub p99_us: Vec<Option<f64>>,
     /// All rounds together, as the client saw them.
     pub seen: Outcome,
     /// Why the server left before the last round.
@@ -54,7 +56,7 @@ impl Plan {
     pub fn measure(
         self,
         scenario: &Scenario,
-        servers: &[(Rival, Server)],
+        servers: &[(impl Display, Server)],
         mut progress: impl FnMut(&str),
     ) -> Result<Vec<Measured>> {
         let mut results = vec![Measured::default(); servers.len()];
@@ -66,7 +68,7 @@ impl Plan {
                 _ => format!("  round {round}/{}", self.rounds),
             };
             for &index in &order {
-                let (rival, server) = &servers[index];
+                let (name, server) = &servers[index];
                 let result = &mut results[index];
                 if result.gave_up.is_some() {
                     continue;
@@ -75,7 +77,7 @@ impl Plan {
                     Ok((cpu, seen)) => {
                         let us = cpu_us_per_handshake(cpu, &seen);
                         line +=
-                            &us.map_or_else(|| format!("  {rival} -"), |us| format!("  {rival} {us:.0} us"));
+                            &us.map_or_else(|| format!("  {name} -"), |us| format!("  {name} {us:.0} us"));
                         if round > 0 {
                             result.add(cpu, &seen);
                         }
@@ -90,8 +92,8 @@ impl Plan {
     }
 
     /// One for each server: it keeps the sessions of that server from round to round.
-    fn clients(self, scenario: &Scenario, servers: &[(Rival, Server)]) -> Result<Vec<Client>> {
-        let client = |(_, server): &(Rival, Server)| {
+    fn clients<Name>(self, scenario: &Scenario, servers: &[(Name, Server)]) -> Result<Vec<Client>> {
+        let client = |(_, server): &(Name, Server)| {
             Ok(scenario.load(server.address, self.handshakes, TIME_LIMIT).client()?)
         };
         servers.iter().map(client).collect()
@@ -107,7 +109,7 @@ impl Plan {
         let mut load = scenario.load(server.address, self.handshakes, TIME_LIMIT);
         // Enough to fill caches, and to give every connection a session.
         load.begin_within = Some(if warm_up { self.round_time / 3 } else { self.round_time });
-        let clock = CpuClock::of_tree(server.pid()).context("the server has gone")?;
+        let clock = server.cpu_clock()?;
         let before = clock.settled()?;
         let seen = load.run_as(client)?;
         let used = clock.settled().context("the server has ended")?.saturating_sub(before);
@@ -142,6 +144,8 @@ impl Measured {
         self.cpu_us_per_handshake.push(cpu_us_per_handshake(cpu, seen));
         self.handshakes_per_second.push(when_any(seen.per_second()));
         self.server_busy.push(when_any(cpu.as_secs_f64() / seen.elapsed.as_secs_f64()));
+        self.p50_us.push(when_any(seen.handshake_us.value_at_percentile(50.0) as f64));
+        self.p99_us.push(when_any(seen.handshake_us.value_at_percentile(99.0) as f64));
         self.seen.merge(seen);
     }
 }

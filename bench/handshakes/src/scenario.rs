@@ -3,7 +3,7 @@
 use std::{fmt, net::SocketAddr, time::Duration};
 
 use clap::ValueEnum;
-use quadrille_profile::load::{Load, Offer, TlsVersion};
+use quadrille_profile::load::{Load, Offer, Pace, TlsVersion};
 
 /// The certificate's key, and so the private-key operation of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -53,6 +53,8 @@ pub struct Scenario {
     pub clients: usize,
     /// Requests on each connection; 0 is the handshake alone.
     pub requests: u32,
+    /// Connections that begin each second, whether the server keeps up or not; without, each begins when one ends.
+    pub per_second: Option<f64>,
 }
 
 impl Scenario {
@@ -63,6 +65,7 @@ impl Scenario {
             resumed: if self.resumption == Resumption::On { 1.0 } else { 0.0 },
             connections: self.clients,
             requests: self.requests,
+            pace: self.per_second.map_or(Pace::Closed, |per_second| Pace::Open { per_second }),
             count,
             time_limit,
             ..Load::new(target, "localhost")
@@ -104,6 +107,7 @@ mod tests {
             groups: "X25519".into(),
             clients: 1,
             requests: 1,
+            per_second: None,
         };
         assert_eq!(scenario.id(), "tls1.3-rsa2048-x25519-1clients");
         assert_eq!(scenario.to_string(), "TLS 1.3, full, RSA-2048 certificate, X25519, 1 client");

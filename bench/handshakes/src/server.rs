@@ -19,7 +19,8 @@ use nix::{
 };
 
 use crate::{
-    rival::{Rival, Setup},
+    cpu::CpuClock,
+    rival::{Beside, Rival, Setup},
     scenario::Scenario,
 };
 
@@ -37,12 +38,14 @@ pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
     child: Child,
-    _companion: Option<Companion>,
+    companion: Option<Companion>,
+    /// Whether what the companion does is done for this server.
+    companion_counts: bool,
 }
 
 impl Server {
-    /// Starts `rival` on the first of `cores`, and what it needs beside it on the second, and waits until it completes the
-    /// handshake that `scenario` asks for.
+    /// Starts `rival` on the first of `cores`, and what it needs beside it on the second, or on the first if it counts, and waits
+    /// until it completes the handshake that `scenario` asks for.
     pub fn start(
         rival: Rival,
         program: &Path,
@@ -51,15 +54,19 @@ impl Server {
         setup: &Setup<'_>,
     ) -> Result<Self> {
         let [core, other] = cores;
-        let companion = rival.companion(setup)?;
+        let beside = rival.beside(setup, program)?;
+        let companion_counts = beside.as_ref().is_some_and(|beside| beside.counts);
         let companion_log = setup.directory.join(format!("{rival}-companion.log"));
-        let companion = companion
-            .map(|arguments| Companion::start(other, program, &arguments, &companion_log))
+        let companion = beside
+            .map(|Beside { program, arguments, counts }| {
+                let core = if counts { core } else { other };
+                Companion::start(core, &program, &arguments, &companion_log)
+            })
             .transpose()?;
         let log = setup.directory.join(format!("{rival}.log"));
         let mut command = on_core(core, program);
         let child = start(command.args(rival.arguments(setup)?).envs(rival.environment(setup)?), &log)?;
-        let mut server = Self { address: setup.address, child, _companion: companion };
+        let mut server = Self { address: setup.address, child, companion, companion_counts };
         match server.wait_until_ready(scenario) {
             Ok(()) => Ok(server),
             Err(error) => bail!("{error:#}; its log ends: {}", last_lines(&log)),
@@ -69,6 +76,13 @@ impl Server {
     /// Its first process.
     pub fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
+    }
+
+    /// The CPU clock of all its processes, and of what else works for it.
+    pub fn cpu_clock(&self) -> Result<CpuClock> {
+        let companion = self.companion.as_ref().filter(|_| self.companion_counts).map(Companion::pid);
+        let roots: Vec<Pid> = [self.pid()].into_iter().chain(companion).collect();
+        CpuClock::of_trees(&roots).context("the server has gone")
     }
 
     fn wait_until_ready(&mut self, scenario: &Scenario) -> Result<()> {

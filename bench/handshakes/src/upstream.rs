@@ -39,7 +39,8 @@ impl Upstream {
         let files = directory.join("files");
         fs::create_dir_all(&files)?;
         write_bulk(&files.join(BULK_PATH.trim_start_matches('/')))?;
-        make_readable(directory)?;
+        make_folder_for_workers(directory)?;
+        make_folder_for_workers(&files)?;
         let address = free_address()?;
         let configuration = template::upstream(address, connections, directory)?;
         let arguments =
@@ -81,10 +82,10 @@ fn write_bulk(path: &Path) -> Result<()> {
 }
 
 /// nginx's worker is another user when it is started by root.
-fn make_readable(directory: &Path) -> Result<()> {
+pub(crate) fn make_folder_for_workers(directory: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
+    fs::create_dir_all(directory)?;
     fs::set_permissions(directory, fs::Permissions::from_mode(0o711))?;
-    fs::set_permissions(directory.join("files"), fs::Permissions::from_mode(0o755))?;
     Ok(())
 }
 

@@ -37,6 +37,8 @@ pub struct CrossRow {
     pub server: String,
     /// Its version and that of its TLS library.
     pub version: Option<String>,
+    /// Part of its core's time that the server got, so that h2load could keep it busy.
+    pub share: Option<f64>,
     /// What our generator saw.
     pub ours: Option<Seen>,
     /// What h2load saw.
@@ -56,7 +58,7 @@ pub struct Seen {
     pub cpu_us_per_handshake: f64,
     /// Handshakes a second.
     pub handshakes_per_second: f64,
-    /// How much of its core the server used.
+    /// How much of its core, or of its share of it, the server used.
     pub server_busy: f64,
 }
 
@@ -76,6 +78,7 @@ pub fn cross_rows(
             handshake: format!("TLS {} {}", scenario.version.number(), scenario.key),
             server: contestant.rival.to_string(),
             version: contestant.version.clone().ok(),
+            share: done.map(|done| done.share),
             ours: done.and_then(|done| Seen::of(&done.ours)),
             h2load: done.and_then(|done| Seen::of(&done.theirs)),
             agrees: cpu_ratio.map(|ratio| (ratio.median - 1.0).abs() <= TOLERANCE),
@@ -106,13 +109,14 @@ pub fn cross_table(scenario: &Scenario, rows: &[CrossRow]) -> String {
     let width = width(&names);
     let mut table = format!(
         "{scenario}: our generator beside h2load\n  {:<width$} {:>9} {:>9} {:<19} {:>8} {:>8} {:>11} {:>13}\n",
-        "server", "ours us", "h2load us", " ratio", "ours /s", "h2l. /s", "core (ours)", "core (h2load)"
+        "server", "ours us", "h2load us", " ratio", "ours /s", "h2l. /s", "busy (ours)", "busy (h2load)"
     );
     for (row, name) in rows.iter().zip(&names) {
         let _ = match (&row.ours, &row.h2load) {
             (Some(ours), Some(theirs)) => writeln!(
                 table,
-                "  {name:<width$} {:>9.0} {:>9.0}  {:<18} {:>8.0} {:>8.0} {:>10.0}% {:>12.0}%",
+                "  {name:<width$} {:>5.0}% {:>9.0} {:>9.0}  {:<18} {:>8.0} {:>8.0} {:>10.0}% {:>12.0}%",
+                row.share.unwrap_or(1.0) * 100.0,
                 ours.cpu_us_per_handshake,
                 theirs.cpu_us_per_handshake,
                 super::ratio(row.cpu_ratio.as_ref()),

@@ -229,6 +229,7 @@ mod tests {
             groups: "X25519".into(),
             clients: 32,
             requests: 1,
+            per_second: None,
         }
     }
 
@@ -245,6 +246,7 @@ mod tests {
             server_busy: vec![Some(0.97)],
             seen,
             gave_up: None,
+            ..Measured::default()
         })
     }
 

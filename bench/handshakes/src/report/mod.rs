@@ -6,12 +6,14 @@ mod handshakes;
 mod idle;
 pub mod markdown;
 pub mod picture;
+mod provider;
 
 pub use self::{
     bulk::{BulkRow, bulk_rows, bulk_table},
     cross_check::{CrossCheck, CrossRow, Seen, cross_rows, cross_table},
     handshakes::{HandshakeRow, handshake_rows, handshake_table},
     idle::{IdleRow, idle_row, idle_table},
+    provider::{Figures, ProviderRow, ProviderRows, latency_table, provider_rows, provider_table},
 };
 
 use crate::statistics::Spread;

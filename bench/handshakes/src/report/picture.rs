@@ -97,6 +97,7 @@ mod tests {
             groups: "X25519".into(),
             clients,
             requests: 1,
+            per_second: None,
         };
         let row = |server: &str, cpu| HandshakeRow {
             server: server.into(),

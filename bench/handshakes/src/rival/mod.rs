@@ -4,13 +4,14 @@
 //! `bench/handshakes/rivals`.
 
 mod keyless;
+mod provider;
 mod quadrille;
 pub(crate) mod template;
 mod version;
 
 use std::{
     ffi::OsString,
-    fmt,
+    fmt, fs,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
@@ -18,6 +19,7 @@ use std::{
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 
+pub use self::provider::Provider;
 use self::template::configuration;
 use crate::{certificate::CertificateFiles, scenario::Resumption};
 use quadrille_profile::load::TlsVersion;
@@ -108,6 +110,21 @@ pub struct Setup<'a> {
     pub resumption: Resumption,
     /// The plain HTTP server behind it; without one it answers `ok` by itself.
     pub upstream: Option<SocketAddr>,
+    /// Its worker processes, for servers that have such.
+    pub workers: usize,
+    /// What its OpenSSL loads, for servers that have one.
+    pub provider: Option<&'a Provider>,
+}
+
+/// A second process that a server needs.
+#[derive(Debug)]
+pub struct Beside {
+    /// Its program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Whether its work is the server's, and stands on the server's core.
+    pub counts: bool,
 }
 
 impl Rival {
@@ -127,6 +144,8 @@ impl Rival {
         );
         Ok(match self {
             Self::Nginx => {
+                let parameters = include_str!("../../rivals/ffdhe2048.pem");
+                fs::write(template::dh_parameters(setup), parameters)?;
                 let file = configuration(self, setup, "nginx.conf", include_str!("../../rivals/nginx.conf"))?;
                 vec!["-p".into(), setup.directory.into(), "-e".into(), "stderr".into(), "-c".into(), file]
             }
@@ -152,23 +171,32 @@ impl Rival {
         })
     }
 
-    /// Arguments of a second process of the same program that it needs, and that is not counted.
-    pub fn companion(self, setup: &Setup<'_>) -> Result<Option<Vec<OsString>>> {
-        match self {
-            Self::Keyless => keyless::key_server_arguments(setup).map(Some),
+    /// The second process that it needs beside `program`. Writes the files that either of them reads.
+    pub fn beside(self, setup: &Setup<'_>, program: &Path) -> Result<Option<Beside>> {
+        match (self, setup.provider) {
+            (Self::Keyless, _) => {
+                let arguments = keyless::key_server_arguments(setup)?;
+                Ok(Some(Beside { program: program.into(), arguments, counts: false }))
+            }
+            (Self::Nginx, Some(provider)) => provider.key_server(setup).map(Some),
             _ => Ok(None),
         }
     }
 
     /// Environment variables that belong to its configuration. Writes the files they name.
     pub fn environment(self, setup: &Setup<'_>) -> Result<Vec<(&'static str, OsString)>> {
-        Ok(match self {
+        let of_contexts = match self {
             Self::Haproxy | Self::HaproxyTcp | Self::Hitch if setup.resumption == Resumption::Off => {
-                let text = include_str!("../../rivals/openssl.cnf");
-                vec![("OPENSSL_CONF", configuration(self, setup, "openssl.cnf", text)?)]
+                include_str!("../../rivals/openssl.cnf")
             }
-            _ => Vec::new(),
-        })
+            _ => "",
+        };
+        let of_providers = setup.provider.map_or("", |_| include_str!("../../rivals/providers.cnf"));
+        if of_contexts.is_empty() && of_providers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let text = ["openssl_conf = defaults\n\n", of_contexts, of_providers].concat();
+        Ok(vec![("OPENSSL_CONF", configuration(self, setup, "openssl.cnf", &text)?)])
     }
 
     /// Its version and that of its TLS library, as the program itself says.

@@ -1,11 +1,16 @@
 //! Configuration files from templates.
 
-use std::{ffi::OsString, fs, net::SocketAddr, path::Path};
+use std::{
+    ffi::OsString,
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 use nix::unistd::Uid;
 
-use super::{Job, Rival, Setup};
+use super::{Job, Provider, Rival, Setup};
 use crate::scenario::Resumption;
 
 /// Files a server may need beyond its connections, once more for its side to the upstream.
@@ -53,8 +58,15 @@ fn placed(template: &str, address: SocketAddr, connections: usize, directory: &P
     values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value))
 }
 
-/// What each server says in its own words: sessions, and where the answer comes from.
+/// What each server says in its own words: sessions, where the answer comes from, and what is with the provider.
 fn special(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
+    let module = setup.provider.map(|provider| provider.module.display().to_string());
+    let mut all = of_rival(rival, setup);
+    all.push(("@module@", module.unwrap_or_default()));
+    all
+}
+
+fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
     let upstream = setup.upstream.map(|address| address.port());
     let own = |answer: &str, instead: &str| if upstream.is_some() { instead } else { answer }.to_owned();
     let resumes = setup.resumption == Resumption::On;
@@ -62,6 +74,20 @@ fn special(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
     let behind = |text: &dyn Fn(u16) -> String| upstream.map(text).unwrap_or_default();
     match rival {
         Rival::Nginx => vec![
+            ("@workers@", setup.workers.to_string()),
+            ("@dh@", dh_parameters(setup).display().to_string()),
+            // Several workers wait for each other's operations: whoever is free takes the next connection, as is nginx's default.
+            ("@reuseport@", if setup.workers == 1 { "reuseport" } else { "" }.to_owned()),
+            // With the provider, the key is in a key server, and this stands for it.
+            (
+                "@key@",
+                match setup.provider {
+                    Some(_) => Provider::stand_in(setup),
+                    None => setup.certificate.key.clone(),
+                }
+                .display()
+                .to_string(),
+            ),
             sessions(
                 "        ssl_session_tickets on;",
                 // Without the second line OpenSSL sends two TLS 1.3 tickets even so.
@@ -86,6 +112,7 @@ fn special(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
             let http = rival.job() == Job::Answer;
             vec![
                 sessions("", "no-tls-tickets"),
+                ("@async@", setup.provider.map_or("", |_| "ssl-mode-async").to_owned()),
                 ("@mode@", if http { "http" } else { "tcp" }.to_owned()),
                 ("@alpn@", if http { "h2,http/1.1" } else { "http/1.1" }.to_owned()),
                 (
@@ -119,6 +146,11 @@ fn special(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
         }
         Rival::Quadrille | Rival::QuadrilleTcp | Rival::Keyless => Vec::new(),
     }
+}
+
+/// Where nginx finds them; HAProxy has its own.
+pub(super) fn dh_parameters(setup: &Setup<'_>) -> PathBuf {
+    setup.directory.join("ffdhe2048.pem")
 }
 
 fn envoy_cluster(port: u16) -> String {
@@ -155,6 +187,8 @@ mod tests {
                     directory: directory.path(),
                     resumption,
                     upstream,
+                    workers: 1,
+                    provider: None,
                 };
                 for (rival, template) in [
                     (Rival::Nginx, include_str!("../../rivals/nginx.conf")),

@@ -2,14 +2,16 @@
 
 mod keys;
 mod others;
+mod provider;
 
 use std::fmt::Write as _;
 
 use self::{
     keys::key_section,
     others::{bulk_section, cross_section, idle_section},
+    provider::provider_section,
 };
-use super::{BulkRow, CrossCheck, HandshakeRow, IdleRow, handshakes::remarks};
+use super::{BulkRow, CrossCheck, HandshakeRow, IdleRow, ProviderRows, handshakes::remarks};
 use crate::{
     contestants::Contestant,
     machine::Machine,
@@ -32,6 +34,8 @@ pub struct Findings {
     pub contestants: Vec<Contestant>,
     /// CPU per handshake, scenario by scenario.
     pub handshakes: Vec<(Scenario, Vec<HandshakeRow>)>,
+    /// Servers with the provider in their OpenSSL, or why they were not measured.
+    pub provider: Result<ProviderRows, String>,
     /// One large body.
     pub bulk: Vec<BulkRow>,
     /// Memory per idle connection.
@@ -53,6 +57,7 @@ pub fn page(findings: &Findings, picture: &str) -> String {
     for key in [KeyKind::Rsa2048, KeyKind::P256, KeyKind::Rsa4096] {
         page += &key_section(findings, key);
     }
+    page += &provider_section(&findings.provider);
     page += &bulk_section(&findings.bulk);
     page += &idle_section(&findings.idle);
     page += &cross_section(&findings.cross_check);
@@ -173,6 +178,7 @@ mod tests {
             groups: "X25519".into(),
             clients: 32,
             requests: 1,
+            per_second: None,
         };
         let row = |server: &str, us: f64, full, resumed| HandshakeRow {
             server: server.into(),
@@ -204,6 +210,7 @@ mod tests {
                 ),
                 (scenario(Resumption::On), vec![row("nginx", 200.0, 1, 50), row("quadrille", 150.0, 0, 60)]),
             ],
+            provider: Err("the module is not there".into()),
             bulk: Vec::new(),
             idle: Vec::new(),
             cross_check: Err("h2load is not there".into()),
@@ -217,6 +224,7 @@ mod tests {
         assert!(page.contains("| server | TLS 1.3 full | TLS 1.3 resumed |"), "{page}");
         assert!(page.contains("| quadrille | 430 (0.43) | 150 (0.15) |"), "{page}");
         assert!(page.contains("| envoy | left out: cannot / be had |"), "{page}");
+        assert!(page.contains("Not done: the module is not there."), "{page}");
         assert!(page.contains("Not done: h2load is not there."), "{page}");
         assert!(page.contains("nginx: 1 of 51 were full"), "{page}");
         assert!(page.contains("![CPU per handshake, as bars](report.svg)"), "{page}");

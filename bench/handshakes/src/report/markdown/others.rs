@@ -67,24 +67,23 @@ pub(super) fn cross_section(checked: &Result<CrossCheck, String>) -> String {
     let _ = writeln!(
         text,
         "{generator} makes the same handshakes: same version, X25519, AES-128-GCM, a new connection for each request, closed after it, 32 of \
-         them in flight. It spends more on a handshake than most servers do, so that the server waits for it, and a server that waits spends \
-         more on each handshake: ours therefore wastes as much time on each connection as makes it equally slow. What must agree, within {:.0} %, is the \
-         server's CPU per handshake. With RSA-4096 every server is the limit, so that handshakes a second compare too. Where a server computes \
-         several private-key operations at once (Quadrille with RSA), its CPU per handshake below that limit depends on how many connections \
-         arrive together, which is not the same for two generators.\n",
+         them in flight. It spends more on a handshake than most servers do. Therefore a server gets, under both generators, only so much of its \
+         core's time (`share`) that h2load too can keep it busy: it is stopped for the rest of every 20 ms. What must agree, within {:.0} %, is \
+         the server's CPU per handshake.\n",
         TOLERANCE * 100.0
     );
     let all = || rows.iter().filter_map(|row| row.agrees);
     let _ = writeln!(text, "{} of {} agree.\n", all().filter(|agrees| *agrees).count(), all().count());
-    text += "| handshake | server | CPU us, ours | CPU us, h2load | ratio | a second, ours | h2load | core, ours | core, h2load |\n\
-             |---|---|---:|---:|---|---:|---:|---:|---:|\n";
+    text += "| handshake | server | share | CPU us, ours | CPU us, h2load | ratio | a second, ours | h2load | busy, ours | busy, h2load |\n\
+             |---|---|---:|---:|---:|---|---:|---:|---:|---:|\n";
     for row in rows {
         let _ = match (&row.ours, &row.h2load) {
             (Some(ours), Some(theirs)) => writeln!(
                 text,
-                "| {} | {} | {:.0} | {:.0} | {}{} | {:.0} | {:.0} | {:.0} % | {:.0} % |",
+                "| {} | {} | {:.0} % | {:.0} | {:.0} | {}{} | {:.0} | {:.0} | {:.0} % | {:.0} % |",
                 row.handshake,
                 row.server,
+                row.share.unwrap_or(1.0) * 100.0,
                 ours.cpu_us_per_handshake,
                 theirs.cpu_us_per_handshake,
                 ratio(row.cpu_ratio.as_ref()),
@@ -98,7 +97,7 @@ pub(super) fn cross_section(checked: &Result<CrossCheck, String>) -> String {
                 let note = row.note.as_deref().unwrap_or("not measured");
                 writeln!(
                     text,
-                    "| {} | {} | - | - | {} | - | - | - | - |",
+                    "| {} | {} | - | - | - | {} | - | - | - | - |",
                     row.handshake,
                     row.server,
                     in_cell(note)

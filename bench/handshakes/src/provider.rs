@@ -1,0 +1,155 @@
+//! What this project's OpenSSL provider saves in servers that stay as they are: each beside itself without the provider, with as
+//! many workers, on the same core. With the provider, the key server counts too.
+
+use std::fmt;
+
+use anyhow::Result;
+
+use crate::{
+    contestants::{Contestant, Stage},
+    cross_check::{H2load, Side},
+    rival::Rival,
+    rounds::{Measured, Plan},
+    scenario::Scenario,
+    server::Server,
+};
+
+/// A server, and how many workers it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contender {
+    /// Which server.
+    pub rival: Rival,
+    /// Its worker processes; HAProxy has threads, and here one of them.
+    pub workers: usize,
+}
+
+/// Who takes part: HAProxy, whose one thread goes on with other connections while operations are computed, and nginx, whose
+/// workers wait for theirs.
+pub fn contenders(workers: &[usize]) -> Vec<Contender> {
+    let nginx = workers.iter().map(|workers| Contender { rival: Rival::Nginx, workers: *workers });
+    [Contender { rival: Rival::Haproxy, workers: 1 }].into_iter().chain(nginx).collect()
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.workers {
+            1 => write!(f, "{}", self.rival),
+            workers => write!(f, "{}, {workers} workers", self.rival),
+        }
+    }
+}
+
+/// A contender's name in a round's line.
+#[derive(Clone, Copy, Debug)]
+struct Label {
+    contender: Contender,
+    with_provider: bool,
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.contender, if self.with_provider { " + provider" } else { "" })
+    }
+}
+
+/// Contenders that run, each without the provider and with it, one after the other.
+#[derive(Debug)]
+pub struct Pairs {
+    servers: Vec<(Label, Server)>,
+    /// Contenders that do not, and why.
+    pub missing: Vec<(Contender, String)>,
+}
+
+/// One contender without the provider and with it.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Who.
+    pub contender: Contender,
+    /// Its own OpenSSL.
+    pub alone: Measured,
+    /// With the provider in it.
+    pub with_provider: Measured,
+}
+
+impl Pairs {
+    /// Starts `contenders` of which `of` has a program, in folders of their own. `stage` has the provider.
+    pub fn start(
+        contenders: &[Contender],
+        of: &[Contestant],
+        stage: &Stage<'_>,
+        scenario: &Scenario,
+    ) -> Self {
+        let mut pairs = Self { servers: Vec::new(), missing: Vec::new() };
+        for contender in contenders {
+            let Some(contestant) = of.iter().find(|one| one.rival == contender.rival) else { continue };
+            let start = || {
+                contestant.version.clone().map_err(anyhow::Error::msg)?;
+                let alone = pairs_half(*contender, false, contestant, stage, scenario)?;
+                Ok::<_, anyhow::Error>([alone, pairs_half(*contender, true, contestant, stage, scenario)?])
+            };
+            match start() {
+                Ok(pair) => pairs.servers.extend(pair),
+                Err(error) => {
+                    eprintln!("{contender} is left out: {error:#}");
+                    pairs.missing.push((*contender, format!("{error:#}")));
+                }
+            }
+        }
+        pairs
+    }
+
+    /// Interleaved rounds.
+    pub fn measure(&self, plan: Plan, scenario: &Scenario) -> Result<Vec<Pair>> {
+        let measured = plan.measure(scenario, &self.servers, |line| eprintln!("{line}"))?;
+        Ok(self.paired(measured))
+    }
+
+    /// Interleaved rounds with DHE_RSA, which only the other generator can ask for: BoringSSL has left it.
+    pub fn measure_dhe(&self, plan: Plan, scenario: &Scenario, h2load: &H2load) -> Vec<Pair> {
+        let sides = h2load.dhe(scenario, &self.servers, plan, |line| eprintln!("{line}"));
+        self.paired(sides.into_iter().map(Measured::from).collect())
+    }
+
+    fn paired(&self, measured: Vec<Measured>) -> Vec<Pair> {
+        let mut measured = measured.into_iter();
+        let mut pairs = Vec::new();
+        for (label, _) in self.servers.iter().step_by(2) {
+            if let (Some(alone), Some(with_provider)) = (measured.next(), measured.next()) {
+                pairs.push(Pair { contender: label.contender, alone, with_provider });
+            }
+        }
+        pairs
+    }
+}
+
+fn pairs_half(
+    contender: Contender,
+    with_provider: bool,
+    contestant: &Contestant,
+    stage: &Stage<'_>,
+    scenario: &Scenario,
+) -> Result<(Label, Server)> {
+    let label = Label { contender, with_provider };
+    let name = format!("{}-{}-{with_provider}", contender.rival, contender.workers);
+    let directory = stage.directory.join(name);
+    crate::upstream::make_folder_for_workers(&directory)?;
+    let stage = Stage {
+        directory: &directory,
+        workers: contender.workers,
+        provider: stage.provider.filter(|_| with_provider),
+        ..*stage
+    };
+    Ok((label, stage.start(contestant, scenario)?))
+}
+
+impl From<(Side, Option<String>)> for Measured {
+    fn from((side, gave_up): (Side, Option<String>)) -> Self {
+        Self {
+            cpu_us_per_handshake: side.cpu_us_per_handshake,
+            handshakes_per_second: side.handshakes_per_second,
+            server_busy: side.server_busy,
+            gave_up,
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The page's section on the provider.
+
+use std::fmt::Write as _;
+
+use super::in_cell;
+use crate::report::{Figures, ProviderRow, ProviderRows, ratio};
+
+pub(super) fn provider_section(found: &Result<ProviderRows, String>) -> String {
+    let mut text = String::from("## nginx and HAProxy with the Quadrille provider\n\n");
+    let ProviderRows { busy, quiet } = match found {
+        Ok(found) => found,
+        Err(reason) => return text + &format!("Not done: {reason}.\n\n"),
+    };
+    text += "Debian's nginx and HAProxy, unmodified, RSA-2048, resumption off: each alone, and with the [provider](../docs/guide/provider.md) in its \
+             OpenSSL, on the same core with as many workers. HAProxy (`ssl-mode-async`) computes in its process; nginx's workers share \
+             `quadrille keyserver --unix`, on the same core, and its CPU time is counted too. DHE_RSA is asked for by h2load.\n\n\
+             | handshake | server | CPU us per handshake | against it alone | a second |\n|---|---|---:|---|---:|\n";
+    for row in busy {
+        for (name, figures, against) in sides(row, ratio(row.cpu_ratio.as_ref())) {
+            let _ = writeln!(
+                text,
+                "| {} | {name} | {} | {against} | {} |",
+                row.handshake,
+                number(figures.cpu_us_per_handshake),
+                number(figures.handshakes_per_second)
+            );
+        }
+    }
+    text += "\nLatency when few clients come, each to an idle server: from connect to the end of the handshake.\n\n\
+             | handshake | server | p50 us | p99 us | p50 and p99 against it alone |\n|---|---|---:|---:|---|\n";
+    for row in quiet {
+        let against = [ratio(row.p50_ratio.as_ref()), ratio(row.p99_ratio.as_ref())].join("; ");
+        for (name, figures, against) in sides(row, against) {
+            let _ = writeln!(
+                text,
+                "| {} | {name} | {} | {} | {against} |",
+                row.handshake,
+                number(figures.p50_us),
+                number(figures.p99_us)
+            );
+        }
+    }
+    text + "\n"
+}
+
+/// The server alone, and with the provider, which is `against` the former.
+fn sides(row: &ProviderRow, against: String) -> [(String, Figures, String); 2] {
+    let (server, workers) = row.server.split_once(',').unwrap_or((&row.server, ""));
+    let comma = if workers.is_empty() { "" } else { "," };
+    let with = format!("{server} + Quadrille provider{comma}{workers}");
+    let note = row.note.as_ref().map_or_else(String::new, |note| format!("; {}", in_cell(note)));
+    [(row.server.clone(), row.alone, String::new()), (with, row.with_provider, against + &note)]
+}
+
+fn number(number: Option<f64>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| format!("{number:.0}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::Spread;
+
+    #[test]
+    fn a_server_alone_and_with_the_provider() {
+        let row = ProviderRow {
+            handshake: "TLS 1.3, ECDHE_RSA".into(),
+            server: "nginx, 8 workers".into(),
+            alone: Figures { cpu_us_per_handshake: Some(1000.0), ..Figures::default() },
+            with_provider: Figures { cpu_us_per_handshake: Some(700.0), ..Figures::default() },
+            cpu_ratio: Spread::of([0.7]),
+            ..ProviderRow::default()
+        };
+        let page = provider_section(&Ok(ProviderRows { busy: vec![row], quiet: Vec::new() }));
+        assert!(page.contains("| nginx, 8 workers | 1000 |  | - |"), "{page}");
+        assert!(page.contains("| nginx + Quadrille provider, 8 workers | 700 | 0.70 | - |"), "{page}");
+    }
+}
