@@ -42,6 +42,37 @@ pub(crate) struct Admin {
     pub(crate) configuration: Box<dyn Fn() -> serde_json::Value + Send + Sync>,
     /// False from the moment a drain begins, so that balancers look elsewhere.
     pub(crate) ready: AtomicBool,
+    /// Of a front end whose users look for other pages.
+    pub(crate) pages: Option<Arc<dyn Pages>>,
+}
+
+/// Pages that a front end adds to the admin address. They come before the gateway's own.
+#[async_trait]
+pub trait Pages: Send + Sync {
+    /// The page of this path; `None` leaves it to the gateway.
+    async fn page(&self, path: &str, query: Option<&str>, view: &View) -> Option<Page>;
+}
+
+/// What pages can tell of a gateway.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// False from the moment a drain begins.
+    pub ready: bool,
+    /// The page `/status`: certificates, upstreams, when the process has started.
+    pub status: serde_json::Value,
+    /// The page `/metrics`, in Prometheus's text form.
+    pub metrics: String,
+}
+
+/// A page of the admin address.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// HTTP status.
+    pub status: StatusCode,
+    /// `Content-Type`.
+    pub content_type: &'static str,
+    /// The whole body.
+    pub body: String,
 }
 
 impl Admin {
@@ -85,7 +116,7 @@ impl Admin {
             "/ready" if self.ready.load(Ordering::Relaxed) => (StatusCode::OK, TEXT, "ready\n".into()),
             "/ready" => (StatusCode::SERVICE_UNAVAILABLE, TEXT, "draining\n".into()),
             "/config" => (StatusCode::OK, "application/json", self.configuration()),
-            "/status" => (StatusCode::OK, "application/json", self.status()),
+            "/status" => (StatusCode::OK, "application/json", format!("{:#}\n", self.status())),
             _ => match dashboard::asset(path) {
                 Some(asset) => (StatusCode::OK, asset.content_type, asset.body.to_owned()),
                 None => (StatusCode::NOT_FOUND, TEXT, NO_SUCH_PAGE.to_owned()),
@@ -100,9 +131,13 @@ impl Admin {
         recorded + &self.in_force.load().gauges()
     }
 
-    fn status(&self) -> String {
+    fn status(&self) -> serde_json::Value {
         let ready = self.ready.load(Ordering::Relaxed);
-        format!("{:#}\n", self.in_force.load().status(self.role, ready, &self.engine))
+        self.in_force.load().status(self.role, ready, &self.engine)
+    }
+
+    fn view(&self) -> View {
+        View { ready: self.ready.load(Ordering::Relaxed), status: self.status(), metrics: self.metrics() }
     }
 
     fn configuration(&self) -> String {
@@ -124,7 +159,15 @@ const EVERYWHERE: [(header::HeaderName, &str); 4] = [
 #[async_trait]
 impl ServeHttp for Admin {
     async fn response(&self, session: &mut ServerSession) -> Response<Vec<u8>> {
-        let (status, content_type, body) = self.page(session.req_header().uri.path());
+        let uri = &session.req_header().uri;
+        let more = match &self.pages {
+            Some(pages) => pages.page(uri.path(), uri.query(), &self.view()).await,
+            None => None,
+        };
+        let (status, content_type, body) = match more {
+            Some(Page { status, content_type, body }) => (status, content_type, body),
+            None => self.page(uri.path()),
+        };
         let mut response = Response::new(body.into_bytes());
         *response.status_mut() = status;
         let length = response.body().len();

@@ -4,22 +4,46 @@ use crate::{
     metrics::{self, EngineMetrics},
     model::{BackendChoice, EngineSettings},
 };
-use quadrille_engine::{Backend, Engine, Policy, Scalar, Settings, Unobserved};
+use quadrille_engine::{Backend, Engine, Gpu, Overflow, Policy, Scalar, Settings, Unobserved};
 use std::io;
 
 /// Starts the engine of a serving process, and says how it computes.
 pub(crate) fn start(settings: &EngineSettings) -> io::Result<Engine> {
-    let backend: Box<dyn Backend> = match settings.backend {
-        BackendChoice::Auto => quadrille_engine::fastest().map_err(io::Error::other)?,
-        BackendChoice::Scalar => Box::new(Scalar),
-    };
+    let (backend, gpu) = backend(settings.backend)?;
     let engine = Engine::start(resolved(settings)?, backend, EngineMetrics)?;
     for (key_type, batching) in engine.batched() {
         metrics::batching(&engine, key_type, batching);
     }
-    tracing::info!(backend = engine.backend(), batches = summary(&engine), "private-key operations");
+    if let Some(gpu) = engine.overflow() {
+        metrics::gpu(gpu, true);
+    }
+    tracing::info!(backend = engine.backend(), batches = summary(&engine), gpu, "private-key operations");
     Ok(engine)
 }
+
+/// What computes, and what the log says of the GPU.
+fn backend(choice: BackendChoice) -> io::Result<(Box<dyn Backend>, String)> {
+    let fastest = || quadrille_engine::fastest().map_err(io::Error::other);
+    let behind = |gpu: Gpu| Ok::<_, io::Error>((gpu.device().to_owned(), gpu.behind(fastest()?)));
+    let (gpu, backend) = match choice {
+        BackendChoice::Auto => match Gpu::open() {
+            Ok(gpu) => behind(gpu)?,
+            Err(reason) => (reason.to_string(), fastest()?),
+        },
+        BackendChoice::Gpu => match Gpu::open() {
+            Ok(gpu) => behind(gpu)?,
+            Err(reason) => {
+                let remedy = "`backend: auto` (`--backend auto`) does without";
+                return Err(io::Error::other(format!("the engine's backend is `gpu`: {reason}; {remedy}")));
+            }
+        },
+        BackendChoice::Lanes => (OFF.to_owned(), fastest()?),
+        BackendChoice::Scalar => (OFF.to_owned(), Box::new(Scalar) as Box<dyn Backend>),
+    };
+    Ok((backend, gpu))
+}
+
+const OFF: &str = "switched off";
 
 /// An engine that only checks what a configuration names.
 pub(crate) fn idle() -> io::Result<Engine> {
@@ -29,7 +53,7 @@ pub(crate) fn idle() -> io::Result<Engine> {
 fn resolved(settings: &EngineSettings) -> io::Result<Settings> {
     let threads = settings.threads.map_or_else(std::thread::available_parallelism, Ok)?;
     let policy = Policy { poll_delay: settings.poll_delay, batch: settings.batch };
-    Ok(Settings { policy, threads, capacity: settings.queue })
+    Ok(Settings { policy, threads, yields: Settings::YIELDS, capacity: settings.queue })
 }
 
 /// `rsa2048 8 at once, from 2 on; ...`.

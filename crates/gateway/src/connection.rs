@@ -1,6 +1,6 @@
 //! What is known about one accepted connection.
 
-use crate::{model::Timeouts, site::Listening, tls::KeyTiming};
+use crate::{model::Timeouts, site::Slot, tls::KeyTiming};
 use std::{
     net::SocketAddr,
     sync::{
@@ -12,10 +12,13 @@ use std::{
 
 /// What is known about one accepted connection once its handshake is done.
 pub(crate) struct Connection {
-    pub(crate) listening: Arc<Listening>,
+    /// The chain that it belongs to.
+    pub(crate) slot: Arc<Slot>,
     /// The client, as the PROXY protocol announces it where that is in use.
     pub(crate) client: SocketAddr,
     pub(crate) local: SocketAddr,
+    /// Whether what follows is about TLS; without it, the rest is empty.
+    pub(crate) tls: bool,
     pub(crate) sni: Option<String>,
     pub(crate) version: &'static str,
     pub(crate) cipher: &'static str,
@@ -25,6 +28,31 @@ pub(crate) struct Connection {
     pub(crate) handshake: Duration,
     pub(crate) key: Option<KeyTiming>,
     pub(crate) header_clock: HeaderClock,
+}
+
+impl Connection {
+    /// One without TLS.
+    pub(crate) fn plain(slot: Arc<Slot>, client: SocketAddr, local: SocketAddr, timeouts: &Timeouts) -> Self {
+        Self {
+            slot,
+            client,
+            local,
+            tls: false,
+            sni: None,
+            version: "none",
+            cipher: "none",
+            resumed: false,
+            early: AtomicBool::new(false),
+            handshake: Duration::ZERO,
+            key: None,
+            header_clock: HeaderClock::new(timeouts),
+        }
+    }
+
+    /// Of the URLs that lead here.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.tls { "https" } else { "http" }
+    }
 }
 
 impl std::fmt::Debug for Connection {

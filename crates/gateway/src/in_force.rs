@@ -14,7 +14,6 @@ use std::{
     collections::BTreeMap,
     fmt::Write,
     sync::{Arc, LazyLock},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 /// What is served.
@@ -42,7 +41,7 @@ impl InForce {
     }
 
     /// Adds a listener's certificates.
-    pub(crate) fn add(&mut self, listener: &Listener, certificates: &[Certificate]) {
+    pub(crate) fn add(&mut self, listener: &Listener, certificates: &[Arc<Certificate>]) {
         self.certificates.extend(certificates.iter().map(|certificate| Served {
             listener: listener.address.to_string(),
             names: certificate.names.clone(),
@@ -61,7 +60,7 @@ impl InForce {
             "started": started(),
             "uptime_seconds": unix_time() - started(),
             "ready": ready,
-            "engine": { "backend": engine.backend() },
+            "engine": { "backend": engine.backend(), "gpu": engine.overflow().map(quadrille_engine::Overflow::device) },
             "certificates": self.certificates.iter().map(certificate).collect::<Vec<_>>(),
             "upstreams": self.upstreams.iter().map(|shown| upstream(shown)).collect::<Vec<_>>(),
         })
@@ -111,7 +110,7 @@ pub(crate) fn started() -> f64 {
 }
 
 fn unix_time() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    quadrille_resumption::unix_now().as_secs_f64()
 }
 
 fn certificate(served: &Served) -> Value {

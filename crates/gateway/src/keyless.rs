@@ -86,7 +86,7 @@ pub(crate) fn read_credentials(
 }
 
 /// Of the settings and of what the files in them contain.
-fn fingerprint(settings: &Keyless) -> u64 {
+pub(crate) fn fingerprint(settings: &Keyless) -> u64 {
     let mut hasher = DefaultHasher::new();
     let Keyless { servers, tls, protocol, padding, timeout, hedge, fallback: _ } = settings;
     servers.hash(&mut hasher);

@@ -88,6 +88,7 @@ impl Running {
             in_force: ArcSwap::default(),
             configuration: Box::new(move || show(&shown, &of.keys())),
             ready: AtomicBool::new(true),
+            pages: None,
         });
         let address = admin.start(model.admin.as_ref(), &watched)?;
         let mut files = Watch::new();

@@ -3,7 +3,7 @@
 //! | metric | labels |
 //! |---|---|
 //! | `quadrille_handshakes_total` | `version`, `cipher`, `key_type`, `session` (`full`, `resumed`) |
-//! | `quadrille_handshake_failures_total` | `reason`: `tls`, `closed` (by the client), `timeout`, `not_tls`, `plain_http`, `proxy_header`, `too_many_handshakes`, `shed` (key queue full), `key` (operation failed), `key_server` (key servers have not computed it) |
+//! | `quadrille_handshake_failures_total` | `reason`: `tls`, `closed` (by the client), `timeout`, `not_tls`, `plain_http`, `proxy_header`, `too_many_handshakes`, `no_chain` (of the listener accepts it), `shed` (key queue full), `key` (operation failed), `key_server` (key servers have not computed it) |
 //! | `quadrille_handshake_seconds` | `session` |
 //! | `quadrille_handshake_samples_total` | `session`, `version`, `sni` (a configured name, `other` or `none`) |
 //! | `quadrille_handshake_cpu_nanoseconds_total` | `stage` (a message, or `PrivateKey`), `session`, `version`, `sni` |
@@ -14,6 +14,7 @@
 //! | `quadrille_key_shed_total`, `quadrille_key_withdrawn_total` | `key_type` |
 //! | `quadrille_key_queue_depth`, `quadrille_key_queue_oldest_seconds` | `key_type` |
 //! | `quadrille_key_batch_width`, `quadrille_key_batch_crossover` | `key_type`, `backend`; operations at the price of one, and from how many on the backend pays |
+//! | `quadrille_gpu_in_use` | `device`; 0 after it was lost, missing where there is none |
 //! | `quadrille_resumption_offered_total` | `kind`: `ticket`, `id` |
 //! | `quadrille_resumption_hits_total` | `kind` |
 //! | `quadrille_resumption_misses_total` | `kind`, `reason`: `unknown_key`, `expired`, `from_the_future` (another gateway's clock is ahead), `other_site` (SNI, certificate, client authentication), `other_parameters` (version, cipher suite), `damaged`, `store_miss`, `store_timeout`, `store_unavailable` |
@@ -30,6 +31,8 @@ use crate::{
     connection::Connection,
     in_force,
     resumption::Resumption,
+    site::Listening,
+    statistics,
     tls::{Kind, Outcome},
 };
 use metrics::{
@@ -37,12 +40,12 @@ use metrics::{
     histogram,
 };
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use quadrille_engine::{BatchReport, Batching, Engine, KeyType, Observer};
+use quadrille_engine::{BatchReport, Batching, Engine, KeyType, Observer, Overflow};
 use quadrille_resumption::unix_now;
 use std::{
     cell::RefCell,
     collections::HashMap,
-    sync::LazyLock,
+    sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 
@@ -118,6 +121,7 @@ fn describe() {
         "quadrille_key_batch_crossover",
         "From how many private-key operations on the backend is cheaper than the scalar one, measured at start"
     );
+    describe_gauge!("quadrille_gpu_in_use", "Whether the GPU takes part: 0 after it was lost");
     describe_counter!(
         "quadrille_resumption_offered_total",
         "Handshakes in which the client offered a session"
@@ -232,22 +236,25 @@ pub(crate) fn reload(ok: bool) {
 }
 
 /// Counts one open connection for as long as it lives.
-pub(crate) struct OpenConnection;
+pub(crate) struct OpenConnection(Arc<Listening>);
 
 static OPEN: LazyLock<(Gauge, Counter)> =
     LazyLock::new(|| (gauge!("quadrille_connections"), counter!("quadrille_connections_total")));
 
 impl OpenConnection {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(listening: &Arc<Listening>) -> Self {
         OPEN.0.increment(1);
         OPEN.1.increment(1);
-        Self
+        listening.counters.accepted.add();
+        listening.counters.active.add();
+        Self(Arc::clone(listening))
     }
 }
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
         OPEN.0.decrement(1);
+        self.0.counters.active.subtract();
     }
 }
 
@@ -289,6 +296,11 @@ pub(crate) fn batching(engine: &Engine, key_type: KeyType, batching: Batching) {
     let labels = [("key_type", key_type.to_string()), ("backend", engine.backend().to_owned())];
     gauge!("quadrille_key_batch_width", &labels).set(batching.width as f64);
     gauge!("quadrille_key_batch_crossover", &labels).set(batching.crossover as f64);
+}
+
+/// Shows whether the GPU takes part.
+pub(crate) fn gpu(gpu: &dyn Overflow, in_use: bool) {
+    gauge!("quadrille_gpu_in_use", "device" => gpu.device().to_owned()).set(f64::from(u8::from(in_use)));
 }
 
 /// Keeps the engine's books.
@@ -337,10 +349,20 @@ impl Observer for EngineMetrics {
             }
             handles.computed.record(report.computed);
             if !report.in_place {
+                statistics::batch(report.operations);
                 handles.waited.record(report.waited);
                 handles.size.record(report.operations as f64);
             }
         });
+    }
+
+    fn retired(&self, overflow: &dyn Overflow, reason: &str) {
+        gpu(overflow, false);
+        tracing::error!(
+            device = overflow.device(),
+            reason,
+            "the GPU is lost; the CPU computes alone until this process is started again"
+        );
     }
 
     fn shed(&self, key_type: KeyType) {

@@ -2,94 +2,162 @@
 
 use crate::{
     certificate::Certificate,
-    http::Routes,
+    choice::Choice,
     in_force::InForce,
-    model::{Gateway, Listener},
+    kept::{Change, Kept, Parts},
+    model::{Chain, Gateway, Listener, Serve},
     problem::Problem,
     resumption::Resumption,
     sampling::Sampling,
-    site::{Listening, Site},
-    tls::ListenerTls,
-    upstream::{Upstream, Upstreams},
+    site::{Inside, Listening, NewSite, Prepared, Served, Slot},
+    upstream::Shares,
 };
 use quadrille_engine::Engine;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// Everything that a configuration needs, ready to be swapped in.
 pub(crate) struct Plan {
-    pub(crate) sites: Vec<Site>,
-    pub(crate) upstreams: Upstreams,
+    pub(crate) sites: Vec<NewSite>,
+    /// What is to be done to upstreams.
+    pub(crate) changes: Vec<Change>,
+    /// For the next plan.
+    pub(crate) kept: Kept,
     /// What the admin pages tell of it.
     pub(crate) in_force: InForce,
     /// What a user should know, though it is served.
     pub(crate) warnings: Vec<String>,
 }
 
+/// What plans are made with.
+pub(crate) struct Maker<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) resumption: &'a Arc<Resumption>,
+    /// The listeners whose connections go on.
+    pub(crate) running: &'a [Arc<Listening>],
+    /// Parts of the plan before.
+    pub(crate) kept: &'a Kept,
+}
+
 impl Plan {
-    /// Reads and checks all that the model names. `running` are the listeners whose sessions should stay valid.
-    pub(crate) fn new(
-        model: &Gateway,
-        engine: &Engine,
-        resumption: &Arc<Resumption>,
-        running: &[Arc<Listening>],
-    ) -> Result<Self, Vec<Problem>> {
+    /// Reads and checks all that the model names.
+    pub(crate) fn new(model: &Gateway, maker: &Maker<'_>) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
-        let upstreams = upstreams(model, &mut problems);
-        let in_force = InForce::new(&upstreams);
-        let mut plan = Self { sites: Vec::new(), upstreams, in_force, warnings: Vec::new() };
-        let kept = Listening::kept(running, model.listeners.iter().map(|listener| listener.address));
-        for (listener, before) in model.listeners.iter().zip(kept) {
-            match plan.site(model, listener, engine, resumption, before.as_deref()) {
-                Ok(site) => plan.sites.push(site),
+        let mut making = Making {
+            model,
+            maker,
+            parts: Parts::new(maker.kept),
+            shown: Vec::new(),
+            warnings: BTreeSet::new(),
+        };
+        let mut changes = Vec::new();
+        for (name, upstream) in &model.upstreams {
+            match making.parts.upstream(name, upstream) {
+                Ok(change) => changes.push(change),
                 Err(mut found) => problems.append(&mut found),
             }
         }
-        if problems.is_empty() { Ok(plan) } else { Err(problems) }
-    }
-
-    fn site(
-        &mut self,
-        model: &Gateway,
-        listener: &Listener,
-        engine: &Engine,
-        resumption: &Arc<Resumption>,
-        before: Option<&Listening>,
-    ) -> Result<Site, Vec<Problem>> {
-        let certificates = self.certificates(listener)?;
-        certificates.iter().for_each(|certificate| certificate.key.prepare(engine));
-        let tls = match before {
-            Some(before) => before.site().tls.renewed(listener, resumption, &certificates, engine),
-            None => ListenerTls::new(listener, resumption, &certificates, engine),
+        let mut sites = Vec::new();
+        let kept = Listening::kept(maker.running, model.listeners.iter().map(|listener| listener.address));
+        for (listener, before) in model.listeners.iter().zip(kept) {
+            match making.site(listener, before.as_deref()) {
+                Ok(site) => sites.push(site),
+                Err(mut found) => problems.append(&mut found),
+            }
         }
-        .map_err(|problem| vec![problem])?;
-        self.in_force.add(listener, &certificates);
-        let sampling = Sampling::new(model.sampling, &certificates, &listener.routes);
-        let routes = Routes::new(&listener.routes, &self.upstreams);
-        Ok(Site { listener: listener.clone(), tls, routes, sampling })
-    }
-
-    fn certificates(&mut self, listener: &Listener) -> Result<Vec<Certificate>, Vec<Problem>> {
-        let load = |source| Certificate::load(source, listener.tls.allow_weak_keys);
-        let (loaded, problems): (Vec<_>, Vec<_>) =
-            listener.certificates.iter().map(load).partition(Result::is_ok);
         if !problems.is_empty() {
-            return Err(problems.into_iter().filter_map(Result::err).collect());
+            return Err(problems);
         }
-        let certificates: Vec<Certificate> = loaded.into_iter().flatten().collect();
-        self.warnings.extend(certificates.iter().flat_map(|certificate| certificate.warnings.clone()));
-        Ok(certificates)
+        let mut in_force = InForce::new(making.parts.now.upstreams());
+        for (listener, certificates) in &making.shown {
+            in_force.add(listener, certificates);
+        }
+        let warnings = making.warnings.into_iter().collect();
+        Ok(Self { sites, changes, kept: making.parts.now, in_force, warnings })
     }
 }
 
-fn upstreams(model: &Gateway, problems: &mut Vec<Problem>) -> Upstreams {
-    let mut upstreams = Upstreams::new();
-    for (name, upstream) in &model.upstreams {
-        match Upstream::new(name, upstream) {
-            Ok(upstream) => {
-                upstreams.insert(name.clone(), Arc::new(upstream));
+/// A plan that is being made.
+struct Making<'a> {
+    model: &'a Gateway,
+    maker: &'a Maker<'a>,
+    parts: Parts<'a>,
+    shown: Vec<(&'a Listener, Vec<Arc<Certificate>>)>,
+    warnings: BTreeSet<String>,
+}
+
+impl<'a> Making<'a> {
+    fn site(&mut self, listener: &'a Listener, before: Option<&Listening>) -> Result<NewSite, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let choice =
+            Choice::new(listener).map_err(|mut found| problems.append(&mut found)).unwrap_or_default();
+        let mut slots = before.map(|before| before.site().slots.clone()).unwrap_or_default();
+        let mut chains = Vec::new();
+        let mut shown = Vec::new();
+        for chain in listener.all_chains() {
+            let at = slots.iter().position(|slot| slot.is(&chain.name, &chain.accepts));
+            let slot = at.map(|at| slots.swap_remove(at));
+            match self.chain(chain, slot, &mut shown) {
+                Ok(prepared) => chains.push(prepared),
+                Err(mut found) => problems.append(&mut found),
             }
-            Err(mut found) => problems.append(&mut found),
+        }
+        self.shown.push((listener, shown));
+        if problems.is_empty() {
+            Ok(NewSite { listener: listener.clone(), chains, choice })
+        } else {
+            Err(problems)
         }
     }
-    upstreams
+
+    /// A chain, in the place that it has already, if it has one.
+    fn chain(
+        &mut self,
+        chain: &Chain,
+        slot: Option<Arc<Slot>>,
+        shown: &mut Vec<Arc<Certificate>>,
+    ) -> Result<Prepared, Vec<Problem>> {
+        let (engine, resumption) = (self.maker.engine, self.maker.resumption);
+        let mut certificates = Vec::new();
+        let mut problems = Vec::new();
+        for source in
+            chain.tls.iter().flat_map(|tls| tls.certificates.iter().map(move |source| (tls, source)))
+        {
+            let (tls, source) = source;
+            match self.parts.certificate(source, tls.policy.allow_weak_keys, engine) {
+                Ok(certificate) => certificates.push(certificate),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let tls = chain
+            .tls
+            .as_ref()
+            .map(|tls| self.parts.tls(tls, chain.mode(), &certificates, resumption, engine));
+        let tls = tls.transpose().map_err(|problem| vec![problem])?;
+        let certificates: Vec<_> = certificates.into_iter().map(|(certificate, _)| certificate).collect();
+        self.warnings.extend(certificates.iter().flat_map(|certificate| certificate.warnings.clone()));
+        let inside = match &chain.serve {
+            Serve::Http(http) => Inside::Http {
+                routes: self.parts.routes(&http.routes),
+                normalize_path: http.normalize_path,
+                merge_slashes: http.merge_slashes,
+            },
+            Serve::Tcp(to) => Inside::Tcp(Shares::new(to, self.parts.now.upstreams())),
+        };
+        let before = slot.as_ref().map(|slot| slot.served());
+        let same = before.filter(|before| {
+            before.sampling.follows(self.model.sampling) && before.same_names(tls.as_ref(), &inside)
+        });
+        let sampling = match same {
+            Some(before) => Arc::clone(&before.sampling),
+            None => Arc::new(Sampling::new(self.model.sampling, &certificates, chain)),
+        };
+        shown.extend(certificates);
+        let served = Arc::new(Served { tls, inside, timeouts: chain.timeouts.clone(), sampling });
+        let slot =
+            slot.unwrap_or_else(|| Arc::new(Slot::new(&chain.name, &chain.accepts, Arc::clone(&served))));
+        Ok(Prepared { slot, served })
+    }
 }

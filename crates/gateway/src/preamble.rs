@@ -49,21 +49,35 @@ impl fmt::Display for Refused {
 /// More than any header of either version with sane TLVs.
 const LONGEST_PROXY_HEADER: usize = 4096;
 
-/// Reads up to where TLS begins.
+/// Reads the PROXY header, if one announces the client.
 pub(crate) async fn read(
     transport: &mut Transport,
     announced: bool,
     client: SocketAddr,
     local: SocketAddr,
 ) -> Result<Preamble, Refused> {
+    if !announced {
+        return Ok(Preamble { client, local });
+    }
     more(transport).await?;
-    let preamble =
-        if announced { proxy_header(transport, client, local).await? } else { Preamble { client, local } };
+    proxy_header(transport, client, local).await
+}
+
+/// Reads what the client begins with. TLS begins with a handshake record (RFC 8446 section 5.1). Browsers that were
+/// pointed at the wrong scheme are told so.
+pub(crate) async fn expect_tls(transport: &mut Transport) -> Result<(), Refused> {
+    const HANDSHAKE: u8 = 22;
     if transport.waiting().is_empty() {
         more(transport).await?;
     }
-    check_tls(transport).await?;
-    Ok(preamble)
+    match transport.waiting().first() {
+        Some(&HANDSHAKE) => Ok(()),
+        Some(byte) if byte.is_ascii_uppercase() => {
+            answer_plain_http(transport).await.map_err(Refused::Closed)?;
+            Err(Refused::PlainHttp)
+        }
+        _ => Err(Refused::NotTls),
+    }
 }
 
 async fn more(transport: &mut Transport) -> Result<(), Refused> {
@@ -138,19 +152,6 @@ fn v2_addresses(header: &v2::Header<'_>) -> Option<(SocketAddr, SocketAddr)> {
             SocketAddr::new(ip.destination_address.into(), ip.destination_port),
         )),
         _ => None,
-    }
-}
-
-/// TLS begins with a handshake record (RFC 8446 section 5.1). Browsers that were pointed at the wrong scheme are told so.
-async fn check_tls(transport: &mut Transport) -> Result<(), Refused> {
-    const HANDSHAKE: u8 = 22;
-    match transport.waiting().first() {
-        Some(&HANDSHAKE) => Ok(()),
-        Some(byte) if byte.is_ascii_uppercase() => {
-            answer_plain_http(transport).await.map_err(Refused::Closed)?;
-            Err(Refused::PlainHttp)
-        }
-        _ => Err(Refused::NotTls),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What returning clients need, as it runs: ticket keys and session store. It outlives reloads that do not change it.
 
 use crate::{
+    digest::digest,
     model::{self, Place, SessionCache, Source, TicketKeys},
     problem::Problem,
 };
@@ -8,12 +9,7 @@ use quadrille_resumption::{
     Fleet, FleetSecret, Layered, MemoryStore, Redis, RedisOptions, RedisStore, Schedule, SessionStore,
     TicketKey, Tickets,
 };
-use std::{
-    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
-    num::NonZeroUsize,
-    sync::Arc,
-    time::Duration,
-};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 use zeroize::Zeroizing;
 
 /// Ticket keys and session store of one process, shared by all listeners.
@@ -30,7 +26,10 @@ pub(crate) struct Resumption {
 
 impl Resumption {
     /// Reads the files that the model names. What `running` has and the model does not change goes on.
-    pub(crate) fn open(model: &model::Resumption, running: Option<&Self>) -> Result<Arc<Self>, Vec<Problem>> {
+    pub(crate) fn open(
+        model: &model::Resumption,
+        running: Option<&Arc<Self>>,
+    ) -> Result<Arc<Self>, Vec<Problem>> {
         let mut problems = Vec::new();
         let files = Files::read(model, &mut problems);
         if !problems.is_empty() {
@@ -47,6 +46,13 @@ impl Resumption {
             _ => store(model, &files, redis.as_ref()),
         };
         let (lifetime, early_data) = (model.lifetime, model.early_data);
+        // The very same, so that TLS contexts that hold it need not be made anew.
+        if let Some(running) = running
+            && (running.tickets_from, running.store_from, running.lifetime, running.early_data)
+                == (tickets_from, store_from, lifetime, early_data)
+        {
+            return Ok(Arc::clone(running));
+        }
         Ok(Arc::new(Self { tickets, store, lifetime, early_data, tickets_from, store_from }))
     }
 
@@ -178,8 +184,4 @@ fn store(model: &model::Resumption, files: &Files, redis: Option<&Redis>) -> Opt
         }
         (SessionCache::Memory | SessionCache::Redis(..), ..) => Some(Arc::new(memory?)),
     }
-}
-
-fn digest(value: &(impl std::hash::Hash + ?Sized)) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }

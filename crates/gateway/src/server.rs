@@ -2,13 +2,17 @@
 
 use crate::{
     access_log,
-    admin::Admin,
-    bind, compute, config, metrics,
+    admin::{Admin, Pages},
+    bind, compute, config,
+    control::{Applied, Command, Updates},
+    kept::{Change, Kept},
+    metrics,
     model::{AccessLog, Gateway},
-    plan::Plan,
+    plan::{Maker, Plan},
     problem::Problem,
     resumption::Resumption,
     site::Listening,
+    statistics::{self, Statistics},
     upstream::health,
     watch::{Contents, Watch},
     worker::{self, WorkerThread},
@@ -23,6 +27,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Instant,
 };
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -38,6 +43,34 @@ pub struct Origin {
     pub reread: Reread,
     /// The file to watch, where there is one.
     pub file: Option<PathBuf>,
+    /// More files to watch: asked for after each reading.
+    pub more_files: Option<MoreFiles>,
+    /// Configurations that come while the gateway runs.
+    pub updates: Option<Updates>,
+    /// Pages that the admin address has besides its own.
+    pub pages: Option<Arc<dyn Pages>>,
+}
+
+/// Files that a configuration was read from, besides the first.
+pub type MoreFiles = Box<dyn Fn() -> Vec<PathBuf>>;
+
+impl Origin {
+    /// A configuration that stays as it is; the files that it names are read again.
+    pub fn fixed(model: &Gateway) -> Self {
+        let again = model.clone();
+        Self::reading(None, Box::new(move || Ok(again.clone())))
+    }
+
+    /// A configuration that is read again from this file when it, or what it names, changes.
+    pub fn reading(file: Option<PathBuf>, reread: Reread) -> Self {
+        Self { reread, file, more_files: None, updates: None, pages: None }
+    }
+
+    /// All files that are watched besides those that the model names, as they are now.
+    fn contents(&self) -> Contents {
+        let more = self.more_files.as_ref().map(|files| files()).unwrap_or_default();
+        Contents::of_file(self.file.as_deref()).with_paths(more.iter().map(PathBuf::as_path))
+    }
 }
 
 /// Where a gateway can be reached once it has started.
@@ -56,7 +89,8 @@ pub struct Bound {
 pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Problem>> {
     let engine = compute::idle().map_err(internal)?;
     let resumption = Resumption::open(&model.resumption, None)?;
-    Plan::new(model, &engine, &resumption, &[]).map(|plan| plan.warnings)
+    let maker = Maker { engine: &engine, resumption: &resumption, running: &[], kept: &Kept::default() };
+    Plan::new(model, &maker).map(|plan| plan.warnings)
 }
 
 /// Serves until SIGTERM or SIGINT, then drains; SIGHUP or a changed file reloads. `on_ready` is called once all
@@ -72,8 +106,9 @@ pub fn serve(model: Gateway, origin: Origin, on_ready: impl FnOnce(&Bound)) -> R
         on_ready(&bound);
         loop {
             tokio::select! {
-                _ = signals.hangup.recv() => server.reload("SIGHUP"),
-                () = server.files.changed() => server.reload("a file changed"),
+                _ = signals.hangup.recv() => server.reload("SIGHUP").await,
+                () = server.files.changed() => server.reload("a file changed").await,
+                command = Updates::next(&mut server.updates) => server.obey(command).await,
                 _ = signals.terminate.recv() => break,
                 _ = signals.interrupt.recv() => break,
             }
@@ -85,9 +120,12 @@ pub fn serve(model: Gateway, origin: Origin, on_ready: impl FnOnce(&Bound)) -> R
 
 struct Server {
     origin: Origin,
+    updates: Option<Updates>,
     engine: Engine,
     workers: Vec<WorkerThread>,
     listening: Vec<Arc<Listening>>,
+    /// What the next plan may be made of.
+    kept: Arc<Kept>,
     configuration: Arc<ArcSwap<Gateway>>,
     resumption: Arc<ArcSwap<Resumption>>,
     admin: Arc<Admin>,
@@ -114,12 +152,13 @@ impl Signals {
 }
 
 impl Server {
-    async fn start(model: Gateway, origin: Origin) -> Result<(Self, Bound), Vec<Problem>> {
+    async fn start(model: Gateway, mut origin: Origin) -> Result<(Self, Bound), Vec<Problem>> {
         let prometheus = metrics::install();
         let engine = compute::start(&model.engine).map_err(internal)?;
-        let contents = Contents::of_file(origin.file.as_deref()).with_sources(&model);
+        let contents = origin.contents().with_sources(&model);
         let resumption = Resumption::open(&model.resumption, None)?;
-        let plan = Plan::new(&model, &engine, &resumption, &[])?;
+        let maker = Maker { engine: &engine, resumption: &resumption, running: &[], kept: &Kept::default() };
+        let plan = Plan::new(&model, &maker)?;
         resumption.join().await;
         resumption.start(None);
         let resumption = Arc::new(ArcSwap::new(resumption));
@@ -136,13 +175,16 @@ impl Server {
             in_force: ArcSwap::default(),
             configuration: Box::new(move || config::show(&shown.load())),
             ready: AtomicBool::new(true),
+            pages: origin.pages.clone(),
         });
         let admin_address = admin.start(model.admin.as_ref(), &watched)?;
         let mut server = Self {
+            updates: origin.updates.take(),
             origin,
             engine,
             workers,
             listening: Vec::new(),
+            kept: Arc::default(),
             configuration,
             resumption,
             admin,
@@ -156,8 +198,8 @@ impl Server {
     }
 
     /// Reads the configuration again and swaps it in whole, or leaves the old one and says why.
-    fn reload(&mut self, cause: &str) {
-        match self.try_reload() {
+    async fn reload(&mut self, cause: &str) {
+        match self.reread().await {
             Ok(()) => {
                 metrics::reload(true);
                 tracing::info!(cause, "configuration reloaded");
@@ -171,23 +213,56 @@ impl Server {
         }
     }
 
-    fn try_reload(&mut self) -> Result<(), Vec<String>> {
-        let shown = |problems: Vec<Problem>| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let file = self.origin.file.as_deref();
+    async fn reread(&mut self) -> Result<(), Vec<String>> {
         // What is watched is read before it is used, so that a change in between is seen as one.
-        let before = Contents::of_file(file);
+        let before = self.origin.contents();
         let model = (self.origin.reread)()?;
-        let before = before.with_sources(&model);
-        let running = self.resumption.load_full();
-        let resumption = Resumption::open(&model.resumption, Some(&running)).map_err(shown)?;
-        let plan = Plan::new(&model, &self.engine, &resumption, &self.listening).map_err(shown)?;
-        self.warn_of_fixed(&model);
-        self.install(plan, &model).map_err(shown)?;
-        resumption.start(Some(&running));
-        self.resumption.store(resumption);
+        let before = self.origin.contents().and(before).with_sources(&model);
+        let applied = self.apply(model).await;
+        applied.map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         self.files.follow(before);
-        self.configuration.store(Arc::new(model));
         Ok(())
+    }
+
+    /// What a front end asks for.
+    async fn obey(&mut self, command: Command) {
+        match command {
+            Command::Apply(model, reply) => {
+                // The front end's own files are as they were when it read them last.
+                let origin = self.origin.contents().remembering(self.files.contents());
+                let before = origin.with_sources(&model);
+                let applied = self.apply(*model).await;
+                metrics::reload(applied.is_ok());
+                if applied.is_ok() {
+                    self.files.follow(before);
+                }
+                let _ = reply.send(applied);
+            }
+            Command::Statistics(reply) => _ = reply.send(self.statistics()),
+        }
+    }
+
+    /// Makes a plan on another thread, while this one and the event loops go on, and puts it into service.
+    async fn apply(&mut self, model: Gateway) -> Result<Applied, Vec<Problem>> {
+        let began = Instant::now();
+        let running = self.resumption.load_full();
+        let (engine, listening, kept) = (self.engine.clone(), self.listening.clone(), self.kept.clone());
+        let making = tokio::task::spawn_blocking(move || {
+            let resumption = Resumption::open(&model.resumption, Some(&running))?;
+            let maker = Maker { engine: &engine, resumption: &resumption, running: &listening, kept: &kept };
+            let plan = Plan::new(&model, &maker)?;
+            Ok((model, resumption, plan))
+        });
+        let made = making.await.unwrap_or_else(|panic| Err(internal(io::Error::other(panic.to_string()))));
+        let (model, resumption, plan) = made?;
+        let warnings = plan.warnings.clone();
+        self.warn_of_fixed(&model);
+        let listeners = self.install(plan, &model)?;
+        let before = self.resumption.load_full();
+        resumption.start(Some(&before));
+        self.resumption.store(resumption);
+        self.configuration.store(Arc::new(model));
+        Ok(Applied { warnings, listeners, took: began.elapsed() })
     }
 
     /// Puts a plan into service: sockets first, because only they can still fail.
@@ -203,6 +278,13 @@ impl Server {
         }
         if !problems.is_empty() {
             return Err(problems);
+        }
+        for change in plan.changes {
+            match change {
+                Change::None => {}
+                Change::Endpoints(upstream, endpoints) => upstream.set_endpoints(endpoints),
+                Change::New(upstream) => drop(tokio::spawn(health::run(Arc::downgrade(&upstream)))),
+            }
         }
         let mut opened = opened.into_iter();
         let mut addresses = Vec::new();
@@ -226,18 +308,24 @@ impl Server {
             }
         }
         for gone in self.listening.iter().filter(|old| !listening.iter().any(|new| Arc::ptr_eq(old, new))) {
-            gone.closing.send_replace(true);
+            gone.close();
         }
         self.listening = listening;
-        for upstream in plan.upstreams.values() {
-            tokio::spawn(health::run(Arc::downgrade(upstream)));
-        }
+        self.kept = Arc::new(plan.kept);
         for warning in &plan.warnings {
             tracing::warn!("{warning}");
         }
         self.admin.in_force.store(Arc::new(plan.in_force));
         access_log::enable(model.access_log != AccessLog::Off);
         Ok(addresses)
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics {
+            listeners: self.listening.iter().map(|listening| listening.statistics()).collect(),
+            upstreams: self.kept.upstreams().values().map(|upstream| upstream.statistics()).collect(),
+            batch_sizes: statistics::batch_sizes(),
+        }
     }
 
     /// Some settings are fixed when the process starts.
@@ -269,6 +357,8 @@ impl Server {
         for listening in &self.listening {
             listening.closing.send_replace(true);
         }
+        // Nobody waits for a configuration that will not come.
+        self.updates = None;
         self.workers.clear();
         tokio::select! {
             _ = self.running.recv() => tracing::info!("drained"),

@@ -1,11 +1,9 @@
-//! TCP mode: what comes out of TLS goes to the upstream as it is, and back.
+//! TCP mode: what comes in, TLS taken off, goes to the upstream as it is, and back.
 
 use crate::{
     access_log,
     connection::Connection,
-    site::Site,
-    tls::Transport,
-    upstream::{Server, Upstream, proxy_header},
+    upstream::{Server, Shares, Upstream, proxy_header},
 };
 use std::{
     io,
@@ -21,20 +19,27 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::TcpStream,
 };
-use tokio_boring::SslStream;
 
 /// Large enough that one record (16 KiB) is one write.
 const BUFFER: usize = 32 * 1024;
 
 /// Passes bytes until both sides have closed, or nothing has moved for the idle time.
-pub(crate) async fn pass(tls: SslStream<Transport>, connection: &Arc<Connection>, site: &Site) {
-    let Some(upstream) = site.routes.only_upstream() else { return };
+pub(crate) async fn pass(
+    client: impl AsyncRead + AsyncWrite + Unpin,
+    connection: &Arc<Connection>,
+    to: &Shares,
+    idle: Duration,
+) {
+    let Some(upstream) = to.pick().and_then(|share| share.upstream.as_ref()) else {
+        tracing::warn!(client = %connection.client, "the connection's upstream does not exist (yet)");
+        return;
+    };
     let began = Instant::now();
+    let _active = upstream.begin();
     match connect(upstream, connection).await {
         Err(error) => tracing::warn!(upstream = upstream.name(), %error, "cannot reach the upstream"),
         Ok(server) => {
-            let idle = site.listener.timeouts.idle;
-            let (to_server, to_client) = copy_until_idle(tls, server, idle).await;
+            let (to_server, to_client) = copy_until_idle(client, server, idle).await;
             access_log::tcp(connection, to_server, to_client, began.elapsed(), upstream.name());
         }
     }
@@ -49,7 +54,10 @@ async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<Byt
     let mut last = io::Error::other("no healthy server");
     let mut tried = Vec::new();
     for _ in 0..=upstream.retries() {
-        let Some(server) = upstream.pick(connection.client, &tried) else { break };
+        let Some(server) = upstream.pick(connection.client, &tried) else {
+            upstream.counters.no_server.add();
+            break;
+        };
         tried.push(server.address);
         let attempt = connect_to(upstream, &server, connection);
         match tokio::time::timeout(upstream.model().timeouts.connect, attempt).await {
@@ -57,6 +65,7 @@ async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<Byt
             Ok(Err(error)) => last = error,
             Err(_) => last = io::ErrorKind::TimedOut.into(),
         }
+        upstream.counters.connect_failures.add();
     }
     Err(last)
 }
@@ -73,7 +82,11 @@ async fn connect_to(upstream: &Upstream, server: &Server, connection: &Connectio
 }
 
 /// Bytes to the server, and bytes to the client.
-async fn copy_until_idle(client: SslStream<Transport>, server: Bytes, idle: Duration) -> (u64, u64) {
+async fn copy_until_idle(
+    client: impl AsyncRead + AsyncWrite + Unpin,
+    server: Bytes,
+    idle: Duration,
+) -> (u64, u64) {
     let activity = Arc::new(Activity::new());
     let mut client = Watched::new(client, &activity);
     let mut server = Watched::new(server, &activity);

@@ -1,10 +1,12 @@
 //! Files that a running gateway depends on: a change to any of them reloads it.
 
-use crate::model::{ClientAuth, Gateway, Source};
+use crate::{
+    digest::digest,
+    model::{Gateway, Listener, Source},
+};
 use notify::{RecursiveMode, Watcher};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -43,13 +45,27 @@ impl Contents {
         self
     }
 
+    /// And what others contained; where both have seen a file, the others count.
+    pub(crate) fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
+    /// The same files, as they were in `earlier`, if they are there.
+    pub(crate) fn remembering(mut self, earlier: &Self) -> Self {
+        for (file, digest) in &mut self.0 {
+            *digest = earlier.0.get(file).copied().unwrap_or(*digest);
+        }
+        self
+    }
+
     /// The same files, as they are now.
     fn renewed(&self) -> Self {
-        Self(self.0.keys().map(|file| (file.clone(), digest(file))).collect())
+        Self(self.0.keys().map(|file| (file.clone(), contents_of(file))).collect())
     }
 
     fn extend<'a>(&mut self, files: impl IntoIterator<Item = &'a Path>) {
-        self.0.extend(files.into_iter().map(|file| (file.to_owned(), digest(file))));
+        self.0.extend(files.into_iter().map(|file| (file.to_owned(), contents_of(file))));
     }
 }
 
@@ -74,6 +90,11 @@ impl Watch {
             .inspect_err(|error| tracing::warn!(%error, "cannot watch files; reload with SIGHUP instead"))
             .ok();
         Self { watcher, directories: BTreeSet::new(), contents: Contents::default(), events }
+    }
+
+    /// What is watched for, with what is known of it.
+    pub(crate) fn contents(&self) -> &Contents {
+        &self.contents
     }
 
     /// Watches these files for contents other than these.
@@ -115,18 +136,8 @@ impl Watch {
 }
 
 fn sources(model: &Gateway) -> impl Iterator<Item = &Source> {
-    let listeners = model.listeners.iter().flat_map(|listener| {
-        let certificates = listener.certificates.iter();
-        let client_ca = match &listener.tls.client_auth {
-            ClientAuth::Off => None,
-            ClientAuth::Optional(ca, _) | ClientAuth::Required(ca, _) => Some(ca),
-        };
-        certificates
-            .flat_map(|certificate| {
-                std::iter::once(&certificate.chain).chain(certificate.key.sources()).chain(&certificate.ocsp)
-            })
-            .chain(client_ca)
-    });
+    let chains = model.listeners.iter().flat_map(Listener::all_chains);
+    let listeners = chains.filter_map(|chain| chain.tls.as_ref()).flat_map(|tls| tls.sources());
     let upstreams = model.upstreams.values().filter_map(|upstream| upstream.tls.as_ref()?.ca.as_ref());
     listeners.chain(upstreams).chain(model.resumption.sources())
 }
@@ -139,13 +150,12 @@ fn directory(file: &Path) -> Option<PathBuf> {
     Some(if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() })
 }
 
-fn digest(file: &Path) -> u64 {
+fn contents_of(file: &Path) -> u64 {
     if let Ok(entries) = std::fs::read_dir(file) {
         let mut names: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
         names.sort();
-        return BuildHasherDefault::<DefaultHasher>::default().hash_one(names);
+        return digest(&names);
     }
     let contents = std::fs::read(file).map(zeroize::Zeroizing::new).ok();
-    BuildHasherDefault::<DefaultHasher>::default()
-        .hash_one(contents.as_ref().map(|contents| contents.as_slice()))
+    digest(&contents.as_ref().map(|contents| contents.as_slice()))
 }

@@ -54,7 +54,7 @@ async fn work(
     while let Some((listening, listener)) = assignments.recv().await {
         match tokio::net::TcpListener::from_std(listener) {
             Ok(listener) => {
-                listening.site().tls.resumption().warm();
+                listening.site().warm();
                 drop(tokio::spawn(accept::accept_all(listening, listener, worker.clone())));
             }
             Err(error) => tracing::error!(address = %listening.address, %error, "cannot listen"),

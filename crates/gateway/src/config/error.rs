@@ -35,14 +35,20 @@ impl std::error::Error for ConfigError {}
 pub struct ConfigErrors(Vec<ConfigError>);
 
 impl ConfigErrors {
-    pub(super) fn new(mut errors: Vec<ConfigError>) -> Self {
+    /// These mistakes, of which there must be one.
+    pub fn new(mut errors: Vec<ConfigError>) -> Self {
         errors.sort_by_key(|error| error.line);
         Self(errors)
     }
 
     /// A mistake of the file as a whole.
-    pub(super) fn whole_file(file: &str, message: String) -> Self {
+    pub fn whole_file(file: &str, message: String) -> Self {
         Self(vec![ConfigError { file: file.into(), line: None, field: String::new(), message }])
+    }
+
+    /// A line of the file that cannot be read.
+    pub fn at_line(file: &str, line: u64, message: String) -> Self {
+        Self(vec![ConfigError { file: file.into(), line: Some(line), field: String::new(), message }])
     }
 
     /// The mistakes, by line.

@@ -16,7 +16,6 @@ mod sections;
 mod show;
 #[cfg(test)]
 mod tests;
-mod tree;
 pub mod values;
 pub mod words;
 
@@ -26,6 +25,7 @@ pub use show::show;
 
 use crate::model::Gateway;
 use quadrille_keyless::server::Policy;
+use quadrille_yaml::Limits;
 use std::{io, path::Path};
 use zeroize::Zeroizing;
 
@@ -49,13 +49,19 @@ fn load_document<T>(
     path: &Path,
     parse: impl FnOnce(&str, &str) -> Result<T, ConfigErrors>,
 ) -> Result<T, ConfigErrors> {
-    let name = path.display().to_string();
-    match std::fs::read(path).map(Zeroizing::new) {
-        Ok(bytes) => match std::str::from_utf8(&bytes) {
-            Ok(text) => parse(text, &name),
-            Err(_) => Err(ConfigErrors::whole_file(&name, "not UTF-8 text; save it as UTF-8".to_owned())),
-        },
-        Err(error) => Err(ConfigErrors::whole_file(&name, unreadable(&error))),
+    parse(&read_text(path)?, &path.display().to_string())
+}
+
+/// Reads a file of text, which may hold private keys.
+///
+/// # Errors
+/// If it cannot be read, or is no text.
+pub fn read_text(path: &Path) -> Result<Zeroizing<String>, ConfigErrors> {
+    let refuse = |message: String| ConfigErrors::whole_file(&path.display().to_string(), message);
+    let bytes = std::fs::read(path).map(Zeroizing::new).map_err(|error| refuse(unreadable(&error)))?;
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(Zeroizing::new(text.to_owned())),
+        Err(_) => Err(refuse("not UTF-8 text; save it as UTF-8".to_owned())),
     }
 }
 
@@ -82,7 +88,7 @@ fn parse_document<T>(
     section: impl FnOnce(&reader::Field<'_>) -> Option<T>,
 ) -> Result<T, ConfigErrors> {
     let reader = reader::Reader::new(file_name);
-    let document = match tree::read(text) {
+    let document = match quadrille_yaml::read(text, Limits::BY_HAND) {
         Ok(Some(root)) => section(&reader.root(&root)),
         Ok(None) => {
             reader.error(1, "", empty);

@@ -4,10 +4,10 @@ use super::{
     error::ConfigError,
     schema::{Section, nearest},
     sections::SECTIONS,
-    tree::{Entry, Node, Value},
     values::{self, quote},
 };
 use crate::model::{Place, Source};
+use quadrille_yaml::{Entry, Node, Value};
 use std::{
     cell::RefCell,
     collections::{

@@ -8,7 +8,7 @@ use crate::model::{AccessLog, Place, SessionCache, TicketKeys};
 use quadrille_resumption::RedisAddress;
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    num::NonZeroUsize,
+    num::{NonZeroU32, NonZeroUsize},
     path::PathBuf,
     time::Duration,
 };
@@ -213,6 +213,49 @@ pub fn path(text: &str) -> Result<String, String> {
         return Err(format!("{shown} has a character that a URL must percent-encode"));
     }
     Ok(text.to_owned())
+}
+
+/// A share, relative to others.
+pub fn weight(text: &str) -> Result<NonZeroU32, String> {
+    let count = count(text)?;
+    NonZeroU32::try_from(u32::try_from(count.get()).unwrap_or(u32::MAX)).map_err(|error| error.to_string())
+}
+
+/// A port that can be connected to.
+pub fn port(text: &str) -> Result<u16, String> {
+    match text.parse::<u16>() {
+        Ok(port) if port > 0 => Ok(port),
+        _ => Err(format!("{} is not a port; ports are 1 to 65535", quote(text))),
+    }
+}
+
+/// `https` or `http`.
+pub fn scheme(text: &str) -> Result<String, String> {
+    match text {
+        "https" | "http" => Ok(text.to_owned()),
+        _ => Err(format!("{} is not a scheme; write `https` or `http`", quote(text))),
+    }
+}
+
+/// The status of a redirect.
+pub fn redirect_status(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(status @ (301 | 302 | 303 | 307 | 308)) => Ok(status),
+        _ => Err(format!("{} sends nobody elsewhere; write 301, 302, 303, 307 or 308", quote(text))),
+    }
+}
+
+/// The name of a header.
+pub fn header_name(text: &str) -> Result<http::HeaderName, String> {
+    text.parse().map_err(|_| format!("{} is not the name of a header", quote(text)))
+}
+
+/// A regular expression that a text matches as a whole.
+pub fn whole_regex(text: &str) -> Result<regex::Regex, String> {
+    crate::model::whole(text).map_err(|error| {
+        let last = error.to_string().lines().last().unwrap_or_default().trim().to_owned();
+        format!("{} is not a regular expression: {last}", quote(text))
+    })
 }
 
 /// The HTTP status of a final response.

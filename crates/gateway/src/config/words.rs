@@ -5,7 +5,8 @@
 
 use super::{schema::nearest, values::quote};
 use crate::model::{
-    BackendChoice, Balance, Group, Mode, ProxyProtocolIn, ProxyProtocolOut, UpstreamProtocol, Version,
+    BackendChoice, Balance, Group, Mode, ProxyProtocolIn, ProxyProtocolOut, Transport, UpstreamProtocol,
+    Version,
 };
 use quadrille_keyless::client::Protocol;
 
@@ -54,6 +55,11 @@ fn one_of(names: &[&str]) -> String {
         [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => names.concat(),
     }
+}
+
+impl Word for Transport {
+    const WHAT: &'static str = "a transport";
+    const WORDS: &'static [(&'static str, Self)] = &[("tls", Self::Tls), ("plain", Self::Plain)];
 }
 
 /// `on` or `off`, in every spelling that YAML has had.
@@ -145,5 +151,6 @@ impl Word for UpstreamProtocol {
 
 impl Word for BackendChoice {
     const WHAT: &'static str = "a backend";
-    const WORDS: &'static [(&'static str, Self)] = &[("auto", Self::Auto), ("scalar", Self::Scalar)];
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("gpu", Self::Gpu), ("lanes", Self::Lanes), ("scalar", Self::Scalar)];
 }

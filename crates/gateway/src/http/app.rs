@@ -1,6 +1,6 @@
-//! One TLS connection's HTTP life, with the listener's timeouts.
+//! One connection's HTTP life, with the listener's timeouts.
 
-use super::Proxy;
+use super::{Proxy, deadline};
 use crate::connection::Connection;
 use async_trait::async_trait;
 use pingora_core::{
@@ -11,7 +11,7 @@ use pingora_core::{
 use pingora_proxy::HttpProxy;
 use std::{sync::Arc, time::Duration};
 
-/// One TLS connection's HTTP life.
+/// One connection's HTTP life.
 pub(crate) struct App {
     proxy: Arc<HttpProxy<Proxy>>,
     connection: Arc<Connection>,
@@ -43,7 +43,7 @@ impl HttpServerApp for App {
             // Zero would mean no limit at all.
             session.set_keepalive(Some(self.idle.as_secs().max(1)));
         }
-        self.proxy.process_new_http(session, shutdown).await
+        deadline::kept(self.proxy.process_new_http(session, shutdown)).await.flatten()
     }
 
     fn server_options(&self) -> Option<&HttpServerOptions> {

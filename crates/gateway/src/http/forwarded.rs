@@ -17,7 +17,9 @@ pub(super) fn announce(
         request.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok()).collect();
     let chain = if before.is_empty() { client } else { format!("{}, {client}", before.join(", ")) };
     request.insert_header("X-Forwarded-For", chain)?;
-    request.insert_header("X-Forwarded-Proto", "https")?;
+    request.insert_header("X-Forwarded-Proto", connection.scheme())?;
+    // Only who has verified a client's certificate may say so, and nobody behind us could tell us from the client.
+    request.remove_header("X-Forwarded-Client-Cert");
     match host {
         Some(host) => request.insert_header("X-Forwarded-Host", host),
         // Servers are spoken to in HTTP/1.1 at least, which needs a Host: what the client has connected to.

@@ -1,7 +1,18 @@
 //! What happens to a request on its way: routed, answered or sent upstream, retried, recorded.
 
-use super::{forwarded, route::Destination};
-use crate::{access_log, connection::Connection, metrics, model::Respond, upstream::Upstream};
+use super::{
+    deadline, forwarded, headers,
+    request::{Request, host, incoming, normalize, plain},
+    retry::{self, Failure},
+    table::Found,
+};
+use crate::{
+    access_log,
+    connection::Connection,
+    metrics,
+    model::{Action, PathMatch, Redirect},
+    site::Inside,
+};
 use async_trait::async_trait;
 use http::Version;
 use pingora_core::{
@@ -12,7 +23,6 @@ use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, HttpProxy, ProxyHttp, Session};
 use std::{
-    net::SocketAddr,
     sync::{Arc, atomic::Ordering},
     time::Instant,
 };
@@ -20,16 +30,6 @@ use std::{
 /// The gateway's part in pingora's request cycle.
 pub(crate) struct Proxy {
     shutdown: ShutdownWatch,
-}
-
-/// One request.
-pub(crate) struct Request {
-    began: Instant,
-    connection: Option<Arc<Connection>>,
-    upstream: Option<Arc<Upstream>>,
-    /// It came before the handshake was complete (RFC 8470).
-    early: bool,
-    tried: Vec<SocketAddr>,
 }
 
 /// One worker's proxy, with its own pool of upstream connections.
@@ -51,7 +51,7 @@ impl ProxyHttp for Proxy {
     type CTX = Request;
 
     fn new_ctx(&self) -> Request {
-        Request { began: Instant::now(), connection: None, upstream: None, early: false, tried: Vec::new() }
+        Request::new()
     }
 
     /// Responses pass as they are: no compression module, no cache.
@@ -62,46 +62,63 @@ impl ProxyHttp for Proxy {
         let connection = connection_of(session).ok_or_else(|| Error::new(ErrorType::InternalError))?;
         connection.header_clock.stop();
         request.early = connection.early.load(Ordering::Relaxed);
-        let site = connection.listening.site();
-        request.connection = Some(connection);
+        request.connection = Some(Arc::clone(&connection));
+        if connection.slot.is_gone() {
+            session.set_keepalive(None);
+        }
         let header = session.req_header();
         if request.early && (!header.method.is_safe() || session.is_upgrade_req()) {
-            return answer(
-                session,
-                &plain(425, "Too early; send it again once the handshake is complete.\n"),
-            )
-            .await;
+            let late = plain(425, "Too early; send it again once the handshake is complete.\n");
+            return request.answer(session, &late).await;
         }
-        let host = match host(header) {
-            Some(host) => host,
-            // Only routes for every host are left.
-            None if header.version < Version::HTTP_11 => "",
-            None => return answer(session, &plain(400, "The request names no host.\n")).await,
+        // Without a host, only routes for every host are left.
+        if host(header).is_none() && header.version >= Version::HTTP_11 {
+            return request.answer(session, &plain(400, "The request names no host.\n")).await;
+        }
+        let served = connection.slot.served();
+        let Inside::Http { routes, normalize_path, merge_slashes } = &served.inside else {
+            return Error::e_explain(ErrorType::InternalError, "the chain serves no HTTP any more");
         };
-        match site.routes.find(without_port(host), header.uri.path()) {
-            Some(Destination::Respond(respond)) => {
-                let respond = Arc::clone(respond);
-                answer(session, &respond).await
+        if *normalize_path || *merge_slashes {
+            normalize(session.req_header_mut(), *normalize_path, *merge_slashes)?;
+        }
+        match routes.find(&incoming(session.req_header(), connection.tls)) {
+            None => request.answer(session, &plain(404, "No route for this host and path.\n")).await,
+            Some(Found::NeedsTls) => request.redirect(session, &Redirect::https(), &PathMatch::any()).await,
+            Some(Found::Route(matched)) => {
+                request.route = Some(matched.clone());
+                match &matched.route().action {
+                    Action::Respond(respond) => request.answer(session, respond).await,
+                    Action::Redirect(redirect) => {
+                        request.redirect(session, redirect, &matched.route().path).await
+                    }
+                    Action::Forward(_) => request.forward(session, &matched).await,
+                }
             }
-            Some(Destination::Upstream(upstream)) => {
-                request.upstream = Some(Arc::clone(upstream));
-                Ok(false)
-            }
-            None => answer(session, &plain(404, "No route for this host and path.\n")).await,
         }
     }
 
     async fn upstream_peer(&self, session: &mut Session, request: &mut Request) -> Result<Box<HttpPeer>> {
-        let (Some(upstream), Some(connection)) = (&request.upstream, &request.connection) else {
+        let (Some((upstream, ..)), Some(connection)) = (&request.upstream, &request.connection) else {
             return Error::e_explain(ErrorType::InternalError, "no upstream was chosen");
         };
-        match upstream.pick(connection.client, &request.tried) {
-            Some(server) => {
-                request.tried.push(server.address);
-                Ok(upstream.peer(&server, connection, session.is_upgrade_req()))
-            }
-            None => Error::e_explain(ErrorType::HTTPStatus(503), "no healthy server"),
+        if request.retry().is_some() && !request.tried.is_empty() {
+            tokio::time::sleep(retry::pause(request.tried.len())).await;
         }
+        let Some(server) = upstream.pick(connection.client, &request.tried) else {
+            upstream.counters.no_server.add();
+            return Error::e_explain(ErrorType::HTTPStatus(503), "no healthy server");
+        };
+        if !request.tried.is_empty() {
+            upstream.counters.retries.add();
+        }
+        let mut peer = upstream.peer(&server, connection, session.is_upgrade_req());
+        if !session.is_upgrade_req() {
+            request.limit(&mut peer)?;
+        }
+        request.tried.push(server.address);
+        request.server = Some(server);
+        Ok(peer)
     }
 
     async fn upstream_request_filter(
@@ -114,18 +131,52 @@ impl ProxyHttp for Proxy {
         if request.early {
             upstream_request.insert_header("Early-Data", "1")?;
         }
-        forwarded::announce(connection, host(session.req_header()), upstream_request)
+        forwarded::announce(connection, host(session.req_header()), upstream_request)?;
+        let Some(matched) = &request.route else { return Ok(()) };
+        request.rewrite(session.req_header(), upstream_request)?;
+        let share = request.share().map(|share| &share.request_headers[..]).unwrap_or_default();
+        let own = &matched.route().request_headers;
+        if share.is_empty() && own.is_empty() {
+            return Ok(());
+        }
+        let values = request.values(session, connection);
+        headers::change(upstream_request, share, &values)?;
+        headers::change(upstream_request, own, &values)
+    }
+
+    /// An answer that is to be tried again is thrown away here.
+    async fn upstream_response_filter(
+        &self,
+        session: &mut Session,
+        answer: &mut ResponseHeader,
+        request: &mut Request,
+    ) -> Result<()> {
+        let status = answer.status.as_u16();
+        if status >= 200 && request.wants_retry(session, Failure::Status(status)) {
+            return Error::e_explain(
+                ErrorType::CustomCode(retry::RETRY, status),
+                "its status is to be tried again",
+            );
+        }
+        Ok(())
     }
 
     fn fail_to_connect(
         &self,
-        _: &mut Session,
+        session: &mut Session,
         _: &HttpPeer,
         request: &mut Request,
         mut error: Box<Error>,
     ) -> Box<Error> {
+        if let Some((upstream, ..)) = &request.upstream {
+            upstream.counters.connect_failures.add();
+        }
         // Nothing has been sent yet, so any method may be tried again.
-        error.set_retry(request.may_retry());
+        let again = match request.retry() {
+            Some(_) => request.wants_retry(session, Failure::Connect),
+            None => request.may_retry(),
+        };
+        error.set_retry(again);
         error
     }
 
@@ -138,6 +189,18 @@ impl ProxyHttp for Proxy {
         reused: bool,
     ) -> Box<Error> {
         let mut error = error.more_context(format!("server {peer}"));
+        if let (Some((upstream, ..)), ErrorType::ReadTimedout | ErrorType::WriteTimedout) =
+            (&request.upstream, error.etype())
+        {
+            upstream.counters.timeouts.add();
+        }
+        if request.retry().is_some() {
+            let failure = Failure::of(&error);
+            let begun = session.response_written().is_some();
+            let again = !begun && failure.is_some_and(|failure| request.wants_retry(session, failure));
+            error.set_retry(again);
+            return error;
+        }
         error.retry.decide_reuse(reused);
         let repeatable =
             session.req_header().method.is_idempotent() && !session.as_ref().retry_buffer_truncated();
@@ -160,14 +223,23 @@ impl ProxyHttp for Proxy {
     async fn response_filter(
         &self,
         session: &mut Session,
-        _: &mut ResponseHeader,
-        _: &mut Request,
+        answer: &mut ResponseHeader,
+        request: &mut Request,
     ) -> Result<()> {
+        let Some(connection) = &request.connection else { return Ok(()) };
         // An answer that begins during a drain tells an HTTP/1 client that its connection takes no further request.
-        if *self.shutdown.borrow() {
+        if *self.shutdown.borrow() || connection.slot.is_gone() {
             session.set_keepalive(None);
         }
-        Ok(())
+        let Some(matched) = &request.route else { return Ok(()) };
+        let share = request.share().map(|share| &share.response_headers[..]).unwrap_or_default();
+        let own = &matched.route().response_headers;
+        if share.is_empty() && own.is_empty() || answer.status.is_informational() {
+            return Ok(());
+        }
+        let values = request.values(session, connection);
+        headers::change(answer, share, &values)?;
+        headers::change(answer, own, &values)
     }
 
     fn suppress_error_log(&self, _: &Session, _: &Request, error: &Error) -> bool {
@@ -176,9 +248,15 @@ impl ProxyHttp for Proxy {
     }
 
     async fn logging(&self, session: &mut Session, error: Option<&Error>, request: &mut Request) {
+        deadline::set(None);
         let status = session.response_written().map_or(0, |response| response.status.as_u16());
         metrics::request(status);
-        if let (true, Some(connection)) = (access_log::enabled(), &request.connection) {
+        if let Some((upstream, ..)) = &request.upstream {
+            upstream.counters.responses.add(status);
+        }
+        let Some(connection) = &request.connection else { return };
+        connection.slot.counters.requests.add(status);
+        if access_log::enabled() {
             let header = session.req_header();
             access_log::Request {
                 method: header.method.as_str(),
@@ -188,7 +266,7 @@ impl ProxyHttp for Proxy {
                 status,
                 bytes: session.body_bytes_sent(),
                 took: request.began.elapsed(),
-                upstream: request.upstream.as_ref().map_or("-", |upstream| upstream.name()),
+                upstream: request.upstream.as_ref().map_or("-", |(upstream, ..)| upstream.name()),
                 error: error.map(|error| error.etype().as_str()),
             }
             .write(connection);
@@ -196,20 +274,14 @@ impl ProxyHttp for Proxy {
     }
 }
 
-impl Request {
-    fn may_retry(&self) -> bool {
-        self.tried.len() <= self.upstream.as_ref().map_or(0, |upstream| upstream.retries())
-    }
-}
-
 /// What the client is told; `None` if it is gone (RFC 9110 section 15.6).
 fn status_of(error: &Error) -> Option<u16> {
     use ErrorType::{
-        ConnectTimedout, ConnectionClosed, HTTPStatus, ReadError, ReadTimedout, TLSHandshakeTimedout,
-        WriteError, WriteTimedout,
+        ConnectTimedout, ConnectionClosed, CustomCode, HTTPStatus, ReadError, ReadTimedout,
+        TLSHandshakeTimedout, WriteError, WriteTimedout,
     };
     match (error.esource(), error.etype()) {
-        (_, HTTPStatus(status)) => Some(*status),
+        (_, HTTPStatus(status) | CustomCode(retry::RETRY, status)) => Some(*status),
         (ErrorSource::Upstream, ConnectTimedout | TLSHandshakeTimedout | ReadTimedout | WriteTimedout) => {
             Some(504)
         }
@@ -223,35 +295,4 @@ fn status_of(error: &Error) -> Option<u16> {
 fn connection_of(session: &Session) -> Option<Arc<Connection>> {
     let data = session.digest()?.proxy_digest.as_ref()?.user_data.as_ref()?;
     data.downcast_ref::<Arc<Connection>>().cloned()
-}
-
-/// The authority of HTTP/2, or the Host header of HTTP/1.
-fn host(header: &RequestHeader) -> Option<&str> {
-    match header.uri.authority() {
-        Some(authority) => Some(authority.as_str()),
-        None => header.headers.get(http::header::HOST)?.to_str().ok(),
-    }
-}
-
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    }
-}
-
-fn plain(status: u16, body: &'static str) -> Respond {
-    Respond { status, ..Respond::text(body) }
-}
-
-async fn answer(session: &mut Session, respond: &Respond) -> Result<bool> {
-    let mut header = ResponseHeader::build(respond.status, Some(3))?;
-    header.insert_header(http::header::CONTENT_TYPE, &respond.content_type)?;
-    header.insert_header(http::header::CONTENT_LENGTH, respond.body.len())?;
-    let empty = respond.body.is_empty() || session.req_header().method == http::Method::HEAD;
-    session.write_response_header(Box::new(header), empty).await?;
-    if !empty {
-        session.write_response_body(Some(respond.body.clone()), true).await?;
-    }
-    Ok(true)
 }

@@ -1,26 +1,23 @@
-use super::{CertificateSource, Place, Route, TlsPolicy};
+use super::{Chain, Place};
 use std::{net::SocketAddr, time::Duration};
 
-/// One socket that accepts TLS connections.
+/// One socket that accepts connections.
 #[derive(Clone, Debug)]
 pub struct Listener {
+    /// For logs and statistics; if empty, the address stands in.
+    pub name: String,
     /// IPv4 or IPv6; `[::]` accepts both.
     pub address: SocketAddr,
     /// Where the address was written.
     pub place: Place,
-    /// What is spoken inside TLS.
-    pub mode: Mode,
-    /// The first is the default for clients that send no SNI, or an unknown one.
-    pub certificates: Vec<CertificateSource>,
-    /// Versions, groups, client certificates.
-    pub tls: TlsPolicy,
-    /// An exact host comes before a wildcard and a wildcard before none, then the longest path wins; the order in
-    /// which they are written does not matter.
-    pub routes: Vec<Route>,
+    /// How connections are served; at least one, and most have one for all.
+    pub chains: Vec<Chain>,
+    /// For connections that none of the others accepts; without it they are closed.
+    pub otherwise: Option<Chain>,
     /// Whether a load balancer in front announces the client's address.
     pub proxy_protocol: ProxyProtocolIn,
-    /// When slow peers are dropped.
-    pub timeouts: Timeouts,
+    /// From accept to the moment when it is known which chain a connection belongs to, where chains are told apart.
+    pub inspection: Duration,
     /// How much one listener takes on.
     pub limits: Limits,
 }
@@ -46,7 +43,7 @@ pub enum ProxyProtocolIn {
 }
 
 /// When slow peers are dropped.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// From accept to the end of the TLS handshake, a PROXY header included.
     pub handshake: Duration,
@@ -58,7 +55,7 @@ pub struct Timeouts {
 }
 
 /// How much one listener takes on. Over a limit, new connections wait in the kernel's backlog or are closed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Open connections, in all workers together.
     pub connections: usize,
@@ -67,19 +64,23 @@ pub struct Limits {
 }
 
 impl Listener {
-    /// A listener for HTTP with everything else as it is when nothing is said; it has no certificate and no route yet.
-    pub fn new(address: SocketAddr, place: Place) -> Self {
+    /// A listener with this chain for all, and everything else as it is when nothing is said.
+    pub fn new(address: SocketAddr, place: Place, chain: Chain) -> Self {
         Self {
+            name: String::new(),
             address,
             place,
-            mode: Mode::Http,
-            certificates: Vec::new(),
-            tls: TlsPolicy::new(Mode::Http),
-            routes: Vec::new(),
+            chains: vec![chain],
+            otherwise: None,
             proxy_protocol: ProxyProtocolIn::Off,
-            timeouts: Timeouts::default(),
+            inspection: Duration::from_secs(10),
             limits: Limits::default(),
         }
+    }
+
+    /// All chains, the one for the others last.
+    pub fn all_chains(&self) -> impl Iterator<Item = &Chain> {
+        self.chains.iter().chain(&self.otherwise)
     }
 }
 

@@ -4,24 +4,34 @@
 //! rest of the crate reads nothing else. Durations, sizes and addresses are already parsed; certificates and keys
 //! are still named by their [`Source`], because they are read again on every reload.
 
+mod chain;
+mod header_change;
 mod keyless;
 mod keyserver;
 mod listener;
+mod matching;
 mod place;
 mod resumption;
 mod route;
+mod routing;
 mod sampling;
 mod tls;
 mod upstream;
 
+pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
+pub use header_change::{HeaderChange, HeaderPart, HeaderText};
 pub use keyless::{KeySource, Keyless, KeylessTls};
 pub use keyserver::{KeyServer, Listen};
 pub use listener::{Limits, Listener, Mode, ProxyProtocolIn, Timeouts};
+pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule, whole};
 pub use place::{Place, Source};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
-pub use route::{Respond, Route, Target};
+pub use route::{
+    Action, Forward, HostRewrite, PathRewrite, Redirect, Respond, RetryOn, RetryPolicy, Route, Weighted,
+};
+pub use routing::{Domain, Http, RouteTable, VirtualHost};
 pub use sampling::Sampling;
-pub use tls::{CertificateSource, ClientAuth, Group, TlsPolicy, Version};
+pub use tls::{AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, TlsPolicy, Version};
 pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
     UpstreamTls,
@@ -32,7 +42,7 @@ use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathB
 /// Everything one `quadrille serve` process does.
 #[derive(Clone, Debug)]
 pub struct Gateway {
-    /// The sockets that accept TLS connections.
+    /// The sockets that accept connections.
     pub listeners: Vec<Listener>,
     /// Named groups of servers that routes point to.
     pub upstreams: BTreeMap<String, Upstream>,
@@ -71,9 +81,13 @@ pub struct EngineSettings {
 /// Which backend computes private-key operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackendChoice {
-    /// The fastest that this machine has.
+    /// The fastest that this CPU has, and a GPU for what is too much for it, if there is one.
     #[default]
     Auto,
+    /// The same, and it does not start without the GPU.
+    Gpu,
+    /// The fastest that this CPU has; a GPU is not looked for.
+    Lanes,
     /// BoringSSL, one operation at a time.
     Scalar,
 }

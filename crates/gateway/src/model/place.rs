@@ -18,6 +18,11 @@ impl Place {
         Self("default".into())
     }
 
+    /// A field of something that has no lines.
+    pub fn field(origin: &str, field: &str) -> Self {
+        Self(format!("{origin} ({field})").into())
+    }
+
     /// A line of a configuration file, with the path of the field.
     pub fn line(file: &str, line: u64, field: &str) -> Self {
         Self(format!("{file}:{line} ({field})").into())

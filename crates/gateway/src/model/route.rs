@@ -1,26 +1,141 @@
-use super::Place;
+use super::{HeaderChange, HeaderMatch, PathMatch, Place, QueryMatch};
 use bytes::Bytes;
+use regex::Regex;
+use std::{num::NonZeroU32, time::Duration};
 
-/// Which requests go where.
+/// Which requests go where. All conditions must hold.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Exact (`example.com`) or wildcard (`*.example.com`, one label) host; `None` matches every host.
-    pub host: Option<String>,
-    /// Path prefix, matched on whole segments; `None` matches every path.
-    pub path: Option<String>,
-    /// Where a matching request goes.
-    pub target: Target,
+    /// For logs and statistics; may be empty.
+    pub name: String,
+    /// On the path.
+    pub path: PathMatch,
+    /// On headers.
+    pub headers: Vec<HeaderMatch>,
+    /// On parameters of the query.
+    pub query: Vec<QueryMatch>,
+    /// What becomes of a matching request.
+    pub action: Action,
+    /// Done to requests that go upstream, in this order.
+    pub request_headers: Vec<HeaderChange>,
+    /// Done to every answer, in this order.
+    pub response_headers: Vec<HeaderChange>,
     /// Where the route was written.
     pub place: Place,
 }
 
-/// Where a matching request goes.
+/// What becomes of a matching request.
 #[derive(Clone, Debug)]
-pub enum Target {
-    /// The upstream of this name.
-    Upstream(String),
+pub enum Action {
+    /// It goes upstream.
+    Forward(Box<Forward>),
+    /// The client is sent elsewhere.
+    Redirect(Box<Redirect>),
     /// A fixed answer.
     Respond(Respond),
+}
+
+/// How requests go upstream.
+#[derive(Clone, Debug)]
+pub struct Forward {
+    /// One of these, at random by weight. Requests to an upstream that does not exist are answered with 503.
+    pub to: Vec<Weighted>,
+    /// The path that the server sees.
+    pub rewrite: Option<PathRewrite>,
+    /// The host that the server sees.
+    pub host: Option<HostRewrite>,
+    /// From the whole request to the end of its answer, all attempts together; `None` has no limit. Not for upgrades.
+    pub timeout: Option<Duration>,
+    /// Without a byte in either direction, instead of the upstream's own `read` and `write`.
+    pub idle: Option<Duration>,
+    /// Which failures are tried again; `None`: as the upstream says ([`super::Upstream::retries`]).
+    pub retry: Option<RetryPolicy>,
+}
+
+/// A share of the requests.
+#[derive(Clone, Debug)]
+pub struct Weighted {
+    /// Name of an upstream.
+    pub upstream: String,
+    /// Relative to the others.
+    pub weight: NonZeroU32,
+    /// Done to requests that go there, before the route's own.
+    pub request_headers: Vec<HeaderChange>,
+    /// Done to answers from there, before the route's own.
+    pub response_headers: Vec<HeaderChange>,
+}
+
+/// The path that a server sees, or that a client is redirected to. The query stays.
+#[derive(Clone, Debug)]
+pub enum PathRewrite {
+    /// What the route's prefix has matched (with an exact path: all of it) becomes this. Not for regular expressions.
+    Prefix(String),
+    /// Every match of the expression becomes the text, in which `$1` or `${1}` is the first group.
+    Regex(Regex, String),
+    /// All of it becomes this. In a redirect it may bring a query of its own.
+    Full(String),
+}
+
+/// The host that a server sees.
+#[derive(Clone, Debug)]
+pub enum HostRewrite {
+    /// This one.
+    Literal(String),
+    /// The server's own host, as it was written.
+    Server,
+    /// What this header of the request says, if it is there.
+    Header(String),
+}
+
+/// Which failures are tried again, and how often. A request is repeated only while its body (of up to 64 KiB) is still
+/// there.
+#[derive(Clone, Debug)]
+pub struct RetryPolicy {
+    /// What counts as a failure.
+    pub on: RetryOn,
+    /// Attempts after the first.
+    pub retries: u32,
+    /// How long one attempt may take to the answer's header; `None`: only the whole has a limit.
+    pub per_try_timeout: Option<Duration>,
+    /// Once a server may have seen a request, repeat it only if its method is idempotent (RFC 9110 section 9.2.2).
+    /// Envoy: `false`.
+    pub idempotent_only: bool,
+}
+
+/// What counts as a failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RetryOn {
+    /// No connection.
+    pub connect_failure: bool,
+    /// HTTP/2: the server has refused the stream, unseen.
+    pub refused_stream: bool,
+    /// No answer: the connection was closed, reset, or too slow.
+    pub reset: bool,
+    /// Any status of 500 and above, and what `reset` means.
+    pub server_error: bool,
+    /// 502, 503, 504.
+    pub gateway_error: bool,
+    /// 409.
+    pub conflict: bool,
+    /// These.
+    pub statuses: Vec<u16>,
+}
+
+/// Where a client is sent. What is `None` stays as it was in the request.
+#[derive(Clone, Debug)]
+pub struct Redirect {
+    /// `https` or `http`.
+    pub scheme: Option<String>,
+    /// Without a port.
+    pub host: Option<String>,
+    /// If `None` and the scheme changes, a port that is the old scheme's default goes.
+    pub port: Option<u16>,
+    /// The path.
+    pub path: Option<PathRewrite>,
+    /// 301, 302, 303, 307 or 308.
+    pub status: u16,
+    /// Leave the query out.
+    pub strip_query: bool,
 }
 
 /// A fixed answer, without an upstream.
@@ -32,6 +147,57 @@ pub struct Respond {
     pub content_type: String,
     /// The whole body.
     pub body: Bytes,
+}
+
+impl Route {
+    /// A route for these paths, with everything else as it is when nothing is said.
+    pub fn new(path: PathMatch, action: Action, place: Place) -> Self {
+        Self {
+            name: String::new(),
+            path,
+            headers: Vec::new(),
+            query: Vec::new(),
+            action,
+            request_headers: Vec::new(),
+            response_headers: Vec::new(),
+            place,
+        }
+    }
+}
+
+impl Forward {
+    /// To this upstream, as it is when nothing is said: the upstream's own timeouts and retries, and no limit on the
+    /// whole.
+    pub fn to(upstream: impl Into<String>) -> Self {
+        Self {
+            to: vec![Weighted::all(upstream)],
+            rewrite: None,
+            host: None,
+            timeout: None,
+            idle: None,
+            retry: None,
+        }
+    }
+}
+
+impl Weighted {
+    /// The only one.
+    pub fn all(upstream: impl Into<String>) -> Self {
+        Self {
+            upstream: upstream.into(),
+            weight: NonZeroU32::MIN,
+            request_headers: Vec::new(),
+            response_headers: Vec::new(),
+        }
+    }
+}
+
+impl Redirect {
+    /// To the same place by `https`, for good.
+    pub fn https() -> Self {
+        let (scheme, host, port, path) = (Some("https".to_owned()), None, None, None);
+        Self { scheme, host, port, path, status: 301, strip_query: false }
+    }
 }
 
 impl Respond {

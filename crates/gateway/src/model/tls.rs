@@ -1,4 +1,4 @@
-use super::{KeySource, Mode, Place, Source};
+use super::{KeySource, Mode, Place, Source, TextMatch};
 
 /// A certificate chain with its private key.
 #[derive(Clone, Debug)]
@@ -17,7 +17,14 @@ pub struct CertificateSource {
     pub ocsp_place: Option<Place>,
 }
 
-/// Protocol versions, groups and client certificates of a listener.
+impl CertificateSource {
+    /// Everything that is read from files or given in place.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        std::iter::once(&self.chain).chain(self.key.sources()).chain(&self.ocsp)
+    }
+}
+
+/// Protocol versions, groups and client certificates of a chain.
 #[derive(Clone, Debug)]
 pub struct TlsPolicy {
     /// Lowest version offered.
@@ -26,6 +33,9 @@ pub struct TlsPolicy {
     pub max: Version,
     /// Key-exchange groups, most preferred first.
     pub groups: Vec<Group>,
+    /// Cipher suites of TLS 1.2 and below, most preferred first, by OpenSSL's names; `[A|B]` are of equal preference.
+    /// Empty: our own choice, to which `static_rsa` adds.
+    pub ciphers: Vec<String>,
     /// ALPN protocols, most preferred first; empty offers none.
     pub alpn: Vec<String>,
     /// Offer RSA key exchange (no forward secrecy) in TLS 1.2 and below.
@@ -70,20 +80,65 @@ pub enum ClientAuth {
     /// Not asked for.
     #[default]
     Off,
-    /// Asked for; a certificate that is sent must verify against this CA bundle (PEM).
-    Optional(Source, Place),
-    /// A handshake without a valid one fails.
-    Required(Source, Place),
+    /// Asked for; one that is sent must pass.
+    Optional(Box<ClientCheck>),
+    /// A handshake without one that passes fails.
+    Required(Box<ClientCheck>),
+}
+
+/// What a client's certificate must be. All that is given must hold.
+#[derive(Clone, Debug, Default)]
+pub struct ClientCheck {
+    /// CAs that it must lead to (PEM); `None` only where pins are given.
+    pub ca: Option<(Source, Place)>,
+    /// Certificates that the CAs have revoked (PEM); with any, a chain without a valid list for each of its CAs fails.
+    pub revoked: Option<(Source, Place)>,
+    /// SHA-256 of the whole certificate, or of its public key: one of all these; both empty ask nothing.
+    pub certificates: Vec<[u8; 32]>,
+    /// SHA-256 of the SubjectPublicKeyInfo (RFC 7469 section 2.4).
+    pub public_keys: Vec<[u8; 32]>,
+    /// One of its subjectAltNames must be one of these; empty asks nothing.
+    pub names: Vec<AltName>,
+}
+
+/// A condition on a subjectAltName (RFC 5280 section 4.2.1.6).
+#[derive(Clone, Debug)]
+pub struct AltName {
+    /// Which kind of name.
+    pub kind: AltNameKind,
+    /// What it must be.
+    pub text: TextMatch,
+}
+
+/// Which kind of subjectAltName.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AltNameKind {
+    /// `dNSName`.
+    Dns,
+    /// `uniformResourceIdentifier`, as in SPIFFE.
+    Uri,
+    /// `rfc822Name`.
+    Email,
+    /// `iPAddress`, compared as text.
+    Ip,
+}
+
+impl ClientCheck {
+    /// A certificate that leads to one of these CAs (PEM).
+    pub fn ca(ca: Source, place: Place) -> Box<Self> {
+        Box::new(Self { ca: Some((ca, place)), ..Self::default() })
+    }
+
+    /// Everything that is read from files or given in place.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.ca.iter().chain(&self.revoked).map(|(source, _)| source)
+    }
 }
 
 impl TlsPolicy {
     /// What holds when nothing is said. A TCP listener offers no ALPN: only its upstream knows what it speaks.
     pub fn new(mode: Mode) -> Self {
-        let alpn = match mode {
-            Mode::Http => vec!["h2".into(), "http/1.1".into()],
-            Mode::Tcp => Vec::new(),
-        };
-        Self { alpn, ..Self::default() }
+        Self { alpn: mode.alpn(), ..Self::default() }
     }
 }
 
@@ -93,7 +148,8 @@ impl Default for TlsPolicy {
             min: Version::Tls12,
             max: Version::Tls13,
             groups: vec![Group::X25519MlKem768, Group::X25519, Group::P256, Group::P384],
-            alpn: vec!["h2".into(), "http/1.1".into()],
+            ciphers: Vec::new(),
+            alpn: Mode::Http.alpn(),
             static_rsa: false,
             allow_weak_keys: false,
             client_auth: ClientAuth::Off,

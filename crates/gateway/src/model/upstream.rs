@@ -77,7 +77,7 @@ pub enum HealthProbe {
 /// TLS towards the servers.
 #[derive(Clone, Debug)]
 pub struct UpstreamTls {
-    /// SNI, and the name that the certificate must carry; defaults to the server's host.
+    /// SNI, and the name that the certificate must carry if it is verified; defaults to the server's host.
     pub server_name: Option<String>,
     /// CA bundle (PEM); `None` uses the system's.
     pub ca: Option<Source>,
@@ -85,6 +85,8 @@ pub struct UpstreamTls {
     pub ca_place: Option<Place>,
     /// Check the server's certificate. Off means that anybody can impersonate it.
     pub verify: bool,
+    /// Check the name in it too. Off means that whoever has a certificate of these CAs can impersonate it.
+    pub verify_name: bool,
 }
 
 /// Which HTTP version is spoken to the servers.
@@ -152,7 +154,7 @@ impl Server {
 /// The certificate is verified against the system's CA bundle, for the server's host name.
 impl Default for UpstreamTls {
     fn default() -> Self {
-        Self { server_name: None, ca: None, ca_place: None, verify: true }
+        Self { server_name: None, ca: None, ca_place: None, verify: true, verify_name: true }
     }
 }
 

@@ -11,7 +11,7 @@ mod rota;
 use crate::{
     certificate::Certificate,
     connection::Connection,
-    model::{self, Route},
+    model::{self, Chain, Domain, Serve},
 };
 use boring::ssl::SslRef;
 use names::Names;
@@ -19,6 +19,7 @@ use quadrille_cost::Marks;
 use std::{
     future::{Future, poll_fn},
     pin::pin,
+    sync::Arc,
     time::Instant,
 };
 
@@ -29,15 +30,29 @@ pub(crate) struct Sampling {
 }
 
 impl Sampling {
-    /// The names are those of the certificates and the routes.
+    /// The names are those of the certificates, and those of the routes where the chain takes any.
     pub(crate) fn new(
         settings: Option<model::Sampling>,
-        certificates: &[Certificate],
-        routes: &[Route],
+        certificates: &[Arc<Certificate>],
+        chain: &Chain,
     ) -> Self {
-        let of_certificates = certificates.iter().flat_map(|certificate| &certificate.names);
-        let of_routes = routes.iter().filter_map(|route| route.host.as_ref());
-        Self { settings, names: Names::new(of_certificates.chain(of_routes).map(String::as_str)) }
+        let of_certificates = certificates.iter().flat_map(|certificate| certificate.names.iter().cloned());
+        let own = chain.accepts.server_names.iter().cloned();
+        let hosts = match &chain.serve {
+            Serve::Http(http) if chain.accepts.server_names.is_empty() => &http.routes.hosts[..],
+            _ => &[],
+        };
+        let of_routes = hosts.iter().flat_map(|host| &host.domains).filter_map(|domain| match domain {
+            Domain::Exact(host) => Some(host.clone()),
+            Domain::Below(parent) => Some(format!("*.{parent}")),
+            Domain::Suffix(_) | Domain::Prefix(_) | Domain::Any => None,
+        });
+        Self { settings, names: Names::new(of_certificates.chain(own).chain(of_routes)) }
+    }
+
+    /// Whether it measures as these settings say.
+    pub(crate) fn follows(&self, settings: Option<model::Sampling>) -> bool {
+        self.settings == settings
     }
 
     /// Where to take the marks of the handshake that begins now, if it is one of the sample.

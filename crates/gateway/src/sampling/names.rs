@@ -22,7 +22,7 @@ static ADMITTED: Mutex<BTreeSet<Arc<str>>> = Mutex::new(BTreeSet::new());
 
 impl Names {
     /// Of certificates and routes: `example.com`, `*.example.com`.
-    pub(super) fn new<'a>(configured: impl Iterator<Item = &'a str>) -> Self {
+    pub(super) fn new(configured: impl Iterator<Item = String>) -> Self {
         let mut names = Self {
             exact: HashMap::new(),
             wildcard: HashMap::new(),
@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn only_configured_names_are_told_apart() {
-        let names = Names::new(["Example.com", "*.example.com", "shop.example.com"].into_iter());
+        let names =
+            Names::new(["Example.com", "*.example.com", "shop.example.com"].map(str::to_owned).into_iter());
         for (sni, label) in [
             (Some("example.com"), "example.com"),
             (Some("EXAMPLE.com"), "example.com"),

@@ -1,131 +1,102 @@
-//! BoringSSL contexts of a listener: one that connections start with, and one for each certificate.
+//! BoringSSL contexts of a chain: one that connections start with, and one for each certificate.
 //!
 //! Traps, each of them met: a panic in a callback aborts the process; version limits, verify mode and the callbacks of
 //! resumption stay those of the first context after `set_ssl_context`, while certificate, key method, ALPN, OCSP
-//! response and client CAs follow. So all contexts of a listener are built by the same function.
+//! response and client CAs follow. So all contexts of a chain are built by the same function.
 
 use super::{
-    Returning, contained, early, hello::Abilities, key_method::EngineKey, returning, returning::Resuming,
-    selection::Certificates,
+    Returning, client_check::Check, contained, early, hello::Abilities, key_method::EngineKey, returning,
+    returning::Resuming, selection::Certificates,
 };
 use crate::{
-    certificate::{self, Certificate},
-    model::{ClientAuth, Group, Listener, Mode, TlsPolicy, Version},
+    certificate::Certificate,
+    model::{ClientAuth, Group, Mode, TlsPolicy, Version},
     problem::Problem,
     resumption::Resumption,
 };
-use arc_swap::ArcSwap;
 use boring::{
     error::ErrorStack,
     sha::Sha256,
     ssl::{
         AlpnError, ClientHello, NameType, SelectCertError, Ssl, SslContext, SslContextBuilder, SslMethod,
-        SslOptions, SslVerifyMode, SslVersion, select_next_proto,
+        SslOptions, SslRef, SslVerifyMode, SslVersion, select_next_proto,
     },
-    x509::{X509, store::X509StoreBuilder},
 };
 use boring_sys as ffi;
 use quadrille_engine::Engine;
 use std::sync::Arc;
 
-/// A listener's TLS. It outlives reloads that change only certificates.
-pub(crate) struct ListenerTls {
+/// TLS of a chain, or of several that ask the same.
+pub(crate) struct ChainTls {
     base: SslContext,
-    /// What the base context's callback selects from.
-    current: Arc<ArcSwap<Certificates>>,
-    /// What it will select from once this is activated.
-    certificates: Arc<Certificates>,
-    settings: Settings,
+    check: Option<Check>,
     resumption: Arc<Resumption>,
 }
 
 /// All that goes into a context apart from the certificate.
-#[derive(Clone)]
-pub(super) struct Settings {
-    policy: TlsPolicy,
-    client_cas: Vec<X509>,
+struct Settings<'a> {
+    policy: &'a TlsPolicy,
+    check: Option<Check>,
     resuming: Resuming,
 }
 
-impl ListenerTls {
-    /// Builds all contexts of a listener.
+impl ChainTls {
+    /// Builds all contexts.
     pub(crate) fn new(
-        listener: &Listener,
+        policy: &TlsPolicy,
+        mode: Mode,
         resumption: &Arc<Resumption>,
-        certificates: &[Certificate],
+        certificates: &[Arc<Certificate>],
         engine: &Engine,
     ) -> Result<Self, Problem> {
-        let settings = Settings::new(listener, resumption)?;
-        let certificates = Arc::new(settings.certificates(certificates, engine)?);
-        let current = Arc::new(ArcSwap::new(Arc::clone(&certificates)));
-        let base = settings.base(Arc::clone(&current)).map_err(refused)?;
-        Ok(Self { base, current, certificates, settings, resumption: Arc::clone(resumption) })
-    }
-
-    /// The same listener with other certificates, to be [activated](Self::activate). Sessions and tickets stay valid
-    /// if nothing else has changed.
-    pub(crate) fn renewed(
-        &self,
-        listener: &Listener,
-        resumption: &Arc<Resumption>,
-        certificates: &[Certificate],
-        engine: &Engine,
-    ) -> Result<Self, Problem> {
-        let settings = Settings::new(listener, resumption)?;
-        if !settings.same(&self.settings) {
-            return Self::new(listener, resumption, certificates, engine);
-        }
-        let certificates = Arc::new(settings.certificates(certificates, engine)?);
-        let (base, current) = (self.base.clone(), Arc::clone(&self.current));
-        Ok(Self { base, current, certificates, settings, resumption: Arc::clone(resumption) })
-    }
-
-    /// New connections get these certificates from now on.
-    pub(crate) fn activate(&self) {
-        self.current.store(Arc::clone(&self.certificates));
+        let settings = Settings::new(policy, mode, resumption)?;
+        let certificates = settings.certificates(certificates, engine)?;
+        let base = settings.base(certificates).map_err(refused)?;
+        Ok(Self { base, check: settings.check, resumption: Arc::clone(resumption) })
     }
 
     /// The state of a new connection.
     pub(crate) fn session(&self) -> Result<Ssl, ErrorStack> {
         let mut ssl = Ssl::new(&self.base)?;
         Returning::prepare(&mut ssl, &self.resumption)?;
+        if let Some(check) = &self.check {
+            check.prepare(&mut ssl);
+        }
         Ok(ssl)
     }
 
+    /// Whether the client of a finished handshake is one that is let in.
+    pub(crate) fn admits(&self, ssl: &SslRef) -> bool {
+        self.check.as_ref().is_none_or(|check| check.passes(ssl))
+    }
+
     /// What returning clients need.
-    pub(crate) fn resumption(&self) -> &Resumption {
+    pub(crate) fn resumption(&self) -> &Arc<Resumption> {
         &self.resumption
     }
 }
 
-impl Settings {
-    fn new(listener: &Listener, resumption: &Resumption) -> Result<Self, Problem> {
-        let policy = &listener.tls;
-        let client_cas = match &policy.client_auth {
-            ClientAuth::Off => Vec::new(),
-            ClientAuth::Optional(ca, place) | ClientAuth::Required(ca, place) => {
-                certificate::read_chain(ca, place)?
-            }
+impl<'a> Settings<'a> {
+    fn new(policy: &'a TlsPolicy, mode: Mode, resumption: &Resumption) -> Result<Self, Problem> {
+        let check = match &policy.client_auth {
+            ClientAuth::Off => None,
+            ClientAuth::Optional(check) | ClientAuth::Required(check) => Some(Check::new(check)?),
         };
         let resuming = Resuming {
             tickets: resumption.tickets.is_some(),
             store: resumption.store.is_some(),
             // Only requests say whether they may be repeated, and only what a certificate proves is proved again.
-            early_data: resumption.early_data
-                && listener.mode == Mode::Http
-                && matches!(policy.client_auth, ClientAuth::Off),
+            early_data: resumption.early_data && mode == Mode::Http && check.is_none(),
             lifetime: u32::try_from(resumption.lifetime.as_secs()).unwrap_or(u32::MAX),
         };
-        Ok(Self { policy: policy.clone(), client_cas, resuming })
+        Ok(Self { policy, check, resuming })
     }
 
-    fn same(&self, other: &Self) -> bool {
-        let shown = |settings: &Self| format!("{:?} {:?}", settings.policy, settings.resuming);
-        let der = |settings: &Self| settings.client_cas.iter().map(|ca| ca.to_der().ok()).collect::<Vec<_>>();
-        shown(self) == shown(other) && der(self) == der(other)
-    }
-
-    fn certificates(&self, certificates: &[Certificate], engine: &Engine) -> Result<Certificates, Problem> {
+    fn certificates(
+        &self,
+        certificates: &[Arc<Certificate>],
+        engine: &Engine,
+    ) -> Result<Certificates, Problem> {
         let mut selection = Certificates::new(self.policy.max >= Version::Tls13);
         for certificate in certificates {
             let context = self.for_certificate(certificate, engine).map_err(refused)?;
@@ -145,10 +116,10 @@ impl Settings {
             ClientAuth::Optional(..) => b"optional",
             ClientAuth::Required(..) => b"required",
         };
-        let cas: Vec<_> = self.client_cas.iter().map(|ca| ca.to_der()).collect::<Result<_, _>>()?;
+        let checks = self.check.as_ref().map(Check::identity).transpose()?.unwrap_or_default();
         let mut hasher = Sha256::new();
         let names = names.iter().map(|name| name.as_bytes());
-        for part in names.chain([&b""[..], asked]).chain(cas.iter().map(Vec::as_slice)) {
+        for part in names.chain([&b""[..], asked]).chain(checks.iter().map(Vec::as_slice)) {
             hasher.update(&part.len().to_be_bytes());
             hasher.update(part);
         }
@@ -156,13 +127,13 @@ impl Settings {
     }
 
     /// The context that connections start with: it only picks another one.
-    fn base(&self, certificates: Arc<ArcSwap<Certificates>>) -> Result<SslContext, ErrorStack> {
+    fn base(&self, certificates: Certificates) -> Result<SslContext, ErrorStack> {
         let mut builder = self.builder()?;
         if self.resuming.early_data {
-            early::install(&mut builder, move |hello| choose(&certificates.load(), hello));
+            early::install(&mut builder, move |hello| choose(&certificates, hello));
         } else {
             builder.set_select_certificate_callback(move |mut hello| {
-                contained(Err(SelectCertError::ERROR), || choose(&certificates.load(), &mut hello))
+                contained(Err(SelectCertError::ERROR), || choose(&certificates, &mut hello))
             });
         }
         Ok(builder.build())
@@ -189,7 +160,7 @@ impl Settings {
         builder.set_min_proto_version(Some(ssl_version(self.policy.min)))?;
         builder.set_max_proto_version(Some(ssl_version(self.policy.max)))?;
         builder.set_options(SslOptions::CIPHER_SERVER_PREFERENCE);
-        builder.set_strict_cipher_list(&cipher_list(&self.policy))?;
+        builder.set_strict_cipher_list(&cipher_list(self.policy))?;
         set_tls13_ciphers(&mut builder)?;
         builder.set_curves_list(&group_list(&self.policy.groups))?;
         self.set_alpn(&mut builder);
@@ -214,14 +185,7 @@ impl Settings {
             ClientAuth::Optional(..) => SslVerifyMode::PEER,
             ClientAuth::Required(..) => SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT,
         };
-        let mut store = X509StoreBuilder::new()?;
-        for ca in &self.client_cas {
-            store.add_cert(ca)?;
-            builder.add_client_ca(ca)?;
-        }
-        builder.set_cert_store_builder(store);
-        builder.set_verify(mode);
-        Ok(())
+        self.check.as_ref().map_or(Ok(()), |check| check.install(builder, mode))
     }
 }
 
@@ -245,6 +209,9 @@ fn choose_alpn<'a>(offered: &[u8], client: &'a [u8]) -> Option<&'a [u8]> {
 /// TLS 1.2 and below. AEADs stand in one group of equal preference, so that the client's order decides between
 /// AES-GCM (fast with AES instructions) and ChaCha20-Poly1305 (fast without).
 fn cipher_list(policy: &TlsPolicy) -> String {
+    if !policy.ciphers.is_empty() {
+        return policy.ciphers.join(":");
+    }
     let mut list = String::from(
         "[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305|ECDHE-ECDSA-AES256-GCM-SHA384|\
          ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305|ECDHE-RSA-AES256-GCM-SHA384]:\

@@ -1,20 +1,23 @@
 //! TLS on BoringSSL: contexts, certificate selection, the private-key bridge to the engine, and the streams.
 
+mod client_check;
 pub(crate) mod clock;
 mod context;
 mod departure;
 pub(crate) mod early;
 mod hello;
 mod key_method;
+pub(crate) mod opening;
 mod returning;
 mod selection;
 mod stream;
 mod transport;
 
-pub(crate) use context::ListenerTls;
+pub(crate) use client_check::Refusal;
+pub(crate) use context::ChainTls;
 pub(crate) use key_method::{KeyFailure, KeyOperation, KeyTiming};
 pub(crate) use returning::{Kind, Outcome, Returning};
-pub(crate) use stream::TlsStream;
+pub(crate) use stream::{ClientStream, Inner};
 pub(crate) use transport::Transport;
 
 use std::{

@@ -1,4 +1,4 @@
-//! A TLS connection in the form that pingora reads and writes.
+//! A connection, with TLS or without, in the form that pingora reads and writes.
 
 use super::{Transport, early};
 use crate::connection::Connection;
@@ -23,10 +23,11 @@ use tokio::{
 };
 use tokio_boring::SslStream;
 
-/// A TLS connection whose handshake is done.
+/// A connection over which HTTP can be spoken.
 #[derive(Debug)]
-pub(crate) struct TlsStream {
-    tls: SslStream<Transport>,
+pub(crate) struct ClientStream {
+    inner: Inner,
+    http2: bool,
     connection: Arc<Connection>,
     digests: Digests,
     /// Bytes of the HTTP/2 preface that are still to come.
@@ -38,32 +39,57 @@ pub(crate) struct TlsStream {
 /// `PRI * HTTP/2.0 SM` with its line ends (RFC 9113 section 3.4).
 const HTTP2_PREFACE: usize = 24;
 
+/// What the client's bytes go through.
+#[derive(Debug)]
+pub(crate) enum Inner {
+    Tls(SslStream<Transport>),
+    Plain(Transport),
+}
+
 /// What pingora passes on to the code that sees only requests.
 #[derive(Debug)]
 struct Digests {
-    ssl: Arc<SslDigest>,
+    ssl: Option<Arc<SslDigest>>,
     proxy: Arc<ProxyDigest>,
     socket: Arc<SocketDigest>,
 }
 
-impl TlsStream {
-    pub(crate) fn new(tls: SslStream<Transport>, connection: Arc<Connection>) -> pingora_error::Result<Self> {
-        let socket = SocketDigest::from_raw_fd(tls.get_ref().tcp().as_raw_fd());
+impl Inner {
+    fn transport(&self) -> &Transport {
+        match self {
+            Self::Tls(tls) => tls.get_ref(),
+            Self::Plain(transport) => transport,
+        }
+    }
+
+    fn ssl(&self) -> Option<&SslRef> {
+        match self {
+            Self::Tls(tls) => Some(tls.ssl()),
+            Self::Plain(_) => None,
+        }
+    }
+}
+
+impl ClientStream {
+    /// `http2` says what is spoken.
+    pub(crate) fn new(inner: Inner, connection: Arc<Connection>, http2: bool) -> pingora_error::Result<Self> {
+        let socket = SocketDigest::from_raw_fd(inner.transport().tcp().as_raw_fd());
         let _ = socket.peer_addr.set(Some(connection.client.into()));
         let _ = socket.local_addr.set(Some(connection.local.into()));
-        let ssl = SslDigest::new(connection.cipher, connection.version, None, None, Vec::new());
+        let ssl = inner
+            .ssl()
+            .map(|_| Arc::new(SslDigest::new(connection.cipher, connection.version, None, None, Vec::new())));
         // The one slot for data of ours that reaches HTTP/2 requests too.
         let proxy = ProxyDigest::new(
             Box::new(ResponseHeader::build(200, Some(0))?),
             Some(Box::new(Arc::clone(&connection))),
         );
-        let digests = Digests { ssl: Arc::new(ssl), proxy: Arc::new(proxy), socket: Arc::new(socket) };
-        let http2 = tls.ssl().selected_alpn_protocol() == Some(b"h2");
+        let digests = Digests { ssl, proxy: Arc::new(proxy), socket: Arc::new(socket) };
         if http2 {
             connection.header_clock.start();
         }
         let preface = if http2 { HTTP2_PREFACE } else { 0 };
-        Ok(Self { tls, connection, digests, preface, alarm: None })
+        Ok(Self { inner, http2, connection, digests, preface, alarm: None })
     }
 
     fn received(&mut self, count: usize) {
@@ -94,19 +120,20 @@ impl TlsStream {
     }
 }
 
-impl AsyncRead for TlsStream {
+impl AsyncRead for ClientStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = out.filled().len();
-        match Pin::new(&mut self.tls).poll_read(context, out) {
+        match Pin::new(&mut self.inner).poll_read(context, out) {
             Poll::Pending => self.poll_overdue(context),
             ready => {
                 self.received(out.filled().len() - before);
                 if self.connection.early.load(Ordering::Relaxed) {
-                    self.connection.early.store(early::in_progress(self.tls.ssl()), Ordering::Relaxed);
+                    let early = self.inner.ssl().is_some_and(early::in_progress);
+                    self.connection.early.store(early, Ordering::Relaxed);
                 }
                 ready
             }
@@ -114,73 +141,109 @@ impl AsyncRead for TlsStream {
     }
 }
 
-impl AsyncWrite for TlsStream {
+impl AsyncWrite for ClientStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.tls).poll_write(context, bytes)
+        Pin::new(&mut self.inner).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tls).poll_flush(context)
+        Pin::new(&mut self.inner).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tls).poll_shutdown(context)
+        Pin::new(&mut self.inner).poll_shutdown(context)
     }
 }
 
 #[async_trait]
-impl Shutdown for TlsStream {
+impl Shutdown for ClientStream {
     async fn shutdown(&mut self) {
-        if let Err(error) = AsyncWriteExt::shutdown(&mut self.tls).await {
+        if let Err(error) = AsyncWriteExt::shutdown(&mut self.inner).await {
             tracing::debug!(%error, "close_notify was not sent");
         }
     }
 }
 
-impl UniqueID for TlsStream {
+impl UniqueID for ClientStream {
     fn id(&self) -> UniqueIDType {
-        self.tls.get_ref().tcp().as_raw_fd()
+        self.inner.transport().tcp().as_raw_fd()
     }
 }
 
-impl Ssl for TlsStream {
+impl Ssl for ClientStream {
     fn get_ssl(&self) -> Option<&SslRef> {
-        Some(self.tls.ssl())
+        self.inner.ssl()
     }
 
     fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
-        Some(Arc::clone(&self.digests.ssl))
+        self.digests.ssl.clone()
     }
 
     fn selected_alpn_proto(&self) -> Option<ALPN> {
-        match self.tls.ssl().selected_alpn_protocol() {
-            Some(b"h2") => Some(ALPN::H2),
-            Some(b"http/1.1") => Some(ALPN::H1),
-            _ => None,
-        }
+        Some(if self.http2 { ALPN::H2 } else { ALPN::H1 })
     }
 }
 
-impl GetTimingDigest for TlsStream {
+impl GetTimingDigest for ClientStream {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
         Vec::new()
     }
 }
 
-impl GetProxyDigest for TlsStream {
+impl GetProxyDigest for ClientStream {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
         Some(Arc::clone(&self.digests.proxy))
     }
 }
 
-impl GetSocketDigest for TlsStream {
+impl GetSocketDigest for ClientStream {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
         Some(Arc::clone(&self.digests.socket))
     }
 }
 
-impl Peek for TlsStream {}
+impl Peek for ClientStream {}
+
+impl AsyncRead for Inner {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut *self {
+            Self::Tls(tls) => Pin::new(tls).poll_read(context, out),
+            Self::Plain(transport) => Pin::new(transport).poll_read(context, out),
+        }
+    }
+}
+
+impl AsyncWrite for Inner {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut *self {
+            Self::Tls(tls) => Pin::new(tls).poll_write(context, bytes),
+            Self::Plain(transport) => Pin::new(transport).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut *self {
+            Self::Tls(tls) => Pin::new(tls).poll_flush(context),
+            Self::Plain(transport) => Pin::new(transport).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut *self {
+            Self::Tls(tls) => Pin::new(tls).poll_shutdown(context),
+            Self::Plain(transport) => Pin::new(transport).poll_shutdown(context),
+        }
+    }
+}

@@ -1,19 +1,22 @@
 //! Which server is next.
 
-use super::health;
+use super::{Endpoints, health};
 use crate::{
     model::{self, Balance},
     problem::Problem,
 };
+use arc_swap::ArcSwap;
+use async_trait::async_trait;
 use boring::x509::X509;
 use futures_util::FutureExt;
 use pingora_core::protocols::l4::socket::SocketAddr as PeerAddress;
 use pingora_load_balancing::{
-    Backend, Backends, LoadBalancer, discovery,
+    Backend, Backends, LoadBalancer,
+    discovery::ServiceDiscovery,
     selection::{Consistent, Random, RoundRobin},
 };
 use std::{
-    collections::BTreeSet,
+    collections::HashMap,
     net::{SocketAddr, ToSocketAddrs},
     sync::Arc,
 };
@@ -29,24 +32,45 @@ pub(crate) struct Server {
     pub(crate) host: Arc<str>,
 }
 
-pub(super) enum Balancer {
+/// The servers, and the order in which they are chosen.
+pub(super) struct Balancer {
+    order: Order,
+    endpoints: Discovered,
+}
+
+enum Order {
     RoundRobin(LoadBalancer<RoundRobin>),
     Random(LoadBalancer<Random>),
     ClientIp(LoadBalancer<Consistent>),
 }
 
 impl Balancer {
-    pub(super) fn new(model: &model::Upstream, ca: Option<&Arc<Box<[X509]>>>) -> Result<Self, Vec<Problem>> {
-        let mut backends = Backends::new(discovery::Static::new(resolve(model)?));
+    pub(super) fn new(model: &model::Upstream, endpoints: Endpoints, ca: Option<&Arc<Box<[X509]>>>) -> Self {
+        let endpoints = Discovered(Arc::new(ArcSwap::from_pointee(endpoints)));
+        let mut backends = Backends::new(Box::new(endpoints.clone()));
         if let Some(check) = health::check(model, ca) {
             backends.set_health_check(check);
         }
-        Ok(match model.balance {
-            Balance::RoundRobin => Self::RoundRobin(LoadBalancer::from_backends(backends)),
-            Balance::Random => Self::Random(LoadBalancer::from_backends(backends)),
-            Balance::ClientIp => Self::ClientIp(LoadBalancer::from_backends(backends)),
-        }
-        .discovered())
+        let order = match model.balance {
+            Balance::RoundRobin => Order::RoundRobin(LoadBalancer::from_backends(backends)),
+            Balance::Random => Order::Random(LoadBalancer::from_backends(backends)),
+            Balance::ClientIp => Order::ClientIp(LoadBalancer::from_backends(backends)),
+        };
+        let balancer = Self { order, endpoints };
+        balancer.discover();
+        balancer
+    }
+
+    /// Whether the servers are these, with these weights and names.
+    pub(super) fn has(&self, endpoints: &Endpoints) -> bool {
+        let now = self.endpoints.0.load();
+        now.len() == endpoints.len()
+            && now.iter().zip(endpoints).all(|(one, other)| one == other && host(one) == host(other))
+    }
+
+    pub(super) fn set(&self, endpoints: Endpoints) {
+        self.endpoints.0.store(Arc::new(endpoints));
+        self.discover();
     }
 
     /// A healthy server, if possible one that has not been tried.
@@ -61,10 +85,10 @@ impl Balancer {
     }
 
     fn select(&self, client: SocketAddr, accept: impl Fn(&Backend, bool) -> bool) -> Option<Backend> {
-        match self {
-            Self::RoundRobin(balancer) => balancer.select_with(b"", SEARCH, accept),
-            Self::Random(balancer) => balancer.select_with(b"", SEARCH, accept),
-            Self::ClientIp(balancer) => {
+        match &self.order {
+            Order::RoundRobin(balancer) => balancer.select_with(b"", SEARCH, accept),
+            Order::Random(balancer) => balancer.select_with(b"", SEARCH, accept),
+            Order::ClientIp(balancer) => {
                 let key = client.ip().to_canonical().to_string();
                 balancer.select_with(key.as_bytes(), SEARCH, accept)
             }
@@ -82,22 +106,36 @@ impl Balancer {
     }
 
     pub(super) fn backends(&self) -> &Backends {
-        match self {
-            Self::RoundRobin(balancer) => balancer.backends(),
-            Self::Random(balancer) => balancer.backends(),
-            Self::ClientIp(balancer) => balancer.backends(),
+        match &self.order {
+            Order::RoundRobin(balancer) => balancer.backends(),
+            Order::Random(balancer) => balancer.backends(),
+            Order::ClientIp(balancer) => balancer.backends(),
         }
     }
 
-    /// Static discovery is ready at once.
-    fn discovered(self) -> Self {
-        let _ = match &self {
-            Self::RoundRobin(balancer) => balancer.update().now_or_never(),
-            Self::Random(balancer) => balancer.update().now_or_never(),
-            Self::ClientIp(balancer) => balancer.update().now_or_never(),
+    /// What is discovered is there already.
+    fn discover(&self) {
+        let _ = match &self.order {
+            Order::RoundRobin(balancer) => balancer.update().now_or_never(),
+            Order::Random(balancer) => balancer.update().now_or_never(),
+            Order::ClientIp(balancer) => balancer.update().now_or_never(),
         };
-        self
     }
+}
+
+/// The servers as the configuration has them just now.
+#[derive(Clone)]
+struct Discovered(Arc<ArcSwap<Endpoints>>);
+
+#[async_trait]
+impl ServiceDiscovery for Discovered {
+    async fn discover(&self) -> pingora_error::Result<(Endpoints, HashMap<u64, bool>)> {
+        Ok((Endpoints::clone(&self.0.load()), HashMap::new()))
+    }
+}
+
+fn host(backend: &Backend) -> Option<&Host> {
+    backend.ext.get::<Host>()
 }
 
 /// A server's host, as it was written.
@@ -111,8 +149,15 @@ impl Host {
     }
 }
 
-fn resolve(model: &model::Upstream) -> Result<BTreeSet<Backend>, Vec<Problem>> {
-    let mut backends = BTreeSet::new();
+/// Pingora keeps a place for each unit of weight.
+const MOST_PLACES: usize = 10_000;
+
+/// The model's servers, by address.
+pub(super) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Problem>> {
+    let mut backends = Endpoints::new();
+    let total = model.servers.iter().fold(0_usize, |sum, server| sum.saturating_add(server.weight.get()));
+    // Exact as long as that is cheap.
+    let unit = total.div_ceil(MOST_PLACES).max(1);
     let mut problems = Vec::new();
     for server in &model.servers {
         let host = Host::of(&server.address);
@@ -120,7 +165,7 @@ fn resolve(model: &model::Upstream) -> Result<BTreeSet<Backend>, Vec<Problem>> {
             Ok(addresses) => backends.extend(addresses.map(|address| {
                 let mut backend = Backend {
                     addr: PeerAddress::Inet(address),
-                    weight: server.weight.get(),
+                    weight: (server.weight.get() / unit).max(1),
                     ext: http::Extensions::new(),
                 };
                 backend.ext.insert(host.clone());

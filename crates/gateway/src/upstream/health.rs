@@ -12,7 +12,7 @@ use pingora_load_balancing::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Weak},
+    sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 /// The checker that the model asks for.
@@ -28,9 +28,11 @@ pub(super) fn check(
             Probe::Tcp(check)
         }
         HealthProbe::Http(path) => {
-            let hosts = model.servers.iter().map(|server| Host::of(&server.address));
-            let checks = hosts.map(|host| Some((host.clone(), http(model, &host, path, &health, ca)?)));
-            Probe::Http(checks.collect::<Option<_>>()?)
+            let (model, path, health, ca) = (model.clone(), path.clone(), health.clone(), ca.cloned());
+            Probe::Http {
+                make: Box::new(move |host| http(&model, host, &path, &health, ca.as_ref()).map(Arc::new)),
+                made: Mutex::default(),
+            }
         }
     };
     Some(Box::new(Check { probe, health }))
@@ -60,7 +62,33 @@ struct Check {
 enum Probe {
     Tcp(Box<TcpHealthCheck>),
     /// One for each host name, which the request and the certificate carry.
-    Http(HashMap<Host, HttpHealthCheck>),
+    Http {
+        make: Make,
+        made: Mutex<HashMap<Host, Arc<HttpHealthCheck>>>,
+    },
+}
+
+type Make = Box<dyn Fn(&Host) -> Option<Arc<HttpHealthCheck>> + Send + Sync>;
+
+/// Servers come and go; those that are gone need not be remembered.
+const MOST_HOSTS: usize = 1000;
+
+/// The check for a host, made when it is first asked for.
+fn of_host(
+    make: &Make,
+    made: &Mutex<HashMap<Host, Arc<HttpHealthCheck>>>,
+    host: &Host,
+) -> Option<Arc<HttpHealthCheck>> {
+    let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(check) = made.get(host) {
+        return Some(Arc::clone(check));
+    }
+    if made.len() >= MOST_HOSTS {
+        made.clear();
+    }
+    let check = make(host)?;
+    made.insert(host.clone(), Arc::clone(&check));
+    Some(check)
 }
 
 #[async_trait]
@@ -68,10 +96,12 @@ impl HealthCheck for Check {
     async fn check(&self, server: &Backend) -> Result<()> {
         match &self.probe {
             Probe::Tcp(check) => check.check(server).await,
-            Probe::Http(checks) => match server.ext.get::<Host>().and_then(|host| checks.get(host)) {
-                Some(check) => check.check(server).await,
-                None => Error::e_explain(ErrorType::InternalError, "a server without a check"),
-            },
+            Probe::Http { make, made } => {
+                match server.ext.get::<Host>().and_then(|host| of_host(make, made, host)) {
+                    Some(check) => check.check(server).await,
+                    None => Error::e_explain(ErrorType::InternalError, "a server without a check"),
+                }
+            }
         }
     }
 

@@ -4,26 +4,33 @@ mod balancer;
 pub(crate) mod health;
 mod peer;
 mod proxy_header;
+mod shares;
 mod tls;
 mod upgrade;
 
 pub(crate) use balancer::Server;
 pub(crate) use proxy_header::proxy_header;
+pub(crate) use shares::{Share, Shares};
 
-use crate::{certificate, model, problem::Problem};
+use crate::{
+    model,
+    problem::Problem,
+    statistics::{UpstreamCounters, UpstreamStatistics},
+};
 use balancer::Balancer;
-use boring::{error::ErrorStack, x509::X509};
+use boring::x509::X509;
+use pingora_load_balancing::Backend;
 use std::{
-    collections::BTreeMap,
-    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
+    collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
     sync::Arc,
 };
 use tls::ClientTls;
 
-/// A group of servers, resolved and ready.
+/// A group of servers. Reloads that change only its servers keep it, with what is known of the servers that stay.
 pub(crate) struct Upstream {
     name: String,
+    /// Without the servers, which change.
     model: model::Upstream,
     balancer: Balancer,
     /// Trusted for the servers' certificates; `None` means the system's.
@@ -32,23 +39,92 @@ pub(crate) struct Upstream {
     ca_digest: u64,
     /// For TCP mode and upgrades.
     tls: Option<Arc<ClientTls>>,
+    pub(crate) counters: UpstreamCounters,
 }
 
 pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
 
+/// Servers with their addresses.
+pub(crate) type Endpoints = BTreeSet<Backend>;
+
+/// A request that is under way, or a connection in TCP mode.
+pub(crate) struct Active(Arc<Upstream>);
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        self.0.counters.active.subtract();
+    }
+}
+
 impl Upstream {
-    /// Resolves the servers and reads the CA bundle.
-    pub(crate) fn new(name: &str, model: &model::Upstream) -> Result<Self, Vec<Problem>> {
-        let ca = read_ca(model).map_err(|problem| vec![problem])?;
-        let balancer = Balancer::new(model, ca.as_ref())?;
-        let ca_digest =
-            digest(ca.as_ref()).map_err(|error| vec![Problem::new(&model.place, error.to_string())])?;
+    /// Resolves the servers.
+    pub(crate) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Problem>> {
+        balancer::resolve(model)
+    }
+
+    /// The upstream with these servers. `ca` is what [`model::UpstreamTls::ca`] holds.
+    pub(crate) fn new(
+        name: &str,
+        model: &model::Upstream,
+        endpoints: Endpoints,
+        ca: Option<(Arc<Box<[X509]>>, u64)>,
+    ) -> Result<Self, Problem> {
+        let (ca, ca_digest) = ca.map_or((None, 0), |(ca, digest)| (Some(ca), digest));
+        let model = model::Upstream { servers: Vec::new(), ..model.clone() };
+        let balancer = Balancer::new(&model, endpoints, ca.as_ref());
         let tls = model.tls.as_ref().map(|tls| ClientTls::new(tls, ca.as_ref().map(|ca| &***ca)));
         let tls = tls
             .map(|tls| tls.map(Arc::new))
             .transpose()
-            .map_err(|error| vec![Problem::new(&model.place, error.to_string())])?;
-        Ok(Self { name: name.to_owned(), model: model.clone(), balancer, ca, ca_digest, tls })
+            .map_err(|error| Problem::new(&model.place, error.to_string()))?;
+        Ok(Self {
+            name: name.to_owned(),
+            model,
+            balancer,
+            ca,
+            ca_digest,
+            tls,
+            counters: UpstreamCounters::default(),
+        })
+    }
+
+    /// Whether the same model with this CA, but for its servers, would be the same.
+    pub(crate) fn is(&self, model: &model::Upstream, ca_digest: u64) -> bool {
+        self.ca_digest == ca_digest && settings(&self.model) == settings(model)
+    }
+
+    /// Whether its servers are these.
+    pub(crate) fn has(&self, endpoints: &Endpoints) -> bool {
+        self.balancer.has(endpoints)
+    }
+
+    /// From now on these servers; what is known of those that stay remains. One call at a time.
+    pub(crate) fn set_endpoints(&self, endpoints: Endpoints) {
+        self.balancer.set(endpoints);
+    }
+
+    /// Counts a request, for as long as the value lives.
+    pub(crate) fn begin(self: &Arc<Self>) -> Active {
+        self.counters.requests.add();
+        self.counters.active.add();
+        Active(Arc::clone(self))
+    }
+
+    /// What has been counted.
+    pub(crate) fn statistics(&self) -> UpstreamStatistics {
+        let servers = self.servers();
+        UpstreamStatistics {
+            name: self.name.clone(),
+            servers: servers.len(),
+            healthy: servers.iter().filter(|(_, well)| *well).count(),
+            requests: self.counters.requests.get(),
+            active: self.counters.active.get(),
+            retries: self.counters.retries.get(),
+            connect_failures: self.counters.connect_failures.get(),
+            timeouts: self.counters.timeouts.get(),
+            no_server: self.counters.no_server.get(),
+            responses: self.counters.responses.get(),
+        }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -79,15 +155,20 @@ impl Upstream {
     }
 }
 
-fn digest(ca: Option<&Arc<Box<[X509]>>>) -> Result<u64, ErrorStack> {
-    let der: Vec<_> =
-        ca.into_iter().flat_map(|ca| ca.iter()).map(|ca| ca.to_der()).collect::<Result<_, _>>()?;
-    Ok(BuildHasherDefault::<DefaultHasher>::default().hash_one(der))
-}
-
-fn read_ca(model: &model::Upstream) -> Result<Option<Arc<Box<[X509]>>>, Problem> {
-    let Some(tls) = &model.tls else { return Ok(None) };
-    let Some(ca) = &tls.ca else { return Ok(None) };
-    let chain = certificate::read_chain(ca, tls.ca_place.as_ref().unwrap_or(&model.place))?;
-    Ok(Some(Arc::new(chain.into())))
+/// Everything but the servers and where it was written.
+fn settings(model: &model::Upstream) -> String {
+    let model::Upstream {
+        servers: _,
+        balance,
+        health,
+        tls,
+        protocol,
+        proxy_protocol,
+        retries,
+        pool,
+        timeouts,
+        place: _,
+    } = model;
+    let tls = tls.as_ref().map(|tls| (&tls.server_name, &tls.ca, tls.verify));
+    format!("{balance:?} {health:?} {tls:?} {protocol:?} {proxy_protocol:?} {retries} {pool} {timeouts:?}")
 }

@@ -3,6 +3,7 @@
 use super::{Server, Upstream, proxy_header, tls::ClientTls, upgrade::Upgrading};
 use crate::{
     connection::Connection,
+    digest::digest,
     model::{ProxyProtocolOut, UpstreamProtocol},
 };
 use async_trait::async_trait;
@@ -16,7 +17,6 @@ use pingora_core::{
 };
 use pingora_error::{Error, ErrorType, OrErr, Result};
 use std::{
-    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -70,10 +70,8 @@ impl Upstream {
             UpstreamProtocol::Auto | UpstreamProtocol::Http1 => ALPN::H1,
             UpstreamProtocol::Http2 => ALPN::H2,
         };
-        if tls.is_some_and(|tls| !tls.verify) {
-            options.verify_cert = false;
-            options.verify_hostname = false;
-        }
+        options.verify_cert = tls.is_none_or(|tls| tls.verify);
+        options.verify_hostname = tls.is_none_or(|tls| tls.verify && tls.verify_name);
         let mut announced = None;
         if self.model.proxy_protocol != ProxyProtocolOut::Off {
             let header = proxy_header(self.model.proxy_protocol, connection.client, connection.local);
@@ -82,7 +80,7 @@ impl Upstream {
         }
         // A connection that has announced one client must not carry another's requests, and one that was verified
         // against some CAs must not stand in for others: pingora's own key of the pool knows neither.
-        peer.group_key = BuildHasherDefault::<DefaultHasher>::default().hash_one((self.ca_digest, announced));
+        peer.group_key = digest(&(self.ca_digest, announced));
         Box::new(peer)
     }
 }

@@ -23,6 +23,7 @@ pub(crate) struct ClientTls {
     connector: SslConnector,
     server_name: Option<String>,
     verify: bool,
+    verify_name: bool,
     sessions: Arc<Sessions>,
 }
 
@@ -55,7 +56,7 @@ impl ClientTls {
             }
         });
         let (server_name, verify) = (tls.server_name.clone(), tls.verify);
-        Ok(Self { connector: builder.build(), server_name, verify, sessions })
+        Ok(Self { connector: builder.build(), server_name, verify, verify_name: tls.verify_name, sessions })
     }
 
     /// A verified connection, or one that resumes a verified session.
@@ -63,8 +64,8 @@ impl ClientTls {
         let mut configuration = self.connector.configure()?;
         if !self.verify {
             configuration.set_verify(SslVerifyMode::NONE);
-            configuration.set_verify_hostname(false);
         }
+        configuration.set_verify_hostname(self.verify && self.verify_name);
         let name = self.server_name.as_deref().unwrap_or(&server.host);
         let peer = (server.address, Arc::from(name));
         if let Some(session) = self.sessions.take(&peer) {

@@ -17,10 +17,11 @@ pub(super) const ENGINE: Section = Section {
     keys: &[
         Key {
             name: "backend",
-            value: "`auto` or `scalar`",
+            value: "`auto`, `gpu`, `lanes` or `scalar`",
             preset: Preset::Is("auto"),
-            about: "Which backend computes: the fastest that this machine has (AVX-512 IFMA, eight RSA operations at \
-                    once; AVX2, four; else `scalar`), or BoringSSL, one operation at a time.",
+            about: "Which backend computes: `lanes` is the fastest that this CPU has (AVX-512 IFMA, eight RSA operations \
+                    at once; AVX2, four; else `scalar`); `auto` adds an NVIDIA GPU, if there is one, for what would wait \
+                    too long; `gpu` does not start without it; `scalar` is BoringSSL, one operation at a time.",
         },
         Key {
             name: "poll_delay",

@@ -116,6 +116,7 @@ fn listeners(keys: &Mapping<'_>, admin: Option<&Admin>, upstreams: &[&str]) -> V
     let mut listeners = Vec::new();
     for field in keys.require("listeners").map(|field| field.items()).unwrap_or_default() {
         let Some(listener) = listener::listener(&field, upstreams) else { continue };
+        let Some(listener) = beside_others(listener, &field, &mut listeners) else { continue };
         if let Some((other, owner)) = taken.iter().find(|(other, _)| collide(*other, listener.address)) {
             field.at("address").error(format!("{owner} already has {other}; give each its own"));
         }
@@ -123,6 +124,29 @@ fn listeners(keys: &Mapping<'_>, admin: Option<&Admin>, upstreams: &[&str]) -> V
         listeners.push(listener);
     }
     listeners
+}
+
+/// A listener with the address of another is one more chain of it, if one of them says which connections it is for; then
+/// there is nothing left of it.
+fn beside_others(listener: Listener, field: &Field<'_>, others: &mut [Listener]) -> Option<Listener> {
+    let port = listener.address.port();
+    let mut others = others.iter_mut().filter(|other| port != 0 && other.address == listener.address);
+    let Some(other) = others.next() else { return Some(listener) };
+    if !other.chains.iter().chain(&listener.chains).any(|chain| !chain.accepts.is_any()) {
+        return Some(listener);
+    }
+    if other.limits != listener.limits {
+        field.at("limits").error(
+            "a socket has one set of limits: say the same as for the first listener with this address",
+        );
+    }
+    if other.proxy_protocol != listener.proxy_protocol {
+        field
+            .at("proxy_protocol")
+            .error("a socket begins in one way: say the same as for the first listener with this address");
+    }
+    other.chains.extend(listener.chains);
+    None
 }
 
 fn named_upstream(name: &str, field: &Field<'_>) -> Option<(String, Upstream)> {

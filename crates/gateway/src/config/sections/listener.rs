@@ -1,16 +1,26 @@
 //! A listener, with its timeouts and limits.
 
-use super::{certificate, route, tls};
+use super::{
+    certificate,
+    route::{self, Written},
+    tls,
+};
 use crate::{
     config::{
         reader::{Field, Mapping},
         schema::{Key, Preset, Section},
-        values::{count, listen_address, timeout},
-        words::word,
+        values::{self, count, listen_address, timeout},
+        words::{switch, word},
     },
-    model::{CertificateSource, Limits, Listener, Mode, Route, Target, Timeouts, TlsPolicy},
+    model::{
+        Action, CertificateSource, Chain, ChainMatch, Http, Limits, Listener, Mode, RouteTable, Serve,
+        Timeouts, Tls, TlsPolicy,
+    },
 };
-use std::net::{Ipv4Addr, SocketAddr};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
 
 pub(super) const LISTENER: Section = Section {
     path: "listeners[]",
@@ -22,6 +32,13 @@ pub(super) const LISTENER: Section = Section {
             preset: Preset::Required,
             about: "Where to listen: `0.0.0.0:8443` for IPv4, `\"[::]:8443\"` (in quotes) for IPv6 and IPv4; `8443` and \
                     `:8443` mean the latter. Every thread has its own socket on it.",
+        },
+        Key {
+            name: "match",
+            value: "mapping",
+            preset: Preset::Means("every connection"),
+            about: "For which connections this is. Listeners with the same address share its socket if they differ in \
+                    this; a connection that none of them is for is closed.",
         },
         Key {
             name: "mode",
@@ -39,9 +56,10 @@ pub(super) const LISTENER: Section = Section {
         },
         Key {
             name: "tls",
-            value: "mapping",
+            value: "mapping, or `off`",
             preset: Preset::Means("its defaults"),
-            about: "Versions, groups, client certificates.",
+            about: "Versions, groups, client certificates. `off` serves plain text, without certificates: anybody on the \
+                    way can read and change it.",
         },
         Key {
             name: "routes",
@@ -81,6 +99,32 @@ pub(super) const LISTENER: Section = Section {
             value: "mapping",
             preset: Preset::Means("its defaults"),
             about: "How much the listener takes on.",
+        },
+    ],
+};
+
+pub(super) const MATCH: Section = Section {
+    path: "listeners[].match",
+    about: "Connections, by what the client says first. The name decides before the transport, and that before the \
+            protocols; at each step the most specific value wins for good, as in Envoy's filter chains.",
+    keys: &[
+        Key {
+            name: "server_names",
+            value: "list of hosts",
+            preset: Preset::Means("any, or none"),
+            about: "The client's SNI: `example.com`, or `*.example.com` for everything below it, however deep.",
+        },
+        Key {
+            name: "transport",
+            value: "`tls` or `plain`",
+            preset: Preset::Means("both"),
+            about: "Whether the client begins with a TLS handshake.",
+        },
+        Key {
+            name: "application_protocols",
+            value: "list of protocols",
+            preset: Preset::Means("any, or none"),
+            about: "ALPN protocols, of which the client offers one.",
         },
     ],
 };
@@ -141,30 +185,65 @@ pub(super) fn listener(field: &Field<'_>, upstreams: &[&str]) -> Option<Listener
     let address = address.and_then(|address| address.parse(listen_address));
     let mode = keys.read("mode", word).unwrap_or_default();
 
-    let listener = Listener {
-        place,
-        mode,
-        certificates: certificates(&keys),
-        tls: match keys.get("tls") {
-            Some(field) => tls::tls(&field, mode),
-            None => TlsPolicy::new(mode),
-        },
-        routes: routes(&keys, mode, upstreams),
-        proxy_protocol: keys.read("proxy_protocol", word).unwrap_or_default(),
-        timeouts: keys.get("timeouts").map(|field| timeouts(&field)).unwrap_or_default(),
-        limits: keys.get("limits").map(|field| limits(&field)).unwrap_or_default(),
-        address: address.unwrap_or(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))),
-    };
+    let tls = tls_of(&keys, mode);
+    let serve = serve(routes(&keys, mode, upstreams), mode);
+    let mut chain = Chain::new(tls, serve, place.clone());
+    chain.accepts = keys.get("match").map(|field| accepts(&field)).unwrap_or_default();
+    chain.timeouts = keys.get("timeouts").map(|field| timeouts(&field)).unwrap_or_default();
+    let address_or_any = address.unwrap_or(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
+    let mut listener = Listener::new(address_or_any, place, chain);
+    listener.proxy_protocol = keys.read("proxy_protocol", word).unwrap_or_default();
+    listener.limits = keys.get("limits").map(|field| limits(&field)).unwrap_or_default();
     address.map(|_| listener)
 }
 
-fn certificates(keys: &Mapping<'_>) -> Vec<CertificateSource> {
+/// `None` is plain text.
+fn tls_of(keys: &Mapping<'_>, mode: Mode) -> Option<Tls> {
+    let field = keys.get("tls");
+    if let Some(field) = &field
+        && field.is_scalar()
+        && !field.parse(switch).unwrap_or(true)
+    {
+        if let Some(certificates) = keys.get("certificates") {
+            certificates.error("`tls: off` has no use for certificates; remove one of them");
+        }
+        return None;
+    }
+    let policy = match field.filter(|field| !field.is_scalar()) {
+        Some(field) => tls::tls(&field, mode),
+        None => TlsPolicy::new(mode),
+    };
+    Some(Tls { certificates: certificates(keys), policy })
+}
+
+fn accepts(field: &Field<'_>) -> ChainMatch {
+    let Some(keys) = field.mapping(&MATCH) else { return ChainMatch::default() };
+    let names = keys.get("server_names").map(|field| field.items()).unwrap_or_default();
+    let name = |field: &Field<'_>| field.parse(values::route_host)??.to_ascii_lowercase().into();
+    let protocols = keys.get("application_protocols").map(|field| field.items()).unwrap_or_default();
+    ChainMatch {
+        server_names: names.iter().filter_map(name).collect(),
+        transport: keys.read("transport", word),
+        application_protocols: protocols.iter().filter_map(|field| field.parse(values::alpn)).collect(),
+    }
+}
+
+fn certificates(keys: &Mapping<'_>) -> Vec<Arc<CertificateSource>> {
     let items = keys.require("certificates").map(|field| field.items()).unwrap_or_default();
-    items.iter().filter_map(certificate::certificate).collect()
+    items.iter().filter_map(certificate::certificate).map(Arc::new).collect()
+}
+
+fn serve(routes: Vec<Written>, mode: Mode) -> Serve {
+    match mode {
+        Mode::Http => {
+            Serve::Http(Http::new(RouteTable::by_weight(routes.into_iter().map(Written::into_model))))
+        }
+        Mode::Tcp => Serve::Tcp(routes.into_iter().flat_map(Written::into_shares).collect()),
+    }
 }
 
 /// The routes as written, the short form last.
-fn routes(keys: &Mapping<'_>, mode: Mode, upstreams: &[&str]) -> Vec<Route> {
+fn routes(keys: &Mapping<'_>, mode: Mode, upstreams: &[&str]) -> Vec<Written> {
     if ["routes", "upstream", "respond"].iter().all(|key| keys.get(key).is_none()) {
         keys.field().error("nothing says where connections go; add `upstream`, `respond` or `routes`");
     }
@@ -179,27 +258,36 @@ fn routes(keys: &Mapping<'_>, mode: Mode, upstreams: &[&str]) -> Vec<Route> {
 }
 
 /// The route that `upstream` or `respond` on the listener itself stands for.
-fn catch_all<'a>(keys: &Mapping<'a>, upstreams: &[&str]) -> Option<(Field<'a>, Route)> {
-    let target = route::target(keys, upstreams)?;
+fn catch_all<'a>(keys: &Mapping<'a>, upstreams: &[&str]) -> Option<(Field<'a>, Written)> {
+    let action = route::action(keys, upstreams)?;
     let field = keys.get("upstream").or_else(|| keys.get("respond"))?;
-    let route = Route { host: None, path: None, target, place: field.place() };
+    let route = Written::all(action, field.place());
     Some((field, route))
 }
 
 /// TCP mode passes bytes: there is one place where they can go, and no answer of our own.
-fn refuse_http_routes(routes: &[(Field<'_>, Route)]) {
+fn refuse_http_routes(routes: &[(Field<'_>, Written)]) {
     if let [_, (second, _), ..] = routes {
         second.error("a listener in tcp mode has one target, and this is another; keep a single `upstream`");
     }
     for (field, route) in routes {
-        for (key, used) in [("host", route.host.is_some()), ("path", route.path.is_some())] {
-            if used {
-                field.at(key).error(format!("tcp mode sees no `{key}`; remove it, or use `mode: http`"));
+        const HTTP: [&str; 8] =
+            ["host", "path", "path_exact", "path_regex", "headers", "rewrite", "timeout", "retry"];
+        for (key, written) in HTTP.iter().filter_map(|key| Some((key, field.entry(key)?))) {
+            // What matches everything may be said.
+            if (*key == "host" && written.parse(values::route_host) == Some(None))
+                || (*key == "path" && written.parse(values::route_path) == Some(None))
+            {
+                continue;
             }
+            written.error(format!("tcp mode sees no `{key}`; remove it, or use `mode: http`"));
         }
-        if let Target::Respond(_) = route.target {
-            field.at("respond").error("tcp mode has no answers of its own; use `upstream`, or `mode: http`");
-        }
+        let answers = match route.action() {
+            Action::Respond(_) => "respond",
+            Action::Redirect(_) => "redirect",
+            Action::Forward(_) => continue,
+        };
+        field.at(answers).error("tcp mode has no answers of its own; use `upstream`, or `mode: http`");
     }
 }
 

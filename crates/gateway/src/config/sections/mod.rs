@@ -14,6 +14,8 @@ mod keyless;
 mod listener;
 mod resumption;
 mod route;
+mod route_actions;
+mod route_conditions;
 mod sampling;
 mod tls;
 mod upstream;
@@ -33,7 +35,12 @@ pub(super) const SECTIONS: &[&Section] = &[
     &keyless::KEYLESS,
     &tls::TLS,
     &tls::CLIENT_AUTH,
+    &listener::MATCH,
     &route::ROUTE,
+    &route_conditions::HEADER,
+    &route_actions::SPLIT,
+    &route_actions::REDIRECT,
+    &route_actions::RETRY,
     &route::RESPOND,
     &listener::TIMEOUTS,
     &listener::LIMITS,

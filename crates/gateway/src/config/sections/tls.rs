@@ -7,7 +7,7 @@ use crate::{
         values::alpn,
         words::{Word, name, switch, word},
     },
-    model::{ClientAuth, Group, Mode, TlsPolicy, Version},
+    model::{ClientAuth, ClientCheck, Group, Mode, TlsPolicy, Version},
 };
 
 pub(super) const TLS: Section = Section {
@@ -165,8 +165,12 @@ fn client_auth(field: &Field<'_>) -> ClientAuth {
     let ca = keys.get("ca");
     let bundle = ca.as_ref().and_then(Field::pem);
     match (mode, ca, bundle) {
-        (Some(Asked::Optional), Some(ca), Some(bundle)) => ClientAuth::Optional(bundle, ca.place()),
-        (Some(Asked::Required), Some(ca), Some(bundle)) => ClientAuth::Required(bundle, ca.place()),
+        (Some(Asked::Optional), Some(ca), Some(bundle)) => {
+            ClientAuth::Optional(ClientCheck::ca(bundle, ca.place()))
+        }
+        (Some(Asked::Required), Some(ca), Some(bundle)) => {
+            ClientAuth::Required(ClientCheck::ca(bundle, ca.place()))
+        }
         (Some(asked @ (Asked::Optional | Asked::Required)), None, _) => {
             field.error(without_ca(asked));
             ClientAuth::Off

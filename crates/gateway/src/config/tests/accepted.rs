@@ -4,8 +4,8 @@ use super::{listener, parsed};
 use crate::{
     config::{ConfigErrors, load, parse, show},
     model::{
-        AccessLog, Balance, ClientAuth, Gateway, Group, HealthProbe, KeySource, Listener, Mode,
-        ProxyProtocolOut, Source, Target, Upstream, Version,
+        AccessLog, Action, Balance, Chain, ClientAuth, Gateway, Group, HealthProbe, KeySource, Listener,
+        Mode, ProxyProtocolOut, Serve, Source, Tls, TlsPolicy, Upstream, Version,
     },
 };
 use serde_json::Value;
@@ -22,27 +22,46 @@ fn pem(key: &KeySource) -> &Source {
     }
 }
 
+/// Of a listener with one chain.
+fn tls(listener: &Listener) -> &Tls {
+    listener.chains[0].tls.as_ref().expect("TLS")
+}
+
 #[test]
 fn the_full_example() {
     let gateway = parsed(FULL);
-    let [web, mqtt, shop, trial] = &gateway.listeners[..] else {
+    let [web, plain, shared, mqtt, shop, trial] = &gateway.listeners[..] else {
         panic!("{} listeners", gateway.listeners.len())
     };
 
     assert_eq!(web.address, "[::]:8443".parse::<SocketAddr>().unwrap());
-    assert_eq!(pem(&web.certificates[1].key).path().unwrap(), Path::new("etc/tls/example.com-rsa.key"));
-    assert!(matches!(&web.tls.client_auth, ClientAuth::Optional(Source::File(_), _)));
-    let hosts: Vec<_> = web.routes.iter().map(|route| route.host.as_deref()).collect();
-    assert_eq!(hosts, [Some("example.com"), Some("*.example.com"), None, Some("old.example.com"), None]);
-    assert!(matches!(&web.routes[4].target, Target::Upstream(name) if name == "web"));
-    assert!(matches!(&web.routes[3].target, Target::Respond(answer) if answer.status == 410));
+    assert_eq!(pem(&tls(web).certificates[1].key).path().unwrap(), Path::new("etc/tls/example.com-rsa.key"));
+    assert!(matches!(&tls(web).policy.client_auth, ClientAuth::Optional(check) if check.ca.is_some()));
+    let Serve::Http(http) = &web.chains[0].serve else { panic!("it is no HTTP") };
+    let hosts: Vec<_> = http.routes.hosts.iter().map(|host| host.domains[0].to_string()).collect();
+    assert_eq!(hosts, ["example.com", "*.example.com", "*", "old.example.com"]);
+    let last = http.routes.hosts[2].routes.last().unwrap();
+    assert!(matches!(&last.action, Action::Forward(forward) if forward.to[0].upstream == "web"));
+    let old = &http.routes.hosts[3].routes[0];
+    assert!(matches!(&old.action, Action::Respond(answer) if answer.status == 410));
 
-    let KeySource::Keyless(keyless) = &shop.certificates[0].key else { panic!("the key is here") };
+    assert!(plain.chains[0].tls.is_none());
+    let [canary, others] = &shared.chains[..] else { panic!("{} chains", shared.chains.len()) };
+    assert_eq!(canary.accepts.server_names, ["canary.example.com", "*.canary.example.com"]);
+    assert!(others.accepts.is_any());
+    let Serve::Http(http) = &canary.serve else { panic!("it is no HTTP") };
+    let routes = &http.routes.hosts[0].routes;
+    assert_eq!(routes[2].headers.len(), 6);
+    let Action::Forward(forward) = &routes[2].action else { panic!("it does not go upstream") };
+    assert_eq!((forward.to.len(), forward.timeout), (2, Some(Duration::from_secs(15))));
+    assert_eq!(forward.retry.as_ref().unwrap().on.statuses, [429]);
+
+    let KeySource::Keyless(keyless) = &tls(shop).certificates[0].key else { panic!("the key is here") };
     assert_eq!(keyless.servers[1].to_string(), "keys-2.internal.example:2407");
     assert_eq!(keyless.fallback.as_ref().unwrap().path().unwrap(), Path::new("etc/tls/shop.key"));
 
-    assert_eq!((mqtt.mode, mqtt.tls.min), (Mode::Tcp, Version::Tls13));
-    assert_eq!(mqtt.tls.alpn, ["mqtt"]);
+    assert_eq!((mqtt.chains[0].mode(), tls(mqtt).policy.min), (Mode::Tcp, Version::Tls13));
+    assert_eq!(tls(mqtt).policy.alpn, ["mqtt"]);
     assert_eq!(trial.address, "127.0.0.1:8444".parse::<SocketAddr>().unwrap());
 
     let upstream = |name: &str| &gateway.upstreams[name];
@@ -139,11 +158,11 @@ fn defaults_are_the_models() {
     let gateway = parsed(MINIMAL);
     let (listener, upstream) = (&gateway.listeners[0], &gateway.upstreams["app"]);
     let bare = Gateway {
-        listeners: vec![Listener {
-            certificates: listener.certificates.clone(),
-            routes: listener.routes.clone(),
-            ..Listener::new(listener.address, listener.place.clone())
-        }],
+        listeners: vec![Listener::new(listener.address, listener.place.clone(), {
+            let certificates = tls(listener).certificates.clone();
+            let tls = Tls { certificates, policy: TlsPolicy::default() };
+            Chain::new(Some(tls), listener.chains[0].serve.clone(), listener.place.clone())
+        })],
         upstreams: [("app".into(), Upstream::new(upstream.servers.clone(), upstream.place.clone()))].into(),
         ..Gateway::default()
     };
@@ -194,9 +213,9 @@ fn short_forms() {
 #[test]
 fn a_tcp_listener_offers_no_alpn_of_its_own() {
     let gateway = parsed(&(listener("mode: tcp, upstream: web") + "\nupstreams: {web: {servers: ['a:1']}}"));
-    assert!(gateway.listeners[0].tls.alpn.is_empty());
-    assert_eq!(parsed(&listener("respond: hi")).listeners[0].tls.alpn, ["h2", "http/1.1"]);
-    assert!(parsed(&listener("respond: hi, tls: {alpn: []}")).listeners[0].tls.alpn.is_empty());
+    assert!(tls(&gateway.listeners[0]).policy.alpn.is_empty());
+    assert_eq!(tls(&parsed(&listener("respond: hi")).listeners[0]).policy.alpn, ["h2", "http/1.1"]);
+    assert!(tls(&parsed(&listener("respond: hi, tls: {alpn: []}")).listeners[0]).policy.alpn.is_empty());
 }
 
 #[test]
@@ -213,8 +232,8 @@ fn anchors_and_several_ports() {
 admin: off
 ",
     );
-    assert_eq!(gateway.listeners[1].certificates.len(), 1);
-    assert_eq!(gateway.listeners[1].tls.groups, [Group::X25519]);
+    assert_eq!(tls(&gateway.listeners[1]).certificates.len(), 1);
+    assert_eq!(tls(&gateway.listeners[1]).policy.groups, [Group::X25519]);
     assert!(gateway.admin.is_none());
 }
 
@@ -232,7 +251,7 @@ fn a_key_in_place_is_kept_and_not_shown() {
           -----END PRIVATE KEY-----
 ",
     );
-    let key = pem(&gateway.listeners[0].certificates[0].key);
+    let key = pem(&tls(&gateway.listeners[0]).certificates[0].key);
     assert_eq!(
         key.read().unwrap().as_slice(),
         b"-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n"
@@ -256,8 +275,8 @@ fn what_is_shown_can_be_read_again() {
 fn places_name_file_line_and_field() {
     let gateway = parsed(FULL);
     let line = 1 + FULL.lines().position(|line| line.contains("- address: 0.0.0.0:8883")).unwrap();
-    assert_eq!(gateway.listeners[1].place.to_string(), format!("etc/q.yaml:{line} (listeners[1].address)"));
-    let key = &gateway.listeners[0].certificates[1].key_place;
+    assert_eq!(gateway.listeners[3].place.to_string(), format!("etc/q.yaml:{line} (listeners[4].address)"));
+    let key = &tls(&gateway.listeners[0]).certificates[1].key_place;
     assert!(key.to_string().ends_with("(listeners[0].certificates[1].key)"), "{key}");
 }
 
@@ -280,7 +299,7 @@ fn files() {
     assert_eq!(words(load(&path)), "FILE:1: the file is empty; it needs at least `listeners`");
     std::fs::write(&path, MINIMAL).unwrap();
     let gateway = load(&path).unwrap();
-    let chain = &gateway.listeners[0].certificates[0].chain;
+    let chain = &tls(&gateway.listeners[0]).certificates[0].chain;
     assert_eq!(chain.path().unwrap(), &directory.path().join("chain.pem"));
     assert_eq!(gateway.drain_timeout, Duration::from_secs(30));
 }

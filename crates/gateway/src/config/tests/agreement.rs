@@ -6,8 +6,8 @@ use crate::config::{
     schema::{Preset, Section},
     sections::{POLICY_SECTIONS, SECTIONS},
     show,
-    tree::{self, Node, Value as Yaml},
 };
+use quadrille_yaml::{Limits, Node, Value as Yaml};
 use serde_json::{Map, Value};
 
 const FULL: &str = include_str!("../../../../../examples/quadrille.yaml");
@@ -125,7 +125,7 @@ fn remove(document: &mut Value, pointer: &str) {
 }
 
 fn example() -> Value {
-    json(&tree::read(FULL).unwrap().unwrap())
+    json(&quadrille_yaml::read(FULL, Limits::BY_HAND).unwrap().unwrap())
 }
 
 fn occurrences() -> Vec<Occurrence> {

@@ -19,7 +19,9 @@ fn what_it_means() {
     let text = "{keyless: {servers: [a, 'b:5', 'unix:/s'], ca: ca.pem, certificate: g.pem, key: g.key, timeout: 2s, \
                 hedge: off}}";
     let gateway = parsed(&document(text));
-    let KeySource::Keyless(keyless) = &gateway.listeners[0].certificates[0].key else {
+    let KeySource::Keyless(keyless) =
+        &gateway.listeners[0].chains[0].tls.as_ref().unwrap().certificates[0].key
+    else {
         panic!("not keyless")
     };
     let servers: Vec<String> = keyless.servers.iter().map(ToString::to_string).collect();

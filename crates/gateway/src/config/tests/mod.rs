@@ -8,6 +8,7 @@ mod keyless;
 mod mutations;
 mod refused;
 mod refused_listeners;
+mod refused_routes;
 mod refused_upstreams;
 mod single_values;
 

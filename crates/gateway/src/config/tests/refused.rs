@@ -126,7 +126,10 @@ const TOP_LEVEL: &[Case] = &[
         "engine: off",
         "q.yaml:2: engine: found `off`, expected a mapping with the keys `backend`, `poll_delay`, `batch`, `threads`, `queue`",
     ),
-    ("engine: {backend: gpu}", "q.yaml:2: engine.backend: `gpu` is not a backend; use auto or scalar"),
+    (
+        "engine: {backend: tpu}",
+        "q.yaml:2: engine.backend: `tpu` is not a backend; use auto, gpu, lanes or scalar",
+    ),
     ("engine: {poll_delay: 5}", "q.yaml:2: engine.poll_delay: `5` has no unit; write `5s` or `5ms`"),
     (
         "engine: {batch: 0}",

@@ -37,7 +37,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "quux: 1, respond: hi",
-        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `proxy_protocol`, `timeouts`, `limits`",
+        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `proxy_protocol`, `timeouts`, `limits`",
     ),
     (
         "respond: hi, respond: ho",

@@ -1,10 +1,15 @@
 //! The configuration in effect, defaults included and secrets left out, in the shape of the file.
 
+mod listener;
+mod route;
+mod tls;
+
 use super::{values::show_duration, words::name};
 use crate::model::{
-    AccessLog, CertificateSource, ClientAuth, Gateway, Health, HealthProbe, KeySource, Listener, Respond,
-    Resumption, Route, SessionCache, Source, Target, TicketKeys, TlsPolicy, Upstream, UpstreamTls,
+    AccessLog, Gateway, Health, HealthProbe, Resumption, SessionCache, Source, TicketKeys, Upstream,
+    UpstreamTls,
 };
+use listener::listener;
 use serde_json::{Map, Value, json};
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -14,7 +19,7 @@ pub fn show(gateway: &Gateway) -> Value {
     let upstreams: Map<_, _> =
         gateway.upstreams.iter().map(|(name, shown)| (name.clone(), upstream(shown))).collect();
     json!({
-        "listeners": gateway.listeners.iter().map(listener).collect::<Vec<_>>(),
+        "listeners": gateway.listeners.iter().flat_map(listener).collect::<Vec<_>>(),
         "upstreams": upstreams,
         "engine": {
             "backend": name(gateway.engine.backend),
@@ -62,91 +67,6 @@ fn resumption(resumption: &Resumption) -> Value {
     let ca = resumption.redis_ca.as_ref().map(|(ca, _)| ca.display().to_string().into());
     put(&mut shown, "redis_ca", ca);
     shown
-}
-
-fn listener(listener: &Listener) -> Value {
-    json!({
-        "address": listener.address.to_string(),
-        "mode": name(listener.mode),
-        "certificates": listener.certificates.iter().map(certificate).collect::<Vec<_>>(),
-        "tls": tls(&listener.tls),
-        "routes": listener.routes.iter().map(route).collect::<Vec<_>>(),
-        "proxy_protocol": name(listener.proxy_protocol),
-        "timeouts": {
-            "handshake": time(listener.timeouts.handshake),
-            "header": time(listener.timeouts.header),
-            "idle": time(listener.timeouts.idle),
-        },
-        "limits": {
-            "connections": listener.limits.connections,
-            "handshakes": listener.limits.handshakes,
-        },
-    })
-}
-
-fn certificate(certificate: &CertificateSource) -> Value {
-    let mut shown = json!({
-        "chain": source(&certificate.chain),
-        "key": key(&certificate.key),
-    });
-    put(&mut shown, "ocsp", certificate.ocsp.as_ref().map(source));
-    shown
-}
-
-fn key(key: &KeySource) -> Value {
-    let keyless = match key {
-        KeySource::Pem(pem) => return source(pem),
-        KeySource::Keyless(keyless) => keyless,
-    };
-    let mut shown = json!({
-        "servers": keyless.servers.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "protocol": name(keyless.protocol),
-        "padding": keyless.padding,
-        "timeout": time(keyless.timeout),
-        "hedge": keyless.hedge,
-    });
-    let tls = keyless.tls.as_ref();
-    put(&mut shown, "ca", tls.map(|tls| source(&tls.ca.0)));
-    put(&mut shown, "certificate", tls.map(|tls| source(&tls.certificate.0)));
-    put(&mut shown, "key", tls.map(|tls| source(&tls.key.0)));
-    put(&mut shown, "fallback", keyless.fallback.as_ref().map(source));
-    json!({ "keyless": shown })
-}
-
-fn tls(policy: &TlsPolicy) -> Value {
-    json!({
-        "min": name(policy.min),
-        "max": name(policy.max),
-        "groups": policy.groups.iter().map(|group| name(*group)).collect::<Vec<_>>(),
-        "alpn": policy.alpn,
-        "static_rsa": policy.static_rsa,
-        "allow_weak_keys": policy.allow_weak_keys,
-        "client_auth": match &policy.client_auth {
-            ClientAuth::Off => json!("off"),
-            ClientAuth::Optional(ca, _) => json!({ "mode": "optional", "ca": source(ca) }),
-            ClientAuth::Required(ca, _) => json!({ "mode": "required", "ca": source(ca) }),
-        },
-    })
-}
-
-fn route(route: &Route) -> Value {
-    let mut shown = json!({
-        "host": route.host.as_deref().unwrap_or("*"),
-        "path": route.path.as_deref().unwrap_or("/"),
-    });
-    match &route.target {
-        Target::Upstream(name) => put(&mut shown, "upstream", Some(name.as_str().into())),
-        Target::Respond(answer) => put(&mut shown, "respond", Some(respond(answer))),
-    }
-    shown
-}
-
-fn respond(respond: &Respond) -> Value {
-    json!({
-        "status": respond.status,
-        "content_type": respond.content_type,
-        "body": String::from_utf8_lossy(&respond.body),
-    })
 }
 
 fn upstream(upstream: &Upstream) -> Value {

@@ -1,0 +1,76 @@
+//! Configurations from memory, for front ends that learn of changes while the gateway runs.
+
+use crate::{model::Gateway, problem::Problem, server::internal, statistics::Statistics};
+use std::{io, net::SocketAddr, time::Duration};
+use tokio::sync::{mpsc, oneshot};
+
+/// Changes what a running gateway serves. Any thread may hold one.
+#[derive(Clone, Debug)]
+pub struct Control(mpsc::UnboundedSender<Command>);
+
+/// The gateway's end, for [`crate::Origin`].
+#[derive(Debug)]
+pub struct Updates(pub(crate) mpsc::UnboundedReceiver<Command>);
+
+#[derive(Debug)]
+pub(crate) enum Command {
+    Apply(Box<Gateway>, oneshot::Sender<Result<Applied, Vec<Problem>>>),
+    Statistics(oneshot::Sender<Statistics>),
+}
+
+/// A configuration that is in service.
+#[derive(Clone, Debug, Default)]
+pub struct Applied {
+    /// What a user should know, though it is served.
+    pub warnings: Vec<String>,
+    /// Where the listeners are, in the configuration's order, with real ports in place of 0.
+    pub listeners: Vec<SocketAddr>,
+    /// How long it took to read and build, during which the old configuration served.
+    pub took: Duration,
+}
+
+/// The two ends.
+pub fn control() -> (Control, Updates) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    (Control(sender), Updates(receiver))
+}
+
+impl Control {
+    /// Reads and builds what a configuration names, beside the event loops, and swaps it in whole: new listeners are
+    /// bound, those that are gone drain, and what has not changed goes on. Configurations are applied in the order in
+    /// which this is called.
+    ///
+    /// # Errors
+    /// Every problem with it; the old configuration then goes on serving.
+    pub async fn apply(&self, model: Gateway) -> Result<Applied, Vec<Problem>> {
+        self.ask(|reply| Command::Apply(Box::new(model), reply)).await.unwrap_or_else(|| Err(ended()))
+    }
+
+    /// What has been counted; `None` once the gateway has ended.
+    pub async fn statistics(&self) -> Option<Statistics> {
+        self.ask(Command::Statistics).await
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(command(reply)).ok()?;
+        answer.await.ok()
+    }
+}
+
+fn ended() -> Vec<Problem> {
+    internal(io::Error::other("the gateway is ending"))
+}
+
+impl Updates {
+    /// The next command; never, once nobody can give one.
+    pub(crate) async fn next(updates: &mut Option<Self>) -> Command {
+        match updates {
+            Some(Self(receiver)) => match receiver.recv().await {
+                Some(command) => command,
+                None => std::future::pending().await,
+            },
+            None => std::future::pending().await,
+        }
+    }
+}

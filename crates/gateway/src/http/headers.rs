@@ -1,0 +1,121 @@
+//! Changes to the headers of requests and answers.
+
+use crate::{
+    connection::Connection,
+    model::{HeaderChange, HeaderPart, HeaderText},
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use pingora_error::Result;
+use pingora_http::{RequestHeader, ResponseHeader};
+
+/// What is put into the text of headers.
+pub(super) struct Values<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) http2: bool,
+    pub(super) upstream: &'a str,
+    /// Of the request, as the client has sent it.
+    pub(super) request: &'a HeaderMap,
+}
+
+/// What has headers.
+pub(super) trait Headers {
+    fn map(&self) -> &HeaderMap;
+    fn append(&mut self, name: &HeaderName, value: HeaderValue) -> Result<()>;
+    fn set(&mut self, name: &HeaderName, value: HeaderValue) -> Result<()>;
+    fn remove(&mut self, name: &HeaderName);
+    /// Of an answer, its headers as they are by now.
+    fn answer(&self) -> Option<&HeaderMap>;
+}
+
+/// Makes the changes, in their order.
+pub(super) fn change(
+    headers: &mut impl Headers,
+    changes: &[HeaderChange],
+    values: &Values<'_>,
+) -> Result<()> {
+    for change in changes {
+        match change {
+            HeaderChange::Remove(name) => headers.remove(name),
+            HeaderChange::Append(name, text) => {
+                if let Some(value) = values.text(text, headers.answer()) {
+                    headers.append(name, value)?;
+                }
+            }
+            HeaderChange::AddIfAbsent(name, _) if headers.map().contains_key(name) => {}
+            HeaderChange::Replace(name, _) if !headers.map().contains_key(name) => {}
+            HeaderChange::Set(name, text)
+            | HeaderChange::AddIfAbsent(name, text)
+            | HeaderChange::Replace(name, text) => {
+                if let Some(value) = values.text(text, headers.answer()) {
+                    headers.set(name, value)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Values<'_> {
+    /// `None` if nothing is left of it, or it is no value of a header.
+    fn text(&self, text: &HeaderText, answer: Option<&HeaderMap>) -> Option<HeaderValue> {
+        if let [HeaderPart::Literal(value)] = &text.0[..] {
+            return Some(value.clone());
+        }
+        let mut bytes = Vec::new();
+        for part in &text.0 {
+            self.part(part, answer, &mut bytes);
+        }
+        if bytes.is_empty() { None } else { HeaderValue::from_bytes(&bytes).ok() }
+    }
+
+    fn part(&self, part: &HeaderPart, answer: Option<&HeaderMap>, out: &mut Vec<u8>) {
+        let connection = self.connection;
+        let mut copied = |headers: Option<&HeaderMap>, name: &HeaderName| {
+            out.extend(headers.and_then(|headers| headers.get(name)).map_or(&b""[..], HeaderValue::as_bytes));
+        };
+        let text = match part {
+            HeaderPart::Literal(value) => return out.extend(value.as_bytes()),
+            HeaderPart::RequestHeader(name) => return copied(Some(self.request), name),
+            HeaderPart::ResponseHeader(name) => return copied(answer, name),
+            HeaderPart::Client => connection.client.to_string(),
+            HeaderPart::ClientIp => connection.client.ip().to_canonical().to_string(),
+            HeaderPart::Local => connection.local.to_string(),
+            HeaderPart::LocalIp => connection.local.ip().to_canonical().to_string(),
+            HeaderPart::Protocol => if self.http2 { "HTTP/2" } else { "HTTP/1.1" }.to_owned(),
+            HeaderPart::Scheme => connection.scheme().to_owned(),
+            HeaderPart::ServerName => connection.sni.clone().unwrap_or_default(),
+            HeaderPart::TlsVersion => connection.version.to_owned(),
+            HeaderPart::Upstream => self.upstream.to_owned(),
+        };
+        out.extend(text.as_bytes());
+    }
+}
+
+macro_rules! headers {
+    ($kind:ty, $answer:expr) => {
+        impl Headers for $kind {
+            fn map(&self) -> &HeaderMap {
+                &self.headers
+            }
+
+            fn append(&mut self, name: &HeaderName, value: HeaderValue) -> Result<()> {
+                self.append_header(name.clone(), value).map(drop)
+            }
+
+            fn set(&mut self, name: &HeaderName, value: HeaderValue) -> Result<()> {
+                self.insert_header(name.clone(), value)
+            }
+
+            fn remove(&mut self, name: &HeaderName) {
+                drop(self.remove_header(name));
+            }
+
+            fn answer(&self) -> Option<&HeaderMap> {
+                $answer.then_some(&self.headers)
+            }
+        }
+    };
+}
+
+headers!(RequestHeader, false);
+headers!(ResponseHeader, true);

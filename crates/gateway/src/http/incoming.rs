@@ -1,0 +1,89 @@
+//! A request as routes see it.
+
+use crate::model::{HeaderMatch, HeaderRule, QueryMatch, Route};
+use http::HeaderMap;
+use std::borrow::Cow;
+
+/// A request as routes see it.
+pub(crate) struct Incoming<'a> {
+    /// The host as the client has sent it, which may have a port.
+    pub(crate) authority: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) query: Option<&'a str>,
+    pub(crate) headers: &'a HeaderMap,
+    /// Whether it came over TLS.
+    pub(crate) tls: bool,
+}
+
+impl Incoming<'_> {
+    /// The host, with its port if it has one and `port` asks for it.
+    pub(crate) fn host(&self, port: bool) -> &str {
+        if port { self.authority } else { without_port(self.authority) }
+    }
+
+    /// Whether all conditions of a route hold.
+    pub(crate) fn takes(&self, route: &Route) -> bool {
+        route.path.matches(self.path)
+            && route.headers.iter().all(|header| self.has(header))
+            && route.query.iter().all(|query| self.asks(query))
+    }
+
+    fn has(&self, header: &HeaderMatch) -> bool {
+        let value = self.value(&header.name);
+        let value = match (&header.rule, value) {
+            (HeaderRule::Present(there), value) => {
+                let value = value.is_some() || header.missing_is_empty;
+                return (value == *there) != header.invert;
+            }
+            (_, None) if header.missing_is_empty => Cow::Borrowed(""),
+            (_, None) => return false,
+            (_, Some(value)) => value,
+        };
+        let holds = match &header.rule {
+            HeaderRule::Present(_) => true,
+            HeaderRule::Text(text) => text.matches(&value),
+            HeaderRule::Range(from, below) => {
+                value.parse::<i64>().is_ok_and(|number| (*from..*below).contains(&number))
+            }
+        };
+        holds != header.invert
+    }
+
+    fn value(&self, name: &str) -> Option<Cow<'_, str>> {
+        if let Some(part) = name.strip_prefix(':') {
+            return Some(match part {
+                "method" => self.method.into(),
+                "authority" => self.authority.into(),
+                "scheme" => if self.tls { "https" } else { "http" }.into(),
+                "path" => match self.query {
+                    Some(query) => format!("{}?{query}", self.path).into(),
+                    None => self.path.into(),
+                },
+                _ => return None,
+            });
+        }
+        if name == "host" {
+            return Some(self.authority.into());
+        }
+        let mut values =
+            self.headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let first = values.next()?;
+        Some(values.fold(first, |all, value| Cow::Owned(format!("{all},{value}"))))
+    }
+
+    fn asks(&self, wanted: &QueryMatch) -> bool {
+        let pairs = self.query.unwrap_or_default().split('&');
+        let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        pairs
+            .find(|(name, _)| *name == wanted.name)
+            .is_some_and(|(_, value)| wanted.value.as_ref().is_none_or(|condition| condition.matches(value)))
+    }
+}
+
+pub(super) fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}

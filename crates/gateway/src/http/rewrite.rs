@@ -1,0 +1,161 @@
+//! Paths and places that become others: on the way upstream, and in redirects.
+
+use super::incoming::{Incoming, without_port};
+use crate::model::{PathMatch, PathRewrite, Redirect};
+use std::borrow::Cow;
+
+/// The path that takes the place of one that the route has matched.
+pub(super) fn path<'a>(rewrite: &'a PathRewrite, matched: &PathMatch, path: &'a str) -> Cow<'a, str> {
+    match rewrite {
+        PathRewrite::Full(other) => other.into(),
+        PathRewrite::Regex(expression, text) => expression.replace_all(path, text.as_str()),
+        PathRewrite::Prefix(prefix) => {
+            let rest = matched.matched().and_then(|length| path.get(length..));
+            rest.map_or(path.into(), |rest| format!("{prefix}{rest}").into())
+        }
+    }
+}
+
+/// Where a client is sent.
+pub(super) fn location(redirect: &Redirect, matched: &PathMatch, request: &Incoming<'_>) -> String {
+    let now = if request.tls { "https" } else { "http" };
+    let scheme = redirect.scheme.as_deref().unwrap_or(now);
+    let name = without_port(request.authority);
+    let port = redirect.port.map(|port| port.to_string());
+    // What remains of the authority is a port with its colon.
+    let kept = request.authority[name.len()..].strip_prefix(':');
+    let default = if request.tls { "443" } else { "80" };
+    let kept = kept.filter(|kept| redirect.host.is_none() && !(scheme != now && *kept == default));
+    let host = redirect.host.as_deref().unwrap_or(name);
+    let port = port.as_deref().or(kept).map(|port| format!(":{port}")).unwrap_or_default();
+    let path = match &redirect.path {
+        Some(rewrite) => self::path(rewrite, matched, request.path),
+        None => request.path.into(),
+    };
+    let query = request.query.filter(|_| !redirect.strip_query && !path.contains('?'));
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    format!("{scheme}://{host}{port}{path}{query}")
+}
+
+/// Without `.` and `..` segments (RFC 3986 section 5.2.4); with one slash in place of several, if so asked. `None` if
+/// there is nothing to do.
+pub(super) fn normalized(path: &str, dots: bool, slashes: bool) -> Option<String> {
+    let dotted = dots && path.split('/').any(|segment| matches!(decoded(segment), Some("." | "..")));
+    let doubled = slashes && path.contains("//");
+    if !dotted && !doubled {
+        return None;
+    }
+    let mut segments: Vec<&str> = Vec::new();
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    for (index, segment) in parts.iter().enumerate() {
+        let last = index + 1 == parts.len();
+        match decoded(segment).filter(|_| dots) {
+            Some(dots) => {
+                if dots == ".." {
+                    segments.pop();
+                }
+                if last {
+                    segments.push("");
+                }
+            }
+            None if segment.is_empty() && slashes && !last => {}
+            None => segments.push(segment),
+        }
+    }
+    Some(format!("/{}", segments.join("/")))
+}
+
+/// A segment of dots, which may be percent-encoded.
+fn decoded(segment: &str) -> Option<&'static str> {
+    let plain = segment.replace("%2e", ".").replace("%2E", ".");
+    match plain.as_str() {
+        "." => Some("."),
+        ".." => Some(".."),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{PathRule, whole};
+    use http::HeaderMap;
+    use regex::Regex;
+
+    #[test]
+    fn paths_are_rewritten() {
+        let rule = |rule| PathMatch { rule, ignore_case: true };
+        let prefix = |to: &str| PathRewrite::Prefix(to.into());
+        let regex = |from, to: &str| PathRewrite::Regex(Regex::new(from).expect("an expression"), to.into());
+        for (rewrite, matched, before, after) in [
+            (prefix("/b"), PathMatch::segments("/a"), "/a/x", "/b/x"),
+            (prefix("/"), rule(PathRule::Prefix("/a/".into())), "/A/x", "/x"),
+            (prefix("/b"), rule(PathRule::Exact("/a".into())), "/a", "/b"),
+            (prefix("/b"), rule(PathRule::Regex(whole("/.*").expect("an expression"))), "/a", "/a"),
+            (regex("^/v([0-9]+)/(.*)$", "/$2/${1}"), PathMatch::any(), "/v2/x", "/x/2"),
+            (regex("a", "b"), PathMatch::any(), "/aa", "/bb"),
+            (PathRewrite::Full("/c".into()), PathMatch::any(), "/aa", "/c"),
+        ] {
+            assert_eq!(path(&rewrite, &matched, before), after, "{rewrite:?} {before}");
+        }
+    }
+
+    #[test]
+    fn redirects_keep_what_they_do_not_change() {
+        let headers = HeaderMap::new();
+        let request = |authority, tls| Incoming {
+            authority,
+            method: "GET",
+            path: "/a/x",
+            query: Some("q=1"),
+            headers: &headers,
+            tls,
+        };
+        let matched = PathMatch::segments("/a");
+        let https = Redirect::https;
+        let nothing = || Redirect { scheme: None, ..Redirect::https() };
+        for (redirect, authority, tls, expected) in [
+            (https(), "h", false, "https://h/a/x?q=1"),
+            (https(), "h:80", false, "https://h/a/x?q=1"),
+            (https(), "h:8080", false, "https://h:8080/a/x?q=1"),
+            (https(), "h:443", true, "https://h:443/a/x?q=1"),
+            (https(), "[::1]:80", false, "https://[::1]/a/x?q=1"),
+            (Redirect { port: Some(8443), ..https() }, "h:80", false, "https://h:8443/a/x?q=1"),
+            (Redirect { host: Some("o".into()), ..nothing() }, "h:8443", true, "https://o/a/x?q=1"),
+            (Redirect { strip_query: true, ..nothing() }, "h", false, "http://h/a/x"),
+            (
+                Redirect { path: Some(PathRewrite::Prefix("/b".into())), ..nothing() },
+                "h",
+                true,
+                "https://h/b/x?q=1",
+            ),
+            (
+                Redirect { path: Some(PathRewrite::Full("/b?z=2".into())), ..nothing() },
+                "h",
+                true,
+                "https://h/b?z=2",
+            ),
+        ] {
+            assert_eq!(location(&redirect, &matched, &request(authority, tls)), expected);
+        }
+    }
+
+    #[test]
+    fn paths_are_normalized() {
+        for (before, dots, slashes, after) in [
+            ("/a/b", true, true, None),
+            ("/a/../b", true, false, Some("/b")),
+            ("/a/./b", true, false, Some("/a/b")),
+            ("/a/..", true, false, Some("/")),
+            ("/../../x", true, false, Some("/x")),
+            ("/a/%2e%2E/b", true, false, Some("/b")),
+            ("/a/...", true, false, None),
+            ("/a/../b", false, true, None),
+            ("//a///b/", false, true, Some("/a/b/")),
+            ("//a/../b", true, true, Some("/b")),
+            ("/a/.", true, false, Some("/a/")),
+        ] {
+            assert_eq!(normalized(before, dots, slashes).as_deref(), after, "{before}");
+        }
+    }
+}

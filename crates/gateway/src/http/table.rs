@@ -1,0 +1,178 @@
+//! Which route a request takes: by host, then by the order of the host's routes.
+
+use super::incoming::Incoming;
+use crate::{
+    model::{Action, Domain, Forward, Place, Route, RouteTable, VirtualHost},
+    upstream::{Share, Shares, Upstream, Upstreams},
+};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+/// A table of routes, ready to be looked up.
+pub(crate) struct Routes {
+    table: Arc<RouteTable>,
+    exact: HashMap<String, usize>,
+    below: HashMap<String, usize>,
+    suffixes: Affixes,
+    prefixes: Affixes,
+    any: Option<usize>,
+    /// By host and route.
+    shares: Vec<Vec<Shares>>,
+    /// Every upstream that is named, and what it was.
+    named: Vec<(String, Option<Arc<Upstream>>)>,
+}
+
+/// Beginnings or endings of hosts, longest first. There are few lengths, however many hosts.
+#[derive(Default)]
+struct Affixes {
+    hosts: HashMap<String, usize>,
+    lengths: Vec<usize>,
+}
+
+/// What was found.
+pub(crate) enum Found {
+    Route(Matched),
+    /// The host wants TLS, and the request came without.
+    NeedsTls,
+}
+
+/// A route in its table, which lives as long as a request uses it.
+#[derive(Clone)]
+pub(crate) struct Matched {
+    routes: Arc<Routes>,
+    host: usize,
+    route: usize,
+}
+
+impl Routes {
+    /// Upstreams that are not among `upstreams` answer 503: they may come later.
+    pub(crate) fn new(table: &Arc<RouteTable>, upstreams: &Upstreams) -> Self {
+        let mut routes = Self {
+            table: Arc::clone(table),
+            exact: HashMap::new(),
+            below: HashMap::new(),
+            suffixes: Affixes::default(),
+            prefixes: Affixes::default(),
+            any: None,
+            shares: Vec::new(),
+            named: Vec::new(),
+        };
+        let mut named = BTreeSet::new();
+        for (index, host) in table.hosts.iter().enumerate() {
+            for domain in &host.domains {
+                routes.insert(domain, index);
+            }
+            let forwards = || host.routes.iter().map(forward);
+            named.extend(forwards().flatten().flat_map(|forward| &forward.to).map(|to| to.upstream.as_str()));
+            let shares = |forward: Option<&Forward>| {
+                forward.map(|forward| Shares::new(&forward.to, upstreams)).unwrap_or_default()
+            };
+            routes.shares.push(forwards().map(shares).collect());
+        }
+        routes.named =
+            named.into_iter().map(|name| (name.to_owned(), upstreams.get(name).cloned())).collect();
+        routes.suffixes.sort();
+        routes.prefixes.sort();
+        routes
+    }
+
+    /// Whether the same table with these upstreams would be the same.
+    pub(crate) fn is(&self, table: &Arc<RouteTable>, upstreams: &Upstreams) -> bool {
+        let same = |(name, before): &(String, Option<Arc<Upstream>>)| match (before, upstreams.get(name)) {
+            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+            (None, None) => true,
+            _ => false,
+        };
+        Arc::ptr_eq(&self.table, table) && self.named.iter().all(same)
+    }
+
+    pub(crate) fn table(&self) -> &Arc<RouteTable> {
+        &self.table
+    }
+
+    /// Where a request goes.
+    pub(crate) fn find(self: &Arc<Self>, request: &Incoming<'_>) -> Option<Found> {
+        let host = request.host(self.table.match_port).to_ascii_lowercase();
+        for index in self.hosts(&host) {
+            let virtual_host: &VirtualHost = &self.table.hosts[index];
+            if virtual_host.require_tls && !request.tls {
+                return Some(Found::NeedsTls);
+            }
+            if let Some(route) = virtual_host.routes.iter().position(|route| request.takes(route)) {
+                return Some(Found::Route(Matched { routes: Arc::clone(self), host: index, route }));
+            }
+            if !self.table.fall_through {
+                break;
+            }
+        }
+        None
+    }
+
+    /// The hosts that match, most specific first.
+    fn hosts<'a>(&'a self, host: &'a str) -> impl Iterator<Item = usize> + 'a {
+        let parent = host.split_once('.').map(|(_, parent)| parent);
+        let exact = self.exact.get(host).copied();
+        let below = parent.and_then(|parent| self.below.get(parent).copied());
+        let suffixes = self.suffixes.of(move |length| host.get(host.len().checked_sub(length)?..));
+        let prefixes = self.prefixes.of(move |length| host.get(..length));
+        let longer = move |(length, index): (usize, usize)| (host.len() > length).then_some(index);
+        let affixes = suffixes.chain(prefixes).filter_map(longer);
+        exact.into_iter().chain(below).chain(affixes).chain(self.any)
+    }
+
+    /// The first of two hosts with the same domain counts.
+    fn insert(&mut self, domain: &Domain, index: usize) {
+        match domain {
+            Domain::Exact(host) => _ = self.exact.entry(host.clone()).or_insert(index),
+            Domain::Below(parent) => _ = self.below.entry(parent.clone()).or_insert(index),
+            Domain::Suffix(suffix) => _ = self.suffixes.hosts.entry(suffix.clone()).or_insert(index),
+            Domain::Prefix(prefix) => _ = self.prefixes.hosts.entry(prefix.clone()).or_insert(index),
+            Domain::Any => _ = self.any.get_or_insert(index),
+        }
+    }
+}
+
+impl Affixes {
+    fn sort(&mut self) {
+        let lengths: BTreeSet<usize> = self.hosts.keys().map(String::len).collect();
+        self.lengths = lengths.into_iter().rev().collect();
+    }
+
+    /// With the length of each. `part` is the part of the host that has a length.
+    fn of<'a>(
+        &'a self,
+        part: impl Fn(usize) -> Option<&'a str> + 'a,
+    ) -> impl Iterator<Item = (usize, usize)> + 'a {
+        self.lengths.iter().filter_map(move |&length| Some((length, *self.hosts.get(part(length)?)?)))
+    }
+}
+
+impl Matched {
+    pub(crate) fn route(&self) -> &Route {
+        &self.routes.table.hosts[self.host].routes[self.route]
+    }
+
+    /// How the request goes upstream, if it does.
+    pub(crate) fn forward(&self) -> Option<&Forward> {
+        forward(self.route())
+    }
+
+    /// One of the route's upstreams, at random by weight.
+    pub(crate) fn share(&self) -> Option<&Share> {
+        self.routes.shares[self.host][self.route].pick()
+    }
+
+    /// For logs.
+    pub(crate) fn place(&self) -> &Place {
+        &self.route().place
+    }
+}
+
+fn forward(route: &Route) -> Option<&Forward> {
+    match &route.action {
+        Action::Forward(forward) => Some(forward),
+        Action::Redirect(_) | Action::Respond(_) => None,
+    }
+}

@@ -1,0 +1,185 @@
+//! What plans are made of, kept from one to the next so that only what has changed is made anew.
+
+use crate::{
+    certificate::{self, Certificate},
+    http::Routes,
+    keyless,
+    model::{self, CertificateSource, ClientAuth, KeySource, Mode, RouteTable, Source, Tls},
+    problem::Problem,
+    resumption::Resumption,
+    tls::ChainTls,
+    upstream::{Upstream, Upstreams},
+};
+use boring::{sha::Sha256, x509::X509};
+use quadrille_engine::Engine;
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
+
+type Digest = [u8; 32];
+type Cas = Arc<Box<[X509]>>;
+
+/// Parts of a plan, by what they were made from.
+#[derive(Clone, Default)]
+pub(crate) struct Kept {
+    certificates: HashMap<Digest, Arc<Certificate>>,
+    contexts: HashMap<Digest, Arc<ChainTls>>,
+    /// By the address of the table, which the value holds.
+    routes: HashMap<usize, Arc<Routes>>,
+    upstreams: Upstreams,
+    cas: HashMap<Digest, Cas>,
+}
+
+/// A plan's parts as they come together: those of the plan before, or new ones.
+pub(crate) struct Parts<'a> {
+    before: &'a Kept,
+    pub(crate) now: Kept,
+    /// Contents of files, so that one that many name is read once.
+    files: HashMap<PathBuf, Digest>,
+}
+
+impl<'a> Parts<'a> {
+    pub(crate) fn new(before: &'a Kept) -> Self {
+        Self { before, now: Kept::default(), files: HashMap::new() }
+    }
+
+    /// A certificate with its key, and what it was made from.
+    pub(crate) fn certificate(
+        &mut self,
+        source: &CertificateSource,
+        allow_weak_keys: bool,
+        engine: &Engine,
+    ) -> Result<(Arc<Certificate>, Digest), Problem> {
+        let mut hasher = Sha256::new();
+        hasher.update(&[u8::from(allow_weak_keys)]);
+        hasher.update(&self.content(&source.chain));
+        match &source.key {
+            KeySource::Pem(key) => hasher.update(&self.content(key)),
+            KeySource::Keyless(servers) => {
+                hasher.update(b"keyless");
+                hasher.update(&keyless::fingerprint(servers).to_be_bytes());
+                servers.fallback.iter().for_each(|key| hasher.update(&self.content(key)));
+            }
+        }
+        source.ocsp.iter().for_each(|ocsp| hasher.update(&self.content(ocsp)));
+        let digest = hasher.finish();
+        let known = self.now.certificates.get(&digest).or_else(|| self.before.certificates.get(&digest));
+        let certificate = match known {
+            Some(known) => Arc::clone(known),
+            None => {
+                let certificate = Certificate::load(source, allow_weak_keys)?;
+                certificate.key.prepare(engine);
+                Arc::new(certificate)
+            }
+        };
+        self.now.certificates.insert(digest, Arc::clone(&certificate));
+        Ok((certificate, digest))
+    }
+
+    /// TLS with these certificates, which were made from these.
+    pub(crate) fn tls(
+        &mut self,
+        tls: &Tls,
+        mode: Mode,
+        certificates: &[(Arc<Certificate>, Digest)],
+        resumption: &Arc<Resumption>,
+        engine: &Engine,
+    ) -> Result<Arc<ChainTls>, Problem> {
+        let mut hasher = Sha256::new();
+        hasher.update(format!("{mode:?} {:?}", tls.policy).as_bytes());
+        if let ClientAuth::Optional(check) | ClientAuth::Required(check) = &tls.policy.client_auth {
+            check.sources().for_each(|source| hasher.update(&self.content(source)));
+        }
+        certificates.iter().for_each(|(_, digest)| hasher.update(digest));
+        let digest = hasher.finish();
+        let known = self.now.contexts.get(&digest).or_else(|| self.before.contexts.get(&digest));
+        let known = known.filter(|known| Arc::ptr_eq(known.resumption(), resumption));
+        let context = match known {
+            Some(known) => Arc::clone(known),
+            None => {
+                let certificates: Vec<_> = certificates.iter().map(|(one, _)| Arc::clone(one)).collect();
+                Arc::new(ChainTls::new(&tls.policy, mode, resumption, &certificates, engine)?)
+            }
+        };
+        self.now.contexts.insert(digest, Arc::clone(&context));
+        Ok(context)
+    }
+
+    /// These routes to the plan's upstreams.
+    pub(crate) fn routes(&mut self, table: &Arc<RouteTable>) -> Arc<Routes> {
+        let address = Arc::as_ptr(table).addr();
+        let known = self.now.routes.get(&address).or_else(|| self.before.routes.get(&address));
+        let routes = match known.filter(|known| known.is(table, &self.now.upstreams)) {
+            Some(known) => Arc::clone(known),
+            None => Arc::new(Routes::new(table, &self.now.upstreams)),
+        };
+        self.now.routes.insert(address, Arc::clone(&routes));
+        routes
+    }
+
+    /// An upstream with the servers that it has in the model, or, if it is kept, had.
+    pub(crate) fn upstream(&mut self, name: &str, model: &model::Upstream) -> Result<Change, Vec<Problem>> {
+        let endpoints = Upstream::resolve(model)?;
+        let ca = self.ca(model).map_err(|problem| vec![problem])?;
+        let digest = ca.as_ref().map_or(0, |(_, digest)| *digest);
+        let before = self.before.upstreams.get(name).filter(|before| before.is(model, digest));
+        let (upstream, change) = match before {
+            Some(same) if same.has(&endpoints) => (Arc::clone(same), Change::None),
+            Some(same) => (Arc::clone(same), Change::Endpoints(Arc::clone(same), endpoints)),
+            None => {
+                let new = Upstream::new(name, model, endpoints, ca).map_err(|problem| vec![problem])?;
+                let new = Arc::new(new);
+                (Arc::clone(&new), Change::New(new))
+            }
+        };
+        self.now.upstreams.insert(name.to_owned(), upstream);
+        Ok(change)
+    }
+
+    /// The CAs that an upstream's servers must lead to, with a number that tells them from others.
+    fn ca(&mut self, model: &model::Upstream) -> Result<Option<(Cas, u64)>, Problem> {
+        let Some((tls, source)) = model.tls.as_ref().and_then(|tls| Some((tls, tls.ca.as_ref()?))) else {
+            return Ok(None);
+        };
+        let digest = self.content(source);
+        let known = self.now.cas.get(&digest).or_else(|| self.before.cas.get(&digest));
+        let cas = match known {
+            Some(known) => Arc::clone(known),
+            None => {
+                let place = tls.ca_place.as_ref().unwrap_or(&model.place);
+                Arc::new(certificate::read_chain(source, place)?.into_boxed_slice())
+            }
+        };
+        self.now.cas.insert(digest, Arc::clone(&cas));
+        let number = digest.first_chunk().map_or(1, |bytes| u64::from_be_bytes(*bytes));
+        Ok(Some((cas, number)))
+    }
+
+    /// Of what can be read; what cannot is found out when it is needed.
+    fn content(&mut self, source: &Source) -> Digest {
+        let digest = |source: &Source| {
+            let mut hasher = Sha256::new();
+            match source.read() {
+                Ok(bytes) => hasher.update(&bytes),
+                Err(_) => hasher.update(format!("{source:?}").as_bytes()),
+            }
+            hasher.finish()
+        };
+        match source.path() {
+            None => digest(source),
+            Some(path) => *self.files.entry(path.clone()).or_insert_with(|| digest(source)),
+        }
+    }
+}
+
+/// What a plan changes of an upstream when it is put into service.
+pub(crate) enum Change {
+    None,
+    /// These are its servers now.
+    Endpoints(Arc<Upstream>, crate::upstream::Endpoints),
+    New(Arc<Upstream>),
+}
+
+impl Kept {
+    pub(crate) fn upstreams(&self) -> &Upstreams {
+        &self.upstreams
+    }
+}

@@ -1,0 +1,56 @@
+use http::{HeaderName, HeaderValue};
+
+/// A change to the headers of a request or an answer.
+#[derive(Clone, Debug)]
+pub enum HeaderChange {
+    /// One more value.
+    Append(HeaderName, HeaderText),
+    /// Only if there is none.
+    AddIfAbsent(HeaderName, HeaderText),
+    /// In place of all that are there.
+    Set(HeaderName, HeaderText),
+    /// In place of all that are there, if there are any.
+    Replace(HeaderName, HeaderText),
+    /// None is left.
+    Remove(HeaderName),
+}
+
+/// The value of a header, with what is put in for each request. An empty outcome adds no header.
+#[derive(Clone, Debug)]
+pub struct HeaderText(pub Vec<HeaderPart>);
+
+/// A part of a header's value.
+#[derive(Clone, Debug)]
+pub enum HeaderPart {
+    /// This.
+    Literal(HeaderValue),
+    /// The client's address and port.
+    Client,
+    /// The client's address.
+    ClientIp,
+    /// The address and port that the client has connected to.
+    Local,
+    /// The address that the client has connected to.
+    LocalIp,
+    /// `HTTP/1.1` or `HTTP/2`.
+    Protocol,
+    /// `https` or `http`.
+    Scheme,
+    /// The SNI.
+    ServerName,
+    /// The TLS version: `TLSv1.3`.
+    TlsVersion,
+    /// The name of the upstream.
+    Upstream,
+    /// The request's header of this name, or nothing.
+    RequestHeader(HeaderName),
+    /// The answer's header of this name, or nothing; only in answers.
+    ResponseHeader(HeaderName),
+}
+
+impl HeaderText {
+    /// Always this.
+    pub fn literal(value: HeaderValue) -> Self {
+        Self(vec![HeaderPart::Literal(value)])
+    }
+}

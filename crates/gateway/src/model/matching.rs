@@ -1,0 +1,216 @@
+//! Conditions on text: paths, headers, query parameters, names in certificates.
+
+use regex::Regex;
+
+/// A condition on a text.
+#[derive(Clone, Debug)]
+pub struct TextMatch {
+    /// What the text must be.
+    pub rule: TextRule,
+    /// ASCII letters match in either case. A regular expression says so itself: `(?i)`.
+    pub ignore_case: bool,
+}
+
+/// What a text must be.
+#[derive(Clone, Debug)]
+pub enum TextRule {
+    /// Exactly this.
+    Exact(String),
+    /// Begins with this.
+    Prefix(String),
+    /// Ends with this.
+    Suffix(String),
+    /// Has this in it.
+    Contains(String),
+    /// All of it matches (see [`whole`]).
+    Regex(Regex),
+}
+
+/// Which paths a route is for. Paths are seen without their query.
+#[derive(Clone, Debug)]
+pub struct PathMatch {
+    /// What the path must be.
+    pub rule: PathRule,
+    /// ASCII letters match in either case; not for regular expressions.
+    pub ignore_case: bool,
+}
+
+/// What a path must be.
+#[derive(Clone, Debug)]
+pub enum PathRule {
+    /// Begins with this, as text: `/a` matches `/ab`.
+    Prefix(String),
+    /// Begins with these whole segments: `/a` matches `/a` and `/a/b`. Without a slash at its end; empty matches all.
+    Segments(String),
+    /// Exactly this.
+    Exact(String),
+    /// All of it matches (see [`whole`]).
+    Regex(Regex),
+}
+
+/// A condition on a header of a request. Several values of one header count as one, joined by commas.
+#[derive(Clone, Debug)]
+pub struct HeaderMatch {
+    /// In lower case. `:method`, `:path`, `:authority` and `:scheme` stand for the parts of the request line.
+    pub name: String,
+    /// What its value must be.
+    pub rule: HeaderRule,
+    /// The condition holds if the rule does not.
+    pub invert: bool,
+    /// A header that is not there counts as an empty one; otherwise its rule fails, inverted or not.
+    pub missing_is_empty: bool,
+}
+
+/// What a header must be.
+#[derive(Clone, Debug)]
+pub enum HeaderRule {
+    /// There (`true`), or not there.
+    Present(bool),
+    /// This text.
+    Text(TextMatch),
+    /// An integer from the first (included) to the second (not included).
+    Range(i64, i64),
+}
+
+/// A condition on a parameter of the query. If it is there more than once, the first counts.
+#[derive(Clone, Debug)]
+pub struct QueryMatch {
+    /// As it stands in the query, not decoded.
+    pub name: String,
+    /// What its value must be; `None` if it need only be there.
+    pub value: Option<TextMatch>,
+}
+
+/// The expression for a text that matches as a whole.
+///
+/// # Errors
+/// If it is no regular expression of the crate `regex` (as RE2: no look-around, no back references), or a huge one.
+pub fn whole(expression: &str) -> Result<Regex, regex::Error> {
+    // Checked alone first: the frame must not make sense of something unbalanced.
+    Regex::new(expression)?;
+    Regex::new(&format!(r"\A(?:{expression})\z"))
+}
+
+impl TextMatch {
+    /// Exactly this text.
+    pub fn exact(text: impl Into<String>) -> Self {
+        Self { rule: TextRule::Exact(text.into()), ignore_case: false }
+    }
+
+    /// Whether the condition holds.
+    pub fn matches(&self, text: &str) -> bool {
+        let (has, ignore) = (text.as_bytes(), self.ignore_case);
+        match &self.rule {
+            TextRule::Exact(wanted) => same(has, wanted.as_bytes(), ignore),
+            TextRule::Prefix(wanted) => begins(has, wanted.as_bytes(), ignore),
+            TextRule::Suffix(wanted) => has
+                .len()
+                .checked_sub(wanted.len())
+                .is_some_and(|at| same(&has[at..], wanted.as_bytes(), ignore)),
+            TextRule::Contains(wanted) if ignore => {
+                wanted.is_empty() || has.windows(wanted.len()).any(|part| same(part, wanted.as_bytes(), true))
+            }
+            TextRule::Contains(wanted) => text.contains(wanted),
+            TextRule::Regex(expression) => expression.is_match(text),
+        }
+    }
+}
+
+impl PathMatch {
+    /// Every path.
+    pub fn any() -> Self {
+        Self { rule: PathRule::Prefix(String::new()), ignore_case: false }
+    }
+
+    /// These whole segments at the beginning.
+    pub fn segments(path: &str) -> Self {
+        Self { rule: PathRule::Segments(path.trim_end_matches('/').to_owned()), ignore_case: false }
+    }
+
+    /// Whether the condition holds for this path, which has no query.
+    pub fn matches(&self, path: &str) -> bool {
+        let (has, ignore) = (path.as_bytes(), self.ignore_case);
+        match &self.rule {
+            PathRule::Prefix(wanted) => begins(has, wanted.as_bytes(), ignore),
+            PathRule::Segments(wanted) => {
+                begins(has, wanted.as_bytes(), ignore) && matches!(has.get(wanted.len()), None | Some(b'/'))
+            }
+            PathRule::Exact(wanted) => same(has, wanted.as_bytes(), ignore),
+            PathRule::Regex(expression) => expression.is_match(path),
+        }
+    }
+
+    /// How much of a matching path a rewritten prefix takes the place of; `None` for regular expressions.
+    pub fn matched(&self) -> Option<usize> {
+        match &self.rule {
+            PathRule::Prefix(text) | PathRule::Segments(text) | PathRule::Exact(text) => Some(text.len()),
+            PathRule::Regex(_) => None,
+        }
+    }
+}
+
+fn begins(text: &[u8], prefix: &[u8], ignore_case: bool) -> bool {
+    text.get(..prefix.len()).is_some_and(|start| same(start, prefix, ignore_case))
+}
+
+fn same(one: &[u8], other: &[u8], ignore_case: bool) -> bool {
+    if ignore_case { one.eq_ignore_ascii_case(other) } else { one == other }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn regex(expression: &str) -> Regex {
+        whole(expression).expect("an expression")
+    }
+
+    #[test]
+    fn texts() {
+        use TextRule::{Contains, Exact, Prefix, Suffix};
+        let rule = |rule, ignore_case| TextMatch { rule, ignore_case };
+        for (condition, yes, no) in [
+            (rule(Exact("a".into()), false), "a", "A"),
+            (rule(Exact("a".into()), true), "A", "ab"),
+            (rule(Prefix("ab".into()), false), "abc", "a"),
+            (rule(Prefix("ab".into()), true), "ABc", "cab"),
+            (rule(Suffix("bc".into()), false), "abc", "c"),
+            (rule(Suffix("bc".into()), true), "aBC", "abcd"),
+            (rule(Contains("b".into()), false), "abc", "aBc"),
+            (rule(Contains("b".into()), true), "aBc", "ac"),
+            (rule(TextRule::Regex(regex("a|bc")), false), "bc", "abc"),
+            (rule(TextRule::Regex(regex("(?i)a+")), false), "AAA", "AAB"),
+        ] {
+            assert!(condition.matches(yes), "{condition:?} {yes}");
+            assert!(!condition.matches(no), "{condition:?} {no}");
+        }
+        assert!(rule(Contains(String::new()), true).matches(""));
+        assert!(rule(Suffix("é".into()), false).matches("café"), "bytes that are no boundary do no harm");
+    }
+
+    #[test]
+    fn paths() {
+        let rule = |rule, ignore_case| PathMatch { rule, ignore_case };
+        for (condition, yes, no) in [
+            (PathMatch::any(), "/x", "never"),
+            (rule(PathRule::Prefix("/a".into()), false), "/ab", "/A"),
+            (rule(PathRule::Prefix("/a".into()), true), "/Ab", "/b"),
+            (PathMatch::segments("/a/"), "/a", "/ab"),
+            (PathMatch::segments("/a"), "/a/b", "/"),
+            (rule(PathRule::Segments("/a".into()), true), "/A/b", "/Ab"),
+            (rule(PathRule::Exact("/a".into()), false), "/a", "/a/"),
+            (rule(PathRule::Exact("/a".into()), true), "/A", "/b"),
+            (rule(PathRule::Regex(regex("/v[0-9]+/.*")), true), "/v2/x", "/x/v2/x"),
+        ] {
+            assert!(condition.matches(yes), "{condition:?} {yes}");
+            assert!(no == "never" || !condition.matches(no), "{condition:?} {no}");
+        }
+    }
+
+    #[test]
+    fn a_whole_expression_has_no_way_out_of_its_frame() {
+        assert!(whole("a)|(?:b").is_err());
+        assert!(!regex("a|b").is_match("xb"));
+        assert!(whole("(").is_err());
+    }
+}

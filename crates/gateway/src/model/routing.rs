@@ -1,0 +1,142 @@
+//! Which requests go where: hosts, then routes in their order.
+
+use super::{Mode, PathRule, Place, Route};
+use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
+
+/// HTTP of a chain.
+#[derive(Clone, Debug)]
+pub struct Http {
+    /// Which requests go where. Shared by chains with the same routes, and recognised if it has not changed.
+    pub routes: Arc<RouteTable>,
+    /// Take out `.` and `..` segments (RFC 3986 section 6.2) before a request is matched and sent on.
+    pub normalize_path: bool,
+    /// Make one slash of several before a request is matched and sent on.
+    pub merge_slashes: bool,
+}
+
+/// A set of hosts with their routes.
+#[derive(Clone, Debug, Default)]
+pub struct RouteTable {
+    /// For logs and statistics; may be empty.
+    pub name: String,
+    /// Hosts; no domain may be there twice.
+    pub hosts: Vec<VirtualHost>,
+    /// A request for which its host has no route is tried with the next less specific host. Envoy: `false`.
+    pub fall_through: bool,
+    /// Domains are compared with the host together with its port, if it has one. Envoy: `true` unless
+    /// `ignore_port_in_host_matching`.
+    pub match_port: bool,
+}
+
+/// Hosts with the same routes.
+#[derive(Clone, Debug)]
+pub struct VirtualHost {
+    /// For logs and statistics; may be empty.
+    pub name: String,
+    /// For which hosts; at least one.
+    pub domains: Vec<Domain>,
+    /// The first that matches takes the request.
+    pub routes: Vec<Route>,
+    /// Requests without TLS are redirected to `https`.
+    pub require_tls: bool,
+    /// Where it was written.
+    pub place: Place,
+}
+
+/// A host, or many. In lower case. Of those that match, exact ones come first, then the longest suffix, then the longest
+/// prefix, then all. `Below` stands between exact ones and suffixes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Domain {
+    /// This one: `example.com`.
+    Exact(String),
+    /// Everything that ends like this, but is longer: `.example.com` for `*.example.com`; `-a.example` for `*-a.example`.
+    Suffix(String),
+    /// Whatever has one label more than this: `example.com` for `*.example.com` as certificates mean it.
+    Below(String),
+    /// Everything that begins like this, but is longer: `example.` for `example.*`.
+    Prefix(String),
+    /// Every host.
+    Any,
+}
+
+impl Domain {
+    /// As Envoy writes it: `example.com`, `*.example.com`, `example.*`, `*`.
+    pub fn wildcard(text: &str) -> Self {
+        let text = text.to_ascii_lowercase();
+        if text == "*" {
+            return Self::Any;
+        }
+        match (text.strip_prefix('*'), text.strip_suffix('*')) {
+            (Some(suffix), _) => Self::Suffix(suffix.to_owned()),
+            (_, Some(prefix)) => Self::Prefix(prefix.to_owned()),
+            _ => Self::Exact(text),
+        }
+    }
+}
+
+impl Http {
+    /// These routes, and everything else as it is when nothing is said.
+    pub fn new(routes: RouteTable) -> Self {
+        Self { routes: Arc::new(routes), normalize_path: false, merge_slashes: false }
+    }
+}
+
+impl RouteTable {
+    /// The order in which these routes are written does not matter: an exact host comes before a wildcard and a wildcard
+    /// before none, then exact paths come first, then regular expressions, then the longest prefix, then the one with the
+    /// most conditions.
+    pub fn by_weight(routes: impl IntoIterator<Item = (Domain, Route)>) -> Self {
+        let mut hosts: Vec<VirtualHost> = Vec::new();
+        let mut known = HashMap::new();
+        for (domain, route) in routes {
+            let at = *known.entry(domain.clone()).or_insert_with(|| {
+                hosts.push(VirtualHost::new(vec![domain], Vec::new(), route.place.clone()));
+                hosts.len() - 1
+            });
+            hosts[at].routes.push(route);
+        }
+        for host in &mut hosts {
+            host.routes.sort_by_key(weight);
+        }
+        Self { hosts, fall_through: true, ..Self::default() }
+    }
+}
+
+fn weight(route: &Route) -> (u8, Reverse<usize>, Reverse<usize>) {
+    let (class, length) = match &route.path.rule {
+        PathRule::Exact(path) => (0, path.len()),
+        PathRule::Regex(_) => (1, 0),
+        PathRule::Segments(path) | PathRule::Prefix(path) => (2, path.len()),
+    };
+    (class, Reverse(length), Reverse(route.headers.len() + route.query.len()))
+}
+
+impl VirtualHost {
+    /// These domains, with everything else as it is when nothing is said.
+    pub fn new(domains: Vec<Domain>, routes: Vec<Route>, place: Place) -> Self {
+        Self { name: String::new(), domains, routes, require_tls: false, place }
+    }
+}
+
+/// As Envoy writes it, but that what is below a host is written like any suffix.
+impl fmt::Display for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(host) => f.write_str(host),
+            Self::Suffix(suffix) => write!(f, "*{suffix}"),
+            Self::Below(parent) => write!(f, "*.{parent}"),
+            Self::Prefix(prefix) => write!(f, "{prefix}*"),
+            Self::Any => f.write_str("*"),
+        }
+    }
+}
+
+impl Mode {
+    /// The ALPN protocols that are offered when nothing is said. In TCP mode only the upstream knows what it speaks.
+    pub fn alpn(self) -> Vec<String> {
+        match self {
+            Self::Http => vec!["h2".into(), "http/1.1".into()],
+            Self::Tcp => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What is asked of client certificates beyond a chain to a CA: pins, names, and lists of what was revoked.
+
+use super::contained;
+use crate::{
+    certificate,
+    model::{AltName, AltNameKind, ClientCheck, Place, Source},
+    problem::Problem,
+};
+use boring::{
+    error::ErrorStack,
+    ex_data::Index,
+    hash::MessageDigest,
+    sha::sha256,
+    ssl::{Ssl, SslAlert, SslContextBuilder, SslRef, SslVerifyError, SslVerifyMode},
+    x509::{GeneralNameRef, X509, X509Ref, X509StoreContext, store::X509StoreBuilder},
+};
+use boring_sys as ffi;
+use foreign_types::ForeignTypeRef;
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU8, Ordering},
+    },
+};
+use zeroize::Zeroizing;
+
+/// Revocation lists in PEM.
+type Lists = Arc<Zeroizing<Vec<u8>>>;
+
+/// What is asked of a client certificate, read and ready.
+#[derive(Clone)]
+pub(super) struct Check {
+    /// Empty only where pins are given.
+    pub(super) cas: Vec<X509>,
+    revoked: Option<(Lists, Place)>,
+    leaf: Arc<Leaf>,
+}
+
+/// What is asked of the client's own certificate.
+struct Leaf {
+    certificates: Vec<[u8; 32]>,
+    public_keys: Vec<[u8; 32]>,
+    names: Vec<AltName>,
+}
+
+/// Why a client's certificate was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Name = 1,
+    Pin = 2,
+}
+
+static REFUSAL: LazyLock<Option<Index<Ssl, AtomicU8>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
+
+impl Refusal {
+    /// Why this connection's client was refused, if it was.
+    pub(crate) fn of(ssl: &SslRef) -> Option<Self> {
+        match ssl.ex_data((*REFUSAL)?)?.load(Ordering::Relaxed) {
+            1 => Some(Self::Name),
+            2 => Some(Self::Pin),
+            _ => None,
+        }
+    }
+
+    fn note(self, ssl: &SslRef) {
+        if let Some(noted) = REFUSAL.and_then(|index| ssl.ex_data(index)) {
+            noted.store(self as u8, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Check {
+    pub(super) fn new(model: &ClientCheck) -> Result<Self, Problem> {
+        let cas = match &model.ca {
+            Some((ca, place)) => certificate::read_chain(ca, place)?,
+            None => Vec::new(),
+        };
+        let revoked = model.revoked.as_ref().map(|(list, place)| read(list, place)).transpose()?;
+        let leaf = Leaf {
+            certificates: model.certificates.clone(),
+            public_keys: model.public_keys.clone(),
+            names: model.names.clone(),
+        };
+        Ok(Self { cas, revoked, leaf: Arc::new(leaf) })
+    }
+
+    /// A connection that will be checked.
+    pub(super) fn prepare(&self, ssl: &mut SslRef) {
+        if let Some(index) = *REFUSAL
+            && !self.leaf.asks_nothing()
+        {
+            ssl.set_ex_data(index, AtomicU8::new(0));
+        }
+    }
+
+    /// Makes a context's connections ask for a certificate and check it.
+    pub(super) fn install(
+        &self,
+        builder: &mut SslContextBuilder,
+        mode: SslVerifyMode,
+    ) -> Result<(), ErrorStack> {
+        let mut store = X509StoreBuilder::new()?;
+        for ca in &self.cas {
+            store.add_cert(ca)?;
+            builder.add_client_ca(ca)?;
+        }
+        if let Some((lists, _)) = &self.revoked {
+            add_lists(&mut store, lists)?;
+        }
+        builder.set_cert_store_builder(store);
+        let leaf = Arc::clone(&self.leaf);
+        if leaf.asks_nothing() {
+            builder.set_verify(mode);
+        } else if self.cas.is_empty() {
+            // Pins need no chain.
+            builder.set_custom_verify_callback(mode, move |ssl| {
+                contained(Err(SslVerifyError::Invalid(SslAlert::INTERNAL_ERROR)), || leaf.verify(ssl))
+            });
+        } else {
+            builder.set_verify_callback(mode, move |well, context| {
+                contained(false, || {
+                    if !well || context.error_depth() != 0 {
+                        return well;
+                    }
+                    let refusal =
+                        context.current_cert().map_or(Some(Refusal::Pin), |cert| leaf.refusal(cert));
+                    let ssl = X509StoreContext::ssl_idx().ok().and_then(|index| context.ex_data(index));
+                    if let (Some(refusal), Some(ssl)) = (refusal, ssl) {
+                        refusal.note(ssl);
+                    }
+                    refusal.is_none()
+                })
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether the client's certificate is what is asked for, once the handshake is done; true for none. BoringSSL calls
+    /// the check on the way in ways that are hard to be sure of.
+    pub(super) fn passes(&self, ssl: &SslRef) -> bool {
+        self.leaf.asks_nothing()
+            || ssl.peer_certificate().is_none_or(|certificate| self.leaf.refusal(&certificate).is_none())
+    }
+
+    /// What sessions are bound to.
+    pub(super) fn identity(&self) -> Result<Vec<Vec<u8>>, ErrorStack> {
+        let mut identity: Vec<Vec<u8>> = self.cas.iter().map(|ca| ca.to_der()).collect::<Result<_, _>>()?;
+        if let Some((lists, _)) = &self.revoked {
+            identity.push(sha256(lists).to_vec());
+        }
+        let Leaf { certificates, public_keys, names } = &*self.leaf;
+        for (kind, pins) in [(b'c', certificates), (b'k', public_keys)] {
+            identity.extend(pins.iter().map(|pin| [&[kind][..], pin].concat()));
+        }
+        identity.extend(names.iter().map(|name| format!("{name:?}").into_bytes()));
+        Ok(identity)
+    }
+}
+
+impl Leaf {
+    fn asks_nothing(&self) -> bool {
+        self.certificates.is_empty() && self.public_keys.is_empty() && self.names.is_empty()
+    }
+
+    fn verify(&self, ssl: &SslRef) -> Result<(), SslVerifyError> {
+        let certificate = ssl.peer_certificate().ok_or(SslVerifyError::Invalid(SslAlert::BAD_CERTIFICATE))?;
+        match self.refusal(&certificate) {
+            None => Ok(()),
+            Some(refusal) => {
+                refusal.note(ssl);
+                Err(SslVerifyError::Invalid(SslAlert::BAD_CERTIFICATE))
+            }
+        }
+    }
+
+    /// What is wrong with it.
+    fn refusal(&self, certificate: &X509Ref) -> Option<Refusal> {
+        let pinned =
+            self.certificates.is_empty() && self.public_keys.is_empty() || self.is_pinned(certificate);
+        if !pinned {
+            return Some(Refusal::Pin);
+        }
+        (!self.names.is_empty() && !self.is_named(certificate)).then_some(Refusal::Name)
+    }
+
+    fn is_pinned(&self, certificate: &X509Ref) -> bool {
+        let whole = || certificate.digest(MessageDigest::sha256());
+        let key = || certificate.public_key().and_then(|key| key.public_key_to_der());
+        (!self.certificates.is_empty()
+            && whole().is_ok_and(|digest| self.certificates.iter().any(|pin| pin[..] == digest[..])))
+            || (!self.public_keys.is_empty()
+                && key().is_ok_and(|der| self.public_keys.contains(&sha256(&der))))
+    }
+
+    fn is_named(&self, certificate: &X509Ref) -> bool {
+        let Some(names) = certificate.subject_alt_names() else { return false };
+        names.iter().any(|name| self.names.iter().any(|wanted| matches(wanted, name)))
+    }
+}
+
+fn matches(wanted: &AltName, name: &GeneralNameRef) -> bool {
+    let text = match wanted.kind {
+        AltNameKind::Dns => name.dnsname().map(str::to_owned),
+        AltNameKind::Uri => name.uri().map(str::to_owned),
+        AltNameKind::Email => name.email().map(str::to_owned),
+        AltNameKind::Ip => name.ipaddress().and_then(ip).map(|ip| ip.to_string()),
+    };
+    text.is_some_and(|text| wanted.text.matches(&text))
+}
+
+fn ip(bytes: &[u8]) -> Option<IpAddr> {
+    <[u8; 4]>::try_from(bytes)
+        .map(IpAddr::from)
+        .or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from))
+        .ok()
+}
+
+fn read(list: &Source, place: &Place) -> Result<(Lists, Place), Problem> {
+    let unusable = |reason: String| Problem::new(place, format!("{list}: {reason}"));
+    let pem = list.read().map_err(|error| unusable(format!("cannot be read: {error}")))?;
+    let mut trial = X509StoreBuilder::new().map_err(|error| unusable(error.to_string()))?;
+    match add_lists(&mut trial, &pem) {
+        Ok(()) => Ok((Arc::new(pem), place.clone())),
+        Err(_) => Err(unusable("holds no certificate revocation list in PEM, or a damaged one".into())),
+    }
+}
+
+/// Adds all lists of a PEM text, at least one; every certificate of a chain is then looked up.
+fn add_lists(store: &mut X509StoreBuilder, pem: &[u8]) -> Result<(), ErrorStack> {
+    let length = ffi::ossl_ssize_t::try_from(pem.len()).unwrap_or(0);
+    // SAFETY: the text outlives the BIO; what is read is freed once the store, which counts references, has it.
+    unsafe {
+        let bio = ffi::BIO_new_mem_buf(pem.as_ptr().cast(), length);
+        if bio.is_null() {
+            return Err(ErrorStack::get());
+        }
+        let mut added = 0;
+        let outcome = loop {
+            let list = ffi::PEM_read_bio_X509_CRL(bio, std::ptr::null_mut(), None, std::ptr::null_mut());
+            if list.is_null() {
+                // The end of the text is an error too.
+                let error = ErrorStack::get();
+                break if added > 0 { Ok(()) } else { Err(error) };
+            }
+            added += ffi::X509_STORE_add_crl(store.as_ptr(), list);
+            ffi::X509_CRL_free(list);
+        };
+        ffi::BIO_free(bio);
+        outcome?;
+        let flags = ffi::X509_V_FLAG_CRL_CHECK | ffi::X509_V_FLAG_CRL_CHECK_ALL;
+        ffi::X509_STORE_set_flags(store.as_ptr(), flags as _);
+    }
+    Ok(())
+}

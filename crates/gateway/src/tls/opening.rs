@@ -1,0 +1,219 @@
+//! What a client begins with, read before it is known how it is served.
+
+use super::Transport;
+use crate::choice::Opening;
+use std::io::{self, ErrorKind};
+
+/// The most that is read for a ClientHello; BoringSSL takes no larger one.
+const LONGEST: usize = 16 * 1024 + 4;
+const HANDSHAKE: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+
+/// Looks at what the client sends, and leaves it there.
+///
+/// # Errors
+/// If the client leaves. What begins like TLS and is none that can be read is TLS without a name: BoringSSL will say what
+/// is wrong with it.
+pub(crate) async fn look(transport: &mut Transport) -> io::Result<Opening> {
+    loop {
+        match opening(transport.waiting()) {
+            Some(opening) => return Ok(opening),
+            None if transport.read_more().await? => {}
+            None => return Err(ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+/// `None` if more is needed.
+fn opening(bytes: &[u8]) -> Option<Opening> {
+    if *bytes.first()? != HANDSHAKE {
+        return Some(Opening::default());
+    }
+    let nameless = Opening { tls: true, ..Opening::default() };
+    match message(bytes) {
+        Message::Whole(body) => Some(of_hello(&body).unwrap_or(nameless)),
+        Message::Broken => Some(nameless),
+        Message::Partial => None,
+    }
+}
+
+enum Message {
+    /// The body of a ClientHello.
+    Whole(Vec<u8>),
+    Partial,
+    Broken,
+}
+
+/// The first handshake message of these records (RFC 8446 section 5.1), which may be in several.
+fn message(mut bytes: &[u8]) -> Message {
+    let mut collected = Vec::new();
+    loop {
+        if let [kind, a, b, c, body @ ..] = &collected[..] {
+            let length = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
+            if *kind != CLIENT_HELLO || length > LONGEST {
+                return Message::Broken;
+            }
+            if let Some(body) = body.get(..length) {
+                return Message::Whole(body.to_vec());
+            }
+        }
+        match bytes {
+            [] => return Message::Partial,
+            [HANDSHAKE, 3, _, high, low, rest @ ..] => {
+                let length = usize::from(u16::from_be_bytes([*high, *low]));
+                // Empty records would be read for ever.
+                if length == 0 {
+                    return Message::Broken;
+                }
+                let here = length.min(rest.len());
+                collected.extend_from_slice(&rest[..here]);
+                bytes = &rest[here..];
+            }
+            [HANDSHAKE] | [HANDSHAKE, 3] | [HANDSHAKE, 3, _] | [HANDSHAKE, 3, _, _] => {
+                return Message::Partial;
+            }
+            _ => return Message::Broken,
+        }
+    }
+}
+
+/// The names in a ClientHello (RFC 8446 section 4.1.2).
+fn of_hello(body: &[u8]) -> Option<Opening> {
+    let mut opening = Opening { tls: true, ..Opening::default() };
+    // Version and random.
+    let mut rest = body.get(34..)?;
+    take(&mut rest, 1)?;
+    take(&mut rest, 2)?;
+    take(&mut rest, 1)?;
+    if rest.is_empty() {
+        return Some(opening);
+    }
+    let mut extensions = take(&mut rest, 2)?;
+    while !extensions.is_empty() {
+        let (kind, after) = extensions.split_at_checked(2)?;
+        extensions = after;
+        let content = take(&mut extensions, 2)?;
+        match kind {
+            [0, 0] => opening.server_name = server_name(content),
+            [0, 16] => opening.protocols = protocols(content)?,
+            _ => {}
+        }
+    }
+    Some(opening)
+}
+
+/// What follows a length of so many bytes.
+fn take<'a>(bytes: &mut &'a [u8], size: usize) -> Option<&'a [u8]> {
+    let (length, rest) = bytes.split_at_checked(size)?;
+    let length = length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
+    let (content, rest) = rest.split_at_checked(length)?;
+    *bytes = rest;
+    Some(content)
+}
+
+/// RFC 6066 section 3.
+fn server_name(mut extension: &[u8]) -> Option<String> {
+    let mut names = take(&mut extension, 2)?;
+    while let Some((kind, rest)) = names.split_first() {
+        names = rest;
+        let name = take(&mut names, 2)?;
+        if *kind == 0 {
+            let name = std::str::from_utf8(name).ok().filter(|name| name.is_ascii() && !name.contains('\0'));
+            return name.filter(|name| !name.is_empty()).map(str::to_ascii_lowercase);
+        }
+    }
+    None
+}
+
+/// RFC 7301 section 3.1.
+fn protocols(mut extension: &[u8]) -> Option<Vec<String>> {
+    let mut list = take(&mut extension, 2)?;
+    let mut protocols = Vec::new();
+    while !list.is_empty() {
+        protocols.push(String::from_utf8_lossy(take(&mut list, 1)?).into_owned());
+    }
+    Some(protocols)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use boring::ssl::{SslConnector, SslMethod};
+    use std::io::{Read, Write};
+
+    /// Takes what a client writes, and answers nothing.
+    struct Sink(Vec<u8>);
+
+    impl Read for Sink {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(ErrorKind::WouldBlock.into())
+        }
+    }
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn hello() -> Vec<u8> {
+        let mut builder = SslConnector::builder(SslMethod::tls()).expect("a builder");
+        builder.set_alpn_protos(b"\x02h2\x08http/1.1").expect("protocols");
+        let connector = builder.build();
+        let connecting = connector.connect("WWW.example.com", Sink(Vec::new()));
+        let Err(boring::ssl::HandshakeError::WouldBlock(waiting)) = connecting else {
+            panic!("it cannot go on")
+        };
+        waiting.get_ref().0.clone()
+    }
+
+    fn expected() -> Opening {
+        let protocols = vec!["h2".to_owned(), "http/1.1".to_owned()];
+        Opening { tls: true, server_name: Some("www.example.com".into()), protocols }
+    }
+
+    #[test]
+    fn a_real_hello_is_read_once_it_is_whole() {
+        let bytes = hello();
+        for length in 0..bytes.len() {
+            assert_eq!(opening(&bytes[..length]), None, "{length} of {}", bytes.len());
+        }
+        assert_eq!(opening(&bytes), Some(expected()));
+    }
+
+    #[test]
+    fn a_hello_may_be_in_many_records() {
+        let bytes = hello();
+        let split: Vec<u8> =
+            bytes[5..].chunks(7).flat_map(|part| [&[22, 3, 1, 0, part.len() as u8], part].concat()).collect();
+        assert_eq!(opening(&split), Some(expected()));
+        assert_eq!(opening(&split[..split.len() - 1]), None);
+    }
+
+    #[test]
+    fn other_things_are_not_tls_or_have_no_name() {
+        let nameless = Opening { tls: true, ..Opening::default() };
+        assert_eq!(opening(b"GET / HTTP/1.1"), Some(Opening::default()));
+        for broken in [&b"\x16\x03\x01\x00\x00"[..], b"\x16GET", b"\x16\x03\x01\x00\x04\x02\x00\x00\x00"] {
+            assert_eq!(opening(broken), Some(nameless.clone()), "{broken:?}");
+        }
+        let long = [&[22, 3, 1, 0x40, 0, 1, 0xff, 0xff, 0xff][..], &[0; 100]].concat();
+        assert_eq!(opening(&long), Some(nameless));
+    }
+
+    #[test]
+    fn damage_never_panics() {
+        let bytes = hello();
+        for at in 0..bytes.len() {
+            for change in [1, 0x80, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= change;
+                let _ = opening(&damaged);
+            }
+        }
+    }
+}
