@@ -5,10 +5,12 @@ use crate::crates::Crate;
 /// The product's crates from the bottom up. A crate may depend on lower layers only, not on its neighbours.
 /// Crates that are planned have their place already.
 pub const LAYERS: &[&[&str]] = &[
-    &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-cost"],
+    &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-cost", "quadrille-yaml"],
     &["quadrille-engine"],
-    &["quadrille-keyless", "quadrille-resumption"],
+    &["quadrille-keyless", "quadrille-resumption", "quadrille-xds"],
     &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
+    &["quadrille-envoy"],
+    &["quadrille-dynamic"],
     &["quadrille-cli", "quadrille-node", "quadrille-php"],
 ];
 
@@ -23,6 +25,8 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-field", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-cost", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
+    // Its connections come from outside.
+    ("quadrille-xds", &[BORINGSSL]),
     ("quadrille-php", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
 ];
 

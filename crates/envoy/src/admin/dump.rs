@@ -1,0 +1,115 @@
+//! `/config_dump`: the configuration as it was written, without secrets.
+
+use crate::{Bootstrap, resource::Kind};
+use quadrille_yaml::{Node, Value as Yaml};
+use serde_json::{Map, Value, json};
+
+/// What stands in place of a secret, as in Envoy.
+const REDACTED: &str = "[redacted]";
+const REDACTED_BYTES: &str = "W3JlZGFjdGVkXQ==";
+
+/// Fields whose texts are secret, wherever they stand.
+const SECRET: [&str; 6] =
+    ["private_key", "password", "session_ticket_keys", "generic_secret", "pkcs12", "initial_metadata"];
+
+/// A tree as JSON, its secrets replaced. Where a secret is (a file's name) is none.
+pub(crate) fn redacted(node: &Node) -> Value {
+    convert(node, false)
+}
+
+fn convert(node: &Node, secret: bool) -> Value {
+    match &node.value {
+        Yaml::Null => Value::Null,
+        Yaml::Scalar(text) if secret || text.contains("PRIVATE KEY") => REDACTED.into(),
+        Yaml::Scalar(text) => scalar(text),
+        Yaml::Sequence(items) => items.iter().map(|item| convert(item, secret)).collect(),
+        Yaml::Mapping(entries) => {
+            let mut object = Map::new();
+            for entry in entries {
+                let name = crate::reader::snake_case(&entry.key);
+                let value = match &*name {
+                    "filename"
+                    | "environment_variable"
+                    | "watched_directory"
+                    | "name"
+                    | "sds_config"
+                    | "key" => convert(&entry.value, false),
+                    "inline_bytes" if secret => REDACTED_BYTES.into(),
+                    name => convert(&entry.value, secret || SECRET.contains(&name)),
+                };
+                object.insert(name.into_owned(), value);
+            }
+            Value::Object(object)
+        }
+    }
+}
+
+fn scalar(text: &str) -> Value {
+    match text {
+        "true" => true.into(),
+        "false" => false.into(),
+        _ => match text.parse::<u64>() {
+            Ok(number) if number.to_string() == text => number.into(),
+            _ => text.into(),
+        },
+    }
+}
+
+/// The page.
+pub(super) fn config_dump(in_force: &Bootstrap) -> Value {
+    let of = |kind: Kind| {
+        let found = in_force.resources.dumps.range((kind, String::new())..);
+        found.take_while(move |((of, _), _)| *of == kind).map(|((_, name), dump)| (name, dump))
+    };
+    let wrapped =
+        |kind: Kind, field: &str| of(kind).map(|(_, dump)| json!({ field: **dump })).collect::<Vec<_>>();
+    let listeners = of(Kind::Listener)
+        .map(|(name, dump)| json!({ "name": name, "active_state": { "listener": **dump } }))
+        .collect::<Vec<_>>();
+    let secrets =
+        of(Kind::Secret).map(|(name, dump)| json!({ "name": name, "secret": **dump })).collect::<Vec<_>>();
+    let dump = |name: &str, fields: Value| {
+        let mut object = Map::new();
+        object.insert("@type".into(), format!("type.googleapis.com/envoy.admin.v3.{name}").into());
+        object.extend(fields.as_object().cloned().unwrap_or_default());
+        Value::Object(object)
+    };
+    json!({ "configs": [
+        dump("BootstrapConfigDump", json!({ "bootstrap": *in_force.dump })),
+        dump("ClustersConfigDump", json!({ "dynamic_active_clusters": wrapped(Kind::Cluster, "cluster") })),
+        dump("EndpointsConfigDump", json!({ "dynamic_endpoint_configs": wrapped(Kind::Endpoints, "endpoint_config") })),
+        dump("ListenersConfigDump", json!({ "dynamic_listeners": listeners })),
+        dump("RoutesConfigDump", json!({ "dynamic_route_configs": wrapped(Kind::Route, "route_config") })),
+        dump("SecretsConfigDump", json!({ "dynamic_active_secrets": secrets })),
+    ] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quadrille_yaml::{Limits, read};
+
+    #[test]
+    fn nothing_secret_is_shown() {
+        let text = "
+tls_certificates:
+- privateKey: { inline_string: TOP }
+  certificate_chain: { inline_string: public }
+- private_key: { filename: /k.pem }
+- private_key: { inline_bytes: U0VDUkVU }
+- private_key_provider: { provider_name: p, typed_config: { private_key: { inlineString: TOP }, poll_delay: 1s } }
+- password: { inline_string: TOP }
+session_ticket_keys: { keys: [ { inline_bytes: U0VDUkVU }, { filename: /t } ] }
+elsewhere: { inline_string: \"-----BEGIN PRIVATE KEY-----\" }
+number: 5
+";
+        let shown = redacted(&read(text, Limits::BY_HAND).unwrap().unwrap());
+        let all = shown.to_string();
+        assert!(!all.contains("TOP") && !all.contains("U0VDUkVU") && !all.contains("BEGIN"), "{all}");
+        assert!(all.contains("/k.pem") && all.contains("/t") && all.contains("public"), "{all}");
+        assert_eq!(shown["tls_certificates"][0]["private_key"]["inline_string"], REDACTED);
+        assert_eq!(shown["tls_certificates"][2]["private_key"]["inline_bytes"], REDACTED_BYTES);
+        assert_eq!(shown["tls_certificates"][3]["private_key_provider"]["typed_config"]["poll_delay"], "1s");
+        assert_eq!(shown["number"], 5);
+    }
+}

@@ -1,0 +1,193 @@
+//! The admin pages that Envoy's users know, from what the gateway tells.
+
+mod clusters;
+mod control_planes;
+mod dump;
+mod statistics;
+mod time;
+
+pub(crate) use dump::redacted;
+
+use crate::Bootstrap;
+use async_trait::async_trait;
+use http::StatusCode;
+use quadrille_gateway::{Control, Page, Pages, Statistics, View};
+use serde_json::{Value, json};
+use statistics::Format;
+use std::sync::Arc;
+
+/// Gives the bootstrap that is in force, with the resources that came since.
+pub type InForce = Box<dyn Fn() -> Arc<Bootstrap> + Send + Sync>;
+
+/// Envoy's pages: `/ready`, `/stats`, `/stats/prometheus`, `/config_dump`, `/certs`, `/listeners`, `/clusters`,
+/// `/server_info`.
+pub struct EnvoyPages {
+    control: Control,
+    in_force: InForce,
+}
+
+impl EnvoyPages {
+    /// Pages of the gateway at the other end of `control`.
+    pub fn new(control: Control, in_force: InForce) -> Self {
+        Self { control, in_force }
+    }
+}
+
+const TEXT: &str = "text/plain; charset=UTF-8";
+const JSON: &str = "application/json";
+
+#[async_trait]
+impl Pages for EnvoyPages {
+    async fn page(&self, path: &str, query: Option<&str>, view: &View) -> Option<Page> {
+        let query = query.unwrap_or_default();
+        let text = |body: String| Some(Page { status: StatusCode::OK, content_type: TEXT, body });
+        let json = |body: &Value| {
+            Some(Page { status: StatusCode::OK, content_type: JSON, body: format!("{body:#}\n") })
+        };
+        let wants_json = parameter(query, "format") == Some("json");
+        match path {
+            "/ready" if view.ready => text("LIVE\n".into()),
+            "/ready" => Some(Page {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                content_type: TEXT,
+                body: "DRAINING\n".into(),
+            }),
+            "/stats" | "/stats/prometheus" => {
+                let counted = self.control.statistics().await.unwrap_or_default();
+                let format = match (path, parameter(query, "format")) {
+                    ("/stats/prometheus", _) | (_, Some("prometheus")) => Format::Prometheus,
+                    (_, Some("json")) => Format::Json,
+                    _ => Format::Text,
+                };
+                Some(stats(&counted, &(self.in_force)(), view, query, format))
+            }
+            "/config_dump" => json(&dump::config_dump(&(self.in_force)())),
+            "/certs" => json(&certificates(&view.status)),
+            "/server_info" => json(&server_info(view)),
+            "/listeners" => {
+                let counted = self.control.statistics().await.unwrap_or_default();
+                if wants_json { json(&listeners(&counted)) } else { text(listeners_text(&counted)) }
+            }
+            "/clusters" => {
+                let counted = self.control.statistics().await.unwrap_or_default();
+                if wants_json {
+                    json(&clusters::json(&counted, &view.status))
+                } else {
+                    text(clusters::text(&counted, &view.status))
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+fn stats(counted: &Statistics, in_force: &Bootstrap, view: &View, query: &str, format: Format) -> Page {
+    let pattern = parameter(query, "filter").map(decoded).unwrap_or_default();
+    match regex::Regex::new(&pattern) {
+        Ok(filter) => {
+            let used_only = has(query, "usedonly");
+            let body = statistics::page(counted, in_force, view, &filter, used_only, format);
+            let content_type = if format == Format::Json { JSON } else { TEXT };
+            Page { status: StatusCode::OK, content_type, body }
+        }
+        Err(_) => Page {
+            status: StatusCode::BAD_REQUEST,
+            content_type: TEXT,
+            body: "the filter is no regular expression\n".into(),
+        },
+    }
+}
+
+fn listeners_text(counted: &Statistics) -> String {
+    counted.listeners.iter().map(|listener| format!("{}::{}\n", listener.name, listener.address)).collect()
+}
+
+fn listeners(counted: &Statistics) -> Value {
+    let status = |listener: &quadrille_gateway::ListenerStatistics| json!({ "name": listener.name, "local_address": socket_address(&listener.address) });
+    json!({ "listener_statuses": counted.listeners.iter().map(status).collect::<Vec<_>>() })
+}
+
+/// `envoy.config.core.v3.Address`.
+fn socket_address(address: &str) -> Value {
+    let (host, port) = address.rsplit_once(':').unwrap_or((address, "0"));
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    json!({ "socket_address": { "address": host, "port_value": port.parse::<u16>().unwrap_or_default() } })
+}
+
+fn certificates(status: &Value) -> Value {
+    let now = time::now();
+    let one = |served: &Value| {
+        let names = served["names"].as_array().cloned().unwrap_or_default();
+        let names: Vec<_> = names.iter().map(|name| json!({ "dns": name })).collect();
+        let seconds = |key: &str| served[key].as_i64().unwrap_or_default();
+        let left = (seconds("not_after") - now).max(0) / time::DAY;
+        json!({
+            "ca_cert": [],
+            "cert_chain": [{
+                "subject_alt_names": names,
+                "days_until_expiration": left.to_string(),
+                "valid_from": time::rfc3339(seconds("not_before")),
+                "expiration_time": time::rfc3339(seconds("not_after")),
+            }],
+        })
+    };
+    let served = status["certificates"].as_array().cloned().unwrap_or_default();
+    json!({ "certificates": served.iter().map(one).collect::<Vec<_>>() })
+}
+
+fn server_info(view: &View) -> Value {
+    let uptime = view.status["uptime_seconds"].as_f64().unwrap_or_default();
+    json!({
+        "version": format!("quadrille/{}", view.status["version"].as_str().unwrap_or_default()),
+        "state": if view.ready { "LIVE" } else { "DRAINING" },
+        "uptime_current_epoch": format!("{}s", uptime as u64),
+        "uptime_all_epochs": format!("{}s", uptime as u64),
+    })
+}
+
+/// The value of a parameter of the query, as it stands there.
+fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}
+
+fn has(query: &str, name: &str) -> bool {
+    query.split('&').any(|pair| pair.split('=').next() == Some(name))
+}
+
+/// Percent-decoded; what is not UTF-8 then is replaced.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let hex = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        match (first, hex.and_then(|digits| u8::from_str_radix(digits, 16).ok())) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries() {
+        assert_eq!(parameter("usedonly&filter=a%7Cb", "filter").map(decoded).as_deref(), Some("a|b"));
+        assert!(has("usedonly&filter=x", "usedonly") && !has("filter=usedonly", "usedonly"));
+        assert_eq!(decoded("100%"), "100%");
+    }
+
+    #[test]
+    fn addresses() {
+        let address = socket_address("[::1]:443");
+        assert_eq!(address["socket_address"], json!({ "address": "::1", "port_value": 443 }));
+    }
+}

@@ -1,0 +1,272 @@
+//! `/stats`, under Envoy's names.
+
+use crate::{Bootstrap, listener::Serve};
+use quadrille_gateway::{ChainStatistics, ListenerStatistics, Statistics, UpstreamStatistics, View};
+use regex::Regex;
+use serde_json::json;
+use std::{collections::BTreeMap, fmt::Write};
+
+/// How statistics are written.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Format {
+    Text,
+    Json,
+    Prometheus,
+}
+
+/// One number.
+pub(super) struct Sample {
+    /// `listener.127.0.0.1_8443.ssl.handshake`
+    pub(super) name: String,
+    /// `envoy_listener_ssl_handshake`
+    pub(super) family: String,
+    pub(super) labels: Vec<(&'static str, String)>,
+    pub(super) value: u64,
+    pub(super) gauge: bool,
+}
+
+/// The page, of those whose names match.
+pub(super) fn page(
+    counted: &Statistics,
+    in_force: &Bootstrap,
+    view: &View,
+    filter: &Regex,
+    used_only: bool,
+    format: Format,
+) -> String {
+    let mut samples = samples(counted, in_force, view);
+    samples.retain(|sample| filter.is_match(&sample.name) && !(used_only && sample.value == 0));
+    samples.sort_by(|one, other| one.name.cmp(&other.name));
+    let sizes = filter.is_match(QUEUE_SIZES).then(|| Sizes::new(&counted.batch_sizes));
+    let sizes = sizes.filter(|sizes| !(used_only && sizes.total == 0));
+    match format {
+        Format::Text => {
+            let lines = samples.iter().map(|sample| format!("{}: {}\n", sample.name, sample.value));
+            lines.chain(sizes.map(|sizes| format!("{QUEUE_SIZES}: {}\n", sizes.quantiles()))).collect()
+        }
+        Format::Json => {
+            let stats = samples.iter().map(|sample| json!({ "name": sample.name, "value": sample.value }));
+            format!("{}\n", json!({ "stats": stats.collect::<Vec<_>>() }))
+        }
+        Format::Prometheus => prometheus(&samples, sizes.as_ref()),
+    }
+}
+
+const QUEUE_SIZES: &str = "cryptomb.rsa_queue_sizes";
+
+fn samples(counted: &Statistics, in_force: &Bootstrap, view: &View) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for listener in &counted.listeners {
+        of_listener(listener, &mut samples);
+    }
+    of_http(counted, in_force, &mut samples);
+    for upstream in &counted.upstreams {
+        of_cluster(upstream, &mut samples);
+    }
+    samples.extend(super::control_planes::samples(&view.metrics));
+    let uptime = view.status["uptime_seconds"].as_f64().unwrap_or_default() as u64;
+    for (name, value) in [("live", u64::from(view.ready)), ("uptime", uptime)] {
+        samples.push(Sample {
+            name: format!("server.{name}"),
+            family: format!("envoy_server_{name}"),
+            labels: Vec::new(),
+            value,
+            gauge: true,
+        });
+    }
+    samples
+}
+
+/// Envoy has the address in the name, with underscores in place of colons.
+fn address(listener: &ListenerStatistics) -> String {
+    listener.address.replace(':', "_")
+}
+
+fn of_listener(listener: &ListenerStatistics, samples: &mut Vec<Sample>) {
+    let address = address(listener);
+    let sum = |count: fn(&ChainStatistics) -> u64| listener.chains.iter().map(count).sum::<u64>();
+    let counters = [
+        ("downstream_cx_total", listener.accepted),
+        ("downstream_cx_destroy", listener.accepted.saturating_sub(listener.active)),
+        ("downstream_cx_overflow", listener.overflow),
+        ("no_filter_chain_match", listener.no_chain),
+        ("ssl.handshake", sum(|chain| chain.handshakes)),
+        ("ssl.session_reused", sum(|chain| chain.resumed)),
+        ("ssl.connection_error", sum(|chain| chain.failures)),
+        ("ssl.fail_verify_no_cert", sum(|chain| chain.no_certificate)),
+        ("ssl.fail_verify_error", sum(|chain| chain.bad_certificate)),
+        ("ssl.fail_verify_san", sum(|chain| chain.bad_name)),
+        ("ssl.fail_verify_cert_hash", sum(|chain| chain.bad_pin)),
+    ];
+    let all = counters.map(|(name, value)| (name, value, false));
+    for (name, value, gauge) in all.into_iter().chain([("downstream_cx_active", listener.active, true)]) {
+        samples.push(Sample {
+            name: format!("listener.{address}.{name}"),
+            family: format!("envoy_listener_{}", name.replace('.', "_")),
+            labels: vec![("envoy_listener_address", address.clone())],
+            value,
+            gauge,
+        });
+    }
+}
+
+/// Requests are counted by the `stat_prefix` of their connection manager.
+fn of_http(counted: &Statistics, in_force: &Bootstrap, samples: &mut Vec<Sample>) {
+    let mut by_prefix: BTreeMap<&str, [u64; 6]> = BTreeMap::new();
+    for listener in &counted.listeners {
+        let Some(configured) = in_force.resources.listeners.get(&listener.name) else { continue };
+        for (chain, counts) in configured.chains().zip(&listener.chains) {
+            let Serve::Http(manager) = &chain.serve else { continue };
+            let sums = by_prefix.entry(&manager.stat_prefix).or_default();
+            sums.iter_mut().zip(counts.requests).for_each(|(sum, count)| *sum += count);
+        }
+    }
+    for (prefix, classes) in by_prefix {
+        let label = ("envoy_http_conn_manager_prefix", prefix.to_owned());
+        samples.push(Sample {
+            name: format!("http.{prefix}.downstream_rq_completed"),
+            family: "envoy_http_downstream_rq_completed".into(),
+            labels: vec![label.clone()],
+            value: classes.iter().sum(),
+            gauge: false,
+        });
+        samples.extend(by_class(
+            &format!("http.{prefix}.downstream_rq"),
+            "envoy_http_downstream_rq",
+            &label,
+            classes,
+        ));
+    }
+}
+
+fn by_class<'a>(
+    name: &'a str,
+    family: &'a str,
+    label: &'a (&'static str, String),
+    classes: [u64; 6],
+) -> impl Iterator<Item = Sample> + 'a {
+    (1..=5).map(move |class| Sample {
+        name: format!("{name}_{class}xx"),
+        family: format!("{family}_xx"),
+        labels: vec![("envoy_response_code_class", class.to_string()), label.clone()],
+        value: classes[class],
+        gauge: false,
+    })
+}
+
+fn of_cluster(upstream: &UpstreamStatistics, samples: &mut Vec<Sample>) {
+    let name = &upstream.name;
+    let label = ("envoy_cluster_name", name.clone());
+    let count = |servers: usize| u64::try_from(servers).unwrap_or(u64::MAX);
+    for (what, value, gauge) in [
+        ("upstream_rq_total", upstream.requests, false),
+        ("upstream_rq_completed", upstream.responses.iter().skip(1).sum(), false),
+        ("upstream_rq_active", upstream.active, true),
+        ("upstream_rq_retry", upstream.retries, false),
+        ("upstream_rq_timeout", upstream.timeouts, false),
+        ("upstream_cx_connect_fail", upstream.connect_failures, false),
+        ("upstream_cx_none_healthy", upstream.no_server, false),
+        ("membership_total", count(upstream.servers), true),
+        ("membership_healthy", count(upstream.healthy), true),
+    ] {
+        samples.push(Sample {
+            name: format!("cluster.{name}.{what}"),
+            family: format!("envoy_cluster_{what}"),
+            labels: vec![label.clone()],
+            value,
+            gauge,
+        });
+    }
+    samples.extend(by_class(
+        &format!("cluster.{name}.upstream_rq"),
+        "envoy_cluster_upstream_rq",
+        &label,
+        upstream.responses,
+    ));
+}
+
+fn prometheus(samples: &[Sample], sizes: Option<&Sizes<'_>>) -> String {
+    let mut families: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
+    for sample in samples {
+        families.entry(&sample.family).or_default().push(sample);
+    }
+    let mut text = String::new();
+    for (family, samples) in families {
+        let kind = if samples[0].gauge { "gauge" } else { "counter" };
+        let _ = writeln!(text, "# TYPE {family} {kind}");
+        for sample in samples {
+            let _ = writeln!(text, "{family}{{{}}} {}", labels(&sample.labels), sample.value);
+        }
+    }
+    if let Some(sizes) = sizes {
+        sizes.write(&mut text);
+    }
+    text
+}
+
+fn labels(labels: &[(&str, String)]) -> String {
+    let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect::<Vec<_>>().join(",")
+}
+
+/// How many batches there were of each size.
+struct Sizes<'a> {
+    counts: &'a [u64],
+    total: u64,
+}
+
+impl<'a> Sizes<'a> {
+    fn new(counts: &'a [u64]) -> Self {
+        Self { counts, total: counts.iter().sum() }
+    }
+
+    /// As Envoy writes a histogram: the interval, which is not kept here, and all since the start.
+    fn quantiles(&self) -> String {
+        let at = |percent: f64| {
+            let rank = (percent / 100.0 * self.total as f64).ceil().max(1.0) as u64;
+            let mut seen = 0;
+            self.counts.iter().position(|count| {
+                seen += count;
+                seen >= rank
+            })
+        };
+        if self.total == 0 {
+            return "No recorded values".to_owned();
+        }
+        let percents = [0.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 100.0];
+        let one = |percent: &f64| format!("P{percent}(nan,{})", at(*percent).unwrap_or_default());
+        percents.iter().map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    fn write(&self, text: &mut String) {
+        const NAME: &str = "envoy_cryptomb_rsa_queue_sizes";
+        let _ = writeln!(text, "# TYPE {NAME} histogram");
+        let (mut below, mut sum) = (0u64, 0u64);
+        for (size, count) in (0u64..).zip(self.counts) {
+            below += count;
+            sum += size * count;
+            let _ = writeln!(text, "{NAME}_bucket{{le=\"{size}\"}} {below}");
+        }
+        let _ =
+            writeln!(text, "{NAME}_bucket{{le=\"+Inf\"}} {below}\n{NAME}_sum {sum}\n{NAME}_count {below}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram() {
+        let counts = [0, 50, 25, 0, 0, 0, 0, 0, 25];
+        let sizes = Sizes::new(&counts);
+        assert!(sizes.quantiles().starts_with("P0(nan,1) P25(nan,1) P50(nan,1) P75(nan,2) P90(nan,8)"));
+        let mut text = String::new();
+        sizes.write(&mut text);
+        assert!(
+            text.contains("_bucket{le=\"2\"} 75\n")
+                && text.ends_with("_sum 300\nenvoy_cryptomb_rsa_queue_sizes_count 100\n")
+        );
+        assert_eq!(Sizes::new(&[0, 0]).quantiles(), "No recorded values");
+    }
+}

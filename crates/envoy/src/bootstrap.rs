@@ -1,0 +1,270 @@
+//! The file that a process starts with, and the files of resources that it names.
+
+use crate::{
+    admin::redacted,
+    cluster::cluster,
+    common::own_address,
+    config_source::{ApiSource, ConfigSource, api_source, config_source},
+    listener::listener,
+    reader::{Field, Reader},
+    resource::{Kind, Resource, read_at},
+    resources::Resources,
+    schema,
+    settings::Base,
+    tls::secret,
+    warnings::Warnings,
+};
+use quadrille_gateway::{
+    config::{ConfigErrors, read_text},
+    model::{Admin, Gateway},
+};
+use quadrille_yaml::{Limits, Node};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// What a bootstrap says.
+#[derive(Clone, Debug)]
+pub struct Bootstrap {
+    /// What does not come from resources.
+    pub base: Base,
+    /// The resources that are written in it, and in the files that it names.
+    pub resources: Resources,
+    /// What is worth knowing about it.
+    pub warnings: Warnings,
+    /// The files of resources that were read, besides the bootstrap itself.
+    pub files: Vec<PathBuf>,
+    /// Who this process is, for control planes.
+    pub node: Option<Node>,
+    /// The node's id; may be empty.
+    pub node_id: String,
+    /// The node's cluster; may be empty.
+    pub node_cluster: String,
+    /// Where more comes from.
+    pub dynamic: Dynamic,
+    /// The bootstrap as it was written, without secrets.
+    pub(crate) dump: Arc<serde_json::Value>,
+}
+
+/// Where listeners and clusters come from that are not written in the bootstrap.
+#[derive(Clone, Debug, Default)]
+pub struct Dynamic {
+    /// The control plane that sends everything in one stream.
+    pub ads: Option<ApiSource>,
+    /// Listeners.
+    pub lds: Option<ConfigSource>,
+    /// Clusters.
+    pub cds: Option<ConfigSource>,
+}
+
+/// Reads a bootstrap, and the files of resources that it names.
+///
+/// # Errors
+/// Everything that is wrong with it, with file, line, field and remedy.
+pub fn load(path: &Path) -> Result<Bootstrap, ConfigErrors> {
+    bootstrap(&read_text(path)?, &path.display().to_string())
+}
+
+/// Reads a bootstrap from text, and the files of resources that it names. Errors name `file_name`.
+///
+/// # Errors
+/// Everything that is wrong with it, with file, line, field and remedy.
+pub fn bootstrap(text: &str, file_name: &str) -> Result<Bootstrap, ConfigErrors> {
+    let root = parse(text, file_name)?;
+    let reader = Reader::new(file_name);
+    let found = read_bootstrap(&reader.root(&root, ""));
+    let (mut bootstrap, warnings) = reader.finish(found)?;
+    bootstrap.warnings.extend(warnings);
+    bootstrap.read_files()?;
+    Ok(bootstrap)
+}
+
+fn parse(text: &str, file_name: &str) -> Result<Node, ConfigErrors> {
+    match quadrille_yaml::read(text, Limits::BY_PROGRAM) {
+        Ok(Some(root)) => Ok(root),
+        Ok(None) => Err(ConfigErrors::whole_file(file_name, "the file is empty".to_owned())),
+        Err(error) => Err(ConfigErrors::at_line(file_name, error.line, error.message)),
+    }
+}
+
+fn read_bootstrap(field: &Field<'_>) -> Option<Bootstrap> {
+    let message = field.message(&schema::BOOTSTRAP)?;
+    let mut resources = Resources::default();
+    if let Some(field) = message.get("static_resources") {
+        static_resources(&field, &mut resources)?;
+    }
+    let dynamic = match message.get("dynamic_resources") {
+        Some(field) => dynamic(&field)?,
+        None => Dynamic::default(),
+    };
+    let admin = match message.get("admin") {
+        Some(field) => admin(&field)?,
+        None => None,
+    };
+    let node = message.get("node");
+    let (mut node_id, mut node_cluster) = (String::new(), String::new());
+    if let Some(node) = &node {
+        let node = node.message(&schema::NODE)?;
+        (node_id, node_cluster) = (node.string("id"), node.string("cluster"));
+    }
+    Some(Bootstrap {
+        base: Base { admin, control_planes: BTreeSet::new() },
+        resources,
+        warnings: Warnings::default(),
+        files: Vec::new(),
+        node: node.map(|node| node.node().clone()),
+        node_id,
+        node_cluster,
+        dynamic,
+        dump: Arc::new(redacted(field.node())),
+    })
+}
+
+/// `None` if there is no address.
+fn admin(field: &Field<'_>) -> Option<Option<Admin>> {
+    let message = field.message(&schema::ADMIN)?;
+    let Some(address) = message.get("address") else { return Some(None) };
+    Some(Some(Admin { address: own_address(&address)?, place: address.place() }))
+}
+
+fn static_resources(field: &Field<'_>, resources: &mut Resources) -> Option<()> {
+    let message = field.message(&schema::STATIC_RESOURCES)?;
+    let mut good = true;
+    let mut add = |kind, field: &Field<'_>, found: Option<(String, Resource)>| {
+        let Some((name, resource)) = found else {
+            good = false;
+            return;
+        };
+        if resources.has(kind, &name) {
+            field.error(format!("`{name}` is written twice; remove one"));
+            good = false;
+        }
+        resources.insert(name, resource);
+    };
+    for field in message.list("secrets") {
+        let found = secret(&field).map(|(name, found)| (name, Resource::Secret(Arc::new(found))));
+        add(Kind::Secret, &field, found);
+    }
+    for field in message.list("clusters") {
+        let found = cluster(&field).map(|(name, found)| (name, Resource::Cluster(Arc::new(found))));
+        add(Kind::Cluster, &field, found);
+    }
+    for field in message.list("listeners") {
+        let found = listener(&field).map(|(name, found)| (name, Resource::Listener(Arc::new(found))));
+        add(Kind::Listener, &field, found);
+    }
+    good.then_some(())
+}
+
+fn dynamic(field: &Field<'_>) -> Option<Dynamic> {
+    let message = field.message(&schema::DYNAMIC_RESOURCES)?;
+    let source = |name| match message.get(name) {
+        Some(field) => config_source(&field).map(Some),
+        None => Some(None),
+    };
+    let ads = match message.get("ads_config") {
+        Some(field) => Some(api_source(&field)?),
+        None => None,
+    };
+    let (lds, cds) = (source("lds_config")?, source("cds_config")?);
+    if ads.is_none() && [&lds, &cds].into_iter().any(|source| matches!(source, Some(ConfigSource::Ads))) {
+        return field.fail("`ads_config` is missing; it names the control plane");
+    }
+    Some(Dynamic { ads, lds, cds })
+}
+
+impl Bootstrap {
+    /// The gateway of the resources that are here.
+    ///
+    /// # Errors
+    /// Everything that contradicts itself or names what cannot come, with its place.
+    pub fn model(&self) -> Result<(Gateway, Warnings), Vec<String>> {
+        let never: Vec<String> = self.resources.never_coming();
+        if !never.is_empty() {
+            return Err(never);
+        }
+        let (gateway, more) = self.resources.model(&self.base)?;
+        let mut warnings = self.warnings.clone();
+        warnings.extend(more);
+        Ok((gateway, warnings))
+    }
+
+    /// Whether anything comes from a control plane.
+    pub fn is_dynamic(&self) -> bool {
+        !self.control_planes().is_empty()
+    }
+
+    /// The clusters of all control planes.
+    fn control_planes(&self) -> BTreeSet<String> {
+        let Dynamic { ads, lds, cds } = &self.dynamic;
+        let wanted = self.resources.wanted();
+        let sources = [lds, cds].into_iter().flatten();
+        let maps = [&wanted.routes, &wanted.endpoints, &wanted.secrets];
+        let sources = sources.chain(maps.into_iter().flat_map(|map| map.values()));
+        let api = sources.filter_map(|source| match source {
+            ConfigSource::Api(api) => Some(api.cluster.clone()),
+            ConfigSource::Ads | ConfigSource::File(_) => None,
+        });
+        api.chain(ads.iter().map(|ads| ads.cluster.clone())).collect()
+    }
+
+    /// Reads the files of resources that the bootstrap names, those that these name, and so on.
+    fn read_files(&mut self) -> Result<(), ConfigErrors> {
+        let mut read: BTreeSet<PathBuf> = BTreeSet::new();
+        loop {
+            let wanted = self.resources.wanted();
+            let maps = [&wanted.routes, &wanted.endpoints, &wanted.secrets];
+            let sources = maps.into_iter().flat_map(|map| map.values());
+            let sources = sources.chain(&self.dynamic.lds).chain(&self.dynamic.cds);
+            let new: BTreeSet<PathBuf> = sources
+                .filter_map(|source| match source {
+                    ConfigSource::File(path) if !read.contains(path) => Some(path.clone()),
+                    _ => None,
+                })
+                .collect();
+            if new.is_empty() {
+                break;
+            }
+            for path in new {
+                self.read_file(&path)?;
+                read.insert(path);
+            }
+        }
+        self.files = read.into_iter().collect();
+        self.base.control_planes = self.control_planes();
+        Ok(())
+    }
+
+    fn read_file(&mut self, path: &Path) -> Result<(), ConfigErrors> {
+        let name = path.display().to_string();
+        let root = parse(&read_text(path)?, &name)?;
+        let reader = Reader::new(&name);
+        let field = reader.root(&root, "");
+        let found = field.message(&schema::DISCOVERY_RESPONSE).and_then(|message| {
+            message.string("version_info");
+            let items = message.list("resources");
+            items
+                .iter()
+                .map(|item| Some((kind(item)?, item.any()?.1.node().clone(), item.path().to_owned())))
+                .collect()
+        });
+        let (items, warnings): (Vec<(Kind, Node, String)>, _) = reader.finish(found)?;
+        self.warnings.extend(warnings);
+        for (kind, node, path) in items {
+            let read = read_at(kind, &node, &name, &path)?;
+            self.warnings.extend(read.warnings.clone());
+            self.resources.add(read);
+        }
+        Ok(())
+    }
+}
+
+fn kind(field: &Field<'_>) -> Option<Kind> {
+    let (name, field) = field.any()?;
+    match Kind::of_type_url(name) {
+        Some(kind) => Some(kind),
+        None => field.fail(format!("{name} is no resource that is served")),
+    }
+}

@@ -1,0 +1,180 @@
+//! Messages that stand in many places: bytes, addresses, texts to match, times.
+
+use crate::{
+    reader::{Field, Message},
+    schema, values,
+};
+use base64ct::{Base64, Encoding};
+use quadrille_gateway::model::{Source, TextMatch, TextRule, whole};
+use std::{net::IpAddr, path::PathBuf, time::Duration};
+use zeroize::Zeroizing;
+
+/// Where somebody can be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// TCP: an IP address or a name, and a port.
+    Socket {
+        /// An IP address or a name.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// A Unix socket.
+    Pipe(PathBuf),
+}
+
+impl Address {
+    /// `host:port`, with brackets where an IPv6 address needs them; the path of a Unix socket.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Socket { host, port } if host.contains(':') => format!("[{host}]:{port}"),
+            Self::Socket { host, port } => format!("{host}:{port}"),
+            Self::Pipe(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// `envoy.config.core.v3.Address`.
+pub(crate) fn address(field: &Field<'_>) -> Option<Address> {
+    let message = field.message(&schema::ADDRESS)?;
+    match message.one_of(&["socket_address", "pipe"]) {
+        Some(("pipe", pipe)) => {
+            let path = pipe.message(&schema::PIPE)?.require("path")?.text()?;
+            Some(Address::Pipe(path.into()))
+        }
+        Some((_, socket)) => socket_address(&socket.message(&schema::SOCKET_ADDRESS)?),
+        None => field.fail("`socket_address` is missing"),
+    }
+}
+
+fn socket_address(socket: &Message<'_>) -> Option<Address> {
+    let protocol = |text: &str| match text {
+        "TCP" | "0" => Ok(()),
+        _ => Err("only TCP is served; there is no UDP and no HTTP/3".to_owned()),
+    };
+    if let Some(field) = socket.get("protocol") {
+        field.parse(protocol)?;
+    }
+    socket.get("ipv4_compat");
+    let host = socket.require("address")?.text()?.to_owned();
+    let port = socket.require("port_value")?.parse(|text| {
+        let port = values::number(text)?;
+        u16::try_from(port).map_err(|_| format!("{port} is no port; ports are 0 to 65535"))
+    })?;
+    Some(Address::Socket { host, port })
+}
+
+/// An address of this machine.
+pub(crate) fn own_address(field: &Field<'_>) -> Option<std::net::SocketAddr> {
+    match address(field)? {
+        Address::Pipe(_) => field.fail("Unix sockets are not listened on; write a `socket_address`"),
+        Address::Socket { host, port } => match host.parse::<IpAddr>() {
+            Ok(ip) => Some((ip, port).into()),
+            Err(_) => field.fail(format!(
+                "{} is not an IP address, and a listener needs one",
+                quadrille_gateway::config::values::quote(&host)
+            )),
+        },
+    }
+}
+
+/// `envoy.config.core.v3.DataSource`: bytes that may be a private key.
+pub(crate) fn data_source(field: &Field<'_>) -> Option<Source> {
+    let message = field.message(&schema::DATA_SOURCE)?;
+    match message.one_of(&["filename", "inline_bytes", "inline_string", "environment_variable"]) {
+        Some(("filename", file)) => match file.text()? {
+            "" => file.fail("the path is empty; write the path of a file"),
+            path => Some(Source::File(path.into())),
+        },
+        Some(("inline_bytes", bytes)) => {
+            let decoded = bytes.parse(base64)?;
+            Some(Source::inline(decoded.to_vec()))
+        }
+        Some(("inline_string", text)) => Some(Source::inline(text.text()?)),
+        Some((_, variable)) => {
+            let name = variable.text()?;
+            match std::env::var(name).map(Zeroizing::new) {
+                Ok(value) => Some(Source::inline(value.as_bytes())),
+                Err(_) => variable.fail(format!("the environment variable `{name}` is not set")),
+            }
+        }
+        None => field.fail(
+            "says nothing; write `filename`, `inline_string`, `inline_bytes` or `environment_variable`",
+        ),
+    }
+}
+
+/// Bytes as protobuf's JSON has them.
+pub(crate) fn base64(text: &str) -> Result<Zeroizing<Vec<u8>>, String> {
+    // BASE64 in YAML is often folded over lines.
+    let joined: Zeroizing<String> = Zeroizing::new(text.split_ascii_whitespace().collect());
+    Base64::decode_vec(&joined).map(Zeroizing::new).map_err(|_| "not base64".to_owned())
+}
+
+/// `google.protobuf.Duration`, as text or as the message itself.
+pub(crate) fn duration(field: &Field<'_>) -> Option<Duration> {
+    if !field.is_mapping() {
+        return field.parse(values::duration);
+    }
+    let part = |name: &str| match field.entry(name) {
+        Some(part) => {
+            part.parse(|text| text.parse::<u64>().map_err(|_| "not a time of zero or more".to_owned()))
+        }
+        None => Some(0),
+    };
+    let (seconds, nanos) = (part("seconds")?, part("nanos")?);
+    let nanos = u32::try_from(nanos).ok().filter(|nanos| *nanos < 1_000_000_000);
+    match nanos {
+        Some(nanos) => Some(Duration::new(seconds.min(LONGEST), nanos)),
+        None => field.fail("`nanos` is not below 1000000000"),
+    }
+}
+
+/// In seconds: nobody means more, and no deadline overflows by adding it.
+const LONGEST: u64 = 366 * 24 * 3600;
+
+impl Message<'_> {
+    /// A time, if it is there.
+    pub(crate) fn duration(&self, name: &'static str) -> Option<Duration> {
+        duration(&self.get(name)?)
+    }
+
+    /// A whole number, if it is there.
+    pub(crate) fn number(&self, name: &'static str) -> Option<u32> {
+        self.read(name, values::number)
+    }
+}
+
+/// `envoy.type.matcher.v3.StringMatcher`.
+pub(crate) fn string_matcher(field: &Field<'_>) -> Option<TextMatch> {
+    let message = field.message(&schema::STRING_MATCHER)?;
+    let rule = match message.one_of(&["exact", "prefix", "suffix", "contains", "safe_regex"]) {
+        Some(("safe_regex", regex)) => TextRule::Regex(regex_matcher(&regex)?),
+        Some((kind, text)) => {
+            let text = text.text()?.to_owned();
+            match kind {
+                "exact" => TextRule::Exact(text),
+                "prefix" => TextRule::Prefix(text),
+                "suffix" => TextRule::Suffix(text),
+                _ => TextRule::Contains(text),
+            }
+        }
+        None => {
+            return field.fail("says nothing; write `exact`, `prefix`, `suffix`, `contains` or `safe_regex`");
+        }
+    };
+    Some(TextMatch { rule, ignore_case: message.flag("ignore_case") })
+}
+
+/// `envoy.type.matcher.v3.RegexMatcher`: an expression that matches as a whole.
+pub(crate) fn regex_matcher(field: &Field<'_>) -> Option<regex::Regex> {
+    let message = field.message(&schema::REGEX_MATCHER)?;
+    message.require("regex")?.parse(|text| whole(text).map_err(|error| not_an_expression(&error)))
+}
+
+pub(crate) fn not_an_expression(error: &regex::Error) -> String {
+    // The last line of the crate's drawing is the reason.
+    let reason = error.to_string();
+    let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    format!("not a regular expression that can be served: {reason}")
+}

@@ -1,0 +1,226 @@
+//! Filters: a few are served, some change nothing here, and whoever is let in by the others is not let in here.
+
+use crate::{
+    reader::{Field, Message},
+    schema::{Does, FILTER, HTTP_FILTER, Schema},
+};
+use Does::{Accepted, Ignored, Refused};
+use quadrille_gateway::config::values::quote;
+
+/// A filter that has its effect, with its own configuration.
+pub(crate) struct Filter<'a> {
+    /// The type of its configuration, or the filter's name if it has none.
+    pub(crate) kind: &'a str,
+    /// Its configuration, if it has one.
+    pub(crate) config: Option<Field<'a>>,
+    /// Where it stands.
+    pub(crate) field: Field<'a>,
+}
+
+/// What becomes of filters, by the type of their configuration or by their name. A final `*` stands for any ending.
+pub(crate) type Known = &'static [(&'static str, Does)];
+
+const METADATA: Does = Accepted("it tells Istio's telemetry who is who");
+const TELEMETRY: Does = Accepted("telemetry; Quadrille has its own");
+const LETS_IN: Does = Refused(
+    "it decides who is let in, and ignoring it would let everybody in; remove it, or decide behind Quadrille",
+);
+const RUNS_CODE: Does = Refused("what its code does cannot be known: it may decide who is let in");
+const LIMITS: Does =
+    Refused("it limits clients, and ignoring it would lift the limit; remove it, or limit behind Quadrille");
+
+/// Filters of listeners.
+pub(crate) const LISTENER_FILTERS: Known = &[
+    (
+        "envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector",
+        Accepted("SNI and ALPN are always seen"),
+    ),
+    ("envoy.filters.listener.tls_inspector", Accepted("SNI and ALPN are always seen")),
+    (
+        "envoy.extensions.filters.listener.http_inspector.v3.HttpInspector",
+        Accepted("HTTP/1.1 and HTTP/2 are told apart by the first bytes"),
+    ),
+    (
+        "envoy.filters.listener.http_inspector",
+        Accepted("HTTP/1.1 and HTTP/2 are told apart by the first bytes"),
+    ),
+    (
+        "envoy.extensions.filters.listener.original_dst.v3.OriginalDst",
+        Accepted("connections belong to the listener that they reach"),
+    ),
+    ("envoy.filters.listener.original_dst", Accepted("connections belong to the listener that they reach")),
+    (
+        "envoy.extensions.filters.listener.original_src.v3.OriginalSrc",
+        Ignored("servers see Quadrille's address; use the PROXY protocol"),
+    ),
+    ("envoy.extensions.filters.listener.local_ratelimit.v3.LocalRateLimit", LIMITS),
+];
+
+/// Filters of connections.
+pub(crate) const NETWORK_FILTERS: Known = &[
+    ("envoy.tcp.metadataexchange.config.MetadataExchange", METADATA),
+    ("istio.metadata_exchange", METADATA),
+    ("io.istio.http.peer_metadata.Config", METADATA),
+    ("stats.PluginConfig", TELEMETRY),
+    ("istio.stats", TELEMETRY),
+    (
+        "envoy.extensions.filters.network.sni_cluster.v3.SniCluster",
+        Refused("the cluster is named in `tcp_proxy`"),
+    ),
+    ("envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit", LIMITS),
+    ("envoy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit", LIMITS),
+    ("envoy.extensions.filters.network.ratelimit.v3.RateLimit", LIMITS),
+    ("envoy.extensions.filters.network.rbac.v3.RBAC", LETS_IN),
+    ("envoy.extensions.filters.network.ext_authz.v3.ExtAuthz", LETS_IN),
+    ("envoy.extensions.filters.network.wasm.v3.Wasm", RUNS_CODE),
+    ("envoy.extensions.filters.network.ext_proc.v3.NetworkExternalProcessor", RUNS_CODE),
+];
+
+/// Filters of HTTP requests.
+pub(crate) const HTTP_FILTERS: Known = &[
+    ("envoy.tcp.metadataexchange.config.MetadataExchange", METADATA),
+    ("istio.metadata_exchange", METADATA),
+    ("io.istio.http.peer_metadata.Config", METADATA),
+    ("stats.PluginConfig", TELEMETRY),
+    ("istio.stats", TELEMETRY),
+    (
+        "istio.envoy.config.filter.http.alpn.v2alpha1.FilterConfig",
+        Accepted("the protocol towards servers follows from the cluster"),
+    ),
+    ("istio.alpn", Accepted("the protocol towards servers follows from the cluster")),
+    (
+        "istio.envoy.config.filter.http.authn.v2alpha1.FilterConfig",
+        Accepted("it prepares what the RBAC filter reads, which is refused"),
+    ),
+    ("istio_authn", Accepted("it prepares what the RBAC filter reads, which is refused")),
+    ("envoy.extensions.filters.http.grpc_stats.v3.FilterConfig", TELEMETRY),
+    ("envoy.extensions.filters.http.tap.v3.Tap", Ignored("requests are not recorded")),
+    ("envoy.extensions.filters.http.fault.v3.HTTPFault", Ignored("no faults are injected")),
+    ("envoy.filters.http.fault", Ignored("no faults are injected")),
+    (
+        "envoy.extensions.filters.http.cors.v3.Cors",
+        Ignored("without its headers, browsers refuse other origins"),
+    ),
+    ("envoy.filters.http.cors", Ignored("without its headers, browsers refuse other origins")),
+    ("envoy.extensions.filters.http.compressor.v3.Compressor", Ignored("answers are passed on as they are")),
+    (
+        "envoy.extensions.filters.http.decompressor.v3.Decompressor",
+        Ignored("bodies are passed on as they are"),
+    ),
+    ("envoy.extensions.filters.http.grpc_web.v3.GrpcWeb", Ignored("gRPC-Web is passed on as it is")),
+    ("envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec", Accepted("")),
+    ("envoy.extensions.filters.http.cache.v3.CacheConfig", Ignored("nothing is cached")),
+    ("envoy.extensions.filters.http.rbac.v3.RBAC", LETS_IN),
+    ("envoy.filters.http.rbac", LETS_IN),
+    ("envoy.extensions.filters.http.ext_authz.v3.ExtAuthz", LETS_IN),
+    ("envoy.filters.http.ext_authz", LETS_IN),
+    ("envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication", LETS_IN),
+    ("envoy.filters.http.jwt_authn", LETS_IN),
+    ("envoy.extensions.filters.http.oauth2.v3.OAuth2", LETS_IN),
+    ("envoy.extensions.filters.http.basic_auth.v3.BasicAuth", LETS_IN),
+    ("envoy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth", LETS_IN),
+    ("envoy.extensions.filters.http.csrf.v3.CsrfPolicy", LETS_IN),
+    ("envoy.extensions.filters.http.ratelimit.v3.RateLimit", LIMITS),
+    ("envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit", LIMITS),
+    ("envoy.extensions.filters.http.admission_control.v3.AdmissionControl", LIMITS),
+    ("envoy.extensions.filters.http.wasm.v3.Wasm", RUNS_CODE),
+    ("envoy.extensions.filters.http.lua.v3.Lua", RUNS_CODE),
+    ("envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor", RUNS_CODE),
+];
+
+/// Filters of a chain or of an HTTP connection manager that are left when those of `known` have gone their way. `served`
+/// are the ones that the caller understands.
+pub(crate) fn filters<'a>(
+    fields: Vec<Field<'a>>,
+    schema: &'static Schema,
+    known: Known,
+    served: &[&str],
+) -> Option<Vec<Filter<'a>>> {
+    let mut left = Vec::new();
+    let mut good = true;
+    for field in fields {
+        match filter(&field, schema, known, served) {
+            Some(filter) => left.extend(filter),
+            None => good = false,
+        }
+    }
+    good.then_some(left)
+}
+
+/// `None` is a mistake, `Some(None)` a filter without effect.
+fn filter<'a>(
+    field: &Field<'a>,
+    schema: &'static Schema,
+    known: Known,
+    served: &[&str],
+) -> Option<Option<Filter<'a>>> {
+    let message = field.message(schema)?;
+    let optional = message.flag("is_optional");
+    if message.flag("disabled") {
+        return Some(None);
+    }
+    let name = name(&message)?;
+    let (kind, config) = match message.get("typed_config") {
+        Some(config) => config.any().map(|(kind, config)| (kind, Some(config)))?,
+        None => (name, None),
+    };
+    if served.contains(&kind) {
+        return Some(Some(Filter { kind, config, field: field.clone() }));
+    }
+    // Istio's own are Wasm in some versions, built into its Envoy: no code is fetched.
+    let known_as = if kind.ends_with(".Wasm") && name.starts_with("istio.") { name } else { kind };
+    let does = known.iter().find(|(known, _)| *known == known_as).map(|(_, does)| *does);
+    let shown = shown(kind);
+    match does {
+        Some(Does::Read(_) | Accepted(_)) => Some(None),
+        Some(Ignored(why)) => {
+            field.warn(&format!("filter {known_as}"), format!("the filter {shown} is ignored: {why}"));
+            Some(None)
+        }
+        Some(Refused(why)) => field.fail(format!("the filter {shown} is refused: {why}")),
+        None if optional => {
+            field.warn(&format!("filter {known_as}"), format!("the filter {shown} is unknown, and it is optional"));
+            Some(None)
+        }
+        None => field.fail(format!(
+            "the filter {shown} is refused: Quadrille does not know it, and it may decide who is let in; remove it, or \
+             say `is_optional: true`"
+        )),
+    }
+}
+
+/// A type's name is longer than what is quoted elsewhere, and never a key.
+fn shown(kind: &str) -> String {
+    let plain =
+        kind.len() <= 200 && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte));
+    if plain { format!("`{kind}`") } else { quote(kind) }
+}
+
+fn name<'a>(message: &Message<'a>) -> Option<&'a str> {
+    match message.get("name") {
+        Some(name) => name.text(),
+        None => Some(""),
+    }
+}
+
+/// The filters of a connection.
+pub(crate) fn network<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
+    filters(fields, &FILTER, NETWORK_FILTERS, &[HTTP_MANAGER, TCP_PROXY])
+}
+
+/// The filters of requests.
+pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
+    filters(fields, &HTTP_FILTER, HTTP_FILTERS, &[ROUTER, ROUTER_NAME])
+}
+
+/// The filters of a listener.
+pub(crate) fn listener<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
+    filters(fields, &FILTER, LISTENER_FILTERS, &[PROXY_PROTOCOL, PROXY_PROTOCOL_NAME])
+}
+
+pub(crate) const HTTP_MANAGER: &str = crate::schema::HTTP_MANAGER.name;
+pub(crate) const TCP_PROXY: &str = crate::schema::TCP_PROXY.name;
+const ROUTER: &str = crate::schema::ROUTER.name;
+const ROUTER_NAME: &str = "envoy.filters.http.router";
+const PROXY_PROTOCOL: &str = crate::schema::PROXY_PROTOCOL.name;
+const PROXY_PROTOCOL_NAME: &str = "envoy.filters.listener.proxy_protocol";

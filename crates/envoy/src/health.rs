@@ -1,0 +1,45 @@
+//! Health checks of a cluster's servers.
+
+use crate::{common::duration, reader::Message, schema, values::number};
+use quadrille_gateway::{
+    config::values::path,
+    model::{Health, HealthProbe},
+};
+use std::{num::NonZeroUsize, time::Duration};
+
+/// The cluster's health check; several are a mistake.
+pub(crate) fn health(cluster: &Message<'_>) -> Option<Option<Health>> {
+    let checks = cluster.list("health_checks");
+    let field = match checks.as_slice() {
+        [] => return Some(None),
+        [only] => only,
+        [_, second, ..] => return second.fail("refused: a cluster has one health check; remove this one"),
+    };
+    let message = field.message(&schema::HEALTH_CHECK)?;
+    let probe = match message.one_of(&["http_health_check", "tcp_health_check"]) {
+        Some(("http_health_check", http)) => {
+            let http = http.message(&schema::HTTP_HEALTH_CHECK)?;
+            HealthProbe::Http(http.require("path")?.parse(path)?)
+        }
+        Some(_) => HealthProbe::Tcp,
+        None => return field.fail("write `http_health_check` or `tcp_health_check`"),
+    };
+    let time = |name| -> Option<Duration> {
+        let field = message.require(name)?;
+        match duration(&field)? {
+            Duration::ZERO => field.fail("zero would end every check at once; write a longer time"),
+            time => Some(time),
+        }
+    };
+    let threshold = |name| -> Option<NonZeroUsize> {
+        let count = message.require(name)?.parse(number)?;
+        Some(usize::try_from(count).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN))
+    };
+    Some(Some(Health {
+        probe,
+        interval: time("interval")?,
+        timeout: time("timeout")?,
+        healthy: threshold("healthy_threshold")?,
+        unhealthy: threshold("unhealthy_threshold")?,
+    }))
+}

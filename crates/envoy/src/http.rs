@@ -1,0 +1,110 @@
+//! The HTTP connection manager.
+
+use crate::{
+    access_log::access_log,
+    common::duration,
+    config_source::{ConfigSource, config_source},
+    filters,
+    reader::{Field, Message},
+    route::route_configuration,
+    schema,
+    values::enumeration,
+};
+use quadrille_gateway::model::{AccessLog, Place, RouteTable};
+use std::{sync::Arc, time::Duration};
+
+/// `envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`.
+#[derive(Debug)]
+pub(crate) struct HttpManager {
+    pub(crate) stat_prefix: String,
+    pub(crate) routes: Routes,
+    pub(crate) normalize_path: bool,
+    pub(crate) merge_slashes: bool,
+    /// How long a client may keep an idle connection.
+    pub(crate) idle: Option<Duration>,
+    /// How long a client may take for a request's header.
+    pub(crate) header_timeout: Option<Duration>,
+    pub(crate) access_log: Option<AccessLog>,
+}
+
+/// Routes that are written in place, or come by name.
+#[derive(Debug)]
+pub(crate) enum Routes {
+    Here(Arc<RouteTable>),
+    Named(RoutesReference),
+}
+
+/// A route configuration that comes by RDS.
+#[derive(Clone, Debug)]
+pub struct RoutesReference {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub source: ConfigSource,
+    pub(crate) place: Place,
+}
+
+pub(crate) fn http_manager(field: &Field<'_>) -> Option<HttpManager> {
+    let message = field.message(&schema::HTTP_MANAGER)?;
+    fixed(&message)?;
+    for filter in filters::http(message.list("http_filters"))? {
+        if let Some(config) = filter.config {
+            config.message(&schema::ROUTER)?;
+        }
+    }
+    let mut idle = None;
+    if let Some(common) = message.get("common_http_protocol_options") {
+        const UNDERSCORES: &[(&str, u32, ())] = &[("ALLOW", 0, ())];
+        let common = common.message(&schema::COMMON_HTTP_OPTIONS)?;
+        if let Some(action) = common.get("headers_with_underscores_action") {
+            action.parse(enumeration(UNDERSCORES))?;
+        }
+        if let Some(field) = common.get("idle_timeout") {
+            let time = duration(&field)?;
+            idle = Some(if time.is_zero() { Duration::from_secs(7 * 24 * 3600) } else { time });
+        }
+    }
+    let routes = match message.one_of(&["route_config", "rds"]) {
+        Some(("route_config", config)) => Routes::Here(route_configuration(&config)?.1.table),
+        Some((_, rds)) => {
+            let rds_message = rds.message(&schema::RDS)?;
+            Routes::Named(RoutesReference {
+                name: rds_message.require("route_config_name")?.text()?.to_owned(),
+                source: config_source(&rds_message.require("config_source")?)?,
+                place: rds.place(),
+            })
+        }
+        None => return field.fail("`route_config` is missing, and so is `rds`"),
+    };
+    Some(HttpManager {
+        stat_prefix: message.string("stat_prefix"),
+        routes,
+        normalize_path: message.flag("normalize_path"),
+        merge_slashes: message.flag("merge_slashes"),
+        idle,
+        access_log: access_log(&message)?,
+        header_timeout: message.duration("request_headers_timeout").filter(|time| !time.is_zero()),
+    })
+}
+
+/// What must be one of a few values, and is served in one way.
+fn fixed(message: &Message<'_>) -> Option<()> {
+    const CODECS: &[(&str, u32, ())] = &[("AUTO", 0, ()), ("HTTP1", 1, ()), ("HTTP2", 2, ())];
+    const SLASHES: &[(&str, u32, ())] =
+        &[("IMPLEMENTATION_SPECIFIC_DEFAULT", 0, ()), ("KEEP_UNCHANGED", 1, ())];
+    if let Some(codec) = message.get("codec_type") {
+        codec.parse(enumeration(CODECS))?;
+    }
+    if let Some(action) = message.get("path_with_escaped_slashes_action") {
+        action.parse(enumeration(SLASHES))?;
+    }
+    if let Some(details) = message.get("forward_client_cert_details")
+        && !matches!(details.text()?, "SANITIZE" | "0")
+    {
+        details.warn(
+            "forward_client_cert_details",
+            "served as `SANITIZE`: clients' certificates are not told to upstreams",
+        );
+    }
+    Some(())
+}

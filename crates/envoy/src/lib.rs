@@ -1,0 +1,51 @@
+//! Envoy's and Istio's configuration as front ends onto the gateway's model.
+//!
+//! ```text
+//!  bootstrap.yaml ── tree ─┐                                     ┌─> Gateway (the gateway's model)
+//!  files of resources ─────┼─> reader + schema ─> Resources ─────┤
+//!  xDS (as the same tree) ─┘        │             by name        └─> Wanted (what to ask for)
+//!                                   └─> errors and warnings with path and line
+//! ```
+//!
+//! Each resource is read once and judged alone; names are resolved when a gateway is made of all of them. What would
+//! weaken security if it were ignored is refused with its path; what is harmless and unknown is ignored with one warning.
+//! Nothing here opens a socket: whoever has resources brings them.
+
+mod access_log;
+pub mod admin;
+mod bootstrap;
+mod cluster;
+mod common;
+mod config_source;
+mod filters;
+mod health;
+mod http;
+pub mod istio;
+mod listener;
+mod reader;
+mod reference;
+mod resource;
+mod resources;
+mod route;
+mod schema;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod values;
+mod warnings;
+
+pub use bootstrap::{Bootstrap, Dynamic, bootstrap, load};
+pub use cluster::{Cluster, Endpoint, Endpoints, EndpointsReference};
+pub use common::Address;
+pub use config_source::{ApiSource, ConfigSource};
+pub use http::RoutesReference;
+pub use listener::Listener;
+
+pub use reference::reference;
+pub use resource::{Kind, Read, Resource, read};
+pub use resources::{Resources, Wanted};
+pub use route::RouteConfiguration;
+pub use settings::Base;
+pub use tls::{ClusterTls, Secret, SecretReference};
+pub use warnings::Warnings;

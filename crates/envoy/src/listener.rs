@@ -1,0 +1,249 @@
+//! Listeners, their chains, and what happens inside.
+
+use crate::{
+    access_log::access_log,
+    common::{duration, own_address},
+    filters::{self, HTTP_MANAGER},
+    http::{HttpManager, http_manager},
+    reader::{Field, Message},
+    schema,
+    tls::{DownstreamTls, downstream},
+    values::number,
+};
+use quadrille_gateway::model::{
+    AccessLog, ChainMatch, Limits, Place, ProxyProtocolIn, Timeouts, Transport, Weighted,
+};
+use std::{net::SocketAddr, num::NonZeroU32, time::Duration};
+
+/// `envoy.config.listener.v3.Listener`; secrets and routes are still by name.
+#[derive(Debug)]
+pub struct Listener {
+    pub(crate) name: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) chains: Vec<Chain>,
+    pub(crate) otherwise: Option<Chain>,
+    pub(crate) proxy_protocol: ProxyProtocolIn,
+    pub(crate) inspection: Duration,
+    pub(crate) limits: Limits,
+    pub(crate) place: Place,
+}
+
+impl Listener {
+    /// All chains, the one for the others last.
+    pub(crate) fn chains(&self) -> impl Iterator<Item = &Chain> {
+        self.chains.iter().chain(&self.otherwise)
+    }
+}
+
+/// `envoy.config.listener.v3.FilterChain`.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    pub(crate) name: String,
+    pub(crate) accepts: ChainMatch,
+    pub(crate) tls: Option<DownstreamTls>,
+    pub(crate) serve: Serve,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) access_log: Option<AccessLog>,
+    pub(crate) place: Place,
+}
+
+/// What happens inside a chain.
+#[derive(Debug)]
+pub(crate) enum Serve {
+    Http(HttpManager),
+    Tcp(Vec<Weighted>),
+}
+
+/// What Envoy takes when nothing is said.
+const INSPECTION: Duration = Duration::from_secs(15);
+const HTTP_IDLE: Duration = Duration::from_secs(3600);
+const TCP_IDLE: Duration = Duration::from_secs(3600);
+
+/// Reads a listener, with its name.
+pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
+    let message = field.message(&schema::LISTENER)?;
+    let address = message.require("address");
+    let bound = address.as_ref().and_then(own_address);
+    if let Some(bind) = message.get("bind_to_port")
+        && !message.flag("bind_to_port")
+    {
+        return bind.fail("refused: connections are not handed on between listeners");
+    }
+    let port = bound.map(|address| address.port());
+    let mut good = true;
+    let mut chains = Vec::new();
+    for item in message.list("filter_chains") {
+        match chain(&item, port) {
+            Some(chain) => chains.push(chain),
+            None => good = false,
+        }
+    }
+    let otherwise = match message.get("default_filter_chain") {
+        Some(field) => Some(chain(&field, port)?),
+        None => None,
+    };
+    if good && chains.is_empty() && otherwise.is_none() {
+        return field.fail("`filter_chains` is missing; a listener needs one");
+    }
+    let inspection = match message.get("listener_filters_timeout") {
+        Some(field) => duration(&field)?,
+        None => INSPECTION,
+    };
+    let proxy_protocol = proxy_protocol(&message)?;
+    let (address, bound) = (address?, bound?);
+    if !good {
+        return None;
+    }
+    let name = message.string("name");
+    let name = if name.is_empty() { bound.to_string() } else { name };
+    let listener = Listener {
+        name: name.clone(),
+        address: bound,
+        chains,
+        otherwise,
+        proxy_protocol,
+        // Zero means no limit there; here nobody may hold a connection for ever without saying a word.
+        inspection: if inspection.is_zero() { HTTP_IDLE } else { inspection },
+        limits: Limits::default(),
+        place: address.place(),
+    };
+    Some((name, listener))
+}
+
+fn proxy_protocol(message: &Message<'_>) -> Option<ProxyProtocolIn> {
+    let mut found = ProxyProtocolIn::Off;
+    for filter in filters::listener(message.list("listener_filters"))? {
+        if let Some(config) = filter.config {
+            config.message(&schema::PROXY_PROTOCOL)?;
+        }
+        found = ProxyProtocolIn::Required;
+    }
+    Some(found)
+}
+
+fn chain(field: &Field<'_>, port: Option<u16>) -> Option<Chain> {
+    let message = field.message(&schema::FILTER_CHAIN)?;
+    let accepts = match message.get("filter_chain_match") {
+        Some(condition) => chain_match(&condition, port),
+        None => Some(ChainMatch::default()),
+    };
+    let tls = transport_socket(&message);
+    let serve = serve(&message, field);
+    let mut timeouts = Timeouts::default();
+    if let Some(connect) = message.duration("transport_socket_connect_timeout")
+        && !connect.is_zero()
+    {
+        timeouts.handshake = connect;
+    }
+    let Served { serve, idle, access_log } = serve?;
+    timeouts.idle = idle;
+    if let Serve::Http(manager) = &serve
+        && let Some(header) = manager.header_timeout
+    {
+        timeouts.header = header;
+    }
+    let name = message.string("name");
+    Some(Chain { name, accepts: accepts?, tls: tls?, serve, timeouts, access_log, place: field.place() })
+}
+
+fn chain_match(field: &Field<'_>, port: Option<u16>) -> Option<ChainMatch> {
+    let message = field.message(&schema::FILTER_CHAIN_MATCH)?;
+    if let Some(wanted) = message.get("destination_port") {
+        let number = wanted.parse(number)?;
+        if port.is_some_and(|port| u32::from(port) != number) {
+            return wanted.fail(format!("refused: no connection comes to port {number} of this listener"));
+        }
+    }
+    let transport = match message.get("transport_protocol") {
+        None => None,
+        Some(field) => match field.text()? {
+            "" => None,
+            "tls" => Some(Transport::Tls),
+            "raw_buffer" => Some(Transport::Plain),
+            other => {
+                return field.fail(format!(
+                    "{} is not told apart; use `tls` or `raw_buffer`",
+                    quadrille_gateway::config::values::quote(other)
+                ));
+            }
+        },
+    };
+    let texts = |name| message.list(name).iter().map(Field::text).collect::<Option<Vec<_>>>();
+    Some(ChainMatch {
+        server_names: texts("server_names")?.into_iter().map(str::to_ascii_lowercase).collect(),
+        transport,
+        application_protocols: texts("application_protocols")?.into_iter().map(str::to_owned).collect(),
+    })
+}
+
+fn transport_socket(message: &Message<'_>) -> Option<Option<DownstreamTls>> {
+    let Some(field) = message.get("transport_socket") else { return Some(None) };
+    let socket = field.message(&schema::TRANSPORT_SOCKET)?;
+    let (kind, config) = socket.require("typed_config")?.any()?;
+    match kind.rsplit('.').next() {
+        Some("DownstreamTlsContext") => downstream(&config).map(Some),
+        Some("RawBuffer") => Some(None),
+        _ => config.fail(format!(
+            "refused: there is no transport socket {kind} towards clients; TLS and raw buffer"
+        )),
+    }
+}
+
+/// What a chain does, how long its connections may be idle, and where its log is.
+struct Served {
+    serve: Serve,
+    idle: Duration,
+    access_log: Option<AccessLog>,
+}
+
+fn serve(message: &Message<'_>, chain: &Field<'_>) -> Option<Served> {
+    let filters = filters::network(message.list("filters"))?;
+    let [filter] = filters.as_slice() else {
+        return match filters.get(1) {
+            Some(second) => second.field.fail("a second filter that ends the chain; one of them never runs"),
+            None => chain.fail("`filters` is missing; write an HTTP connection manager or a TCP proxy"),
+        };
+    };
+    let Some(config) = &filter.config else {
+        return filter.field.fail("`typed_config` is missing");
+    };
+    if filter.kind == HTTP_MANAGER {
+        let manager = http_manager(config)?;
+        let idle = manager.idle.unwrap_or(HTTP_IDLE);
+        let access_log = manager.access_log.clone();
+        return Some(Served { serve: Serve::Http(manager), idle, access_log });
+    }
+    tcp_proxy(config)
+}
+
+/// `envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy`.
+fn tcp_proxy(field: &Field<'_>) -> Option<Served> {
+    let message = field.message(&schema::TCP_PROXY)?;
+    let idle = match message.get("idle_timeout") {
+        Some(field) => duration(&field)?,
+        None => TCP_IDLE,
+    };
+    let idle = if idle.is_zero() { LONGEST_IDLE } else { idle };
+    let to = match message.one_of(&["cluster", "weighted_clusters"]) {
+        Some(("cluster", cluster)) => vec![Weighted::all(cluster.text()?)],
+        Some((_, clusters)) => {
+            let clusters = clusters.message(&schema::TCP_WEIGHTED)?.list("clusters");
+            let mut to = Vec::new();
+            for item in clusters {
+                let message = item.message(&schema::TCP_CLUSTER_WEIGHT)?;
+                let weight = message.require("weight")?.parse(number)?;
+                let name = message.require("name")?.text()?;
+                to.extend(NonZeroU32::new(weight).map(|weight| Weighted { weight, ..Weighted::all(name) }));
+            }
+            to
+        }
+        None => return field.fail("`cluster` is missing"),
+    };
+    if to.is_empty() {
+        return field.fail("every weight is zero, so no connection goes anywhere");
+    }
+    Some(Served { serve: Serve::Tcp(to), idle, access_log: access_log(&message)? })
+}
+
+/// In place of none.
+const LONGEST_IDLE: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -1,0 +1,77 @@
+//! `docs/reference/envoy.md`, made from the schema and the tables of filters.
+
+use crate::{
+    filters::{HTTP_FILTERS, Known, LISTENER_FILTERS, NETWORK_FILTERS},
+    schema::{ALL, Does, Schema},
+};
+
+/// The reference of what is read of Envoy's and Istio's configuration, in Markdown.
+pub fn reference() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    for (title, schemas) in ALL {
+        text.push_str(&format!("\n## {title}\n"));
+        text.extend(schemas.iter().map(|schema| message(schema)));
+    }
+    text.push_str(FILTERS);
+    for (title, known) in [
+        ("Of listeners", LISTENER_FILTERS),
+        ("Of connections", NETWORK_FILTERS),
+        ("Of requests", HTTP_FILTERS),
+    ] {
+        text.push_str(&filters(title, known));
+    }
+    text
+}
+
+const INTRODUCTION: &str = r#"# Reference: Envoy's configuration
+
+<!-- Made from the schema in crates/envoy/src/schema and crates/envoy/src/filters.rs. After a change there:
+     QUADRILLE_BLESS=1 cargo test -p quadrille-envoy reference -->
+
+`quadrille serve --envoy-config bootstrap.yaml` serves Envoy's v3 bootstrap, in YAML or JSON; `quadrille check --envoy-config`
+reads it and reports every mistake with file, line and field. [The guide](../guide/envoy.md) shows how to come from Envoy or Istio.
+
+Each field of each message that is read is here. A field is
+
+- **read**: it has its effect, with the limits that are noted;
+- **accepted**: nothing needs to be done for it;
+- **ignored**: it has no effect, and one warning says so, with the number of places;
+- **refused**: it is an error, with its path, because ignoring it would weaken security or serve something else than was meant.
+
+Names may be written as in the protocol (`poll_delay`) or as in its JSON (`pollDelay`); a single value may stand where the schema has a
+list; times are `10ms` or `0.010s`. A value that only says the default (`false`, an empty text or list) is no field at all. Relative
+paths start at the working directory, as in Envoy.
+"#;
+
+const FILTERS: &str = "
+## Filters
+
+Filters are known by the type of their configuration, or by their name if they have none. The router
+(`envoy.extensions.filters.http.router.v3.Router`), the HTTP connection manager, the TCP proxy and the PROXY protocol are served. A filter
+that is not here is refused, unless it says `is_optional: true`.
+";
+
+fn message(schema: &Schema) -> String {
+    let rows: String = schema.fields.iter().map(|(name, does)| row(name, *does)).collect();
+    let others = row_text("all others", schema.others);
+    format!("\n### `{}`\n\n| Field | | |\n|---|---|---|\n{rows}{others}", schema.name)
+}
+
+fn filters(title: &str, known: Known) -> String {
+    let rows: String = known.iter().map(|(name, does)| row(name, *does)).collect();
+    format!("\n### {title}\n\n| Filter | | |\n|---|---|---|\n{rows}")
+}
+
+fn row(name: &str, does: Does) -> String {
+    row_text(&format!("`{name}`"), does)
+}
+
+fn row_text(name: &str, does: Does) -> String {
+    let (what, about) = match does {
+        Does::Read(about) => ("read", about),
+        Does::Accepted(about) => ("accepted", about),
+        Does::Ignored(about) => ("ignored", about),
+        Does::Refused(about) => ("**refused**", about),
+    };
+    format!("| {name} | {what} | {about} |\n")
+}

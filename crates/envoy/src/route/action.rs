@@ -1,0 +1,124 @@
+//! How a request goes upstream.
+
+use super::{
+    Changes, Inherited,
+    redirect::{direct_response, prefix_rewrite, redirect, regex_rewrite},
+    retry,
+};
+use crate::{
+    common::duration,
+    reader::{Field, Message},
+    schema,
+    values::{enumeration, number},
+};
+use quadrille_gateway::model::{Action, Forward, HostRewrite, PathMatch, Weighted};
+use std::{num::NonZeroU32, time::Duration};
+
+/// What Envoy takes when nothing is said.
+const TIMEOUT: Duration = Duration::from_secs(15);
+
+pub(super) fn action(message: &Message<'_>, path: &PathMatch, inherited: &Inherited<'_>) -> Option<Action> {
+    match message.one_of(&["route", "redirect", "direct_response"]) {
+        Some(("route", field)) => forward(&field, path, inherited).map(|to| Action::Forward(Box::new(to))),
+        Some(("redirect", field)) => redirect(&field, path).map(|to| Action::Redirect(Box::new(to))),
+        Some((_, field)) => direct_response(&field, inherited.largest_body).map(Action::Respond),
+        None => message.field().fail("does nothing; write `route`, `redirect` or `direct_response`"),
+    }
+}
+
+fn forward(field: &Field<'_>, path: &PathMatch, inherited: &Inherited<'_>) -> Option<Forward> {
+    let message = field.message(&schema::ROUTE_ACTION)?;
+    let to = match message.one_of(&["cluster", "weighted_clusters"]) {
+        Some(("cluster", cluster)) => vec![Weighted::all(cluster.text()?)],
+        Some((_, clusters)) => weighted(&clusters)?,
+        None => return field.fail("`cluster` is missing"),
+    };
+    if let Some(code) = message.get("cluster_not_found_response_code") {
+        const CODES: &[(&str, u32, ())] = &[("SERVICE_UNAVAILABLE", 0, ())];
+        code.parse(enumeration(CODES))?;
+    }
+    let rewrite = match message.one_of(&["prefix_rewrite", "regex_rewrite"]) {
+        Some(("prefix_rewrite", prefix)) => match prefix.text()? {
+            "" => None,
+            _ => Some(prefix_rewrite(&prefix, path)?),
+        },
+        Some((_, regex)) => Some(regex_rewrite(&regex)?),
+        None => None,
+    };
+    let retry = match message.get("retry_policy") {
+        Some(policy) => Some(retry::policy(&policy)?),
+        None => inherited.retry.cloned(),
+    };
+    Some(Forward {
+        to,
+        rewrite,
+        host: host(&message)?,
+        timeout: timeout(&message)?,
+        idle: message.duration("idle_timeout").filter(|time| !time.is_zero()),
+        retry,
+    })
+}
+
+fn host(message: &Message<'_>) -> Option<Option<HostRewrite>> {
+    match message.one_of(&["host_rewrite_literal", "auto_host_rewrite", "host_rewrite_header"]) {
+        Some(("host_rewrite_literal", host)) => Some(Some(HostRewrite::Literal(host.text()?.to_owned()))),
+        Some(("auto_host_rewrite", _)) => {
+            Some(message.flag("auto_host_rewrite").then_some(HostRewrite::Server))
+        }
+        Some((_, header)) => Some(Some(HostRewrite::Header(header.text()?.to_ascii_lowercase()))),
+        None => Some(None),
+    }
+}
+
+/// The shorter of the two limits on a whole request; zero is none.
+fn timeout(message: &Message<'_>) -> Option<Option<Duration>> {
+    let limit = match message.get("timeout") {
+        Some(field) => duration(&field)?,
+        None => TIMEOUT,
+    };
+    let stream = match message.get("max_stream_duration") {
+        Some(field) => {
+            let message = field.message(&schema::MAX_STREAM_DURATION)?;
+            match message.get("max_stream_duration") {
+                Some(field) => duration(&field)?,
+                None => Duration::ZERO,
+            }
+        }
+        None => Duration::ZERO,
+    };
+    Some([limit, stream].into_iter().filter(|time| !time.is_zero()).min())
+}
+
+fn weighted(field: &Field<'_>) -> Option<Vec<Weighted>> {
+    let message = field.message(&schema::WEIGHTED_CLUSTER)?;
+    let mut to = Vec::new();
+    let mut sum = 0u64;
+    for item in message.list("clusters") {
+        let cluster = item.message(&schema::CLUSTER_WEIGHT)?;
+        let name = cluster.require("name")?.text()?.to_owned();
+        let weight = match cluster.get("weight") {
+            Some(weight) => weight.parse(number)?,
+            None => 0,
+        };
+        sum += u64::from(weight);
+        let changes = Changes::read(&cluster)?;
+        if let Some(weight) = NonZeroU32::new(weight) {
+            to.push(Weighted {
+                weight,
+                request_headers: changes.request,
+                response_headers: changes.response,
+                ..Weighted::all(name)
+            });
+        }
+    }
+    if to.is_empty() {
+        return field.fail("every weight is zero, so no request goes anywhere");
+    }
+    if let Some(total) = message.get("total_weight") {
+        let written = u64::from(total.parse(number)?);
+        if written != 0 && written != sum {
+            return total.fail(format!("the weights add up to {sum}"));
+        }
+    }
+    Some(to)
+}

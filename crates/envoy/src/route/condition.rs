@@ -1,0 +1,114 @@
+//! Which requests a route is for.
+
+use crate::{
+    common::{regex_matcher, string_matcher},
+    reader::{Field, Message},
+    schema,
+};
+use quadrille_gateway::model::{
+    HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule, whole,
+};
+
+pub(super) fn path_match(condition: &Message<'_>) -> Option<PathMatch> {
+    let kinds = ["prefix", "path", "safe_regex", "path_separated_prefix"];
+    let rule = match condition.one_of(&kinds) {
+        Some(("prefix", prefix)) => PathRule::Prefix(prefix.text()?.to_owned()),
+        Some(("path", path)) => PathRule::Exact(path.text()?.to_owned()),
+        Some(("safe_regex", regex)) => PathRule::Regex(regex_matcher(&regex)?),
+        Some((_, prefix)) => match prefix.text()? {
+            text if text.starts_with('/') && !text.ends_with('/') && !text.contains(['?', '#']) => {
+                PathRule::Segments(text.to_owned())
+            }
+            _ => return prefix.fail("begins with a slash, ends without one, and has no `?` or `#`"),
+        },
+        None => return condition.field().fail("says nothing of the path; write `prefix: \"/\"` for all"),
+    };
+    // It is a wrapper: true when nothing is said.
+    let ignore_case = condition.get("case_sensitive").is_some() && !condition.flag("case_sensitive");
+    Some(PathMatch { rule, ignore_case })
+}
+
+pub(super) fn header_matchers(condition: &Message<'_>) -> Option<Vec<HeaderMatch>> {
+    let mut matchers = condition.list("headers").iter().map(header_matcher).collect::<Option<Vec<_>>>()?;
+    if condition.get("grpc").is_some() {
+        matchers.push(grpc());
+    }
+    Some(matchers)
+}
+
+fn grpc() -> HeaderMatch {
+    // A constant expression; were it none, it would match nothing rather than everything.
+    let regex = whole(r"application/grpc(\+.*)?");
+    let rule = regex.map_or(TextRule::Exact("application/grpc".into()), TextRule::Regex);
+    HeaderMatch {
+        name: "content-type".into(),
+        rule: HeaderRule::Text(TextMatch { rule, ignore_case: false }),
+        invert: false,
+        missing_is_empty: false,
+    }
+}
+
+fn header_matcher(field: &Field<'_>) -> Option<HeaderMatch> {
+    let message = field.message(&schema::HEADER_MATCHER)?;
+    let name_field = message.require("name")?;
+    let name = name_field.text()?.to_ascii_lowercase();
+    let known = [":method", ":path", ":authority", ":scheme"].contains(&name.as_str());
+    if !known && name.starts_with(':') {
+        return name_field
+            .fail("no request has it; there are `:method`, `:path`, `:authority` and `:scheme`");
+    }
+    let name = if name == "host" { ":authority".to_owned() } else { name };
+    let kinds = [
+        "exact_match",
+        "safe_regex_match",
+        "range_match",
+        "present_match",
+        "prefix_match",
+        "suffix_match",
+        "contains_match",
+        "string_match",
+    ];
+    let text = |rule| HeaderRule::Text(TextMatch { rule, ignore_case: false });
+    let rule = match message.one_of(&kinds) {
+        None => HeaderRule::Present(true),
+        Some(("present_match", _)) => HeaderRule::Present(message.flag("present_match")),
+        Some(("string_match", matcher)) => HeaderRule::Text(string_matcher(&matcher)?),
+        Some(("safe_regex_match", regex)) => text(TextRule::Regex(regex_matcher(&regex)?)),
+        Some(("range_match", range)) => {
+            let range = range.message(&schema::INT64_RANGE)?;
+            let end = |name| match range.get(name) {
+                Some(field) => field.parse(|text| text.parse().map_err(|_| "not a whole number".to_owned())),
+                None => Some(0),
+            };
+            HeaderRule::Range(end("start")?, end("end")?)
+        }
+        Some((kind, matcher)) => {
+            let wanted = matcher.text()?.to_owned();
+            text(match kind {
+                "exact_match" => TextRule::Exact(wanted),
+                "prefix_match" => TextRule::Prefix(wanted),
+                "suffix_match" => TextRule::Suffix(wanted),
+                _ => TextRule::Contains(wanted),
+            })
+        }
+    };
+    let (invert, missing_is_empty) =
+        (message.flag("invert_match"), message.flag("treat_missing_header_as_empty"));
+    Some(HeaderMatch { name, rule, invert, missing_is_empty })
+}
+
+pub(super) fn query_matchers(condition: &Message<'_>) -> Option<Vec<QueryMatch>> {
+    let matcher = |field: &Field<'_>| {
+        let message = field.message(&schema::QUERY_MATCHER)?;
+        let name = message.require("name")?.text()?.to_owned();
+        let value = match message.one_of(&["string_match", "present_match"]) {
+            Some(("string_match", matcher)) => Some(string_matcher(&matcher)?),
+            Some((_, present)) if !message.flag("present_match") => {
+                return present.fail("refused: a parameter cannot be asked to be absent");
+            }
+            _ => None,
+        };
+        Some(QueryMatch { name, value })
+    };
+    condition.list("query_parameters").iter().map(matcher).collect()
+}

@@ -1,0 +1,153 @@
+//! Changes to headers, and Envoy's `%...%` in their values.
+
+use crate::{
+    config_source::header_value,
+    reader::{Field, Message},
+    schema,
+    values::enumeration,
+};
+use http::{HeaderName, HeaderValue};
+use quadrille_gateway::{
+    config::values::quote,
+    model::{HeaderChange, HeaderPart, HeaderText},
+};
+
+/// What one message changes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Changes {
+    pub(super) request: Vec<HeaderChange>,
+    pub(super) response: Vec<HeaderChange>,
+}
+
+/// In which order the changes of a route, its host and its configuration are made.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Order {
+    SpecificFirst,
+    SpecificLast,
+}
+
+impl Changes {
+    /// Those of a request and those of an answer, `all` from the most specific on.
+    pub(super) fn together(all: [&Self; 3], order: Order) -> (Vec<HeaderChange>, Vec<HeaderChange>) {
+        let mut all = all;
+        if matches!(order, Order::SpecificLast) {
+            all.reverse();
+        }
+        let request = all.iter().flat_map(|changes| changes.request.iter().cloned()).collect();
+        (request, all.iter().flat_map(|changes| changes.response.iter().cloned()).collect())
+    }
+}
+
+/// What is removed comes before what is added, as in Envoy.
+pub(super) fn changes(
+    message: &Message<'_>,
+    add: &'static str,
+    remove: &'static str,
+) -> Option<Vec<HeaderChange>> {
+    let removed = message.list(remove).into_iter().map(|field| field.parse(name).map(HeaderChange::Remove));
+    let added = message.list(add).into_iter().map(|field| addition(&field));
+    removed.chain(added).collect::<Vec<_>>().into_iter().collect()
+}
+
+fn addition(field: &Field<'_>) -> Option<HeaderChange> {
+    type Make = fn(HeaderName, HeaderText) -> HeaderChange;
+    const ACTIONS: &[(&str, u32, Make)] = &[
+        ("APPEND_IF_EXISTS_OR_ADD", 0, HeaderChange::Append),
+        ("ADD_IF_ABSENT", 1, HeaderChange::AddIfAbsent),
+        ("OVERWRITE_IF_EXISTS_OR_ADD", 2, HeaderChange::Set),
+        ("OVERWRITE_IF_EXISTS", 3, HeaderChange::Replace),
+    ];
+    let message = field.message(&schema::HEADER_OPTION)?;
+    let header = message.require("header")?;
+    let (key, value) = header_value(&header)?;
+    let refuse = |reason: String| header.fail(reason);
+    let key = match name(&key) {
+        Ok(key) => key,
+        Err(reason) => return refuse(reason),
+    };
+    let value = match format(&value) {
+        Ok(value) => value,
+        Err(reason) => return refuse(reason),
+    };
+    let action = match (message.get("append_action"), message.get("append")) {
+        (Some(action), _) => action.parse(enumeration(ACTIONS))?,
+        (None, Some(_)) if !message.flag("append") => HeaderChange::Set,
+        _ => HeaderChange::Append,
+    };
+    Some(action(key, value))
+}
+
+fn name(text: &str) -> Result<HeaderName, String> {
+    if text.starts_with(':') || text.eq_ignore_ascii_case("host") {
+        return Err(format!("{} cannot be changed like a header; use the route's rewrites", quote(text)));
+    }
+    HeaderName::try_from(text).map_err(|_| format!("{} is no name of a header", quote(text)))
+}
+
+/// A value with Envoy's formats in it.
+pub(super) fn format(text: &str) -> Result<HeaderText, String> {
+    let mut parts = Vec::new();
+    let mut literal = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        literal.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let Some(end) = rest.find('%') else {
+            return Err(format!("a `%` without its second one in {}; write `%%` for one", quote(text)));
+        };
+        if end == 0 {
+            literal.push('%');
+        } else {
+            push_literal(&mut parts, &mut literal)?;
+            parts.push(command(&rest[..end])?);
+        }
+        rest = &rest[end + 1..];
+    }
+    literal.push_str(rest);
+    push_literal(&mut parts, &mut literal)?;
+    Ok(HeaderText(parts))
+}
+
+fn push_literal(parts: &mut Vec<HeaderPart>, literal: &mut String) -> Result<(), String> {
+    if literal.is_empty() {
+        return Ok(());
+    }
+    let value = HeaderValue::try_from(literal.as_str())
+        .map_err(|_| format!("{} cannot be sent in a header", quote(literal)))?;
+    literal.clear();
+    parts.push(HeaderPart::Literal(value));
+    Ok(())
+}
+
+/// What stands between two `%`.
+fn command(text: &str) -> Result<HeaderPart, String> {
+    let argument = |prefix: &str| text.strip_prefix(prefix)?.strip_prefix('(')?.strip_suffix(')');
+    if let Some(header) = argument("REQ") {
+        return match header {
+            ":SCHEME" | ":scheme" => Ok(HeaderPart::Scheme),
+            _ => name(header).map(HeaderPart::RequestHeader),
+        };
+    }
+    if let Some(header) = argument("RESP") {
+        return name(header).map(HeaderPart::ResponseHeader);
+    }
+    let known = COMMANDS.iter().find(|(known, _)| *known == text);
+    known.map(|(_, part)| part.clone()).ok_or_else(|| {
+        let known: Vec<_> = COMMANDS.iter().map(|(known, _)| format!("%{known}%")).collect();
+        format!("`%{text}%` is not known; known are %REQ(name)%, %RESP(name)%, {}", known.join(", "))
+    })
+}
+
+/// The formats without arguments.
+pub(crate) const COMMANDS: &[(&str, HeaderPart)] = &[
+    ("DOWNSTREAM_REMOTE_ADDRESS", HeaderPart::Client),
+    ("DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT", HeaderPart::ClientIp),
+    ("DOWNSTREAM_DIRECT_REMOTE_ADDRESS", HeaderPart::Client),
+    ("DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT", HeaderPart::ClientIp),
+    ("DOWNSTREAM_LOCAL_ADDRESS", HeaderPart::Local),
+    ("DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT", HeaderPart::LocalIp),
+    ("PROTOCOL", HeaderPart::Protocol),
+    ("REQUESTED_SERVER_NAME", HeaderPart::ServerName),
+    ("DOWNSTREAM_TLS_VERSION", HeaderPart::TlsVersion),
+    ("UPSTREAM_CLUSTER", HeaderPart::Upstream),
+];

@@ -1,0 +1,159 @@
+//! Route configurations: hosts, and routes in their order.
+
+mod action;
+mod condition;
+mod headers;
+mod redirect;
+mod retry;
+
+use crate::{
+    reader::{Field, Message},
+    schema,
+    values::enumeration,
+};
+use condition::{header_matchers, path_match, query_matchers};
+use headers::{Changes, Order};
+use quadrille_gateway::model::{Domain, RetryPolicy, Route, RouteTable, VirtualHost};
+use std::{collections::HashMap, sync::Arc};
+
+/// `envoy.config.route.v3.RouteConfiguration`.
+#[derive(Clone, Debug)]
+pub struct RouteConfiguration {
+    pub(crate) table: Arc<RouteTable>,
+}
+
+/// What a route inherits.
+struct Inherited<'a> {
+    changes: [&'a Changes; 2],
+    order: Order,
+    retry: Option<&'a RetryPolicy>,
+    largest_body: usize,
+}
+
+/// What Envoy takes when nothing is said, in bytes.
+const LARGEST_BODY: usize = 4096;
+
+/// Reads a route configuration, with its name.
+pub(crate) fn route_configuration(field: &Field<'_>) -> Option<(String, RouteConfiguration)> {
+    let message = field.message(&schema::ROUTE_CONFIGURATION)?;
+    let changes = Changes::read(&message)?;
+    let order = if message.flag("most_specific_header_mutations_wins") {
+        Order::SpecificLast
+    } else {
+        Order::SpecificFirst
+    };
+    let largest_body = message.number("max_direct_response_body_size_bytes");
+    let largest_body = largest_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(LARGEST_BODY);
+    let mut good = true;
+    let mut hosts = Vec::new();
+    let mut known = HashMap::new();
+    for item in message.list("virtual_hosts") {
+        match virtual_host(&item, &changes, order, largest_body) {
+            Some(host) => {
+                good &= unique(&item, &host, &mut known);
+                hosts.push(host);
+            }
+            None => good = false,
+        }
+    }
+    let name = message.string("name");
+    let table = RouteTable {
+        name: name.clone(),
+        hosts,
+        fall_through: false,
+        match_port: !message.flag("ignore_port_in_host_matching"),
+    };
+    good.then(|| (name, RouteConfiguration { table: Arc::new(table) }))
+}
+
+/// Notes domains that another virtual host has already.
+fn unique(field: &Field<'_>, host: &VirtualHost, known: &mut HashMap<Domain, String>) -> bool {
+    let mut good = true;
+    for domain in &host.domains {
+        if let Some(first) = known.insert(domain.clone(), host.name.clone()) {
+            field.error(format!(
+                "the domain `{domain}` is `{first}`'s already; a request can go to one of them only"
+            ));
+            good = false;
+        }
+    }
+    good
+}
+
+fn virtual_host(
+    field: &Field<'_>,
+    above: &Changes,
+    order: Order,
+    largest_body: usize,
+) -> Option<VirtualHost> {
+    const TLS: &[(&str, u32, bool)] = &[("NONE", 0, false), ("EXTERNAL_ONLY", 1, true), ("ALL", 2, true)];
+    let message = field.message(&schema::VIRTUAL_HOST)?;
+    let changes = Changes::read(&message)?;
+    let domains = message.list("domains");
+    if domains.is_empty() {
+        return field.fail("`domains` is missing; write `\"*\"` for all");
+    }
+    let domains = domains.iter().map(|domain| domain.parse(read_domain)).collect::<Option<Vec<_>>>()?;
+    let retry = match message.get("retry_policy") {
+        Some(policy) => Some(retry::policy(&policy)?),
+        None => None,
+    };
+    let require_tls = match message.get("require_tls") {
+        Some(kind) => kind.parse(enumeration(TLS))?,
+        None => false,
+    };
+    let inherited = Inherited { changes: [&changes, above], order, retry: retry.as_ref(), largest_body };
+    let mut good = true;
+    let mut routes = Vec::new();
+    for item in message.list("routes") {
+        match route(&item, &inherited) {
+            Some(route) => routes.push(route),
+            None => good = false,
+        }
+    }
+    good.then(|| VirtualHost {
+        name: message.string("name"),
+        require_tls,
+        ..VirtualHost::new(domains, routes, field.place())
+    })
+}
+
+fn read_domain(text: &str) -> Result<Domain, String> {
+    let stars = text.matches('*').count();
+    if text.is_empty() || stars > 1 || (stars == 1 && !text.starts_with('*') && !text.ends_with('*')) {
+        return Err(format!(
+            "{} is no domain; write `example.com`, `*.example.com`, `example.*` or `*`",
+            quadrille_gateway::config::values::quote(text)
+        ));
+    }
+    Ok(Domain::wildcard(text))
+}
+
+fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
+    let message = field.message(&schema::ROUTE)?;
+    let condition_field = message.require("match")?;
+    let condition = condition_field.message(&schema::ROUTE_MATCH)?;
+    let path = path_match(&condition)?;
+    let headers = header_matchers(&condition)?;
+    let query = query_matchers(&condition)?;
+    let action = action::action(&message, &path, inherited)?;
+    let changes = Changes::read(&message)?;
+    let [host, above] = inherited.changes;
+    let (request_headers, response_headers) = Changes::together([&changes, host, above], inherited.order);
+    Some(Route {
+        name: message.string("name"),
+        headers,
+        query,
+        request_headers,
+        response_headers,
+        ..Route::new(path, action, field.place())
+    })
+}
+
+impl Changes {
+    fn read(message: &Message<'_>) -> Option<Self> {
+        let request = headers::changes(message, "request_headers_to_add", "request_headers_to_remove");
+        let response = headers::changes(message, "response_headers_to_add", "response_headers_to_remove");
+        Some(Self { request: request?, response: response? })
+    }
+}

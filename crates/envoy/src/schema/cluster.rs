@@ -1,0 +1,196 @@
+//! Clusters, their servers, and health checks.
+
+use super::{
+    Does::{Accepted, Ignored, Read, Refused},
+    HARMLESS, Schema,
+};
+
+pub(crate) const CLUSTER: Schema = Schema {
+    name: "envoy.config.cluster.v3.Cluster",
+    fields: &[
+        ("name", Read("")),
+        ("alt_stat_name", Accepted("statistics are counted by name")),
+        ("type", Read("`STATIC`, `STRICT_DNS`, `LOGICAL_DNS`, `EDS`")),
+        ("cluster_type", Refused("write `type`")),
+        ("eds_cluster_config", Read("")),
+        ("connect_timeout", Read("")),
+        ("load_assignment", Read("")),
+        (
+            "lb_policy",
+            Read(
+                "`ROUND_ROBIN`; `LEAST_REQUEST` is served as `ROUND_ROBIN`; `RANDOM`; `RING_HASH` and `MAGLEV` go by the client's address",
+            ),
+        ),
+        ("load_balancing_policy", Read("the first policy that is known, as `lb_policy`")),
+        ("health_checks", Read("one")),
+        ("transport_socket", Read("")),
+        ("transport_socket_matches", Refused("all servers of a cluster are reached in the same way")),
+        (
+            "typed_extension_protocol_options",
+            Read("`envoy.extensions.upstreams.http.v3.HttpProtocolOptions`"),
+        ),
+        ("http_protocol_options", Read("HTTP/1.1")),
+        ("http2_protocol_options", Read("HTTP/2")),
+        ("common_http_protocol_options", Read("")),
+        ("upstream_http_protocol_options", Read("")),
+        ("protocol_selection", Ignored("")),
+        ("dns_lookup_family", Ignored("the system's order of addresses holds")),
+        ("dns_refresh_rate", Ignored("names are resolved at start and at every reload")),
+        ("dns_failure_refresh_rate", Ignored("names are resolved at start and at every reload")),
+        ("dns_jitter", Ignored("names are resolved at start and at every reload")),
+        ("respect_dns_ttl", Ignored("names are resolved at start and at every reload")),
+        ("dns_resolvers", Ignored("the system resolves names")),
+        ("use_tcp_for_dns_lookups", Ignored("the system resolves names")),
+        ("dns_resolution_config", Ignored("the system resolves names")),
+        ("typed_dns_resolver_config", Ignored("the system resolves names")),
+        ("wait_for_warm_on_init", Accepted("")),
+        ("circuit_breakers", Ignored("limits are on connections and handshakes")),
+        ("outlier_detection", Ignored("health checks decide; a failed request is tried elsewhere")),
+        ("cleanup_interval", Ignored("")),
+        ("upstream_bind_config", Refused("connections leave by the system's routes")),
+        ("lb_subset_config", Refused("servers have no subsets")),
+        ("ring_hash_lb_config", Ignored("ketama with its own ring")),
+        ("maglev_lb_config", Ignored("ketama with its own ring")),
+        ("least_request_lb_config", Ignored("`LEAST_REQUEST` is served as `ROUND_ROBIN`")),
+        ("round_robin_lb_config", Ignored("there is no slow start")),
+        ("original_dst_lb_config", Refused("servers are named")),
+        ("common_lb_config", Ignored("no zone is preferred")),
+        ("metadata", Accepted("")),
+        ("upstream_connection_options", Ignored("")),
+        ("close_connections_on_host_health_failure", Ignored("connections in use are finished")),
+        ("ignore_health_on_host_removal", Accepted("")),
+        ("filters", Refused("filters stand in the listener")),
+        ("track_timeout_budgets", Ignored("")),
+        ("track_cluster_stats", Ignored("")),
+        ("upstream_config", Ignored("")),
+        ("preconnect_policy", Ignored("")),
+        ("connection_pool_per_downstream_connection", Refused("connections are shared")),
+        ("max_requests_per_connection", Ignored("connections may last")),
+        ("per_connection_buffer_limit_bytes", Accepted("buffers are bounded")),
+        ("lrs_server", Ignored("load is not reported")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const EDS_CONFIG: Schema = Schema {
+    name: "envoy.config.cluster.v3.Cluster.EdsClusterConfig",
+    fields: &[("eds_config", Read("")), ("service_name", Read(""))],
+    others: HARMLESS,
+};
+
+pub(crate) const LOAD_ASSIGNMENT: Schema = Schema {
+    name: "envoy.config.endpoint.v3.ClusterLoadAssignment",
+    fields: &[
+        ("cluster_name", Read("")),
+        ("endpoints", Read("")),
+        ("named_endpoints", Ignored("")),
+        ("policy", Ignored("requests are not dropped, and servers do not go stale")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const LOCALITY_ENDPOINTS: Schema = Schema {
+    name: "envoy.config.endpoint.v3.LocalityLbEndpoints",
+    fields: &[
+        ("locality", Accepted("no zone is preferred")),
+        ("lb_endpoints", Read("")),
+        ("load_balancer_endpoints", Refused("write `lb_endpoints`")),
+        ("leds_cluster_locality_config", Refused("servers are not fetched one by one")),
+        ("load_balancing_weight", Ignored("servers have their own weights")),
+        ("priority", Read("only the first priority that has servers is used")),
+        ("proximity", Ignored("")),
+        ("metadata", Accepted("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const LB_ENDPOINT: Schema = Schema {
+    name: "envoy.config.endpoint.v3.LbEndpoint",
+    fields: &[
+        ("endpoint", Read("")),
+        ("endpoint_name", Refused("write `endpoint`")),
+        ("health_status", Read("`UNHEALTHY`, `DRAINING` and `TIMEOUT` take a server out")),
+        ("load_balancing_weight", Read("")),
+        ("metadata", Accepted("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const ENDPOINT: Schema = Schema {
+    name: "envoy.config.endpoint.v3.Endpoint",
+    fields: &[
+        ("address", Read("")),
+        ("health_check_config", Ignored("servers are checked where they serve")),
+        ("hostname", Ignored("the address is the host")),
+        ("additional_addresses", Ignored("the first address is used")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const HEALTH_CHECK: Schema = Schema {
+    name: "envoy.config.core.v3.HealthCheck",
+    fields: &[
+        ("timeout", Read("")),
+        ("interval", Read("")),
+        ("unhealthy_threshold", Read("")),
+        ("healthy_threshold", Read("")),
+        ("http_health_check", Read("")),
+        ("tcp_health_check", Read("connects; nothing is sent")),
+        ("grpc_health_check", Refused("use `http_health_check` or `tcp_health_check`")),
+        ("custom_health_check", Refused("use `http_health_check` or `tcp_health_check`")),
+        ("initial_jitter", Ignored("")),
+        ("interval_jitter", Ignored("")),
+        ("interval_jitter_percent", Ignored("")),
+        ("alt_port", Refused("servers are checked where they serve")),
+        ("reuse_connection", Ignored("")),
+        ("no_traffic_interval", Ignored("`interval` holds")),
+        ("no_traffic_healthy_interval", Ignored("`interval` holds")),
+        ("unhealthy_interval", Ignored("`interval` holds")),
+        ("unhealthy_edge_interval", Ignored("`interval` holds")),
+        ("healthy_edge_interval", Ignored("`interval` holds")),
+        ("event_log_path", Ignored("")),
+        ("event_logger", Ignored("")),
+        ("always_log_health_check_failures", Ignored("")),
+        ("always_log_health_check_success", Ignored("")),
+        ("tls_options", Ignored("")),
+        ("transport_socket_match_criteria", Ignored("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const HTTP_HEALTH_CHECK: Schema = Schema {
+    name: "envoy.config.core.v3.HealthCheck.HttpHealthCheck",
+    fields: &[
+        ("path", Read("a GET of it must answer 200")),
+        ("host", Ignored("the server's host is sent")),
+        ("send", Ignored("")),
+        ("receive", Ignored("the status decides")),
+        ("request_headers_to_add", Ignored("")),
+        ("request_headers_to_remove", Ignored("")),
+        ("expected_statuses", Ignored("200 is expected")),
+        ("retriable_statuses", Ignored("")),
+        ("codec_client_type", Ignored("HTTP/1.1 is spoken")),
+        ("service_name_matcher", Ignored("")),
+        ("method", Ignored("GET is used")),
+        ("response_buffer_size", Ignored("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const LB_POLICY: Schema = Schema {
+    name: "envoy.config.cluster.v3.LoadBalancingPolicy",
+    fields: &[("policies", Read(""))],
+    others: HARMLESS,
+};
+
+pub(crate) const LB_POLICY_ITEM: Schema = Schema {
+    name: "envoy.config.cluster.v3.LoadBalancingPolicy.Policy",
+    fields: &[("typed_extension_config", Read(""))],
+    others: HARMLESS,
+};
+
+pub(crate) const TYPED_EXTENSION: Schema = Schema {
+    name: "envoy.config.core.v3.TypedExtensionConfig",
+    fields: &[("name", Accepted("the type of `typed_config` decides")), ("typed_config", Read(""))],
+    others: HARMLESS,
+};

@@ -1,0 +1,148 @@
+//! The HTTP connection manager.
+
+use super::{
+    Does::{Accepted, Ignored, Read, Refused},
+    HARMLESS, Schema,
+};
+
+const NO_LOG: Does = Ignored("records have Quadrille's own form");
+const CLIENT_SAID: Does =
+    Ignored("`x-forwarded-for` and `x-forwarded-proto` are set to what is known of the connection");
+use super::Does;
+
+pub(crate) const HTTP_MANAGER: Schema = Schema {
+    name: "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+    fields: &[
+        ("codec_type", Read("`AUTO`, `HTTP1`, `HTTP2`; the protocol follows from ALPN or the first bytes")),
+        ("stat_prefix", Read("for `/stats`")),
+        ("rds", Read("")),
+        ("route_config", Read("")),
+        ("scoped_routes", Refused("use `rds` or `route_config`")),
+        ("http_filters", Read("the router, and filters that change nothing here")),
+        ("normalize_path", Read("")),
+        ("merge_slashes", Read("")),
+        ("path_with_escaped_slashes_action", Read("`KEEP_UNCHANGED`")),
+        ("common_http_protocol_options", Read("")),
+        ("http_protocol_options", Accepted("")),
+        ("http2_protocol_options", Accepted("limits are the built-in ones")),
+        ("http3_protocol_options", Refused("there is no HTTP/3")),
+        ("request_headers_timeout", Read("")),
+        ("stream_idle_timeout", Ignored("the cluster's and the route's timeouts hold")),
+        ("request_timeout", Ignored("the cluster's and the route's timeouts hold")),
+        ("drain_timeout", Ignored("a drain has one limit for all")),
+        ("delayed_close_timeout", Ignored("")),
+        ("access_log", Read("in Quadrille's own form; of the process: the first that is given holds")),
+        ("access_log_options", NO_LOG),
+        ("access_log_flush_interval", NO_LOG),
+        ("flush_access_log_on_new_request", NO_LOG),
+        ("use_remote_address", CLIENT_SAID),
+        ("xff_num_trusted_hops", CLIENT_SAID),
+        ("original_ip_detection_extensions", Refused("use the PROXY protocol")),
+        ("internal_address_config", CLIENT_SAID),
+        ("skip_xff_append", CLIENT_SAID),
+        ("via", Ignored("no `via` is added")),
+        ("server_name", Ignored("answers keep the upstream's `server`")),
+        ("server_header_transformation", Ignored("answers keep the upstream's `server`")),
+        ("generate_request_id", Ignored("no `x-request-id` is made")),
+        ("request_id_extension", Ignored("no `x-request-id` is made")),
+        ("preserve_external_request_id", Accepted("it is kept")),
+        ("always_set_request_id_in_response", Ignored("no `x-request-id` is made")),
+        ("forward_client_cert_details", Read("`SANITIZE`: `x-forwarded-client-cert` of clients is removed")),
+        ("set_current_client_cert_details", Ignored("clients' certificates are not told to upstreams")),
+        ("tracing", Ignored("there is no tracing")),
+        ("upgrade_configs", Accepted("WebSocket works without")),
+        ("proxy_100_continue", Accepted("it is passed on")),
+        ("max_request_headers_kb", Ignored("headers have a limit of their own")),
+        ("strip_matching_host_port", Accepted("")),
+        ("strip_any_host_port", Accepted("")),
+        ("strip_trailing_host_dot", Accepted("")),
+        ("local_reply_config", Ignored("local answers have fixed texts")),
+        ("stream_error_on_invalid_http_message", Ignored("")),
+        ("scheme_header_transformation", Ignored("")),
+        ("add_proxy_protocol_connection_state", Ignored("")),
+        ("append_x_forwarded_port", Ignored("")),
+        ("append_local_overload", Ignored("")),
+        ("represent_ipv4_remote_address_as_ipv4_mapped_ipv6", Ignored("")),
+        ("early_header_mutation_extensions", Refused("change headers in the routes")),
+        ("typed_header_validation_config", Ignored("headers are validated in any case")),
+        ("http1_safe_max_connection_duration", Ignored("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const RDS: Schema = Schema {
+    name: "envoy.extensions.filters.network.http_connection_manager.v3.Rds",
+    fields: &[("config_source", Read("")), ("route_config_name", Read(""))],
+    others: HARMLESS,
+};
+
+pub(crate) const HTTP_FILTER: Schema = Schema {
+    name: "envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter",
+    fields: &[
+        ("name", Read("the type of `typed_config` decides, where there is one")),
+        ("typed_config", Read("")),
+        ("config_discovery", Refused("filters are not fetched")),
+        ("is_optional", Read("")),
+        ("disabled", Read("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const ROUTER: Schema = Schema {
+    name: "envoy.extensions.filters.http.router.v3.Router",
+    fields: &[
+        ("suppress_envoy_headers", Accepted("no `x-envoy-*` headers are added")),
+        ("start_child_span", Ignored("there is no tracing")),
+        ("upstream_log", NO_LOG),
+        ("dynamic_stats", Accepted("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const COMMON_HTTP_OPTIONS: Schema = Schema {
+    name: "envoy.config.core.v3.HttpProtocolOptions",
+    fields: &[
+        ("idle_timeout", Read("")),
+        ("max_connection_duration", Ignored("connections may last")),
+        ("max_headers_count", Ignored("headers have a limit of their own")),
+        ("max_response_headers_kb", Ignored("headers have a limit of their own")),
+        ("max_stream_duration", Ignored("use the route's `timeout`")),
+        ("headers_with_underscores_action", Read("`ALLOW`")),
+        ("max_requests_per_connection", Ignored("connections may last")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const UPSTREAM_HTTP: Schema = Schema {
+    name: "envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+    fields: &[
+        ("common_http_protocol_options", Read("")),
+        ("upstream_http_protocol_options", Read("")),
+        ("explicit_http_config", Read("")),
+        ("use_downstream_protocol_config", Read("HTTP/2 where ALPN offers it")),
+        ("auto_config", Read("HTTP/2 where ALPN offers it")),
+        ("http_filters", Refused("filters stand in the listener")),
+        ("header_validation_config", Ignored("headers are validated in any case")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const UPSTREAM_HTTP_NAME: Schema = Schema {
+    name: "envoy.config.core.v3.UpstreamHttpProtocolOptions",
+    fields: &[
+        ("auto_sni", Accepted("the server's host is sent as SNI")),
+        ("auto_san_validation", Accepted("the SNI is verified")),
+        ("override_auto_sni_header", Ignored("the server's host is sent as SNI")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const EXPLICIT_HTTP: Schema = Schema {
+    name: "envoy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig",
+    fields: &[
+        ("http_protocol_options", Read("HTTP/1.1")),
+        ("http2_protocol_options", Read("HTTP/2; its options are the built-in ones")),
+        ("http3_protocol_options", Refused("there is no HTTP/3")),
+    ],
+    others: HARMLESS,
+};

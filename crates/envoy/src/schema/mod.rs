@@ -1,0 +1,199 @@
+//! The messages that are read, as data: which of their fields have an effect, and what becomes of the others.
+//!
+//! Reading refuses or ignores what is said here, and `docs/reference/envoy.md` is made from here.
+
+mod bootstrap;
+mod cluster;
+mod common;
+mod http;
+mod istio;
+mod listener;
+mod route;
+mod route_action;
+mod tls;
+
+pub(crate) use bootstrap::*;
+pub(crate) use cluster::*;
+pub(crate) use common::*;
+pub(crate) use http::*;
+pub(crate) use istio::*;
+pub(crate) use listener::*;
+pub(crate) use route::*;
+pub(crate) use route_action::*;
+pub(crate) use tls::*;
+
+/// A message of Envoy's API.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    /// Its full name in the protocol.
+    pub(crate) name: &'static str,
+    /// The fields that are known.
+    pub(crate) fields: &'static [(&'static str, Does)],
+    /// What becomes of all other fields.
+    pub(crate) others: Does,
+}
+
+/// What becomes of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Does {
+    /// It has its effect, with these limits (or none).
+    Read(&'static str),
+    /// It is accepted, and nothing needs to be done for it.
+    Accepted(&'static str),
+    /// It has no effect, and a warning says so.
+    Ignored(&'static str),
+    /// It is an error.
+    Refused(&'static str),
+}
+
+impl Schema {
+    /// What becomes of this field, if it is known.
+    pub(crate) fn field(&self, name: &str) -> Option<Does> {
+        self.fields.iter().find(|(known, _)| *known == name).map(|(_, does)| *does)
+    }
+
+    /// The name without its package.
+    pub(crate) fn short_name(&self) -> &'static str {
+        self.name.rsplit_once('.').map_or(self.name, |(_, short)| short)
+    }
+}
+
+/// Every message that is read, in groups with titles, in the order of the reference.
+pub(crate) const ALL: &[(&str, &[&Schema])] = &[
+    (
+        "The bootstrap",
+        &[&BOOTSTRAP, &NODE, &STATIC_RESOURCES, &DYNAMIC_RESOURCES, &ADMIN, &DISCOVERY_RESPONSE],
+    ),
+    (
+        "Parts of many messages",
+        &[
+            &DATA_SOURCE,
+            &ADDRESS,
+            &SOCKET_ADDRESS,
+            &PIPE,
+            &CONFIG_SOURCE,
+            &PATH_CONFIG_SOURCE,
+            &API_CONFIG_SOURCE,
+            &GRPC_SERVICE,
+            &ENVOY_GRPC,
+            &ACCESS_LOG,
+            &FILE_ACCESS_LOG,
+            &HEADER_VALUE,
+            &STRING_MATCHER,
+            &REGEX_MATCHER,
+        ],
+    ),
+    (
+        "Listeners",
+        &[
+            &LISTENER,
+            &FILTER_CHAIN,
+            &FILTER_CHAIN_MATCH,
+            &FILTER,
+            &PROXY_PROTOCOL,
+            &TCP_PROXY,
+            &TCP_WEIGHTED,
+            &TCP_CLUSTER_WEIGHT,
+        ],
+    ),
+    (
+        "TLS and secrets",
+        &[
+            &DOWNSTREAM_TLS,
+            &UPSTREAM_TLS,
+            &COMMON_TLS,
+            &COMBINED_VALIDATION,
+            &TLS_PARAMETERS,
+            &TLS_CERTIFICATE,
+            &PRIVATE_KEY_PROVIDER,
+            &CRYPTOMB,
+            &QAT,
+            &VALIDATION,
+            &SAN_MATCHER,
+            &SDS_SECRET,
+            &SECRET,
+            &TICKET_KEYS,
+            &TRANSPORT_SOCKET,
+        ],
+    ),
+    (
+        "The HTTP connection manager, and HTTP towards clusters",
+        &[
+            &HTTP_MANAGER,
+            &RDS,
+            &HTTP_FILTER,
+            &ROUTER,
+            &COMMON_HTTP_OPTIONS,
+            &UPSTREAM_HTTP,
+            &UPSTREAM_HTTP_NAME,
+            &EXPLICIT_HTTP,
+        ],
+    ),
+    (
+        "Routes: what they match",
+        &[
+            &ROUTE_CONFIGURATION,
+            &VIRTUAL_HOST,
+            &ROUTE,
+            &ROUTE_MATCH,
+            &HEADER_MATCHER,
+            &INT64_RANGE,
+            &QUERY_MATCHER,
+        ],
+    ),
+    (
+        "Routes: what becomes of a request",
+        &[
+            &ROUTE_ACTION,
+            &WEIGHTED_CLUSTER,
+            &CLUSTER_WEIGHT,
+            &MAX_STREAM_DURATION,
+            &RETRY_POLICY,
+            &REGEX_REWRITE,
+            &REDIRECT,
+            &DIRECT_RESPONSE,
+            &HEADER_OPTION,
+        ],
+    ),
+    (
+        "Clusters",
+        &[
+            &CLUSTER,
+            &EDS_CONFIG,
+            &LOAD_ASSIGNMENT,
+            &LOCALITY_ENDPOINTS,
+            &LB_ENDPOINT,
+            &ENDPOINT,
+            &HEALTH_CHECK,
+            &HTTP_HEALTH_CHECK,
+            &LB_POLICY,
+            &LB_POLICY_ITEM,
+            &TYPED_EXTENSION,
+        ],
+    ),
+    ("Istio (`quadrille istio resolve`)", &[&PROXY_CONFIG, &ISTIO_PROVIDER, &ISTIO_CRYPTOMB, &ISTIO_QAT]),
+];
+
+/// For messages in which nothing that is left out weakens security.
+const HARMLESS: Does = Does::Ignored("Quadrille does not know this field");
+
+/// For messages that decide who is let in, and to whom secrets are shown.
+const STRICT: Does = Does::Refused(
+    "Quadrille does not know this field, and ignoring it here could weaken security; remove it",
+);
+
+/// Which fields the tests have read: a field that claims to be read, and is not, is a lie in the reference.
+#[cfg(test)]
+pub(crate) mod coverage {
+    use std::{collections::BTreeSet, sync::Mutex};
+
+    static READ: Mutex<BTreeSet<(&str, &str)>> = Mutex::new(BTreeSet::new());
+
+    pub(crate) fn note(message: &'static str, field: &'static str) {
+        READ.lock().expect("no test panics while it holds this").insert((message, field));
+    }
+
+    pub(crate) fn has(message: &'static str, field: &'static str) -> bool {
+        READ.lock().expect("no test panics while it holds this").contains(&(message, field))
+    }
+}

@@ -1,0 +1,139 @@
+//! Route configurations, virtual hosts, and what a route matches.
+
+use super::{
+    Does::{Accepted, Ignored, Read, Refused},
+    HARMLESS, Schema,
+};
+
+pub(super) const HEADERS_HERE: &str = "";
+const MUST_MATCH: super::Does = Refused(
+    "Quadrille does not know this condition, and without it the route would take requests that are not its own",
+);
+
+pub(crate) const ROUTE_CONFIGURATION: Schema = Schema {
+    name: "envoy.config.route.v3.RouteConfiguration",
+    fields: &[
+        ("name", Read("")),
+        ("virtual_hosts", Read("")),
+        ("vhds", Refused("virtual hosts are not fetched one by one")),
+        ("internal_only_headers", Accepted("")),
+        ("request_headers_to_add", Read(HEADERS_HERE)),
+        ("request_headers_to_remove", Read("")),
+        ("response_headers_to_add", Read("")),
+        ("response_headers_to_remove", Read("")),
+        ("most_specific_header_mutations_wins", Read("")),
+        ("validate_clusters", Accepted("a cluster that is not there answers 503")),
+        ("max_direct_response_body_size_bytes", Read("")),
+        ("cluster_specifier_plugins", Ignored("a route that uses one is refused")),
+        ("request_mirror_policies", Ignored("requests are not mirrored")),
+        ("ignore_port_in_host_matching", Read("")),
+        ("ignore_path_parameters_in_path_matching", Refused("path parameters are part of the path")),
+        ("typed_per_filter_config", Ignored("it configures filters that have no effect here")),
+        ("metadata", Accepted("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const VIRTUAL_HOST: Schema = Schema {
+    name: "envoy.config.route.v3.VirtualHost",
+    fields: &[
+        ("name", Read("")),
+        ("domains", Read("")),
+        ("routes", Read("")),
+        ("matcher", Refused("write `routes`")),
+        ("require_tls", Read("`EXTERNAL_ONLY` is taken as `ALL`")),
+        ("virtual_clusters", Ignored("they only name statistics")),
+        ("rate_limits", Ignored("there is no rate limiting")),
+        ("request_headers_to_add", Read("")),
+        ("request_headers_to_remove", Read("")),
+        ("response_headers_to_add", Read("")),
+        ("response_headers_to_remove", Read("")),
+        ("cors", Refused("there is no CORS filter")),
+        ("typed_per_filter_config", Ignored("it configures filters that have no effect here")),
+        ("include_request_attempt_count", Ignored("attempts are not told")),
+        ("include_attempt_count_in_response", Ignored("attempts are not told")),
+        ("retry_policy", Read("for routes that have none")),
+        ("retry_policy_typed_config", Refused("write `retry_policy`")),
+        ("hedge_policy", Ignored("requests are not hedged")),
+        ("per_request_buffer_limit_bytes", Ignored("a body of up to 64 KiB can be repeated")),
+        ("request_mirror_policies", Ignored("requests are not mirrored")),
+        ("metadata", Accepted("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const ROUTE: Schema = Schema {
+    name: "envoy.config.route.v3.Route",
+    fields: &[
+        ("name", Read("")),
+        ("match", Read("")),
+        ("route", Read("")),
+        ("redirect", Read("")),
+        ("direct_response", Read("")),
+        ("filter_action", Refused("no filter takes requests")),
+        ("non_forwarding_action", Refused("there is no gRPC library mode")),
+        ("metadata", Accepted("")),
+        ("decorator", Accepted("")),
+        ("tracing", Accepted("")),
+        ("typed_per_filter_config", Ignored("it configures filters that have no effect here")),
+        ("request_headers_to_add", Read("")),
+        ("request_headers_to_remove", Read("")),
+        ("response_headers_to_add", Read("")),
+        ("response_headers_to_remove", Read("")),
+        ("per_request_buffer_limit_bytes", Ignored("a body of up to 64 KiB can be repeated")),
+        ("stat_prefix", Accepted("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const ROUTE_MATCH: Schema = Schema {
+    name: "envoy.config.route.v3.RouteMatch",
+    fields: &[
+        ("prefix", Read("")),
+        ("path", Read("")),
+        ("safe_regex", Read("")),
+        ("path_separated_prefix", Read("")),
+        ("connect_matcher", Refused("there is no CONNECT")),
+        ("path_match_policy", Refused("there are no path templates")),
+        ("case_sensitive", Read("")),
+        ("runtime_fraction", Refused("routes take all requests or none; use weighted clusters")),
+        ("headers", Read("")),
+        ("query_parameters", Read("")),
+        ("grpc", Read("as a condition on `content-type`")),
+        ("tls_context", Refused("clients' certificates decide in the handshake, not in routes")),
+        ("dynamic_metadata", Refused("no filter makes metadata")),
+        ("filter_state", Refused("no filter keeps state")),
+        ("cookies", MUST_MATCH),
+    ],
+    others: MUST_MATCH,
+};
+
+pub(crate) const HEADER_MATCHER: Schema = Schema {
+    name: "envoy.config.route.v3.HeaderMatcher",
+    fields: &[
+        ("name", Read("")),
+        ("exact_match", Read("")),
+        ("safe_regex_match", Read("")),
+        ("range_match", Read("")),
+        ("present_match", Read("")),
+        ("prefix_match", Read("")),
+        ("suffix_match", Read("")),
+        ("contains_match", Read("")),
+        ("string_match", Read("")),
+        ("invert_match", Read("")),
+        ("treat_missing_header_as_empty", Read("")),
+    ],
+    others: MUST_MATCH,
+};
+
+pub(crate) const INT64_RANGE: Schema = Schema {
+    name: "envoy.type.v3.Int64Range",
+    fields: &[("start", Read("")), ("end", Read(""))],
+    others: MUST_MATCH,
+};
+
+pub(crate) const QUERY_MATCHER: Schema = Schema {
+    name: "envoy.config.route.v3.QueryParameterMatcher",
+    fields: &[("name", Read("")), ("string_match", Read("")), ("present_match", Read("`true`"))],
+    others: MUST_MATCH,
+};

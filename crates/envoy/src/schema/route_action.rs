@@ -1,0 +1,151 @@
+//! What becomes of a request.
+
+use super::{
+    Does::{Accepted, Ignored, Read, Refused},
+    HARMLESS, Schema,
+};
+
+pub(crate) const ROUTE_ACTION: Schema = Schema {
+    name: "envoy.config.route.v3.RouteAction",
+    fields: &[
+        ("cluster", Read("")),
+        ("weighted_clusters", Read("")),
+        ("cluster_header", Refused("name the cluster, or clusters with weights")),
+        ("cluster_specifier_plugin", Refused("name the cluster, or clusters with weights")),
+        ("inline_cluster_specifier_plugin", Refused("name the cluster, or clusters with weights")),
+        ("cluster_not_found_response_code", Read("`SERVICE_UNAVAILABLE`")),
+        ("metadata_match", Refused("servers have no subsets")),
+        ("prefix_rewrite", Read("")),
+        ("regex_rewrite", Read("")),
+        ("path_rewrite_policy", Refused("there are no path templates")),
+        ("host_rewrite_literal", Read("")),
+        ("auto_host_rewrite", Read("")),
+        ("host_rewrite_header", Read("")),
+        ("host_rewrite_path_regex", Refused("use `host_rewrite_literal` or `host_rewrite_header`")),
+        ("append_x_forwarded_host", Ignored("`x-forwarded-host` is not added")),
+        ("timeout", Read("without it, 15 s; `0s` has no limit")),
+        ("idle_timeout", Read("")),
+        ("retry_policy", Read("")),
+        ("retry_policy_typed_config", Refused("write `retry_policy`")),
+        ("request_mirror_policies", Ignored("requests are not mirrored")),
+        ("priority", Accepted("there are no priorities")),
+        ("rate_limits", Ignored("there is no rate limiting")),
+        ("include_vh_rate_limits", Ignored("there is no rate limiting")),
+        ("hash_policy", Ignored("`RING_HASH` goes by the client's address")),
+        ("cors", Refused("there is no CORS filter")),
+        ("max_grpc_timeout", Ignored("`timeout` holds")),
+        ("grpc_timeout_offset", Ignored("`timeout` holds")),
+        ("upgrade_configs", Accepted("WebSocket works without")),
+        ("internal_redirect_policy", Ignored("redirects go to the client")),
+        ("internal_redirect_action", Ignored("redirects go to the client")),
+        ("max_internal_redirects", Ignored("redirects go to the client")),
+        ("hedge_policy", Ignored("requests are not hedged")),
+        ("max_stream_duration", Read("")),
+        ("early_data_policy", Ignored("early data is off")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const WEIGHTED_CLUSTER: Schema = Schema {
+    name: "envoy.config.route.v3.WeightedCluster",
+    fields: &[
+        ("clusters", Read("")),
+        ("total_weight", Read("must be the sum of the weights")),
+        ("runtime_key_prefix", Ignored("there are no runtime flags")),
+        ("header_name", Refused("the share is drawn at random")),
+        ("use_hash_policy", Ignored("the share is drawn at random")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const CLUSTER_WEIGHT: Schema = Schema {
+    name: "envoy.config.route.v3.WeightedCluster.ClusterWeight",
+    fields: &[
+        ("name", Read("")),
+        ("cluster_header", Refused("name the cluster")),
+        ("weight", Read("")),
+        ("metadata_match", Refused("servers have no subsets")),
+        ("request_headers_to_add", Read("")),
+        ("request_headers_to_remove", Read("")),
+        ("response_headers_to_add", Read("")),
+        ("response_headers_to_remove", Read("")),
+        ("typed_per_filter_config", Ignored("it configures filters that have no effect here")),
+        ("host_rewrite_literal", Refused("write it in the route")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const MAX_STREAM_DURATION: Schema = Schema {
+    name: "envoy.config.route.v3.RouteAction.MaxStreamDuration",
+    fields: &[
+        ("max_stream_duration", Read("instead of `timeout`")),
+        ("grpc_timeout_header_max", Ignored("clients do not set timeouts")),
+        ("grpc_timeout_header_offset", Ignored("clients do not set timeouts")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const RETRY_POLICY: Schema = Schema {
+    name: "envoy.config.route.v3.RetryPolicy",
+    fields: &[
+        (
+            "retry_on",
+            Read(
+                "`5xx`, `gateway-error`, `reset`, `reset-before-request`, `connect-failure`, `refused-stream`, \
+                  `retriable-4xx`, `retriable-status-codes`; conditions on gRPC's status never hold",
+            ),
+        ),
+        ("num_retries", Read("")),
+        ("per_try_timeout", Read("")),
+        ("per_try_idle_timeout", Ignored("`idle_timeout` holds")),
+        ("retriable_status_codes", Read("")),
+        ("retriable_headers", Ignored("answers are not tried again for their headers")),
+        ("retriable_request_headers", Ignored("all requests are tried again")),
+        ("retry_back_off", Ignored("the next server is tried at once")),
+        ("rate_limited_retry_back_off", Ignored("the next server is tried at once")),
+        ("retry_priority", Ignored("the next server is tried")),
+        ("retry_host_predicate", Accepted("the next server is tried")),
+        ("host_selection_retry_max_attempts", Accepted("")),
+        ("retry_options_predicates", Ignored("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const REGEX_REWRITE: Schema = Schema {
+    name: "envoy.type.matcher.v3.RegexMatchAndSubstitute",
+    fields: &[("pattern", Read("")), ("substitution", Read("`\\1` is the first group"))],
+    others: HARMLESS,
+};
+
+pub(crate) const REDIRECT: Schema = Schema {
+    name: "envoy.config.route.v3.RedirectAction",
+    fields: &[
+        ("https_redirect", Read("")),
+        ("scheme_redirect", Read("")),
+        ("host_redirect", Read("")),
+        ("port_redirect", Read("")),
+        ("path_redirect", Read("")),
+        ("prefix_rewrite", Read("")),
+        ("regex_rewrite", Read("")),
+        ("response_code", Read("301, 302, 303, 307, 308")),
+        ("strip_query", Read("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const DIRECT_RESPONSE: Schema = Schema {
+    name: "envoy.config.route.v3.DirectResponseAction",
+    fields: &[("status", Read("200 to 599")), ("body", Read("")), ("body_format", Refused("write `body`"))],
+    others: HARMLESS,
+};
+
+pub(crate) const HEADER_OPTION: Schema = Schema {
+    name: "envoy.config.core.v3.HeaderValueOption",
+    fields: &[
+        ("header", Read("with Envoy's `%...%` for what is known of a request")),
+        ("append", Read("")),
+        ("append_action", Read("")),
+        ("keep_empty_value", Ignored("an empty value adds no header")),
+    ],
+    others: HARMLESS,
+};

@@ -1,0 +1,102 @@
+//! What Envoy says for each context, and Quadrille for the whole process.
+
+use crate::{
+    tls::{Resolved, Sessions},
+    warnings::Warnings,
+};
+use quadrille_gateway::{
+    config::values::show_duration,
+    model::{AccessLog, Admin, Gateway, Place, SessionCache, Source, TicketKeys},
+};
+use std::{collections::BTreeSet, time::Duration};
+
+/// What does not come from resources.
+#[derive(Clone, Debug, Default)]
+pub struct Base {
+    /// The admin address; `None` has none.
+    pub admin: Option<Admin>,
+    /// Clusters that are control planes: requests do not go there.
+    pub control_planes: BTreeSet<String>,
+}
+
+impl Base {
+    /// A gateway without listeners.
+    pub(crate) fn gateway(&self) -> Gateway {
+        Gateway { admin: self.admin.clone(), ..Gateway::default() }
+    }
+}
+
+/// What all contexts together say.
+#[derive(Default)]
+pub(crate) struct Settings {
+    poll_delays: Vec<(Duration, Place)>,
+    ticket_keys: Vec<(Vec<Source>, Place)>,
+    sessions: Vec<Sessions>,
+    access_log: Option<AccessLog>,
+}
+
+impl Settings {
+    pub(crate) fn add(&mut self, resolved: &Resolved, sessions: &Sessions) {
+        self.poll_delays.extend(resolved.poll_delays.iter().cloned());
+        self.ticket_keys.extend(resolved.ticket_keys.clone());
+        self.sessions.push(sessions.clone());
+    }
+
+    /// The first that is given counts.
+    pub(crate) fn access_log(&mut self, log: &AccessLog) {
+        self.access_log.get_or_insert_with(|| log.clone());
+    }
+
+    /// # Errors
+    /// If two contexts have different ticket keys.
+    pub(crate) fn apply(self, gateway: &mut Gateway, warnings: &mut Warnings) -> Result<(), String> {
+        gateway.access_log = self.access_log.clone().unwrap_or_default();
+        self.apply_poll_delay(gateway, warnings);
+        let resumption = &mut gateway.resumption;
+        if let Some(shortest) = self.sessions.iter().filter_map(|sessions| sessions.lifetime).min() {
+            resumption.lifetime = shortest.clamp(Duration::from_secs(1), WEEK);
+        }
+        if self.sessions.iter().any(|sessions| sessions.no_cache) {
+            resumption.cache = SessionCache::Off;
+        }
+        if self.sessions.iter().any(|sessions| sessions.no_tickets) {
+            resumption.tickets = TicketKeys::Off;
+            return Ok(());
+        }
+        let Some((keys, place)) = self.ticket_keys.first() else { return Ok(()) };
+        if let Some((_, other)) = self.ticket_keys.iter().find(|(other, _)| !same(keys, other)) {
+            return Err(format!(
+                "{other}: refused: these session ticket keys are not those of {place}, and the keys are the process's"
+            ));
+        }
+        resumption.tickets = TicketKeys::Files(keys.clone(), place.clone());
+        Ok(())
+    }
+
+    /// The shortest of all: nobody waits longer than was said for him.
+    fn apply_poll_delay(&self, gateway: &mut Gateway, warnings: &mut Warnings) {
+        let Some((shortest, place)) = self.poll_delays.iter().min_by_key(|(delay, _)| *delay) else { return };
+        gateway.engine.poll_delay = *shortest;
+        if let Some((other, elsewhere)) = self.poll_delays.iter().find(|(delay, _)| delay != shortest) {
+            warnings.add("poll_delay", || {
+                format!(
+                    "{elsewhere}: the engine has one poll_delay for all keys: {} of {place} holds, not {}",
+                    show_duration(*shortest),
+                    show_duration(*other)
+                )
+            });
+        }
+    }
+}
+
+/// RFC 8446 section 4.6.1.
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+
+fn same(one: &[Source], other: &[Source]) -> bool {
+    let equal = |(one, other): (&Source, &Source)| match (one, other) {
+        (Source::File(one), Source::File(other)) => one == other,
+        (Source::Inline(one), Source::Inline(other)) => one == other,
+        _ => false,
+    };
+    one.len() == other.len() && one.iter().zip(other).all(equal)
+}

@@ -1,0 +1,64 @@
+//! The reference is the schema, and the schema is what is read.
+
+use super::{CERTIFICATE, with_common, with_route_config, with_routes, with_tls};
+use crate::{
+    bootstrap, istio, reference,
+    schema::{ALL, Does, coverage},
+};
+
+const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/envoy.md");
+
+#[test]
+fn the_reference_is_the_schema() {
+    if std::env::var_os("QUADRILLE_BLESS").is_some() {
+        std::fs::write(REFERENCE, reference()).unwrap();
+    }
+    let written = std::fs::read_to_string(REFERENCE).unwrap_or_default();
+    let how = "the reference is out of date; run QUADRILLE_BLESS=1 cargo test -p quadrille-envoy reference";
+    assert!(written == reference(), "{how}");
+}
+
+/// A bootstrap in which every message occurs.
+const EVERYTHING: &str = include_str!("everything.yaml");
+
+#[test]
+fn every_field_that_claims_to_be_read_is_read() {
+    let read = |text: &str| drop(bootstrap(text, "e.yaml").unwrap_or_else(|errors| panic!("{errors}")));
+    read(EVERYTHING);
+    for alternative in [
+        with_tls(&format!(
+            "common_tls_context: {{ {CERTIFICATE} }}\nsession_ticket_keys: {{ keys: [ {{ filename: /t }} ] }}"
+        )),
+        with_common(
+            "tls_certificates: { certificate_chain: { filename: /c }, private_key_provider: { provider_name: qat, typed_config: { \"@type\": a/qat.v3alpha.QatPrivateKeyMethodConfig, private_key: { filename: /k } } } }",
+        ),
+        with_common(
+            "tls_certificates: { certificate_chain: { filename: /c }, private_key: { filename: /k }, private_key_provider: { provider_name: x, fallback: true, typed_config: { \"@type\": a/x.Y } } }",
+        ),
+        with_routes(
+            "- { match: { prefix: / }, direct_response: { status: 200, body: { inline_string: x } } }",
+        ),
+        with_route_config("virtual_hosts: []"),
+    ] {
+        read(&alternative);
+    }
+    let discovery = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(discovery.path(), "resources: []").unwrap();
+    read(&format!(
+        "dynamic_resources: {{ lds_config: {{ path_config_source: {{ path: {} }} }} }}",
+        discovery.path().display()
+    ));
+    for provider in ["cryptomb", "qat"] {
+        let mesh = format!("defaultConfig: {{ privateKeyProvider: {{ {provider}: {{ pollDelay: 1ms }} }} }}");
+        istio::resolve_texts(&[("mesh.yaml", &mesh)]).unwrap();
+    }
+    let fields = ALL
+        .iter()
+        .flat_map(|(_, schemas)| schemas.iter())
+        .flat_map(|schema| schema.fields.iter().map(|(field, does)| (schema.name, *field, *does)));
+    let lies: Vec<_> = fields
+        .filter(|(message, field, does)| matches!(does, Does::Read(_)) && !coverage::has(message, field))
+        .map(|(message, field, _)| format!("{message}.{field}"))
+        .collect();
+    assert!(lies.is_empty(), "said to be read, and not: {lies:#?}");
+}

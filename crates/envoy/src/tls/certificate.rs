@@ -1,0 +1,110 @@
+//! Certificates with their keys, and who computes with these.
+
+use crate::{
+    common::{data_source, duration},
+    reader::{Field, Message},
+    schema,
+};
+use quadrille_gateway::{
+    config::values::quote,
+    model::{CertificateSource, KeySource, Place, Source},
+};
+use std::{sync::Arc, time::Duration};
+
+/// A certificate, and how long its private key's operations may wait for a full batch.
+#[derive(Clone, Debug)]
+pub(crate) struct Certificate {
+    pub(crate) source: Arc<CertificateSource>,
+    /// `None` if nothing is said: no operation waits.
+    pub(crate) poll_delay: Option<(Duration, Place)>,
+}
+
+/// Who computes with a private key, and the key that it brings.
+struct Provider<'a> {
+    key: Option<(Source, Field<'a>)>,
+    poll_delay: Option<(Duration, Place)>,
+}
+
+/// `envoy.extensions.transport_sockets.tls.v3.TlsCertificate`.
+pub(crate) fn certificate(field: &Field<'_>) -> Option<Certificate> {
+    let message = field.message(&schema::TLS_CERTIFICATE)?;
+    let chain_field = message.require("certificate_chain");
+    let chain = chain_field.as_ref().and_then(data_source);
+    let ocsp = match message.get("ocsp_staple") {
+        Some(staple) => Some((data_source(&staple)?, staple.place())),
+        None => None,
+    };
+    let own = message.get("private_key");
+    let provider = match message.get("private_key_provider") {
+        Some(field) => Some(provider(&field, own.is_some())?),
+        None => None,
+    };
+    let (provided, poll_delay) = match provider {
+        Some(provider) => (provider.key, provider.poll_delay),
+        None => (None, None),
+    };
+    let (key, key_field) = match (provided, own) {
+        (Some(provided), _) => provided,
+        (None, Some(own)) => (data_source(&own)?, own),
+        (None, None) => return field.fail("`private_key` is missing, and so is a `private_key_provider`"),
+    };
+    let (ocsp, ocsp_place) = ocsp.unzip();
+    let source = CertificateSource {
+        chain: chain?,
+        key: KeySource::Pem(key),
+        ocsp,
+        chain_place: chain_field?.place(),
+        key_place: key_field.place(),
+        ocsp_place,
+    };
+    Some(Certificate { source: Arc::new(source), poll_delay })
+}
+
+/// `envoy.extensions.transport_sockets.tls.v3.PrivateKeyProvider`. `own_key` says whether the certificate brings a key
+/// of its own.
+fn provider<'a>(field: &Field<'a>, own_key: bool) -> Option<Provider<'a>> {
+    let message = field.message(&schema::PRIVATE_KEY_PROVIDER)?;
+    let name = message.string("provider_name");
+    let Some(config) = message.get("typed_config") else {
+        return field.fail("`typed_config` is missing; it names the private key");
+    };
+    let (kind, config) = config.any()?;
+    match kind.rsplit('.').next() {
+        Some("CryptoMbPrivateKeyMethodConfig") => {
+            let config = config.message(&schema::CRYPTOMB)?;
+            let poll_delay = match config.get("poll_delay") {
+                Some(delay) => Some((duration(&delay)?, delay.place())),
+                None => {
+                    return config
+                        .field()
+                        .fail("`poll_delay` is missing; CryptoMB needs one, such as `10ms`");
+                }
+            };
+            Some(Provider { key: Some(provided_key(&config)?), poll_delay })
+        }
+        Some("QatPrivateKeyMethodConfig") => {
+            let config = config.message(&schema::QAT)?;
+            Some(Provider { key: Some(provided_key(&config)?), poll_delay: None })
+        }
+        _ if message.flag("fallback") && own_key => {
+            field.warn(
+                "provider",
+                format!(
+                    "there is no provider {}, so `private_key` is used, as `fallback` says",
+                    quote(&name)
+                ),
+            );
+            Some(Provider { key: None, poll_delay: None })
+        }
+        _ => field.fail(format!(
+            "refused: there is no provider {} ({kind}); use `cryptomb` or `qat`, or give the certificate a \
+             `private_key` and say `fallback: true`",
+            quote(&name)
+        )),
+    }
+}
+
+fn provided_key<'a>(config: &Message<'a>) -> Option<(Source, Field<'a>)> {
+    let key = config.require("private_key")?;
+    Some((data_source(&key)?, key))
+}

@@ -1,0 +1,243 @@
+//! TLS towards clients.
+
+use super::{
+    certificate::{Certificate, certificate},
+    parameters::parameters,
+    secret::{Content, Secret, SecretReference, secret_reference, ticket_keys},
+    validation::{Validation, validation},
+};
+use crate::{
+    common::duration,
+    reader::{Field, Message},
+    schema,
+    values::enumeration,
+};
+use quadrille_gateway::model::{ClientAuth, Place, Source, Tls, TlsPolicy};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+/// Keys of session tickets, with the place where they stand.
+type TicketKeys = (Vec<Source>, Place);
+
+/// Something that is written in place, or a secret's.
+#[derive(Clone, Debug)]
+enum From<T> {
+    Here(T),
+    Secret(SecretReference),
+}
+
+/// `envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext`, its secrets still by name.
+#[derive(Debug)]
+pub(crate) struct DownstreamTls {
+    policy: TlsPolicy,
+    certificates: Vec<From<Certificate>>,
+    validation: Option<Validation>,
+    validation_secret: Option<SecretReference>,
+    required: bool,
+    ticket_keys: Option<From<(Vec<Source>, Place)>>,
+    /// What this context says about sessions, which are the process's.
+    pub(crate) sessions: Sessions,
+    place: Place,
+    /// What it was resolved to last, and from which secrets: what has not changed must be the same object.
+    resolved: Mutex<Option<(Vec<Arc<Secret>>, Resolved)>>,
+}
+
+/// What a context says about sessions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sessions {
+    pub(crate) no_tickets: bool,
+    pub(crate) no_cache: bool,
+    pub(crate) lifetime: Option<Duration>,
+}
+
+/// A context with its secrets.
+#[derive(Clone, Debug)]
+pub(crate) struct Resolved {
+    pub(crate) tls: Arc<Tls>,
+    pub(crate) ticket_keys: Option<(Vec<Source>, Place)>,
+    pub(crate) poll_delays: Vec<(Duration, Place)>,
+}
+
+/// Reads what a listener's `transport_socket` says of TLS.
+pub(crate) fn downstream(field: &Field<'_>) -> Option<DownstreamTls> {
+    let message = field.message(&schema::DOWNSTREAM_TLS)?;
+    let common_field = message.require("common_tls_context")?;
+    let common = common_field.message(&schema::COMMON_TLS)?;
+    let mut policy = TlsPolicy { alpn: alpn(&common), ..TlsPolicy::default() };
+    if let Some(parameters_field) = common.get("tls_params") {
+        parameters(&parameters_field, &mut policy)?;
+    }
+    let here = common.list("tls_certificates").into_iter().map(|item| certificate(&item).map(From::Here));
+    let by_name = common.list("tls_certificate_sds_secret_configs").into_iter();
+    let by_name = by_name.map(|item| secret_reference(&item).map(From::Secret));
+    let certificates: Vec<_> = here.chain(by_name).collect::<Vec<_>>().into_iter().collect::<Option<_>>()?;
+    if certificates.is_empty() {
+        return common_field.fail("there is no certificate; write `tls_certificates`, or name a secret");
+    }
+    let (validation, validation_secret) = validations(&common)?;
+    let tls = DownstreamTls {
+        policy,
+        certificates,
+        validation,
+        validation_secret,
+        required: message.flag("require_client_certificate"),
+        ticket_keys: keys_of_tickets(&message)?,
+        sessions: sessions(&message)?,
+        place: field.place(),
+        resolved: Mutex::default(),
+    };
+    // What is all here can be judged at once.
+    if tls.validation_secret.is_none()
+        && let Err(reason) = tls.client_auth(None)
+    {
+        return field.fail(reason);
+    }
+    Some(tls)
+}
+
+fn alpn(common: &Message<'_>) -> Vec<String> {
+    // One entry may hold several protocols: `h2,http/1.1`.
+    let texts = common.list("alpn_protocols");
+    let protocols = texts.iter().filter_map(Field::text).flat_map(|text| text.split(','));
+    protocols.map(|protocol| protocol.trim().to_owned()).filter(|protocol| !protocol.is_empty()).collect()
+}
+
+/// What is asked of the other side, here and in a secret.
+pub(super) fn validations(common: &Message<'_>) -> Option<(Option<Validation>, Option<SecretReference>)> {
+    let kinds = ["validation_context", "validation_context_sds_secret_config", "combined_validation_context"];
+    match common.one_of(&kinds) {
+        None => Some((None, None)),
+        Some(("validation_context", field)) => Some((Some(validation(&field)?), None)),
+        Some(("validation_context_sds_secret_config", field)) => {
+            Some((None, Some(secret_reference(&field)?)))
+        }
+        Some((_, field)) => {
+            let combined = field.message(&schema::COMBINED_VALIDATION)?;
+            let default = validation(&combined.require("default_validation_context")?)?;
+            let secret = secret_reference(&combined.require("validation_context_sds_secret_config")?)?;
+            Some((Some(default), Some(secret)))
+        }
+    }
+}
+
+fn keys_of_tickets(message: &Message<'_>) -> Option<Option<From<TicketKeys>>> {
+    match message.one_of(&["session_ticket_keys", "session_ticket_keys_sds_secret_config"]) {
+        Some(("session_ticket_keys", field)) => Some(Some(From::Here((ticket_keys(&field)?, field.place())))),
+        Some((_, field)) => Some(Some(From::Secret(secret_reference(&field)?))),
+        None => Some(None),
+    }
+}
+
+fn sessions(message: &Message<'_>) -> Option<Sessions> {
+    const STAPLING: &[(&str, u32, ())] = &[("LENIENT_STAPLING", 0, ())];
+    if let Some(policy) = message.get("ocsp_staple_policy") {
+        policy.parse(enumeration(STAPLING))?;
+    }
+    let lifetime = match message.get("session_timeout") {
+        Some(field) => Some(duration(&field)?),
+        None => None,
+    };
+    Some(Sessions {
+        no_tickets: message.flag("disable_stateless_session_resumption"),
+        no_cache: message.flag("disable_stateful_session_resumption"),
+        lifetime,
+    })
+}
+
+impl DownstreamTls {
+    /// Every secret that it names.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretReference> {
+        let certificates = self.certificates.iter().filter_map(From::secret);
+        let tickets = self.ticket_keys.iter().filter_map(From::secret);
+        certificates.chain(&self.validation_secret).chain(tickets)
+    }
+
+    /// The context with its secrets.
+    ///
+    /// # Errors
+    /// If a secret is not there, or is not what is needed.
+    pub(crate) fn resolve(&self, secrets: &BTreeMap<String, Arc<Secret>>) -> Result<Resolved, String> {
+        let wanted = self.secrets().map(|reference| {
+            let missing = || format!("{}: there is no secret `{}`", reference.place, reference.name);
+            secrets.get(&reference.name).cloned().ok_or_else(missing)
+        });
+        let used = wanted.collect::<Result<Vec<_>, _>>()?;
+        let mut cache = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((before, resolved)) = &*cache
+            && before.len() == used.len()
+            && before.iter().zip(&used).all(|(before, now)| Arc::ptr_eq(before, now))
+        {
+            return Ok(resolved.clone());
+        }
+        let resolved = self.build(secrets)?;
+        *cache = Some((used, resolved.clone()));
+        Ok(resolved)
+    }
+
+    fn build(&self, secrets: &BTreeMap<String, Arc<Secret>>) -> Result<Resolved, String> {
+        let content =
+            |reference: &SecretReference| secrets.get(&reference.name).map(|secret| &secret.content);
+        let wrong = |reference: &SecretReference, what: &str| {
+            Err(format!("{}: the secret `{}` is no {what}", reference.place, reference.name))
+        };
+        let mut certificates = Vec::new();
+        let mut poll_delays = Vec::new();
+        for from in &self.certificates {
+            let certificate = match from {
+                From::Here(certificate) => certificate,
+                From::Secret(reference) => match content(reference) {
+                    Some(Content::Certificate(certificate)) => certificate,
+                    _ => return wrong(reference, "`tls_certificate`"),
+                },
+            };
+            certificates.push(Arc::clone(&certificate.source));
+            poll_delays.extend(certificate.poll_delay.clone());
+        }
+        let checked = match &self.validation_secret {
+            None => None,
+            Some(reference) => match content(reference) {
+                Some(Content::Validation(validation)) => Some(validation),
+                _ => return wrong(reference, "`validation_context`"),
+            },
+        };
+        let ticket_keys = match &self.ticket_keys {
+            None => None,
+            Some(From::Here(keys)) => Some(keys.clone()),
+            Some(From::Secret(reference)) => match content(reference) {
+                Some(Content::TicketKeys(keys, place)) => Some((keys.clone(), place.clone())),
+                _ => return wrong(reference, "`session_ticket_keys`"),
+            },
+        };
+        let client_auth = self.client_auth(checked).map_err(|reason| format!("{}: {reason}", self.place))?;
+        let policy = TlsPolicy { client_auth, ..self.policy.clone() };
+        Ok(Resolved { tls: Arc::new(Tls { certificates, policy }), ticket_keys, poll_delays })
+    }
+
+    fn client_auth(&self, secret: Option<&Validation>) -> Result<ClientAuth, &'static str> {
+        let written = self.validation.clone().unwrap_or_default();
+        let check = match secret {
+            Some(secret) => written.merged(secret.clone()),
+            None => written,
+        };
+        match (check.client_check()?, self.required) {
+            (Some(check), true) => Ok(ClientAuth::Required(Box::new(check))),
+            (Some(check), false) => Ok(ClientAuth::Optional(Box::new(check))),
+            (None, false) => Ok(ClientAuth::Off),
+            (None, true) => Err(
+                "refused: `require_client_certificate` without a `trusted_ca`, or hashes, would accept every certificate",
+            ),
+        }
+    }
+}
+
+impl<T> From<T> {
+    fn secret(&self) -> Option<&SecretReference> {
+        match self {
+            Self::Here(_) => None,
+            Self::Secret(reference) => Some(reference),
+        }
+    }
+}

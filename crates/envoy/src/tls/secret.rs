@@ -1,0 +1,73 @@
+//! Secrets by name: certificates, what is asked of clients, keys of tickets.
+
+use super::{
+    certificate::{Certificate, certificate},
+    validation::{Validation, validation},
+};
+use crate::{
+    common::data_source,
+    config_source::{ConfigSource, config_source},
+    reader::Field,
+    schema,
+};
+use quadrille_gateway::model::{Place, Source};
+
+/// A named secret.
+#[derive(Clone, Debug)]
+pub struct Secret {
+    pub(crate) content: Content,
+}
+
+/// What a secret is.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    Certificate(Certificate),
+    Validation(Validation),
+    TicketKeys(Vec<Source>, Place),
+}
+
+/// The name of a secret, and where it comes from.
+#[derive(Clone, Debug)]
+pub struct SecretReference {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from; `None` is a static one.
+    pub source: Option<ConfigSource>,
+    /// Where it is asked for.
+    pub(crate) place: Place,
+}
+
+/// `envoy.extensions.transport_sockets.tls.v3.Secret`, with its name.
+pub(crate) fn secret(field: &Field<'_>) -> Option<(String, Secret)> {
+    let message = field.message(&schema::SECRET)?;
+    let name = message.require("name").and_then(|name| name.text())?.to_owned();
+    let content = match message.one_of(&["tls_certificate", "validation_context", "session_ticket_keys"]) {
+        Some(("tls_certificate", inner)) => Content::Certificate(certificate(&inner)?),
+        Some(("validation_context", inner)) => Content::Validation(validation(&inner)?),
+        Some((_, inner)) => Content::TicketKeys(ticket_keys(&inner)?, inner.place()),
+        None => {
+            return field.fail(
+                "holds nothing that is known; write `tls_certificate`, `validation_context` or `session_ticket_keys`",
+            );
+        }
+    };
+    Some((name, Secret { content }))
+}
+
+/// `envoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys`.
+pub(crate) fn ticket_keys(field: &Field<'_>) -> Option<Vec<Source>> {
+    let message = field.message(&schema::TICKET_KEYS)?;
+    let keys: Vec<_> = message.list("keys").iter().map(data_source).collect::<Option<_>>()?;
+    if keys.is_empty() { field.fail("`keys` is missing") } else { Some(keys) }
+}
+
+/// `envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig`.
+pub(crate) fn secret_reference(field: &Field<'_>) -> Option<SecretReference> {
+    let message = field.message(&schema::SDS_SECRET)?;
+    let name = message.require("name")?.text()?.to_owned();
+    let source = match message.get("sds_config") {
+        Some(source) => Some(config_source(&source)?),
+        None => None,
+    };
+    Some(SecretReference { name, source, place: field.place() })
+}

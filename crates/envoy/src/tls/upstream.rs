@@ -1,0 +1,165 @@
+//! TLS towards servers.
+
+use super::{
+    certificate::{Certificate, certificate},
+    downstream::validations,
+    parameters::parameters,
+    secret::{Content, Secret, SecretReference, secret_reference},
+    validation::Validation,
+};
+use crate::{
+    reader::{Field, Message},
+    schema,
+};
+use quadrille_gateway::model::{AltNameKind, KeySource, Place, Source, TextRule, TlsPolicy, UpstreamTls};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// `envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext`, its secrets still by name.
+#[derive(Clone, Debug)]
+pub struct ClusterTls {
+    /// Sent to servers.
+    pub sni: Option<String>,
+    validation: Option<Validation>,
+    validation_secret: Option<SecretReference>,
+    certificate: Option<Certificate>,
+    place: Place,
+    /// What only a control plane may have, with the place.
+    pub(crate) beyond: Option<String>,
+}
+
+/// Reads what a cluster's `transport_socket` says of TLS.
+pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
+    let message = field.message(&schema::UPSTREAM_TLS)?;
+    let mut tls = ClusterTls {
+        sni: message.get("sni").and_then(|sni| sni.text()).filter(|sni| !sni.is_empty()).map(str::to_owned),
+        validation: None,
+        validation_secret: None,
+        certificate: None,
+        place: field.place(),
+        beyond: None,
+    };
+    let Some(common_field) = message.get("common_tls_context") else { return Some(tls) };
+    let common = common_field.message(&schema::COMMON_TLS)?;
+    (tls.validation, tls.validation_secret) = validations(&common)?;
+    if let Some(parameters_field) = common.get("tls_params") {
+        let mut policy = TlsPolicy::default();
+        parameters(&parameters_field, &mut policy)?;
+        let default = TlsPolicy::default();
+        if !policy.ciphers.is_empty() || policy.groups != default.groups || policy.min > default.min {
+            tls.beyond = Some(format!(
+                "{}: refused: versions, suites and curves towards servers cannot be chosen; remove it",
+                parameters_field.place()
+            ));
+        }
+    }
+    // What the protocol is towards a server is said by the cluster's HTTP options.
+    common.list("alpn_protocols");
+    tls.certificate = client_certificate(&common, &mut tls.beyond)?;
+    Some(tls)
+}
+
+fn client_certificate(common: &Message<'_>, beyond: &mut Option<String>) -> Option<Option<Certificate>> {
+    let named = common.list("tls_certificate_sds_secret_configs");
+    let here = common.list("tls_certificates");
+    if let Some(first) = named.first().or(here.first()) {
+        *beyond = Some(format!(
+            "{}: refused: client certificates towards servers are not sent yet, and a server that asks for one would \
+             refuse the connection",
+            first.place()
+        ));
+    }
+    for field in &named {
+        secret_reference(field)?;
+    }
+    match here.first() {
+        Some(field) => Some(Some(certificate(field)?)),
+        None => Some(None),
+    }
+}
+
+impl ClusterTls {
+    /// The secret that it names.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretReference> {
+        self.validation_secret.iter()
+    }
+
+    /// The certificate and key that are shown to servers, both PEM, if they are written in place.
+    pub fn client_certificate(&self) -> Option<(&Source, &Source)> {
+        let source = &self.certificate.as_ref()?.source;
+        match &source.key {
+            KeySource::Pem(key) => Some((&source.chain, key)),
+            KeySource::Keyless(_) => None,
+        }
+    }
+
+    /// The CAs that servers' certificates must lead to, PEM, if they are written in place.
+    pub fn trusted_ca(&self) -> Option<&Source> {
+        self.validation.as_ref()?.ca.as_ref().map(|(source, _)| source)
+    }
+
+    /// The model's form.
+    ///
+    /// # Errors
+    /// If a secret is not there, or more is asked of servers than can be verified.
+    pub(crate) fn resolve(&self, secrets: &BTreeMap<String, Arc<Secret>>) -> Result<UpstreamTls, String> {
+        let mut validation = self.validation.clone().unwrap_or_default();
+        if let Some(reference) = &self.validation_secret {
+            validation = match secrets.get(&reference.name).map(|secret| &secret.content) {
+                Some(Content::Validation(secret)) => validation.merged(secret.clone()),
+                Some(_) => {
+                    return Err(format!(
+                        "{}: the secret `{}` is no `validation_context`",
+                        reference.place, reference.name
+                    ));
+                }
+                None => return Err(format!("{}: there is no secret `{}`", reference.place, reference.name)),
+            };
+        }
+        let refuse = |reason: &str| Err(format!("{}: refused: {reason}", self.place));
+        if !validation.certificates.is_empty() || !validation.public_keys.is_empty() {
+            return refuse("hashes of servers' certificates are not compared; verify them by a `trusted_ca`");
+        }
+        if validation.revoked.is_some() {
+            return refuse("revocation lists are not read for servers; remove `crl`");
+        }
+        let verified = validation.ca.is_some() || validation.system;
+        if !verified && !validation.names.is_empty() {
+            return refuse("subjectAltNames prove nothing without a `trusted_ca` that vouches for them");
+        }
+        let name = match validation.names.as_slice() {
+            [] => None,
+            names => match exact_dns(names, self.sni.as_deref()) {
+                Some(name) => Some(name.to_owned()),
+                None => {
+                    return refuse(
+                        "of servers' names, one exact DNS name can be verified, and it must be the `sni` if there is \
+                         one",
+                    );
+                }
+            },
+        };
+        let (ca, ca_place) = validation.ca.unzip();
+        Ok(UpstreamTls {
+            verify_name: name.is_some(),
+            server_name: self.sni.clone().or(name),
+            ca,
+            ca_place,
+            verify: verified,
+        })
+    }
+}
+
+/// The DNS name that one of the matchers wants, if it is also the SNI.
+fn exact_dns<'a>(names: &'a [quadrille_gateway::model::AltName], sni: Option<&str>) -> Option<&'a str> {
+    let exact =
+        names.iter().filter(|name| name.kind == AltNameKind::Dns).filter_map(|name| match &name.text.rule {
+            TextRule::Exact(text) => Some(text.as_str()),
+            _ => None,
+        });
+    let mut exact: Vec<_> = exact.collect();
+    exact.dedup();
+    match exact.as_slice() {
+        [only] if sni.is_none_or(|sni| sni.eq_ignore_ascii_case(only)) => Some(only),
+        _ => None,
+    }
+}

@@ -1,0 +1,38 @@
+//! Single values as protobuf's JSON has them, and as people write them.
+
+use quadrille_gateway::config::values::{self, quote};
+use std::time::Duration;
+
+/// `0.010s` as in protobuf's JSON, or `10ms` as people write it; zero in any form.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    if text.starts_with('-') {
+        return Err(format!("{} is a negative time", quote(text)));
+    }
+    values::duration(text)
+}
+
+/// `true` or `false`.
+pub(crate) fn boolean(text: &str) -> Result<bool, String> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(format!("{} is not `true` or `false`", quote(text))),
+    }
+}
+
+/// A whole number, which JSON may have in quotes or with a `.0`.
+pub(crate) fn number(text: &str) -> Result<u32, String> {
+    let digits = text.strip_suffix(".0").unwrap_or(text);
+    digits.parse().map_err(|_| format!("{} is not a whole number from 0 to {}", quote(text), u32::MAX))
+}
+
+/// The value of an enumeration, by its name or its number.
+pub(crate) fn enumeration<T: Copy>(table: &[(&str, u32, T)]) -> impl FnOnce(&str) -> Result<T, String> {
+    move |text| {
+        let found = table.iter().find(|(name, number, _)| *name == text || number.to_string() == text);
+        found.map(|(_, _, value)| *value).ok_or_else(|| {
+            let names: Vec<_> = table.iter().map(|(name, ..)| *name).collect();
+            format!("{} is not supported here; use {}", quote(text), names.join(", "))
+        })
+    }
+}

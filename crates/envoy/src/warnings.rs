@@ -1,0 +1,34 @@
+//! What is worth knowing about a configuration that is served all the same.
+
+use std::collections::BTreeMap;
+
+/// Warnings, one for each kind: a thousand listeners with the same ignored field are one line.
+#[derive(Clone, Debug, Default)]
+pub struct Warnings(BTreeMap<String, (String, usize)>);
+
+impl Warnings {
+    /// Adds one; its text is made only if it is the first of its kind.
+    pub(crate) fn add(&mut self, kind: &str, text: impl FnOnce() -> String) {
+        match self.0.get_mut(kind) {
+            Some((_, count)) => *count += 1,
+            None => _ = self.0.insert(kind.to_owned(), (text(), 1)),
+        }
+    }
+
+    /// Adds those of another reading.
+    pub fn extend(&mut self, other: Self) {
+        for (kind, (text, count)) in other.0 {
+            self.0.entry(kind).or_insert((text, 0)).1 += count;
+        }
+    }
+
+    /// One line for each kind.
+    pub fn lines(&self) -> Vec<String> {
+        let line = |(text, count): &(String, usize)| match count - 1 {
+            0 => text.clone(),
+            1 => format!("{text} (and in 1 other place)"),
+            others => format!("{text} (and in {others} other places)"),
+        };
+        self.0.values().map(line).collect()
+    }
+}

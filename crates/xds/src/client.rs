@@ -1,0 +1,247 @@
+//! One stream to one control plane, kept up for as long as it is wanted. The decisions are in [`stream`](crate::stream).
+
+use crate::{
+    Dialect, Interest, Kind, Limits, Offer, Rejection,
+    backoff::Backoff,
+    kind::AGGREGATED,
+    proto,
+    stream::{Request, Response, Stream},
+    transport::ControlPlane,
+};
+use http::uri::PathAndQuery;
+use prost::Message;
+use std::{
+    collections::BTreeMap,
+    pin::{Pin, pin},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+use tokio::sync::{Notify, mpsc};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Streaming, client::Grpc, metadata::MetadataMap, transport::Channel};
+
+/// Takes what a control plane offers. Its functions run on the client's task.
+pub trait Consumer: Send + 'static {
+    /// Takes what is good of an offer and says what is not. Nothing that is kept may be lost for what is refused. The next
+    /// response of the same stream waits for it.
+    fn offer(&mut self, offer: &Offer) -> impl Future<Output = Vec<Rejection>> + Send;
+
+    /// There is a connection, or there is none for this reason.
+    fn connected(&mut self, state: Result<(), &str>);
+}
+
+/// What is wanted of a control plane; it can be changed at any time, from any thread.
+#[derive(Clone, Debug, Default)]
+pub struct Subscriptions(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    wanted: Mutex<BTreeMap<Kind, Interest>>,
+    changed: Notify,
+}
+
+impl Subscriptions {
+    /// Replaces what is wanted of a kind.
+    pub fn want(&self, kind: Kind, interest: Interest) {
+        let mut wanted = self.0.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        if wanted.get(&kind) != Some(&interest) {
+            wanted.insert(kind, interest);
+            self.0.changed.notify_one();
+        }
+    }
+
+    fn current(&self) -> BTreeMap<Kind, Interest> {
+        self.0.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A stream's settings.
+#[derive(Clone)]
+pub struct Client {
+    /// The other end.
+    pub control_plane: ControlPlane,
+    /// How to speak.
+    pub dialect: Dialect,
+    /// The kind of a service that has only this one; `None` for the aggregated service.
+    pub only: Option<Kind>,
+    /// Who asks.
+    pub node: proto::Node,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+impl Client {
+    /// Keeps the stream up until it is dropped. Each failure is told to the consumer, and tried again after a while.
+    pub async fn run(self, subscriptions: Subscriptions, mut consumer: impl Consumer) {
+        let mut stream = Stream::new(self.dialect, self.node.clone(), self.limits);
+        let mut backoff = Backoff::CONNECTIONS;
+        loop {
+            let lost = match self.dialect {
+                Dialect::StateOfTheWorld => {
+                    self.connection::<proto::DiscoveryRequest, proto::DiscoveryResponse>(
+                        &mut stream,
+                        &subscriptions,
+                        &mut consumer,
+                        &mut backoff,
+                    )
+                    .await
+                }
+                Dialect::Delta => {
+                    self.connection::<proto::DeltaDiscoveryRequest, proto::DeltaDiscoveryResponse>(
+                        &mut stream,
+                        &subscriptions,
+                        &mut consumer,
+                        &mut backoff,
+                    )
+                    .await
+                }
+            };
+            consumer.connected(Err(&lost));
+            let wait = backoff.wait(fastrand::f64());
+            tracing::warn!(control_plane = self.control_plane.name, %lost, ?wait, "no stream to the control plane");
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// One connection, until it ends; why it has.
+    async fn connection<Q, S>(
+        &self,
+        stream: &mut Stream,
+        subscriptions: &Subscriptions,
+        consumer: &mut impl Consumer,
+        backoff: &mut Backoff,
+    ) -> String
+    where
+        Q: Message + TryFrom<Request> + 'static,
+        S: Message + Default + Into<Response> + 'static,
+    {
+        let channel = match self.control_plane.channel().await {
+            Ok(channel) => channel,
+            Err(error) => return chain(&error),
+        };
+        stream.connected();
+        consumer.connected(Ok(()));
+        let (requests, outgoing) = mpsc::channel(QUEUED);
+        // A server may say nothing, not even that it is there, before it has something to say.
+        let mut opening = pin!(self.open::<Q, S>(channel, outgoing));
+        let mut opened = None;
+        loop {
+            update(stream, subscriptions);
+            // Before the stream is opened nobody reads, but there is room for as much as can be said until then.
+            if let Err(reason) = send::<Q>(stream, &requests).await {
+                return reason;
+            }
+            let message = tokio::select! {
+                () = subscriptions.0.changed.notified() => continue,
+                () = until(stream.wake()) => continue,
+                message = message(&mut opened, opening.as_mut()) => message,
+            };
+            match message {
+                Ok(response) => {
+                    backoff.reset();
+                    if let Some(offer) = stream.receive(response.into()) {
+                        let rejections = consumer.offer(&offer).await;
+                        stream.settle(Instant::now(), &offer, &rejections);
+                    }
+                }
+                Err(reason) => return reason,
+            }
+        }
+    }
+
+    async fn open<Q, S>(&self, channel: Channel, outgoing: mpsc::Receiver<Q>) -> Result<Streaming<S>, String>
+    where
+        Q: Message + 'static,
+        S: Message + Default + 'static,
+    {
+        let mut grpc = Grpc::new(channel).max_decoding_message_size(self.limits.message);
+        grpc.ready().await.map_err(|error| chain(&error))?;
+        let methods = self.only.map_or(AGGREGATED, Kind::methods);
+        let method = PathAndQuery::from_static(methods[usize::from(self.dialect == Dialect::Delta)]);
+        let mut request = tonic::Request::new(ReceiverStream::new(outgoing));
+        *request.metadata_mut() = self.metadata()?;
+        let codec = tonic_prost::ProstCodec::<Q, S>::default();
+        let response = grpc.streaming(request, method, codec).await;
+        Ok(response.map_err(|status| explain(&status))?.into_inner())
+    }
+
+    fn metadata(&self) -> Result<MetadataMap, String> {
+        let mut headers = http::HeaderMap::new();
+        for (name, value) in &self.control_plane.metadata {
+            let name: http::HeaderName =
+                name.parse().map_err(|_| format!("initial_metadata: {name} is no name of a header"))?;
+            let value =
+                value.parse().map_err(|_| format!("initial_metadata: the value of {name} is no header"))?;
+            headers.append(name, value);
+        }
+        Ok(MetadataMap::from_headers(headers))
+    }
+}
+
+/// The next message, or why there is none. It may be dropped and called again.
+async fn message<S>(
+    opened: &mut Option<Streaming<S>>,
+    opening: Pin<&mut impl Future<Output = Result<Streaming<S>, String>>>,
+) -> Result<S, String> {
+    if opened.is_none() {
+        *opened = Some(opening.await?);
+    }
+    let Some(incoming) = opened else { return Err("it has not opened the stream".to_owned()) };
+    match incoming.message().await {
+        Ok(Some(response)) => Ok(response),
+        Ok(None) => Err("it has ended the stream".to_owned()),
+        Err(status) => Err(explain(&status)),
+    }
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn update(stream: &mut Stream, subscriptions: &Subscriptions) {
+    for (kind, interest) in subscriptions.current() {
+        let surplus = stream.want(kind, interest);
+        if surplus > 0 {
+            tracing::error!(%kind, surplus, "more resources are referred to than can be asked for");
+        }
+    }
+}
+
+async fn send<Q: TryFrom<Request>>(stream: &mut Stream, requests: &mpsc::Sender<Q>) -> Result<(), String> {
+    while let Some(request) = stream.next_request(Instant::now()) {
+        let Ok(request) = Q::try_from(request) else { continue };
+        // A server that reads nothing any more is as good as gone.
+        let sent = tokio::time::timeout(SEND_TIMEOUT, requests.send(request)).await;
+        match sent {
+            Ok(Ok(())) => (),
+            Ok(Err(_)) => return Err("it has ended the stream".to_owned()),
+            Err(_) => return Err(format!("it has read nothing for {} s", SEND_TIMEOUT.as_secs())),
+        }
+    }
+    Ok(())
+}
+
+fn explain(status: &tonic::Status) -> String {
+    let source = std::error::Error::source(status).map(|source| format!(" ({})", chain(source)));
+    format!("{:?}: {}{}", status.code(), status.message(), source.unwrap_or_default())
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = error.source();
+    }
+    text
+}
+
+/// Requests on their way. There are never more than one for each kind, and answers.
+const QUEUED: usize = 16;
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);

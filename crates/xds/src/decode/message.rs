@@ -1,0 +1,320 @@
+//! A message and its fields, by its descriptor.
+
+use super::{
+    Budget, Fault, well_known,
+    wire::{self, Fields, Packed, Raw},
+};
+use base64ct::{Base64, Encoding};
+use prost_reflect::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
+use quadrille_yaml::{Entry, Node, Value};
+use zeroize::Zeroizing;
+
+/// Reads messages; where it is in them is known to name it.
+pub(super) struct Reader<'b> {
+    pub(super) budget: &'b mut Budget,
+    pub(super) unknown: Vec<String>,
+    pub(super) path: Vec<Step>,
+}
+
+/// A step of a path.
+pub(super) enum Step {
+    Field(FieldDescriptor),
+    Index(usize),
+    Key(String),
+}
+
+impl Reader<'_> {
+    /// A message whose type stands in front: a resource, or what an `Any` holds.
+    pub(super) fn typed(
+        &mut self,
+        url: &str,
+        descriptor: &MessageDescriptor,
+        bytes: &[u8],
+    ) -> Result<Node, Fault> {
+        let node = self.message(descriptor, bytes)?;
+        let kind = entry("@type", text(url));
+        let mut entries = vec![kind];
+        match node.value {
+            Value::Mapping(fields) if !well_known::is_one(descriptor) => entries.extend(fields),
+            value => entries.push(entry("value", Node { line: 0, value })),
+        }
+        Ok(mapping(entries))
+    }
+
+    /// Any message.
+    pub(super) fn message(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
+        self.budget.spend(1)?;
+        if self.budget.depth == 0 {
+            return Err(Fault::TooDeep);
+        }
+        self.budget.depth -= 1;
+        let node = match well_known::read(self, descriptor, bytes) {
+            Some(node) => node,
+            None => self.fields(descriptor, bytes).map(mapping),
+        };
+        self.budget.depth += 1;
+        node
+    }
+
+    /// The fields of a message that is nothing special.
+    pub(super) fn fields(
+        &mut self,
+        descriptor: &MessageDescriptor,
+        bytes: &[u8],
+    ) -> Result<Vec<Entry>, Fault> {
+        let mut open: Vec<Open> = Vec::new();
+        let mut fields = Fields(bytes);
+        while let Some((number, raw)) = fields.next()? {
+            self.budget.spend(1)?;
+            match open.iter_mut().position(|open| open.field.number() == number) {
+                Some(known) => self.add(&mut open[known], raw)?,
+                None => match descriptor.get_field(number) {
+                    Some(field) => {
+                        let mut first = Open { field, value: None };
+                        self.add(&mut first, raw)?;
+                        self.check_oneof(&first, &open)?;
+                        open.push(first);
+                    }
+                    None => self.note_unknown(number),
+                },
+            }
+        }
+        open.into_iter().map(Open::closed).collect()
+    }
+
+    /// Takes in one occurrence of a field.
+    fn add(&mut self, open: &mut Open, raw: Raw<'_>) -> Result<(), Fault> {
+        let field = &open.field;
+        self.path.push(Step::Field(field.clone()));
+        if field.is_map() {
+            let item = self.map_entry(field, raw)?;
+            entries_of(&mut open.value).push(item);
+        } else if field.is_list() {
+            match (packed(&field.kind()), raw) {
+                (Some(like), Raw::Bytes(mut bytes)) => {
+                    while let Some(raw) = wire::unpack(&mut bytes, like)? {
+                        self.budget.spend(1)?;
+                        let item = self.single(field, raw)?;
+                        items_of(&mut open.value).push(item);
+                    }
+                }
+                _ => {
+                    let index = items_of(&mut open.value).len();
+                    self.path.push(Step::Index(index));
+                    let item = self.single(field, raw)?;
+                    items_of(&mut open.value).push(item);
+                    self.path.pop();
+                }
+            }
+        } else {
+            if open.value.is_some() {
+                return Err(Fault::Twice);
+            }
+            open.value = Some(self.single(field, raw)?.value);
+        }
+        self.path.pop();
+        Ok(())
+    }
+
+    fn map_entry(&mut self, field: &FieldDescriptor, raw: Raw<'_>) -> Result<Entry, Fault> {
+        let Kind::Message(descriptor) = field.kind() else { return Err(wrong(field)) };
+        let Raw::Bytes(bytes) = raw else { return Err(wrong(field)) };
+        let (mut key, mut value) = (None, None);
+        let mut fields = Fields(bytes);
+        while let Some((number, raw)) = fields.next()? {
+            self.budget.spend(1)?;
+            match number {
+                1 if key.is_none() => {
+                    let single = self.single(&descriptor.map_entry_key_field(), raw)?;
+                    key = single.text().map(str::to_owned);
+                    self.path.push(Step::Key(key.clone().unwrap_or_default()));
+                }
+                2 if value.is_none() => {
+                    value = Some(self.single(&descriptor.map_entry_value_field(), raw)?);
+                }
+                1 | 2 => return Err(Fault::Twice),
+                _ => return Err(Fault::Malformed("an entry of a map has more than a key and a value")),
+            }
+        }
+        if key.is_some() {
+            self.path.pop();
+        }
+        let value = match value {
+            Some(value) => value,
+            None => self.absent(&descriptor.map_entry_value_field())?,
+        };
+        let key = key.or_else(|| default_key(&descriptor.map_entry_key_field()));
+        Ok(Entry { key: key.unwrap_or_default(), line: 0, value })
+    }
+
+    /// The value of an entry of a map that has none.
+    fn absent(&mut self, field: &FieldDescriptor) -> Result<Node, Fault> {
+        let zero = match field.kind() {
+            Kind::Message(_) | Kind::String | Kind::Bytes => Raw::Bytes(&[]),
+            Kind::Double | Kind::Fixed64 | Kind::Sfixed64 => Raw::Fixed64(0),
+            Kind::Float | Kind::Fixed32 | Kind::Sfixed32 => Raw::Fixed32(0),
+            _ => Raw::Varint(0),
+        };
+        self.single(field, zero)
+    }
+
+    /// One value of a field.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // protobuf defines it so
+    pub(super) fn single(&mut self, field: &FieldDescriptor, raw: Raw<'_>) -> Result<Node, Fault> {
+        Ok(match (field.kind(), raw) {
+            (Kind::Message(descriptor), Raw::Bytes(bytes)) => self.message(&descriptor, bytes)?,
+            (Kind::String, Raw::Bytes(bytes)) => {
+                text(std::str::from_utf8(bytes).map_err(|_| Fault::NotUtf8)?)
+            }
+            (Kind::Bytes, Raw::Bytes(bytes)) => scalar(base64(bytes)),
+            (Kind::Enum(descriptor), Raw::Varint(number)) => enum_value(&descriptor, number as i32),
+            (Kind::Bool, Raw::Varint(number)) => text(if number == 0 { "false" } else { "true" }),
+            (Kind::Int32, Raw::Varint(number)) => number_of(number as i32),
+            (Kind::Int64, Raw::Varint(number)) => number_of(number as i64),
+            (Kind::Uint32, Raw::Varint(number)) => number_of(number as u32),
+            (Kind::Uint64, Raw::Varint(number)) => number_of(number),
+            (Kind::Sint32, Raw::Varint(number)) => number_of(zigzag(number) as i32),
+            (Kind::Sint64, Raw::Varint(number)) => number_of(zigzag(number)),
+            (Kind::Fixed32, Raw::Fixed32(number)) => number_of(number),
+            (Kind::Sfixed32, Raw::Fixed32(number)) => number_of(number as i32),
+            (Kind::Fixed64, Raw::Fixed64(number)) => number_of(number),
+            (Kind::Sfixed64, Raw::Fixed64(number)) => number_of(number as i64),
+            (Kind::Float, Raw::Fixed32(bits)) => number_of(f32::from_bits(bits)),
+            (Kind::Double, Raw::Fixed64(bits)) => number_of(f64::from_bits(bits)),
+            _ => return Err(wrong(field)),
+        })
+    }
+
+    /// At most one of the fields of a oneof stands in a message.
+    fn check_oneof(&mut self, first: &Open, open: &[Open]) -> Result<(), Fault> {
+        let Some(oneof) = first.field.containing_oneof() else { return Ok(()) };
+        if open.iter().any(|other| other.field.containing_oneof().as_ref() == Some(&oneof)) {
+            self.path.push(Step::Field(first.field.clone()));
+            return Err(Fault::Twice);
+        }
+        Ok(())
+    }
+
+    fn note_unknown(&mut self, number: u32) {
+        const MOST: usize = 8;
+        if self.unknown.len() < MOST {
+            let path = self.path_text();
+            let colon = if path.is_empty() { "" } else { ": " };
+            self.unknown.push(format!("{path}{colon}field {number}"));
+        }
+    }
+
+    /// Where the reader is.
+    pub(super) fn path_text(&self) -> String {
+        let mut path = String::new();
+        for step in &self.path {
+            match step {
+                Step::Field(field) => {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    path.push_str(dot);
+                    path.push_str(field.name());
+                }
+                Step::Index(index) => path.push_str(&format!("[{index}]")),
+                Step::Key(key) => path.push_str(&format!("[\"{}\"]", super::shortened(key))),
+            }
+        }
+        path
+    }
+}
+
+/// A field of which something has been read.
+struct Open {
+    field: FieldDescriptor,
+    value: Option<Value>,
+}
+
+impl Open {
+    fn closed(self) -> Result<Entry, Fault> {
+        // Only a packed field can be there and hold nothing.
+        let value = self.value.unwrap_or(Value::Sequence(Vec::new()));
+        if let (true, Value::Mapping(entries)) = (self.field.is_map(), &value) {
+            refuse_duplicates(entries)?;
+        }
+        Ok(Entry { key: self.field.name().to_owned(), line: 0, value: Node { line: 0, value } })
+    }
+}
+
+/// A key of a map that stands there twice.
+fn refuse_duplicates(entries: &[Entry]) -> Result<(), Fault> {
+    let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+    keys.sort_unstable();
+    if keys.windows(2).any(|pair| pair[0] == pair[1]) { Err(Fault::Twice) } else { Ok(()) }
+}
+
+fn entries_of(value: &mut Option<Value>) -> &mut Vec<Entry> {
+    match value.get_or_insert_with(|| Value::Mapping(Vec::new())) {
+        Value::Mapping(entries) => entries,
+        _ => unreachable!("nothing else puts a value into a map's field"),
+    }
+}
+
+fn items_of(value: &mut Option<Value>) -> &mut Vec<Node> {
+    match value.get_or_insert_with(|| Value::Sequence(Vec::new())) {
+        Value::Sequence(items) => items,
+        _ => unreachable!("nothing else puts a value into a repeated field"),
+    }
+}
+
+/// How a repeated field of this kind is packed, if it can be.
+fn packed(kind: &Kind) -> Option<Packed> {
+    Some(match kind {
+        Kind::Message(_) | Kind::String | Kind::Bytes => return None,
+        Kind::Double | Kind::Fixed64 | Kind::Sfixed64 => Packed::Fixed64,
+        Kind::Float | Kind::Fixed32 | Kind::Sfixed32 => Packed::Fixed32,
+        _ => Packed::Varint,
+    })
+}
+
+fn default_key(field: &FieldDescriptor) -> Option<String> {
+    Some(match field.kind() {
+        Kind::String => String::new(),
+        Kind::Bool => "false".to_owned(),
+        _ => "0".to_owned(),
+    })
+}
+
+fn enum_value(descriptor: &EnumDescriptor, number: i32) -> Node {
+    match descriptor.get_value(number) {
+        Some(value) => text(value.name()),
+        None => number_of(number),
+    }
+}
+
+#[allow(clippy::cast_possible_wrap)] // protobuf defines it so
+fn zigzag(number: u64) -> i64 {
+    (number >> 1) as i64 ^ -((number & 1) as i64)
+}
+
+fn wrong(field: &FieldDescriptor) -> Fault {
+    Fault::WrongType(field.name().to_owned())
+}
+
+/// In constant time, for it may be a private key.
+pub(super) fn base64(bytes: &[u8]) -> String {
+    Base64::encode_string(bytes)
+}
+
+pub(super) fn number_of(number: impl std::fmt::Display) -> Node {
+    scalar(number.to_string())
+}
+
+pub(super) fn text(text: &str) -> Node {
+    scalar(text.to_owned())
+}
+
+pub(super) fn scalar(text: String) -> Node {
+    Node { line: 0, value: Value::Scalar(Zeroizing::new(text)) }
+}
+
+pub(super) fn mapping(entries: Vec<Entry>) -> Node {
+    Node { line: 0, value: Value::Mapping(entries) }
+}
+
+pub(super) fn entry(key: &str, value: Node) -> Entry {
+    Entry { key: key.to_owned(), line: 0, value }
+}

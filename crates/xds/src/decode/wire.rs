@@ -1,0 +1,92 @@
+//! Protobuf's wire format: fields out of bytes, without allocating.
+
+use super::Fault;
+
+/// What one field holds, by its wire type.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Raw<'a> {
+    Varint(u64),
+    Fixed64(u64),
+    Fixed32(u32),
+    Bytes(&'a [u8]),
+}
+
+/// The fields of a message, one after the other.
+pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+
+impl<'a> Fields<'a> {
+    /// The next field's number and what it holds.
+    pub(super) fn next(&mut self) -> Result<Option<(u32, Raw<'a>)>, Fault> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let key = varint(&mut self.0)?;
+        let number = u32::try_from(key >> 3).ok().filter(|&number| number > 0 && number <= MOST_NUMBER);
+        let number = number.ok_or(Fault::Malformed("a field has an impossible number"))?;
+        let raw = match key & 7 {
+            0 => Raw::Varint(varint(&mut self.0)?),
+            1 => Raw::Fixed64(u64::from_le_bytes(self.array()?)),
+            2 => {
+                let length = varint(&mut self.0)?;
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                Raw::Bytes(self.take(length)?)
+            }
+            5 => Raw::Fixed32(u32::from_le_bytes(self.array()?)),
+            _ => return Err(Fault::Malformed("a field has a wire type that proto3 does not have")),
+        };
+        Ok(Some((number, raw)))
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Fault> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(Fault::CutShort)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(Fault::CutShort)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+}
+
+/// The numbers of a packed field: each has the wire type that it would have alone.
+pub(super) fn unpack<'a>(bytes: &mut &'a [u8], like: Packed) -> Result<Option<Raw<'a>>, Fault> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let mut fields = Fields(bytes);
+    let raw = match like {
+        Packed::Varint => Raw::Varint(varint(&mut fields.0)?),
+        Packed::Fixed64 => Raw::Fixed64(u64::from_le_bytes(fields.array()?)),
+        Packed::Fixed32 => Raw::Fixed32(u32::from_le_bytes(fields.array()?)),
+    };
+    *bytes = fields.0;
+    Ok(Some(raw))
+}
+
+/// The wire type of a packed field's items.
+#[derive(Clone, Copy)]
+pub(super) enum Packed {
+    Varint,
+    Fixed64,
+    Fixed32,
+}
+
+fn varint(bytes: &mut &[u8]) -> Result<u64, Fault> {
+    let mut value = 0;
+    for (index, &byte) in bytes.iter().enumerate().take(10) {
+        value |= u64::from(byte & 0x7f) << (7 * index);
+        if byte < 0x80 {
+            if index == 9 && byte > 1 {
+                break;
+            }
+            *bytes = &bytes[index + 1..];
+            return Ok(value);
+        }
+    }
+    Err(if bytes.len() < 10 { Fault::CutShort } else { Fault::Malformed("a number is longer than 64 bits") })
+}
+
+/// Of the protobuf language.
+const MOST_NUMBER: u32 = (1 << 29) - 1;

@@ -1,0 +1,288 @@
+//! The client against go-control-plane, in both dialects, aggregated and not, over TCP and a Unix socket.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows the tests, but not their helpers")]
+
+#[path = "support/control_plane.rs"]
+mod control_plane;
+
+use control_plane::ControlPlane as Server;
+use quadrille_xds::{
+    Client, Consumer, Dialect, Interest, Kind, Limits, Offer, Rejection, Subscriptions, proto,
+    transport::{Connect, ControlPlane, Tcp, Unix},
+};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Condvar, Mutex},
+    time::{Duration, Instant},
+};
+
+/// Keeps what it is offered, but for secrets called bad.
+#[derive(Clone, Default)]
+struct Keeper(Arc<(Mutex<Kept>, Condvar)>);
+
+#[derive(Default)]
+struct Kept {
+    /// By kind and name, how often each has come.
+    resources: BTreeMap<(Kind, String), usize>,
+    connected: bool,
+    losses: Vec<String>,
+}
+
+impl Consumer for Keeper {
+    async fn offer(&mut self, offer: &Offer) -> Vec<Rejection> {
+        let mut kept = self.0.0.lock().unwrap();
+        if offer.complete {
+            kept.resources.retain(|(kind, name), _| {
+                *kind != offer.kind || offer.resources.iter().any(|resource| resource.name == *name)
+            });
+        }
+        for name in &offer.removed {
+            kept.resources.remove(&(offer.kind, name.clone()));
+        }
+        let mut rejections = Vec::new();
+        for resource in &offer.resources {
+            if resource.tree.get("generic_secret").is_some() {
+                rejections.push(Rejection { name: resource.name.clone(), reason: "not for TLS".into() });
+            } else {
+                *kept.resources.entry((offer.kind, resource.name.clone())).or_default() += 1;
+            }
+        }
+        self.0.1.notify_all();
+        rejections
+    }
+
+    fn connected(&mut self, state: Result<(), &str>) {
+        let mut kept = self.0.0.lock().unwrap();
+        kept.connected = state.is_ok();
+        kept.losses.extend(state.err().map(str::to_owned));
+        self.0.1.notify_all();
+    }
+}
+
+impl Keeper {
+    fn wait(&self, what: &str, fits: impl Fn(&Kept) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let mut kept = self.0.0.lock().unwrap();
+        while !fits(&kept) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "not {what}: {:?}, lost: {:?}", kept.resources, kept.losses);
+            kept = self.0.1.wait_timeout(kept, left).unwrap().0;
+        }
+    }
+
+    fn has(&self, kind: Kind, names: &[&str]) {
+        self.wait(&format!("{kind} {names:?}"), |kept| {
+            kept.resources
+                .keys()
+                .filter(|(of, _)| *of == kind)
+                .map(|(_, name)| name.as_str())
+                .eq(names.iter().copied())
+        });
+    }
+}
+
+fn client(connect: Arc<dyn Connect>, dialect: Dialect, only: Option<Kind>) -> Client {
+    let control_plane = ControlPlane {
+        name: "go-control-plane".into(),
+        authority: "control-plane".into(),
+        connect,
+        metadata: vec![("x-test".into(), "yes".into())],
+        connect_timeout: Duration::from_secs(5),
+    };
+    let node = proto::Node { id: "node-7".into(), ..proto::Node::default() };
+    Client { control_plane, dialect, only, node, limits: Limits::default() }
+}
+
+/// Runs clients on a thread of its own until it is dropped.
+struct Running(tokio::runtime::Runtime);
+
+impl Running {
+    fn new() -> Self {
+        Self(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap())
+    }
+
+    fn add(&self, client: Client, wanted: &[(Kind, Interest)]) -> (Subscriptions, Keeper) {
+        let (subscriptions, keeper) = (Subscriptions::default(), Keeper::default());
+        for (kind, interest) in wanted {
+            subscriptions.want(*kind, interest.clone());
+        }
+        self.0.spawn(client.run(subscriptions.clone(), keeper.clone()));
+        (subscriptions, keeper)
+    }
+}
+
+fn names(names: &[&str]) -> Interest {
+    Interest::Names(names.iter().map(|&name| name.to_owned()).collect())
+}
+
+fn secret(name: &str, content: &str) -> Value {
+    json!({ "name": name, "tls_certificate": { "certificate_chain": { "inline_string": content } } })
+}
+
+fn bad_secret(name: &str) -> Value {
+    json!({ "name": name, "generic_secret": { "secret": { "inline_string": "x" } } })
+}
+
+fn world(version: &str, secrets: &[Value]) -> Value {
+    let hcm = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
+    json!({
+        "version": version,
+        "clusters": [{ "name": "c", "type": "EDS", "eds_cluster_config": { "eds_config": { "ads": {} } } }],
+        "endpoints": [{ "cluster_name": "c" }],
+        "listeners": [{ "name": "l", "filter_chains": [{ "filters": [{ "name": "http", "typed_config": {
+            "@type": hcm, "stat_prefix": "l",
+            "rds": { "route_config_name": "r", "config_source": { "ads": {}, "resource_api_version": "V3" } },
+        } }] }] }],
+        "routes": [{ "name": "r" }],
+        "secrets": secrets,
+    })
+}
+
+fn aggregated(dialect: Dialect) {
+    let Some(mut server) = Server::start(&["--ads=true"]) else { return };
+    server.set(&world("1", &[secret("a", "1"), secret("b", "1")]));
+    let running = Running::new();
+    let wanted = [
+        (Kind::Cluster, Interest::Everything),
+        (Kind::Endpoints, names(&["c"])),
+        (Kind::Listener, Interest::Everything),
+        (Kind::Routes, names(&["r"])),
+        (Kind::Secret, names(&["a", "b"])),
+    ];
+    let (subscriptions, keeper) =
+        running.add(client(Arc::new(Tcp(server.address.clone())), dialect, None), &wanted);
+    keeper.has(Kind::Cluster, &["c"]);
+    keeper.has(Kind::Endpoints, &["c"]);
+    keeper.has(Kind::Listener, &["l"]);
+    keeper.has(Kind::Routes, &["r"]);
+    keeper.has(Kind::Secret, &["a", "b"]);
+    let secrets = Kind::Secret.type_url();
+    let answered =
+        |request: &Value| request["type"] == secrets && request["nonce"] != "" && request["error"] == "";
+    server.wait("an ACK of the secrets", 0, answered);
+
+    // A bad one among them: a NACK with its name, and the good one is taken.
+    let before = server.requests();
+    server.set(&world("2", &[secret("a", "2"), bad_secret("b")]));
+    let nack = server.wait("a NACK", before, |request| request["error"] != "");
+    assert_eq!((&nack["type"], &nack["error"]), (&json!(secrets), &json!("secret b: not for TLS")));
+    keeper.wait("a's second version", |kept| kept.resources[&(Kind::Secret, "a".into())] >= 2);
+    // It repeats a refused state of the world as soon as it hears of the refusal.
+    std::thread::sleep(Duration::from_secs(1));
+    let busy = server.requests() - before;
+    assert!(busy < 12, "{busy} requests in a second about one refusal");
+
+    // Better again, and one more asked for: without that, this server keeps back a world of which only a part is wanted.
+    let before = server.requests();
+    subscriptions.want(Kind::Secret, names(&["a", "b", "c"]));
+    server.set(&world("3", &[secret("a", "2"), secret("b", "3"), secret("c", "1")]));
+    server.wait("an ACK of the correction", before, answered);
+    keeper.has(Kind::Secret, &["a", "b", "c"]);
+
+    // What is gone.
+    let mut empty = world("4", &[secret("a", "2"), secret("b", "3"), secret("c", "1")]);
+    empty["listeners"] = json!([]);
+    empty["routes"] = json!([]);
+    server.set(&empty);
+    keeper.has(Kind::Listener, &[]);
+    let first = &server.log()[0];
+    assert_eq!((&first["type"], &first["node"]), (&json!(Kind::Cluster.type_url()), &json!("node-7")));
+}
+
+#[test]
+fn aggregated_state_of_the_world() {
+    aggregated(Dialect::StateOfTheWorld);
+}
+
+#[test]
+fn aggregated_delta() {
+    aggregated(Dialect::Delta);
+}
+
+#[test]
+fn secrets_alone_over_a_unix_socket_as_istios_agent_serves_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let Some(mut server) = Server::start(&["--ads=false", "--listen", &format!("unix:{}", socket.display())])
+    else {
+        return;
+    };
+    server.set(&json!({ "version": "1", "secrets": [secret("default", "x"), secret("ROOTCA", "y")] }));
+    let running = Running::new();
+    for dialect in [Dialect::StateOfTheWorld, Dialect::Delta] {
+        let client = client(Arc::new(Unix(socket.clone())), dialect, Some(Kind::Secret));
+        let (_, keeper) = running.add(client, &[(Kind::Secret, names(&["ROOTCA", "default"]))]);
+        keeper.has(Kind::Secret, &["ROOTCA", "default"]);
+    }
+}
+
+fn killed_and_back(dialect: Dialect) {
+    let Some(mut server) = Server::start(&[]) else { return };
+    server.set(&json!({ "version": "1", "secrets": [secret("a", "1")] }));
+    let address = server.address.clone();
+    let running = Running::new();
+    let client = client(Arc::new(Tcp(address.clone())), dialect, None);
+    let (_, keeper) = running.add(client, &[(Kind::Secret, names(&["a"]))]);
+    keeper.has(Kind::Secret, &["a"]);
+    drop(server);
+    keeper.wait("told of the loss", |kept| !kept.connected && !kept.losses.is_empty());
+    keeper.has(Kind::Secret, &["a"]);
+    let mut server = Server::start(&["--listen", &address]).unwrap();
+    // The same version, counted anew, with other content.
+    server.set(&json!({ "version": "1", "secrets": [secret("a", "2")] }));
+    keeper.wait("served by the new one", |kept| {
+        kept.connected && kept.resources[&(Kind::Secret, "a".into())] == 2
+    });
+}
+
+#[test]
+fn killed_and_back_state_of_the_world() {
+    killed_and_back(Dialect::StateOfTheWorld);
+}
+
+#[test]
+fn killed_and_back_delta() {
+    killed_and_back(Dialect::Delta);
+}
+
+#[test]
+fn a_server_that_does_not_exist_or_speaks_something_else_is_named() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        use std::io::Write;
+        for connection in silent.incoming().take(3) {
+            let _ = connection.unwrap().write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    let running = Running::new();
+    let nowhere = client(Arc::new(Unix("/nonexistent/socket".into())), Dialect::Delta, None);
+    let (_, keeper) = running.add(nowhere, &[(Kind::Secret, names(&["a"]))]);
+    keeper.wait("named", |kept| kept.losses.iter().any(|loss| loss.contains("/nonexistent/socket")));
+    let (_, keeper) =
+        running.add(client(Arc::new(Tcp(address)), Dialect::Delta, None), &[(Kind::Secret, names(&["a"]))]);
+    keeper.wait("lost", |kept| !kept.losses.is_empty());
+}
+
+/// What 10,000 routes and 1,000 secrets cost before anybody has judged them.
+#[test]
+fn ten_thousand_routes_and_a_thousand_secrets_are_read_within_a_second() {
+    let Some(mut server) = Server::start(&["--ads=false"]) else { return };
+    let route = |n: usize| json!({ "match": { "path_separated_prefix": format!("/api/{n}") }, "route": { "cluster": "c", "timeout": "3s" } });
+    let routes: Vec<_> = (0..10_000).map(route).collect();
+    let secrets: Vec<_> = (0..1000).map(|n| secret(&format!("s{n}"), &"x".repeat(4000))).collect();
+    let hosts = json!([{ "name": "h", "domains": ["*"], "routes": routes }]);
+    server.set(
+        &json!({ "version": "1", "routes": [{ "name": "r", "virtual_hosts": hosts }], "secrets": secrets }),
+    );
+    let all = Interest::Names((0..1000).map(|n| format!("s{n}")).collect());
+    let running = Running::new();
+    let started = Instant::now();
+    let client = client(Arc::new(Tcp(server.address.clone())), Dialect::StateOfTheWorld, None);
+    let (_, keeper) = running.add(client, &[(Kind::Routes, names(&["r"])), (Kind::Secret, all)]);
+    keeper.wait("there", |kept| kept.resources.len() == 1001);
+    let took = started.elapsed();
+    println!("10,000 routes and 1,000 secrets: fetched and read in {took:?}");
+    assert!(took < Duration::from_secs(5), "{took:?}; a busy machine may be slow, but not that slow");
+}

@@ -1,0 +1,307 @@
+//! A YAML document as a tree in which every node knows its line. JSON is YAML, so it is read too.
+//!
+//! Scalars keep the text that was written (`1.2` stays `1.2`, `off` stays `off`): what a value means is decided
+//! by whoever reads it, never by YAML's guesses about types.
+//!
+//! The tree knows nothing of files or meanings. It is made from text here, and can be made from elsewhere: a node that
+//! comes from no text has line 0.
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use std::collections::HashMap;
+use zeroize::Zeroizing;
+
+/// How large a tree may become.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Levels of lists and mappings inside each other: the stack of whoever walks the tree must bear them.
+    pub depth: usize,
+    /// Nodes, copies made by aliases included, so that nested aliases cannot fill the memory.
+    pub nodes: usize,
+}
+
+impl Limits {
+    /// More than any configuration written by hand needs.
+    pub const BY_HAND: Self = Self { depth: 32, nodes: 200_000 };
+
+    /// For documents that programs write: tens of thousands of routes, deeply wrapped.
+    pub const BY_PROGRAM: Self = Self { depth: 64, nodes: 4_000_000 };
+}
+
+/// A value with the line on which it begins.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Counted from one; 0 for a node that comes from no text.
+    pub line: u64,
+    /// What it holds.
+    pub value: Value,
+}
+
+/// What a node holds.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// Nothing at all, `~` or `null`.
+    Null,
+    /// The text as written, without quotes. It may be a private key.
+    Scalar(Zeroizing<String>),
+    /// Items in order.
+    Sequence(Vec<Node>),
+    /// Entries in order, duplicates included.
+    Mapping(Vec<Entry>),
+}
+
+/// A key with its value.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The key's text.
+    pub key: String,
+    /// The key's line.
+    pub line: u64,
+    /// The value.
+    pub value: Node,
+}
+
+/// Why there is no tree.
+#[derive(Debug)]
+pub struct SyntaxError {
+    /// Counted from one.
+    pub line: u64,
+    /// What is wrong, and what to do about it.
+    pub message: String,
+}
+
+/// Reads the one document of `text`; `None` if there is none.
+///
+/// # Errors
+/// If it is not YAML, too large, or more than one document.
+pub fn read(text: &str, limits: Limits) -> Result<Option<Node>, SyntaxError> {
+    let mut documents = parse(text, limits)?.into_iter();
+    let first = documents.next();
+    match documents.next() {
+        Some(Document { line, .. }) => {
+            fail(line, "a second document begins here; a configuration is one document, remove the `---`")
+        }
+        None => Ok(first.map(|document| document.root)),
+    }
+}
+
+/// Reads every document of `text`, with `---` between them; empty ones are left out.
+///
+/// # Errors
+/// If it is not YAML, or too large.
+pub fn documents(text: &str, limits: Limits) -> Result<Vec<Node>, SyntaxError> {
+    let documents = parse(text, limits)?.into_iter().map(|document| document.root);
+    Ok(documents.filter(|root| !matches!(root.value, Value::Null)).collect())
+}
+
+fn parse(text: &str, limits: Limits) -> Result<Vec<Document>, SyntaxError> {
+    let mut builder = Builder::new(limits);
+    let mut parser = Parser::new_from_str(text);
+    while let Some(event) = next(&mut parser, text)? {
+        builder.event(event.0, line_of(event.1))?;
+    }
+    Ok(builder.documents)
+}
+
+/// A document with the line on which it begins, which may be that of its `---`.
+struct Document {
+    line: u64,
+    root: Node,
+}
+
+impl Node {
+    /// The value of this key, if this is a mapping that has it. Of a duplicate, the first counts.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        let Value::Mapping(entries) = &self.value else { return None };
+        entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// The text of a single value.
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Scalar(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn size(&self) -> usize {
+        1 + match &self.value {
+            Value::Null | Value::Scalar(_) => 0,
+            Value::Sequence(items) => items.iter().map(Self::size).sum(),
+            Value::Mapping(entries) => entries.iter().map(|entry| entry.value.size()).sum(),
+        }
+    }
+
+    fn depth(&self) -> usize {
+        1 + match &self.value {
+            Value::Null | Value::Scalar(_) => 0,
+            Value::Sequence(items) => items.iter().map(Self::depth).max().unwrap_or(0),
+            Value::Mapping(entries) => entries.iter().map(|entry| entry.value.depth()).max().unwrap_or(0),
+        }
+    }
+}
+
+fn next<'a>(
+    parser: &mut Parser<'a, StrInput<'a>>,
+    text: &str,
+) -> Result<Option<(Event<'a>, Span)>, SyntaxError> {
+    parser.next_event().transpose().map_err(|error| explain(&error, text))
+}
+
+/// The scanner's words, and a remedy for the mistakes that people make.
+fn explain(error: &ScanError, text: &str) -> SyntaxError {
+    let line = error.marker().line() as u64;
+    let written = text.lines().nth(error.marker().line().saturating_sub(1)).unwrap_or_default();
+    let remedy = if written.contains("[::") || written.contains("]:") {
+        "; an IPv6 address needs quotes: \"[::]:8443\""
+    } else if written.trim_start_matches(' ').starts_with('\t') {
+        "; indent with spaces, not tabs"
+    } else if error.info().contains("mapping values are not allowed") {
+        "; check the indentation, and quote values that contain `: `"
+    } else if error.info().contains("unexpected character") {
+        "; quote values that begin with a special character"
+    } else {
+        ""
+    };
+    SyntaxError { line, message: format!("not valid YAML: {}{remedy}", error.info()) }
+}
+
+fn line_of(span: Span) -> u64 {
+    span.start.line() as u64
+}
+
+/// Turns events into nodes with a stack of its own, so that input cannot choose the depth of ours.
+struct Builder {
+    limits: Limits,
+    documents: Vec<Document>,
+    /// The line on which the present document begins.
+    begun: u64,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Node>,
+    nodes: usize,
+}
+
+/// A collection whose end has not been seen.
+struct Open {
+    node: Node,
+    anchor: usize,
+    /// In a mapping: the key that waits for its value.
+    key: Option<(String, u64)>,
+}
+
+impl Builder {
+    fn new(limits: Limits) -> Self {
+        Self { limits, documents: Vec::new(), begun: 0, open: Vec::new(), anchors: HashMap::new(), nodes: 0 }
+    }
+
+    fn event(&mut self, event: Event<'_>, line: u64) -> Result<(), SyntaxError> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                refuse_tag(tag.as_deref(), line)?;
+                let null =
+                    style == ScalarStyle::Plain && matches!(&*text, "" | "~" | "null" | "Null" | "NULL");
+                let text = Zeroizing::new(text.into_owned());
+                let value = if null { Value::Null } else { Value::Scalar(text) };
+                self.complete(Node { line, value }, anchor)
+            }
+            Event::SequenceStart(anchor, tag) => {
+                self.begin(Value::Sequence(Vec::new()), anchor, tag.as_deref(), line)
+            }
+            Event::MappingStart(anchor, tag) => {
+                self.begin(Value::Mapping(Vec::new()), anchor, tag.as_deref(), line)
+            }
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(Open { node, anchor, .. }) => self.complete(node, anchor),
+                None => Ok(()),
+            },
+            Event::Alias(anchor) => match self.anchors.get(&anchor) {
+                Some(node) => {
+                    let node = node.clone();
+                    self.nodes += node.size();
+                    self.check_depth(node.depth(), line)?;
+                    self.complete(Node { line, ..node }, 0)
+                }
+                None => {
+                    fail(line, "this alias stands inside the value that it refers to; write the value out")
+                }
+            },
+            Event::DocumentStart(_) => {
+                self.begun = line;
+                Ok(())
+            }
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
+        }
+    }
+
+    fn begin(
+        &mut self,
+        value: Value,
+        anchor: usize,
+        tag: Option<&Tag>,
+        line: u64,
+    ) -> Result<(), SyntaxError> {
+        refuse_tag(tag, line)?;
+        if matches!(
+            self.open.last(),
+            Some(Open { node: Node { value: Value::Mapping(_), .. }, key: None, .. })
+        ) {
+            return fail(line, "a key is a list or a mapping; keys are plain words");
+        }
+        self.open.push(Open { node: Node { line, value }, anchor, key: None });
+        self.check_depth(0, line)
+    }
+
+    /// Puts a finished node where it belongs.
+    fn complete(&mut self, node: Node, anchor: usize) -> Result<(), SyntaxError> {
+        self.nodes += 1;
+        if self.nodes > self.limits.nodes {
+            return fail(
+                node.line,
+                "the document is too large: aliases multiply it, or it is no configuration",
+            );
+        }
+        if anchor != 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        let Some(Open { node: Node { value, .. }, key, .. }) = self.open.last_mut() else {
+            self.documents.push(Document { line: self.begun, root: node });
+            return Ok(());
+        };
+        match (value, key.take()) {
+            (Value::Sequence(items), _) => items.push(node),
+            (Value::Mapping(entries), Some((key, line))) => entries.push(Entry { key, line, value: node }),
+            (_, _) => *key = Some(as_key(node)?),
+        }
+        Ok(())
+    }
+
+    fn check_depth(&self, below: usize, line: u64) -> Result<(), SyntaxError> {
+        if self.open.len() + below > self.limits.depth {
+            return fail(
+                line,
+                "nested too deeply for a configuration; check the indentation and the brackets",
+            );
+        }
+        Ok(())
+    }
+}
+
+fn as_key(node: Node) -> Result<(String, u64), SyntaxError> {
+    match node.value {
+        Value::Scalar(text) => Ok((text.to_string(), node.line)),
+        _ => fail(node.line, "a key is empty, a list or a mapping; keys are plain words"),
+    }
+}
+
+/// The core schema's tags (`!!str`) change nothing here, and others would be lost in silence.
+fn refuse_tag(tag: Option<&Tag>, line: u64) -> Result<(), SyntaxError> {
+    match tag {
+        Some(tag) if !tag.is_yaml_core_schema() => {
+            fail(line, &format!("the tag `{tag}` has no meaning here; remove it"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn fail<T>(line: u64, message: &str) -> Result<T, SyntaxError> {
+    Err(SyntaxError { line, message: message.to_owned() })
+}
