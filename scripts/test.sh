@@ -62,8 +62,8 @@ test_dashboard() {
 # The suite of packages/node, on every Node that can be had.
 test_node_package() {
     echo "--- packages/node"
-    # One of the peers of these tests; cargo has just built it for the tests of the command line.
-    QUADRILLE_BIN=${QUADRILLE_BIN:-$(quadrille)} scripts/node-package.sh test 2>&1 | tee --append "$log"
+    # One of the peers of these tests.
+    QUADRILLE_BIN=${QUADRILLE_BIN:-$(realpath "${CARGO_TARGET_DIR:-target}/debug/quadrille")} scripts/node-package.sh test 2>&1 | tee --append "$log"
     return "${PIPESTATUS[0]}"
 }
 
@@ -72,12 +72,6 @@ test_php() {
     echo "--- packages/php"
     { scripts/build-php.sh && scripts/test-php.sh; } 2>&1 | tee --append "$log"
     return "${PIPESTATUS[0]}"
-}
-
-quadrille() {
-    local program=${CARGO_TARGET_DIR:-target}/debug/quadrille
-    [[ -x $program ]] || cargo build --quiet "${flags[@]}" --workspace --bin quadrille >&2
-    realpath "$program"
 }
 
 add_up() {

@@ -1,31 +1,48 @@
 //! `quadrille check`.
 
-use quadrille_gateway::config;
-use std::path::PathBuf;
+use quadrille_gateway::{config, model::Gateway};
+use std::path::{Path, PathBuf};
 
 /// Reads the file, the certificates and keys that it names, and resolves its upstreams. Prints every mistake with its
 /// line and exits with 2 if there is one.
 #[derive(clap::Args)]
 pub(crate) struct Check {
     /// The configuration file.
-    file: PathBuf,
+    #[arg(required_unless_present = "envoy_config")]
+    file: Option<PathBuf>,
+    /// Envoy's bootstrap instead.
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    envoy_config: Option<PathBuf>,
 }
 
 impl Check {
     pub(crate) fn run(self) -> Result<(), Vec<String>> {
-        let model = config::load(&self.file)
-            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-        let warnings = quadrille_gateway::check(&model)
+        let (file, model, mut warnings) = match (self.file, self.envoy_config) {
+            (_, Some(file)) => {
+                let (_, model, warnings) = crate::envoy::read(&file)?;
+                (file, model, warnings)
+            }
+            (file, None) => {
+                let file = file.unwrap_or_default();
+                (file.clone(), load(&file)?, Vec::new())
+            }
+        };
+        let found = quadrille_gateway::check(&model)
             .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        warnings.extend(found);
         for warning in warnings {
             println!("warning: {warning}");
         }
         println!(
             "{}: ok ({} listeners, {} upstreams)",
-            self.file.display(),
+            file.display(),
             model.listeners.len(),
             model.upstreams.len()
         );
         Ok(())
     }
+}
+
+fn load(file: &Path) -> Result<Gateway, Vec<String>> {
+    config::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }

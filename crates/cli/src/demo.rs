@@ -8,10 +8,16 @@ use crate::{
 use quadrille_gateway::{
     Bound, Origin,
     config::values,
-    model::{CertificateSource, Gateway, KeySource, Listener, Place, Respond, Route, Source, Target},
+    model::{
+        Action, CertificateSource, Chain, Domain, Gateway, Http, KeySource, Listener, PathMatch, Place,
+        Respond, Route, RouteTable, Serve, Source, Tls, TlsPolicy,
+    },
 };
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+};
 
 /// Serves https://localhost:8443 with a certificate for localhost that is made on the spot, so that there is nothing
 /// to set up. Browsers will warn, because nobody vouches for that certificate.
@@ -34,23 +40,19 @@ impl Demo {
         let certificate =
             self_signed().map_err(|error| vec![format!("cannot make a certificate: {error}")])?;
         let place = Place::flag("demo");
-        let mut listener = Listener::new(self.listen, Place::flag("--listen"));
-        listener.certificates = vec![certificate];
         let page =
             Respond { status: 200, content_type: "text/html; charset=utf-8".into(), body: PAGE.into() };
-        listener.routes = vec![
-            Route { host: None, path: None, target: Target::Respond(page), place: place.clone() },
-            Route {
-                host: None,
-                path: Some("/hello".into()),
-                target: Target::Respond(Respond::text("Hello from Quadrille.\n")),
-                place,
-            },
-        ];
+        let hello = Respond::text("Hello from Quadrille.\n");
+        let answers = [("", page), ("/hello", hello)].map(|(path, answer)| {
+            (Domain::Any, Route::new(PathMatch::segments(path), Action::Respond(answer), place.clone()))
+        });
+        let tls = Tls { certificates: vec![Arc::new(certificate)], policy: TlsPolicy::default() };
+        let serve = Serve::Http(Http::new(RouteTable::by_weight(answers)));
+        let chain = Chain::new(Some(tls), serve, place.clone());
+        let listener = Listener::new(self.listen, Place::flag("--listen"), chain);
         let model =
             Gateway { listeners: vec![listener], admin: self.admin.into_model(), ..Gateway::default() };
-        let again = model.clone();
-        let origin = Origin { reread: Box::new(move || Ok(again.clone())), file: None };
+        let origin = Origin::fixed(&model);
         serve::run(model, origin, &self.logging, announce)
     }
 }

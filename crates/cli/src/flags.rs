@@ -5,13 +5,14 @@ use clap::Args;
 use quadrille_gateway::{
     config::{values, words},
     model::{
-        AccessLog, Admin, BackendChoice, CertificateSource, ClientAuth, Gateway, Group, KeySource, Keyless,
-        KeylessTls, Listener, Mode, Place, ProxyProtocolIn, Respond, Route, Server, Source, Target,
-        TlsPolicy, Upstream, Version,
+        AccessLog, Action, Admin, BackendChoice, CertificateSource, Chain, ClientAuth, ClientCheck, Domain,
+        Forward, Gateway, Group, Http, KeySource, Keyless, KeylessTls, Listener, Mode, PathMatch, Place,
+        ProxyProtocolIn, Respond, Route, RouteTable, Serve, Server, Source, Tls, TlsPolicy, Upstream,
+        Version, Weighted,
     },
 };
 use quadrille_keyless::Address;
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 /// One listener with one set of upstreams; for more, write a file and use --config.
 #[derive(Args)]
@@ -81,7 +82,7 @@ pub(crate) struct Flags {
     /// Access log: off, stdout or a file [default: off].
     #[arg(long, value_name = "WHERE", value_parser = values::access_log)]
     access_log: Option<AccessLog>,
-    /// What computes private-key operations: auto or scalar.
+    /// What computes private-key operations: auto, gpu (auto, and no start without one), lanes (no GPU) or scalar.
     #[arg(long, value_name = "BACKEND", value_parser = words::word::<BackendChoice>, default_value = "auto")]
     backend: BackendChoice,
     /// Wait up to this long for a batch to fill; 0 never waits.
@@ -125,11 +126,9 @@ impl Flags {
         let mut gateway = Gateway::default();
         let certificates = self.certificates();
         for &address in &self.listen {
-            let mut listener = Listener::new(address, Place::flag("--listen"));
-            listener.mode = self.mode;
-            listener.certificates.clone_from(&certificates);
-            listener.tls = self.tls();
-            listener.routes = vec![self.route()];
+            let tls = Tls { certificates: certificates.clone(), policy: self.tls() };
+            let chain = Chain::new(Some(tls), self.inside(), Place::flag("--listen"));
+            let mut listener = Listener::new(address, Place::flag("--listen"), chain);
             listener.proxy_protocol =
                 if self.proxy_protocol { ProxyProtocolIn::Required } else { ProxyProtocolIn::Off };
             gateway.listeners.push(listener);
@@ -185,14 +184,16 @@ impl Flags {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    fn certificates(&self) -> Vec<CertificateSource> {
-        let source = |(chain, key): (&PathBuf, KeySource)| CertificateSource {
-            chain: Source::File(chain.clone()),
-            key,
-            ocsp: None,
-            chain_place: Place::flag("--cert"),
-            key_place: Place::flag("--key"),
-            ocsp_place: None,
+    fn certificates(&self) -> Vec<Arc<CertificateSource>> {
+        let source = |(chain, key): (&PathBuf, KeySource)| {
+            Arc::new(CertificateSource {
+                chain: Source::File(chain.clone()),
+                key,
+                ocsp: None,
+                chain_place: Place::flag("--cert"),
+                key_place: Place::flag("--key"),
+                ocsp_place: None,
+            })
         };
         match self.keyless() {
             Some(keyless) => {
@@ -230,17 +231,20 @@ impl Flags {
         tls.allow_weak_keys = self.allow_weak_keys;
         if let Some(ca) = &self.client_ca {
             let auth = if self.client_auth_optional { ClientAuth::Optional } else { ClientAuth::Required };
-            tls.client_auth = auth(Source::File(ca.clone()), Place::flag("--client-ca"));
+            tls.client_auth = auth(ClientCheck::ca(Source::File(ca.clone()), Place::flag("--client-ca")));
         }
         tls
     }
 
-    fn route(&self) -> Route {
-        let target = match &self.respond {
-            Some(text) => Target::Respond(Respond::text(text.clone())),
-            None => Target::Upstream(UPSTREAM.to_owned()),
+    /// What happens inside TLS.
+    fn inside(&self) -> Serve {
+        let action = match &self.respond {
+            _ if self.mode == Mode::Tcp => return Serve::Tcp(vec![Weighted::all(UPSTREAM)]),
+            Some(text) => Action::Respond(Respond::text(text.clone())),
+            None => Action::Forward(Box::new(Forward::to(UPSTREAM))),
         };
-        Route { host: None, path: None, target, place: Place::flag("--upstream") }
+        let route = Route::new(PathMatch::any(), action, Place::flag("--upstream"));
+        Serve::Http(Http::new(RouteTable::by_weight([(Domain::Any, route)])))
     }
 
     fn upstream(&self) -> Upstream {

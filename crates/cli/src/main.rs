@@ -3,14 +3,17 @@
 mod bench;
 mod check;
 mod demo;
+mod envoy;
 mod field;
 mod flags;
+mod istio;
 mod keyserver;
 mod logging;
 mod profile;
 mod provider;
 mod resumption_flags;
 mod serve;
+mod svg;
 mod tickets;
 
 use clap::{Parser, Subcommand};
@@ -30,6 +33,9 @@ enum Command {
     Serve(Box<serve::Serve>),
     /// Check a configuration file, and all that it names, without serving it.
     Check(check::Check),
+    /// Say which private-key provider Istio gives to which proxy.
+    #[command(subcommand)]
+    Istio(istio::Istio),
     /// Make, show and rotate the keys of session tickets.
     Tickets(tickets::Tickets),
     /// Hold private keys for gateways on other machines, and try such servers out.
@@ -59,6 +65,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
+        Command::Istio(command) => command.run(),
         Command::Tickets(command) => command.run(),
         Command::Keyserver(command) => command.run(),
         Command::Provider(command) => command.run(),

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 ///   quadrille serve --listen 0.0.0.0:8443 --cert chain.pem --key key.pem --upstream 127.0.0.1:8080
 /// With a file for more (see docs/reference/configuration.md):
 ///   quadrille serve --config quadrille.yaml
+/// With Envoy's bootstrap, as it is (see docs/guide/envoy.md):
+///   quadrille serve --envoy-config bootstrap.yaml
 ///
 /// SIGHUP, or a change to the file or to a certificate, reloads without dropping a connection; SIGTERM drains.
 ///
@@ -21,6 +23,9 @@ pub(crate) struct Serve {
     /// Configuration file in YAML; replaces all flags below except those for logging.
     #[arg(long, value_name = "FILE", conflicts_with = "listen")]
     config: Option<PathBuf>,
+    /// Envoy's bootstrap, in YAML or JSON (see docs/reference/envoy.md); replaces all flags below likewise.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "config"])]
+    envoy_config: Option<PathBuf>,
     #[command(flatten)]
     flags: Flags,
     #[command(flatten)]
@@ -29,12 +34,15 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn run(self) -> Result<(), Vec<String>> {
+        if let Some(file) = self.envoy_config {
+            return crate::envoy::serve(file, &self.logging);
+        }
         let (model, origin) = match self.config {
-            Some(file) => (read(&file)?, Origin { reread: rereader(file.clone()), file: Some(file) }),
+            Some(file) => (read(&file)?, Origin::reading(Some(file.clone()), rereader(file))),
             None => {
                 let model = self.flags.into_gateway()?;
-                let again = model.clone();
-                (model, Origin { reread: Box::new(move || Ok(again.clone())), file: None })
+                let origin = Origin::fixed(&model);
+                (model, origin)
             }
         };
         run(model, origin, &self.logging, announce)
@@ -61,7 +69,7 @@ fn rereader(file: PathBuf) -> quadrille_gateway::Reread {
     Box::new(move || read(&file))
 }
 
-fn announce(bound: &Bound) {
+pub(crate) fn announce(bound: &Bound) {
     if let Some(address) = bound.admin {
         tracing::info!("metrics at http://{address}/metrics");
     }

@@ -1,6 +1,7 @@
 //! The distribution of latencies as a picture: percentiles to the right, each nine as wide as the one before, and
 //! microseconds upwards, both on logarithmic scales, so that the slow one in a thousand can be seen.
 
+use crate::svg::escaped;
 use quadrille_profile::load::Outcome;
 use std::fmt::Write;
 
@@ -112,10 +113,6 @@ fn time(microseconds: f64) -> String {
         us if us >= 1e3 => format!("{} ms", us / 1e3),
         us => format!("{us} us"),
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

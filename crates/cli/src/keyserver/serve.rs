@@ -42,7 +42,7 @@ pub(super) struct Serve {
     /// Event-loop threads [default: one for every eight CPUs].
     #[arg(long, value_name = "N", value_parser = values::count)]
     threads: Option<NonZeroUsize>,
-    /// What computes private-key operations: auto or scalar.
+    /// What computes private-key operations: auto, gpu (auto, and no start without one), lanes (no GPU) or scalar.
     #[arg(long, value_name = "BACKEND", value_parser = words::word::<BackendChoice>, default_value = "auto")]
     backend: BackendChoice,
     /// Compute threads [default: one for each CPU].

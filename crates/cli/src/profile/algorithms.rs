@@ -2,6 +2,7 @@
 
 use quadrille_profile::{
     algorithms::{Effort, Purpose, Rate, measure},
+    gpu,
     handshake::{self, Kind, Suite},
 };
 use std::{
@@ -13,7 +14,7 @@ use std::{
 /// Measures this machine's rates by algorithm.
 ///
 /// One core, CPU time, medians over interleaved rounds. RSA operations that are computed in lanes are measured with all
-/// lanes filled, as they are under load.
+/// lanes filled, as they are under load. An NVIDIA GPU, if there is one, is measured by the clock on the wall, beside all cores.
 #[derive(clap::Args)]
 pub(super) struct Algorithms {
     /// Interleaved rounds.
@@ -22,7 +23,7 @@ pub(super) struct Algorithms {
     /// Milliseconds of CPU for each algorithm in each round.
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     turn: u16,
-    /// Print JSON: a list of rates.
+    /// Print JSON: a list of rates; those of a GPU have a `device`.
     #[arg(long)]
     json: bool,
 }
@@ -42,14 +43,48 @@ impl Algorithms {
         if terminal {
             eprint!("\r\x1b[K");
         }
+        let gpu = on_gpu(effort);
         if self.json {
-            let text = serde_json::to_string_pretty(&rates).map_err(|error| error.to_string())?;
+            let all = (rates.iter().map(serde_json::to_value))
+                .chain(gpu.iter().flatten().map(serde_json::to_value))
+                .collect::<Result<Vec<_>, _>>();
+            let text =
+                all.and_then(|all| serde_json::to_string_pretty(&all)).map_err(|error| error.to_string())?;
             println!("{text}");
         } else {
-            print!("{}\n{}", table(&rates), meaning(&rates)?);
+            print!("{}{}\n{}", table(&rates), gpu_table(&gpu), meaning(&rates)?);
         }
         Ok(())
     }
+}
+
+/// As long as an algorithm of the CPU is measured in all rounds; or why there is no GPU.
+fn on_gpu(effort: Effort) -> Result<Vec<gpu::Rates>, String> {
+    let opened = gpu::open().map_err(|reason| reason.to_string())?;
+    let turn = effort.turn * u32::try_from(effort.rounds).unwrap_or(u32::MAX);
+    gpu::measure(&opened, &gpu::KeySize::ALL, turn.max(Duration::from_millis(500)))
+}
+
+fn gpu_table(measured: &Result<Vec<gpu::Rates>, String>) -> String {
+    let rates = match measured {
+        Ok(rates) => rates,
+        Err(reason) => return format!("Signing on a GPU: {reason}\n"),
+    };
+    let device = rates.first().map_or("the GPU", |rate| rate.device.as_str());
+    let mut text = format!(
+        "Signing on {device}, by the clock on the wall, all together; latency at half of that rate\n  {:18} {:>12} {:>8} {:>18} {:>20} {:>10}\n",
+        "", "a second", "batch", "ms median, p99", "of multiply bound", "all cores"
+    );
+    for rate in rates {
+        let latency = format!("{:.1}, {:.1}", rate.milliseconds_median, rate.milliseconds_p99);
+        let bound = format!("{:.0} %", rate.part_of_multiply_bound * 100.0);
+        let _ = writeln!(
+            text,
+            "  {:18} {:>12.0} {:>8} {latency:>18} {bound:>20} {:>10.0}",
+            rate.algorithm, rate.per_second, rate.batch, rate.cpu_per_second
+        );
+    }
+    text
 }
 
 fn table(rates: &[Rate]) -> String {

@@ -1,6 +1,7 @@
 //! Samples as a flame graph: a box for each function, as wide as the time it and all it called took, on top of its caller, in the
 //! colour of the class that decides about it.
 
+use crate::svg::escaped;
 use quadrille_profile::system::{Class, Frame, Stack, Tree, classify};
 use std::fmt::Write;
 
@@ -137,10 +138,6 @@ fn colour(class: Class) -> &'static str {
         Class::Other => "#e6e6e6",
         Class::Unknown => "#f5f5f5",
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

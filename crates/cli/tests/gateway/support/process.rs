@@ -149,7 +149,7 @@ impl Gateway {
         }
     }
 
-    fn read_addresses(&mut self) -> usize {
+    pub fn read_addresses(&mut self) -> usize {
         let log = self.log();
         let fields = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok();
         let after = |line: &str, mark: &str| Some(line.split_once(mark)?.1.trim().to_owned());

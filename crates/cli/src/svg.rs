@@ -1,0 +1,6 @@
+//! What all pictures need.
+
+/// Text that can stand in an SVG document, between tags and in attributes.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

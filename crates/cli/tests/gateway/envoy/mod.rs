@@ -1,0 +1,65 @@
+//! Envoy's bootstraps, served and asked with curl.
+
+mod admin;
+mod differential;
+mod forms;
+mod guide;
+mod upstream;
+
+use crate::support::{Certificates, Configuration, Gateway, Pair, serve};
+
+/// A bootstrap with one TLS listener on a free port that answers `ok`, and an admin address. `common` are the fields of its
+/// `common_tls_context`, indented by nothing; PATH/ in them becomes the certificate's folder.
+pub(super) fn with_common(common: &str, pair: &Pair) -> String {
+    let folder = pair.chain.parent().expect("a folder");
+    let certificate = pair.chain.file_name().and_then(|name| name.to_str()).expect("a name");
+    let key = pair.key.file_name().and_then(|name| name.to_str()).expect("a name");
+    let common = common.replace("/path/cert.pem", &format!("/path/{certificate}"));
+    let common = common.replace("/path/key.pem", &format!("/path/{key}"));
+    let common = common.replace("/path", &folder.display().to_string());
+    let indented: String = common.lines().map(|line| format!("            {line}\n")).collect();
+    BOOTSTRAP.replace("            COMMON\n", &indented)
+}
+
+const BOOTSTRAP: &str = r#"
+admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0 } } }
+static_resources:
+  listeners:
+  - name: web
+    address: { socket_address: { address: 127.0.0.1, port_value: 0 } }
+    filter_chains:
+    - transport_socket:
+        name: envoy.transport_sockets.tls
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext
+          common_tls_context:
+            COMMON
+      filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: web
+          route_config:
+            virtual_hosts:
+            - name: all
+              domains: [ "*" ]
+              routes: [ { match: { prefix: / }, direct_response: { status: 200, body: { inline_string: ok } } } ]
+          http_filters:
+          - name: envoy.filters.http.router
+            typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
+"#;
+
+/// A gateway that serves a bootstrap.
+pub(super) fn serving(text: &str) -> (Gateway, Configuration) {
+    let file = Configuration::new(text);
+    let mut command = serve();
+    command.arg("--envoy-config").arg(file.path());
+    (Gateway::start(command, 1), file)
+}
+
+/// A certificate of RSA-2048, which goes through the engine.
+pub(super) fn certificates() -> (Certificates, Pair) {
+    let certificates = Certificates::new();
+    let pair = certificates.rsa(2048, &["localhost"]);
+    (certificates, pair)
+}

@@ -1,0 +1,59 @@
+//! A server that tells what it has been asked.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+/// Serves until the process ends: `/headers` tells some headers, `/flaky` fails twice of three times, `/slow` takes two
+/// seconds, and everything else tells path and host.
+pub(super) fn start() -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let failures = Arc::new(AtomicUsize::new(0));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let failures = Arc::clone(&failures);
+            thread::spawn(move || answer(&stream, &failures));
+        }
+    });
+    address
+}
+
+fn answer(stream: &TcpStream, failures: &AtomicUsize) -> Option<()> {
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let path = lines.next()?.split(' ').nth(1)?.to_owned();
+    let headers: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    let of = |name: &str| {
+        let mut values: Vec<_> = headers.iter().filter_map(|line| line.split_once(':')).collect();
+        values.retain(|(key, _)| key.eq_ignore_ascii_case(name));
+        values.iter().map(|(_, value)| value.trim()).collect::<Vec<_>>().join(",")
+    };
+    let mut status = "200 OK";
+    let body = match path.as_str() {
+        _ if path.starts_with("/headers") => {
+            ["x-added", "x-set", "x-absent", "x-gone"].map(|name| format!("{name}={}", of(name))).join("|")
+        }
+        _ if path.starts_with("/flaky") && failures.fetch_add(1, Ordering::Relaxed) % 3 < 2 => {
+            status = "500 Internal Server Error";
+            String::new()
+        }
+        _ => format!("{path} {}", of("host")),
+    };
+    if path.starts_with("/slow") {
+        thread::sleep(Duration::from_secs(2));
+    }
+    let length = body.len();
+    let mut stream = stream;
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nx-upstream: u\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+    .ok()
+}
