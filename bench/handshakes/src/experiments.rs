@@ -198,7 +198,7 @@ impl<'a> Laboratory<'a> {
     /// The other generator's view.
     pub(crate) fn cross_check(&mut self) -> Result<CrossCheck> {
         let h2load = H2load::find(&self.args.h2load)?;
-        let plan = self.args.plan();
+        let plan = self.args.plan().finer();
         let plain_http = self.plain_http(&h2load);
         let mut seen = CrossCheck { generator: h2load.version.clone(), plain_http, rows: Vec::new() };
         let keys = self.args.keys();

@@ -51,6 +51,12 @@ impl Plan {
         Self { handshakes: (self.handshakes / 4).max(1), round_time: self.round_time / 2, ..self }
     }
 
+    /// As much time in twice as many rounds, for two that are compared in each: the less time lies between their turns, the
+    /// rarer the machine changes its speed in between.
+    pub fn finer(self) -> Self {
+        Self { rounds: self.rounds * 2, round_time: self.round_time / 2, ..self }
+    }
+
     /// Warms up and measures `servers` in turn; `progress` gets a line about each round. Each server's result comes in the
     /// place it has in `servers`.
     pub fn measure(

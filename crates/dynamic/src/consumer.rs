@@ -171,7 +171,8 @@ impl Judge {
         let model = self.shared.world().model(&step)?;
         match self.applying.control.apply(model).await {
             Ok(applied) => {
-                tracing::info!(took = ?applied.took, listeners = applied.listeners.len(), "configuration applied");
+                let (listeners, made) = (applied.listeners.len(), applied.made);
+                tracing::info!(took = ?applied.took, listeners, ?made, "configuration applied");
                 self.shared.world().take(step);
                 Ok(())
             }

@@ -27,6 +27,21 @@ pub struct Applied {
     pub listeners: Vec<SocketAddr>,
     /// How long it took to read and build, during which the old configuration served.
     pub took: Duration,
+    /// What the one before did not have already.
+    pub made: Made,
+}
+
+/// How many parts of a configuration were made for it; what has not changed is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// Certificate chains with their keys.
+    pub certificates: usize,
+    /// TLS settings with their certificates.
+    pub tls_contexts: usize,
+    /// Tables of virtual hosts.
+    pub route_tables: usize,
+    /// Upstreams; one whose servers change is kept.
+    pub upstreams: usize,
 }
 
 /// The two ends.

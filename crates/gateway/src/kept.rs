@@ -2,6 +2,7 @@
 
 use crate::{
     certificate::{self, Certificate},
+    control::Made,
     http::Routes,
     keyless,
     model::{self, CertificateSource, ClientAuth, KeySource, Mode, RouteTable, Source, Tls},
@@ -12,7 +13,11 @@ use crate::{
 };
 use boring::{sha::Sha256, x509::X509};
 use quadrille_engine::Engine;
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
 type Digest = [u8; 32];
 type Cas = Arc<Box<[X509]>>;
@@ -182,4 +187,19 @@ impl Kept {
     pub(crate) fn upstreams(&self) -> &Upstreams {
         &self.upstreams
     }
+
+    /// How much of this was not there before.
+    pub(crate) fn made_since(&self, before: &Self) -> Made {
+        Made {
+            certificates: made(self.certificates.values(), before.certificates.values()),
+            tls_contexts: made(self.contexts.values(), before.contexts.values()),
+            route_tables: made(self.routes.values(), before.routes.values()),
+            upstreams: made(self.upstreams.values(), before.upstreams.values()),
+        }
+    }
+}
+
+fn made<'a, T: 'a>(now: impl Iterator<Item = &'a Arc<T>>, before: impl Iterator<Item = &'a Arc<T>>) -> usize {
+    let before: HashSet<_> = before.map(Arc::as_ptr).collect();
+    now.filter(|part| !before.contains(&Arc::as_ptr(part))).count()
 }

@@ -46,7 +46,7 @@ mod worker;
 
 pub use access_log::TARGET as ACCESS_LOG_TARGET;
 pub use admin::{Page, Pages, View};
-pub use control::{Applied, Control, Updates, control};
+pub use control::{Applied, Control, Made, Updates, control};
 pub use keyserver::{KeyServerBound, serve_keys};
 pub use problem::Problem;
 pub use server::{Bound, MoreFiles, Origin, Reread, check, serve};

@@ -3,6 +3,7 @@
 use crate::{
     certificate::Certificate,
     choice::Choice,
+    control::Made,
     in_force::InForce,
     kept::{Change, Kept, Parts},
     model::{Chain, Gateway, Listener, Serve},
@@ -22,6 +23,8 @@ pub(crate) struct Plan {
     pub(crate) changes: Vec<Change>,
     /// For the next plan.
     pub(crate) kept: Kept,
+    /// What the plan before did not have.
+    pub(crate) made: Made,
     /// What the admin pages tell of it.
     pub(crate) in_force: InForce,
     /// What a user should know, though it is served.
@@ -71,8 +74,9 @@ impl Plan {
         for (listener, certificates) in &making.shown {
             in_force.add(listener, certificates);
         }
-        let warnings = making.warnings.into_iter().collect();
-        Ok(Self { sites, changes, kept: making.parts.now, in_force, warnings })
+        let (kept, warnings) = (making.parts.now, making.warnings.into_iter().collect());
+        let made = kept.made_since(maker.kept);
+        Ok(Self { sites, changes, kept, made, in_force, warnings })
     }
 }
 

@@ -255,14 +255,14 @@ impl Server {
         });
         let made = making.await.unwrap_or_else(|panic| Err(internal(io::Error::other(panic.to_string()))));
         let (model, resumption, plan) = made?;
-        let warnings = plan.warnings.clone();
+        let (warnings, made) = (plan.warnings.clone(), plan.made);
         self.warn_of_fixed(&model);
         let listeners = self.install(plan, &model)?;
         let before = self.resumption.load_full();
         resumption.start(Some(&before));
         self.resumption.store(resumption);
         self.configuration.store(Arc::new(model));
-        Ok(Applied { warnings, listeners, took: began.elapsed() })
+        Ok(Applied { warnings, listeners, took: began.elapsed(), made })
     }
 
     /// Puts a plan into service: sockets first, because only they can still fail.

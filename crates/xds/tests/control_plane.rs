@@ -284,5 +284,5 @@ fn ten_thousand_routes_and_a_thousand_secrets_are_read_within_a_second() {
     keeper.wait("there", |kept| kept.resources.len() == 1001);
     let took = started.elapsed();
     println!("10,000 routes and 1,000 secrets: fetched and read in {took:?}");
-    assert!(took < Duration::from_secs(5), "{took:?}; a busy machine may be slow, but not that slow");
+    assert!(took < Duration::from_secs(20), "{took:?}; a busy machine may be slow, but not that slow");
 }

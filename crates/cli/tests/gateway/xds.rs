@@ -319,5 +319,5 @@ fn ten_thousand_routes_and_a_thousand_secrets_are_in_service_soon() {
         request["type"].as_str().is_some_and(|kind| kind.ends_with("Secret")) && request["error"] == ""
     });
     println!("one of 1,000 secrets ({name}): {:?}", began.elapsed());
-    assert!(took < Duration::from_secs(10), "{took:?}; a busy machine may be slow, but not that slow");
+    assert!(took < Duration::from_secs(40), "{took:?}; a busy machine may be slow, but not that slow");
 }

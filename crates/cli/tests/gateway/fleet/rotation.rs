@@ -34,7 +34,7 @@ fn a_gateway_that_slept_for_two_rotations_recovers() {
     while !client.visit(asleep, &mut session).expect("a visit") {
         client.visit(awake, &mut session).expect("a visit");
         sleep(Duration::from_millis(50));
-        assert!(woken.elapsed() < Duration::from_secs(5), "{}", fleet.logs());
+        assert!(woken.elapsed() < Duration::from_secs(30), "{}", fleet.logs());
     }
     for _ in 0..10 {
         for address in [awake, asleep] {

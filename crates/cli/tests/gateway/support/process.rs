@@ -64,7 +64,7 @@ impl Gateway {
             }
         });
         let mut gateway = Self { child, listeners: Vec::new(), admin: None, log };
-        gateway.wait_until(Duration::from_secs(20), |gateway| gateway.read_addresses() >= listeners);
+        gateway.wait_until(Duration::from_secs(60), |gateway| gateway.read_addresses() >= listeners);
         gateway
     }
 
@@ -115,7 +115,7 @@ impl Gateway {
 
     /// Waits until the log contains this.
     pub fn wait_for_log(&mut self, text: &str) {
-        self.wait_until(Duration::from_secs(20), |gateway| gateway.log().contains(text));
+        self.wait_until(Duration::from_secs(60), |gateway| gateway.log().contains(text));
     }
 
     /// Process id, for /proc and signals.
