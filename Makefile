@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint fmt bench bench-kernels compare docs ptx clean claim php test-php bench-php
+.PHONY: help run build test lint fmt bench bench-kernels compare docs ptx fuzz clean claim php test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,10 @@ docs: claim ## Check the pages' links and build the reference
 ptx: ## Translate the GPU's kernels to the PTX that is kept beside them
 	@scripts/install-packages.sh build
 	scripts/ptx.sh
+
+fuzz: ## Feed the xDS client garbage for a minute; ARGS=3600 for an hour
+	@scripts/install-packages.sh build
+	@scripts/fuzz.sh $(ARGS)
 
 clean: ## Remove what was built
 	cargo clean
