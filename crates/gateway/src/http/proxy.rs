@@ -4,7 +4,7 @@ use super::{
     deadline, forwarded, headers,
     request::{Request, host, incoming, normalize, plain},
     retry::{self, Failure},
-    table::Found,
+    table::{Found, Matched},
 };
 use crate::{
     access_log,
@@ -210,8 +210,13 @@ impl ProxyHttp for Proxy {
         error
     }
 
-    async fn fail_to_proxy(&self, session: &mut Session, error: &Error, _: &mut Request) -> FailToProxy {
-        let error_code = status_of(error);
+    async fn fail_to_proxy(
+        &self,
+        session: &mut Session,
+        error: &Error,
+        request: &mut Request,
+    ) -> FailToProxy {
+        let error_code = status_of(error, request.route.as_ref().map_or(502, Matched::unreachable));
         if let Some(status) = error_code
             && let Err(error) = session.respond_error(status).await
         {
@@ -274,18 +279,18 @@ impl ProxyHttp for Proxy {
     }
 }
 
-/// What the client is told; `None` if it is gone (RFC 9110 section 15.6).
-fn status_of(error: &Error) -> Option<u16> {
+/// What the client is told, where a server that cannot be reached is told by `unreachable`; `None` if the client is gone
+/// (RFC 9110 section 15.6).
+fn status_of(error: &Error, unreachable: u16) -> Option<u16> {
     use ErrorType::{
         ConnectTimedout, ConnectionClosed, CustomCode, HTTPStatus, ReadError, ReadTimedout,
         TLSHandshakeTimedout, WriteError, WriteTimedout,
     };
     match (error.esource(), error.etype()) {
         (_, HTTPStatus(status) | CustomCode(retry::RETRY, status)) => Some(*status),
-        (ErrorSource::Upstream, ConnectTimedout | TLSHandshakeTimedout | ReadTimedout | WriteTimedout) => {
-            Some(504)
-        }
-        (ErrorSource::Upstream, _) => Some(502),
+        (ErrorSource::Upstream, ReadTimedout | WriteTimedout) => Some(504),
+        (ErrorSource::Upstream, ConnectTimedout | TLSHandshakeTimedout) if unreachable != 503 => Some(504),
+        (ErrorSource::Upstream, _) => Some(unreachable),
         (ErrorSource::Downstream, WriteError | ReadError | ConnectionClosed) => None,
         (ErrorSource::Downstream, _) => Some(400),
         (ErrorSource::Internal | ErrorSource::Unset, _) => Some(500),

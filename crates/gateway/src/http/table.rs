@@ -150,6 +150,11 @@ impl Affixes {
 }
 
 impl Matched {
+    /// The status for a server that cannot be reached.
+    pub(crate) fn unreachable(&self) -> u16 {
+        if self.routes.table.unreachable_is_503 { 503 } else { 502 }
+    }
+
     pub(crate) fn route(&self) -> &Route {
         &self.routes.table.hosts[self.host].routes[self.route]
     }

@@ -26,6 +26,9 @@ pub struct RouteTable {
     /// Domains are compared with the host together with its port, if it has one. Envoy: `true` unless
     /// `ignore_port_in_host_matching`.
     pub match_port: bool,
+    /// A server that cannot be reached, or closes the connection without an answer, is answered for with 503 in place of 502.
+    /// Envoy: `true`.
+    pub unreachable_is_503: bool,
 }
 
 /// Hosts with the same routes.

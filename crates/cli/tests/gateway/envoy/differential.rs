@@ -72,6 +72,7 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("/up/weighted", &[]),
     ("/up/retry", &[]),
     ("!/up/nowhere", &[]),
+    ("!/up/refused", &[]),
     ("!/up/slow", &[]),
     ("!/nothing", &[]),
 ];
@@ -79,7 +80,7 @@ const REQUESTS: &[(&str, &[&str])] = &[
 #[test]
 fn both_answer_the_same_way() {
     let Some(program) = envoy() else {
-        eprintln!("SKIPPED: no Envoy; set ENVOY=PATH, or run bench/compare.sh, which fetches one");
+        eprintln!("SKIPPED: no Envoy; set ENVOY=PATH, or run scripts/fetch-envoy.sh");
         return;
     };
     let upstream = upstream::start().port();
@@ -137,9 +138,9 @@ fn ask(port: u16, path: &str, arguments: &[&str]) -> Vec<String> {
     [vec![status.to_owned()], headers, vec![body.to_owned()]].concat()
 }
 
-/// The stock Envoy, where `bench/compare.sh` puts it.
+/// The stock Envoy: the one that is named, or where `scripts/fetch-envoy.sh` puts it.
 fn envoy() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("ENVOY") {
+    if let Some(path) = std::env::var_os("ENVOY").filter(|path| !path.is_empty()) {
         return Some(path.into());
     }
     let cache = match std::env::var_os("XDG_CACHE_HOME") {
