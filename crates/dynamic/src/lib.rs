@@ -9,7 +9,7 @@
 //! A response is acknowledged when the gateway has put it into service, and refused with the gateway's reason when it could not: a
 //! key that does not fit its certificate never gets further than this. What is refused changes nothing.
 //!
-//! All of it runs on a thread of its own: reading ten thousand routes takes no time from handshakes.
+//! All of it runs on a thread of its own that gives way to the event loops: reading ten thousand routes takes no time from handshakes.
 
 mod consumer;
 mod figures;
@@ -74,7 +74,10 @@ impl Dynamic {
         let runtime =
             runtime.map_err(|error| vec![format!("cannot start following control planes: {error}")])?;
         let thread = std::thread::Builder::new().name("xds".to_owned());
-        let spawned = thread.spawn(move || runtime.block_on(follower.run()));
+        let spawned = thread.spawn(move || {
+            quadrille_gateway::give_way();
+            runtime.block_on(follower.run());
+        });
         spawned.map(drop).map_err(|error| vec![format!("cannot start following control planes: {error}")])
     }
 }

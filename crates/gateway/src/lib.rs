@@ -14,6 +14,7 @@
 mod accept;
 mod access_log;
 mod admin;
+mod background;
 mod bind;
 mod certificate;
 mod choice;
@@ -46,6 +47,7 @@ mod worker;
 
 pub use access_log::TARGET as ACCESS_LOG_TARGET;
 pub use admin::{Page, Pages, View};
+pub use background::give_way;
 pub use control::{Applied, Control, Made, Updates, control};
 pub use keyserver::{KeyServerBound, serve_keys};
 pub use problem::Problem;

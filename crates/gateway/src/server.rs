@@ -3,7 +3,7 @@
 use crate::{
     access_log,
     admin::{Admin, Pages},
-    bind, compute, config,
+    background, bind, compute, config,
     control::{Applied, Command, Updates},
     kept::{Change, Kept},
     metrics,
@@ -247,13 +247,13 @@ impl Server {
         let began = Instant::now();
         let running = self.resumption.load_full();
         let (engine, listening, kept) = (self.engine.clone(), self.listening.clone(), self.kept.clone());
-        let making = tokio::task::spawn_blocking(move || {
+        let making = background::run(move || {
             let resumption = Resumption::open(&model.resumption, Some(&running))?;
             let maker = Maker { engine: &engine, resumption: &resumption, running: &listening, kept: &kept };
             let plan = Plan::new(&model, &maker)?;
             Ok((model, resumption, plan))
         });
-        let made = making.await.unwrap_or_else(|panic| Err(internal(io::Error::other(panic.to_string()))));
+        let made = making.await.unwrap_or_else(|error| Err(internal(error)));
         let (model, resumption, plan) = made?;
         let (warnings, made) = (plan.warnings.clone(), plan.made);
         self.warn_of_fixed(&model);

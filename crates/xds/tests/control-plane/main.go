@@ -35,6 +35,10 @@ func (everybody) ID(*core.Node) string { return "gateway" }
 type command struct {
 	Set   *resources `json:"set"`
 	Clear bool       `json:"clear"`
+	// The name under which `set` is kept, in place of being served.
+	Keep string `json:"keep"`
+	// Serves what was kept under this name: quicker than to read it anew.
+	Use string `json:"use"`
 }
 
 var (
@@ -74,6 +78,7 @@ func run(listen string, ads bool) error {
 	go func() { _ = served.Serve(socket) }()
 
 	// The test's end of the pipe is its life: when the test ends, so does this.
+	kept := map[string]*cache.Snapshot{}
 	lines := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -82,7 +87,7 @@ func run(listen string, ads bool) error {
 		} else if err != nil {
 			return err
 		}
-		if err := obey(snapshots, line); err != nil {
+		if err := obey(snapshots, kept, line); err != nil {
 			say(map[string]string{"error": err.Error()})
 		} else {
 			say(map[string]bool{"done": true})
@@ -90,7 +95,7 @@ func run(listen string, ads bool) error {
 	}
 }
 
-func obey(snapshots cache.SnapshotCache, line []byte) error {
+func obey(snapshots cache.SnapshotCache, kept map[string]*cache.Snapshot, line []byte) error {
 	var wanted command
 	if err := json.Unmarshal(line, &wanted); err != nil {
 		return err
@@ -98,12 +103,19 @@ func obey(snapshots cache.SnapshotCache, line []byte) error {
 	if wanted.Clear {
 		snapshots.ClearSnapshot("gateway")
 	}
-	if wanted.Set == nil {
+	snapshot := kept[wanted.Use]
+	if wanted.Set != nil {
+		var err error
+		if snapshot, err = wanted.Set.snapshot(); err != nil {
+			return err
+		}
+	}
+	if wanted.Keep != "" {
+		kept[wanted.Keep] = snapshot
 		return nil
 	}
-	snapshot, err := wanted.Set.snapshot()
-	if err != nil {
-		return err
+	if snapshot == nil {
+		return nil
 	}
 	return snapshots.SetSnapshot(context.Background(), "gateway", snapshot)
 }
