@@ -18,11 +18,13 @@ set -eu
 
 main() {
     cd "$(dirname "$0")/.."
+    # Where `make build` builds.
+    export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille/target}"
     scripts/install-packages.sh bench || say "not every package could be installed"
     envoy=${ENVOY:-$(scripts/fetch-envoy.sh)}
-    # Together with the gateway, so that both use one build of BoringSSL: alone, the harness would ask for other features.
-    cargo build --release --locked --package quadrille-cli --package quadrille-bench-handshakes
-    target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+    # The same as `make build` builds, so that nothing is built twice: alone, the harness would ask for other features.
+    cargo build --release --locked --package quadrille-cli --package quadrille-bench-handshakes \
+        --package quadrille-openssl-provider
     case "$*" in
         "") harness --report bench/REPORT.md ;;
         --quick) harness --report bench/out/REPORT.md --quick ;;
@@ -31,7 +33,7 @@ main() {
 }
 
 harness() {
-    "$target/release/quadrille-bench-handshakes" ${envoy:+--envoy "$envoy"} --date "$(date +%Y-%m-%d)" "$@"
+    "$CARGO_TARGET_DIR/release/quadrille-bench-handshakes" ${envoy:+--envoy "$envoy"} --date "$(date +%Y-%m-%d)" "$@"
 }
 
 say() {
