@@ -213,25 +213,23 @@ fn protocol(message: &Message<'_>) -> Option<(UpstreamProtocol, Option<Duration>
     Some((protocol, idle))
 }
 
+/// What ring hash and Maglev become.
+const BY_CLIENT: &str = "served by the client's address (ketama)";
+
 fn balance(message: &Message<'_>) -> Option<Balance> {
-    const POLICIES: &[(&str, u32, (Balance, bool))] = &[
-        ("ROUND_ROBIN", 0, (Balance::RoundRobin, false)),
-        ("LEAST_REQUEST", 1, (Balance::RoundRobin, true)),
-        ("RING_HASH", 2, (Balance::ClientIp, true)),
-        ("RANDOM", 3, (Balance::Random, false)),
-        ("MAGLEV", 5, (Balance::ClientIp, true)),
-        ("LOAD_BALANCING_POLICY_CONFIG", 7, (Balance::RoundRobin, false)),
+    const POLICIES: &[(&str, u32, Balance)] = &[
+        ("ROUND_ROBIN", 0, Balance::RoundRobin),
+        ("LEAST_REQUEST", 1, Balance::LeastRequest),
+        ("RING_HASH", 2, Balance::ClientIp),
+        ("RANDOM", 3, Balance::Random),
+        ("MAGLEV", 5, Balance::ClientIp),
+        ("LOAD_BALANCING_POLICY_CONFIG", 7, Balance::RoundRobin),
     ];
     let mut chosen = Balance::RoundRobin;
     if let Some(field) = message.get("lb_policy") {
-        let (balance, approximate) = field.parse(enumeration(POLICIES))?;
-        chosen = balance;
-        if approximate {
-            let served = match balance {
-                Balance::ClientIp => "by the client's address (ketama)",
-                _ => "as `ROUND_ROBIN`",
-            };
-            field.warn(&format!("lb_policy {served}"), format!("served {served}"));
+        chosen = field.parse(enumeration(POLICIES))?;
+        if chosen == Balance::ClientIp {
+            field.warn("lb_policy RING_HASH", BY_CLIENT);
         }
     }
     let Some(field) = message.get("load_balancing_policy") else { return Some(chosen) };
@@ -242,12 +240,9 @@ fn balance(message: &Message<'_>) -> Option<Balance> {
         let balance = match kind.rsplit('.').next() {
             Some("RoundRobin") => Balance::RoundRobin,
             Some("Random") => Balance::Random,
-            Some("LeastRequest") => {
-                config.warn("lb_policy LeastRequest", "served as `ROUND_ROBIN`");
-                Balance::RoundRobin
-            }
+            Some("LeastRequest") => Balance::LeastRequest,
             Some("RingHash" | "Maglev") => {
-                config.warn("lb_policy RingHash", "served by the client's address (ketama)");
+                config.warn("lb_policy RING_HASH", BY_CLIENT);
                 Balance::ClientIp
             }
             _ => continue,

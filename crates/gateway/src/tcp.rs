@@ -38,8 +38,8 @@ pub(crate) async fn pass(
     let _active = upstream.begin();
     match connect(upstream, connection).await {
         Err(error) => tracing::warn!(upstream = upstream.name(), %error, "cannot reach the upstream"),
-        Ok(server) => {
-            let (to_server, to_client) = copy_until_idle(client, server, idle).await;
+        Ok((stream, _server)) => {
+            let (to_server, to_client) = copy_until_idle(client, stream, idle).await;
             access_log::tcp(connection, to_server, to_client, began.elapsed(), upstream.name());
         }
     }
@@ -50,7 +50,7 @@ type Bytes = Pin<Box<dyn Duplex>>;
 trait Duplex: AsyncRead + AsyncWrite + Send {}
 impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
 
-async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<Bytes> {
+async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<(Bytes, Server)> {
     let mut last = io::Error::other("no healthy server");
     let mut tried = Vec::new();
     for _ in 0..=upstream.retries() {
@@ -61,7 +61,7 @@ async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<Byt
         tried.push(server.address);
         let attempt = connect_to(upstream, &server, connection);
         match tokio::time::timeout(upstream.model().timeouts.connect, attempt).await {
-            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Ok(stream)) => return Ok((stream, server)),
             Ok(Err(error)) => last = error,
             Err(_) => last = io::ErrorKind::TimedOut.into(),
         }

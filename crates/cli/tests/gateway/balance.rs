@@ -1,8 +1,10 @@
 //! Several servers behind one name: shares, failures, health checks.
 
 use crate::support::{
-    Certificates, Configuration, Gateway, Nginx, curl, curl_status, document, eventually, listener, ports,
+    Certificates, Configuration, Connector, Gateway, Nginx, SlowProxy, curl, curl_status, document,
+    eventually, listener, ports,
 };
+use std::{thread, time::Duration};
 
 /// nginx servers that say their names, behind one upstream with these further keys.
 struct Servers {
@@ -58,9 +60,34 @@ fn random_gives_some_to_every_server_and_client_ip_all_to_one() {
     assert!(sticky == [40, 0] || sticky == [0, 40], "{sticky:?}");
 }
 
+/// One of two servers takes 0.3 s for each answer: four clients at once soon ask mostly the other.
+#[test]
+fn least_request_spares_the_server_that_has_more_to_do() {
+    let certificates = Certificates::new();
+    let servers = ["slow", "fast"].map(|name| Nginx::new(&format!("location / {{ return 200 {name}; }}")));
+    let slow = SlowProxy::before(servers[0].address());
+    slow.delay(Duration::from_millis(300));
+    let listed = format!("\"{}\", \"{}\"", slow.address, servers[1].address());
+    let upstreams = format!("web: {{servers: [{listed}], balance: least_request}}");
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let file = Configuration::new(&document(&[listener(&pair, "upstream: web")], &upstreams));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let address = gateway.address(0);
+    let client = || {
+        let connector = Connector::new(&certificates);
+        let mut http = connector.http(address).expect("a connection");
+        (0..20).filter(|_| http.get("/").expect("an answer").text() == "slow").count()
+    };
+    let slow: usize = thread::scope(|scope| {
+        let clients = [(); 4].map(|()| scope.spawn(client));
+        clients.into_iter().map(|client| client.join().expect("a client")).sum()
+    });
+    assert!((1..30).contains(&slow), "{slow} of 80");
+}
+
 #[test]
 fn a_dead_server_costs_no_request() {
-    for balance in ["round_robin", "random", "client_ip"] {
+    for balance in ["round_robin", "random", "least_request", "client_ip"] {
         for dead in [0, 1] {
             let mut servers = Servers::new(&[1, 1], &format!("balance: {balance}"));
             servers.servers[dead].stop();

@@ -18,7 +18,7 @@ pub(crate) const CLUSTER: Schema = Schema {
         (
             "lb_policy",
             Read(
-                "`ROUND_ROBIN`; `LEAST_REQUEST` is served as `ROUND_ROBIN`; `RANDOM`; `RING_HASH` and `MAGLEV` go by the client's address",
+                "`ROUND_ROBIN`; `LEAST_REQUEST`, of two; `RANDOM`; `RING_HASH` and `MAGLEV` go by the client's address",
             ),
         ),
         ("load_balancing_policy", Read("the first policy that is known, as `lb_policy`")),
@@ -51,7 +51,7 @@ pub(crate) const CLUSTER: Schema = Schema {
         ("lb_subset_config", Refused("servers have no subsets")),
         ("ring_hash_lb_config", Ignored("ketama with its own ring")),
         ("maglev_lb_config", Ignored("ketama with its own ring")),
-        ("least_request_lb_config", Ignored("`LEAST_REQUEST` is served as `ROUND_ROBIN`")),
+        ("least_request_lb_config", Ignored("the one of two servers with fewer requests, as by default")),
         ("round_robin_lb_config", Ignored("there is no slow start")),
         ("original_dst_lb_config", Refused("servers are named")),
         ("common_lb_config", Ignored("no zone is preferred")),

@@ -134,8 +134,12 @@ impl Word for ProxyProtocolOut {
 
 impl Word for Balance {
     const WHAT: &'static str = "a way to choose a server";
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("round_robin", Self::RoundRobin), ("random", Self::Random), ("client_ip", Self::ClientIp)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("round_robin", Self::RoundRobin),
+        ("random", Self::Random),
+        ("least_request", Self::LeastRequest),
+        ("client_ip", Self::ClientIp),
+    ];
 }
 
 impl Word for UpstreamProtocol {

@@ -1,6 +1,9 @@
 //! Which server is next.
 
-use super::{Endpoints, health};
+use super::{
+    Endpoints, health,
+    load::{Load, Running},
+};
 use crate::{
     model::{self, Balance},
     problem::Problem,
@@ -30,6 +33,8 @@ pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     /// The host as it was written: the default for SNI and certificate checks.
     pub(crate) host: Arc<str>,
+    /// Counts as one of its requests, where that matters, for as long as anybody has it.
+    _running: Option<Arc<Running>>,
 }
 
 /// The servers, and the order in which they are chosen.
@@ -41,6 +46,7 @@ pub(super) struct Balancer {
 enum Order {
     RoundRobin(LoadBalancer<RoundRobin>),
     Random(LoadBalancer<Random>),
+    LeastRequest(LoadBalancer<Random>, Arc<Load>),
     ClientIp(LoadBalancer<Consistent>),
 }
 
@@ -54,6 +60,9 @@ impl Balancer {
         let order = match model.balance {
             Balance::RoundRobin => Order::RoundRobin(LoadBalancer::from_backends(backends)),
             Balance::Random => Order::Random(LoadBalancer::from_backends(backends)),
+            Balance::LeastRequest => {
+                Order::LeastRequest(LoadBalancer::from_backends(backends), Arc::default())
+            }
             Balance::ClientIp => Order::ClientIp(LoadBalancer::from_backends(backends)),
         };
         let balancer = Self { order, endpoints };
@@ -81,13 +90,25 @@ impl Balancer {
             .select(client, |backend, healthy| healthy && untried(&backend.addr))
             .or_else(|| self.select(client, |_, healthy| healthy))?;
         let PeerAddress::Inet(address) = backend.addr else { return None };
-        Some(Server { address, host: backend.ext.get::<Host>()?.0.clone() })
+        let running = match &self.order {
+            Order::LeastRequest(_, load) => Some(Arc::new(load.begin(address))),
+            _ => None,
+        };
+        Some(Server { address, host: backend.ext.get::<Host>()?.0.clone(), _running: running })
     }
 
     fn select(&self, client: SocketAddr, accept: impl Fn(&Backend, bool) -> bool) -> Option<Backend> {
         match &self.order {
             Order::RoundRobin(balancer) => balancer.select_with(b"", SEARCH, accept),
             Order::Random(balancer) => balancer.select_with(b"", SEARCH, accept),
+            Order::LeastRequest(balancer, load) => {
+                let one = balancer.select_with(b"", SEARCH, &accept)?;
+                let other = |backend: &Backend, healthy| backend.addr != one.addr && accept(backend, healthy);
+                match balancer.select_with(b"", SEARCH, other) {
+                    Some(other) => Some(load.less_busy(one, other)),
+                    None => Some(one),
+                }
+            }
             Order::ClientIp(balancer) => {
                 let key = client.ip().to_canonical().to_string();
                 balancer.select_with(key.as_bytes(), SEARCH, accept)
@@ -100,7 +121,8 @@ impl Balancer {
         let backends = self.backends();
         let server = |backend: &Backend| {
             let PeerAddress::Inet(address) = backend.addr else { return None };
-            Some((Server { address, host: backend.ext.get::<Host>()?.0.clone() }, backends.ready(backend)))
+            let host = backend.ext.get::<Host>()?.0.clone();
+            Some((Server { address, host, _running: None }, backends.ready(backend)))
         };
         backends.get_backend().iter().filter_map(server).collect()
     }
@@ -108,7 +130,7 @@ impl Balancer {
     pub(super) fn backends(&self) -> &Backends {
         match &self.order {
             Order::RoundRobin(balancer) => balancer.backends(),
-            Order::Random(balancer) => balancer.backends(),
+            Order::Random(balancer) | Order::LeastRequest(balancer, _) => balancer.backends(),
             Order::ClientIp(balancer) => balancer.backends(),
         }
     }
@@ -117,7 +139,7 @@ impl Balancer {
     fn discover(&self) {
         let _ = match &self.order {
             Order::RoundRobin(balancer) => balancer.update().now_or_never(),
-            Order::Random(balancer) => balancer.update().now_or_never(),
+            Order::Random(balancer) | Order::LeastRequest(balancer, _) => balancer.update().now_or_never(),
             Order::ClientIp(balancer) => balancer.update().now_or_never(),
         };
     }

@@ -2,6 +2,7 @@
 
 mod balancer;
 pub(crate) mod health;
+mod load;
 mod peer;
 mod proxy_header;
 mod shares;

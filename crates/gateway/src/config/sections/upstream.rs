@@ -24,7 +24,7 @@ pub(super) const UPSTREAM: Section = Section {
         },
         Key {
             name: "balance",
-            value: "`round_robin`, `random` or `client_ip`",
+            value: "`round_robin`, `random`, `least_request` or `client_ip`",
             preset: Preset::Is("round_robin"),
             about: "How a server is chosen, by weight. `client_ip` keeps a client with its server by consistent hashing, \
                     and spreads the load less evenly.",
