@@ -29,7 +29,7 @@ impl Load {
     pub(super) fn less_busy(&self, one: Backend, other: Backend) -> Backend {
         let counts = self.counts();
         let active = |backend: &Backend| match &backend.addr {
-            PeerAddress::Inet(address) => counts.get(address).copied().unwrap_or_default() as u128,
+            PeerAddress::Inet(address) => u128::from(counts.get(address).copied().unwrap_or_default()),
             PeerAddress::Unix(_) => 0,
         };
         let (of_one, of_other) = (active(&one), active(&other));
@@ -56,7 +56,7 @@ impl Drop for Running {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, Backend, Load};
+    use super::{Arc, Backend, Load, SocketAddr};
 
     #[test]
     fn the_less_busy_one_by_weight() {
@@ -69,7 +69,7 @@ mod tests {
             load.less_busy(backend(1, weights[0]), backend(2, weights[1]))
                 .addr
                 .as_inet()
-                .map(|one| one.port())
+                .map(SocketAddr::port)
         };
         assert_eq!(less([1, 1]), Some(1), "nothing is under way");
         let first = load.begin(at(1));
