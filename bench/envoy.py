@@ -344,30 +344,8 @@ class ControlPlane:
         self.process.wait()
 
     def bootstrap(self):
-        return f"""
-node: {{ id: gateway-1, cluster: bench }}
-dynamic_resources:
-  ads_config:
-    api_type: GRPC
-    transport_api_version: V3
-    grpc_services: [ {{ envoy_grpc: {{ cluster_name: control-plane }} }} ]
-  lds_config: {{ ads: {{}}, resource_api_version: V3 }}
-  cds_config: {{ ads: {{}}, resource_api_version: V3 }}
-static_resources:
-  clusters:
-  - name: control-plane
-    type: STATIC
-    connect_timeout: 1s
-    typed_extension_protocol_options:
-      envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
-        '@type': type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
-        explicit_http_config: {{ http2_protocol_options: {{}} }}
-    load_assignment:
-      cluster_name: control-plane
-      endpoints:
-      - lb_endpoints:
-        - endpoint: {{ address: {{ socket_address: {{ address: 127.0.0.1, port_value: {self.port} }} }} }}
-"""
+        text = (ROOT / "crates/cli/tests/gateway/xds/bootstrap.yaml").read_text()
+        return text.replace("port_value: CONTROL_PLANE", f"port_value: {self.port}")
 
 
 class World:

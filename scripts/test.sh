@@ -12,9 +12,6 @@ started=$SECONDS
 main() {
     # The provider's module is a file of its own, which `cargo test` does not leave where servers can load it.
     cargo build "${flags[@]}" --workspace || return
-    # The differential test's other side. Where it cannot be had, that test says that it is skipped.
-    ENVOY=${ENVOY:-$(scripts/fetch-envoy.sh)}
-    export ENVOY
     cargo test "${flags[@]}" --workspace --no-fail-fast "$@" 2>&1 | tee "$log"
     local status=${PIPESTATUS[0]} tiers
     tiers=$(native_tiers)

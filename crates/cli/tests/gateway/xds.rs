@@ -67,36 +67,18 @@ impl Driven {
     }
 }
 
+/// bench/envoy.py reads it too.
+const BOOTSTRAP: &str = include_str!("xds/bootstrap.yaml");
+
 /// Asks the control plane at this address for everything.
 fn bootstrap(certificates: &Certificates, address: &str, delta: bool) -> PathBuf {
-    let (host, port) = address.rsplit_once(':').expect("an address");
+    let (_, port) = address.rsplit_once(':').expect("an address");
     let kind = if delta { "DELTA_GRPC" } else { "GRPC" };
+    let text = BOOTSTRAP
+        .replace("api_type: GRPC", &format!("api_type: {kind}"))
+        .replace("port_value: CONTROL_PLANE", &format!("port_value: {port}"));
     let text = format!(
-        "
-node: {{ id: gateway-1, cluster: test }}
-admin: {{ address: {{ socket_address: {{ address: 127.0.0.1, port_value: 0 }} }} }}
-dynamic_resources:
-  ads_config:
-    api_type: {kind}
-    transport_api_version: V3
-    grpc_services: [ {{ envoy_grpc: {{ cluster_name: control-plane }} }} ]
-  lds_config: {{ ads: {{}}, resource_api_version: V3 }}
-  cds_config: {{ ads: {{}}, resource_api_version: V3 }}
-static_resources:
-  clusters:
-  - name: control-plane
-    type: STATIC
-    connect_timeout: 1s
-    typed_extension_protocol_options:
-      envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
-        '@type': type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
-        explicit_http_config: {{ http2_protocol_options: {{}} }}
-    load_assignment:
-      cluster_name: control-plane
-      endpoints:
-      - lb_endpoints:
-        - endpoint: {{ address: {{ socket_address: {{ address: {host}, port_value: {port} }} }} }}
-"
+        "admin: {{ address: {{ socket_address: {{ address: 127.0.0.1, port_value: 0 }} }} }}\n{text}"
     );
     let path = certificates.path("bootstrap.yaml");
     std::fs::write(&path, text).expect("writing");

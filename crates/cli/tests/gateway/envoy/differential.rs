@@ -80,7 +80,7 @@ const REQUESTS: &[(&str, &[&str])] = &[
 #[test]
 fn both_answer_the_same_way() {
     let Some(program) = envoy() else {
-        eprintln!("SKIPPED: no Envoy; set ENVOY=PATH, or run scripts/fetch-envoy.sh");
+        eprintln!("SKIPPED: no Envoy; set ENVOY=PATH");
         return;
     };
     let upstream = upstream::start().port();
@@ -138,18 +138,15 @@ fn ask(port: u16, path: &str, arguments: &[&str]) -> Vec<String> {
     [vec![status.to_owned()], headers, vec![body.to_owned()]].concat()
 }
 
-/// The stock Envoy: the one that is named, or where `scripts/fetch-envoy.sh` puts it.
+/// The stock Envoy: the one that is named, or the one that the script finds or fetches.
 fn envoy() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("ENVOY").filter(|path| !path.is_empty()) {
         return Some(path.into());
     }
-    let cache = match std::env::var_os("XDG_CACHE_HOME") {
-        Some(cache) => PathBuf::from(cache),
-        None => PathBuf::from(std::env::var_os("HOME")?).join(".cache"),
-    };
-    let tools = std::fs::read_dir(cache.join("quadrille-bench-tools")).ok()?.flatten();
-    let programs = tools.map(|tool| tool.path().join("envoy/_bin/envoy")).filter(|program| program.is_file());
-    programs.max()
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/fetch-envoy.sh");
+    let found = Command::new(script).stderr(Stdio::inherit()).output().expect("fetch-envoy.sh");
+    let path = String::from_utf8(found.stdout).expect("a path").trim().to_owned();
+    (!path.is_empty()).then(|| path.into())
 }
 
 /// A running Envoy; killed when dropped.
