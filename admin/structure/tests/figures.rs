@@ -1,0 +1,32 @@
+//! The figures that README.md shows are those of the newest comparison.
+
+use quadrille_structure::text;
+use std::path::Path;
+
+#[test]
+fn the_table_of_the_readme_is_in_the_report() {
+    let [readme, report] =
+        ["README.md", "bench/REPORT.md"].map(|page| text(Path::new(page)).expect("it is UTF-8"));
+    let rows =
+        readme.lines().skip_while(|line| !line.contains("| nginx")).take_while(|line| line.starts_with('|'));
+    let cells = rows.flat_map(|row| row.split('|').map(|cell| cell.trim().trim_matches('*')));
+    // Microseconds and the ratio to nginx, as the report writes them.
+    let figures: Vec<_> = cells.filter(|cell| cell.ends_with(')') && cell.contains(" (")).collect();
+    assert!(figures.len() >= 9, "{figures:?}");
+    let absent: Vec<_> = figures.iter().filter(|figure| !report.contains(&format!("| {figure} |"))).collect();
+    assert!(absent.is_empty(), "not in bench/REPORT.md: {absent:?}");
+}
+
+#[test]
+fn no_other_ratio_stands_in_the_readme() {
+    let readme = text(Path::new("README.md")).expect("it is UTF-8");
+    for line in readme.lines().filter(|line| !line.starts_with('|')) {
+        let ratio = line.split(|c: char| !c.is_ascii_digit() && c != '.').find(|word| is_ratio(word));
+        assert!(ratio.is_none(), "{ratio:?} stands outside of the table: {line}");
+    }
+}
+
+/// `0.42`: one digit, a point, two digits.
+fn is_ratio(word: &str) -> bool {
+    word.len() == 4 && word.as_bytes()[1] == b'.' && word.split('.').all(|part| !part.is_empty())
+}
