@@ -5,8 +5,8 @@ use crate::crates::Crate;
 /// The product's crates from the bottom up. A crate may depend on lower layers only, not on its neighbours.
 /// Crates that are planned have their place already.
 pub const LAYERS: &[&[&str]] = &[
-    &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-cost", "quadrille-yaml"],
-    &["quadrille-engine"],
+    &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-cost"],
+    &["quadrille-config", "quadrille-engine"],
     &["quadrille-keyless", "quadrille-resumption", "quadrille-xds"],
     &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
     &["quadrille-envoy"],
@@ -24,6 +24,7 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-kernels-cuda", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-field", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-cost", &[RUNTIMES_AND_SOCKETS]),
+    ("quadrille-config", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
     // Its connections come from outside.
     ("quadrille-xds", &[BORINGSSL]),

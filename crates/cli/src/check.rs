@@ -1,6 +1,6 @@
 //! `quadrille check`.
 
-use quadrille_gateway::{config, model::Gateway};
+use quadrille_config::model::Gateway;
 use std::path::{Path, PathBuf};
 
 /// Reads the file, the certificates and keys that it names, and resolves its upstreams. Prints every mistake with its
@@ -44,5 +44,5 @@ impl Check {
 }
 
 fn load(file: &Path) -> Result<Gateway, Vec<String>> {
-    config::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
+    quadrille_config::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }

@@ -5,14 +5,14 @@ use crate::{
     logging::Logging,
     serve,
 };
-use quadrille_gateway::{
-    Bound, Origin,
-    config::values,
+use quadrille_config::{
     model::{
         Action, CertificateSource, Chain, Domain, Gateway, Http, KeySource, Listener, PathMatch, Place,
         Respond, Route, RouteTable, Serve, Source, Tls, TlsPolicy,
     },
+    values,
 };
+use quadrille_gateway::{Bound, Origin};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},

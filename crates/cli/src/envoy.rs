@@ -4,9 +4,10 @@ use crate::{
     logging::Logging,
     serve::{announce, run},
 };
+use quadrille_config::model::Gateway;
 use quadrille_dynamic::Dynamic;
 use quadrille_envoy::{Bootstrap, admin::EnvoyPages};
-use quadrille_gateway::{Origin, control, model::Gateway};
+use quadrille_gateway::{Origin, control};
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},

@@ -2,14 +2,14 @@
 
 use crate::resumption_flags::ResumptionFlags;
 use clap::Args;
-use quadrille_gateway::{
-    config::{values, words},
+use quadrille_config::{
     model::{
         AccessLog, Action, Admin, BackendChoice, CertificateSource, Chain, ClientAuth, ClientCheck, Domain,
         Forward, Gateway, Group, Http, KeySource, Keyless, KeylessTls, Listener, Mode, PathMatch, Place,
         ProxyProtocolIn, Respond, Route, RouteTable, Serve, Server, Source, Tls, TlsPolicy, Upstream,
         Version, Weighted,
     },
+    values, words,
 };
 use quadrille_keyless::Address;
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};

@@ -1,7 +1,8 @@
 //! Logs and the access log, by tracing: text or JSON.
 
 use clap::ValueEnum;
-use quadrille_gateway::{ACCESS_LOG_TARGET, model::AccessLog};
+use quadrille_config::model::AccessLog;
+use quadrille_gateway::ACCESS_LOG_TARGET;
 use std::{fs::OpenOptions, io};
 use tracing::Level;
 use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};

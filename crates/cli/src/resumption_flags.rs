@@ -1,9 +1,9 @@
 //! The flags of resumption.
 
 use clap::Args;
-use quadrille_gateway::{
-    config::values,
+use quadrille_config::{
     model::{Place, Resumption, SessionCache, Source, TicketKeys},
+    values,
 };
 use std::{path::PathBuf, time::Duration};
 

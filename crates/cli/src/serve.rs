@@ -1,7 +1,8 @@
 //! `quadrille serve`.
 
 use crate::{flags::Flags, logging::Logging};
-use quadrille_gateway::{Bound, Origin, config, model::Gateway};
+use quadrille_config::model::Gateway;
+use quadrille_gateway::{Bound, Origin};
 use std::path::{Path, PathBuf};
 
 /// Terminates TLS and passes requests on.
@@ -62,7 +63,7 @@ pub(crate) fn run(
 }
 
 fn read(file: &Path) -> Result<Gateway, Vec<String>> {
-    config::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
+    quadrille_config::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 
 fn rereader(file: PathBuf) -> quadrille_gateway::Reread {

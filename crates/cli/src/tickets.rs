@@ -1,7 +1,7 @@
 //! `quadrille tickets`.
 
 use clap::{Args, Subcommand};
-use quadrille_gateway::config::values;
+use quadrille_config::values;
 use quadrille_resumption::{
     Fleet, FleetSecret, Redis, RedisAddress, RedisOptions, Ring, Schedule, TicketKey, UnixTime, unix_now,
 };

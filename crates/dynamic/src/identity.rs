@@ -1,9 +1,9 @@
 //! Who this gateway is, for control planes.
 
 use prost_reflect::prost_types::{ListValue, Struct, Value as Any, value::Kind};
+use quadrille_config::yaml::{Node as Tree, Value};
 use quadrille_envoy::Bootstrap;
 use quadrille_xds::proto::{Locality, Node};
-use quadrille_yaml::{Node as Tree, Value};
 
 /// The bootstrap's `node`.
 pub(crate) fn node(bootstrap: &Bootstrap) -> Node {

@@ -24,8 +24,9 @@ mod tests;
 use consumer::Follower;
 pub use figures::{Figures, KindFigures};
 use plane::Planes;
+use quadrille_config::model::Gateway;
 use quadrille_envoy::{Bootstrap, Resources};
-use quadrille_gateway::{Control, model::Gateway};
+use quadrille_gateway::Control;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use world::World;
 

@@ -7,8 +7,8 @@ use boring::{
     ssl::{SslConnector, SslMethod},
     x509::{X509, store::X509StoreBuilder},
 };
+use quadrille_config::model::Source;
 use quadrille_envoy::ClusterTls;
-use quadrille_gateway::model::Source;
 use quadrille_xds::transport::{Connect, Connecting};
 use std::{io, sync::Arc};
 

@@ -3,8 +3,8 @@
 //! A listener or a cluster that names what is not there yet is not put into force: the one of before serves until it is complete.
 //! What the one of before names stays until then too.
 
+use quadrille_config::model::Gateway;
 use quadrille_envoy::{Base, Bootstrap, Dynamic, Kind, Resource, Resources, Wanted, read};
-use quadrille_gateway::model::Gateway;
 use quadrille_xds::{Kind as Service, Offer, Rejection};
 use std::collections::{BTreeMap, BTreeSet};
 

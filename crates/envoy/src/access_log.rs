@@ -4,7 +4,7 @@ use crate::{
     reader::{Field, Message},
     schema,
 };
-use quadrille_gateway::model::AccessLog;
+use quadrille_config::model::AccessLog;
 
 /// The first log that is a file or standard output, in the message's `access_log`.
 pub(crate) fn access_log(message: &Message<'_>) -> Option<Option<AccessLog>> {

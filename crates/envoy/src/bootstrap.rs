@@ -14,11 +14,12 @@ use crate::{
     tls::secret,
     warnings::Warnings,
 };
-use quadrille_gateway::{
-    config::{ConfigErrors, read_text},
+use quadrille_config::{
+    ConfigErrors,
     model::{Admin, Gateway},
+    read_text,
+    yaml::{Limits, Node},
 };
-use quadrille_yaml::{Limits, Node};
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -82,7 +83,7 @@ pub fn bootstrap(text: &str, file_name: &str) -> Result<Bootstrap, ConfigErrors>
 }
 
 fn parse(text: &str, file_name: &str) -> Result<Node, ConfigErrors> {
-    match quadrille_yaml::read(text, Limits::BY_PROGRAM) {
+    match quadrille_config::yaml::read(text, Limits::BY_PROGRAM) {
         Ok(Some(root)) => Ok(root),
         Ok(None) => Err(ConfigErrors::whole_file(file_name, "the file is empty".to_owned())),
         Err(error) => Err(ConfigErrors::at_line(file_name, error.line, error.message)),

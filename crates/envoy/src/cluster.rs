@@ -9,9 +9,7 @@ use crate::{
     tls::{ClusterTls, Secret, upstream},
     values::{enumeration, number},
 };
-use quadrille_gateway::model::{
-    Balance, Health, Place, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
-};
+use quadrille_config::model::{Balance, Health, Place, Server, Upstream, UpstreamProtocol, UpstreamTimeouts};
 use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// `envoy.config.cluster.v3.Cluster`.

@@ -5,7 +5,7 @@ use crate::{
     schema, values,
 };
 use base64ct::{Base64, Encoding};
-use quadrille_gateway::model::{Source, TextMatch, TextRule, whole};
+use quadrille_config::model::{Source, TextMatch, TextRule, whole};
 use std::{net::IpAddr, path::PathBuf, time::Duration};
 use zeroize::Zeroizing;
 
@@ -72,7 +72,7 @@ pub(crate) fn own_address(field: &Field<'_>) -> Option<std::net::SocketAddr> {
             Ok(ip) => Some((ip, port).into()),
             Err(_) => field.fail(format!(
                 "{} is not an IP address, and a listener needs one",
-                quadrille_gateway::config::values::quote(&host)
+                quadrille_config::quote(&host)
             )),
         },
     }

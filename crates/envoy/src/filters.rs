@@ -5,7 +5,7 @@ use crate::{
     schema::{Does, FILTER, HTTP_FILTER, Schema},
 };
 use Does::{Accepted, Ignored, Refused};
-use quadrille_gateway::config::values::quote;
+use quadrille_config::quote;
 
 /// A filter that has its effect, with its own configuration.
 pub(crate) struct Filter<'a> {

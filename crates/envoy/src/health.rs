@@ -1,9 +1,9 @@
 //! Health checks of a cluster's servers.
 
 use crate::{common::duration, reader::Message, schema, values::number};
-use quadrille_gateway::{
-    config::values::path,
+use quadrille_config::{
     model::{Health, HealthProbe},
+    values::path,
 };
 use std::{num::NonZeroUsize, time::Duration};
 

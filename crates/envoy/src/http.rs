@@ -10,7 +10,7 @@ use crate::{
     schema,
     values::enumeration,
 };
-use quadrille_gateway::model::{AccessLog, Place, RouteTable};
+use quadrille_config::model::{AccessLog, Place, RouteTable};
 use std::{sync::Arc, time::Duration};
 
 /// `envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`.

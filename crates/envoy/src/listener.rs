@@ -10,7 +10,7 @@ use crate::{
     tls::{DownstreamTls, downstream},
     values::number,
 };
-use quadrille_gateway::model::{
+use quadrille_config::model::{
     AccessLog, ChainMatch, Limits, Place, ProxyProtocolIn, Timeouts, Transport, Weighted,
 };
 use std::{net::SocketAddr, num::NonZeroU32, time::Duration};
@@ -163,7 +163,7 @@ fn chain_match(field: &Field<'_>, port: Option<u16>) -> Option<ChainMatch> {
             other => {
                 return field.fail(format!(
                     "{} is not told apart; use `tls` or `raw_buffer`",
-                    quadrille_gateway::config::values::quote(other)
+                    quadrille_config::quote(other)
                 ));
             }
         },

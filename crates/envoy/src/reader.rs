@@ -8,11 +8,12 @@ use crate::{
     schema::{Does, Schema},
     warnings::Warnings,
 };
-use quadrille_gateway::{
-    config::{ConfigError, ConfigErrors, values::quote},
+use quadrille_config::{
+    ConfigError, ConfigErrors,
     model::Place,
+    quote,
+    yaml::{Entry, Node, Value},
 };
-use quadrille_yaml::{Entry, Node, Value};
 use std::{borrow::Cow, cell::RefCell, sync::Arc};
 
 /// What all fields of one document share.

@@ -10,8 +10,7 @@ use crate::{
     tls::{Secret, secret},
     warnings::Warnings,
 };
-use quadrille_gateway::config::ConfigErrors;
-use quadrille_yaml::Node;
+use quadrille_config::{ConfigErrors, yaml::Node};
 use std::sync::Arc;
 
 /// A kind of resource.

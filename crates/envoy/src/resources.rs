@@ -13,7 +13,7 @@ use crate::{
     tls::{ClusterTls, DownstreamTls, Secret},
     warnings::Warnings,
 };
-use quadrille_gateway::model::{self, Gateway, Http, Upstream};
+use quadrille_config::model::{self, Gateway, Http, Upstream};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,

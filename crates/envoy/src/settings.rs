@@ -4,9 +4,9 @@ use crate::{
     tls::{Resolved, Sessions},
     warnings::Warnings,
 };
-use quadrille_gateway::{
-    config::values::show_duration,
+use quadrille_config::{
     model::{AccessLog, Admin, Gateway, Place, SessionCache, Source, TicketKeys},
+    values::show_duration,
 };
 use std::{collections::BTreeSet, time::Duration};
 

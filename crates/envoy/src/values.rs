@@ -1,6 +1,6 @@
 //! Single values as protobuf's JSON has them, and as people write them.
 
-use quadrille_gateway::config::values::{self, quote};
+use quadrille_config::{quote, values};
 use std::time::Duration;
 
 /// `0.010s` as in protobuf's JSON, or `10ms` as people write it; zero in any form.

@@ -19,7 +19,6 @@ mod bind;
 mod certificate;
 mod choice;
 mod compute;
-pub mod config;
 mod connection;
 mod control;
 mod dashboard;
@@ -30,10 +29,8 @@ mod kept;
 mod keyless;
 mod keyserver;
 mod metrics;
-pub mod model;
 mod plan;
 mod preamble;
-mod problem;
 mod resumption;
 mod sampling;
 mod server;
@@ -45,11 +42,16 @@ mod upstream;
 mod watch;
 mod worker;
 
+use quadrille_config::{self as config, model};
+
+mod problem {
+    pub(crate) use quadrille_config::Problem;
+}
+
 pub use access_log::TARGET as ACCESS_LOG_TARGET;
 pub use admin::{Page, Pages, View};
 pub use background::give_way;
 pub use control::{Applied, Control, Made, Updates, control};
 pub use keyserver::{KeyServerBound, serve_keys};
-pub use problem::Problem;
 pub use server::{Bound, MoreFiles, Origin, Reread, check, serve};
 pub use statistics::{ChainStatistics, ListenerStatistics, Statistics, UpstreamStatistics};

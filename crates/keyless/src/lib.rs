@@ -14,7 +14,6 @@
 //!
 //! It knows no TLS certificates to serve and no configuration files: those are the gateway's.
 
-mod address;
 pub mod client;
 mod io;
 pub mod server;
@@ -22,5 +21,5 @@ mod tls;
 pub mod turn;
 pub mod wire;
 
-pub use address::Address;
+pub use quadrille_config::model::key_server::Address;
 pub use tls::{Credentials, Trust};

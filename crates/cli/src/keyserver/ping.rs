@@ -1,8 +1,8 @@
 //! `quadrille keyserver ping`.
 
 use super::remote::{Remote, block_on, key_of, usual_scheme};
+use quadrille_config::values;
 use quadrille_engine::Operation;
-use quadrille_gateway::config::values;
 use quadrille_keyless::{
     Address,
     client::{self, Client, Connector, Origin, RemoteKey, Settings},

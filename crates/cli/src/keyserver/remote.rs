@@ -1,8 +1,8 @@
 //! How `ping` and `sign` reach a key server.
 
 use boring::x509::X509;
+use quadrille_config::words;
 use quadrille_engine::{Key, KeyType, PublicKey, SignatureScheme};
-use quadrille_gateway::config::words;
 use quadrille_keyless::{
     Address, Credentials, Trust,
     client::{Protocol, RemoteKey, Settings},

@@ -4,12 +4,11 @@ use crate::{
     flags::{self, AdminFlag},
     logging::Logging,
 };
-use quadrille_gateway::{
-    KeyServerBound,
-    config::{values, words},
+use quadrille_config::{
     model::{AccessLog, BackendChoice, EngineSettings, KeyServer, Listen, Place, Source},
-    serve_keys,
+    values, words,
 };
+use quadrille_gateway::{KeyServerBound, serve_keys};
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 #[derive(clap::Args)]

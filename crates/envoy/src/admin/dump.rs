@@ -1,7 +1,7 @@
 //! `/config_dump`: the configuration as it was written, without secrets.
 
 use crate::{Bootstrap, resource::Kind};
-use quadrille_yaml::{Node, Value as Yaml};
+use quadrille_config::yaml::{Node, Value as Yaml};
 use serde_json::{Map, Value, json};
 
 /// What stands in place of a secret, as in Envoy.
@@ -87,7 +87,7 @@ pub(super) fn config_dump(in_force: &Bootstrap) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quadrille_yaml::{Limits, read};
+    use quadrille_config::yaml::{Limits, read};
 
     #[test]
     fn nothing_secret_is_shown() {

@@ -2,8 +2,7 @@
 
 use super::provider::{Provider, of_proxy_config};
 use crate::reader::{Field, Reader};
-use quadrille_gateway::model::Place;
-use quadrille_yaml::Limits;
+use quadrille_config::{model::Place, yaml::Limits};
 
 /// What the manifests say.
 #[derive(Debug, Default)]
@@ -125,7 +124,7 @@ fn add(
 
 /// YAML inside a text of YAML; what is wrong in it is told at the place of the text.
 fn embedded(field: &Field<'_>, read: impl FnOnce(&Field<'_>) -> Option<()>) -> Option<()> {
-    let document = match quadrille_yaml::read(field.text()?, Limits::BY_HAND) {
+    let document = match quadrille_config::yaml::read(field.text()?, Limits::BY_HAND) {
         Ok(Some(document)) => document,
         Ok(None) => return Some(()),
         Err(error) => return field.fail(format!("line {} of the text: {}", error.line, error.message)),

@@ -11,11 +11,7 @@ pub use provider::{Kind, Provider};
 
 use crate::{reader::Reader, warnings::Warnings};
 use manifest::{Found, Workload};
-use quadrille_gateway::{
-    config::{ConfigErrors, read_text},
-    model::Place,
-};
-use quadrille_yaml::Limits;
+use quadrille_config::{ConfigErrors, model::Place, read_text, yaml::Limits};
 use std::path::Path;
 
 /// Who gets which provider.
@@ -80,7 +76,7 @@ pub fn resolve_texts(files: &[(&str, &str)]) -> Result<Resolution, ConfigErrors>
     let mut found = Found::default();
     let mut warnings = Warnings::default();
     for (name, text) in files {
-        let documents = quadrille_yaml::documents(text, Limits::BY_HAND)
+        let documents = quadrille_config::yaml::documents(text, Limits::BY_HAND)
             .map_err(|error| ConfigErrors::at_line(name, error.line, error.message))?;
         for document in &documents {
             let reader = Reader::new(name);

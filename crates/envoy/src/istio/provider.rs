@@ -5,7 +5,7 @@ use crate::{
     reader::{Field, Message},
     schema,
 };
-use quadrille_gateway::config::values::show_duration;
+use quadrille_config::values::show_duration;
 use std::{fmt, time::Duration};
 
 /// A provider as Istio writes it.

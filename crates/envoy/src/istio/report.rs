@@ -1,7 +1,7 @@
 //! A resolution as text and as JSON.
 
 use super::{Proxy, Reason, Resolution, provider::Provider};
-use quadrille_gateway::{config::values::show_duration, model::Place};
+use quadrille_config::{model::Place, values::show_duration};
 use serde_json::{Value, json};
 use std::fmt;
 

@@ -11,7 +11,7 @@ use crate::{
     schema,
     values::{enumeration, number},
 };
-use quadrille_gateway::model::{Action, Forward, HostRewrite, PathMatch, Weighted};
+use quadrille_config::model::{Action, Forward, HostRewrite, PathMatch, Weighted};
 use std::{num::NonZeroU32, time::Duration};
 
 /// What Envoy takes when nothing is said.

@@ -5,7 +5,7 @@ use crate::{
     reader::{Field, Message},
     schema,
 };
-use quadrille_gateway::model::{
+use quadrille_config::model::{
     HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule, whole,
 };
 

@@ -7,9 +7,9 @@ use crate::{
     values::enumeration,
 };
 use http::{HeaderName, HeaderValue};
-use quadrille_gateway::{
-    config::values::quote,
+use quadrille_config::{
     model::{HeaderChange, HeaderPart, HeaderText},
+    quote,
 };
 
 /// What one message changes.

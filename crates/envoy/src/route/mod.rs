@@ -13,7 +13,7 @@ use crate::{
 };
 use condition::{header_matchers, path_match, query_matchers};
 use headers::{Changes, Order};
-use quadrille_gateway::model::{Domain, RetryPolicy, Route, RouteTable, VirtualHost};
+use quadrille_config::model::{Domain, RetryPolicy, Route, RouteTable, VirtualHost};
 use std::{collections::HashMap, sync::Arc};
 
 /// `envoy.config.route.v3.RouteConfiguration`.
@@ -124,7 +124,7 @@ fn read_domain(text: &str) -> Result<Domain, String> {
     if text.is_empty() || stars > 1 || (stars == 1 && !text.starts_with('*') && !text.ends_with('*')) {
         return Err(format!(
             "{} is no domain; write `example.com`, `*.example.com`, `example.*` or `*`",
-            quadrille_gateway::config::values::quote(text)
+            quadrille_config::quote(text)
         ));
     }
     Ok(Domain::wildcard(text))

@@ -7,7 +7,7 @@ use crate::{
     values::{enumeration, number},
 };
 use bytes::Bytes;
-use quadrille_gateway::model::{PathMatch, PathRewrite, PathRule, Redirect, Respond};
+use quadrille_config::model::{PathMatch, PathRewrite, PathRule, Redirect, Respond};
 use regex::Regex;
 
 pub(super) fn redirect(field: &Field<'_>, path: &PathMatch) -> Option<Redirect> {

@@ -1,7 +1,7 @@
 //! Which failures are tried again.
 
 use crate::{common::duration, reader::Field, schema, values::number};
-use quadrille_gateway::model::{RetryOn, RetryPolicy};
+use quadrille_config::model::{RetryOn, RetryPolicy};
 
 pub(super) fn policy(field: &Field<'_>) -> Option<RetryPolicy> {
     let message = field.message(&schema::RETRY_POLICY)?;

@@ -4,7 +4,7 @@ use super::{
     CERTIFICATE, gateway, only_chain, only_listener, read, tls, warnings, with_common, with_route_config,
     with_tls,
 };
-use quadrille_gateway::model::{
+use quadrille_config::model::{
     AccessLog, AltNameKind, Balance, ClientAuth, Group, HealthProbe, ProxyProtocolIn, Serve, SessionCache,
     TextRule, TicketKeys, Transport, UpstreamProtocol, Version,
 };
@@ -68,7 +68,7 @@ fn bytes_in_four_ways() {
             "tls_certificates: [ {{ certificate_chain: {{ filename: /c }}, private_key: {source} }} ]"
         ));
         let gateway = gateway(&text);
-        let quadrille_gateway::model::KeySource::Pem(source) = tls(&gateway).certificates[0].key.clone()
+        let quadrille_config::model::KeySource::Pem(source) = tls(&gateway).certificates[0].key.clone()
         else {
             panic!("not here")
         };

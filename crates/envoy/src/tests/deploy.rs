@@ -1,7 +1,7 @@
 //! The manifests of `deploy/istio`, without a cluster: they are YAML, and say the same names, sockets and ports.
 
 use crate::{bootstrap, istio::resolve_texts};
-use quadrille_yaml::{Limits, Node, Value, documents};
+use quadrille_config::yaml::{Limits, Node, Value, documents};
 
 const OPERATOR: &str = include_str!("../../../../deploy/istio/operator.yaml");
 const GATEWAY: &str = include_str!("../../../../deploy/istio/gateway.yaml");
@@ -36,9 +36,11 @@ fn texts<'a>(node: &'a Node, all: &mut Vec<&'a str>) {
 
 #[test]
 fn names_sockets_and_ports_agree() {
-    let operator = quadrille_yaml::read(OPERATOR, Limits::BY_HAND).expect("YAML").expect("a document");
+    let operator =
+        quadrille_config::yaml::read(OPERATOR, Limits::BY_HAND).expect("YAML").expect("a document");
     let template = text(&operator, &["spec", "values", "sidecarInjectorWebhook", "templates", "quadrille"]);
-    let template = quadrille_yaml::read(template, Limits::BY_HAND).expect("YAML").expect("a template");
+    let template =
+        quadrille_config::yaml::read(template, Limits::BY_HAND).expect("YAML").expect("a template");
     let container = at(&template, &["spec", "containers", "1"]).expect("a container");
     let (map, deployment, service) = (of_kind("ConfigMap"), of_kind("Deployment"), of_kind("Service"));
 

@@ -2,7 +2,7 @@
 
 use super::{gateway, indented, tls, warnings, with_tls};
 use crate::istio::{Kind, Reason, resolve_texts};
-use quadrille_gateway::model::KeySource;
+use quadrille_config::model::KeySource;
 use std::time::Duration;
 
 /// Envoy's page on TLS: one mapping where the schema has a list.

@@ -10,7 +10,7 @@ mod resources;
 mod routes;
 
 use crate::{Bootstrap, bootstrap};
-use quadrille_gateway::model::{Chain, Gateway, Listener, Route, Serve, Tls};
+use quadrille_config::model::{Chain, Gateway, Listener, Route, Serve, Tls};
 
 /// A bootstrap with one listener that has this transport socket's TLS context (indented by nothing), and answers `ok`.
 pub(crate) fn with_tls(context: &str) -> String {

@@ -2,12 +2,14 @@
 
 use super::with_route_config;
 use crate::{Base, ConfigSource, Kind, Read, Resources, bootstrap, read};
-use quadrille_gateway::model::Serve;
-use quadrille_yaml::{Limits, Node};
+use quadrille_config::{
+    model::Serve,
+    yaml::{Limits, Node},
+};
 use std::{fmt::Write, sync::Arc, time::Instant};
 
 fn tree(text: &str) -> Node {
-    quadrille_yaml::read(text, Limits::BY_PROGRAM).expect("YAML").expect("a document")
+    quadrille_config::yaml::read(text, Limits::BY_PROGRAM).expect("YAML").expect("a document")
 }
 
 fn take(resources: &mut Resources, kind: Kind, text: &str) {
@@ -66,7 +68,7 @@ fn what_has_not_changed_is_the_same_object() {
     let chain = |resources: &Resources| {
         resources.model(&Base::default()).unwrap().0.listeners.remove(0).chains.remove(0)
     };
-    let routes = |chain: &quadrille_gateway::model::Chain| match &chain.serve {
+    let routes = |chain: &quadrille_config::model::Chain| match &chain.serve {
         Serve::Http(http) => Arc::clone(&http.routes),
         Serve::Tcp(_) => panic!("no HTTP"),
     };
@@ -99,7 +101,7 @@ fn what_comes_from_no_text_has_no_line() {
     let mut node = tree(SECRET);
     fn forget(node: &mut Node) {
         node.line = 0;
-        if let quadrille_yaml::Value::Mapping(entries) = &mut node.value {
+        if let quadrille_config::yaml::Value::Mapping(entries) = &mut node.value {
             for entry in entries {
                 entry.line = 0;
                 forget(&mut entry.value);
@@ -107,7 +109,7 @@ fn what_comes_from_no_text_has_no_line() {
         }
     }
     forget(&mut node);
-    let quadrille_yaml::Value::Mapping(entries) = &mut node.value else { unreachable!() };
+    let quadrille_config::yaml::Value::Mapping(entries) = &mut node.value else { unreachable!() };
     entries[0].key = "nome".to_owned();
     let errors = read(Kind::Secret, &node, "sds server").unwrap_err();
     assert!(errors.to_string().contains("sds server: nome: refused"), "{errors}");

@@ -1,7 +1,7 @@
 //! Routes become the model's.
 
 use super::{gateway, routes, warnings, with_route_config, with_routes};
-use quadrille_gateway::model::{
+use quadrille_config::model::{
     Action, Domain, Forward, HeaderChange, HeaderPart, HeaderRule, HostRewrite, PathRewrite, PathRule, Serve,
 };
 use std::time::Duration;

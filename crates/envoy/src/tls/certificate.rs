@@ -5,9 +5,9 @@ use crate::{
     reader::{Field, Message},
     schema,
 };
-use quadrille_gateway::{
-    config::values::quote,
+use quadrille_config::{
     model::{CertificateSource, KeySource, Place, Source},
+    quote,
 };
 use std::{sync::Arc, time::Duration};
 

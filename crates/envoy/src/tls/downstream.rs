@@ -12,7 +12,7 @@ use crate::{
     schema,
     values::enumeration,
 };
-use quadrille_gateway::model::{ClientAuth, Place, Source, Tls, TlsPolicy};
+use quadrille_config::model::{ClientAuth, Place, Source, Tls, TlsPolicy};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},

@@ -1,9 +1,9 @@
 //! Versions, cipher suites, curves.
 
 use crate::{reader::Field, schema, values::enumeration};
-use quadrille_gateway::{
-    config::words::word,
+use quadrille_config::{
     model::{Group, TlsPolicy, Version},
+    words::word,
 };
 
 /// What is written under `TLS_AUTO`: nothing.

@@ -10,7 +10,7 @@ use crate::{
     reader::Field,
     schema,
 };
-use quadrille_gateway::model::{Place, Source};
+use quadrille_config::model::{Place, Source};
 
 /// A named secret.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use crate::{
     reader::{Field, Message},
     schema,
 };
-use quadrille_gateway::model::{AltNameKind, KeySource, Place, Source, TextRule, TlsPolicy, UpstreamTls};
+use quadrille_config::model::{AltNameKind, KeySource, Place, Source, TextRule, TlsPolicy, UpstreamTls};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// `envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext`, its secrets still by name.
@@ -150,7 +150,7 @@ impl ClusterTls {
 }
 
 /// The DNS name that one of the matchers wants, if it is also the SNI.
-fn exact_dns<'a>(names: &'a [quadrille_gateway::model::AltName], sni: Option<&str>) -> Option<&'a str> {
+fn exact_dns<'a>(names: &'a [quadrille_config::model::AltName], sni: Option<&str>) -> Option<&'a str> {
     let exact =
         names.iter().filter(|name| name.kind == AltNameKind::Dns).filter_map(|name| match &name.text.rule {
             TextRule::Exact(text) => Some(text.as_str()),

@@ -6,7 +6,7 @@ use crate::{
     schema,
     values::enumeration,
 };
-use quadrille_gateway::model::{AltName, AltNameKind, ClientCheck, Place, Source};
+use quadrille_config::model::{AltName, AltNameKind, ClientCheck, Place, Source};
 
 /// `envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext`, for either side.
 #[derive(Clone, Debug, Default)]

@@ -20,7 +20,8 @@ mod settings;
 pub use connect::{ConnectError, Connected, Connector};
 pub use dispatch::Failure;
 pub use probe::{Pong, ping};
-pub use settings::{Patience, Protocol, Settings};
+pub use quadrille_config::model::key_server::Protocol;
+pub use settings::{Patience, Settings};
 
 use crate::wire::{ErrorCode, Hints, KeyName, MAX_PAYLOAD, Ski, modulus_digest, opcode};
 use boring::error::ErrorStack;

@@ -1,19 +1,8 @@
 //! How a client is set up.
 
 use crate::{Address, Credentials, Trust};
+use quadrille_config::model::key_server::Protocol;
 use std::time::Duration;
-
-/// Which mode is spoken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// Our own where the server has it, the compatible one otherwise. On Unix sockets our own.
-    #[default]
-    Auto,
-    /// Our own over TLS 1.3, or nothing.
-    Batched,
-    /// The compatible mode.
-    Compatible,
-}
 
 /// How a client is set up.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use super::{
     handshake::Known,
     keys::StoredKey,
     metrics::{self, KeyCounters},
-    policy::{Grant, Policy, Wish},
+    policy::{Grant, Wish},
     session::{Asked, Request, Session},
 };
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     wire::{ErrorCode, Ski, Violation, WINDOW, opcode},
 };
 use ::metrics::Histogram;
+use quadrille_config::model::key_server::Policy;
 use quadrille_engine::OperationError;
 use std::{
     collections::{HashMap, VecDeque},
@@ -93,7 +94,7 @@ impl Connection {
     ) -> Option<Self> {
         let Known { stream, mode, identity, idle } = known;
         let policy = shared.policy.load_full();
-        let grant = policy.grant(&identity)?;
+        let grant = Grant::new(&policy, &identity)?;
         Some(Self {
             shared,
             client,
@@ -168,7 +169,7 @@ impl Connection {
     fn follow_policy(&mut self) -> Result<(), Ended> {
         let policy = self.shared.policy.load();
         if !Arc::ptr_eq(&policy, &self.policy) {
-            self.grant = policy.grant(&self.identity).ok_or(Ended::NotNamed)?;
+            self.grant = Grant::new(&policy, &self.identity).ok_or(Ended::NotNamed)?;
             self.policy = Arc::clone(&policy);
         }
         Ok(())

@@ -25,7 +25,7 @@ mod threads;
 pub use identity::{Identity, Name};
 pub use keys::{KeyProblem, Keys, StoredKey};
 pub use metrics::describe;
-pub use policy::{Limits, Pattern, Policy, Rule};
+pub use quadrille_config::model::key_server::{Limits, Pattern, Policy, Rule};
 pub use threads::Threads;
 
 use crate::{Credentials, Trust, tls};

@@ -53,9 +53,6 @@ impl std::fmt::Display for Mode {
 /// ALPN (RFC 7301) name of [`Mode::Batched`]. Without it, a connection is in [`Mode::Compatible`].
 pub const ALPN: &str = "quadrille-keys/1";
 
-/// TCP port where key servers are found when nothing else is said.
-pub const PORT: u16 = 2407;
-
 /// Requests that a client may have in flight on one connection.
 pub const WINDOW: usize = 1024;
 

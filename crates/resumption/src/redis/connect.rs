@@ -1,11 +1,12 @@
 //! Opening one connection.
 
-use super::{RedisAddress, RedisOptions, address::Kind};
+use super::{RedisAddress, RedisOptions};
 use crate::FleetError;
 use boring::ssl::{SslConnector, SslMethod};
+use quadrille_config::model::RedisScheme;
 use redis::{
-    AsyncConnectionConfig, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Pipeline, RedisFuture,
-    Value,
+    AsyncConnectionConfig, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Pipeline,
+    RedisConnectionInfo, RedisFuture, Value,
     aio::{ConnectionLike, MultiplexedConnection},
     cluster::ClusterClient,
     cluster_async::ClusterConnection,
@@ -41,10 +42,10 @@ impl Drop for Driver {
 impl Connection {
     pub(super) async fn open(address: &RedisAddress, options: &RedisOptions) -> Result<Self, FleetError> {
         let opening = async {
-            match address.kind {
-                Kind::Plain => one(address, options, tcp(address).await?).await,
-                Kind::Tls => one(address, options, tls(address, options).await?).await,
-                Kind::Cluster => cluster(address, options).await,
+            match address.scheme {
+                RedisScheme::Plain => one(address, options, tcp(address).await?).await,
+                RedisScheme::Tls => one(address, options, tls(address, options).await?).await,
+                RedisScheme::Cluster => cluster(address, options).await,
             }
         };
         tokio::time::timeout(CONNECT, opening)
@@ -80,13 +81,13 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let config = AsyncConnectionConfig::new().set_response_timeout(Some(ANSWER));
-    let login = address.login(options.password.as_ref());
+    let login = login(address, options);
     let (redis, driver) = MultiplexedConnection::new_with_config(&login, stream, config).await?;
     Ok(Connection::One { redis, _driver: Arc::new(Driver(tokio::spawn(driver))) })
 }
 
 async fn cluster(address: &RedisAddress, options: &RedisOptions) -> Result<Connection, FleetError> {
-    let login = address.login(options.password.as_ref());
+    let login = login(address, options);
     let node = |(host, port): &(String, u16)| -> Result<ConnectionInfo, FleetError> {
         let info = ConnectionAddr::Tcp(host.clone(), *port).into_connection_info()?;
         Ok(info.set_redis_settings(login.clone()))
@@ -98,6 +99,17 @@ async fn cluster(address: &RedisAddress, options: &RedisOptions) -> Result<Conne
         .retries(2)
         .build()?;
     Ok(Connection::Cluster(client.get_async_connection().await?))
+}
+
+fn login(address: &RedisAddress, options: &RedisOptions) -> RedisConnectionInfo {
+    let mut info = RedisConnectionInfo::default().set_db(i64::from(address.database)).set_skip_set_lib_name();
+    if let Some(user) = &address.user {
+        info = info.set_username(user);
+    }
+    if let Some(password) = options.password.as_ref().or(address.password.as_ref()) {
+        info = info.set_password(password.as_str());
+    }
+    info
 }
 
 fn unreachable(error: impl std::fmt::Display) -> FleetError {

@@ -4,12 +4,11 @@
 //! client library multiplexes: many questions are on their way at once. Its own connection manager would bring its own
 //! TLS; [`Redis`] connects by itself, so that BoringSSL stays the only TLS library.
 
-mod address;
 mod connect;
 mod link;
 
-pub use address::RedisAddress;
 pub(crate) use connect::Connection;
+pub use quadrille_config::model::RedisAddress;
 
 use crate::FleetError;
 use std::{

@@ -6,7 +6,7 @@ use super::{
 };
 use base64ct::{Base64, Encoding};
 use prost_reflect::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
-use quadrille_yaml::{Entry, Node, Value};
+use quadrille_config::yaml::{Entry, Node, Value};
 use zeroize::Zeroizing;
 
 /// Reads messages; where it is in them is known to name it.

@@ -17,7 +17,7 @@ mod wire;
 
 use crate::{Limits, proto::Any};
 use prost_reflect::DescriptorPool;
-use quadrille_yaml::Node;
+use quadrille_config::yaml::Node;
 use std::sync::LazyLock;
 
 /// A resource, read.

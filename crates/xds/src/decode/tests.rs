@@ -2,7 +2,7 @@ use super::*;
 use crate::Kind;
 use prost::Message;
 use prost_reflect::{DynamicMessage, ReflectMessage};
-use quadrille_yaml::Value;
+use quadrille_config::yaml::Value;
 use serde_json::{Value as Json, json};
 
 /// A resource as a control plane would serialise it.

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::kind::TYPE_PREFIX;
 use prost_reflect::{Kind, MessageDescriptor};
-use quadrille_yaml::{Node, Value};
+use quadrille_config::yaml::{Node, Value};
 
 /// The type of a URL, if it is known.
 pub(super) fn message_of(url: &str) -> Option<MessageDescriptor> {

@@ -6,7 +6,7 @@ use crate::{
     decode::{self, Budget, shortened},
     proto::{self, Any},
 };
-use quadrille_yaml::Node;
+use quadrille_config::yaml::Node;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 

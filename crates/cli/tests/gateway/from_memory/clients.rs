@@ -7,7 +7,7 @@ use boring::{
     ssl::{SslConnector, SslMethod, SslVerifyMode},
     x509::X509,
 };
-use quadrille_gateway::model::{
+use quadrille_config::model::{
     AltName, AltNameKind, ClientAuth, ClientCheck, Source, TextMatch, TextRule, Tls, TlsPolicy, Version,
 };
 use rcgen::{

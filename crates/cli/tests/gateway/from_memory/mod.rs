@@ -4,14 +4,15 @@
 mod clients;
 
 use boring::ssl::{SslConnector, SslMethod, SslStream, SslVerifyMode};
-use quadrille_gateway::{
-    Applied, Bound, Control, Made, Origin, Problem,
+use quadrille_config::{
+    Problem,
     model::{
         Action, CertificateSource, Chain, ChainMatch, Domain, Forward, Gateway, Health, Http, KeySource,
         Listener, PathMatch, PathRule, Place, Respond, Route, RouteTable, Serve, Server, Source, Tls,
         TlsPolicy, Transport, Upstream, VirtualHost, Weighted,
     },
 };
+use quadrille_gateway::{Applied, Bound, Control, Made, Origin};
 use rcgen::{CertificateParams, KeyPair};
 use std::{
     io::{Read, Write},
@@ -213,7 +214,7 @@ fn chains_are_chosen_by_what_the_client_says() {
     let mut strict = chain(&["strict.example"], Some(&exact), says("strict"));
     strict.tls = Some(Arc::new(Tls {
         certificates: vec![Arc::clone(&exact)],
-        policy: TlsPolicy { min: quadrille_gateway::model::Version::Tls13, ..TlsPolicy::default() },
+        policy: TlsPolicy { min: quadrille_config::model::Version::Tls13, ..TlsPolicy::default() },
     }));
     let mut chosen = listener(vec![
         chain(&["www.a.example"], Some(&exact), says("exact")),
@@ -305,7 +306,7 @@ fn endpoints_change_and_what_is_known_of_the_others_stays() {
     let (sick, well, new) = (Named::new("sick"), Named::new("well"), Named::new("new"));
     sick.answering.store(false, Ordering::SeqCst);
     let health = Health {
-        probe: quadrille_gateway::model::HealthProbe::Http("/health".into()),
+        probe: quadrille_config::model::HealthProbe::Http("/health".into()),
         interval: Duration::from_millis(50),
         unhealthy: 1.try_into().expect("one"),
         ..Health::default()

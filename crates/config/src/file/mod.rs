@@ -1,0 +1,115 @@
+//! The YAML front end: a file becomes the plain [`Gateway`], or every mistake in it is named.
+//!
+//! ```text
+//!  text ── tree ──> nodes with lines ── reader + schema ──> sections ──> model::Gateway
+//!                                            └──────────────────┴──────> ConfigErrors (file, line, field, remedy)
+//! ```
+//!
+//! Nothing is opened but the file itself: whether certificates can be read is found out when they are loaded, on
+//! start and on every reload. The command line reads its values with [`values`](crate::values) and [`words`](crate::words) too.
+
+mod error;
+mod reader;
+mod reference;
+mod schema;
+mod sections;
+mod show;
+#[cfg(test)]
+mod tests;
+
+pub use error::{ConfigError, ConfigErrors};
+pub use reference::{key_policy_reference, reference};
+pub use show::show;
+
+use crate::{
+    model::{Gateway, key_server::Policy},
+    yaml::Limits,
+};
+use std::{io, path::Path};
+use zeroize::Zeroizing;
+
+/// Reads a configuration file.
+///
+/// # Errors
+/// If the file cannot be read, or anything in it is wrong; then every mistake that could be found is there.
+pub fn load(path: &Path) -> Result<Gateway, ConfigErrors> {
+    load_document(path, parse)
+}
+
+/// Reads the policy of a key server.
+///
+/// # Errors
+/// As for [`load`].
+pub fn load_key_policy(path: &Path) -> Result<Policy, ConfigErrors> {
+    load_document(path, parse_key_policy)
+}
+
+fn load_document<T>(
+    path: &Path,
+    parse: impl FnOnce(&str, &str) -> Result<T, ConfigErrors>,
+) -> Result<T, ConfigErrors> {
+    parse(&read_text(path)?, &path.display().to_string())
+}
+
+/// Reads a file of text, which may hold private keys.
+///
+/// # Errors
+/// If it cannot be read, or is no text.
+pub fn read_text(path: &Path) -> Result<Zeroizing<String>, ConfigErrors> {
+    let refuse = |message: String| ConfigErrors::whole_file(&path.display().to_string(), message);
+    let bytes = std::fs::read(path).map(Zeroizing::new).map_err(|error| refuse(unreadable(&error)))?;
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(Zeroizing::new(text.to_owned())),
+        Err(_) => Err(refuse("not UTF-8 text; save it as UTF-8".to_owned())),
+    }
+}
+
+/// Reads a configuration from text. Errors name `file_name`, and relative paths start at its directory.
+///
+/// # Errors
+/// If anything is wrong; then every mistake that could be found is there.
+pub fn parse(text: &str, file_name: &str) -> Result<Gateway, ConfigErrors> {
+    parse_document(text, file_name, sections::EMPTY, sections::gateway)
+}
+
+/// Reads the policy of a key server from text.
+///
+/// # Errors
+/// If anything is wrong; then every mistake that could be found is there.
+pub fn parse_key_policy(text: &str, file_name: &str) -> Result<Policy, ConfigErrors> {
+    parse_document(text, file_name, sections::EMPTY_POLICY, sections::key_policy)
+}
+
+fn parse_document<T>(
+    text: &str,
+    file_name: &str,
+    empty: &str,
+    section: impl FnOnce(&reader::Field<'_>) -> Option<T>,
+) -> Result<T, ConfigErrors> {
+    let reader = reader::Reader::new(file_name);
+    let document = match crate::yaml::read(text, Limits::BY_HAND) {
+        Ok(Some(root)) => section(&reader.root(&root)),
+        Ok(None) => {
+            reader.error(1, "", empty);
+            None
+        }
+        Err(error) => {
+            reader.error(error.line, "", error.message);
+            None
+        }
+    };
+    match (document, reader.into_errors()) {
+        (Some(document), errors) if errors.is_empty() => Ok(document),
+        (_, errors) => Err(ConfigErrors::new(errors)),
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::NotFound => "; check the path",
+        io::ErrorKind::PermissionDenied => "; let the user that runs quadrille read it",
+        io::ErrorKind::IsADirectory => "; name the file in it",
+        _ => "",
+    };
+    format!("cannot be read: {error}{remedy}")
+}

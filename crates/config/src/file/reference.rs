@@ -1,0 +1,104 @@
+//! `docs/reference/configuration.md`, made from the schema.
+
+use super::{
+    schema::{Key, Preset, Section},
+    sections::{POLICY_SECTIONS, SECTIONS},
+};
+
+/// The reference of the configuration file, in Markdown: every key with its values, unit, default and cost.
+pub fn reference() -> String {
+    document(INTRODUCTION, SECTIONS)
+}
+
+/// The reference of a key server's policy file.
+pub fn key_policy_reference() -> String {
+    document(POLICY_INTRODUCTION, POLICY_SECTIONS)
+}
+
+fn document(introduction: &str, sections: &[&Section]) -> String {
+    let rendered: Vec<_> = sections.iter().map(|section| render(section, sections)).collect();
+    format!("{introduction}\n{}", rendered.join("\n"))
+}
+
+const POLICY_INTRODUCTION: &str = r#"# Reference of a key server's policy
+
+<!-- Made from the schema in crates/config/src/file/sections/key_policy.rs. After a change there:
+     QUADRILLE_BLESS=1 cargo test -p quadrille-config reference -->
+
+`quadrille keyserver --policy policy.yaml` serves the clients that this file names, as far as it says. The file is read again
+when it changes, and on SIGHUP; a mistake in it leaves the old policy in force. Without a policy, every client whose certificate
+the client CA vouches for may sign with every key, and none may decrypt.
+[`examples/key-policy.yaml`](../../examples/key-policy.yaml) shows every key in use. How values are written:
+[configuration.md](configuration.md#values).
+"#;
+
+const INTRODUCTION: &str = r#"# Configuration reference
+
+<!-- Made from the schema in crates/config/src/file/sections. After a change there:
+     QUADRILLE_BLESS=1 cargo test -p quadrille-config reference -->
+
+`quadrille serve --config quadrille.yaml` serves what this file describes; `quadrille check quadrille.yaml` reads it and
+reports every mistake with its line. [`examples/quadrille.yaml`](../../examples/quadrille.yaml) shows every key in use.
+
+```yaml
+listeners:
+  - address: 0.0.0.0:8443
+    certificates:
+      - { chain: chain.pem, key: key.pem }
+    upstream: app
+upstreams:
+  app:
+    servers: ["127.0.0.1:8080"]
+```
+
+## Values
+
+| Kind | How it is written |
+|---|---|
+| duration | A number and a unit: `10ms`, `1.5s`, `2m`, `12h`, `7d`, also `1h30m`; `0` where zero makes sense. |
+| count | A whole number of at least 1, in digits. |
+| switch | `on` or `off`; `true`, `false`, `yes` and `no` too. |
+| path | A file, relative to the directory of the configuration. |
+| PEM text | The content of a PEM file, in a block that begins with a vertical bar after the key. |
+| address and port | `0.0.0.0:8443`, `localhost:8443`, a port alone, or `"[::]:8443"`: YAML wants quotes around IPv6 addresses. |
+
+A key that is not listed here is refused, and so is one that is written twice or has no value.
+"#;
+
+fn render(section: &Section, all: &[&Section]) -> String {
+    let title = match section.path {
+        "" => "The file".to_owned(),
+        path => format!("`{path}`"),
+    };
+    let rows: String = section.keys.iter().map(|key| row(section, key, all)).collect();
+    let (about, head) =
+        (section.about, "| Key | Value | Default | What it does and costs |\n|---|---|---|---|");
+    format!("## {title}\n\n{about}\n\n{head}\n{rows}")
+}
+
+fn row(section: &Section, key: &Key, all: &[&Section]) -> String {
+    let value = match described_at(section, key, all) {
+        Some(path) => format!("[{}](#{})", key.value, anchor(path)),
+        None => key.value.to_owned(),
+    };
+    let preset = match key.preset {
+        Preset::Required => "required".to_owned(),
+        Preset::Is(value) => format!("`{value}`"),
+        Preset::Means(meaning) => meaning.to_owned(),
+    };
+    format!("| `{}` | {value} | {preset} | {} |\n", key.name, key.about)
+}
+
+/// The section that the value of `key` is, or that its items are.
+fn described_at(section: &Section, key: &Key, all: &[&Section]) -> Option<&'static str> {
+    let prefix =
+        if section.path.is_empty() { key.name.to_owned() } else { format!("{}.{}", section.path, key.name) };
+    let below =
+        |path: &str| path.strip_prefix(&prefix).is_some_and(|rest| ["", "[]", ".<name>"].contains(&rest));
+    all.iter().map(|section| section.path).find(|path| below(path))
+}
+
+/// The anchor that Markdown renderers give to a heading.
+fn anchor(path: &str) -> String {
+    path.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect()
+}

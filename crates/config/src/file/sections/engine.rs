@@ -1,0 +1,67 @@
+//! How private-key operations are collected and computed.
+
+use crate::{
+    file::{
+        reader::Field,
+        schema::{Key, Preset, Section},
+    },
+    model::EngineSettings,
+    values::{count, duration, threads},
+    words::word,
+};
+
+pub(super) const ENGINE: Section = Section {
+    path: "engine",
+    about: "How private-key operations are collected and computed. The defaults suit most machines: batches fill by \
+            themselves while the backend is busy.",
+    keys: &[
+        Key {
+            name: "backend",
+            value: "`auto`, `gpu`, `lanes` or `scalar`",
+            preset: Preset::Is("auto"),
+            about: "Which backend computes: `lanes` is the fastest that this CPU has (AVX-512 IFMA, eight RSA operations \
+                    at once; AVX2, four; else `scalar`); `auto` adds an NVIDIA GPU, if there is one, for what would wait \
+                    too long; `gpu` does not start without it; `scalar` is BoringSSL, one operation at a time.",
+        },
+        Key {
+            name: "poll_delay",
+            value: "duration",
+            preset: Preset::Is("0"),
+            about: "Wait up to this long for a batch to fill, as Envoy's CryptoMB does. Adds up to this delay to every \
+                    handshake on a quiet server; `0` never waits.",
+        },
+        Key {
+            name: "batch",
+            value: "count",
+            preset: Preset::Is("8"),
+            about: "The most operations that are taken together, in whole passes of the backend (8 with AVX-512 IFMA, 4 \
+                    with AVX2); with a `poll_delay`, also how many need not wait for it.",
+        },
+        Key {
+            name: "threads",
+            value: "count, or `auto`",
+            preset: Preset::Is("auto"),
+            about: "Compute threads; `auto` is one for each CPU. They compete with the event loops for the same CPUs.",
+        },
+        Key {
+            name: "queue",
+            value: "count",
+            preset: Preset::Is("16384"),
+            about: "Operations that may wait, in all queues together, before new ones are refused and their handshakes \
+                    fail. A longer queue means a longer wait under overload, not more handshakes a second.",
+        },
+    ],
+};
+
+/// How private-key operations are collected and computed.
+pub(super) fn engine(field: &Field<'_>) -> EngineSettings {
+    let mut engine = EngineSettings::default();
+    if let Some(keys) = field.mapping(&ENGINE) {
+        keys.update("backend", &mut engine.backend, word);
+        keys.update("poll_delay", &mut engine.poll_delay, duration);
+        keys.update("batch", &mut engine.batch, count);
+        keys.update("threads", &mut engine.threads, threads);
+        keys.update("queue", &mut engine.queue, count);
+    }
+    engine
+}

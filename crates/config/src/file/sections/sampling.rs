@@ -1,0 +1,45 @@
+//! Which handshakes are measured message by message.
+
+use crate::{
+    file::{
+        reader::Field,
+        schema::{Key, Preset, Section},
+    },
+    model::Sampling,
+    values::count,
+    words::switch,
+};
+
+pub(super) const SAMPLING: Section = Section {
+    path: "sampling",
+    about: "Which handshakes are measured message by message, for the CPU times in the metrics and on the dashboard. Those \
+            that are not measured pay nothing.",
+    keys: &[
+        Key {
+            name: "one_in",
+            value: "count",
+            preset: Preset::Is("64"),
+            about: "One handshake of so many, the first included, counted on each event loop. To be measured costs a \
+                    handshake some 20 to 40 us of CPU; `1` measures all of them.",
+        },
+        Key {
+            name: "per_second",
+            value: "count",
+            preset: Preset::Is("100"),
+            about: "At most so many in a second, on each event loop.",
+        },
+    ],
+};
+
+/// Which handshakes are measured, unless none is.
+pub(super) fn sampling(field: &Field<'_>) -> Option<Sampling> {
+    let mut sampling = Sampling::default();
+    if field.is_scalar() {
+        return field.parse(switch).unwrap_or(true).then_some(sampling);
+    }
+    if let Some(keys) = field.mapping(&SAMPLING) {
+        keys.update("one_in", &mut sampling.one_in, count);
+        keys.update("per_second", &mut sampling.per_second, count);
+    }
+    Some(sampling)
+}

@@ -1,0 +1,88 @@
+//! Where a key server is.
+
+use std::{fmt, path::PathBuf, str::FromStr};
+
+/// TCP port where key servers are found when nothing else is said.
+pub const PORT: u16 = 2407;
+
+/// A TCP host and port, or a Unix socket.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// Mutual TLS over TCP.
+    Tcp {
+        /// A name or an IP address; the server's certificate must be for it.
+        host: String,
+        /// [`PORT`] unless said otherwise.
+        port: u16,
+    },
+    /// A Unix socket of this machine, without TLS: the kernel tells each end who the other is.
+    Unix(PathBuf),
+}
+
+/// `host`, `host:port`, `[::1]:2407`, or `unix:/path`.
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() {
+                Err("the path of the socket is missing; write unix:/run/quadrille/keys.sock".to_owned())
+            } else {
+                Ok(Self::Unix(path.into()))
+            };
+        }
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) if !host.contains(':') || host.starts_with('[') && host.ends_with(']') => {
+                let number = port.parse().ok().filter(|port| *port != 0);
+                (host, number.ok_or_else(|| format!("`{port}` is not a port; ports are 1 to 65535"))?)
+            }
+            _ => (text, PORT),
+        };
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':');
+        if bare.is_empty() || !bare.bytes().all(good) {
+            return Err(format!(
+                "`{}` is not a key server; write host:port (the port is {PORT} if left out), or unix:/path",
+                text.escape_debug()
+            ));
+        }
+        Ok(Self::Tcp { host: bare.to_owned(), port })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Address;
+
+    #[test]
+    fn as_people_write_them() {
+        let cases = [
+            ("keys.example.com", Some("keys.example.com:2407")),
+            ("keys:99", Some("keys:99")),
+            ("127.0.0.1:2407", Some("127.0.0.1:2407")),
+            ("[::1]:5", Some("[::1]:5")),
+            ("::1", Some("[::1]:2407")),
+            ("unix:/run/keys.sock", Some("unix:/run/keys.sock")),
+            ("unix:", None),
+            ("", None),
+            ("keys:0", None),
+            ("keys:none", None),
+            ("https://keys", None),
+            ("two words", None),
+        ];
+        for (text, shown) in cases {
+            let parsed = text.parse::<Address>().ok().map(|address| address.to_string());
+            assert_eq!(parsed.as_deref(), shown, "{text}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a gateway serves, as plain data.
+//!
+//! Every front end (command-line flags, the YAML file, later Envoy's own format) produces this model, and the
+//! rest of the crate reads nothing else. Durations, sizes and addresses are already parsed; certificates and keys
+//! are still named by their [`Source`], because they are read again on every reload.
+
+mod chain;
+mod header_change;
+pub mod key_server;
+mod keyless;
+mod listener;
+mod matching;
+mod place;
+mod redis_address;
+mod resumption;
+mod route;
+mod routing;
+mod sampling;
+mod tls;
+mod upstream;
+
+pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
+pub use header_change::{HeaderChange, HeaderPart, HeaderText};
+pub use key_server::{KeyServer, Listen};
+pub use keyless::{KeySource, Keyless, KeylessTls};
+pub use listener::{Limits, Listener, Mode, ProxyProtocolIn, Timeouts};
+pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule, whole};
+pub use place::{Place, Source};
+pub use redis_address::{RedisAddress, RedisScheme};
+pub use resumption::{Resumption, SessionCache, TicketKeys};
+pub use route::{
+    Action, Forward, HostRewrite, PathRewrite, Redirect, Respond, RetryOn, RetryPolicy, Route, Weighted,
+};
+pub use routing::{Domain, Http, RouteTable, VirtualHost};
+pub use sampling::Sampling;
+pub use tls::{AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, TlsPolicy, Version};
+pub use upstream::{
+    Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
+    UpstreamTls,
+};
+
+use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+/// Everything one `quadrille serve` process does.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    /// The sockets that accept connections.
+    pub listeners: Vec<Listener>,
+    /// Named groups of servers that routes point to.
+    pub upstreams: BTreeMap<String, Upstream>,
+    /// How private-key operations are collected and computed.
+    pub engine: EngineSettings,
+    /// How returning clients avoid a full handshake.
+    pub resumption: Resumption,
+    /// Which handshakes are measured message by message; `None` measures none.
+    pub sampling: Option<Sampling>,
+    /// The metrics and health endpoint; `None` switches it off.
+    pub admin: Option<Admin>,
+    /// Event-loop threads; `None` means one for each CPU.
+    pub threads: Option<NonZeroUsize>,
+    /// How long a drain waits for open connections.
+    pub drain_timeout: Duration,
+    /// Where finished requests are recorded.
+    pub access_log: AccessLog,
+}
+
+/// How private-key operations are collected and computed.
+#[derive(Clone, Debug)]
+pub struct EngineSettings {
+    /// Which backend computes.
+    pub backend: BackendChoice,
+    /// Wait up to this long for a batch to fill (Envoy's CryptoMB `poll_delay`). Zero, the default, never waits:
+    /// batches fill by themselves while the backend is busy.
+    pub poll_delay: Duration,
+    /// With a `poll_delay`: go as soon as this many operations wait.
+    pub batch: NonZeroUsize,
+    /// Compute threads; `None` means one for each CPU.
+    pub threads: Option<NonZeroUsize>,
+    /// Operations that may wait, in all queues together, before new ones are refused.
+    pub queue: NonZeroUsize,
+}
+
+/// Which backend computes private-key operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// The fastest that this CPU has, and a GPU for what is too much for it, if there is one.
+    #[default]
+    Auto,
+    /// The same, and it does not start without the GPU.
+    Gpu,
+    /// The fastest that this CPU has; a GPU is not looked for.
+    Lanes,
+    /// BoringSSL, one operation at a time.
+    Scalar,
+}
+
+/// The metrics and health endpoint.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    /// Plain HTTP, so keep it on loopback or a private network.
+    pub address: SocketAddr,
+    /// Where the address was written.
+    pub place: Place,
+}
+
+/// Where finished requests are recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum AccessLog {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// Standard output.
+    Stdout,
+    /// Appended to this file.
+    File(PathBuf),
+}
+
+/// No listeners yet; everything else as it is when nothing is said.
+impl Default for Gateway {
+    fn default() -> Self {
+        Self {
+            listeners: Vec::new(),
+            upstreams: BTreeMap::new(),
+            engine: EngineSettings::default(),
+            resumption: Resumption::default(),
+            sampling: Some(Sampling::default()),
+            admin: Some(Admin::default()),
+            threads: None,
+            drain_timeout: Duration::from_secs(30),
+            access_log: AccessLog::Off,
+        }
+    }
+}
+
+impl Default for Admin {
+    fn default() -> Self {
+        Self { address: SocketAddr::from(([127, 0, 0, 1], 9901)), place: Place::builtin() }
+    }
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        Self {
+            backend: BackendChoice::Auto,
+            poll_delay: Duration::ZERO,
+            batch: NonZeroUsize::new(8).unwrap_or(NonZeroUsize::MIN),
+            threads: None,
+            queue: NonZeroUsize::new(16 * 1024).unwrap_or(NonZeroUsize::MIN),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Naming in a message what somebody wrote, and what was probably meant.
+
+/// The text in backticks. A long text or one of several lines is not shown, since it may be a private key that
+/// went to the wrong place.
+pub fn quote(text: &str) -> String {
+    if text.chars().count() > LONGEST_QUOTE || text.contains(['\n', '\r']) || text.contains("-----BEGIN") {
+        return format!("(text of {} bytes)", text.len());
+    }
+    format!("`{}`", text.escape_debug())
+}
+
+/// Shorter than a line of PEM.
+const LONGEST_QUOTE: usize = 48;
+
+/// The candidate that `name` was probably meant to be: an abbreviation, or a few letters off.
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace('-', "_");
+    let name = plain(name);
+    let distance = |candidate: &str| strsim::damerau_levenshtein(&name, &plain(candidate));
+    let close = |candidate: &&str| distance(candidate) <= 1 + name.len() / 4;
+    candidates.clone().filter(close).min_by_key(|candidate| distance(candidate)).or_else(|| {
+        let mut abbreviated = candidates.filter(|candidate| name.len() >= 3 && candidate.starts_with(&name));
+        abbreviated.next()
+    })
+}

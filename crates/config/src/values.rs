@@ -1,0 +1,377 @@
+//! Single values as people write them: durations, counts, addresses, hosts.
+//!
+//! The configuration file and the command line read their values with these same functions. Each takes the text
+//! and returns the value, or a message that says what is wrong with the text and what to write instead.
+
+use crate::{
+    model::{AccessLog, Place, RedisAddress, SessionCache, TicketKeys},
+    text::quote,
+    words::switch,
+};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    num::{NonZeroU32, NonZeroUsize},
+    path::PathBuf,
+    time::Duration,
+};
+
+/// A duration with its unit (`us`, `ms`, `s`, `m`, `h`, `d`): `10ms`, `1.5s`, `1h30m`, or a plain `0`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let mut total = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let number = leading(rest, |c| c.is_ascii_digit() || c == '.');
+        let unit = leading(&rest[number.len()..], char::is_alphabetic);
+        rest = &rest[number.len() + unit.len()..];
+        total = total.checked_add(term(number, unit, text)?).ok_or_else(|| too_long(text))?;
+    }
+    match total {
+        _ if text.is_empty() => Err(no_duration(text)),
+        total if total > LONGEST => Err(too_long(text)),
+        total => Ok(total),
+    }
+}
+
+/// A [`duration`] that is not zero, for timeouts and intervals.
+pub fn timeout(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("zero would end everything at once; write a longer time".to_owned()),
+        timeout => Ok(timeout),
+    }
+}
+
+/// The shortest text that [`duration`] reads as this value.
+pub fn show_duration(value: Duration) -> String {
+    let nanos = value.as_nanos();
+    let fits = |unit: &&(&str, u64)| nanos != 0 && nanos.is_multiple_of(u128::from(unit.1));
+    match UNITS.iter().rev().find(fits) {
+        Some((unit, size)) => format!("{}{unit}", nanos / u128::from(*size)),
+        None => format!("{nanos}s"),
+    }
+}
+
+/// A whole number of at least one, in digits.
+pub fn count(text: &str) -> Result<NonZeroUsize, String> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.then(|| text.parse().ok()).flatten();
+    number.ok_or_else(|| format!("{} is not a whole number of at least 1; write plain digits", quote(text)))
+}
+
+/// A whole number, zero included, in digits.
+pub fn count_or_zero(text: &str) -> Result<usize, String> {
+    if text == "0" {
+        return Ok(0);
+    }
+    count(text)
+        .map(NonZeroUsize::get)
+        .map_err(|_| format!("{} is not a whole number; write plain digits", quote(text)))
+}
+
+/// A number of threads; `auto` means one for each CPU.
+pub fn threads(text: &str) -> Result<Option<NonZeroUsize>, String> {
+    match text {
+        "auto" => Ok(None),
+        _ => count(text).map(Some).map_err(|message| format!("{message}, or `auto` for one for each CPU")),
+    }
+}
+
+/// Where to listen: `0.0.0.0:8443`, `[::]:8443`, `localhost:8443`; `8443` and `:8443` mean every IPv4 and IPv6
+/// address of this machine.
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    own_address(text, Ipv6Addr::UNSPECIFIED.into())
+}
+
+/// Where the admin pages are: like [`listen_address`], but a port alone means loopback.
+pub fn admin_address(text: &str) -> Result<SocketAddr, String> {
+    own_address(text, Ipv4Addr::LOCALHOST.into())
+}
+
+/// Where sessions are kept: `off`, `memory`, or an address of Redis.
+pub fn session_cache(text: &str, place: Place) -> Result<SessionCache, String> {
+    match text {
+        "memory" => Ok(SessionCache::Memory),
+        _ if RedisAddress::looks_like(text) => Ok(SessionCache::Redis(text.parse()?, place)),
+        _ => match switch(text) {
+            Ok(on) => Ok(if on { SessionCache::Memory } else { SessionCache::Off }),
+            Err(_) => Err(format!(
+                "{} is not a session cache; use off, memory or an address like redis://127.0.0.1:6379",
+                quote(text)
+            )),
+        },
+    }
+}
+
+/// Where ticket keys come from, unless the text means files: `off`, `local`, `fleet`.
+pub fn ticket_keys(text: &str, place: Place) -> Option<TicketKeys> {
+    match text {
+        "local" => Some(TicketKeys::Local),
+        "fleet" => Some(TicketKeys::Fleet(place)),
+        _ => switch(text).ok().map(|on| if on { TicketKeys::Local } else { TicketKeys::Off }),
+    }
+}
+
+/// How long a session may be resumed: seven days at most (RFC 8446 section 4.6.1).
+pub fn session_lifetime(text: &str) -> Result<Duration, String> {
+    match timeout(text)? {
+        lifetime if lifetime > WEEK => Err("TLS lets sessions live for 7d at most; write less".to_owned()),
+        lifetime => Ok(lifetime),
+    }
+}
+
+/// How long a ticket key encrypts.
+pub fn rotation(text: &str) -> Result<Duration, String> {
+    match timeout(text)? {
+        rotation if rotation < Duration::from_secs(1) => {
+            Err("keys that rotate faster than every second are of no use; write `1s` or more".to_owned())
+        }
+        rotation => Ok(rotation),
+    }
+}
+
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// A server of an upstream: `host:port`, where an IPv6 address stands in brackets.
+pub fn server_address(text: &str) -> Result<String, String> {
+    let shown = quote(text);
+    if let Some((scheme, _)) = text.split_once("://") {
+        let tls = if scheme == "https" { " and set `tls: on`" } else { "" };
+        return Err(format!("{shown} is a URL; write `host:port`{tls}"));
+    }
+    if text.parse::<Ipv6Addr>().is_ok() {
+        return Err(format!("{shown} has no port, and an IPv6 address needs brackets; write `[{text}]:80`"));
+    }
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return Err(format!("{shown} has no port; write `host:port`"));
+    };
+    if !matches!(port.parse::<u16>(), Ok(1..)) {
+        return Err(format!("{shown} has no usable port; ports are 1 to 65535"));
+    }
+    let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let good = match bracketed {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => !host.is_empty() && host.bytes().all(is_host_byte),
+    };
+    if good { Ok(text.to_owned()) } else { Err(format!("{shown} names no host; write `host:port`")) }
+}
+
+/// A host that a route answers for: `example.com`, `*.example.com` (one label), or `*` for every host. In lower
+/// case, as hosts are compared.
+pub fn route_host(text: &str) -> Result<Option<String>, String> {
+    if text == "*" {
+        return Ok(None);
+    }
+    let shown = quote(text);
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    if text.contains("://") || text.contains('/') {
+        return Err(format!("{shown} is a URL; write the host here and the rest under `path`"));
+    }
+    if name.contains('*') {
+        return Err(format!("{shown} is not a host; `*` can only stand for the whole first label"));
+    }
+    if name.contains(':') {
+        return Err(format!("{shown} has a port; routes match the host alone"));
+    }
+    if !name.is_ascii() {
+        return Err(format!("{shown} is not ASCII; write the host in its `xn--` form"));
+    }
+    if name.is_empty() || name.split('.').any(|label| label.is_empty() || label.len() > 63) {
+        return Err(format!("{shown} is not a host; write `example.com` or `*.example.com`"));
+    }
+    if let Some(odd) = name.chars().find(|c| !is_host_byte(*c as u8)) {
+        return Err(format!("{shown} is not a host: {odd:?} cannot be in one"));
+    }
+    Ok(Some(text.to_ascii_lowercase()))
+}
+
+/// A host name, without wildcard or port.
+pub fn host(text: &str) -> Result<String, String> {
+    match route_host(text)? {
+        Some(host) if !host.starts_with('*') => Ok(host),
+        _ => Err(format!("{} is a pattern; write one host", quote(text))),
+    }
+}
+
+/// A path prefix that a route answers for; `/` is every path.
+pub fn route_path(text: &str) -> Result<Option<String>, String> {
+    match text {
+        "/" => Ok(None),
+        _ => path(text).map(Some),
+    }
+}
+
+/// A path of a URL, without a query.
+pub fn path(text: &str) -> Result<String, String> {
+    let shown = quote(text);
+    if !text.starts_with('/') {
+        return Err(format!("{shown} does not begin with a slash; write `/{}`", text.trim_start()));
+    }
+    if text.contains(['?', '#', '*']) {
+        return Err(format!("{shown} has a query, a fragment or a pattern; write a plain path"));
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!("{shown} has a character that a URL must percent-encode"));
+    }
+    Ok(text.to_owned())
+}
+
+/// A share, relative to others.
+pub fn weight(text: &str) -> Result<NonZeroU32, String> {
+    let count = count(text)?;
+    NonZeroU32::try_from(u32::try_from(count.get()).unwrap_or(u32::MAX)).map_err(|error| error.to_string())
+}
+
+/// A port that can be connected to.
+pub fn port(text: &str) -> Result<u16, String> {
+    match text.parse::<u16>() {
+        Ok(port) if port > 0 => Ok(port),
+        _ => Err(format!("{} is not a port; ports are 1 to 65535", quote(text))),
+    }
+}
+
+/// `https` or `http`.
+pub fn scheme(text: &str) -> Result<String, String> {
+    match text {
+        "https" | "http" => Ok(text.to_owned()),
+        _ => Err(format!("{} is not a scheme; write `https` or `http`", quote(text))),
+    }
+}
+
+/// The status of a redirect.
+pub fn redirect_status(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(status @ (301 | 302 | 303 | 307 | 308)) => Ok(status),
+        _ => Err(format!("{} sends nobody elsewhere; write 301, 302, 303, 307 or 308", quote(text))),
+    }
+}
+
+/// The name of a header.
+pub fn header_name(text: &str) -> Result<http::HeaderName, String> {
+    text.parse().map_err(|_| format!("{} is not the name of a header", quote(text)))
+}
+
+/// A regular expression that a text matches as a whole.
+pub fn whole_regex(text: &str) -> Result<regex::Regex, String> {
+    crate::model::whole(text).map_err(|error| {
+        let last = error.to_string().lines().last().unwrap_or_default().trim().to_owned();
+        format!("{} is not a regular expression: {last}", quote(text))
+    })
+}
+
+/// The HTTP status of a final response.
+pub fn status(text: &str) -> Result<u16, String> {
+    let status = text.parse().ok().filter(|status| (200..=599).contains(status));
+    status.ok_or_else(|| format!("{} is not the status of a response; use 200 to 599", quote(text)))
+}
+
+/// The value of a header field.
+pub fn header_value(text: &str) -> Result<String, String> {
+    let good = !text.is_empty() && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    if good { Ok(text.to_owned()) } else { Err(format!("{} cannot be sent in a header", quote(text))) }
+}
+
+/// An ALPN protocol (RFC 7301): 1 to 255 bytes.
+pub fn alpn(text: &str) -> Result<String, String> {
+    match text.len() {
+        1..=255 => Ok(text.to_owned()),
+        _ => Err("an ALPN protocol has 1 to 255 bytes".to_owned()),
+    }
+}
+
+/// A name for an upstream: letters, digits, `_`, `-` and `.`, so that logs and metrics can carry it.
+pub fn upstream_name(text: &str) -> Result<String, String> {
+    let good = (1..=128).contains(&text.len()) && text.bytes().all(is_host_byte);
+    let refuse = || format!("{} cannot be a name; use letters, digits, `_`, `-` and `.`", quote(text));
+    good.then(|| text.to_owned()).ok_or_else(refuse)
+}
+
+/// The path of a file.
+pub fn file(text: &str) -> Result<PathBuf, String> {
+    if text.trim().is_empty() {
+        return Err("the path is empty; write the path of a file".to_owned());
+    }
+    if text.contains(['\n', '\r', '\0']) {
+        return Err(format!("{} is not a path; write it on one line", quote(text)));
+    }
+    Ok(PathBuf::from(text))
+}
+
+/// `off`, `stdout`, or the path of a file. A file that is called `off` needs to be written `./off`.
+pub fn access_log(text: &str) -> Result<AccessLog, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "off" | "false" | "no" => Ok(AccessLog::Off),
+        "stdout" | "on" | "true" | "yes" | "-" => Ok(AccessLog::Stdout),
+        "stderr" => {
+            Err("`stderr` carries the gateway's own log; write stdout or the path of a file".to_owned())
+        }
+        _ => file(text).map(AccessLog::File),
+    }
+}
+
+/// Far beyond any sensible setting, and no deadline overflows by adding it.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// In nanoseconds.
+const UNITS: [(&str, u64); 7] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+
+/// One number with its unit.
+fn term(number: &str, unit: &str, text: &str) -> Result<Duration, String> {
+    let value: f64 = number.parse().map_err(|_| no_duration(text))?;
+    if unit.is_empty() {
+        return Err(format!("{} has no unit; write `{number}s` or `{number}ms`", quote(text)));
+    }
+    let known = UNITS.iter().find(|(name, _)| *name == unit || (*name == "us" && unit == "\u{b5}s"));
+    let (_, nanos) =
+        known.ok_or_else(|| format!("{} has an unknown unit; use us, ms, s, m, h or d", quote(text)))?;
+    Duration::try_from_secs_f64(value * (*nanos as f64 / 1e9)).map_err(|_| too_long(text))
+}
+
+fn no_duration(text: &str) -> String {
+    format!("{} is not a duration; write a number and a unit, such as 10ms, 1.5s or 2m", quote(text))
+}
+
+fn too_long(text: &str) -> String {
+    format!("{} is longer than a year; write a shorter time", quote(text))
+}
+
+fn leading(text: &str, wanted: impl Fn(char) -> bool) -> &str {
+    let end = text.find(|c| !wanted(c)).unwrap_or(text.len());
+    &text[..end]
+}
+
+/// An address of this machine; a port alone stands for `all`.
+fn own_address(text: &str, all: IpAddr) -> Result<SocketAddr, String> {
+    let shown = quote(text);
+    if let Ok(ip) = text.parse() {
+        return Err(format!("{shown} has no port; write `{}`", SocketAddr::new(ip, 8443)));
+    }
+    let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
+    let ip = match host {
+        "" => Some(all),
+        "*" => Some(Ipv6Addr::UNSPECIFIED.into()),
+        "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
+        _ => host.trim_start_matches('[').trim_end_matches(']').parse().ok(),
+    };
+    let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    match (ip, digits, port.parse()) {
+        (Some(ip), true, Ok(port)) => Ok(SocketAddr::new(ip, port)),
+        (Some(_), true, Err(_)) => Err(format!("{shown} has no usable port; ports are 0 to 65535")),
+        _ => Err(format!(
+            "{shown} is not an address of this machine; write an IP address and a port: `0.0.0.0:8443`"
+        )),
+    }
+}
+
+fn is_host_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
+}

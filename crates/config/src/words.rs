@@ -1,0 +1,161 @@
+//! Values that are one of a few words, such as `round_robin` or `1.2`.
+//!
+//! One table for each type serves the configuration file, the command line and the page that shows the
+//! configuration in effect.
+
+use crate::{
+    model::{
+        BackendChoice, Balance, Group, Mode, ProxyProtocolIn, ProxyProtocolOut, Transport, UpstreamProtocol,
+        Version, key_server::Protocol,
+    },
+    text::{nearest, quote},
+};
+
+/// A type whose values have names.
+pub trait Word: Copy + PartialEq + 'static {
+    /// What a value is, with its article: `a TLS version`.
+    const WHAT: &'static str;
+
+    /// Every name; the first of a value is the one that is shown. Case does not matter.
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+/// The value of this name.
+///
+/// # Errors
+/// Says which names there are.
+pub fn word<T: Word>(text: &str) -> Result<T, String> {
+    let found = T::WORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<_> = names::<T>().collect();
+        let remedy = match nearest(text, names.iter().copied()) {
+            Some(near) if text.len() > 3 => format!("did you mean `{near}`?"),
+            _ => format!("use {}", one_of(&names)),
+        };
+        format!("{} is not {}; {remedy}", quote(text), T::WHAT)
+    })
+}
+
+/// `on` or `off`.
+pub fn switch(text: &str) -> Result<bool, String> {
+    word(text)
+}
+
+/// The name that is shown for a value.
+pub fn name<T: Word>(value: T) -> &'static str {
+    T::WORDS.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
+}
+
+/// The names that are shown, in the order of the table.
+pub fn names<T: Word>() -> impl Iterator<Item = &'static str> {
+    T::WORDS.iter().filter(|(text, value)| name(*value) == *text).map(|(text, _)| *text)
+}
+
+fn one_of(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+impl Word for Transport {
+    const WHAT: &'static str = "a transport";
+    const WORDS: &'static [(&'static str, Self)] = &[("tls", Self::Tls), ("plain", Self::Plain)];
+}
+
+/// `on` or `off`, in every spelling that YAML has had.
+impl Word for bool {
+    const WHAT: &'static str = "a switch";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("on", true), ("off", false), ("true", true), ("false", false), ("yes", true), ("no", false)];
+}
+
+impl Word for Protocol {
+    const WHAT: &'static str = "a mode of the keyless protocol";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("batched", Self::Batched), ("compatible", Self::Compatible)];
+}
+
+impl Word for Version {
+    const WHAT: &'static str = "a TLS version";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("1.0", Self::Tls10),
+        ("1.1", Self::Tls11),
+        ("1.2", Self::Tls12),
+        ("1.3", Self::Tls13),
+        ("TLSv1", Self::Tls10),
+        ("TLSv1.0", Self::Tls10),
+        ("TLSv1.1", Self::Tls11),
+        ("TLSv1.2", Self::Tls12),
+        ("TLSv1.3", Self::Tls13),
+    ];
+}
+
+impl Word for Group {
+    const WHAT: &'static str = "a key-exchange group";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("X25519MLKEM768", Self::X25519MlKem768),
+        ("X25519", Self::X25519),
+        ("P-256", Self::P256),
+        ("P-384", Self::P384),
+        ("P-521", Self::P521),
+        ("P256", Self::P256),
+        ("P384", Self::P384),
+        ("P521", Self::P521),
+        ("secp256r1", Self::P256),
+        ("secp384r1", Self::P384),
+        ("secp521r1", Self::P521),
+        ("prime256v1", Self::P256),
+    ];
+}
+
+impl Word for Mode {
+    const WHAT: &'static str = "a mode";
+    const WORDS: &'static [(&'static str, Self)] = &[("http", Self::Http), ("tcp", Self::Tcp)];
+}
+
+impl Word for ProxyProtocolIn {
+    const WHAT: &'static str = "a way to receive the PROXY protocol";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("off", Self::Off),
+        ("required", Self::Required),
+        ("false", Self::Off),
+        ("no", Self::Off),
+        ("on", Self::Required),
+        ("true", Self::Required),
+        ("yes", Self::Required),
+    ];
+}
+
+impl Word for ProxyProtocolOut {
+    const WHAT: &'static str = "a version of the PROXY protocol";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("off", Self::Off), ("v1", Self::V1), ("v2", Self::V2), ("false", Self::Off), ("no", Self::Off)];
+}
+
+impl Word for Balance {
+    const WHAT: &'static str = "a way to choose a server";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("round_robin", Self::RoundRobin),
+        ("random", Self::Random),
+        ("least_request", Self::LeastRequest),
+        ("client_ip", Self::ClientIp),
+    ];
+}
+
+impl Word for UpstreamProtocol {
+    const WHAT: &'static str = "a protocol";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("auto", Self::Auto),
+        ("http1", Self::Http1),
+        ("http2", Self::Http2),
+        ("http/1.1", Self::Http1),
+        ("h2", Self::Http2),
+    ];
+}
+
+impl Word for BackendChoice {
+    const WHAT: &'static str = "a backend";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("gpu", Self::Gpu), ("lanes", Self::Lanes), ("scalar", Self::Scalar)];
+}
