@@ -11,7 +11,7 @@ pub const LAYERS: &[&[&str]] = &[
     &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
     &["quadrille-envoy"],
     &["quadrille-dynamic"],
-    &["quadrille-cli", "quadrille-node", "quadrille-php"],
+    &["quadrille-cli", "quadrille-php"],
 ];
 
 /// Folders of crates that work on the product from outside. They may use everything; nothing may depend on them.

@@ -5,7 +5,7 @@
 //!        │ submit(key, operation)                       ▲
 //!        ▼                                              │ checked with the public key
 //!  one queue for each key type ──> Policy ──> compute threads ──> Backend
-//!        bounded, withdrawable      pure          (lanes, scalar, remote)
+//!        bounded, withdrawable      pure          (lanes or scalar)
 //!        └── what would wait too long ──> Overflow (a GPU)
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! What a gateway serves, as plain data.
 //!
-//! Every front end (command-line flags, the YAML file, later Envoy's own format) produces this model, and the
-//! rest of the crate reads nothing else. Durations, sizes and addresses are already parsed; certificates and keys
+//! Every front end (command-line flags, the YAML file, Envoy's and Istio's forms, control planes) produces this model, and
+//! the gateway reads nothing else. Durations, sizes and addresses are already parsed; certificates and keys
 //! are still named by their [`Source`], because they are read again on every reload.
 
 mod chain;
@@ -72,7 +72,8 @@ pub struct EngineSettings {
     /// Wait up to this long for a batch to fill (Envoy's CryptoMB `poll_delay`). Zero, the default, never waits:
     /// batches fill by themselves while the backend is busy.
     pub poll_delay: Duration,
-    /// With a `poll_delay`: go as soon as this many operations wait.
+    /// The most operations that are taken together, in whole passes of the backend. With a `poll_delay`, a batch of this many
+    /// operations does not wait for it.
     pub batch: NonZeroUsize,
     /// Compute threads; `None` means one for each CPU.
     pub threads: Option<NonZeroUsize>,
