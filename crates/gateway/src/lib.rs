@@ -11,35 +11,18 @@
 //!
 //! Every worker thread has its own event loop, sockets and upstream pool; they share the engine and the sites.
 
-mod accept;
-mod access_log;
 mod admin;
-mod background;
-mod bind;
-mod certificate;
-mod choice;
-mod compute;
 mod connection;
-mod control;
-mod dashboard;
-mod digest;
 mod http;
-mod in_force;
-mod kept;
-mod keyless;
 mod keyserver;
-mod metrics;
-mod plan;
-mod preamble;
-mod resumption;
-mod sampling;
+mod listener;
+mod process;
+mod reload;
 mod server;
-mod site;
-mod statistics;
 mod tcp;
+mod telemetry;
 mod tls;
 mod upstream;
-mod watch;
 mod worker;
 
 use quadrille_config::{self as config, model};
@@ -48,10 +31,12 @@ mod problem {
     pub(crate) use quadrille_config::Problem;
 }
 
-pub use access_log::TARGET as ACCESS_LOG_TARGET;
 pub use admin::{Page, Pages, View};
-pub use background::give_way;
-pub use control::{Applied, Control, Made, Updates, control};
 pub use keyserver::{KeyServerBound, serve_keys};
+pub use process::background::give_way;
+pub use reload::control::{Applied, Control, Made, Updates, control};
 pub use server::{Bound, MoreFiles, Origin, Reread, check, serve};
-pub use statistics::{ChainStatistics, ListenerStatistics, Statistics, UpstreamStatistics};
+pub use telemetry::{
+    access_log::TARGET as ACCESS_LOG_TARGET,
+    statistics::{ChainStatistics, ListenerStatistics, Statistics, UpstreamStatistics},
+};

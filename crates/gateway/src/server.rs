@@ -1,20 +1,24 @@
 //! The running gateway: start, reload, drain.
 
 use crate::{
-    access_log,
     admin::{Admin, Pages},
-    background, bind, compute, config,
-    control::{Applied, Command, Updates},
-    kept::{Change, Kept},
-    metrics,
+    config,
+    listener::{filter_chain::Listening, socket},
     model::{AccessLog, Gateway},
-    plan::{Maker, Plan},
     problem::Problem,
-    resumption::Resumption,
-    site::Listening,
-    statistics::{self, Statistics},
+    process::{background, engine},
+    reload::{
+        build::{Maker, Plan},
+        cache::{Change, Kept},
+        control::{Applied, Command, Updates},
+        watch::{Contents, Watch},
+    },
+    telemetry::{
+        access_log, metrics,
+        statistics::{self, Statistics},
+    },
+    tls::resumption::Resumption,
     upstream::health,
-    watch::{Contents, Watch},
     worker::{self, WorkerThread},
 };
 use arc_swap::ArcSwap;
@@ -87,7 +91,7 @@ pub struct Bound {
 /// # Errors
 /// Every problem that would keep it from being served, except taken ports.
 pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Problem>> {
-    let engine = compute::idle().map_err(internal)?;
+    let engine = engine::idle().map_err(internal)?;
     let resumption = Resumption::open(&model.resumption, None)?;
     let maker = Maker { engine: &engine, resumption: &resumption, running: &[], kept: &Kept::default() };
     Plan::new(model, &maker).map(|plan| plan.warnings)
@@ -154,7 +158,7 @@ impl Signals {
 impl Server {
     async fn start(model: Gateway, mut origin: Origin) -> Result<(Self, Bound), Vec<Problem>> {
         let prometheus = metrics::install();
-        let engine = compute::start(&model.engine).map_err(internal)?;
+        let engine = engine::start(&model.engine).map_err(internal)?;
         let contents = origin.contents().with_sources(&model);
         let resumption = Resumption::open(&model.resumption, None)?;
         let maker = Maker { engine: &engine, resumption: &resumption, running: &[], kept: &Kept::default() };
@@ -271,7 +275,7 @@ impl Server {
         let mut opened = Vec::new();
         let mut problems = Vec::new();
         for (site, _) in plan.sites.iter().zip(&kept).filter(|(_, kept)| kept.is_none()) {
-            match bind::bind_all(site.listener.address, &site.listener.place, self.workers.len()) {
+            match socket::bind_all(site.listener.address, &site.listener.place, self.workers.len()) {
                 Ok(sockets) => opened.push(sockets),
                 Err(problem) => problems.push(problem),
             }

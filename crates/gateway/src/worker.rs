@@ -1,9 +1,11 @@
 //! An event-loop thread: a single-threaded runtime, its own upstream pool, no locks shared with the others.
 
 use crate::{
-    accept::{self, Worker},
     http,
-    site::Listening,
+    listener::{
+        accept::{self, Worker},
+        filter_chain::Listening,
+    },
 };
 use pingora_core::{apps::HttpServerApp, server::ShutdownWatch};
 use quadrille_engine::Engine;

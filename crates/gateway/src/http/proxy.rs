@@ -7,11 +7,10 @@ use super::{
     table::{Found, Matched},
 };
 use crate::{
-    access_log,
     connection::Connection,
-    metrics,
+    listener::filter_chain::Inside,
     model::{Action, PathMatch, Redirect},
-    site::Inside,
+    telemetry::{access_log, metrics},
 };
 use async_trait::async_trait;
 use http::Version;

@@ -2,9 +2,9 @@
 
 use super::contained;
 use crate::{
-    certificate,
     model::{AltName, AltNameKind, ClientCheck, Place, Source},
     problem::Problem,
+    tls::certificate,
 };
 use boring::{
     error::ErrorStack,

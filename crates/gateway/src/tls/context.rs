@@ -9,10 +9,9 @@ use super::{
     returning::Resuming, selection::Certificates,
 };
 use crate::{
-    certificate::Certificate,
     model::{ClientAuth, Group, Mode, TlsPolicy, Version},
     problem::Problem,
-    resumption::Resumption,
+    tls::{certificate::Certificate, resumption::Resumption},
 };
 use boring::{
     error::ErrorStack,

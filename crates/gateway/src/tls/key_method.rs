@@ -1,7 +1,7 @@
 //! BoringSSL's private-key hooks, answered by the engine: the handshake pauses, the event loop goes on.
 
 use super::{contained, departure::unless_client_leaves};
-use crate::{certificate::PrivateKey, keyless::Remote};
+use crate::tls::{certificate::PrivateKey, remote_key::Remote};
 use boring::{
     error::ErrorStack,
     ex_data::Index,

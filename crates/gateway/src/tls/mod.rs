@@ -1,5 +1,6 @@
 //! TLS on BoringSSL: contexts, certificate selection, the private-key bridge to the engine, and the streams.
 
+pub(crate) mod certificate;
 mod client_check;
 pub(crate) mod clock;
 mod context;
@@ -8,6 +9,8 @@ pub(crate) mod early;
 mod hello;
 mod key_method;
 pub(crate) mod opening;
+pub(crate) mod remote_key;
+pub(crate) mod resumption;
 mod returning;
 mod selection;
 mod stream;

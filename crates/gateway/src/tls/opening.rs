@@ -1,7 +1,7 @@
 //! What a client begins with, read before it is known how it is served.
 
 use super::Transport;
-use crate::choice::Opening;
+use crate::listener::matcher::Opening;
 use std::io::{self, ErrorKind};
 
 /// The most that is read for a ClientHello; BoringSSL takes no larger one.

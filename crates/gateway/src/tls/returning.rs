@@ -5,7 +5,7 @@
 //! [`bind`] sets for each connection: so one site's session never resumes another's.
 
 use super::{clock, contained, early, without_panic};
-use crate::{metrics, resumption::Resumption};
+use crate::{telemetry::metrics, tls::resumption::Resumption};
 use boring::{
     error::ErrorStack,
     ex_data::Index,

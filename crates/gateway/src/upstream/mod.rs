@@ -16,7 +16,7 @@ pub(crate) use shares::{Share, Shares};
 use crate::{
     model,
     problem::Problem,
-    statistics::{UpstreamCounters, UpstreamStatistics},
+    telemetry::statistics::{UpstreamCounters, UpstreamStatistics},
 };
 use balancer::Balancer;
 use boring::x509::X509;

@@ -3,8 +3,8 @@
 use super::{Server, Upstream, proxy_header, tls::ClientTls, upgrade::Upgrading};
 use crate::{
     connection::Connection,
-    digest::digest,
     model::{ProxyProtocolOut, UpstreamProtocol},
+    process::digest::digest,
 };
 use async_trait::async_trait;
 use pingora_core::{

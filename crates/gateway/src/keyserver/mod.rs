@@ -2,11 +2,15 @@
 
 use crate::{
     admin::Admin,
-    bind, compute, config, keyless, metrics,
+    config,
+    listener::socket,
     model::{KeyServer, Listen, Place},
     problem::Problem,
+    process::engine,
+    reload::watch::{Contents, Watch},
     server::{Signals, internal},
-    watch::{Contents, Watch},
+    telemetry::metrics,
+    tls::remote_key,
 };
 use arc_swap::ArcSwap;
 use quadrille_keyless::server::{self, Keys, Policy, Server, Threads};
@@ -71,7 +75,7 @@ impl Running {
     fn start(model: KeyServer) -> Result<(Self, KeyServerBound), Vec<Problem>> {
         let prometheus = metrics::install();
         server::describe();
-        let engine = compute::start(&model.engine).map_err(internal)?;
+        let engine = engine::start(&model.engine).map_err(internal)?;
         let contents = contents(&model);
         let compute_threads = model.engine.threads.map_or_else(std::thread::available_parallelism, Ok);
         let server = Server::new(engine.clone(), compute_threads.map_err(internal)?);
@@ -184,7 +188,7 @@ fn load_policy(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
 fn load_tls(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
     let Some([certificate, key, ca]) = &model.tls else { return Ok(()) };
     let (credentials, trust) =
-        keyless::read_credentials(certificate, key, ca).map_err(|problem| vec![problem])?;
+        remote_key::read_credentials(certificate, key, ca).map_err(|problem| vec![problem])?;
     server.set_tls(&credentials, &trust).map_err(|error| {
         let message = format!("BoringSSL does not accept the certificate and key: {error}");
         vec![Problem::new(&certificate.1, message)]
@@ -198,7 +202,7 @@ fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec
         let threads = Arc::clone(threads);
         match listen {
             Listen::Tcp(address) => {
-                let socket = bind::bind_one(*address, place).map_err(|problem| vec![problem])?;
+                let socket = socket::bind_one(*address, place).map_err(|problem| vec![problem])?;
                 addresses.push(socket.local_addr().map_err(internal)?.to_string());
                 tokio::spawn(async move { report(threads.accept_tcp(socket).await) });
             }

@@ -1,8 +1,8 @@
 //! The engine, as the settings want it.
 
 use crate::{
-    metrics::{self, EngineMetrics},
     model::{BackendChoice, EngineSettings},
+    telemetry::metrics::{self, EngineMetrics},
 };
 use quadrille_engine::{Backend, Engine, Gpu, Overflow, Policy, Scalar, Settings, Unobserved};
 use std::io;

@@ -4,8 +4,8 @@
 //! a reload has removed would stay.
 
 use crate::{
-    certificate::{Certificate, PrivateKey},
     model::Listener,
+    tls::certificate::{Certificate, PrivateKey},
     upstream::{Upstream, Upstreams},
 };
 use quadrille_engine::Engine;

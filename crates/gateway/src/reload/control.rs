@@ -1,6 +1,6 @@
 //! Configurations from memory, for front ends that learn of changes while the gateway runs.
 
-use crate::{model::Gateway, problem::Problem, server::internal, statistics::Statistics};
+use crate::{model::Gateway, problem::Problem, server::internal, telemetry::statistics::Statistics};
 use std::{io, net::SocketAddr, time::Duration};
 use tokio::sync::{mpsc, oneshot};
 

@@ -17,7 +17,7 @@ const SVG: &str = "image/svg+xml";
 
 macro_rules! asset {
     ($path:literal, $content_type:expr) => {
-        Asset { content_type: $content_type, body: include_str!(concat!("../dashboard/", $path)) }
+        Asset { content_type: $content_type, body: include_str!(concat!("../../dashboard/", $path)) }
     };
 }
 

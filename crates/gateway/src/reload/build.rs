@@ -1,16 +1,18 @@
 //! From the model to what can be served: certificates read, names resolved, TLS set up, or every problem named.
 
 use crate::{
-    certificate::Certificate,
-    choice::Choice,
-    control::Made,
-    in_force::InForce,
-    kept::{Change, Kept, Parts},
+    listener::{
+        filter_chain::{Inside, Listening, NewSite, Prepared, Served, Slot},
+        matcher::Choice,
+    },
     model::{Chain, Gateway, Listener, Serve},
     problem::Problem,
-    resumption::Resumption,
-    sampling::Sampling,
-    site::{Inside, Listening, NewSite, Prepared, Served, Slot},
+    reload::{
+        cache::{Change, Kept, Parts},
+        control::Made,
+    },
+    telemetry::{sampling::Sampling, status::InForce},
+    tls::{certificate::Certificate, resumption::Resumption},
     upstream::Shares,
 };
 use quadrille_engine::Engine;

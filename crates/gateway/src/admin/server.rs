@@ -1,13 +1,13 @@
-//! The admin endpoint: the dashboard, metrics, health, and the configuration in force.
+//! The admin endpoint: serves its own pages, and those of a front end.
 
 use crate::{
-    bind,
-    dashboard::{self, CONTENT_SECURITY_POLICY},
-    in_force::InForce,
-    metrics, model,
+    admin::dashboard::{self, CONTENT_SECURITY_POLICY},
+    listener::socket,
+    model,
     problem::Problem,
-    resumption::Resumption,
     server::internal,
+    telemetry::{metrics, status::InForce},
+    tls::resumption::Resumption,
 };
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
@@ -83,7 +83,7 @@ impl Admin {
         shutdown: &ShutdownWatch,
     ) -> Result<Option<SocketAddr>, Vec<Problem>> {
         let Some(settings) = settings else { return Ok(None) };
-        let socket = bind::bind_one(settings.address, &settings.place).map_err(|problem| vec![problem])?;
+        let socket = socket::bind_one(settings.address, &settings.place).map_err(|problem| vec![problem])?;
         let address = socket.local_addr().map_err(internal)?;
         let listener = TcpListener::from_std(socket).map_err(internal)?;
         tokio::spawn(Arc::clone(self).serve(listener, shutdown.clone()));

@@ -1,8 +1,8 @@
 //! Files that a running gateway depends on: a change to any of them reloads it.
 
 use crate::{
-    digest::digest,
     model::{Gateway, Listener, Source},
+    process::digest::digest,
 };
 use notify::{RecursiveMode, Watcher};
 use std::{

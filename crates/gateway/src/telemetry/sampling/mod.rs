@@ -9,9 +9,9 @@ mod record;
 mod rota;
 
 use crate::{
-    certificate::Certificate,
     connection::Connection,
     model::{self, Chain, Domain, Serve},
+    tls::certificate::Certificate,
 };
 use boring::ssl::SslRef;
 use names::Names;

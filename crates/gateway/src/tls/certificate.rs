@@ -1,9 +1,9 @@
 //! Certificates with their keys, read and checked before they serve anybody.
 
 use crate::{
-    keyless::Remote,
     model::{CertificateSource, KeySource, Place, Source},
     problem::Problem,
+    tls::remote_key::Remote,
 };
 use boring::{
     asn1::{Asn1Time, Asn1TimeRef},

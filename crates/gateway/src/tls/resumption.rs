@@ -1,9 +1,9 @@
 //! What returning clients need, as it runs: ticket keys and session store. It outlives reloads that do not change it.
 
 use crate::{
-    digest::digest,
     model::{self, Place, SessionCache, Source, TicketKeys},
     problem::Problem,
+    process::digest::digest,
 };
 use quadrille_resumption::{
     Fleet, FleetSecret, Layered, MemoryStore, Redis, RedisOptions, RedisStore, Schedule, SessionStore,

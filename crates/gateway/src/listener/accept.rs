@@ -3,12 +3,16 @@
 use crate::{
     connection::Connection,
     http::{self, App},
-    metrics::{self, OpenConnection},
+    listener::{
+        filter_chain::{Inside, Listening, Served, Site, Slot},
+        preamble::{self, Preamble},
+    },
     model::ProxyProtocolIn,
-    preamble::{self, Preamble},
-    sampling,
-    site::{Inside, Listening, Served, Site, Slot},
     tcp,
+    telemetry::{
+        metrics::{self, OpenConnection},
+        sampling,
+    },
     tls::{
         ChainTls, ClientStream, Inner, KeyFailure, KeyOperation, Refusal, Returning, Transport, clock, early,
         opening,

@@ -1,14 +1,16 @@
 //! What plans are made of, kept from one to the next so that only what has changed is made anew.
 
 use crate::{
-    certificate::{self, Certificate},
-    control::Made,
     http::Routes,
-    keyless,
     model::{self, CertificateSource, ClientAuth, KeySource, Mode, RouteTable, Source, Tls},
     problem::Problem,
-    resumption::Resumption,
-    tls::ChainTls,
+    reload::control::Made,
+    tls::{
+        ChainTls,
+        certificate::{self, Certificate},
+        remote_key,
+        resumption::Resumption,
+    },
     upstream::{Upstream, Upstreams},
 };
 use boring::{sha::Sha256, x509::X509};
@@ -60,7 +62,7 @@ impl<'a> Parts<'a> {
             KeySource::Pem(key) => hasher.update(&self.content(key)),
             KeySource::Keyless(servers) => {
                 hasher.update(b"keyless");
-                hasher.update(&keyless::fingerprint(servers).to_be_bytes());
+                hasher.update(&remote_key::fingerprint(servers).to_be_bytes());
                 servers.fallback.iter().for_each(|key| hasher.update(&self.content(key)));
             }
         }

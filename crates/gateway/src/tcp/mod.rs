@@ -1,8 +1,8 @@
 //! TCP mode: what comes in, TLS taken off, goes to the upstream as it is, and back.
 
 use crate::{
-    access_log,
     connection::Connection,
+    telemetry::access_log,
     upstream::{Server, Shares, Upstream, proxy_header},
 };
 use std::{

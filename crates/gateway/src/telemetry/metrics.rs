@@ -29,11 +29,9 @@
 
 use crate::{
     connection::Connection,
-    in_force,
-    resumption::Resumption,
-    site::Listening,
-    statistics,
-    tls::{Kind, Outcome},
+    listener::filter_chain::Listening,
+    telemetry::{statistics, status},
+    tls::{Kind, Outcome, resumption::Resumption},
 };
 use metrics::{
     Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
@@ -82,7 +80,7 @@ pub(crate) fn install() -> Option<PrometheusHandle> {
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder).ok()?;
     describe();
-    gauge!("process_start_time_seconds").set(in_force::started());
+    gauge!("process_start_time_seconds").set(status::started());
     gauge!("quadrille_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     Some(handle)
 }

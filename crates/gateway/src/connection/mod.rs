@@ -1,6 +1,6 @@
 //! What is known about one accepted connection.
 
-use crate::{model::Timeouts, site::Slot, tls::KeyTiming};
+use crate::{listener::filter_chain::Slot, model::Timeouts, tls::KeyTiming};
 use std::{
     net::SocketAddr,
     sync::{

@@ -1,11 +1,13 @@
 //! A listener as it is served: what a reload swaps, and what stays.
 
 use crate::{
-    choice::Choice,
     http::Routes,
+    listener::matcher::Choice,
     model::{ChainMatch, Listener, Timeouts},
-    sampling::Sampling,
-    statistics::{ChainCounters, ListenerCounters, ListenerStatistics},
+    telemetry::{
+        sampling::Sampling,
+        statistics::{ChainCounters, ListenerCounters, ListenerStatistics},
+    },
     tls::ChainTls,
     upstream::Shares,
 };

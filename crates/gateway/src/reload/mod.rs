@@ -1,0 +1,6 @@
+//! From a configuration to what is served, at start and whenever it changes: what has not changed is kept.
+
+pub(crate) mod build;
+pub(crate) mod cache;
+pub(crate) mod control;
+pub(crate) mod watch;
