@@ -5,6 +5,7 @@ use crate::crates::Crate;
 /// The product's crates from the bottom up. A crate may depend on lower layers only, not on its neighbours.
 /// Crates that are planned have their place already.
 pub const LAYERS: &[&[&str]] = &[
+    &["quadrille-rsa-numbers"],
     &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-cost"],
     &["quadrille-config", "quadrille-engine"],
     &["quadrille-keyless", "quadrille-resumption", "quadrille-xds"],
@@ -19,6 +20,7 @@ pub const TOOLS: &[&str] = &["admin", "bench", "fuzz"];
 
 /// What must not be linked into a crate, not even through others. A final `*` stands for any ending.
 pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
+    ("quadrille-rsa-numbers", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     // Its portable tier is BoringSSL's scalar code.
     ("quadrille-kernels", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-kernels-cuda", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),

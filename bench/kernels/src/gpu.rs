@@ -13,7 +13,7 @@ pub(crate) fn run(sizes: &[usize], turn: Duration, out: &Path) -> Result<(), Box
             return Ok(());
         }
     };
-    let sizes: Vec<KeySize> = sizes.iter().filter_map(|&bits| KeySize::of_bits(bits)).collect();
+    let sizes: Vec<KeySize> = sizes.iter().filter_map(|&bits| KeySize::from_bits(bits)).collect();
     let rates = gpu::measure(&opened, &sizes, turn)?;
     println!(
         "\nON THE GPU {}, beside all cores of the CPU in the same run.\n\n{}",

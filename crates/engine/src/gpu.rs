@@ -114,7 +114,7 @@ impl Overflow for Gpu {
 
 fn size_of(key_type: KeyType) -> Option<KeySize> {
     match key_type {
-        KeyType::Rsa { bits } => KeySize::of_bits(bits as usize),
+        KeyType::Rsa { bits } => KeySize::from_bits(bits as usize),
         _ => None,
     }
 }

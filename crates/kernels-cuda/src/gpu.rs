@@ -3,6 +3,7 @@
 use crate::{
     DeviceKey, GpuOp, KeySize, PTX, PrivateKey, Unavailable, UploadError,
     driver::{Device, Kernel, Module},
+    key::KernelSize,
     keys::KeyStore,
     lane::{BLOCK, Extent, Lane, Parsed},
 };

@@ -3,6 +3,7 @@
 use crate::{
     KeySize, PrivateKey,
     driver::{Device, DeviceMemory, PinnedMemory, Stream, Unavailable},
+    key::KernelSize,
 };
 use std::{
     fmt,

@@ -3,9 +3,10 @@
 use crate::{
     DeviceKey, KeySize,
     driver::{Arguments, Device, DeviceMemory, Kernel, PinnedMemory, Stream, Unavailable},
+    key::KernelSize,
     keys::KeyStore,
-    words::{self, Secret},
 };
+use quadrille_rsa_numbers::{InputError, parse_input, words::Secret};
 use std::{fmt, sync::Arc};
 use zeroize::Zeroize;
 
@@ -18,12 +19,9 @@ pub enum OpError {
     /// The operation has not been run.
     #[error("the operation has not been run")]
     NotRun,
-    /// The caller's input or output is not as long as the modulus.
-    #[error("input and output must be exactly as long as the modulus")]
-    Length,
-    /// The caller's input, as a number, is not below the modulus.
-    #[error("the input is not below the modulus")]
-    InputTooLarge,
+    /// The caller is at fault.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// The key was uploaded to another [`Gpu`](crate::Gpu).
     #[error("the key is not on this GPU")]
     ForeignKey,
@@ -71,14 +69,7 @@ impl<'a> GpuOp<'a> {
 
     fn parsed(&self, keys: &Arc<KeyStore>) -> Result<Parsed, OpError> {
         let seat = self.key.seat_in(keys).ok_or(OpError::ForeignKey)?;
-        let bytes = self.size().bytes();
-        if self.input.len() != bytes || self.output.len() != bytes {
-            return Err(OpError::Length);
-        }
-        let input = words::from_be_bytes(self.input, bytes / 8).ok_or(OpError::Length)?;
-        if words::less_mask(&input, &self.key.n) == 0 {
-            return Err(OpError::InputTooLarge);
-        }
+        let input = parse_input(self.size(), &self.key.n, self.input, self.output.len())?;
         Ok(Parsed { seat, input })
     }
 

@@ -40,18 +40,13 @@ mod gpu;
 mod key;
 mod keys;
 mod lane;
-#[path = "../../kernels/src/words.rs"]
-#[allow(
-    dead_code,
-    reason = "shared with quadrille-kernels, which needs the rest; neither may depend on the other"
-)]
-mod words;
 
 pub use driver::Unavailable;
 pub use gpu::{Gpu, Options};
-pub use key::{Components, KeyError, KeySize, PrivateKey};
+pub use key::{KeyError, PrivateKey};
 pub use keys::{DeviceKey, UploadError};
 pub use lane::{GpuOp, OpError};
+pub use quadrille_rsa_numbers::{Components, InputError, KeyError as NumbersError, KeySize};
 
 /// The kernels, as the driver takes them.
 const PTX: &str = concat!(include_str!("../kernel/rsa.ptx"), "\0");

@@ -3,7 +3,7 @@
 mod support;
 
 use quadrille_kernels_cuda::{
-    Components, Gpu, KeyError, KeySize, OpError, Options, PrivateKey, Unavailable, UploadError,
+    Components, Gpu, KeyError, KeySize, NumbersError, OpError, Options, PrivateKey, Unavailable, UploadError,
 };
 use support::{Random, all_keys, fake::Fake, keys_of, run};
 
@@ -177,13 +177,19 @@ fn keys_that_the_gpu_does_not_take() {
         let mut components = sound;
         let Components { n, p, q, dp, dq, qinv, .. } = &mut components;
         *[n, p, q, dp, dq, qinv][i] = &wrong;
-        assert_eq!(refused(components), Err(KeyError::Inconsistent), "number {i}");
+        assert_eq!(refused(components), Err(KeyError::Numbers(NumbersError::Inconsistent)), "number {i}");
     }
     for e in [&[2][..], &[1], &[]] {
-        assert_eq!(refused(Components { e, ..sound }), Err(KeyError::Inconsistent));
+        assert_eq!(refused(Components { e, ..sound }), Err(KeyError::Numbers(NumbersError::Inconsistent)));
     }
-    assert_eq!(refused(Components { n: &sound.n[1..], ..sound }), Err(KeyError::UnsupportedSize));
-    assert_eq!(refused(Components { p: &sound.p[1..], ..sound }), Err(KeyError::UnsupportedSize));
+    assert_eq!(
+        refused(Components { n: &sound.n[1..], ..sound }),
+        Err(KeyError::Numbers(NumbersError::UnsupportedSize))
+    );
+    assert_eq!(
+        refused(Components { p: &sound.p[1..], ..sound }),
+        Err(KeyError::Numbers(NumbersError::UnsupportedSize))
+    );
     let mut zeros = vec![0; 3];
     zeros.extend(sound.n);
     assert_eq!(refused(Components { n: &zeros, ..sound }), Ok(KeySize::Rsa2048));

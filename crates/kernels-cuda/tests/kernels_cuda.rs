@@ -6,7 +6,7 @@
 
 mod support;
 
-use quadrille_kernels_cuda::{DeviceKey, Gpu, KeySize, OpError, Options};
+use quadrille_kernels_cuda::{DeviceKey, Gpu, InputError, KeySize, OpError, Options};
 use std::io::Write;
 use support::{Random, TestKey, fake::Fake, keys_of, padded, run};
 
@@ -159,9 +159,9 @@ fn bad_inputs_fail_alone() {
             let key = if i == 0 { &keys[0].0 } else { &keys[3].0 };
             assert_eq!(results[i].as_ref(), Ok(&key.oracle(batch[i].1)));
         }
-        assert_eq!([&results[1], &results[2]], [&Err(OpError::InputTooLarge); 2]);
+        assert_eq!([&results[1], &results[2]], [&Err(OpError::Input(InputError::TooLarge)); 2]);
         assert_eq!(results[3], Err(OpError::ForeignKey));
-        assert_eq!([&results[5], &results[6]], [&Err(OpError::Length); 2]);
+        assert_eq!([&results[5], &results[6]], [&Err(OpError::Input(InputError::Length)); 2]);
     });
 }
 

@@ -5,12 +5,15 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::batch::{Arithmetic, KeyConstants, Lane, NoProbe, Space};
 use crate::cpu::{Ceiling, UnknownTier};
-use crate::key::{KeySize, PrivateKey};
-use crate::words::{self, Secret};
+use crate::key::PrivateKey;
 #[cfg(target_arch = "x86_64")]
 use crate::{
     cpu::{HaveAvx2Fma, HaveIfma},
     x86_64::{fma47::Fma47, ifma::Ifma},
+};
+use quadrille_rsa_numbers::{
+    InputError, KeySize, Numbers, parse_input,
+    words::{self, Secret},
 };
 
 /// Why a lane has no result. Its output is all zeros.
@@ -19,12 +22,9 @@ pub enum LaneError {
     /// The operation has not been run.
     #[error("the operation has not been run")]
     NotRun,
-    /// The caller's input or output is not as long as the modulus.
-    #[error("input and output must be exactly as long as the modulus")]
-    Length,
-    /// The caller's input, as a number, is not below the modulus.
-    #[error("the input is not below the modulus")]
-    InputTooLarge,
+    /// The caller is at fault.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// The computation went wrong, and its result was destroyed. Computing it again elsewhere may succeed; if
     /// it does not, the key or the machine is at fault.
     #[error("the result failed the check with the public key")]
@@ -52,15 +52,8 @@ impl<'a> LaneOp<'a> {
 
     /// The input as words, if it is one.
     fn parse(&self) -> Result<Secret, LaneError> {
-        let size = self.key.size;
-        if self.input.len() != size.bytes() || self.output.len() != size.bytes() {
-            return Err(LaneError::Length);
-        }
-        let input = words::from_be_bytes(self.input, size.words()).ok_or(LaneError::Length)?;
-        if words::less_mask(&input, &self.key.n) == 0 {
-            return Err(LaneError::InputTooLarge);
-        }
-        Ok(input)
+        let Numbers { size, n, .. } = &self.key.numbers;
+        Ok(parse_input(*size, n, self.input, self.output.len())?)
     }
 
     fn finish(&mut self, result: Result<&[u64], LaneError>) {
@@ -76,7 +69,7 @@ impl fmt::Debug for LaneOp<'_> {
     /// Says the outcome and nothing of key, input or output.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LaneOp")
-            .field("size", &self.key.size)
+            .field("size", &self.key.size())
             .field("outcome", &self.outcome)
             .finish_non_exhaustive()
     }
@@ -213,7 +206,7 @@ impl<A: Tier> Pool<A> {
     fn run(&self, batch: &mut [LaneOp<'_>]) {
         for size in KeySize::ALL {
             let (mut ready, mut inputs) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
-            for op in batch.iter_mut().filter(|op| op.key.size == size) {
+            for op in batch.iter_mut().filter(|op| op.key.size() == size) {
                 match op.parse() {
                     Ok(input) => {
                         ready.push(op);

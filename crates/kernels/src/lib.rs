@@ -44,10 +44,10 @@ mod key;
 mod lanes;
 mod portable;
 mod secrecy;
-mod words;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
 pub use cpu::{CEILING_VARIABLE, Ceiling, UnknownTier};
-pub use key::{Components, KeyError, KeySize, PrivateKey};
+pub use key::PrivateKey;
 pub use lanes::{LaneError, LaneOp, Lanes};
+pub use quadrille_rsa_numbers::{Components, InputError, KeyError, KeySize};

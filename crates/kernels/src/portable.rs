@@ -4,8 +4,8 @@ use std::ptr;
 
 use boring_sys as ffi;
 
-use crate::key::{Components, KeyError};
 use crate::lanes::LaneError;
+use quadrille_rsa_numbers::{Components, KeyError};
 
 /// The key as BoringSSL holds it. BoringSSL clears the memory when the key is freed.
 pub(crate) struct ScalarKey(ptr::NonNull<ffi::RSA>);
@@ -135,8 +135,8 @@ impl Drop for Number {
 
 /// x y mod n by BoringSSL, for tests of the kernels.
 #[cfg(test)]
-pub(crate) fn multiply_mod(x: &[u64], y: &[u64], n: &[u64]) -> crate::words::Secret {
-    use crate::words;
+pub(crate) fn multiply_mod(x: &[u64], y: &[u64], n: &[u64]) -> quadrille_rsa_numbers::words::Secret {
+    use quadrille_rsa_numbers::words;
 
     let number = |value: &[u64]| {
         let mut bytes = vec![0; 8 * value.len()];

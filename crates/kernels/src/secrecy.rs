@@ -21,9 +21,9 @@ mod tests {
 
     use crate::batch::{Arithmetic, KeyConstants, Lane, NoProbe, Space, test_keys};
     use crate::cpu::HaveAvx2Fma;
-    use crate::key::{KeySize, PrivateKey};
-    use crate::words;
+    use crate::key::PrivateKey;
     use crate::x86_64::fma47::Fma47;
+    use quadrille_rsa_numbers::{KeySize, words};
 
     #[derive(Clone, Copy)]
     #[repr(u64)]
@@ -110,7 +110,14 @@ mod tests {
             let mut input = words::secret(size.words());
             input[0] = 5;
             for key in &mut keys {
-                let secrets = [&mut key.p, &mut key.q, &mut key.dp, &mut key.dq, &mut key.qinv, &mut input];
+                let secrets = [
+                    &mut key.numbers.p,
+                    &mut key.numbers.q,
+                    &mut key.numbers.dp,
+                    &mut key.numbers.dq,
+                    &mut key.numbers.qinv,
+                    &mut input,
+                ];
                 secrets.into_iter().for_each(|secret| mark(secret.as_mut_slice(), Mark::Undefined));
             }
             let constants: Vec<KeyConstants<A>> = keys.iter().map(KeyConstants::new).collect();

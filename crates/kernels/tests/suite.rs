@@ -8,7 +8,7 @@ mod support;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use quadrille_kernels::{Ceiling, Components, KeyError, KeySize, LaneError, Lanes, PrivateKey};
+use quadrille_kernels::{Ceiling, Components, InputError, KeyError, KeySize, LaneError, Lanes, PrivateKey};
 use support::{Random, TestKey, keys, keys_of, oracle, padded, run};
 
 /// A case takes the tier under test.
@@ -168,10 +168,10 @@ fn bad_inputs(lanes: &Lanes) {
         assert_eq!(results[i].as_ref(), Ok(&oracle(batch[i].0, batch[i].1)));
     }
     for i in [1, 2, 4] {
-        assert_eq!(results[i], Err(LaneError::InputTooLarge));
+        assert_eq!(results[i], Err(LaneError::Input(InputError::TooLarge)));
     }
     for i in [5, 6] {
-        assert_eq!(results[i], Err(LaneError::Length));
+        assert_eq!(results[i], Err(LaneError::Input(InputError::Length)));
     }
 }
 

@@ -7,7 +7,7 @@ use super::Lane;
 use super::arithmetic::{Arithmetic, Vector};
 use super::ring::Ring;
 use crate::secrecy;
-use crate::words::{self, Secret};
+use quadrille_rsa_numbers::words::{self, Secret};
 
 /// The table entries that the check needs: s as it is, and in Montgomery form.
 pub(super) const POWERS: usize = 2;
@@ -22,9 +22,9 @@ pub(super) fn check<A: Arithmetic>(
     lanes: &[Lane<'_, A>],
     results: &[Secret],
 ) -> Vec<bool> {
-    let exponent = |i: usize| &*lanes[i % lanes.len()].key.e;
+    let exponent = |i: usize| &*lanes[i % lanes.len()].key.numbers.e;
     let bit = |i: usize, at: usize| words::bits(exponent(i), at, 1) == 1;
-    let longest = lanes.iter().map(|lane| words::bit_length(&lane.key.e)).max().unwrap_or_default();
+    let longest = lanes.iter().map(|lane| words::bit_length(&lane.key.numbers.e)).max().unwrap_or_default();
 
     for i in 0..A::LANES {
         ring.put_x(i, &results[i % results.len()]);
@@ -54,7 +54,7 @@ pub(super) fn check<A: Arithmetic>(
 }
 
 fn matches<A: Arithmetic>(ring: &Ring<A>, i: usize, lane: &Lane<'_, A>) -> bool {
-    let n = &lane.key.n;
+    let n = &lane.key.numbers.n;
     let mut power = words::secret(n.len() + 1);
     ring.get_x(i, &mut power);
     words::canonicalise(&mut power, n);

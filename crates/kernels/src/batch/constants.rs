@@ -4,7 +4,7 @@ use zeroize::Zeroizing;
 
 use super::arithmetic::{Arithmetic, Digit};
 use crate::key::PrivateKey;
-use crate::words;
+use quadrille_rsa_numbers::words;
 
 type Number<A> = Zeroizing<Vec<Digit<A>>>;
 
@@ -30,8 +30,11 @@ impl<A: Arithmetic> KeyConstants<A> {
     /// Takes some hundred microseconds, in constant time.
     pub(crate) fn new(key: &PrivateKey) -> Self {
         Self {
-            halves: [RingConstants::of_prime(&key.p, Some(&key.qinv)), RingConstants::of_prime(&key.q, None)],
-            whole: RingConstants::new(&key.n),
+            halves: [
+                RingConstants::of_prime(&key.numbers.p, Some(&key.numbers.qinv)),
+                RingConstants::of_prime(&key.numbers.q, None),
+            ],
+            whole: RingConstants::new(&key.numbers.n),
         }
     }
 }

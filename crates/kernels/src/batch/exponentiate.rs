@@ -3,7 +3,7 @@
 use super::arithmetic::Arithmetic;
 use super::ring::Ring;
 use super::{Probe, Stage};
-use crate::words;
+use quadrille_rsa_numbers::words;
 
 /// One exponent a lane, word by word.
 pub(crate) struct Exponents<A: Arithmetic> {

@@ -3,13 +3,16 @@
 use super::seating::{Half, Seat, Seating};
 use super::{Arithmetic, KeyConstants, Lane, NoProbe, Probe, Ring, Space, Stage, Vector, test_keys};
 use crate::batch::exponentiate::Exponents;
-use crate::key::{Components, KeySize, PrivateKey};
+use crate::key::PrivateKey;
 use crate::lanes::Tier;
-use crate::words::{self, Secret};
 #[cfg(target_arch = "x86_64")]
 use crate::{
     cpu::{HaveAvx2Fma, HaveIfma},
     x86_64::{fma47::Fma47, ifma::Ifma},
+};
+use quadrille_rsa_numbers::{
+    Components, KeySize, Numbers,
+    words::{self, Secret},
 };
 
 /// How many bits the test flips under RSA-2048; `TEST_FLIPS` says otherwise. A fiftieth under the larger keys.
@@ -94,8 +97,8 @@ impl<A: Tier + BitFlip> Campaign<A> {
         keys.truncate(A::LANES);
         let input = |key: &PrivateKey| {
             let mut input = words::secret(size.words());
-            input.copy_from_slice(&key.n);
-            words::subtract(&mut input, &key.p);
+            input.copy_from_slice(&key.numbers.n);
+            words::subtract(&mut input, &key.numbers.p);
             input
         };
         let inputs: Vec<_> = keys.iter().map(input).collect();
@@ -135,7 +138,7 @@ impl<A: Tier + BitFlip> Campaign<A> {
         assert!(caught > done / 4, "only {caught} of {done} flips had an effect");
         println!(
             "{}: {done} flips, {caught} wrong results destroyed, none released",
-            self.keys[0].size.bits()
+            self.keys[0].size().bits()
         );
     }
 
@@ -152,7 +155,7 @@ impl<A: Tier + BitFlip> Campaign<A> {
     }
 
     fn target(&mut self) -> Target {
-        let half_bits = self.keys[0].size.bits() / 2;
+        let half_bits = self.keys[0].size().bits() / 2;
         match self.below(8) {
             0 => Target::Prime { second: self.below(2) == 1, bit: self.below(half_bits) },
             1 | 2 => Target::Exponent { half: self.half(), bit: self.below(half_bits) },
@@ -176,7 +179,7 @@ impl<A: Tier + BitFlip> Campaign<A> {
     fn flip_primes(&mut self, targets: &[Option<Target>]) {
         for (key, target) in self.keys.iter_mut().zip(targets) {
             if let Some(Target::Prime { second, bit }) = *target {
-                let prime = if second { &mut key.q } else { &mut key.p };
+                let prime = if second { &mut key.numbers.q } else { &mut key.numbers.p };
                 prime[bit / 64] ^= 1 << (bit % 64);
             }
         }
@@ -228,9 +231,8 @@ impl PrivateKey {
             words::to_be_bytes(words, &mut bytes);
             bytes
         };
-        let [n, e, p, q, dp, dq, qinv] =
-            [&self.n, &self.e, &*self.p, &*self.q, &*self.dp, &*self.dq, &*self.qinv]
-                .map(|words| bytes(words));
+        let Numbers { n, e, p, q, dp, dq, qinv, .. } = &self.numbers;
+        let [n, e, p, q, dp, dq, qinv] = [n, e, &**p, &**q, &**dp, &**dq, &**qinv].map(|words| bytes(words));
         let components = Components { n: &n, e: &e, p: &p, q: &q, dp: &dp, dq: &dq, qinv: &qinv };
         Self::new(&components).expect("the original was sound")
     }
@@ -246,7 +248,10 @@ fn constants_of_a_spoiled_key_release_nothing() {
     };
     let mut campaign = Campaign::new(Ifma::new(proof), KeySize::Rsa2048);
     let flip = |key: &mut PrivateKey, bit: usize| {
-        let number = [&mut key.p, &mut key.q, &mut key.qinv].into_iter().nth(bit % 3).expect("three numbers");
+        let number = [&mut key.numbers.p, &mut key.numbers.q, &mut key.numbers.qinv]
+            .into_iter()
+            .nth(bit % 3)
+            .expect("three numbers");
         number[bit / 64] ^= 1 << (bit % 64);
     };
     for bit in (1..1023).step_by(1 + 1023 / flips().min(60)) {

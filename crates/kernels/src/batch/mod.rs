@@ -28,9 +28,9 @@ pub(crate) use ring::Ring;
 #[cfg(test)]
 pub(crate) use {arithmetic::Digit, test_keys::test_keys};
 
-use crate::key::{KeySize, PrivateKey};
-use crate::words::Secret;
+use crate::key::PrivateKey;
 use exponentiate::Exponents;
+use quadrille_rsa_numbers::{KeySize, words::Secret};
 use seating::{Half, Seating};
 
 /// One operation as the lanes see it.
@@ -83,7 +83,7 @@ impl<A: Arithmetic> Space<A> {
     /// Memory for batches of keys of one size.
     pub(crate) fn new(size: KeySize) -> Self {
         let half = || Ring::new(A::radix(size.bits() / 2), 1 << A::WINDOW);
-        let exponents = || Exponents::new(size.half_words());
+        let exponents = || Exponents::new(size.prime_words());
         Self {
             size,
             halves: [half(), half()],
@@ -100,7 +100,7 @@ impl<A: Arithmetic> Space<A> {
         lanes: &[Lane<'_, A>],
         probe: &mut impl Probe<A>,
     ) -> Vec<Option<Secret>> {
-        debug_assert!(lanes.iter().all(|lane| lane.key.size == self.size));
+        debug_assert!(lanes.iter().all(|lane| lane.key.size() == self.size));
         let seating = Seating::new::<A>(lanes.len());
         self.load(seating, lanes);
 
@@ -127,7 +127,7 @@ impl<A: Arithmetic> Space<A> {
             for (at, operation, half) in seating.lanes(i) {
                 let Lane { key, constants, .. } = lanes[operation];
                 ring.load(at, &constants.halves[half as usize]);
-                exponents.load(at, if half == Half::P { &key.dp } else { &key.dq });
+                exponents.load(at, if half == Half::P { &key.numbers.dp } else { &key.numbers.dq });
             }
         }
         for (i, lane) in lanes.iter().cycle().take(A::LANES).enumerate() {

@@ -5,7 +5,7 @@ use super::Lane;
 use super::arithmetic::Arithmetic;
 use super::ring::Ring;
 use super::seating::{Half, Seat, Seating};
-use crate::words::{self, Secret};
+use quadrille_rsa_numbers::words::{self, Secret};
 
 /// s = m2 + q * ((m1 - m2) qInv mod p) for each operation. Expects m1 and m2 in Montgomery form in the x of the
 /// rings.
@@ -21,7 +21,11 @@ pub(super) fn recombine<A: Arithmetic>(
     arithmetic.multiply(rings);
     let residue = |rings: &[Ring<A>], i: usize, half: Half| {
         let Seat { ring, lane } = seating.seat(i, half);
-        canonical(&rings[ring], lane, if half == Half::P { &lanes[i].key.p } else { &lanes[i].key.q })
+        canonical(
+            &rings[ring],
+            lane,
+            if half == Half::P { &lanes[i].key.numbers.p } else { &lanes[i].key.numbers.q },
+        )
     };
     let m2: Vec<Secret> = (0..lanes.len()).map(|i| residue(rings, i, Half::Q)).collect();
 
@@ -29,8 +33,8 @@ pub(super) fn recombine<A: Arithmetic>(
     for (i, lane) in lanes.iter().enumerate() {
         // m1 + 2p - m2 lies in (0, 3p): q has as many bits as p, so m2 < q < 2p.
         let mut difference = residue(rings, i, Half::P);
-        words::add(&mut difference, &lane.key.p);
-        words::add(&mut difference, &lane.key.p);
+        words::add(&mut difference, &lane.key.numbers.p);
+        words::add(&mut difference, &lane.key.numbers.p);
         words::subtract(&mut difference, &m2[i]);
         rings[0].put_x(seating.seat(i, Half::P).lane, &difference);
     }
@@ -41,9 +45,9 @@ pub(super) fn recombine<A: Arithmetic>(
     let join = |(i, m2): (usize, &Secret)| {
         let key = lanes[i].key;
         let h = residue(rings, i, Half::P);
-        let half_words = key.size.half_words();
-        let mut result = words::secret(key.size.words());
-        words::multiply(&mut result, &h[..half_words], &key.q);
+        let half_words = key.size().prime_words();
+        let mut result = words::secret(key.size().words());
+        words::multiply(&mut result, &h[..half_words], &key.numbers.q);
         words::add(&mut result, m2);
         result
     };

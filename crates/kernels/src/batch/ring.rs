@@ -4,7 +4,7 @@ use zeroize::Zeroizing;
 
 use super::arithmetic::{Arithmetic, Digit, Radix, Vector};
 use super::constants::RingConstants;
-use crate::words;
+use quadrille_rsa_numbers::words;
 
 /// Everything one exponentiation works on. Numbers are `radix.digits` vectors, least significant first.
 pub(crate) struct Ring<A: Arithmetic> {

@@ -1,6 +1,7 @@
 //! Keys for tests inside the crate.
 
-use crate::key::{Components, KeySize, PrivateKey};
+use crate::key::PrivateKey;
+use quadrille_rsa_numbers::{Components, KeySize};
 
 /// The keys of one size in `tests/support/keys.txt`.
 pub(crate) fn test_keys(size: KeySize) -> Vec<PrivateKey> {

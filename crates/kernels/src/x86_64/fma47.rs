@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::batch::{Arithmetic, Radix, Ring, Vector};
 use crate::cpu::HaveAvx2Fma;
-use crate::words;
+use quadrille_rsa_numbers::words;
 
 global_asm!(include_str!(concat!(env!("OUT_DIR"), "/fma47.s")), options(raw));
 

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::batch::{Arithmetic, Radix, Ring, Vector};
 use crate::cpu::HaveIfma;
-use crate::words;
+use quadrille_rsa_numbers::words;
 
 global_asm!(include_str!(concat!(env!("OUT_DIR"), "/ifma.s")), options(raw));
 

@@ -2,7 +2,7 @@
 
 use crate::batch::{Arithmetic, Digit, Radix, Ring, Vector};
 use crate::portable::multiply_mod;
-use crate::words::{self, Secret};
+use quadrille_rsa_numbers::words::{self, Secret};
 
 /// Multiplies and squares in every lane and checks value and bounds. The operands are mixtures of `extreme`
 /// digits (a number below 8n), random numbers and 0 or 1; the moduli go from the smallest to the largest of

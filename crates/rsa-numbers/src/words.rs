@@ -6,16 +6,16 @@
 use zeroize::Zeroizing;
 
 /// A secret number; its memory is cleared when it is dropped.
-pub(crate) type Secret = Zeroizing<Vec<u64>>;
+pub type Secret = Zeroizing<Vec<u64>>;
 
 /// A secret zero of `len` words.
-pub(crate) fn secret(len: usize) -> Secret {
+pub fn secret(len: usize) -> Secret {
     Zeroizing::new(vec![0; len])
 }
 
 /// Reads a big-endian number into `len` words; `None` if it does not fit. Branches on the position of the
 /// first non-zero byte beyond the space, no further.
-pub(crate) fn from_be_bytes(bytes: &[u8], len: usize) -> Option<Secret> {
+pub fn from_be_bytes(bytes: &[u8], len: usize) -> Option<Secret> {
     let mut words = secret(len);
     let excess = bytes.len().saturating_sub(8 * len);
     if bytes[..excess].iter().any(|&byte| byte != 0) {
@@ -28,14 +28,14 @@ pub(crate) fn from_be_bytes(bytes: &[u8], len: usize) -> Option<Secret> {
 }
 
 /// Writes the low `out.len()` bytes, big-endian.
-pub(crate) fn to_be_bytes(words: &[u64], out: &mut [u8]) {
+pub fn to_be_bytes(words: &[u64], out: &mut [u8]) {
     for (i, byte) in out.iter_mut().rev().enumerate() {
         *byte = words.get(i / 8).map_or(0, |word| (word >> (8 * (i % 8))) as u8);
     }
 }
 
 /// x += y where `mask` is all ones, x unchanged where it is zero; `y` may be shorter. Returns the carry.
-pub(crate) fn add_masked(x: &mut [u64], y: &[u64], mask: u64) -> u64 {
+pub fn add_masked(x: &mut [u64], y: &[u64], mask: u64) -> u64 {
     let mut carry = 0;
     for (i, word) in x.iter_mut().enumerate() {
         let addend = y.get(i).copied().unwrap_or(0) & mask;
@@ -46,12 +46,12 @@ pub(crate) fn add_masked(x: &mut [u64], y: &[u64], mask: u64) -> u64 {
 }
 
 /// x += y; see [`add_masked`].
-pub(crate) fn add(x: &mut [u64], y: &[u64]) -> u64 {
+pub fn add(x: &mut [u64], y: &[u64]) -> u64 {
     add_masked(x, y, u64::MAX)
 }
 
 /// x -= y where `mask` is all ones; `y` may be shorter. Returns the borrow, 0 or 1.
-pub(crate) fn subtract_masked(x: &mut [u64], y: &[u64], mask: u64) -> u64 {
+pub fn subtract_masked(x: &mut [u64], y: &[u64], mask: u64) -> u64 {
     let mut borrow = 0;
     for (i, word) in x.iter_mut().enumerate() {
         let subtrahend = y.get(i).copied().unwrap_or(0) & mask;
@@ -63,19 +63,19 @@ pub(crate) fn subtract_masked(x: &mut [u64], y: &[u64], mask: u64) -> u64 {
 }
 
 /// x -= y; see [`subtract_masked`].
-pub(crate) fn subtract(x: &mut [u64], y: &[u64]) -> u64 {
+pub fn subtract(x: &mut [u64], y: &[u64]) -> u64 {
     subtract_masked(x, y, u64::MAX)
 }
 
 /// x -= n if x >= n, given that x < 2^(64 * len); `n` may be shorter than `x`.
-pub(crate) fn reduce_once(x: &mut [u64], n: &[u64]) {
+pub fn reduce_once(x: &mut [u64], n: &[u64]) {
     let borrow = subtract(x, n);
     // A compiler that knew the mask to be all ones or all zeros would branch on it, and one did.
     add_masked(x, n, std::hint::black_box(borrow.wrapping_neg()));
 }
 
 /// Brings x, a two's complement number with -2n <= x < 3n and a word to spare, into [0, n).
-pub(crate) fn canonicalise(x: &mut [u64], n: &[u64]) {
+pub fn canonicalise(x: &mut [u64], n: &[u64]) {
     add(x, n);
     add(x, n);
     for _ in 0..4 {
@@ -84,13 +84,13 @@ pub(crate) fn canonicalise(x: &mut [u64], n: &[u64]) {
 }
 
 /// Overwrites secrets in a way that the compiler does not leave out.
-pub(crate) fn wipe<T: Copy + Default>(secret: &mut [T]) {
+pub fn wipe<T: Copy + Default>(secret: &mut [T]) {
     secret.fill(T::default());
     std::hint::black_box(secret);
 }
 
 /// All ones if x < y, else zero; the same length.
-pub(crate) fn less_mask(x: &[u64], y: &[u64]) -> u64 {
+pub fn less_mask(x: &[u64], y: &[u64]) -> u64 {
     let borrow = x.iter().zip(y).fold(0u64, |borrow, (&a, &b)| {
         let difference = u128::from(a).wrapping_sub(u128::from(b)).wrapping_sub(u128::from(borrow));
         (difference >> 64) as u64 & 1
@@ -99,12 +99,12 @@ pub(crate) fn less_mask(x: &[u64], y: &[u64]) -> u64 {
 }
 
 /// Whether two numbers of the same length are equal, found without an early exit.
-pub(crate) fn equal(x: &[u64], y: &[u64]) -> bool {
+pub fn equal(x: &[u64], y: &[u64]) -> bool {
     x.len() == y.len() && x.iter().zip(y).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
 /// out = a * b; `out` is as long as both together.
-pub(crate) fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
+pub fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
     debug_assert_eq!(out.len(), a.len() + b.len());
     out.fill(0);
     for (i, &x) in a.iter().enumerate() {
@@ -118,7 +118,7 @@ pub(crate) fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
 }
 
 /// x * 2^doublings mod n, given x < n.
-pub(crate) fn shift_mod(x: &[u64], n: &[u64], doublings: usize) -> Secret {
+pub fn shift_mod(x: &[u64], n: &[u64], doublings: usize) -> Secret {
     let mut wide = secret(n.len() + 1);
     wide[..n.len()].copy_from_slice(x);
     for _ in 0..doublings {
@@ -133,7 +133,7 @@ pub(crate) fn shift_mod(x: &[u64], n: &[u64], doublings: usize) -> Secret {
 }
 
 /// `count` bits (at most 64) of x from bit `at` upwards; zeros beyond its end.
-pub(crate) fn bits(x: &[u64], at: usize, count: usize) -> u64 {
+pub fn bits(x: &[u64], at: usize, count: usize) -> u64 {
     let (index, shift) = (at / 64, at % 64);
     let word = |i: usize| u128::from(x.get(i).copied().unwrap_or(0));
     let window = (word(index) | word(index + 1) << 64) >> shift;
@@ -141,12 +141,12 @@ pub(crate) fn bits(x: &[u64], at: usize, count: usize) -> u64 {
 }
 
 /// The number of significant bits. Not constant time: for public numbers, and for sizes that are public.
-pub(crate) fn bit_length(x: &[u64]) -> usize {
+pub fn bit_length(x: &[u64]) -> usize {
     x.iter().rposition(|&word| word != 0).map_or(0, |i| 64 * (i + 1) - x[i].leading_zeros() as usize)
 }
 
 /// -n^-1 mod 2^64 for odd n, by Newton's iteration: n itself is right to 3 bits, each step doubles them.
-pub(crate) fn negated_inverse(n: u64) -> u64 {
+pub fn negated_inverse(n: u64) -> u64 {
     let inverse = (0..5).fold(n, |x, _| x.wrapping_mul(2u64.wrapping_sub(n.wrapping_mul(x))));
     inverse.wrapping_neg()
 }
