@@ -6,7 +6,7 @@ use crate::crates::Crate;
 /// Crates that are planned have their place already.
 pub const LAYERS: &[&[&str]] = &[
     &["quadrille-rsa-numbers"],
-    &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-cost"],
+    &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-handshake-timing"],
     &["quadrille-config", "quadrille-engine"],
     &["quadrille-keyless", "quadrille-resumption", "quadrille-xds"],
     &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
@@ -25,7 +25,7 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-kernels", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-kernels-cuda", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-field", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
-    ("quadrille-cost", &[RUNTIMES_AND_SOCKETS]),
+    ("quadrille-handshake-timing", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-config", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
     // Its connections come from outside.

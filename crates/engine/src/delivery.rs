@@ -1,7 +1,7 @@
 //! The way back: a result is checked, recomputed where it fails, and handed to whoever waits.
 
 use crate::{OperationError, Outcome, scalar, ticket::Ticket, verify};
-use quadrille_cost::thread_time;
+use quadrille_handshake_timing::thread_time;
 use std::{
     cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},

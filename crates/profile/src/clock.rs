@@ -1,6 +1,6 @@
 //! CPU time of the calling thread, and what is made of many times.
 
-pub(crate) use quadrille_cost::thread_time;
+pub(crate) use quadrille_handshake_timing::thread_time;
 
 /// The middle value; of an even number, the greater of the two in the middle.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {

@@ -6,7 +6,7 @@ use boring::{
     pkey::Private,
     rsa::{Padding, Rsa},
 };
-use quadrille_cost::thread_time;
+use quadrille_handshake_timing::thread_time;
 use quadrille_kernels::{LaneOp, Lanes, PrivateKey};
 use std::time::Duration;
 

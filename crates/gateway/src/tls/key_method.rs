@@ -12,10 +12,10 @@ use boring::{
 };
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
-use quadrille_cost::key_operation;
 use quadrille_engine::{
     Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, PublicKey, SignatureScheme,
 };
+use quadrille_handshake_timing::key_operation;
 use quadrille_keyless::{
     client::{Answer, Failure, Origin},
     turn,

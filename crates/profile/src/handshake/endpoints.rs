@@ -15,7 +15,7 @@ use boring::{
     },
     x509::X509,
 };
-use quadrille_cost::{Marks, Message, follow, reading_cost, thread_time};
+use quadrille_handshake_timing::{Marks, Message, follow, reading_cost, thread_time};
 use rcgen::{CertificateParams, KeyPair};
 use std::{
     sync::{Arc, Mutex, PoisonError},

@@ -8,7 +8,7 @@ use boring::{
     sign::{RsaPssSaltlen, Signer},
     ssl::{PrivateKeyMethod, PrivateKeyMethodError, SslRef, SslSignatureAlgorithm},
 };
-use quadrille_cost::key_operation;
+use quadrille_handshake_timing::key_operation;
 
 pub(super) struct MarkedKey(pub(super) PKey<Private>);
 

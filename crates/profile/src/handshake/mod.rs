@@ -15,7 +15,7 @@ mod pipe;
 
 use boring::error::ErrorStack;
 use endpoints::{Endpoints, Seen};
-pub use quadrille_cost::Message;
+pub use quadrille_handshake_timing::Message;
 use serde::Serialize;
 use std::{collections::BTreeSet, fmt, time::Duration};
 

@@ -1,7 +1,7 @@
 //! CPU by handshake message, measured on a sample of the handshakes.
 //!
 //! A handshake that is not one of the sample costs a comparison. One that is has its turns on the event loop marked on the
-//! thread's CPU clock (`quadrille-cost`), so that neither other connections' work counts nor the wait for the private key;
+//! thread's CPU clock (`quadrille-handshake-timing`), so that neither other connections' work counts nor the wait for the private key;
 //! what a compute thread has spent on the private-key operation comes from the engine.
 
 mod names;
@@ -15,7 +15,7 @@ use crate::{
 };
 use boring::ssl::SslRef;
 use names::Names;
-use quadrille_cost::Marks;
+use quadrille_handshake_timing::Marks;
 use std::{
     future::{Future, poll_fn},
     pin::pin,
@@ -60,13 +60,13 @@ impl Sampling {
         if !rota::takes(self.settings.as_ref()?, now) {
             return None;
         }
-        quadrille_cost::follow(ssl);
+        quadrille_handshake_timing::follow(ssl);
         Some(Marks::new())
     }
 
     /// Adds a handshake that has succeeded to the metrics.
     pub(crate) fn record(&self, marks: &Marks, ssl: &mut SslRef, connection: &Connection) {
-        quadrille_cost::unfollow(ssl);
+        quadrille_handshake_timing::unfollow(ssl);
         record::record(marks, self.names.label(connection.sni.as_deref()), connection);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::connection::Connection;
 use metrics::counter;
-use quadrille_cost::{Marks, reading_cost};
+use quadrille_handshake_timing::{Marks, reading_cost};
 use std::{
     sync::{Arc, LazyLock},
     time::Duration,
