@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use crate::batch::{Arithmetic, KeyConstants, Lane, NoProbe, Space};
+use crate::batch::{Arithmetic, KeyConstants, Lane, NoProbe, Workspace};
 use crate::cpu::{Ceiling, UnknownTier};
 use crate::key::PrivateKey;
 #[cfg(target_arch = "x86_64")]
@@ -195,7 +195,7 @@ impl Tier for Fma47 {
 /// A tier and the idle memory of earlier batches, by key size.
 struct Pool<A: Arithmetic> {
     arithmetic: A,
-    idle: [Mutex<Vec<Space<A>>>; KeySize::ALL.len()],
+    idle: [Mutex<Vec<Workspace<A>>>; KeySize::ALL.len()],
 }
 
 impl<A: Tier> Pool<A> {
@@ -224,15 +224,15 @@ impl<A: Tier> Pool<A> {
     fn run_size(&self, size: KeySize, ops: &mut [&mut LaneOp<'_>], inputs: &[Secret]) {
         let idle = &self.idle[size as usize];
         let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut space = taken.unwrap_or_else(|| Space::new(size));
+        let mut workspace = taken.unwrap_or_else(|| Workspace::new(size));
         for (ops, inputs) in ops.chunks_mut(A::LANES).zip(inputs.chunks(A::LANES)) {
             let lanes: Vec<_> = ops.iter().zip(inputs).map(|(op, input)| self.lane(op.key, input)).collect();
-            let results = space.run(self.arithmetic, &lanes, &mut NoProbe);
+            let results = workspace.run(self.arithmetic, &lanes, &mut NoProbe);
             for (op, result) in ops.iter_mut().zip(results) {
                 op.finish(result.as_deref().map(Vec::as_slice).ok_or(LaneError::Fault));
             }
         }
-        idle.lock().unwrap_or_else(PoisonError::into_inner).push(space);
+        idle.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
     }
 
     fn lane<'a>(&self, key: &'a PrivateKey, input: &'a [u64]) -> Lane<'a, A> {

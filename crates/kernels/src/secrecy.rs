@@ -19,7 +19,7 @@ pub(crate) fn declassify<T>(value: T) -> T {
 mod tests {
     use std::process::Command;
 
-    use crate::batch::{Arithmetic, KeyConstants, Lane, NoProbe, Space, test_keys};
+    use crate::batch::{Arithmetic, KeyConstants, Lane, NoProbe, Workspace, test_keys};
     use crate::cpu::HaveAvx2Fma;
     use crate::key::PrivateKey;
     use crate::x86_64::fma47::Fma47;
@@ -126,7 +126,7 @@ mod tests {
                 let pairs = keys.iter().zip(&constants).cycle().take(operations);
                 let lanes: Vec<_> =
                     pairs.map(|(key, constants)| Lane { key, constants, input: &input }).collect();
-                let results = Space::new(size).run(arithmetic, &lanes, &mut NoProbe);
+                let results = Workspace::new(size).run(arithmetic, &lanes, &mut NoProbe);
                 assert!(results.iter().all(Option::is_some), "the operation is right under valgrind too");
             }
             println!("RSA-{}: no branch and no address depends on a secret", size.bits());

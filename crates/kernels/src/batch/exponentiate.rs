@@ -67,7 +67,7 @@ pub(super) fn exponentiate<A: Arithmetic>(
     probe: &mut impl Probe<A>,
 ) {
     build_table(arithmetic, rings);
-    probe.at(Stage::TableBuilt, first, rings, exponents);
+    probe.on_stage(Stage::TableBuilt, first, rings, exponents);
 
     let windows = exponents[0].windows();
     select(arithmetic, rings, exponents, windows - 1);
@@ -81,7 +81,7 @@ pub(super) fn exponentiate<A: Arithmetic>(
         select(arithmetic, rings, exponents, window);
         arithmetic.multiply(rings);
         if window == windows / 2 {
-            probe.at(Stage::HalfwayThrough, first, rings, exponents);
+            probe.on_stage(Stage::HalfwayThrough, first, rings, exponents);
         }
     }
 }

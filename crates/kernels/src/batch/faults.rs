@@ -1,7 +1,7 @@
 //! Flipped bits: no wrong result leaves, and no other lane is harmed.
 
-use super::seating::{Half, Seat, Seating};
-use super::{Arithmetic, KeyConstants, Lane, NoProbe, Probe, Ring, Space, Stage, Vector, test_keys};
+use super::lane_layout::{Half, LaneLayout, LanePosition};
+use super::{Arithmetic, KeyConstants, Lane, NoProbe, Probe, Ring, Stage, Vector, Workspace, test_keys};
 use crate::batch::exponentiate::Exponents;
 use crate::key::PrivateKey;
 use crate::lanes::Tier;
@@ -82,7 +82,7 @@ enum Target {
 /// Keys, inputs and what should come out.
 struct Campaign<A: Arithmetic> {
     arithmetic: A,
-    space: Space<A>,
+    workspace: Workspace<A>,
     keys: Vec<PrivateKey>,
     inputs: Vec<Secret>,
     expected: Vec<Secret>,
@@ -102,8 +102,14 @@ impl<A: Tier + BitFlip> Campaign<A> {
             input
         };
         let inputs: Vec<_> = keys.iter().map(input).collect();
-        let mut campaign =
-            Self { arithmetic, space: Space::new(size), keys, inputs, expected: Vec::new(), random: 1 };
+        let mut campaign = Self {
+            arithmetic,
+            workspace: Workspace::new(size),
+            keys,
+            inputs,
+            expected: Vec::new(),
+            random: 1,
+        };
         let results = campaign.batch(A::LANES, &mut NoProbe).into_iter();
         campaign.expected = results.map(|result| result.expect("no fault yet")).collect();
         campaign
@@ -120,8 +126,8 @@ impl<A: Tier + BitFlip> Campaign<A> {
             let targets: Vec<Option<Target>> =
                 (0..operations).map(|_| (self.below(2) == 0).then(|| self.target())).collect();
             self.flip_primes(&targets);
-            let seating = Seating::new::<A>(operations);
-            let results = self.batch(operations, &mut Spoiler { targets: &targets, seating });
+            let layout = LaneLayout::new::<A>(operations);
+            let results = self.batch(operations, &mut FaultInjector { targets: &targets, layout });
             self.flip_primes(&targets);
             for (i, (target, result)) in targets.iter().zip(results).enumerate() {
                 match (target, result) {
@@ -149,8 +155,8 @@ impl<A: Tier + BitFlip> Campaign<A> {
             Lane { key, constants: A::constants_of(key), input }
         };
         let lanes: Vec<_> = self.keys.iter().zip(&self.inputs).take(operations).map(lane).collect();
-        let results = self.space.run(self.arithmetic, &lanes, probe);
-        assert!(self.space.is_clear(), "a batch leaves nothing behind");
+        let results = self.workspace.run(self.arithmetic, &lanes, probe);
+        assert!(self.workspace.is_clear(), "a batch leaves nothing behind");
         results
     }
 
@@ -194,21 +200,21 @@ impl<A: Tier + BitFlip> Campaign<A> {
 }
 
 /// Flips the bits of its targets when their stage comes.
-struct Spoiler<'a> {
+struct FaultInjector<'a> {
     targets: &'a [Option<Target>],
-    seating: Seating,
+    layout: LaneLayout,
 }
 
-impl<A: BitFlip> Probe<A> for Spoiler<'_> {
-    fn at(&mut self, now: Stage, first: usize, rings: &mut [Ring<A>], exponents: &mut [Exponents<A>]) {
+impl<A: BitFlip> Probe<A> for FaultInjector<'_> {
+    fn on_stage(&mut self, now: Stage, first: usize, rings: &mut [Ring<A>], exponents: &mut [Exponents<A>]) {
         for (operation, target) in self.targets.iter().enumerate() {
             match *target {
                 Some(Target::Exponent { half, bit }) if now == Stage::Loaded => {
-                    let Seat { ring, lane } = self.seating.seat(operation, half);
+                    let LanePosition { ring, lane } = self.layout.position(operation, half);
                     exponents[ring].flip(lane, bit);
                 }
                 Some(Target::Ring { half, stage, part, index, bit }) if now == stage => {
-                    let Seat { ring, lane } = self.seating.seat(operation, half);
+                    let LanePosition { ring, lane } = self.layout.position(operation, half);
                     let Some(ring) = ring.checked_sub(first).and_then(|ring| rings.get_mut(ring)) else {
                         continue;
                     };
@@ -258,7 +264,7 @@ fn constants_of_a_spoiled_key_release_nothing() {
         flip(&mut campaign.keys[0], bit);
         let key = &campaign.keys[0];
         let lanes = [Lane { key, constants: &KeyConstants::new(key), input: &campaign.inputs[0] }];
-        assert!(campaign.space.run(campaign.arithmetic, &lanes, &mut NoProbe)[0].is_none(), "bit {bit}");
+        assert!(campaign.workspace.run(campaign.arithmetic, &lanes, &mut NoProbe)[0].is_none(), "bit {bit}");
         flip(&mut campaign.keys[0], bit);
     }
 }

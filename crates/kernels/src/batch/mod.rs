@@ -4,7 +4,7 @@
 //! ```text
 //!   c ──> mod p ──> ^dp ──> m1 ─┐
 //!    └──> mod q ──> ^dq ──> m2 ─┴─> h = (m1 - m2) qInv mod p ──> s = m2 + q h ──> s^e = c mod n ? ──> out
-//!         (both halves of all operations in step: `seating`)                (all operations in step)
+//!         (both halves of all operations in step: `lane_layout`)            (all operations in step)
 //! ```
 //!
 //! [`Arithmetic`] is what an instruction set supplies: Montgomery multiplication of vectors of digits. All
@@ -16,9 +16,9 @@ mod constants;
 mod exponentiate;
 #[cfg(test)]
 mod faults;
+mod lane_layout;
 mod recombine;
 mod ring;
-mod seating;
 #[cfg(test)]
 mod test_keys;
 
@@ -30,8 +30,8 @@ pub(crate) use {arithmetic::Digit, test_keys::test_keys};
 
 use crate::key::PrivateKey;
 use exponentiate::Exponents;
+use lane_layout::{Half, LaneLayout};
 use quadrille_rsa_numbers::{KeySize, words::Secret};
-use seating::{Half, Seating};
 
 /// One operation as the lanes see it.
 pub(crate) struct Lane<'a, A: Arithmetic> {
@@ -42,9 +42,9 @@ pub(crate) struct Lane<'a, A: Arithmetic> {
 }
 
 /// The memory of one batch: reused from batch to batch, cleared after each.
-pub(crate) struct Space<A: Arithmetic> {
+pub(crate) struct Workspace<A: Arithmetic> {
     size: KeySize,
-    /// Modulo p and modulo q, as [`Seating`] says.
+    /// Modulo p and modulo q, as [`LaneLayout`] says.
     halves: [Ring<A>; 2],
     /// dp and dq, in the same places.
     exponents: [Exponents<A>; 2],
@@ -68,18 +68,18 @@ pub(crate) enum Stage {
 /// Watches a batch; production uses [`NoProbe`], the fault tests flip bits.
 pub(crate) trait Probe<A: Arithmetic> {
     /// Called with the rings that are at this stage, all or one after the other; the first of them is ring number
-    /// `first` of the [`Seating`].
-    fn at(&mut self, stage: Stage, first: usize, rings: &mut [Ring<A>], exponents: &mut [Exponents<A>]);
+    /// `first` of the [`LaneLayout`].
+    fn on_stage(&mut self, stage: Stage, first: usize, rings: &mut [Ring<A>], exponents: &mut [Exponents<A>]);
 }
 
 /// Does nothing and costs nothing.
 pub(crate) struct NoProbe;
 
 impl<A: Arithmetic> Probe<A> for NoProbe {
-    fn at(&mut self, _: Stage, _: usize, _: &mut [Ring<A>], _: &mut [Exponents<A>]) {}
+    fn on_stage(&mut self, _: Stage, _: usize, _: &mut [Ring<A>], _: &mut [Exponents<A>]) {}
 }
 
-impl<A: Arithmetic> Space<A> {
+impl<A: Arithmetic> Workspace<A> {
     /// Memory for batches of keys of one size.
     pub(crate) fn new(size: KeySize) -> Self {
         let half = || Ring::new(A::radix(size.bits() / 2), 1 << A::WINDOW);
@@ -101,19 +101,19 @@ impl<A: Arithmetic> Space<A> {
         probe: &mut impl Probe<A>,
     ) -> Vec<Option<Secret>> {
         debug_assert!(lanes.iter().all(|lane| lane.key.size() == self.size));
-        let seating = Seating::new::<A>(lanes.len());
-        self.load(seating, lanes);
+        let layout = LaneLayout::new::<A>(lanes.len());
+        self.load(layout, lanes);
 
-        let rings = &mut self.halves[..seating.rings()];
-        let exponents = &mut self.exponents[..seating.rings()];
-        probe.at(Stage::Loaded, 0, rings, exponents);
-        reduce_inputs(arithmetic, rings, seating, lanes);
+        let rings = &mut self.halves[..layout.rings()];
+        let exponents = &mut self.exponents[..layout.rings()];
+        probe.on_stage(Stage::Loaded, 0, rings, exponents);
+        reduce_inputs(arithmetic, rings, layout, lanes);
         let streams = rings.chunks_mut(A::STREAMS).zip(exponents.chunks_mut(A::STREAMS));
         for (i, (rings, exponents)) in streams.enumerate() {
             exponentiate::exponentiate(arithmetic, rings, exponents, i * A::STREAMS, probe);
         }
-        probe.at(Stage::Exponentiated, 0, rings, exponents);
-        let results = recombine::recombine(arithmetic, rings, seating, lanes);
+        probe.on_stage(Stage::Exponentiated, 0, rings, exponents);
+        let results = recombine::recombine(arithmetic, rings, layout, lanes);
 
         let sound = check::check(arithmetic, &mut self.whole, lanes, &results);
         self.wipe();
@@ -121,10 +121,10 @@ impl<A: Arithmetic> Space<A> {
     }
 
     /// Gives every lane its modulus and its exponent.
-    fn load(&mut self, seating: Seating, lanes: &[Lane<'_, A>]) {
-        let rings = self.halves.iter_mut().zip(&mut self.exponents).take(seating.rings());
+    fn load(&mut self, layout: LaneLayout, lanes: &[Lane<'_, A>]) {
+        let rings = self.halves.iter_mut().zip(&mut self.exponents).take(layout.rings());
         for (i, (ring, exponents)) in rings.enumerate() {
-            for (at, operation, half) in seating.lanes(i) {
+            for (at, operation, half) in layout.lanes(i) {
                 let Lane { key, constants, .. } = lanes[operation];
                 ring.load(at, &constants.halves[half as usize]);
                 exponents.load(at, if half == Half::P { &key.numbers.dp } else { &key.numbers.dq });
@@ -144,7 +144,7 @@ impl<A: Arithmetic> Space<A> {
 }
 
 #[cfg(test)]
-impl<A: Arithmetic> Space<A> {
+impl<A: Arithmetic> Workspace<A> {
     /// Whether every number that depends on a key is gone.
     pub(crate) fn is_clear(&mut self) -> bool {
         self.halves.iter_mut().all(Ring::is_clear)
@@ -153,7 +153,7 @@ impl<A: Arithmetic> Space<A> {
     }
 }
 
-impl<A: Arithmetic> Drop for Space<A> {
+impl<A: Arithmetic> Drop for Workspace<A> {
     fn drop(&mut self) {
         self.wipe();
     }
@@ -164,19 +164,19 @@ impl<A: Arithmetic> Drop for Space<A> {
 fn reduce_inputs<A: Arithmetic>(
     arithmetic: A,
     rings: &mut [Ring<A>],
-    seating: Seating,
+    layout: LaneLayout,
     lanes: &[Lane<'_, A>],
 ) {
     let parts = |i: usize| lanes[i].input.split_at(lanes[i].input.len() / 2);
     for (i, ring) in rings.iter_mut().enumerate() {
-        seating.lanes(i).for_each(|(at, operation, _)| ring.put_x(at, parts(operation).1));
+        layout.lanes(i).for_each(|(at, operation, _)| ring.put_x(at, parts(operation).1));
         ring.y.copy_from_slice(&ring.r_squared_high);
     }
     arithmetic.multiply(rings);
     for (i, ring) in rings.iter_mut().enumerate() {
         // The table's first entry is free until the table is built.
         ring.table[..ring.x.len()].copy_from_slice(&ring.x);
-        seating.lanes(i).for_each(|(at, operation, _)| ring.put_x(at, parts(operation).0));
+        layout.lanes(i).for_each(|(at, operation, _)| ring.put_x(at, parts(operation).0));
         ring.y.copy_from_slice(&ring.r_squared);
     }
     arithmetic.multiply(rings);

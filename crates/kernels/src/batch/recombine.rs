@@ -3,8 +3,8 @@
 
 use super::Lane;
 use super::arithmetic::Arithmetic;
+use super::lane_layout::{Half, LaneLayout, LanePosition};
 use super::ring::Ring;
-use super::seating::{Half, Seat, Seating};
 use quadrille_rsa_numbers::words::{self, Secret};
 
 /// s = m2 + q * ((m1 - m2) qInv mod p) for each operation. Expects m1 and m2 in Montgomery form in the x of the
@@ -12,7 +12,7 @@ use quadrille_rsa_numbers::words::{self, Secret};
 pub(super) fn recombine<A: Arithmetic>(
     arithmetic: A,
     rings: &mut [Ring<A>],
-    seating: Seating,
+    layout: LaneLayout,
     lanes: &[Lane<'_, A>],
 ) -> Vec<Secret> {
     for ring in rings.iter_mut() {
@@ -20,7 +20,7 @@ pub(super) fn recombine<A: Arithmetic>(
     }
     arithmetic.multiply(rings);
     let residue = |rings: &[Ring<A>], i: usize, half: Half| {
-        let Seat { ring, lane } = seating.seat(i, half);
+        let LanePosition { ring, lane } = layout.position(i, half);
         canonical(
             &rings[ring],
             lane,
@@ -36,7 +36,7 @@ pub(super) fn recombine<A: Arithmetic>(
         words::add(&mut difference, &lane.key.numbers.p);
         words::add(&mut difference, &lane.key.numbers.p);
         words::subtract(&mut difference, &m2[i]);
-        rings[0].put_x(seating.seat(i, Half::P).lane, &difference);
+        rings[0].put_x(layout.position(i, Half::P).lane, &difference);
     }
     let ring = &mut rings[0];
     ring.y.copy_from_slice(&ring.qinv);

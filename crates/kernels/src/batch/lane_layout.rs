@@ -20,20 +20,20 @@ pub(crate) enum Half {
 
 /// A lane of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seat {
+pub(crate) struct LanePosition {
     pub(crate) ring: usize,
     pub(crate) lane: usize,
 }
 
-/// Where the halves of a batch's operations sit. Depends on how many operations there are and on nothing else.
+/// Where the halves of a batch's operations are computed. Depends on how many operations there are and on nothing else.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seating {
+pub(crate) struct LaneLayout {
     operations: usize,
     lanes: usize,
     together: bool,
 }
 
-impl Seating {
+impl LaneLayout {
     /// For 1 to `A::LANES` operations.
     pub(crate) fn new<A: Arithmetic>(operations: usize) -> Self {
         debug_assert!((1..=A::LANES).contains(&operations));
@@ -45,12 +45,12 @@ impl Seating {
         if self.together { 1 } else { 2 }
     }
 
-    /// The seat of one half of an operation.
-    pub(crate) fn seat(self, operation: usize, half: Half) -> Seat {
+    /// The position of one half of an operation.
+    pub(crate) fn position(self, operation: usize, half: Half) -> LanePosition {
         if self.together {
-            Seat { ring: 0, lane: half as usize * self.lanes / 2 + operation }
+            LanePosition { ring: 0, lane: half as usize * self.lanes / 2 + operation }
         } else {
-            Seat { ring: half as usize, lane: operation }
+            LanePosition { ring: half as usize, lane: operation }
         }
     }
 
@@ -71,14 +71,14 @@ mod tests {
     use crate::x86_64::ifma::Ifma;
 
     #[test]
-    fn every_half_has_its_own_seat_and_every_lane_an_occupant() {
+    fn every_half_has_its_own_position_and_no_lane_is_empty() {
         for operations in 1..=8 {
-            let seating = Seating::new::<Ifma>(operations);
-            assert_eq!(seating.rings(), if operations <= 4 { 1 } else { 2 });
+            let layout = LaneLayout::new::<Ifma>(operations);
+            assert_eq!(layout.rings(), if operations <= 4 { 1 } else { 2 });
             for (operation, half) in (0..operations).flat_map(|i| [(i, Half::P), (i, Half::Q)]) {
-                let Seat { ring, lane } = seating.seat(operation, half);
-                assert!(ring < seating.rings());
-                assert_eq!(seating.lanes(ring).nth(lane), Some((lane, operation, half)));
+                let LanePosition { ring, lane } = layout.position(operation, half);
+                assert!(ring < layout.rings());
+                assert_eq!(layout.lanes(ring).nth(lane), Some((lane, operation, half)));
             }
         }
     }
