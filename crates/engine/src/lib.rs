@@ -16,6 +16,7 @@
 //! It is not a TLS library and not a key store: it takes keys that are already in memory.
 
 mod backend;
+mod batch_flusher;
 mod completion;
 mod compute;
 mod delivery;
@@ -39,6 +40,7 @@ mod ticket;
 mod verify;
 
 pub use backend::{Backend, Batching, Job};
+pub use batch_flusher::BatchFlusher;
 pub use completion::Completion;
 pub use engine::{Engine, Settings};
 pub use error::{KeyError, OperationError};

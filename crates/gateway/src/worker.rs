@@ -8,8 +8,7 @@ use crate::{
     },
 };
 use pingora_core::{apps::HttpServerApp, server::ShutdownWatch};
-use quadrille_engine::Engine;
-use quadrille_keyless::turn;
+use quadrille_engine::{BatchFlusher, Engine};
 use std::{io, net::TcpListener, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 
@@ -48,7 +47,7 @@ async fn work(
     pool: usize,
     shutdown: ShutdownWatch,
 ) {
-    tokio::spawn(turn::flush_each(engine));
+    tokio::spawn(BatchFlusher::new(engine));
     let proxy = http::new_proxy(pool, shutdown.clone());
     let late = http::new_proxy(1, shutdown.clone());
     let (alive, mut all_gone) = mpsc::channel(1);

@@ -18,7 +18,6 @@ pub mod client;
 mod io;
 pub mod server;
 mod tls;
-pub mod turn;
 pub mod wire;
 
 pub use quadrille_config::model::key_server::Address;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows the tests, but not their helpers")]
 
+mod batch_flusher;
 mod batching;
 mod completion;
 mod decrypt;

@@ -13,13 +13,11 @@ use boring::{
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use quadrille_engine::{
-    Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, PublicKey, SignatureScheme,
+    BatchFlusher, Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, PublicKey,
+    SignatureScheme,
 };
 use quadrille_handshake_timing::key_operation;
-use quadrille_keyless::{
-    client::{Answer, Failure, Origin},
-    turn,
-};
+use quadrille_keyless::client::{Answer, Failure, Origin};
 use std::{
     future::Future,
     sync::{Arc, LazyLock, OnceLock},
@@ -185,7 +183,7 @@ impl EngineKey {
 fn compute(engine: &Engine, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
     let completion = key_operation(|| engine.enqueue(key, operation))?;
     if !completion.is_in_place() {
-        turn::end_with_flush(engine);
+        BatchFlusher::schedule(engine);
     }
     Ok(completion)
 }

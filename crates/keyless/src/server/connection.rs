@@ -12,12 +12,11 @@ use super::{
 };
 use crate::{
     io::Stream,
-    turn,
     wire::{ErrorCode, Ski, Violation, WINDOW, opcode},
 };
 use ::metrics::Histogram;
 use quadrille_config::model::key_server::Policy;
-use quadrille_engine::OperationError;
+use quadrille_engine::{BatchFlusher, OperationError};
 use std::{
     collections::{HashMap, VecDeque},
     future::{Future, poll_fn},
@@ -272,7 +271,7 @@ impl Connection {
             OperationError::Stopped | OperationError::Failed => (ErrorCode::Internal, "failed"),
         })?;
         if !completion.is_in_place() {
-            turn::end_with_flush(&self.shared.engine);
+            BatchFlusher::schedule(&self.shared.engine);
         }
         let counters = counters(&mut self.counters, &self.client.name, stored, wish);
         if let Some(done) = self.running.push(request.id, completion, Running { began: now, wish, counters })

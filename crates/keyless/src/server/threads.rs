@@ -6,7 +6,7 @@ use super::{
     handshake::{self, Known, Refused},
     metrics::{self, OpenConnection},
 };
-use crate::turn;
+use quadrille_engine::BatchFlusher;
 use std::{
     io,
     net::{SocketAddr, TcpListener, TcpStream},
@@ -147,7 +147,7 @@ async fn work(
     draining: watch::Receiver<bool>,
     alive: Arc<watch::Sender<()>>,
 ) {
-    tokio::spawn(turn::flush_each(shared.engine.clone()));
+    tokio::spawn(BatchFlusher::new(shared.engine.clone()));
     let (here, mut all_gone) = mpsc::channel::<()>(1);
     let mut drained = draining.clone();
     loop {

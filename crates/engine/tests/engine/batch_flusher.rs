@@ -1,0 +1,70 @@
+//! One wake-up of the engine for each turn of an event loop.
+
+use crate::support::{Gate, rsa1024, settings, sign, start};
+use quadrille_engine::{BatchFlusher, Unobserved};
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Wake},
+};
+
+/// An event loop that counts how often it was asked to run the flusher.
+#[derive(Default)]
+struct EventLoop(AtomicUsize);
+
+impl Wake for EventLoop {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn end_turn(flusher: Pin<&mut BatchFlusher>, event_loop: &Arc<EventLoop>) {
+    let waker = Arc::clone(event_loop).into();
+    assert!(flusher.poll(&mut Context::from_waker(&waker)).is_pending());
+}
+
+#[test]
+fn a_turn_is_flushed_once_when_it_ends() {
+    let (gate, open) = Gate::new();
+    let engine = start(settings(1, 8), gate, Unobserved);
+    let (key, event_loop) = (rsa1024(), Arc::<EventLoop>::default());
+    let mut flusher = pin!(BatchFlusher::new(engine.clone()));
+    end_turn(flusher.as_mut(), &event_loop);
+    let completions: Vec<_> = (0..3)
+        .map(|_| {
+            let completion = engine.enqueue(&key, sign(&key)).unwrap();
+            BatchFlusher::schedule(&engine);
+            completion
+        })
+        .collect();
+    assert_eq!(event_loop.0.load(Ordering::SeqCst), 1, "three operations, one wake-up");
+    assert_eq!(
+        engine.depths().iter().map(|depth| depth.waiting).sum::<usize>(),
+        3,
+        "they wait for the turn's end"
+    );
+    end_turn(flusher.as_mut(), &event_loop);
+    open.entered(1);
+    BatchFlusher::schedule(&engine);
+    assert_eq!(event_loop.0.load(Ordering::SeqCst), 2, "the next turn has its own");
+    drop(completions);
+}
+
+#[test]
+fn without_an_event_loop_an_operation_goes_at_once() {
+    let (gate, open) = Gate::new();
+    let engine = start(settings(1, 8), gate, Unobserved);
+    let (key, event_loop) = (rsa1024(), Arc::<EventLoop>::default());
+    {
+        let mut flusher = pin!(BatchFlusher::new(engine.clone()));
+        end_turn(flusher.as_mut(), &event_loop);
+    }
+    let _completion = engine.enqueue(&key, sign(&key)).unwrap();
+    BatchFlusher::schedule(&engine);
+    open.entered(1);
+    assert_eq!(event_loop.0.load(Ordering::SeqCst), 0, "the event loop that has gone is left alone");
+}
