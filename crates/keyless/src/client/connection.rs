@@ -4,7 +4,7 @@ use super::{
     Job,
     connect::Connected,
     dispatch::{Reply, ToSend},
-    lane::{Drained, Lane, Task},
+    local_pool::{Drained, LocalPool, Task},
     metrics::ServerMetrics,
 };
 use crate::{
@@ -49,20 +49,20 @@ enum Ended {
 
 /// Connects, and connects again, until the client closes.
 pub(super) async fn keep(task: Task, server: usize) {
-    let lane = Arc::clone(task.lane());
+    let pool = Arc::clone(task.pool());
     let mut pause = FIRST_PAUSE;
-    while !lane.is_closed() {
-        if let Some(rest) = lane.shared.fleet.distrusted_for(Instant::now(), server) {
+    while !pool.is_closed() {
+        if let Some(rest) = pool.shared.fleet.distrusted_for(Instant::now(), server) {
             // The client may close meanwhile.
             tokio::time::sleep(rest.min(LONGEST_PAUSE)).await;
             continue;
         }
         let began = Instant::now();
-        let settings = &lane.shared.settings;
+        let settings = &pool.shared.settings;
         let limit = settings.patience.deadline;
-        match lane.shared.connector.connect(&settings.servers[server], limit).await {
-            Ok(connected) => run(&lane, server, connected).await,
-            Err(error) => lane.shared.fleet.unreachable(server, &error.to_string()),
+        match pool.shared.connector.connect(&settings.servers[server], limit).await {
+            Ok(connected) => run(&pool, server, connected).await,
+            Err(error) => pool.shared.fleet.unreachable(server, &error.to_string()),
         }
         if began.elapsed() > LONGEST_PAUSE {
             pause = FIRST_PAUSE;
@@ -72,15 +72,15 @@ pub(super) async fn keep(task: Task, server: usize) {
     }
 }
 
-async fn run(lane: &Arc<Lane>, server: usize, connected: Connected) {
-    let mut connection = Connection::new(Arc::clone(lane), server, connected);
+async fn run(pool: &Arc<LocalPool>, server: usize, connected: Connected) {
+    let mut connection = Connection::new(Arc::clone(pool), server, connected);
     let ended = poll_fn(|context| connection.poll(context)).await;
-    let fleet = &lane.shared.fleet;
+    let fleet = &pool.shared.fleet;
     if let Ended::Violation(violation) = &ended {
         fleet.violated(server, violation);
     }
     if connection.up {
-        lane.lost(server);
+        pool.lost(server);
         fleet.disconnected(server, &ended.to_string());
     } else if !matches!(ended, Ended::Done) {
         // A server that does not believe this client's certificate closes the connection after the handshake.
@@ -92,7 +92,7 @@ async fn run(lane: &Arc<Lane>, server: usize, connected: Connected) {
 }
 
 struct Connection {
-    lane: Arc<Lane>,
+    pool: Arc<LocalPool>,
     server: usize,
     stream: Stream,
     reader: Reader,
@@ -108,18 +108,18 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(lane: Arc<Lane>, server: usize, connected: Connected) -> Self {
+    fn new(pool: Arc<LocalPool>, server: usize, connected: Connected) -> Self {
         let Connected { stream, mode, .. } = connected;
         if mode == Mode::Compatible {
-            lane.shared.compatible.store(true, std::sync::atomic::Ordering::Relaxed);
+            pool.shared.compatible.store(true, std::sync::atomic::Ordering::Relaxed);
         }
         let mut writer = Writer::new(mode);
-        writer.set_padded(lane.shared.settings.padding && mode == Mode::Batched);
+        writer.set_padded(pool.shared.settings.padding && mode == Mode::Batched);
         writer.put(&PING);
-        let alarm = Box::pin(tokio::time::sleep(lane.shared.settings.patience.stall));
-        let metrics = ServerMetrics::new(lane.shared.fleet.name(server));
+        let alarm = Box::pin(tokio::time::sleep(pool.shared.settings.patience.stall));
+        let metrics = ServerMetrics::new(pool.shared.fleet.name(server));
         Self {
-            lane,
+            pool,
             server,
             stream,
             reader: Reader::new(mode),
@@ -143,7 +143,7 @@ impl Connection {
 
     fn poll_all(&mut self, context: &mut Context<'_>) -> Result<(), Ended> {
         while self.poll_read(context)?.is_ready() {}
-        if self.lane.shared.fleet.is_distrusted(self.server) {
+        if self.pool.shared.fleet.is_distrusted(self.server) {
             return Err(Ended::Wrong);
         }
         loop {
@@ -172,7 +172,7 @@ impl Connection {
     fn receive(&mut self, bytes: &[u8]) -> Result<(), Ended> {
         self.heard = Instant::now();
         self.pinged = None;
-        self.lane.heard(self.server);
+        self.pool.heard(self.server);
         let mut reader = std::mem::replace(&mut self.reader, Reader::new(Mode::Batched));
         reader.receive(bytes);
         let handled = self.handle_all(&mut reader);
@@ -201,7 +201,7 @@ impl Connection {
     }
 
     fn reply(&mut self, id: u32, result: Result<&[u8], crate::wire::ErrorCode>) -> Result<(), Ended> {
-        let job = self.lane.asked(self.server, id)?;
+        let job = self.pool.asked(self.server, id)?;
         let reply = match result {
             Err(error) => {
                 if job.is_some() {
@@ -217,7 +217,7 @@ impl Connection {
                 Reply::Good(Zeroizing::new(bytes.to_vec()))
             }
         };
-        let took = self.lane.replied(self.server, id, reply);
+        let took = self.pool.replied(self.server, id, reply);
         self.metrics.seconds.record(took);
         Ok(())
     }
@@ -227,15 +227,15 @@ impl Connection {
         if job.holds(bytes) {
             return Ok(());
         }
-        let (fleet, patience) = (&self.lane.shared.fleet, &self.lane.shared.settings.patience);
+        let (fleet, patience) = (&self.pool.shared.fleet, &self.pool.shared.settings.patience);
         fleet.distrust(Instant::now(), self.server, patience.distrust, &job.key.ski().to_string());
         Err(Ended::Wrong)
     }
 
     fn come_up(&mut self) {
         if !std::mem::replace(&mut self.up, true) {
-            self.lane.shared.fleet.connected(self.server);
-            self.lane.up(self.server);
+            self.pool.shared.fleet.connected(self.server);
+            self.pool.up(self.server);
         }
     }
 
@@ -254,7 +254,7 @@ impl Connection {
             }
             writer.len() < MOST_UNSENT
         };
-        match self.lane.drain(self.server, context, send) {
+        match self.pool.drain(self.server, context, send) {
             Drained::All => {}
             Drained::Suspect => self.ping(),
             Drained::Closed => return Err(Ended::Done),
@@ -274,7 +274,7 @@ impl Connection {
 
     /// Pings a server that has been quiet, and gives up one that does not answer a ping.
     fn poll_alarm(&mut self, context: &mut Context<'_>) -> Result<(), Ended> {
-        let patience = self.lane.shared.settings.patience;
+        let patience = self.pool.shared.settings.patience;
         loop {
             let due = match self.pinged {
                 Some(pinged) => pinged + patience.stall / 2,

@@ -10,9 +10,9 @@ mod dispatch;
 #[cfg(test)]
 mod dispatch_tests;
 mod fleet;
-mod lane;
 mod latency;
 mod link;
+mod local_pool;
 mod metrics;
 mod probe;
 mod settings;
@@ -26,7 +26,7 @@ pub use settings::{Patience, Settings};
 use crate::wire::{ErrorCode, Hints, KeyName, MAX_PAYLOAD, Ski, modulus_digest, opcode};
 use boring::error::ErrorStack;
 use fleet::Fleet;
-use lane::Lane;
+use local_pool::LocalPool;
 use quadrille_engine::{KeyType, Operation, OperationError, PublicKey, Zeroizing};
 use std::{
     cell::RefCell,
@@ -82,7 +82,7 @@ pub struct Origin {
 /// A result to come. Dropping it withdraws the operation.
 #[must_use = "dropping an answer withdraws its operation"]
 pub struct Answer {
-    lane: Arc<Lane>,
+    pool: Arc<LocalPool>,
     id: u32,
     over: bool,
 }
@@ -135,7 +135,7 @@ impl Client {
             fleet,
             closed: AtomicBool::new(false),
             compatible: AtomicBool::new(false),
-            lanes: Mutex::default(),
+            local_pools: Mutex::default(),
         };
         Ok(Self(Arc::new(Owner(Arc::new(shared)))))
     }
@@ -156,9 +156,9 @@ impl Client {
             return Err(Failure::Refused(ErrorCode::Format));
         }
         let job = Job { key: key.clone(), operation, origin };
-        let lane = self.lane();
-        let submitted = lane.submit(Arc::new(job), impatient);
-        submitted.inspect_err(|failure| metrics::failed(*failure)).map(|id| Answer { lane, id, over: false })
+        let pool = self.local_pool();
+        let submitted = pool.submit(Arc::new(job), impatient);
+        submitted.inspect_err(|failure| metrics::failed(*failure)).map(|id| Answer { pool, id, over: false })
     }
 
     /// For keeping it in a register of those in use.
@@ -168,7 +168,7 @@ impl Client {
 
     /// Connects now, on this event loop, so that the first operation need not wait for it.
     pub fn warm_up(&self) {
-        let _ = self.lane();
+        let _ = self.local_pool();
     }
 
     /// Whether an [`Origin`] would be sent to any server: in our own mode it is not.
@@ -182,19 +182,20 @@ impl Client {
     }
 
     /// This event loop's connections.
-    fn lane(&self) -> Arc<Lane> {
+    fn local_pool(&self) -> Arc<LocalPool> {
         thread_local! {
-            static LANES: RefCell<Vec<(u64, Weak<Lane>)>> = const { RefCell::new(Vec::new()) };
+            static LOCAL_POOLS: RefCell<Vec<(u64, Weak<LocalPool>)>> = const { RefCell::new(Vec::new()) };
         }
         let shared = &self.0.0;
-        LANES.with_borrow_mut(|lanes| {
-            let known = lanes.iter().find(|(id, _)| *id == shared.id).and_then(|(_, lane)| lane.upgrade());
-            known.filter(|lane| lane.is_alive()).unwrap_or_else(|| {
-                lanes.retain(|(id, lane)| *id != shared.id && lane.strong_count() > 0);
-                let lane = Lane::start(shared);
-                lanes.push((shared.id, Arc::downgrade(&lane)));
-                shared.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&lane));
-                lane
+        LOCAL_POOLS.with_borrow_mut(|local_pools| {
+            let known =
+                local_pools.iter().find(|(id, _)| *id == shared.id).and_then(|(_, pool)| pool.upgrade());
+            known.filter(|pool| pool.is_alive()).unwrap_or_else(|| {
+                local_pools.retain(|(id, pool)| *id != shared.id && pool.strong_count() > 0);
+                let pool = LocalPool::start(shared);
+                local_pools.push((shared.id, Arc::downgrade(&pool)));
+                shared.local_pools.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&pool));
+                pool
             })
         })
     }
@@ -204,7 +205,7 @@ impl Future for Answer {
     type Output = Result<Zeroizing<Vec<u8>>, Failure>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let polled = self.lane.poll(self.id, context.waker());
+        let polled = self.pool.poll(self.id, context.waker());
         if let Poll::Ready(result) = &polled {
             self.over = true;
             if let Err(failure) = result {
@@ -218,7 +219,7 @@ impl Future for Answer {
 impl Drop for Answer {
     fn drop(&mut self) {
         if !self.over {
-            self.lane.withdraw(self.id);
+            self.pool.withdraw(self.id);
         }
     }
 }
@@ -232,7 +233,7 @@ struct Shared {
     closed: AtomicBool,
     /// Some server speaks the compatible mode.
     compatible: AtomicBool,
-    lanes: Mutex<Vec<Weak<Lane>>>,
+    local_pools: Mutex<Vec<Weak<LocalPool>>>,
 }
 
 /// Connections hold what is shared, so that its end is the end of those who use it.
@@ -241,8 +242,9 @@ struct Owner(Arc<Shared>);
 impl Drop for Owner {
     fn drop(&mut self) {
         self.0.closed.store(true, Ordering::Relaxed);
-        let lanes = std::mem::take(&mut *self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner));
-        lanes.iter().filter_map(Weak::upgrade).for_each(|lane| lane.close());
+        let local_pools =
+            std::mem::take(&mut *self.0.local_pools.lock().unwrap_or_else(PoisonError::into_inner));
+        local_pools.iter().filter_map(Weak::upgrade).for_each(|pool| pool.close());
     }
 }
 

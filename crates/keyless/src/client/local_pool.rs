@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub(super) struct Lane {
+pub(super) struct LocalPool {
     pub(super) shared: Arc<Shared>,
     state: Mutex<State>,
     closed: AtomicBool,
@@ -52,7 +52,7 @@ pub(super) enum Drained {
 }
 
 /// Held by each task: counts it.
-pub(super) struct Task(Arc<Lane>);
+pub(super) struct Task(Arc<LocalPool>);
 
 impl Drop for Task {
     fn drop(&mut self) {
@@ -60,24 +60,24 @@ impl Drop for Task {
     }
 }
 
-impl Lane {
+impl LocalPool {
     /// Starts the tasks on this thread's runtime.
     pub(super) fn start(shared: &Arc<Shared>) -> Arc<Self> {
         let count = shared.settings.servers.len();
         let dispatch = Dispatch::new(count, shared.settings.patience, shared.settings.capacity);
         let links = (0..count).map(|_| LinkState::default()).collect();
         let state = State { dispatch, links, clock: None, alarm: None };
-        let lane = Arc::new(Self {
+        let pool = Arc::new(Self {
             shared: Arc::clone(shared),
             state: Mutex::new(state),
             closed: AtomicBool::new(false),
             tasks: AtomicUsize::new(0),
         });
         for server in 0..count {
-            tokio::spawn(connection::keep(lane.task(), server));
+            tokio::spawn(connection::keep(pool.task(), server));
         }
-        tokio::spawn(lane.task().watch_clock());
-        lane
+        tokio::spawn(pool.task().watch_clock());
+        pool
     }
 
     /// False when its runtime has gone.
@@ -200,28 +200,28 @@ impl State {
 }
 
 impl Task {
-    pub(super) fn lane(&self) -> &Arc<Lane> {
+    pub(super) fn pool(&self) -> &Arc<LocalPool> {
         &self.0
     }
 
     /// Fails what is overdue and asks second servers, until the client closes.
     async fn watch_clock(self) {
-        let lane = &self.0;
-        while !lane.is_closed() {
+        let pool = &self.0;
+        while !pool.is_closed() {
             let due = {
-                let mut state = lane.state();
+                let mut state = pool.state();
                 state.alarm = state.dispatch.due();
                 state.alarm
             };
-            lane.until(due).await;
+            pool.until(due).await;
             let now = Instant::now();
-            let ticked = lane.with(|dispatch| dispatch.tick(now));
+            let ticked = pool.with(|dispatch| dispatch.tick(now));
             if ticked.hedged > 0 {
                 metrics::hedged(ticked.hedged);
             }
             for server in ticked.suspects {
                 let waker = {
-                    let mut state = lane.state();
+                    let mut state = pool.state();
                     state.links[server].suspect = true;
                     state.links[server].waker.take()
                 };
@@ -232,7 +232,7 @@ impl Task {
     }
 }
 
-impl Lane {
+impl LocalPool {
     /// Waits until this time, or until something is due sooner.
     async fn until(&self, due: Option<Instant>) {
         let mut sleep = pin!(due.map(|due| tokio::time::sleep_until(due.into())));
