@@ -83,9 +83,9 @@ def xds(laboratory):
     """The same site by YAML and by a control plane; then changes to a large one while clients connect."""
     plane = ControlPlane(laboratory)
     yaml = laboratory.by_yaml("yaml", "0")
-    world = World(laboratory, free_port())
-    plane.set(world)
-    driven = laboratory.by_xds("xds", plane, world, core=SERVER_CORE)
+    snapshot = Snapshot(laboratory, free_port())
+    plane.set(snapshot)
+    driven = laboratory.by_xds("xds", plane, snapshot, core=SERVER_CORE)
     seen = {"yaml": [], "xds": []}
     for _ in rounds("xDS beside YAML"):
         for name, server in [("yaml", yaml), ("xds", driven)]:
@@ -100,15 +100,15 @@ def xds(laboratory):
 
 def changes(laboratory, plane):
     """Handshake latency with and without changes to a thousand secrets and ten thousand routes."""
-    world = World(laboratory, free_port())
-    plane.set(world)
+    snapshot = Snapshot(laboratory, free_port())
+    plane.set(snapshot)
     # On both cores, as where there are more cores than event loops.
-    server = laboratory.by_xds("large", plane, world, core=f"{SERVER_CORE},{CLIENT_CORE}")
-    world.grow(SECRETS, ROUTES)
+    server = laboratory.by_xds("large", plane, snapshot, core=f"{SERVER_CORE},{CLIENT_CORE}")
+    snapshot.grow(SECRETS, ROUTES)
     # Read beforehand, so that the control plane takes little from the clients, with whom it shares a core.
-    plane.keep("0", world)
-    world.renew()
-    plane.keep("1", world)
+    plane.keep("0", snapshot)
+    snapshot.renew()
+    plane.keep("1", snapshot)
     print(f"\n{SECRETS} secrets and {ROUTES} routes, acknowledged after {plane.use_and_wait('0'):.0f} ms; all secrets changed:", end=" ")
     print(", ".join(f"{plane.use_and_wait(name):.0f}" for name in "1010"), "ms")
     print("of this, for the gateway to put it into service:", server.applied())
@@ -215,10 +215,10 @@ class Laboratory:
         )
         return self.start(name, port, SERVER_CORE, ["--config", path])
 
-    def by_xds(self, name, plane, world, core):
+    def by_xds(self, name, plane, snapshot, core):
         path = self.directory / f"{name}-bootstrap.yaml"
         path.write_text(plane.bootstrap())
-        return self.start(name, world.port, core, ["--envoy-config", path, "--threads", "1"])
+        return self.start(name, snapshot.port, core, ["--envoy-config", path, "--threads", "1"])
 
     def start(self, name, port, core, arguments):
         log = self.directory / f"{name}.log"
@@ -312,11 +312,11 @@ class ControlPlane:
                     print("control plane:", said["error"], file=sys.stderr)
                 self.done.release()
 
-    def set(self, world):
-        self.tell({"set": world.json()})
+    def set(self, snapshot):
+        self.tell({"set": snapshot.json()})
 
-    def keep(self, name, world):
-        self.tell({"set": world.json(), "keep": name})
+    def keep(self, name, snapshot):
+        self.tell({"set": snapshot.json(), "keep": name})
 
     def use(self, name):
         self.tell({"use": name})
@@ -348,7 +348,7 @@ class ControlPlane:
         return text.replace("port_value: CONTROL_PLANE", f"port_value: {self.port}")
 
 
-class World:
+class Snapshot:
     """A site as a control plane describes it: one listener, one table of routes, secrets."""
 
     def __init__(self, laboratory, port):

@@ -231,7 +231,7 @@ impl<'a> Laboratory<'a> {
             h2load.plain_http(&server, self.most_clients(), plan)
         };
         let seen = measure().map_err(|error| eprintln!("plain HTTP was not measured: {error:#}")).ok()?;
-        let seen = report::Seen::of(&seen)?;
+        let seen = report::Seen::of_side(&seen)?;
         println!(
             "Plain HTTP, nginx, a new connection for each request: {:.0} us of CPU, {:.0} a second\n",
             seen.cpu_us_per_handshake, seen.handshakes_per_second

@@ -15,7 +15,7 @@ pub struct Spread {
 
 impl Spread {
     /// The spread of `values`, or `None` when there are none.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub fn of_values(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
@@ -31,7 +31,7 @@ impl Spread {
     /// sides of a ratio; the ratio of two medians would pair rounds that saw different weather. Rounds that one side
     /// could not finish (`None`) are left out.
     pub fn of_ratios(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Option<Self> {
-        Self::of(ours.iter().zip(theirs).filter_map(|(ours, theirs)| Some((*ours)? / (*theirs)?)))
+        Self::of_values(ours.iter().zip(theirs).filter_map(|(ours, theirs)| Some((*ours)? / (*theirs)?)))
     }
 }
 
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn median_of_an_odd_and_an_even_number() {
-        assert_eq!(Spread::of([9.0, 1.0, 4.0]), Some(Spread { median: 4.0, min: 1.0, max: 9.0 }));
-        assert_eq!(Spread::of([4.0, 1.0, 9.0, 2.0]).map(|s| s.median), Some(3.0));
-        assert_eq!(Spread::of([]), None);
+        assert_eq!(Spread::of_values([9.0, 1.0, 4.0]), Some(Spread { median: 4.0, min: 1.0, max: 9.0 }));
+        assert_eq!(Spread::of_values([4.0, 1.0, 9.0, 2.0]).map(|s| s.median), Some(3.0));
+        assert_eq!(Spread::of_values([]), None);
     }
 
     #[test]

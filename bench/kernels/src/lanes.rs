@@ -4,7 +4,7 @@ use std::error::Error;
 
 use quadrille_kernels::{Ceiling, LaneOp, Lanes, PrivateKey};
 
-use crate::Contender;
+use crate::contender::Contender;
 use crate::rival::Key;
 
 /// Every vector tier of this CPU.

@@ -6,6 +6,7 @@
 
 mod args;
 mod clock;
+mod contender;
 mod gpu;
 mod lanes;
 mod leak;
@@ -68,12 +69,4 @@ fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>
         rows.extend(report::rows(size, &contenders, &samples));
     }
     Ok(rows)
-}
-
-/// Something that computes `fill` private operations at a time.
-struct Contender<'a> {
-    name: String,
-    is_rival: bool,
-    fill: usize,
-    run: Box<dyn FnMut() + 'a>,
 }

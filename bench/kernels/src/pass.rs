@@ -25,17 +25,17 @@ pub(crate) enum Pass {
 impl Pass {
     /// On a CPU without IFMA the first pass shows what the second would.
     pub(crate) fn of_this_cpu() -> Vec<Self> {
-        if has(Ceiling::Ifma) { vec![Self::Native, Self::Masked] } else { vec![Self::Native] }
+        if supports(Ceiling::Ifma) { vec![Self::Native, Self::Masked] } else { vec![Self::Native] }
     }
 
     /// Our tiers that take part: what a server with such a CPU would run, and the portable tier.
     pub(crate) fn tiers(self) -> Vec<Lanes> {
         let best = match self {
-            Self::Native if has(Ceiling::Ifma) => Ceiling::Ifma,
+            Self::Native if supports(Ceiling::Ifma) => Ceiling::Ifma,
             Self::Native | Self::Masked => Ceiling::Avx2,
         };
         let portable = (self == Self::Native).then_some(Ceiling::Portable);
-        portable.into_iter().chain(has(best).then_some(best)).map(Lanes::up_to).collect()
+        portable.into_iter().chain(supports(best).then_some(best)).map(Lanes::up_to).collect()
     }
 
     /// A library's name in this pass.
@@ -80,6 +80,6 @@ pub(crate) fn in_a_child(arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Erro
     report::take_over(&child.stdout)
 }
 
-fn has(ceiling: Ceiling) -> bool {
+fn supports(ceiling: Ceiling) -> bool {
     Lanes::up_to(ceiling).name() == ceiling.to_string()
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 use quadrille_kernels::KeySize;
 use serde::{Deserialize, Serialize};
 
-use crate::Contender;
 use crate::clock::{Sample, median, quantile};
+use crate::contender::Contender;
 
 /// How to read the table.
 pub(crate) const LEGEND: &str = "\

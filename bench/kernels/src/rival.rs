@@ -10,7 +10,7 @@ use boring_sys as boring;
 use libloading::{Library, Symbol};
 use quadrille_kernels::{Components, KeySize};
 
-use crate::Contender;
+use crate::contender::Contender;
 use crate::pass::Pass;
 
 /// `RSA_NO_PADDING`.

@@ -2,8 +2,8 @@
 
 use std::io::{IsTerminal, Write};
 
-use crate::Contender;
 use crate::clock::{self, Sample};
+use crate::contender::Contender;
 
 /// Samples of every contender, one a round; says on stderr how far it is.
 pub(crate) fn measure(

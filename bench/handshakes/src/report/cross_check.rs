@@ -79,8 +79,8 @@ pub fn cross_rows(
             server: contestant.rival.to_string(),
             version: contestant.version.clone().ok(),
             share: done.map(|done| done.share),
-            ours: done.and_then(|done| Seen::of(&done.ours)),
-            h2load: done.and_then(|done| Seen::of(&done.theirs)),
+            ours: done.and_then(|done| Seen::of_side(&done.ours)),
+            h2load: done.and_then(|done| Seen::of_side(&done.theirs)),
             agrees: cpu_ratio.map(|ratio| (ratio.median - 1.0).abs() <= TOLERANCE),
             cpu_ratio,
             note: match checked {
@@ -94,7 +94,7 @@ pub fn cross_rows(
 
 impl Seen {
     /// Medians of `side`, if it has any rounds.
-    pub fn of(side: &Side) -> Option<Self> {
+    pub fn of_side(side: &Side) -> Option<Self> {
         Some(Self {
             cpu_us_per_handshake: median(&side.cpu_us_per_handshake)?,
             handshakes_per_second: median(&side.handshakes_per_second)?,

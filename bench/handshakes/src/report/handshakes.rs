@@ -101,12 +101,13 @@ impl HandshakeRow {
         let percentile = |histogram: &Histogram<u64>, percentile| {
             (!histogram.is_empty()).then(|| histogram.value_at_percentile(percentile))
         };
-        let cpu_spread = Spread::of(cpu.iter().copied().flatten());
+        let cpu_spread = Spread::of_values(cpu.iter().copied().flatten());
         let ratios: BTreeMap<String, Spread> = baselines
             .iter()
             .filter_map(|(name, theirs)| Some((name.clone(), Spread::of_ratios(cpu, theirs)?)))
             .collect();
-        let median = |values: &[Option<f64>]| Some(Spread::of(values.iter().copied().flatten())?.median);
+        let median =
+            |values: &[Option<f64>]| Some(Spread::of_values(values.iter().copied().flatten())?.median);
         Self {
             cpu_us_per_handshake: cpu_spread.map(|spread| spread.median),
             cpu_us_spread: cpu_spread,

@@ -13,7 +13,7 @@ pub use self::{
     cross_check::{CrossCheck, CrossRow, Seen, cross_rows, cross_table},
     handshakes::{HandshakeRow, handshake_rows, handshake_table},
     idle::{IdleRow, idle_row, idle_table},
-    provider::{Figures, ProviderRow, ProviderRows, latency_table, provider_rows, provider_table},
+    provider::{Medians, ProviderRow, ProviderRows, latency_table, provider_rows, provider_table},
 };
 
 use crate::statistics::Spread;
@@ -36,5 +36,5 @@ fn ratio(spread: Option<&Spread>) -> String {
 }
 
 fn median(values: &[Option<f64>]) -> Option<f64> {
-    Some(Spread::of(values.iter().copied().flatten())?.median)
+    Some(Spread::of_values(values.iter().copied().flatten())?.median)
 }

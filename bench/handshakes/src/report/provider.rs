@@ -19,9 +19,9 @@ pub struct ProviderRow {
     /// Name of the server, and its workers.
     pub server: String,
     /// As it is.
-    pub alone: Figures,
+    pub alone: Medians,
     /// With the provider; the key server counts too.
-    pub with_provider: Figures,
+    pub with_provider: Medians,
     /// CPU per handshake with the provider against without, in the same round.
     pub cpu_ratio: Option<Spread>,
     /// The same of the median latency.
@@ -36,7 +36,7 @@ pub struct ProviderRow {
 
 /// Medians of the rounds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Figures {
+pub struct Medians {
     /// CPU time per handshake, microseconds.
     pub cpu_us_per_handshake: Option<f64>,
     /// Handshakes a second.
@@ -64,8 +64,8 @@ pub fn provider_rows(handshake: &str, pairs: &[Pair], missing: &[(Contender, Str
         ..ProviderRow::default()
     };
     let measured = pairs.iter().map(|Pair { contender, alone, with_provider }| ProviderRow {
-        alone: Figures::of(alone),
-        with_provider: Figures::of(with_provider),
+        alone: Medians::of_rounds(alone),
+        with_provider: Medians::of_rounds(with_provider),
         cpu_ratio: Spread::of_ratios(&with_provider.cpu_us_per_handshake, &alone.cpu_us_per_handshake),
         p50_ratio: Spread::of_ratios(&with_provider.p50_us, &alone.p50_us),
         p99_ratio: Spread::of_ratios(&with_provider.p99_us, &alone.p99_us),
@@ -81,8 +81,8 @@ pub fn provider_rows(handshake: &str, pairs: &[Pair], missing: &[(Contender, Str
     measured.chain(missing).collect()
 }
 
-impl Figures {
-    fn of(measured: &Measured) -> Self {
+impl Medians {
+    fn of_rounds(measured: &Measured) -> Self {
         Self {
             cpu_us_per_handshake: median(&measured.cpu_us_per_handshake),
             handshakes_per_second: median(&measured.handshakes_per_second),

@@ -4,7 +4,7 @@ use std::{ffi::OsString, fs, path::PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::Setup;
+use super::setup::Setup;
 use crate::{certificate::CertificateFiles, scenario::KeyKind};
 
 /// Where the key server listens, by a name that its certificate has.

@@ -10,52 +10,41 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Beside, Setup};
-
-/// What is loaded into OpenSSL, and the program that has the key server.
-#[derive(Clone, Debug)]
-pub struct Provider {
-    /// The module.
-    pub module: PathBuf,
-    /// This project's program.
-    pub quadrille: PathBuf,
-}
+use super::setup::{Beside, Provider, Setup};
 
 /// nginx's workers are another user when it is started by root.
 const POLICY: &str = "clients:\n  - client: \"uid:*\"\n";
 
-impl Provider {
-    /// Where the file is that nginx reads in place of the key.
-    pub(super) fn stand_in(setup: &Setup<'_>) -> PathBuf {
-        setup.directory.join("stand-in.key")
-    }
+/// Where the file is that nginx reads in place of the key.
+pub(super) fn stand_in(setup: &Setup<'_>) -> PathBuf {
+    setup.directory.join("stand-in.key")
+}
 
-    /// A key server with one compute thread and one event loop. It does part of the server's work.
-    pub(super) fn key_server(&self, setup: &Setup<'_>) -> Result<Beside> {
-        let keys = setup.directory.join("keys");
-        fs::create_dir_all(&keys)?;
-        fs::copy(&setup.certificate.key, keys.join("site.key")).context("cannot copy the key")?;
-        let policy = setup.directory.join("policy.yaml");
-        fs::write(&policy, POLICY)?;
-        let socket = setup.directory.join("keys.sock");
-        self.make_stand_in(&socket, setup)?;
-        let mut arguments: Vec<OsString> = vec!["keyserver".into(), "--keys".into(), keys.into()];
-        arguments.extend(["--unix".into(), socket.into(), "--policy".into(), policy.into()]);
-        arguments.extend(["--admin", "off", "--threads", "1", "--compute-threads", "1"].map(OsString::from));
-        Ok(Beside { program: self.quadrille.clone(), arguments, counts: true })
-    }
+/// A key server with one compute thread and one event loop. It does part of the server's work.
+pub(super) fn key_server(provider: &Provider, setup: &Setup<'_>) -> Result<Beside> {
+    let keys = setup.directory.join("keys");
+    fs::create_dir_all(&keys)?;
+    fs::copy(&setup.certificate.key, keys.join("site.key")).context("cannot copy the key")?;
+    let policy = setup.directory.join("policy.yaml");
+    fs::write(&policy, POLICY)?;
+    let socket = setup.directory.join("keys.sock");
+    make_stand_in(provider, &socket, setup)?;
+    let mut arguments: Vec<OsString> = vec!["keyserver".into(), "--keys".into(), keys.into()];
+    arguments.extend(["--unix".into(), socket.into(), "--policy".into(), policy.into()]);
+    arguments.extend(["--admin", "off", "--threads", "1", "--compute-threads", "1"].map(OsString::from));
+    Ok(Beside { program: provider.quadrille.clone(), arguments, counts: true })
+}
 
-    fn make_stand_in(&self, socket: &Path, setup: &Setup<'_>) -> Result<()> {
-        let mut command = Command::new(&self.quadrille);
-        command.args(["provider", "key", "--server"]).arg(format!("unix:{}", socket.display()));
-        command.arg("--cert").arg(&setup.certificate.chain).arg("--out").arg(Self::stand_in(setup));
-        let output =
-            command.output().with_context(|| format!("{} does not run", self.quadrille.display()))?;
-        ensure!(
-            output.status.success(),
-            "quadrille provider key: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-        Ok(())
-    }
+fn make_stand_in(provider: &Provider, socket: &Path, setup: &Setup<'_>) -> Result<()> {
+    let mut command = Command::new(&provider.quadrille);
+    command.args(["provider", "key", "--server"]).arg(format!("unix:{}", socket.display()));
+    command.arg("--cert").arg(&setup.certificate.chain).arg("--out").arg(stand_in(setup));
+    let output =
+        command.output().with_context(|| format!("{} does not run", provider.quadrille.display()))?;
+    ensure!(
+        output.status.success(),
+        "quadrille provider key: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(())
 }

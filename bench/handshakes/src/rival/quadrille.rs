@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::Setup;
+use super::setup::Setup;
 use crate::scenario::Resumption;
 
 /// One event loop, one thread for private-key operations; everything not named here is the default.

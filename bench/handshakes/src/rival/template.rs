@@ -10,7 +10,11 @@ use std::{
 use anyhow::{Context, Result};
 use nix::unistd::Uid;
 
-use super::{Job, Provider, Rival, Setup};
+use super::{
+    provider::stand_in,
+    server::{Job, Rival},
+    setup::Setup,
+};
 use crate::scenario::Resumption;
 
 /// Files a server may need beyond its connections, once more for its side to the upstream.
@@ -82,7 +86,7 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
             (
                 "@key@",
                 match setup.provider {
-                    Some(_) => Provider::stand_in(setup),
+                    Some(_) => stand_in(setup),
                     None => setup.certificate.key.clone(),
                 }
                 .display()

@@ -4,7 +4,7 @@ use std::{path::Path, process::Command};
 
 use anyhow::{Context, Result, bail};
 
-use super::Rival;
+use super::server::Rival;
 
 /// Its version and that of its TLS library.
 pub(super) fn version(rival: Rival, program: &Path) -> Result<String> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Findings;
+use super::findings::Findings;
 use crate::{
     report::HandshakeRow,
     rival::Job,

@@ -1,48 +1,28 @@
 //! The whole comparison as one page.
 
+mod cell;
+mod findings;
 mod keys;
 mod others;
 mod provider;
 
 use std::fmt::Write as _;
 
+pub use self::findings::Findings;
 use self::{
+    cell::in_cell,
     keys::key_section,
     others::{bulk_section, cross_section, idle_section},
     provider::provider_section,
 };
-use super::{BulkRow, CrossCheck, HandshakeRow, IdleRow, ProviderRows, handshakes::remarks};
+use super::{HandshakeRow, handshakes::remarks};
 use crate::{
     contestants::Contestant,
-    machine::Machine,
     rival::Rival,
     rounds::Plan,
     scenario::{KeyKind, Resumption, Scenario},
 };
 use quadrille_profile::load::TlsVersion;
-
-/// Everything that was measured.
-#[derive(Clone, Debug)]
-pub struct Findings {
-    /// Where.
-    pub machine: Machine,
-    /// When, as a date.
-    pub date: String,
-    /// How much.
-    pub plan: Plan,
-    /// Who.
-    pub contestants: Vec<Contestant>,
-    /// CPU per handshake, scenario by scenario.
-    pub handshakes: Vec<(Scenario, Vec<HandshakeRow>)>,
-    /// Servers with the provider in their OpenSSL, or why they were not measured.
-    pub provider: Result<ProviderRows, String>,
-    /// One large body.
-    pub bulk: Vec<BulkRow>,
-    /// Memory per idle connection.
-    pub idle: Vec<IdleRow>,
-    /// What the generator that is not ours saw, or why it did not.
-    pub cross_check: Result<CrossCheck, String>,
-}
 
 /// The page; `picture` is the file name of [`bars`](super::picture::bars).
 pub fn page(findings: &Findings, picture: &str) -> String {
@@ -160,14 +140,10 @@ fn checks(tables: &[(Scenario, Vec<HandshakeRow>)]) -> String {
     text
 }
 
-fn in_cell(text: &str) -> String {
-    text.replace('|', "/").replace('\n', " ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::Spread;
+    use crate::{machine::Machine, statistics::Spread};
     use std::{path::PathBuf, time::Duration};
 
     fn findings() -> Findings {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::in_cell;
+use super::cell::in_cell;
 use crate::{
     report::{BulkRow, CrossCheck, IdleRow, cross_check::TOLERANCE, ratio},
     upstream::BULK_BYTES,

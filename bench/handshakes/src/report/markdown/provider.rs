@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::in_cell;
-use crate::report::{Figures, ProviderRow, ProviderRows, ratio};
+use super::cell::in_cell;
+use crate::report::{Medians, ProviderRow, ProviderRows, ratio};
 
 pub(super) fn provider_section(found: &Result<ProviderRows, String>) -> String {
     let mut text = String::from("## nginx and HAProxy with the Quadrille provider\n\n");
@@ -16,13 +16,13 @@ pub(super) fn provider_section(found: &Result<ProviderRows, String>) -> String {
              `quadrille keyserver --unix`, on the same core, and its CPU time is counted too. DHE_RSA is asked for by h2load.\n\n\
              | handshake | server | CPU us per handshake | against it alone | a second |\n|---|---|---:|---|---:|\n";
     for row in busy {
-        for (name, figures, against) in sides(row, ratio(row.cpu_ratio.as_ref())) {
+        for (name, medians, against) in sides(row, ratio(row.cpu_ratio.as_ref())) {
             let _ = writeln!(
                 text,
                 "| {} | {name} | {} | {against} | {} |",
                 row.handshake,
-                number(figures.cpu_us_per_handshake),
-                number(figures.handshakes_per_second)
+                number(medians.cpu_us_per_handshake),
+                number(medians.handshakes_per_second)
             );
         }
     }
@@ -30,13 +30,13 @@ pub(super) fn provider_section(found: &Result<ProviderRows, String>) -> String {
              | handshake | server | p50 us | p99 us | p50 and p99 against it alone |\n|---|---|---:|---:|---|\n";
     for row in quiet {
         let against = [ratio(row.p50_ratio.as_ref()), ratio(row.p99_ratio.as_ref())].join("; ");
-        for (name, figures, against) in sides(row, against) {
+        for (name, medians, against) in sides(row, against) {
             let _ = writeln!(
                 text,
                 "| {} | {name} | {} | {} | {against} |",
                 row.handshake,
-                number(figures.p50_us),
-                number(figures.p99_us)
+                number(medians.p50_us),
+                number(medians.p99_us)
             );
         }
     }
@@ -44,7 +44,7 @@ pub(super) fn provider_section(found: &Result<ProviderRows, String>) -> String {
 }
 
 /// The server alone, and with the provider, which is `against` the former.
-fn sides(row: &ProviderRow, against: String) -> [(String, Figures, String); 2] {
+fn sides(row: &ProviderRow, against: String) -> [(String, Medians, String); 2] {
     let (server, workers) = row.server.split_once(',').unwrap_or((&row.server, ""));
     let comma = if workers.is_empty() { "" } else { "," };
     let with = format!("{server} + Quadrille provider{comma}{workers}");
@@ -66,9 +66,9 @@ mod tests {
         let row = ProviderRow {
             handshake: "TLS 1.3, ECDHE_RSA".into(),
             server: "nginx, 8 workers".into(),
-            alone: Figures { cpu_us_per_handshake: Some(1000.0), ..Figures::default() },
-            with_provider: Figures { cpu_us_per_handshake: Some(700.0), ..Figures::default() },
-            cpu_ratio: Spread::of([0.7]),
+            alone: Medians { cpu_us_per_handshake: Some(1000.0), ..Medians::default() },
+            with_provider: Medians { cpu_us_per_handshake: Some(700.0), ..Medians::default() },
+            cpu_ratio: Spread::of_values([0.7]),
             ..ProviderRow::default()
         };
         let page = provider_section(&Ok(ProviderRows { busy: vec![row], quiet: Vec::new() }));

@@ -1,0 +1,55 @@
+//! What a server is given, and what it needs.
+
+use std::{
+    ffi::OsString,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use crate::{certificate::CertificateFiles, scenario::Resumption};
+use quadrille_profile::load::TlsVersion;
+
+/// What a server is set up for.
+#[derive(Debug)]
+pub struct Setup<'a> {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Where a second process listens, for those that need one.
+    pub beside: SocketAddr,
+    /// The only TLS version it accepts.
+    pub version: TlsVersion,
+    /// Its key and certificate.
+    pub certificate: &'a CertificateFiles,
+    /// Connections it must be able to hold.
+    pub connections: usize,
+    /// A place for its files.
+    pub directory: &'a Path,
+    /// Whether it resumes sessions.
+    pub resumption: Resumption,
+    /// The plain HTTP server behind it; without one it answers `ok` by itself.
+    pub upstream: Option<SocketAddr>,
+    /// Its worker processes, for servers that have such.
+    pub workers: usize,
+    /// What its OpenSSL loads, for servers that have one.
+    pub provider: Option<&'a Provider>,
+}
+
+/// A second process that a server needs.
+#[derive(Debug)]
+pub struct Beside {
+    /// Its program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Whether its work is the server's, and stands on the server's core.
+    pub counts: bool,
+}
+
+/// What is loaded into OpenSSL, and the program that has the key server.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    /// The module.
+    pub module: PathBuf,
+    /// This project's program.
+    pub quadrille: PathBuf,
+}
