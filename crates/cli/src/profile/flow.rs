@@ -1,6 +1,5 @@
 //! Handshakes as a picture: two sides, an arrow for each message, and beside it a bar for what it cost the server.
 
-use super::handshake::signer;
 use quadrille_profile::handshake::{Costs, Message};
 use std::fmt::Write;
 
@@ -26,6 +25,18 @@ pub(super) fn picture(all: &[Costs]) -> String {
          <defs><marker id=\"head\" markerWidth=\"8\" markerHeight=\"8\" refX=\"7\" refY=\"3\" orient=\"auto\"><path d=\"M0,0 L7,3 L0,6 z\"/></marker></defs>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{body}</svg>\n"
     )
+}
+
+/// The message that the private-key operation belongs to.
+pub(super) fn signer(costs: &Costs) -> Message {
+    let has = |wanted| costs.messages.iter().any(|(message, _)| *message == wanted);
+    if costs.kind.tls13 {
+        Message::CertificateVerify
+    } else if has(Message::ServerKeyExchange) {
+        Message::ServerKeyExchange
+    } else {
+        Message::ClientKeyExchange
+    }
 }
 
 /// Draws one kind from `y` on, and says where it ends.

@@ -1,7 +1,7 @@
 //! `quadrille profile handshake`.
 
-use super::flow;
-use quadrille_profile::handshake::{Costs, Kind, Message, measure};
+use super::flow::{self, signer};
+use quadrille_profile::handshake::{Costs, Kind, measure};
 use std::{fmt::Write, path::PathBuf};
 
 /// Measures what a server spends on each handshake message.
@@ -54,16 +54,4 @@ fn table(costs: &Costs) -> String {
     }
     line("whole handshake", costs.total);
     text
-}
-
-/// The message that the private-key operation belongs to.
-pub(super) fn signer(costs: &Costs) -> Message {
-    let has = |wanted| costs.messages.iter().any(|(message, _)| *message == wanted);
-    if costs.kind.tls13 {
-        Message::CertificateVerify
-    } else if has(Message::ServerKeyExchange) {
-        Message::ServerKeyExchange
-    } else {
-        Message::ClientKeyExchange
-    }
 }

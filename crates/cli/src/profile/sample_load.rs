@@ -1,8 +1,9 @@
 //! A gateway of its own with a load on it, to be sampled.
 
-use super::system::{Backend, Key, OwnLoad};
+use crate::bench::share;
 use boring::{pkey::PKey, rsa::Rsa};
-use quadrille_profile::load::{Live, Load, LoadError, Offer, Outcome};
+use clap::ValueEnum;
+use quadrille_profile::load::{Live, Load, LoadError, Offer, Outcome, TlsVersion};
 use rcgen::{CertificateParams, KeyPair};
 use std::{
     fs,
@@ -21,6 +22,47 @@ const CONNECTIONS: usize = 32;
 const START_TIME: Duration = Duration::from_secs(20);
 /// So that a gateway that has stopped answering does not keep the load for ever.
 const LONGEST: Duration = Duration::from_secs(900);
+
+/// The load, where there is no server to sample.
+#[derive(clap::Args)]
+#[command(next_help_heading = "The gateway and load of its own")]
+pub(super) struct OwnLoad {
+    /// Its certificate's key.
+    #[arg(long, value_enum, default_value = "rsa2048", conflicts_with_all = ["pid", "listens_on"])]
+    key: Key,
+    /// The TLS version.
+    #[arg(long, value_name = "VERSION", default_value = "1.3", conflicts_with_all = ["pid", "listens_on"])]
+    tls: TlsVersion,
+    /// Key exchange groups that the client offers, colon-separated.
+    #[arg(long, value_name = "GROUPS", default_value = "X25519", conflicts_with_all = ["pid", "listens_on"])]
+    groups: String,
+    /// Which part of the connections offers a session of an earlier one, 0 to 1.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share,
+          conflicts_with_all = ["pid", "listens_on"])]
+    resumed: f64,
+    /// Requests on each connection.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with_all = ["pid", "listens_on"])]
+    requests: u32,
+    /// What computes private-key operations: auto or scalar.
+    #[arg(long, value_enum, default_value = "auto", conflicts_with_all = ["pid", "listens_on"])]
+    backend: Backend,
+}
+
+/// Kinds of key.
+#[derive(Clone, Copy, ValueEnum)]
+enum Key {
+    Rsa2048,
+    Rsa4096,
+    P256,
+}
+
+/// `--backend` of `quadrille serve`.
+#[derive(Clone, Copy, ValueEnum)]
+enum Backend {
+    Auto,
+    Scalar,
+}
 
 /// A gateway in a process of its own, and a load in a thread of this one.
 pub(super) struct SampleLoad {

@@ -1,11 +1,10 @@
 //! `quadrille profile system`.
 
-use super::{flame, sample_load::SampleLoad};
-use clap::ValueEnum;
-use quadrille_profile::{
-    load::TlsVersion,
-    system::{Class, Perf, Sampling, Shares, Stack, Tree, listening_on, program_of},
+use super::{
+    flame,
+    sample_load::{OwnLoad, SampleLoad},
 };
+use quadrille_profile::system::{Class, Perf, Sampling, Shares, Stack, Tree, listening_on, program_of};
 use std::{
     fmt::Write,
     net::SocketAddr,
@@ -44,47 +43,6 @@ pub(super) struct System {
     json: bool,
     #[command(flatten)]
     own: OwnLoad,
-}
-
-/// The load, where there is no server to sample.
-#[derive(clap::Args)]
-#[command(next_help_heading = "The gateway and load of its own")]
-pub(super) struct OwnLoad {
-    /// Its certificate's key.
-    #[arg(long, value_enum, default_value = "rsa2048", conflicts_with_all = ["pid", "listens_on"])]
-    pub(super) key: Key,
-    /// The TLS version.
-    #[arg(long, value_name = "VERSION", default_value = "1.3", conflicts_with_all = ["pid", "listens_on"])]
-    pub(super) tls: TlsVersion,
-    /// Key exchange groups that the client offers, colon-separated.
-    #[arg(long, value_name = "GROUPS", default_value = "X25519", conflicts_with_all = ["pid", "listens_on"])]
-    pub(super) groups: String,
-    /// Which part of the connections offers a session of an earlier one, 0 to 1.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = super::super::bench::share,
-          conflicts_with_all = ["pid", "listens_on"])]
-    pub(super) resumed: f64,
-    /// Requests on each connection.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..),
-          conflicts_with_all = ["pid", "listens_on"])]
-    pub(super) requests: u32,
-    /// What computes private-key operations: auto or scalar.
-    #[arg(long, value_enum, default_value = "auto", conflicts_with_all = ["pid", "listens_on"])]
-    pub(super) backend: Backend,
-}
-
-/// Kinds of key.
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum Key {
-    Rsa2048,
-    Rsa4096,
-    P256,
-}
-
-/// `--backend` of `quadrille serve`.
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum Backend {
-    Auto,
-    Scalar,
 }
 
 impl System {

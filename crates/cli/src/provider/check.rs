@@ -1,6 +1,6 @@
 //! `quadrille provider check`: does it work in that very OpenSSL?
 
-use super::{Target, server::Server};
+use super::{server::Server, target::Target};
 use boring::{pkey::PKey, rsa::Rsa};
 use std::{
     fs,

@@ -1,6 +1,6 @@
 //! `quadrille provider install`.
 
-use super::{Target, check, server::Server};
+use super::{check, server::Server, target::Target};
 use std::{
     fs, io,
     path::{Path, PathBuf},

@@ -5,9 +5,10 @@ mod install;
 mod key;
 mod openssl;
 mod server;
+mod target;
 
 use server::Server;
-use std::path::PathBuf;
+use target::Module;
 
 /// Puts the engine into servers that use OpenSSL 3, which stay as they are.
 #[derive(clap::Subcommand)]
@@ -56,56 +57,5 @@ impl Config {
         println!("\n# {}\n", self.server.title());
         print!("{}", self.server.lines(&file));
         Ok(())
-    }
-}
-
-/// A server, and the module for it.
-#[derive(clap::Args)]
-pub(crate) struct Target {
-    /// Which server.
-    server: Server,
-    #[command(flatten)]
-    module: Module,
-    /// The server's program, or for Apache its mod_ssl.so.
-    #[arg(long, value_name = "FILE")]
-    program: Option<PathBuf>,
-}
-
-impl Target {
-    fn program(&self) -> Result<PathBuf, String> {
-        self.program.clone().map_or_else(|| self.server.program(), Ok)
-    }
-
-    fn openssl_cnf(&self) -> Result<String, String> {
-        Ok(self.server.openssl_cnf(&self.module.find()?))
-    }
-}
-
-/// Where the module is.
-#[derive(clap::Args)]
-pub(crate) struct Module {
-    /// The module [default: quadrille-provider.so beside this program, or in /usr/lib/quadrille].
-    #[arg(long, value_name = "FILE")]
-    module: Option<PathBuf>,
-}
-
-const FILE_NAME: &str = "quadrille-provider.so";
-
-impl Module {
-    pub(crate) fn find(&self) -> Result<PathBuf, String> {
-        let beside = || Some(std::env::current_exe().ok()?.parent()?.join(FILE_NAME));
-        let usual = || Some(PathBuf::from("/usr/lib/quadrille").join(FILE_NAME));
-        let found = match &self.module {
-            Some(file) => Some(file.clone()),
-            None => [beside(), usual()].into_iter().flatten().find(|file| file.exists()),
-        };
-        let missing = || {
-            format!(
-                "{FILE_NAME} is neither beside this program nor in /usr/lib/quadrille; name it by --module"
-            )
-        };
-        let file = found.ok_or_else(missing)?;
-        // OpenSSL wants the whole path.
-        file.canonicalize().map_err(|error| format!("--module {}: {error}", file.display()))
     }
 }

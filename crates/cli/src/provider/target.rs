@@ -1,0 +1,58 @@
+//! Which server the module is for, and where the module is.
+
+use super::server::Server;
+use std::path::PathBuf;
+
+/// A server, and the module for it.
+#[derive(clap::Args)]
+pub(super) struct Target {
+    /// Which server.
+    pub(super) server: Server,
+    #[command(flatten)]
+    module: Module,
+    /// The server's program, or for Apache its mod_ssl.so.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+impl Target {
+    /// The server's program.
+    pub(super) fn program(&self) -> Result<PathBuf, String> {
+        self.program.clone().map_or_else(|| self.server.program(), Ok)
+    }
+
+    /// The configuration of the server's OpenSSL.
+    pub(super) fn openssl_cnf(&self) -> Result<String, String> {
+        Ok(self.server.openssl_cnf(&self.module.find()?))
+    }
+}
+
+/// Where the module is.
+#[derive(clap::Args)]
+pub(super) struct Module {
+    /// The module [default: quadrille-provider.so beside this program, or in /usr/lib/quadrille].
+    #[arg(long, value_name = "FILE")]
+    module: Option<PathBuf>,
+}
+
+const FILE_NAME: &str = "quadrille-provider.so";
+
+impl Module {
+    /// The absolute path of the module.
+    pub(super) fn find(&self) -> Result<PathBuf, String> {
+        let beside = || Some(std::env::current_exe().ok()?.parent()?.join(FILE_NAME));
+        let usual = || Some(PathBuf::from("/usr/lib/quadrille").join(FILE_NAME));
+        let found = match &self.module {
+            Some(file) => Some(file.clone()),
+            None => [beside(), usual()].into_iter().flatten().find(|file| file.exists()),
+        };
+        let missing = || {
+            format!(
+                "{FILE_NAME} is neither beside this program nor in /usr/lib/quadrille; name it by --module"
+            )
+        };
+        let file = found.ok_or_else(missing)?;
+        // OpenSSL wants the whole path.
+        file.canonicalize().map_err(|error| format!("--module {}: {error}", file.display()))
+    }
+}
