@@ -1,11 +1,11 @@
-//! Whatever a control plane sends: read, judged, answered. The first byte chooses the dialect and the kind.
+//! Whatever a control plane sends: decoded, validated, answered. The first byte chooses the dialect and the kind.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use prost::Message;
 use quadrille_xds::{
-    Dialect, Interest, Kind, Limits, proto,
+    Dialect, Interest, ResourceType, Limits, proto,
     stream::{Response, Stream},
 };
 use std::time::Instant;
@@ -16,8 +16,8 @@ fuzz_target!(|input: &[u8]| {
     let limits = Limits { resources: 100, nodes: 100_000, ..Limits::default() };
     let mut stream = Stream::new(dialect, proto::Node::default(), limits);
     stream.connected();
-    let kind = Kind::ALL[usize::from(choice >> 1) % Kind::ALL.len()];
-    stream.want(kind, Interest::Everything);
+    let kind = ResourceType::ALL[usize::from(choice >> 1) % ResourceType::ALL.len()];
+    stream.subscribe(kind, Interest::Wildcard);
     let now = Instant::now();
     while stream.next_request(now).is_some() {}
     let response: Response = match dialect {
@@ -30,9 +30,9 @@ fuzz_target!(|input: &[u8]| {
             Err(_) => return,
         },
     };
-    if let Some(offer) = stream.receive(response) {
-        assert!(offer.resources.len() <= limits.resources);
-        stream.settle(now, &offer, &[]);
+    if let Some(update) = stream.receive(response) {
+        assert!(update.resources.len() <= limits.resources);
+        stream.answer(now, &update, &[]);
         assert!(stream.next_request(now).is_some(), "each response is answered");
     }
 });

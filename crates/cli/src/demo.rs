@@ -3,7 +3,7 @@
 use crate::{
     flags::{self, AdminFlag},
     logging::Logging,
-    serve,
+    process,
 };
 use quadrille_config::{
     model::{
@@ -53,7 +53,7 @@ impl Demo {
         let model =
             Gateway { listeners: vec![listener], admin: self.admin.into_model(), ..Gateway::default() };
         let origin = Origin::fixed(&model);
-        serve::run(model, origin, &self.logging, announce)
+        process::run(model, origin, &self.logging, announce)
     }
 }
 

@@ -2,39 +2,35 @@
 
 use crate::{
     logging::Logging,
-    serve::{announce, run},
+    process::{announce, run},
 };
 use quadrille_config::model::Gateway;
-use quadrille_dynamic::Dynamic;
-use quadrille_envoy::{Bootstrap, admin::EnvoyPages};
+use quadrille_control_plane::{EnvoyPages, XdsManager};
+use quadrille_envoy::Bootstrap;
 use quadrille_gateway::{Origin, control};
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
-
-/// The last bootstrap that was read; what it does not say holds no key.
-type Current = Arc<Mutex<Arc<Bootstrap>>>;
 
 /// Serves what the bootstrap says, and what its control planes say.
 pub(crate) fn serve(file: PathBuf, logging: &Logging) -> Result<(), Vec<String>> {
     let (bootstrap, model, warnings) = read(&file)?;
-    let dynamic = Dynamic::new(&bootstrap);
+    let is_dynamic = bootstrap.is_dynamic();
+    let xds = XdsManager::new(bootstrap);
     let (control, updates) = control();
-    if bootstrap.is_dynamic() {
-        // What control planes say before the gateway runs waits for it.
-        dynamic.follow(&bootstrap, control.clone())?;
+    if is_dynamic {
+        // What control planes send before the gateway runs waits for it.
+        xds.start(control.clone())?;
     }
-    let current: Current = Arc::new(Mutex::new(Arc::new(bootstrap)));
-    let pages = EnvoyPages::new(control, Box::new(in_force(&current, &dynamic)));
     let origin = Origin {
         more_files: Some(Box::new({
-            let current = Arc::clone(&current);
-            move || last(&current).files.clone()
+            let xds = xds.clone();
+            move || xds.bootstrap().files.clone()
         })),
         updates: Some(updates),
-        pages: Some(Arc::new(pages)),
-        ..Origin::reading(Some(file.clone()), Box::new(move || reread(&file, &current, &dynamic)))
+        pages: Some(Arc::new(EnvoyPages::new(control, xds.clone()))),
+        ..Origin::reading(Some(file.clone()), Box::new(move || reread(&file, &xds)))
     };
     run(model, origin, logging, |bound| {
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
@@ -53,24 +49,9 @@ fn load(file: &Path) -> Result<Bootstrap, Vec<String>> {
     quadrille_envoy::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 
-fn reread(file: &Path, current: &Current, dynamic: &Dynamic) -> Result<Gateway, Vec<String>> {
+fn reread(file: &Path, xds: &XdsManager) -> Result<Gateway, Vec<String>> {
     let (bootstrap, _, warnings) = read(file)?;
-    let model = dynamic.renew(&bootstrap)?;
+    let model = xds.update_bootstrap(bootstrap)?;
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    *current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(bootstrap);
     Ok(model)
-}
-
-/// The bootstrap with what control planes have sent.
-fn in_force(current: &Current, dynamic: &Dynamic) -> impl Fn() -> Arc<Bootstrap> + use<> {
-    let (current, dynamic) = (Arc::clone(current), dynamic.clone());
-    move || {
-        let mut bootstrap = Bootstrap::clone(&last(&current));
-        bootstrap.resources = dynamic.resources();
-        Arc::new(bootstrap)
-    }
-}
-
-fn last(current: &Current) -> Arc<Bootstrap> {
-    Arc::clone(&current.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -9,6 +9,7 @@ mod flags;
 mod istio;
 mod keyserver;
 mod logging;
+mod process;
 mod profile;
 mod provider;
 mod resumption_flags;

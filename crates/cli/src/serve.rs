@@ -1,8 +1,12 @@
 //! `quadrille serve`.
 
-use crate::{flags::Flags, logging::Logging};
+use crate::{
+    flags::Flags,
+    logging::Logging,
+    process::{announce, run},
+};
 use quadrille_config::model::Gateway;
-use quadrille_gateway::{Bound, Origin};
+use quadrille_gateway::Origin;
 use std::path::{Path, PathBuf};
 
 /// Terminates TLS and passes requests on.
@@ -50,31 +54,10 @@ impl Serve {
     }
 }
 
-/// Serves until it is told to stop.
-pub(crate) fn run(
-    model: Gateway,
-    origin: Origin,
-    logging: &Logging,
-    on_ready: impl FnOnce(&Bound),
-) -> Result<(), Vec<String>> {
-    let _guard = logging.start(&model.access_log)?;
-    quadrille_gateway::serve(model, origin, on_ready)
-        .map_err(|problems| problems.iter().map(ToString::to_string).collect())
-}
-
 fn read(file: &Path) -> Result<Gateway, Vec<String>> {
     quadrille_config::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 
 fn rereader(file: PathBuf) -> quadrille_gateway::Reread {
     Box::new(move || read(&file))
-}
-
-pub(crate) fn announce(bound: &Bound) {
-    if let Some(address) = bound.admin {
-        tracing::info!("metrics at http://{address}/metrics");
-    }
-    for address in &bound.listeners {
-        tracing::info!(%address, "serving HTTPS");
-    }
 }

@@ -1,13 +1,13 @@
 //! The file that a process starts with, and the files of resources that it names.
 
 use crate::{
-    admin::redacted,
     cluster::cluster,
     common::own_address,
     config_source::{ApiSource, ConfigSource, api_source, config_source},
     listener::listener,
     reader::{Field, Reader},
-    resource::{Kind, Resource, read_at},
+    redaction::redacted,
+    resource::{Resource, ResourceType, read_at},
     resources::Resources,
     schema,
     settings::Base,
@@ -44,14 +44,14 @@ pub struct Bootstrap {
     /// The node's cluster; may be empty.
     pub node_cluster: String,
     /// Where more comes from.
-    pub dynamic: Dynamic,
+    pub dynamic: DynamicResources,
     /// The bootstrap as it was written, without secrets.
-    pub(crate) dump: Arc<serde_json::Value>,
+    pub dump: Arc<serde_json::Value>,
 }
 
 /// Where listeners and clusters come from that are not written in the bootstrap.
 #[derive(Clone, Debug, Default)]
-pub struct Dynamic {
+pub struct DynamicResources {
     /// The control plane that sends everything in one stream.
     pub ads: Option<ApiSource>,
     /// Listeners.
@@ -98,7 +98,7 @@ fn read_bootstrap(field: &Field<'_>) -> Option<Bootstrap> {
     }
     let dynamic = match message.get("dynamic_resources") {
         Some(field) => dynamic(&field)?,
-        None => Dynamic::default(),
+        None => DynamicResources::default(),
     };
     let admin = match message.get("admin") {
         Some(field) => admin(&field)?,
@@ -138,28 +138,28 @@ fn static_resources(field: &Field<'_>, resources: &mut Resources) -> Option<()> 
             good = false;
             return;
         };
-        if resources.has(kind, &name) {
+        if resources.contains(kind, &name) {
             field.error(format!("`{name}` is written twice; remove one"));
             good = false;
         }
-        resources.insert(name, resource);
+        resources.insert_static(name, resource);
     };
     for field in message.list("secrets") {
         let found = secret(&field).map(|(name, found)| (name, Resource::Secret(Arc::new(found))));
-        add(Kind::Secret, &field, found);
+        add(ResourceType::Secret, &field, found);
     }
     for field in message.list("clusters") {
         let found = cluster(&field).map(|(name, found)| (name, Resource::Cluster(Arc::new(found))));
-        add(Kind::Cluster, &field, found);
+        add(ResourceType::Cluster, &field, found);
     }
     for field in message.list("listeners") {
         let found = listener(&field).map(|(name, found)| (name, Resource::Listener(Arc::new(found))));
-        add(Kind::Listener, &field, found);
+        add(ResourceType::Listener, &field, found);
     }
     good.then_some(())
 }
 
-fn dynamic(field: &Field<'_>) -> Option<Dynamic> {
+fn dynamic(field: &Field<'_>) -> Option<DynamicResources> {
     let message = field.message(&schema::DYNAMIC_RESOURCES)?;
     let source = |name| match message.get(name) {
         Some(field) => config_source(&field).map(Some),
@@ -173,7 +173,7 @@ fn dynamic(field: &Field<'_>) -> Option<Dynamic> {
     if ads.is_none() && [&lds, &cds].into_iter().any(|source| matches!(source, Some(ConfigSource::Ads))) {
         return field.fail("`ads_config` is missing; it names the control plane");
     }
-    Some(Dynamic { ads, lds, cds })
+    Some(DynamicResources { ads, lds, cds })
 }
 
 impl Bootstrap {
@@ -199,10 +199,10 @@ impl Bootstrap {
 
     /// The clusters of all control planes.
     fn control_planes(&self) -> BTreeSet<String> {
-        let Dynamic { ads, lds, cds } = &self.dynamic;
-        let wanted = self.resources.wanted();
+        let DynamicResources { ads, lds, cds } = &self.dynamic;
+        let references = self.resources.references();
         let sources = [lds, cds].into_iter().flatten();
-        let maps = [&wanted.routes, &wanted.endpoints, &wanted.secrets];
+        let maps = [&references.routes, &references.endpoints, &references.secrets];
         let sources = sources.chain(maps.into_iter().flat_map(|map| map.values()));
         let api = sources.filter_map(|source| match source {
             ConfigSource::Api(api) => Some(api.cluster.clone()),
@@ -215,8 +215,8 @@ impl Bootstrap {
     fn read_files(&mut self) -> Result<(), ConfigErrors> {
         let mut read: BTreeSet<PathBuf> = BTreeSet::new();
         loop {
-            let wanted = self.resources.wanted();
-            let maps = [&wanted.routes, &wanted.endpoints, &wanted.secrets];
+            let references = self.resources.references();
+            let maps = [&references.routes, &references.endpoints, &references.secrets];
             let sources = maps.into_iter().flat_map(|map| map.values());
             let sources = sources.chain(&self.dynamic.lds).chain(&self.dynamic.cds);
             let new: BTreeSet<PathBuf> = sources
@@ -251,20 +251,20 @@ impl Bootstrap {
                 .map(|item| Some((kind(item)?, item.any()?.1.node().clone(), item.path().to_owned())))
                 .collect()
         });
-        let (items, warnings): (Vec<(Kind, Node, String)>, _) = reader.finish(found)?;
+        let (items, warnings): (Vec<(ResourceType, Node, String)>, _) = reader.finish(found)?;
         self.warnings.extend(warnings);
         for (kind, node, path) in items {
             let read = read_at(kind, &node, &name, &path)?;
             self.warnings.extend(read.warnings.clone());
-            self.resources.add(read);
+            self.resources.insert(read);
         }
         Ok(())
     }
 }
 
-fn kind(field: &Field<'_>) -> Option<Kind> {
+fn kind(field: &Field<'_>) -> Option<ResourceType> {
     let (name, field) = field.any()?;
-    match Kind::of_type_url(name) {
+    match ResourceType::from_type_url(name) {
         Some(kind) => Some(kind),
         None => field.fail(format!("{name} is no resource that is served")),
     }

@@ -2,9 +2,9 @@
 
 use crate::{
     reader::{Field, Message},
-    schema::{Does, FILTER, HTTP_FILTER, Schema},
+    schema::{FILTER, FieldPolicy, HTTP_FILTER, Schema},
 };
-use Does::{Accepted, Ignored, Refused};
+use FieldPolicy::{Accepted, Ignored, Refused};
 use quadrille_config::quote;
 
 /// A filter that has its effect, with its own configuration.
@@ -18,15 +18,15 @@ pub(crate) struct Filter<'a> {
 }
 
 /// What becomes of filters, by the type of their configuration or by their name. A final `*` stands for any ending.
-pub(crate) type Known = &'static [(&'static str, Does)];
+pub(crate) type Known = &'static [(&'static str, FieldPolicy)];
 
-const METADATA: Does = Accepted("it tells Istio's telemetry who is who");
-const TELEMETRY: Does = Accepted("telemetry; Quadrille has its own");
-const LETS_IN: Does = Refused(
+const METADATA: FieldPolicy = Accepted("it tells Istio's telemetry who is who");
+const TELEMETRY: FieldPolicy = Accepted("telemetry; Quadrille has its own");
+const LETS_IN: FieldPolicy = Refused(
     "it decides who is let in, and ignoring it would let everybody in; remove it, or decide behind Quadrille",
 );
-const RUNS_CODE: Does = Refused("what its code does cannot be known: it may decide who is let in");
-const LIMITS: Does =
+const RUNS_CODE: FieldPolicy = Refused("what its code does cannot be known: it may decide who is let in");
+const LIMITS: FieldPolicy =
     Refused("it limits clients, and ignoring it would lift the limit; remove it, or limit behind Quadrille");
 
 /// Filters of listeners.
@@ -169,10 +169,10 @@ fn filter<'a>(
     }
     // Istio's own are Wasm in some versions, built into its Envoy: no code is fetched.
     let known_as = if kind.ends_with(".Wasm") && name.starts_with("istio.") { name } else { kind };
-    let does = known.iter().find(|(known, _)| *known == known_as).map(|(_, does)| *does);
+    let policy = known.iter().find(|(known, _)| *known == known_as).map(|(_, policy)| *policy);
     let shown = shown(kind);
-    match does {
-        Some(Does::Read(_) | Accepted(_)) => Some(None),
+    match policy {
+        Some(FieldPolicy::Read(_) | Accepted(_)) => Some(None),
         Some(Ignored(why)) => {
             field.warn(&format!("filter {known_as}"), format!("the filter {shown} is ignored: {why}"));
             Some(None)

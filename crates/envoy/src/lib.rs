@@ -1,18 +1,17 @@
-//! Envoy's and Istio's configuration as front ends onto the gateway's model.
+//! Envoy's and Istio's configuration as front ends onto the model of `quadrille_config`.
 //!
 //! ```text
 //!  bootstrap.yaml ── tree ─┐                                     ┌─> Gateway (the gateway's model)
 //!  files of resources ─────┼─> reader + schema ─> Resources ─────┤
-//!  xDS (as the same tree) ─┘        │             by name        └─> Wanted (what to ask for)
+//!  xDS (as the same tree) ─┘        │             by name        └─> References (what to ask for)
 //!                                   └─> errors and warnings with path and line
 //! ```
 //!
-//! Each resource is read once and judged alone; names are resolved when a gateway is made of all of them. What would
+//! Each resource is read once and validated by itself; names are resolved when a gateway is made of all of them. What would
 //! weaken security if it were ignored is refused with its path; what is harmless and unknown is ignored with one warning.
 //! Nothing here opens a socket: whoever has resources brings them.
 
 mod access_log;
-pub mod admin;
 mod bootstrap;
 mod cluster;
 mod common;
@@ -23,6 +22,7 @@ mod http;
 pub mod istio;
 mod listener;
 mod reader;
+mod redaction;
 mod reference;
 mod resource;
 mod resources;
@@ -35,7 +35,7 @@ mod tls;
 mod values;
 mod warnings;
 
-pub use bootstrap::{Bootstrap, Dynamic, bootstrap, load};
+pub use bootstrap::{Bootstrap, DynamicResources, bootstrap, load};
 pub use cluster::{Cluster, Endpoint, Endpoints, EndpointsReference};
 pub use common::Address;
 pub use config_source::{ApiSource, ConfigSource};
@@ -43,8 +43,8 @@ pub use http::RoutesReference;
 pub use listener::Listener;
 
 pub use reference::reference;
-pub use resource::{Kind, Read, Resource, read};
-pub use resources::{Resources, Wanted};
+pub use resource::{Read, Resource, ResourceType, read};
+pub use resources::{References, Resources};
 pub use route::RouteConfiguration;
 pub use settings::Base;
 pub use tls::{ClusterTls, Secret, SecretReference};

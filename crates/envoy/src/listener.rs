@@ -33,6 +33,14 @@ impl Listener {
     pub(crate) fn chains(&self) -> impl Iterator<Item = &Chain> {
         self.chains.iter().chain(&self.otherwise)
     }
+
+    /// The `stat_prefix` of each chain's connection manager, the chain for the others last; `None` for chains without one.
+    pub fn stat_prefixes(&self) -> impl Iterator<Item = Option<&str>> {
+        self.chains().map(|chain| match &chain.serve {
+            Serve::Http(manager) => Some(manager.stat_prefix.as_str()),
+            Serve::Tcp(_) => None,
+        })
+    }
 }
 
 /// `envoy.config.listener.v3.FilterChain`.

@@ -5,7 +5,7 @@
 //! a single value may stand where the schema has a list, and a wrapped number may be written with its wrapper.
 
 use crate::{
-    schema::{Does, Schema},
+    schema::{FieldPolicy, Schema},
     warnings::Warnings,
 };
 use quadrille_config::{
@@ -214,15 +214,15 @@ impl<'a> Message<'a> {
             return;
         }
         let known = self.schema.field(&name);
-        let does = known.unwrap_or(self.schema.others);
-        match does {
-            Does::Read(_) | Does::Accepted(_) => {}
-            _ if says_nothing(&entry.value, does) => {}
-            Does::Ignored(why) => {
+        let policy = known.unwrap_or(self.schema.others);
+        match policy {
+            FieldPolicy::Read(_) | FieldPolicy::Accepted(_) => {}
+            _ if is_default(&entry.value, policy) => {}
+            FieldPolicy::Ignored(why) => {
                 let kind = format!("{}.{name}", self.schema.name);
                 field.warn(&kind, format!("ignored: {why}"));
             }
-            Does::Refused(why) => field.error(format!("refused: {why}")),
+            FieldPolicy::Refused(why) => field.error(format!("refused: {why}")),
         }
         self.entries.push((name, field));
     }
@@ -230,7 +230,7 @@ impl<'a> Message<'a> {
     /// The value of this field, if it is there.
     pub(crate) fn get(&self, name: &'static str) -> Option<Field<'a>> {
         debug_assert!(
-            matches!(self.schema.field(name), Some(Does::Read(_))),
+            matches!(self.schema.field(name), Some(FieldPolicy::Read(_))),
             "`{name}` is read but not in the schema of `{}`",
             self.schema.name
         );
@@ -308,10 +308,12 @@ pub(crate) fn snake_case(name: &str) -> Cow<'_, str> {
 }
 
 /// Whether a value is the one that holds when nothing is said: writing it out changes nothing. A limit of zero may be one.
-fn says_nothing(node: &Node, does: Does) -> bool {
+fn is_default(node: &Node, policy: FieldPolicy) -> bool {
     match &node.value {
         Value::Null => true,
-        Value::Scalar(text) if matches!(does, Does::Refused(_)) => matches!(text.as_str(), "" | "false"),
+        Value::Scalar(text) if matches!(policy, FieldPolicy::Refused(_)) => {
+            matches!(text.as_str(), "" | "false")
+        }
         Value::Scalar(text) => matches!(text.as_str(), "" | "false" | "0" | "0s"),
         Value::Sequence(items) => items.is_empty(),
         Value::Mapping(_) => false,

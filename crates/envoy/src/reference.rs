@@ -2,7 +2,7 @@
 
 use crate::{
     filters::{HTTP_FILTERS, Known, LISTENER_FILTERS, NETWORK_FILTERS},
-    schema::{ALL, Does, Schema},
+    schema::{ALL, FieldPolicy, Schema},
 };
 
 /// The reference of what is read of Envoy's and Istio's configuration, in Markdown.
@@ -52,26 +52,26 @@ that is not here is refused, unless it says `is_optional: true`.
 ";
 
 fn message(schema: &Schema) -> String {
-    let rows: String = schema.fields.iter().map(|(name, does)| row(name, *does)).collect();
+    let rows: String = schema.fields.iter().map(|(name, policy)| row(name, *policy)).collect();
     let others = row_text("all others", schema.others);
     format!("\n### `{}`\n\n| Field | | |\n|---|---|---|\n{rows}{others}", schema.name)
 }
 
 fn filters(title: &str, known: Known) -> String {
-    let rows: String = known.iter().map(|(name, does)| row(name, *does)).collect();
+    let rows: String = known.iter().map(|(name, policy)| row(name, *policy)).collect();
     format!("\n### {title}\n\n| Filter | | |\n|---|---|---|\n{rows}")
 }
 
-fn row(name: &str, does: Does) -> String {
-    row_text(&format!("`{name}`"), does)
+fn row(name: &str, policy: FieldPolicy) -> String {
+    row_text(&format!("`{name}`"), policy)
 }
 
-fn row_text(name: &str, does: Does) -> String {
-    let (what, about) = match does {
-        Does::Read(about) => ("read", about),
-        Does::Accepted(about) => ("accepted", about),
-        Does::Ignored(about) => ("ignored", about),
-        Does::Refused(about) => ("**refused**", about),
+fn row_text(name: &str, policy: FieldPolicy) -> String {
+    let (what, about) = match policy {
+        FieldPolicy::Read(about) => ("read", about),
+        FieldPolicy::Accepted(about) => ("accepted", about),
+        FieldPolicy::Ignored(about) => ("ignored", about),
+        FieldPolicy::Refused(about) => ("**refused**", about),
     };
     format!("| {name} | {what} | {about} |\n")
 }

@@ -1,10 +1,10 @@
-//! One resource, read and judged alone.
+//! One resource, read and validated by itself.
 
 use crate::{
-    admin::redacted,
     cluster::{Cluster, Endpoints, assigned_endpoints, cluster},
     listener::{Listener, listener},
     reader::{Field, Reader},
+    redaction::redacted,
     route::{RouteConfiguration, route_configuration},
     schema,
     tls::{Secret, secret},
@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 /// A kind of resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ResourceType {
     /// LDS.
     Listener,
     /// RDS.
-    Route,
+    Routes,
     /// CDS.
     Cluster,
     /// EDS.
@@ -34,7 +34,7 @@ pub enum Resource {
     /// LDS.
     Listener(Arc<Listener>),
     /// RDS.
-    Route(Arc<RouteConfiguration>),
+    Routes(Arc<RouteConfiguration>),
     /// CDS.
     Cluster(Arc<Cluster>),
     /// EDS.
@@ -58,26 +58,26 @@ pub struct Read {
 
 impl Resource {
     /// Which kind it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ResourceType {
         match self {
-            Self::Listener(_) => Kind::Listener,
-            Self::Route(_) => Kind::Route,
-            Self::Cluster(_) => Kind::Cluster,
-            Self::Endpoints(_) => Kind::Endpoints,
-            Self::Secret(_) => Kind::Secret,
+            Self::Listener(_) => ResourceType::Listener,
+            Self::Routes(_) => ResourceType::Routes,
+            Self::Cluster(_) => ResourceType::Cluster,
+            Self::Endpoints(_) => ResourceType::Endpoints,
+            Self::Secret(_) => ResourceType::Secret,
         }
     }
 }
 
-impl Kind {
+impl ResourceType {
     /// All of them, in the order in which they can be applied.
-    pub const ALL: [Self; 5] = [Self::Secret, Self::Cluster, Self::Endpoints, Self::Route, Self::Listener];
+    pub const ALL: [Self; 5] = [Self::Secret, Self::Cluster, Self::Endpoints, Self::Routes, Self::Listener];
 
     /// The full name of its message.
     pub fn message(self) -> &'static str {
         match self {
             Self::Listener => schema::LISTENER.name,
-            Self::Route => schema::ROUTE_CONFIGURATION.name,
+            Self::Routes => schema::ROUTE_CONFIGURATION.name,
             Self::Cluster => schema::CLUSTER.name,
             Self::Endpoints => schema::LOAD_ASSIGNMENT.name,
             Self::Secret => schema::SECRET.name,
@@ -90,7 +90,7 @@ impl Kind {
     }
 
     /// The kind that has this URL.
-    pub fn of_type_url(url: &str) -> Option<Self> {
+    pub fn from_type_url(url: &str) -> Option<Self> {
         let name = url.rsplit_once('/').map_or(url, |(_, name)| name);
         Self::ALL.into_iter().find(|kind| kind.message() == name)
     }
@@ -100,25 +100,32 @@ impl Kind {
 ///
 /// # Errors
 /// Everything that is wrong with it, with the path of the field.
-pub fn read(kind: Kind, node: &Node, origin: &str) -> Result<Read, ConfigErrors> {
+pub fn read(kind: ResourceType, node: &Node, origin: &str) -> Result<Read, ConfigErrors> {
     read_at(kind, node, origin, "")
 }
 
 /// As [`read`], of a resource that stands at `path` in a larger document.
-pub(crate) fn read_at(kind: Kind, node: &Node, origin: &str, path: &str) -> Result<Read, ConfigErrors> {
+pub(crate) fn read_at(
+    kind: ResourceType,
+    node: &Node,
+    origin: &str,
+    path: &str,
+) -> Result<Read, ConfigErrors> {
     let reader = Reader::new(origin);
     let found = resource(kind, &reader.root(node, path));
     let ((name, resource), warnings) = reader.finish(found)?;
     Ok(Read { name, resource, warnings, dump: Arc::new(redacted(node)) })
 }
 
-fn resource(kind: Kind, field: &Field<'_>) -> Option<(String, Resource)> {
+fn resource(kind: ResourceType, field: &Field<'_>) -> Option<(String, Resource)> {
     match kind {
-        Kind::Listener => listener(field).map(|(name, found)| (name, Resource::Listener(Arc::new(found)))),
-        Kind::Route => {
-            route_configuration(field).map(|(name, found)| (name, Resource::Route(Arc::new(found))))
+        ResourceType::Listener => {
+            listener(field).map(|(name, found)| (name, Resource::Listener(Arc::new(found))))
         }
-        Kind::Cluster => {
+        ResourceType::Routes => {
+            route_configuration(field).map(|(name, found)| (name, Resource::Routes(Arc::new(found))))
+        }
+        ResourceType::Cluster => {
             let (name, found) = cluster(field)?;
             // Only the bootstrap names control planes.
             if let Some(beyond) = found.tls.as_ref().and_then(|tls| tls.beyond.as_ref()) {
@@ -126,9 +133,9 @@ fn resource(kind: Kind, field: &Field<'_>) -> Option<(String, Resource)> {
             }
             Some((name, Resource::Cluster(Arc::new(found))))
         }
-        Kind::Endpoints => {
+        ResourceType::Endpoints => {
             assigned_endpoints(field).map(|(name, found)| (name, Resource::Endpoints(Arc::new(found))))
         }
-        Kind::Secret => secret(field).map(|(name, found)| (name, Resource::Secret(Arc::new(found)))),
+        ResourceType::Secret => secret(field).map(|(name, found)| (name, Resource::Secret(Arc::new(found)))),
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     config_source::ConfigSource,
     http::Routes,
     listener::{Chain, Listener, Serve},
-    resource::{Kind, Read, Resource},
+    resource::{Read, Resource, ResourceType},
     route::RouteConfiguration,
     settings::{Base, Settings},
     tls::{ClusterTls, DownstreamTls, Secret},
@@ -34,12 +34,12 @@ pub struct Resources {
     /// By SDS, or static.
     pub secrets: BTreeMap<String, Arc<Secret>>,
     /// Those that came one by one, as they were written, without secrets.
-    pub(crate) dumps: BTreeMap<(Kind, String), Arc<serde_json::Value>>,
+    dumps: BTreeMap<(ResourceType, String), Arc<serde_json::Value>>,
 }
 
 /// What is named and comes from elsewhere, with the place it comes from.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct References {
     /// Route configurations.
     pub routes: BTreeMap<String, ConfigSource>,
     /// Servers of clusters.
@@ -49,44 +49,78 @@ pub struct Wanted {
 }
 
 impl Resources {
-    /// Adds a resource, or puts it in the place of another one of its name.
-    pub fn insert(&mut self, name: String, resource: Resource) {
+    /// Adds a resource that was read, or replaces the one of its name.
+    pub fn insert(&mut self, read: Read) {
+        self.dumps.insert((read.resource.kind(), read.name.clone()), read.dump);
+        self.insert_resource(read.name, read.resource);
+    }
+
+    /// Adds a resource that is part of the bootstrap, whose dump shows it.
+    pub(crate) fn insert_static(&mut self, name: String, resource: Resource) {
+        self.dumps.remove(&(resource.kind(), name.clone()));
+        self.insert_resource(name, resource);
+    }
+
+    /// Adds a resource of another set as it is there; whether it is there.
+    pub fn copy(&mut self, from: &Self, kind: ResourceType, name: &str) -> bool {
+        let Some(resource) = from.get(kind, name) else { return false };
+        let key = (kind, name.to_owned());
+        match from.dumps.get(&key) {
+            Some(dump) => _ = self.dumps.insert(key, dump.clone()),
+            None => _ = self.dumps.remove(&key),
+        }
+        self.insert_resource(name.to_owned(), resource);
+        true
+    }
+
+    fn insert_resource(&mut self, name: String, resource: Resource) {
         match resource {
             Resource::Listener(listener) => drop(self.listeners.insert(name, listener)),
-            Resource::Route(route) => drop(self.routes.insert(name, route)),
+            Resource::Routes(route) => drop(self.routes.insert(name, route)),
             Resource::Cluster(cluster) => drop(self.clusters.insert(name, cluster)),
             Resource::Endpoints(endpoints) => drop(self.endpoints.insert(name, endpoints)),
             Resource::Secret(secret) => drop(self.secrets.insert(name, secret)),
         }
     }
 
-    /// Adds a resource that was read, or puts it in the place of another one of its name.
-    pub fn add(&mut self, read: Read) {
-        self.dumps.insert((read.resource.kind(), read.name.clone()), read.dump);
-        self.insert(read.name, read.resource);
-    }
-
     /// Takes a resource out; whether it was there.
-    pub fn remove(&mut self, kind: Kind, name: &str) -> bool {
+    pub fn remove(&mut self, kind: ResourceType, name: &str) -> bool {
         self.dumps.remove(&(kind, name.to_owned()));
         match kind {
-            Kind::Listener => self.listeners.remove(name).is_some(),
-            Kind::Route => self.routes.remove(name).is_some(),
-            Kind::Cluster => self.clusters.remove(name).is_some(),
-            Kind::Endpoints => self.endpoints.remove(name).is_some(),
-            Kind::Secret => self.secrets.remove(name).is_some(),
+            ResourceType::Listener => self.listeners.remove(name).is_some(),
+            ResourceType::Routes => self.routes.remove(name).is_some(),
+            ResourceType::Cluster => self.clusters.remove(name).is_some(),
+            ResourceType::Endpoints => self.endpoints.remove(name).is_some(),
+            ResourceType::Secret => self.secrets.remove(name).is_some(),
         }
+    }
+
+    fn get(&self, kind: ResourceType, name: &str) -> Option<Resource> {
+        Some(match kind {
+            ResourceType::Listener => Resource::Listener(self.listeners.get(name)?.clone()),
+            ResourceType::Routes => Resource::Routes(self.routes.get(name)?.clone()),
+            ResourceType::Cluster => Resource::Cluster(self.clusters.get(name)?.clone()),
+            ResourceType::Endpoints => Resource::Endpoints(self.endpoints.get(name)?.clone()),
+            ResourceType::Secret => Resource::Secret(self.secrets.get(name)?.clone()),
+        })
     }
 
     /// Whether there is a resource of this name.
-    pub fn has(&self, kind: Kind, name: &str) -> bool {
+    pub fn contains(&self, kind: ResourceType, name: &str) -> bool {
         match kind {
-            Kind::Listener => self.listeners.contains_key(name),
-            Kind::Route => self.routes.contains_key(name),
-            Kind::Cluster => self.clusters.contains_key(name),
-            Kind::Endpoints => self.endpoints.contains_key(name),
-            Kind::Secret => self.secrets.contains_key(name),
+            ResourceType::Listener => self.listeners.contains_key(name),
+            ResourceType::Routes => self.routes.contains_key(name),
+            ResourceType::Cluster => self.clusters.contains_key(name),
+            ResourceType::Endpoints => self.endpoints.contains_key(name),
+            ResourceType::Secret => self.secrets.contains_key(name),
         }
+    }
+
+    /// The names of one kind's resources that came one by one, with each as it was written, without secrets.
+    pub fn dumps(&self, kind: ResourceType) -> impl Iterator<Item = (&str, &serde_json::Value)> {
+        let dumps =
+            self.dumps.range((kind, String::new())..).take_while(move |((other, _), _)| *other == kind);
+        dumps.map(|((_, name), dump)| (name.as_str(), &**dump))
     }
 
     /// What is named, is not here, and comes from no control plane: as sentences.
@@ -116,10 +150,10 @@ impl Resources {
     }
 
     /// What the resources that are here name, and do not bring themselves.
-    pub fn wanted(&self) -> Wanted {
-        let mut wanted = Wanted::default();
+    pub fn references(&self) -> References {
+        let mut references = References::default();
         for chain in self.listeners.values().flat_map(|listener| listener.chains()) {
-            wanted.secrets.extend(
+            references.secrets.extend(
                 chain
                     .tls
                     .iter()
@@ -129,11 +163,11 @@ impl Resources {
             if let Serve::Http(manager) = &chain.serve
                 && let Routes::Named(routes) = &manager.routes
             {
-                wanted.routes.insert(routes.name.clone(), routes.source.clone());
+                references.routes.insert(routes.name.clone(), routes.source.clone());
             }
         }
         for cluster in self.clusters.values() {
-            wanted.secrets.extend(
+            references.secrets.extend(
                 cluster
                     .tls
                     .iter()
@@ -141,10 +175,10 @@ impl Resources {
                     .filter_map(|secret| Some((secret.name.clone(), secret.source.clone()?))),
             );
             if let Some(reference) = &cluster.endpoints_from {
-                wanted.endpoints.insert(reference.name.clone(), reference.source.clone());
+                references.endpoints.insert(reference.name.clone(), reference.source.clone());
             }
         }
-        wanted
+        references
     }
 
     /// What a listener names and is not here: until it is, the listener cannot serve.

@@ -15,7 +15,7 @@ impl Backoff {
     pub const CONNECTIONS: Self = Self::new(Duration::from_millis(500), Duration::from_secs(30));
 
     /// Before a NACK that follows another: a server may send what was refused again as soon as it hears of it, for ever.
-    pub const REFUSALS: Self = Self::new(Duration::from_millis(100), Duration::from_secs(3));
+    pub const NACKS: Self = Self::new(Duration::from_millis(100), Duration::from_secs(3));
 
     /// Waits from `first` to `most`.
     pub const fn new(first: Duration, most: Duration) -> Self {

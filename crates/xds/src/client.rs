@@ -1,10 +1,10 @@
 //! One stream to one control plane, kept up for as long as it is wanted. The decisions are in [`stream`](crate::stream).
 
 use crate::{
-    Dialect, Interest, Kind, Limits, Offer, Rejection,
+    Dialect, Interest, Limits, Rejection, ResourceType, Update,
     backoff::Backoff,
-    kind::AGGREGATED,
     proto,
+    resource_type::AGGREGATED,
     stream::{Request, Response, Stream},
     transport::ControlPlane,
 };
@@ -20,14 +20,14 @@ use tokio::sync::{Notify, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Streaming, client::Grpc, metadata::MetadataMap, transport::Channel};
 
-/// Takes what a control plane offers. Its functions run on the client's task.
-pub trait Consumer: Send + 'static {
-    /// Takes what is good of an offer and says what is not. Nothing that is kept may be lost for what is refused. The next
+/// Takes what a control plane updates. Its functions run on the client's task.
+pub trait UpdateHandler: Send + 'static {
+    /// Takes what is good of an update and says what is not. Nothing that is kept may be lost for what is refused. The next
     /// response of the same stream waits for it.
-    fn offer(&mut self, offer: &Offer) -> impl Future<Output = Vec<Rejection>> + Send;
+    fn handle(&mut self, update: &Update) -> impl Future<Output = Vec<Rejection>> + Send;
 
     /// There is a connection, or there is none for this reason.
-    fn connected(&mut self, state: Result<(), &str>);
+    fn connection_changed(&mut self, state: Result<(), &str>);
 }
 
 /// What is wanted of a control plane; it can be changed at any time, from any thread.
@@ -36,13 +36,13 @@ pub struct Subscriptions(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    wanted: Mutex<BTreeMap<Kind, Interest>>,
+    wanted: Mutex<BTreeMap<ResourceType, Interest>>,
     changed: Notify,
 }
 
 impl Subscriptions {
     /// Replaces what is wanted of a kind.
-    pub fn want(&self, kind: Kind, interest: Interest) {
+    pub fn subscribe(&self, kind: ResourceType, interest: Interest) {
         let mut wanted = self.0.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         if wanted.get(&kind) != Some(&interest) {
             wanted.insert(kind, interest);
@@ -50,7 +50,7 @@ impl Subscriptions {
         }
     }
 
-    fn current(&self) -> BTreeMap<Kind, Interest> {
+    fn current(&self) -> BTreeMap<ResourceType, Interest> {
         self.0.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -63,7 +63,7 @@ pub struct Client {
     /// How to speak.
     pub dialect: Dialect,
     /// The kind of a service that has only this one; `None` for the aggregated service.
-    pub only: Option<Kind>,
+    pub only: Option<ResourceType>,
     /// Who asks.
     pub node: proto::Node,
     /// Bounds.
@@ -71,8 +71,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Keeps the stream up until it is dropped. Each failure is told to the consumer, and tried again after a while.
-    pub async fn run(self, subscriptions: Subscriptions, mut consumer: impl Consumer) {
+    /// Keeps the stream up until it is dropped. Each failure is told to the handler, and tried again after a while.
+    pub async fn run(self, subscriptions: Subscriptions, mut handler: impl UpdateHandler) {
         let mut stream = Stream::new(self.dialect, self.node.clone(), self.limits);
         let mut backoff = Backoff::CONNECTIONS;
         loop {
@@ -81,7 +81,7 @@ impl Client {
                     self.connection::<proto::DiscoveryRequest, proto::DiscoveryResponse>(
                         &mut stream,
                         &subscriptions,
-                        &mut consumer,
+                        &mut handler,
                         &mut backoff,
                     )
                     .await
@@ -90,13 +90,13 @@ impl Client {
                     self.connection::<proto::DeltaDiscoveryRequest, proto::DeltaDiscoveryResponse>(
                         &mut stream,
                         &subscriptions,
-                        &mut consumer,
+                        &mut handler,
                         &mut backoff,
                     )
                     .await
                 }
             };
-            consumer.connected(Err(&lost));
+            handler.connection_changed(Err(&lost));
             let wait = backoff.wait(fastrand::f64());
             tracing::warn!(control_plane = self.control_plane.name, %lost, ?wait, "no stream to the control plane");
             tokio::time::sleep(wait).await;
@@ -108,7 +108,7 @@ impl Client {
         &self,
         stream: &mut Stream,
         subscriptions: &Subscriptions,
-        consumer: &mut impl Consumer,
+        handler: &mut impl UpdateHandler,
         backoff: &mut Backoff,
     ) -> String
     where
@@ -120,28 +120,28 @@ impl Client {
             Err(error) => return chain(&error),
         };
         stream.connected();
-        consumer.connected(Ok(()));
+        handler.connection_changed(Ok(()));
         let (requests, outgoing) = mpsc::channel(QUEUED);
         // A server may say nothing, not even that it is there, before it has something to say.
         let mut opening = pin!(self.open::<Q, S>(channel, outgoing));
         let mut opened = None;
         loop {
-            update(stream, subscriptions);
+            apply_subscriptions(stream, subscriptions);
             // Before the stream is opened nobody reads, but there is room for as much as can be said until then.
             if let Err(reason) = send::<Q>(stream, &requests).await {
                 return reason;
             }
             let message = tokio::select! {
                 () = subscriptions.0.changed.notified() => continue,
-                () = until(stream.wake()) => continue,
+                () = until(stream.next_deadline()) => continue,
                 message = message(&mut opened, opening.as_mut()) => message,
             };
             match message {
                 Ok(response) => {
                     backoff.reset();
-                    if let Some(offer) = stream.receive(response.into()) {
-                        let rejections = consumer.offer(&offer).await;
-                        stream.settle(Instant::now(), &offer, &rejections);
+                    if let Some(update) = stream.receive(response.into()) {
+                        let rejections = handler.handle(&update).await;
+                        stream.answer(Instant::now(), &update, &rejections);
                     }
                 }
                 Err(reason) => return reason,
@@ -156,7 +156,7 @@ impl Client {
     {
         let mut grpc = Grpc::new(channel).max_decoding_message_size(self.limits.message);
         grpc.ready().await.map_err(|error| chain(&error))?;
-        let methods = self.only.map_or(AGGREGATED, Kind::methods);
+        let methods = self.only.map_or(AGGREGATED, ResourceType::methods);
         let method = PathAndQuery::from_static(methods[usize::from(self.dialect == Dialect::Delta)]);
         let mut request = tonic::Request::new(ReceiverStream::new(outgoing));
         *request.metadata_mut() = self.metadata()?;
@@ -201,9 +201,9 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-fn update(stream: &mut Stream, subscriptions: &Subscriptions) {
+fn apply_subscriptions(stream: &mut Stream, subscriptions: &Subscriptions) {
     for (kind, interest) in subscriptions.current() {
-        let surplus = stream.want(kind, interest);
+        let surplus = stream.subscribe(kind, interest);
         if surplus > 0 {
             tracing::error!(%kind, surplus, "more resources are referred to than can be asked for");
         }

@@ -7,7 +7,7 @@ mod control_plane;
 
 use control_plane::ControlPlane as Server;
 use quadrille_xds::{
-    Client, Consumer, Dialect, Interest, Kind, Limits, Offer, Rejection, Subscriptions, proto,
+    Client, Dialect, Interest, Limits, Rejection, ResourceType, Subscriptions, Update, UpdateHandler, proto,
     transport::{Connect, ControlPlane, Tcp, Unix},
 };
 use serde_json::{Value, json};
@@ -24,35 +24,35 @@ struct Keeper(Arc<(Mutex<Kept>, Condvar)>);
 #[derive(Default)]
 struct Kept {
     /// By kind and name, how often each has come.
-    resources: BTreeMap<(Kind, String), usize>,
+    resources: BTreeMap<(ResourceType, String), usize>,
     connected: bool,
     losses: Vec<String>,
 }
 
-impl Consumer for Keeper {
-    async fn offer(&mut self, offer: &Offer) -> Vec<Rejection> {
+impl UpdateHandler for Keeper {
+    async fn handle(&mut self, update: &Update) -> Vec<Rejection> {
         let mut kept = self.0.0.lock().unwrap();
-        if offer.complete {
+        if update.complete {
             kept.resources.retain(|(kind, name), _| {
-                *kind != offer.kind || offer.resources.iter().any(|resource| resource.name == *name)
+                *kind != update.kind || update.resources.iter().any(|resource| resource.name == *name)
             });
         }
-        for name in &offer.removed {
-            kept.resources.remove(&(offer.kind, name.clone()));
+        for name in &update.removed {
+            kept.resources.remove(&(update.kind, name.clone()));
         }
         let mut rejections = Vec::new();
-        for resource in &offer.resources {
+        for resource in &update.resources {
             if resource.tree.get("generic_secret").is_some() {
                 rejections.push(Rejection { name: resource.name.clone(), reason: "not for TLS".into() });
             } else {
-                *kept.resources.entry((offer.kind, resource.name.clone())).or_default() += 1;
+                *kept.resources.entry((update.kind, resource.name.clone())).or_default() += 1;
             }
         }
         self.0.1.notify_all();
         rejections
     }
 
-    fn connected(&mut self, state: Result<(), &str>) {
+    fn connection_changed(&mut self, state: Result<(), &str>) {
         let mut kept = self.0.0.lock().unwrap();
         kept.connected = state.is_ok();
         kept.losses.extend(state.err().map(str::to_owned));
@@ -71,7 +71,7 @@ impl Keeper {
         }
     }
 
-    fn has(&self, kind: Kind, names: &[&str]) {
+    fn has(&self, kind: ResourceType, names: &[&str]) {
         self.wait(&format!("{kind} {names:?}"), |kept| {
             kept.resources
                 .keys()
@@ -82,7 +82,7 @@ impl Keeper {
     }
 }
 
-fn client(connect: Arc<dyn Connect>, dialect: Dialect, only: Option<Kind>) -> Client {
+fn client(connect: Arc<dyn Connect>, dialect: Dialect, only: Option<ResourceType>) -> Client {
     let control_plane = ControlPlane {
         name: "go-control-plane".into(),
         authority: "control-plane".into(),
@@ -102,10 +102,10 @@ impl Running {
         Self(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap())
     }
 
-    fn add(&self, client: Client, wanted: &[(Kind, Interest)]) -> (Subscriptions, Keeper) {
+    fn add(&self, client: Client, wanted: &[(ResourceType, Interest)]) -> (Subscriptions, Keeper) {
         let (subscriptions, keeper) = (Subscriptions::default(), Keeper::default());
         for (kind, interest) in wanted {
-            subscriptions.want(*kind, interest.clone());
+            subscriptions.subscribe(*kind, interest.clone());
         }
         self.0.spawn(client.run(subscriptions.clone(), keeper.clone()));
         (subscriptions, keeper)
@@ -124,7 +124,7 @@ fn bad_secret(name: &str) -> Value {
     json!({ "name": name, "generic_secret": { "secret": { "inline_string": "x" } } })
 }
 
-fn world(version: &str, secrets: &[Value]) -> Value {
+fn snapshot(version: &str, secrets: &[Value]) -> Value {
     let hcm = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
     json!({
         "version": version,
@@ -141,53 +141,56 @@ fn world(version: &str, secrets: &[Value]) -> Value {
 
 fn aggregated(dialect: Dialect) {
     let Some(mut server) = Server::start(&["--ads=true"]) else { return };
-    server.set(&world("1", &[secret("a", "1"), secret("b", "1")]));
+    server.set(&snapshot("1", &[secret("a", "1"), secret("b", "1")]));
     let running = Running::new();
     let wanted = [
-        (Kind::Cluster, Interest::Everything),
-        (Kind::Endpoints, names(&["c"])),
-        (Kind::Listener, Interest::Everything),
-        (Kind::Routes, names(&["r"])),
-        (Kind::Secret, names(&["a", "b"])),
+        (ResourceType::Cluster, Interest::Wildcard),
+        (ResourceType::Endpoints, names(&["c"])),
+        (ResourceType::Listener, Interest::Wildcard),
+        (ResourceType::Routes, names(&["r"])),
+        (ResourceType::Secret, names(&["a", "b"])),
     ];
     let (subscriptions, keeper) =
         running.add(client(Arc::new(Tcp(server.address.clone())), dialect, None), &wanted);
-    keeper.has(Kind::Cluster, &["c"]);
-    keeper.has(Kind::Endpoints, &["c"]);
-    keeper.has(Kind::Listener, &["l"]);
-    keeper.has(Kind::Routes, &["r"]);
-    keeper.has(Kind::Secret, &["a", "b"]);
-    let secrets = Kind::Secret.type_url();
+    keeper.has(ResourceType::Cluster, &["c"]);
+    keeper.has(ResourceType::Endpoints, &["c"]);
+    keeper.has(ResourceType::Listener, &["l"]);
+    keeper.has(ResourceType::Routes, &["r"]);
+    keeper.has(ResourceType::Secret, &["a", "b"]);
+    let secrets = ResourceType::Secret.type_url();
     let answered =
         |request: &Value| request["type"] == secrets && request["nonce"] != "" && request["error"] == "";
     server.wait("an ACK of the secrets", 0, answered);
 
     // A bad one among them: a NACK with its name, and the good one is taken.
     let before = server.requests();
-    server.set(&world("2", &[secret("a", "2"), bad_secret("b")]));
+    server.set(&snapshot("2", &[secret("a", "2"), bad_secret("b")]));
     let nack = server.wait("a NACK", before, |request| request["error"] != "");
     assert_eq!((&nack["type"], &nack["error"]), (&json!(secrets), &json!("secret b: not for TLS")));
-    keeper.wait("a's second version", |kept| kept.resources[&(Kind::Secret, "a".into())] >= 2);
+    keeper.wait("a's second version", |kept| kept.resources[&(ResourceType::Secret, "a".into())] >= 2);
     // It repeats a refused state of the world as soon as it hears of the refusal.
     std::thread::sleep(Duration::from_secs(1));
     let busy = server.requests() - before;
     assert!(busy < 12, "{busy} requests in a second about one refusal");
 
-    // Better again, and one more asked for: without that, this server keeps back a world of which only a part is wanted.
+    // Better again, and one more asked for: without that, this server keeps back a snapshot of which only a part is wanted.
     let before = server.requests();
-    subscriptions.want(Kind::Secret, names(&["a", "b", "c"]));
-    server.set(&world("3", &[secret("a", "2"), secret("b", "3"), secret("c", "1")]));
+    subscriptions.subscribe(ResourceType::Secret, names(&["a", "b", "c"]));
+    server.set(&snapshot("3", &[secret("a", "2"), secret("b", "3"), secret("c", "1")]));
     server.wait("an ACK of the correction", before, answered);
-    keeper.has(Kind::Secret, &["a", "b", "c"]);
+    keeper.has(ResourceType::Secret, &["a", "b", "c"]);
 
     // What is gone.
-    let mut empty = world("4", &[secret("a", "2"), secret("b", "3"), secret("c", "1")]);
+    let mut empty = snapshot("4", &[secret("a", "2"), secret("b", "3"), secret("c", "1")]);
     empty["listeners"] = json!([]);
     empty["routes"] = json!([]);
     server.set(&empty);
-    keeper.has(Kind::Listener, &[]);
+    keeper.has(ResourceType::Listener, &[]);
     let first = &server.log()[0];
-    assert_eq!((&first["type"], &first["node"]), (&json!(Kind::Cluster.type_url()), &json!("node-7")));
+    assert_eq!(
+        (&first["type"], &first["node"]),
+        (&json!(ResourceType::Cluster.type_url()), &json!("node-7"))
+    );
 }
 
 #[test]
@@ -211,9 +214,9 @@ fn secrets_alone_over_a_unix_socket_as_istios_agent_serves_them() {
     server.set(&json!({ "version": "1", "secrets": [secret("default", "x"), secret("ROOTCA", "y")] }));
     let running = Running::new();
     for dialect in [Dialect::StateOfTheWorld, Dialect::Delta] {
-        let client = client(Arc::new(Unix(socket.clone())), dialect, Some(Kind::Secret));
-        let (_, keeper) = running.add(client, &[(Kind::Secret, names(&["ROOTCA", "default"]))]);
-        keeper.has(Kind::Secret, &["ROOTCA", "default"]);
+        let client = client(Arc::new(Unix(socket.clone())), dialect, Some(ResourceType::Secret));
+        let (_, keeper) = running.add(client, &[(ResourceType::Secret, names(&["ROOTCA", "default"]))]);
+        keeper.has(ResourceType::Secret, &["ROOTCA", "default"]);
     }
 }
 
@@ -223,16 +226,16 @@ fn killed_and_back(dialect: Dialect) {
     let address = server.address.clone();
     let running = Running::new();
     let client = client(Arc::new(Tcp(address.clone())), dialect, None);
-    let (_, keeper) = running.add(client, &[(Kind::Secret, names(&["a"]))]);
-    keeper.has(Kind::Secret, &["a"]);
+    let (_, keeper) = running.add(client, &[(ResourceType::Secret, names(&["a"]))]);
+    keeper.has(ResourceType::Secret, &["a"]);
     drop(server);
     keeper.wait("told of the loss", |kept| !kept.connected && !kept.losses.is_empty());
-    keeper.has(Kind::Secret, &["a"]);
+    keeper.has(ResourceType::Secret, &["a"]);
     let mut server = Server::start(&["--listen", &address]).unwrap();
     // The same version, counted anew, with other content.
     server.set(&json!({ "version": "1", "secrets": [secret("a", "2")] }));
     keeper.wait("served by the new one", |kept| {
-        kept.connected && kept.resources[&(Kind::Secret, "a".into())] == 2
+        kept.connected && kept.resources[&(ResourceType::Secret, "a".into())] == 2
     });
 }
 
@@ -258,14 +261,14 @@ fn a_server_that_does_not_exist_or_speaks_something_else_is_named() {
     });
     let running = Running::new();
     let nowhere = client(Arc::new(Unix("/nonexistent/socket".into())), Dialect::Delta, None);
-    let (_, keeper) = running.add(nowhere, &[(Kind::Secret, names(&["a"]))]);
+    let (_, keeper) = running.add(nowhere, &[(ResourceType::Secret, names(&["a"]))]);
     keeper.wait("named", |kept| kept.losses.iter().any(|loss| loss.contains("/nonexistent/socket")));
-    let (_, keeper) =
-        running.add(client(Arc::new(Tcp(address)), Dialect::Delta, None), &[(Kind::Secret, names(&["a"]))]);
+    let (_, keeper) = running
+        .add(client(Arc::new(Tcp(address)), Dialect::Delta, None), &[(ResourceType::Secret, names(&["a"]))]);
     keeper.wait("lost", |kept| !kept.losses.is_empty());
 }
 
-/// What 10,000 routes and 1,000 secrets cost before anybody has judged them.
+/// What 10,000 routes and 1,000 secrets cost before they are validated.
 #[test]
 fn ten_thousand_routes_and_a_thousand_secrets_are_read_within_a_second() {
     let Some(mut server) = Server::start(&["--ads=false"]) else { return };
@@ -280,7 +283,8 @@ fn ten_thousand_routes_and_a_thousand_secrets_are_read_within_a_second() {
     let running = Running::new();
     let started = Instant::now();
     let client = client(Arc::new(Tcp(server.address.clone())), Dialect::StateOfTheWorld, None);
-    let (_, keeper) = running.add(client, &[(Kind::Routes, names(&["r"])), (Kind::Secret, all)]);
+    let (_, keeper) =
+        running.add(client, &[(ResourceType::Routes, names(&["r"])), (ResourceType::Secret, all)]);
     keeper.wait("there", |kept| kept.resources.len() == 1001);
     let took = started.elapsed();
     println!("10,000 routes and 1,000 secrets: fetched and read in {took:?}");

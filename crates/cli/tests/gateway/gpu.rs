@@ -77,7 +77,7 @@ fn what_is_too_much_for_the_cpu_goes_to_the_gpu() {
     let by = |backend: &str| gateway.metric("quadrille_key_operations_total", &[backend, "\"ok\""]);
     assert!(by("\"cuda\"") > 0.0 && by("\"scalar\"") > 0.0, "{}", gateway.metrics());
     assert_eq!(gateway.metric("quadrille_key_operations_total", &["\"failed\""]), 0.0);
-    let status = output(Command::new("curl").args(["-sS", "--max-time", "10", &gateway.admin("/status")])).1;
+    let status = gateway.admin_page("/status");
     assert!(status.contains("\"gpu\": \"Fake GPU\""), "{status}");
 }
 

@@ -10,10 +10,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-fn page(gateway: &Gateway, path: &str) -> String {
-    succeed(Command::new("curl").args(["-sS", "--fail", "--max-time", "30", &gateway.admin(path)]))
-}
-
 /// The lines of the access log, once there are this many.
 fn lines(log: &Path, count: usize) -> Vec<String> {
     let end = Instant::now() + Duration::from_secs(30);
@@ -45,13 +41,13 @@ fn admin_pages_tell_the_state_and_no_secrets() {
     std::fs::write(&file, content).expect("a configuration");
     let gateway = Gateway::with_config(&file, 1);
     assert_eq!(curl(&gateway, &certificates, &[], "/"), "ok");
-    assert_eq!(page(&gateway, "/healthz"), "ok\n");
-    assert_eq!(page(&gateway, "/ready"), "ready\n");
-    let configuration = page(&gateway, "/config");
+    assert_eq!(gateway.admin_page("/healthz"), "ok\n");
+    assert_eq!(gateway.admin_page("/ready"), "ready\n");
+    let configuration = gateway.admin_page("/config");
     let shown: Value = serde_json::from_str(&configuration).expect("JSON");
     assert_eq!(shown["listeners"][0]["certificates"][0]["key"], "(inline)", "{configuration}");
     assert_eq!(shown["listeners"][0]["tls"]["min"], "1.2", "{configuration}");
-    let status = page(&gateway, "/status");
+    let status = gateway.admin_page("/status");
     let shown: Value = serde_json::from_str(&status).expect("JSON");
     assert_eq!(shown["certificates"][0]["names"][0], "localhost", "{status}");
     assert_eq!(shown["certificates"][0]["key_type"], "ecdsa-p256", "{status}");
@@ -63,7 +59,7 @@ fn admin_pages_tell_the_state_and_no_secrets() {
     );
     let expiry = gateway.metric("quadrille_certificate_not_after_seconds", &["localhost"]);
     assert_eq!(expiry, seconds("not_after") as f64, "{status}");
-    let everything = [configuration, status, page(&gateway, "/metrics"), gateway.log()].concat();
+    let everything = [configuration, status, gateway.admin_page("/metrics"), gateway.log()].concat();
     for secret in secrets_of(&pair.key) {
         assert!(!everything.contains(&secret), "a line of the key: {everything}");
     }
@@ -76,16 +72,16 @@ fn admin_pages_tell_the_state_and_no_secrets() {
 fn the_dashboard_is_closed_to_the_outside() {
     let certificates = Certificates::new();
     let gateway = Gateway::with_flags(&certificates.ecdsa("P-256", &["localhost"]), &["--respond", "ok"]);
-    let html = page(&gateway, "/");
-    assert_eq!(html, page(&gateway, "/dashboard"));
+    let html = gateway.admin_page("/");
+    assert_eq!(html, gateway.admin_page("/dashboard"));
     let linked = |text: &str, before: &str| -> Vec<String> {
         let after = text.split(before).skip(1);
         after.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
     };
     for file in ["src=\"", "href=\""].into_iter().flat_map(|before| linked(&html, before)) {
-        let text = page(&gateway, &format!("/{file}"));
+        let text = gateway.admin_page(&format!("/{file}"));
         for module in linked(&text, "from \"./").iter().filter(|_| file.ends_with(".js")) {
-            page(&gateway, &format!("/dashboard/{module}"));
+            gateway.admin_page(&format!("/dashboard/{module}"));
         }
         assert!(
             !file.starts_with("dashboard/") || file.ends_with(".svg") || !text.contains("http"),

@@ -2,16 +2,16 @@
 
 #[path = "../../../xds/tests/support/control_plane.rs"]
 mod control_plane;
-mod world;
+mod snapshot;
 
 use crate::support::{Certificates, Connector, Gateway, Load, Nginx, Pair, eventually, ports, serve};
 use control_plane::ControlPlane;
 use serde_json::{Value, json};
+use snapshot::{Snapshot, secret};
 use std::{
     path::PathBuf,
     time::{Duration, Instant},
 };
-use world::{World, secret};
 
 /// A gateway whose everything comes by ADS.
 struct Driven {
@@ -21,7 +21,7 @@ struct Driven {
     pairs: [Pair; 2],
     /// Upstream, with an answer of its own.
     _nginx: Nginx,
-    world: World,
+    snapshot: Snapshot,
 }
 
 impl Driven {
@@ -30,26 +30,26 @@ impl Driven {
         let certificates = Certificates::new();
         let pairs = [certificates.ecdsa("P-256", &["localhost"]), certificates.rsa(2048, &["localhost"])];
         let nginx = Nginx::new("location / { return 200 right; }");
-        let mut world = World::new(ports::free(), nginx.address().port());
-        world.secrets = vec![secret("site", &pairs[0])];
-        server.set(&world.json());
+        let mut snapshot = Snapshot::new(ports::free(), nginx.address().port());
+        snapshot.secrets = vec![secret("site", &pairs[0])];
+        server.set(&snapshot.json());
         let bootstrap = bootstrap(&certificates, &server.address, delta);
         let mut command = serve();
         command.arg("--envoy-config").arg(bootstrap);
         let gateway = Gateway::start(command, 0);
-        let mut driven = Self { gateway, server, certificates, pairs, _nginx: nginx, world };
+        let mut driven = Self { gateway, server, certificates, pairs, _nginx: nginx, snapshot };
         eventually("the listener is not there", || driven.get("/").as_deref() == Some("right"));
         driven.gateway.read_addresses();
         Some(driven)
     }
 
     fn apply(&mut self) {
-        self.world.version += 1;
-        self.server.set(&self.world.json());
+        self.snapshot.version += 1;
+        self.server.set(&self.snapshot.json());
     }
 
     fn address(&self) -> std::net::SocketAddr {
-        ([127, 0, 0, 1], self.world.port).into()
+        ([127, 0, 0, 1], self.snapshot.port).into()
     }
 
     fn get(&self, path: &str) -> Option<String> {
@@ -90,10 +90,10 @@ fn swapped_under_load(delta: bool) {
     let load = Load::start(&driven.certificates, driven.address(), "/", |body| body.starts_with("right"));
     for round in 1..=30 {
         let pair = &driven.pairs[round % 2];
-        driven.world.secrets = vec![secret("site", pair)];
+        driven.snapshot.secrets = vec![secret("site", pair)];
         // Every third time the listener is another one, with routes of another name.
-        driven.world.route_name = format!("routes-{}", round / 3);
-        driven.world.chain_name = format!("chain-{round}");
+        driven.snapshot.route_name = format!("routes-{}", round / 3);
+        driven.snapshot.chain_name = format!("chain-{round}");
         let before = driven.serial();
         driven.apply();
         eventually("the old certificate is still served", || driven.serial() != before);
@@ -121,6 +121,20 @@ fn secrets_and_listeners_are_swapped_under_load_delta() {
     swapped_under_load(true);
 }
 
+#[test]
+fn the_config_dump_shows_what_the_control_plane_has_sent_without_secrets() {
+    let Some(driven) = Driven::new(true) else { return };
+    let dump: Value = serde_json::from_str(&driven.gateway.admin_page("/config_dump")).expect("JSON");
+    let config = |index: usize, list: &str| dump["configs"][index][list].clone();
+    assert_eq!(config(1, "dynamic_active_clusters")[0]["cluster"]["name"], "web");
+    assert_eq!(config(2, "dynamic_endpoint_configs")[0]["endpoint_config"]["cluster_name"], "web");
+    assert_eq!(config(3, "dynamic_listeners")[0]["active_state"]["listener"]["name"], "main");
+    assert_eq!(config(4, "dynamic_route_configs")[0]["route_config"]["name"], "routes");
+    let secrets = config(5, "dynamic_active_secrets");
+    assert_eq!(secrets[0]["secret"]["name"], "site");
+    assert!(!secrets.to_string().contains("PRIVATE KEY"));
+}
+
 fn bad_secret(delta: bool) {
     let Some(mut driven) = Driven::new(delta) else { return };
     let serial = driven.serial();
@@ -131,7 +145,7 @@ fn bad_secret(delta: bool) {
         json!({ "name": "site", "tls_certificate": { "certificate_chain": { "inline_string": "x" } } }),
     ] {
         let before = driven.server.requests();
-        driven.world.secrets = vec![bad];
+        driven.snapshot.secrets = vec![bad];
         driven.apply();
         let reason = driven.wait_for_nack(before);
         assert!(reason.contains("secret site"), "{reason}");
@@ -139,7 +153,7 @@ fn bad_secret(delta: bool) {
         assert_eq!(driven.serial(), serial);
         assert_eq!(driven.get("/").as_deref(), Some("right"));
     }
-    driven.world.secrets = vec![secret("site", &driven.pairs[1])];
+    driven.snapshot.secrets = vec![secret("site", &driven.pairs[1])];
     driven.apply();
     eventually("the correction is not served", || driven.serial() != serial);
     assert!(driven.gateway.metric("quadrille_xds_updates_total", &["sds", "rejected"]) >= 2.0);
@@ -158,9 +172,9 @@ fn a_bad_secret_is_refused_and_the_old_one_serves_delta() {
 #[test]
 fn a_listener_that_waits_for_its_routes_leaves_the_old_one_serving() {
     let Some(mut driven) = Driven::new(false) else { return };
-    driven.world.route_name = "later".into();
-    driven.world.answer = Some("new".into());
-    driven.world.with_routes = false;
+    driven.snapshot.route_name = "later".into();
+    driven.snapshot.answer = Some("new".into());
+    driven.snapshot.with_routes = false;
     let before = driven.server.requests();
     driven.apply();
     driven.server.wait("a request for the routes", before, |request| {
@@ -170,7 +184,7 @@ fn a_listener_that_waits_for_its_routes_leaves_the_old_one_serving() {
         assert_eq!(driven.get("/").as_deref(), Some("right"));
         std::thread::sleep(Duration::from_millis(20));
     }
-    driven.world.with_routes = true;
+    driven.snapshot.with_routes = true;
     driven.apply();
     eventually("the new listener is not there", || driven.get("/").as_deref() == Some("new"));
 }
@@ -179,14 +193,14 @@ fn a_listener_that_waits_for_its_routes_leaves_the_old_one_serving() {
 fn a_listener_that_cannot_be_served_is_refused_and_the_others_serve() {
     let Some(mut driven) = Driven::new(false) else { return };
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let mut other = driven.world.listener();
+    let mut other = driven.snapshot.listener();
     other["name"] = json!("other");
     other["address"]["socket_address"]["port_value"] = json!(taken.local_addr().expect("its address").port());
-    let mut strange = driven.world.listener();
+    let mut strange = driven.snapshot.listener();
     strange["name"] = json!("strange");
     strange["address"]["socket_address"]["address"] = json!("not an address");
-    driven.world.more_listeners = vec![other, strange];
-    driven.world.answer = Some("new".into());
+    driven.snapshot.more_listeners = vec![other, strange];
+    driven.snapshot.answer = Some("new".into());
     let before = driven.server.requests();
     driven.apply();
     let reason = driven.wait_for_nack(before);
@@ -194,8 +208,8 @@ fn a_listener_that_cannot_be_served_is_refused_and_the_others_serve() {
     eventually("the good one was not taken", || driven.get("/").as_deref() == Some("new"));
     // And one that goes.
     let gone = driven.address();
-    driven.world.more_listeners.clear();
-    driven.world.with_listener = false;
+    driven.snapshot.more_listeners.clear();
+    driven.snapshot.with_listener = false;
     driven.apply();
     eventually("the listener is still there", || std::net::TcpStream::connect(gone).is_err());
 }
@@ -208,9 +222,9 @@ fn lost_and_found(delta: bool) {
     assert_eq!(driven.get("/").as_deref(), Some("right"), "it serves on with what it has");
     driven.server =
         ControlPlane::start(&["--ads=false", "--listen", &address]).expect("the port is free again");
-    driven.world.answer = Some("back".into());
+    driven.snapshot.answer = Some("back".into());
     // The versions begin anew.
-    driven.world.version = 0;
+    driven.snapshot.version = 0;
     driven.apply();
     eventually("the new control plane is not followed", || driven.get("/").as_deref() == Some("back"));
 }
@@ -228,10 +242,10 @@ fn a_control_plane_is_lost_and_found_again_delta() {
 #[test]
 fn the_bootstrap_is_followed_after_control_planes_have_spoken() {
     let Some(mut driven) = Driven::new(false) else { return };
-    driven.world.answer = Some("new".into());
+    driven.snapshot.answer = Some("new".into());
     driven.apply();
     eventually("the control plane is not followed", || driven.get("/").as_deref() == Some("new"));
-    let mut own = driven.world.listener();
+    let mut own = driven.snapshot.listener();
     let port = ports::free();
     own["name"] = json!("own");
     own["address"]["socket_address"]["port_value"] = json!(port);
@@ -266,7 +280,7 @@ fn a_secret_of_istios_agent_comes_over_a_unix_socket_with_a_private_key_provider
     } }] }));
     let port = ports::free();
     let bootstrap = certificates.path("bootstrap.yaml");
-    std::fs::write(&bootstrap, world::with_agent(&socket, port)).expect("writing");
+    std::fs::write(&bootstrap, snapshot::with_agent(&socket, port)).expect("writing");
     let mut command = serve();
     command.arg("--envoy-config").arg(bootstrap);
     let _gateway = Gateway::start(command, 0);
@@ -280,7 +294,7 @@ fn a_secret_of_istios_agent_comes_over_a_unix_socket_with_a_private_key_provider
 #[test]
 fn ten_thousand_routes_and_a_thousand_secrets_are_in_service_soon() {
     let Some(mut driven) = Driven::new(false) else { return };
-    driven.world.many(1000, 10_000, &driven.pairs[0]);
+    driven.snapshot.many(1000, 10_000, &driven.pairs[0]);
     let began = Instant::now();
     driven.apply();
     let sent = began.elapsed();
@@ -293,7 +307,7 @@ fn ten_thousand_routes_and_a_thousand_secrets_are_in_service_soon() {
         println!("{line}");
     }
     // One secret of a thousand, and the time it takes until it is in service.
-    let name = driven.world.rename_last_secret(&driven.pairs[0]);
+    let name = driven.snapshot.rename_last_secret(&driven.pairs[0]);
     let began = Instant::now();
     let before = driven.server.requests();
     driven.apply();

@@ -1,7 +1,7 @@
 //! How a request goes upstream.
 
 use super::{
-    Changes, Inherited,
+    headers::{Changes, Order},
     redirect::{direct_response, prefix_rewrite, redirect, regex_rewrite},
     retry,
 };
@@ -11,11 +11,21 @@ use crate::{
     schema,
     values::{enumeration, number},
 };
-use quadrille_config::model::{Action, Forward, HostRewrite, PathMatch, Weighted};
+use quadrille_config::model::{Action, Forward, HostRewrite, PathMatch, RetryPolicy, Weighted};
 use std::{num::NonZeroU32, time::Duration};
 
 /// What Envoy takes when nothing is said.
 const TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What a route inherits from its virtual host and its configuration.
+pub(super) struct Inherited<'a> {
+    /// Of its virtual host, and of the route configuration.
+    pub(super) changes: [&'a Changes; 2],
+    pub(super) order: Order,
+    pub(super) retry: Option<&'a RetryPolicy>,
+    /// Of a direct response, in bytes.
+    pub(super) largest_body: usize,
+}
 
 pub(super) fn action(message: &Message<'_>, path: &PathMatch, inherited: &Inherited<'_>) -> Option<Action> {
     match message.one_of(&["route", "redirect", "direct_response"]) {

@@ -27,6 +27,13 @@ pub(super) enum Order {
 }
 
 impl Changes {
+    /// The changes of a message that has them under their usual names.
+    pub(super) fn read(message: &Message<'_>) -> Option<Self> {
+        let request = changes(message, "request_headers_to_add", "request_headers_to_remove");
+        let response = changes(message, "response_headers_to_add", "response_headers_to_remove");
+        Some(Self { request: request?, response: response? })
+    }
+
     /// Those of a request and those of an answer, `all` from the most specific on.
     pub(super) fn together(all: [&Self; 3], order: Order) -> (Vec<HeaderChange>, Vec<HeaderChange>) {
         let mut all = all;
@@ -39,11 +46,7 @@ impl Changes {
 }
 
 /// What is removed comes before what is added, as in Envoy.
-pub(super) fn changes(
-    message: &Message<'_>,
-    add: &'static str,
-    remove: &'static str,
-) -> Option<Vec<HeaderChange>> {
+fn changes(message: &Message<'_>, add: &'static str, remove: &'static str) -> Option<Vec<HeaderChange>> {
     let removed = message.list(remove).into_iter().map(|field| field.parse(name).map(HeaderChange::Remove));
     let added = message.list(add).into_iter().map(|field| addition(&field));
     removed.chain(added).collect::<Vec<_>>().into_iter().collect()

@@ -6,28 +6,17 @@ mod headers;
 mod redirect;
 mod retry;
 
-use crate::{
-    reader::{Field, Message},
-    schema,
-    values::enumeration,
-};
+use crate::{reader::Field, schema, values::enumeration};
+use action::Inherited;
 use condition::{header_matchers, path_match, query_matchers};
 use headers::{Changes, Order};
-use quadrille_config::model::{Domain, RetryPolicy, Route, RouteTable, VirtualHost};
+use quadrille_config::model::{Domain, Route, RouteTable, VirtualHost};
 use std::{collections::HashMap, sync::Arc};
 
 /// `envoy.config.route.v3.RouteConfiguration`.
 #[derive(Clone, Debug)]
 pub struct RouteConfiguration {
     pub(crate) table: Arc<RouteTable>,
-}
-
-/// What a route inherits.
-struct Inherited<'a> {
-    changes: [&'a Changes; 2],
-    order: Order,
-    retry: Option<&'a RetryPolicy>,
-    largest_body: usize,
 }
 
 /// What Envoy takes when nothing is said, in bytes.
@@ -149,12 +138,4 @@ fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
         response_headers,
         ..Route::new(path, action, field.place())
     })
-}
-
-impl Changes {
-    fn read(message: &Message<'_>) -> Option<Self> {
-        let request = headers::changes(message, "request_headers_to_add", "request_headers_to_remove");
-        let response = headers::changes(message, "response_headers_to_add", "response_headers_to_remove");
-        Some(Self { request: request?, response: response? })
-    }
 }

@@ -1,7 +1,7 @@
 //! The file that a process starts with.
 
 use super::{
-    Does::{Accepted, Ignored, Read, Refused},
+    FieldPolicy::{Accepted, Ignored, Read, Refused},
     HARMLESS, Schema,
 };
 

@@ -1,7 +1,7 @@
 //! Clusters, their servers, and health checks.
 
 use super::{
-    Does::{Accepted, Ignored, Read, Refused},
+    FieldPolicy::{Accepted, Ignored, Read, Refused},
     HARMLESS, Schema,
 };
 

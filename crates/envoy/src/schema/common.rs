@@ -1,7 +1,7 @@
 //! Messages that stand in many places.
 
 use super::{
-    Does::{Accepted, Ignored, Read, Refused},
+    FieldPolicy::{Accepted, Ignored, Read, Refused},
     HARMLESS, STRICT, Schema,
 };
 

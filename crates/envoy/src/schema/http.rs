@@ -1,14 +1,14 @@
 //! The HTTP connection manager.
 
 use super::{
-    Does::{Accepted, Ignored, Read, Refused},
+    FieldPolicy::{Accepted, Ignored, Read, Refused},
     HARMLESS, Schema,
 };
 
-const NO_LOG: Does = Ignored("records have Quadrille's own form");
-const CLIENT_SAID: Does =
+const NO_LOG: FieldPolicy = Ignored("records have Quadrille's own form");
+const CLIENT_SAID: FieldPolicy =
     Ignored("`x-forwarded-for` and `x-forwarded-proto` are set to what is known of the connection");
-use super::Does;
+use super::FieldPolicy;
 
 pub(crate) const HTTP_MANAGER: Schema = Schema {
     name: "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",

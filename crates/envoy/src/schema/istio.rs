@@ -1,7 +1,7 @@
 //! Istio's own messages, as far as they are about private keys.
 
 use super::{
-    Does::{Accepted, Read},
+    FieldPolicy::{Accepted, Read},
     STRICT, Schema,
 };
 

@@ -1,7 +1,7 @@
 //! Listeners and how their connections are told apart.
 
 use super::{
-    Does::{Accepted, Ignored, Read, Refused},
+    FieldPolicy::{Accepted, Ignored, Read, Refused},
     HARMLESS, STRICT, Schema,
 };
 

@@ -28,14 +28,14 @@ pub(crate) struct Schema {
     /// Its full name in the protocol.
     pub(crate) name: &'static str,
     /// The fields that are known.
-    pub(crate) fields: &'static [(&'static str, Does)],
+    pub(crate) fields: &'static [(&'static str, FieldPolicy)],
     /// What becomes of all other fields.
-    pub(crate) others: Does,
+    pub(crate) others: FieldPolicy,
 }
 
 /// What becomes of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Does {
+pub(crate) enum FieldPolicy {
     /// It has its effect, with these limits (or none).
     Read(&'static str),
     /// It is accepted, and nothing needs to be done for it.
@@ -48,8 +48,8 @@ pub(crate) enum Does {
 
 impl Schema {
     /// What becomes of this field, if it is known.
-    pub(crate) fn field(&self, name: &str) -> Option<Does> {
-        self.fields.iter().find(|(known, _)| *known == name).map(|(_, does)| *does)
+    pub(crate) fn field(&self, name: &str) -> Option<FieldPolicy> {
+        self.fields.iter().find(|(known, _)| *known == name).map(|(_, policy)| *policy)
     }
 
     /// The name without its package.
@@ -175,10 +175,10 @@ pub(crate) const ALL: &[(&str, &[&Schema])] = &[
 ];
 
 /// For messages in which nothing that is left out weakens security.
-const HARMLESS: Does = Does::Ignored("Quadrille does not know this field");
+const HARMLESS: FieldPolicy = FieldPolicy::Ignored("Quadrille does not know this field");
 
 /// For messages that decide who is let in, and to whom secrets are shown.
-const STRICT: Does = Does::Refused(
+const STRICT: FieldPolicy = FieldPolicy::Refused(
     "Quadrille does not know this field, and ignoring it here could weaken security; remove it",
 );
 
@@ -193,7 +193,7 @@ pub(crate) mod coverage {
         READ.lock().expect("no test panics while it holds this").insert((message, field));
     }
 
-    pub(crate) fn has(message: &'static str, field: &'static str) -> bool {
+    pub(crate) fn contains(message: &'static str, field: &'static str) -> bool {
         READ.lock().expect("no test panics while it holds this").contains(&(message, field))
     }
 }

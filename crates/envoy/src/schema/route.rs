@@ -1,12 +1,12 @@
 //! Route configurations, virtual hosts, and what a route matches.
 
 use super::{
-    Does::{Accepted, Ignored, Read, Refused},
+    FieldPolicy::{Accepted, Ignored, Read, Refused},
     HARMLESS, Schema,
 };
 
 pub(super) const HEADERS_HERE: &str = "";
-const MUST_MATCH: super::Does = Refused(
+const MUST_MATCH: super::FieldPolicy = Refused(
     "Quadrille does not know this condition, and without it the route would take requests that are not its own",
 );
 

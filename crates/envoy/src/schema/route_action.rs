@@ -1,7 +1,7 @@
 //! What becomes of a request.
 
 use super::{
-    Does::{Accepted, Ignored, Read, Refused},
+    FieldPolicy::{Accepted, Ignored, Read, Refused},
     HARMLESS, Schema,
 };
 

@@ -1,7 +1,7 @@
 //! Transport sockets, certificates, and what is asked of the other side.
 
 use super::{
-    Does::{Accepted, Ignored, Read, Refused},
+    FieldPolicy::{Accepted, Ignored, Read, Refused},
     STRICT, Schema,
 };
 

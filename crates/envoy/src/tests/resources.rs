@@ -1,19 +1,17 @@
 //! Resources that come one by one.
 
 use super::with_route_config;
-use crate::{Base, ConfigSource, Kind, Read, Resources, bootstrap, read};
-use quadrille_config::{
-    model::Serve,
-    yaml::{Limits, Node},
-};
+use crate::{Base, ConfigSource, Read, ResourceType, Resources, bootstrap, read};
+use quadrille_config::model::Serve;
+use quadrille_config::yaml::{Limits, Node};
 use std::{fmt::Write, sync::Arc, time::Instant};
 
 fn tree(text: &str) -> Node {
     quadrille_config::yaml::read(text, Limits::BY_PROGRAM).expect("YAML").expect("a document")
 }
 
-fn take(resources: &mut Resources, kind: Kind, text: &str) {
-    resources.add(read(kind, &tree(text), "xds").unwrap_or_else(|errors| panic!("{errors}")));
+fn take(resources: &mut Resources, kind: ResourceType, text: &str) {
+    resources.insert(read(kind, &tree(text), "xds").unwrap_or_else(|errors| panic!("{errors}")));
 }
 
 const LISTENER: &str = r#"
@@ -40,19 +38,19 @@ const ENDPOINTS: &str = "{ cluster_name: s, endpoints: [ { lb_endpoints: [ { end
 #[test]
 fn a_listener_waits_for_what_it_names() {
     let mut resources = Resources::default();
-    take(&mut resources, Kind::Listener, LISTENER);
-    take(&mut resources, Kind::Cluster, CLUSTER);
-    let wanted = resources.wanted();
-    assert_eq!(wanted.secrets["server"], ConfigSource::Ads);
-    assert!(wanted.routes.contains_key("routes") && wanted.endpoints.contains_key("s"));
+    take(&mut resources, ResourceType::Listener, LISTENER);
+    take(&mut resources, ResourceType::Cluster, CLUSTER);
+    let references = resources.references();
+    assert_eq!(references.secrets["server"], ConfigSource::Ads);
+    assert!(references.routes.contains_key("routes") && references.endpoints.contains_key("s"));
     let listener = Arc::clone(&resources.listeners["web"]);
     assert_eq!(resources.missing(&listener).len(), 2);
     let (cold, warnings) = resources.model(&Base::default()).unwrap();
     assert!(cold.listeners.is_empty() && cold.upstreams["app"].servers.is_empty());
     assert!(warnings.lines()[0].contains("the listener `web` waits for route configuration `routes`"));
-    take(&mut resources, Kind::Secret, SECRET);
-    take(&mut resources, Kind::Route, ROUTES);
-    take(&mut resources, Kind::Endpoints, ENDPOINTS);
+    take(&mut resources, ResourceType::Secret, SECRET);
+    take(&mut resources, ResourceType::Routes, ROUTES);
+    take(&mut resources, ResourceType::Endpoints, ENDPOINTS);
     assert!(resources.missing(&listener).is_empty());
     let (warm, _) = resources.model(&Base::default()).unwrap();
     assert_eq!(warm.listeners.len(), 1);
@@ -62,7 +60,9 @@ fn a_listener_waits_for_what_it_names() {
 #[test]
 fn what_has_not_changed_is_the_same_object() {
     let mut resources = Resources::default();
-    for (kind, text) in [(Kind::Listener, LISTENER), (Kind::Secret, SECRET), (Kind::Route, ROUTES)] {
+    for (kind, text) in
+        [(ResourceType::Listener, LISTENER), (ResourceType::Secret, SECRET), (ResourceType::Routes, ROUTES)]
+    {
         take(&mut resources, kind, text);
     }
     let chain = |resources: &Resources| {
@@ -73,11 +73,11 @@ fn what_has_not_changed_is_the_same_object() {
         Serve::Tcp(_) => panic!("no HTTP"),
     };
     let before = chain(&resources);
-    take(&mut resources, Kind::Cluster, CLUSTER);
+    take(&mut resources, ResourceType::Cluster, CLUSTER);
     let same = chain(&resources);
     assert!(Arc::ptr_eq(before.tls.as_ref().unwrap(), same.tls.as_ref().unwrap()));
     assert!(Arc::ptr_eq(&routes(&before), &routes(&same)));
-    take(&mut resources, Kind::Secret, SECRET);
+    take(&mut resources, ResourceType::Secret, SECRET);
     let renewed = chain(&resources);
     assert!(!Arc::ptr_eq(before.tls.as_ref().unwrap(), renewed.tls.as_ref().unwrap()));
     assert!(Arc::ptr_eq(&routes(&before), &routes(&renewed)));
@@ -86,7 +86,7 @@ fn what_has_not_changed_is_the_same_object() {
 #[test]
 fn a_bad_resource_is_refused_alone_with_the_reason() {
     let text = SECRET.replace("private_key", "password: {}, private_key");
-    let errors = read(Kind::Secret, &tree(&text), "sds server").unwrap_err();
+    let errors = read(ResourceType::Secret, &tree(&text), "sds server").unwrap_err();
     assert!(
         errors
             .to_string()
@@ -111,16 +111,16 @@ fn what_comes_from_no_text_has_no_line() {
     forget(&mut node);
     let quadrille_config::yaml::Value::Mapping(entries) = &mut node.value else { unreachable!() };
     entries[0].key = "nome".to_owned();
-    let errors = read(Kind::Secret, &node, "sds server").unwrap_err();
+    let errors = read(ResourceType::Secret, &node, "sds server").unwrap_err();
     assert!(errors.to_string().contains("sds server: nome: refused"), "{errors}");
 }
 
 #[test]
 fn kinds_have_their_urls() {
-    for kind in Kind::ALL {
-        assert_eq!(Kind::of_type_url(&kind.type_url()), Some(kind));
+    for kind in ResourceType::ALL {
+        assert_eq!(ResourceType::from_type_url(&kind.type_url()), Some(kind));
     }
-    assert_eq!(Kind::of_type_url("type.googleapis.com/x.Y"), None);
+    assert_eq!(ResourceType::from_type_url("type.googleapis.com/x.Y"), None);
 }
 
 #[test]
@@ -131,13 +131,13 @@ fn files_of_resources() {
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
     };
-    let with_type = |kind: Kind, text: &str| {
+    let with_type = |kind: ResourceType, text: &str| {
         text.trim_start().replacen('{', &format!("{{ \"@type\": {}, ", kind.type_url()), 1)
     };
-    let sds = file("sds.yaml", &format!("resources:\n- {}\n", with_type(Kind::Secret, SECRET)));
+    let sds = file("sds.yaml", &format!("resources:\n- {}\n", with_type(ResourceType::Secret, SECRET)));
     let rds = file(
         "rds.yaml",
-        &format!("{{ version_info: 1, resources: [ {} ] }}", with_type(Kind::Route, ROUTES)),
+        &format!("{{ version_info: 1, resources: [ {} ] }}", with_type(ResourceType::Routes, ROUTES)),
     );
     let listener = LISTENER
         .replace(
@@ -152,7 +152,7 @@ fn files_of_resources() {
         "lds.yaml",
         &format!(
             "resources:\n- \"@type\": {}\n{}",
-            Kind::Listener.type_url(),
+            ResourceType::Listener.type_url(),
             super::indented(listener.trim_start(), 2)
         ),
     );
@@ -182,8 +182,8 @@ fn ten_thousand_routes_and_a_thousand_secrets() {
     let mut found = bootstrap(&text, "e.yaml").unwrap_or_else(|errors| panic!("{errors}")).resources;
     let node = tree(SECRET);
     for index in 0..1_000 {
-        let Read { resource, .. } = read(Kind::Secret, &node, "xds").unwrap();
-        found.insert(format!("s{index}"), resource);
+        let read = read(ResourceType::Secret, &node, "xds").unwrap();
+        found.insert(Read { name: format!("s{index}"), ..read });
     }
     let (gateway, _) = found.model(&Base::default()).unwrap();
     assert_eq!(gateway.listeners.len(), 1);

@@ -89,7 +89,7 @@ pub(crate) fn downstream(field: &Field<'_>) -> Option<DownstreamTls> {
         place: field.place(),
         resolved: Mutex::default(),
     };
-    // What is all here can be judged at once.
+    // What is complete can be validated at once.
     if tls.validation_secret.is_none()
         && let Err(reason) = tls.client_auth(None)
     {

@@ -1,23 +1,25 @@
 //! A message and its fields, by its descriptor.
 
 use super::{
-    Budget, Fault, well_known,
+    budget::Budget,
+    descriptors,
+    error::{Fault, shortened},
+    tree::{base64, entry, mapping, number_of, scalar, text},
+    well_known::{Form, duration},
     wire::{self, Fields, Packed, Raw},
 };
-use base64ct::{Base64, Encoding};
 use prost_reflect::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
 use quadrille_config::yaml::{Entry, Node, Value};
-use zeroize::Zeroizing;
 
 /// Reads messages; where it is in them is known to name it.
 pub(super) struct Reader<'b> {
     pub(super) budget: &'b mut Budget,
     pub(super) unknown: Vec<String>,
-    pub(super) path: Vec<Step>,
+    pub(super) path: Vec<PathSegment>,
 }
 
-/// A step of a path.
-pub(super) enum Step {
+/// A segment of a path.
+pub(super) enum PathSegment {
     Field(FieldDescriptor),
     Index(usize),
     Key(String),
@@ -35,21 +37,21 @@ impl Reader<'_> {
         let kind = entry("@type", text(url));
         let mut entries = vec![kind];
         match node.value {
-            Value::Mapping(fields) if !well_known::is_one(descriptor) => entries.extend(fields),
+            Value::Mapping(fields) if Form::of_message(descriptor).is_none() => entries.extend(fields),
             value => entries.push(entry("value", Node { line: 0, value })),
         }
         Ok(mapping(entries))
     }
 
     /// Any message.
-    pub(super) fn message(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
+    fn message(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
         self.budget.spend(1)?;
         if self.budget.depth == 0 {
             return Err(Fault::TooDeep);
         }
         self.budget.depth -= 1;
-        let node = match well_known::read(self, descriptor, bytes) {
-            Some(node) => node,
+        let node = match Form::of_message(descriptor) {
+            Some(form) => self.well_known(form, descriptor, bytes),
             None => self.fields(descriptor, bytes).map(mapping),
         };
         self.budget.depth += 1;
@@ -57,12 +59,8 @@ impl Reader<'_> {
     }
 
     /// The fields of a message that is nothing special.
-    pub(super) fn fields(
-        &mut self,
-        descriptor: &MessageDescriptor,
-        bytes: &[u8],
-    ) -> Result<Vec<Entry>, Fault> {
-        let mut open: Vec<Open> = Vec::new();
+    fn fields(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
+        let mut open: Vec<OpenField> = Vec::new();
         let mut fields = Fields(bytes);
         while let Some((number, raw)) = fields.next()? {
             self.budget.spend(1)?;
@@ -70,7 +68,7 @@ impl Reader<'_> {
                 Some(known) => self.add(&mut open[known], raw)?,
                 None => match descriptor.get_field(number) {
                     Some(field) => {
-                        let mut first = Open { field, value: None };
+                        let mut first = OpenField { field, value: None };
                         self.add(&mut first, raw)?;
                         self.check_oneof(&first, &open)?;
                         open.push(first);
@@ -79,13 +77,13 @@ impl Reader<'_> {
                 },
             }
         }
-        open.into_iter().map(Open::closed).collect()
+        open.into_iter().map(OpenField::close).collect()
     }
 
     /// Takes in one occurrence of a field.
-    fn add(&mut self, open: &mut Open, raw: Raw<'_>) -> Result<(), Fault> {
+    fn add(&mut self, open: &mut OpenField, raw: Raw<'_>) -> Result<(), Fault> {
         let field = &open.field;
-        self.path.push(Step::Field(field.clone()));
+        self.path.push(PathSegment::Field(field.clone()));
         if field.is_map() {
             let item = self.map_entry(field, raw)?;
             entries_of(&mut open.value).push(item);
@@ -100,7 +98,7 @@ impl Reader<'_> {
                 }
                 _ => {
                     let index = items_of(&mut open.value).len();
-                    self.path.push(Step::Index(index));
+                    self.path.push(PathSegment::Index(index));
                     let item = self.single(field, raw)?;
                     items_of(&mut open.value).push(item);
                     self.path.pop();
@@ -127,7 +125,7 @@ impl Reader<'_> {
                 1 if key.is_none() => {
                     let single = self.single(&descriptor.map_entry_key_field(), raw)?;
                     key = single.text().map(str::to_owned);
-                    self.path.push(Step::Key(key.clone().unwrap_or_default()));
+                    self.path.push(PathSegment::Key(key.clone().unwrap_or_default()));
                 }
                 2 if value.is_none() => {
                     value = Some(self.single(&descriptor.map_entry_value_field(), raw)?);
@@ -160,7 +158,7 @@ impl Reader<'_> {
 
     /// One value of a field.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // protobuf defines it so
-    pub(super) fn single(&mut self, field: &FieldDescriptor, raw: Raw<'_>) -> Result<Node, Fault> {
+    fn single(&mut self, field: &FieldDescriptor, raw: Raw<'_>) -> Result<Node, Fault> {
         Ok(match (field.kind(), raw) {
             (Kind::Message(descriptor), Raw::Bytes(bytes)) => self.message(&descriptor, bytes)?,
             (Kind::String, Raw::Bytes(bytes)) => {
@@ -186,36 +184,108 @@ impl Reader<'_> {
     }
 
     /// At most one of the fields of a oneof stands in a message.
-    fn check_oneof(&mut self, first: &Open, open: &[Open]) -> Result<(), Fault> {
+    fn check_oneof(&mut self, first: &OpenField, open: &[OpenField]) -> Result<(), Fault> {
         let Some(oneof) = first.field.containing_oneof() else { return Ok(()) };
         if open.iter().any(|other| other.field.containing_oneof().as_ref() == Some(&oneof)) {
-            self.path.push(Step::Field(first.field.clone()));
+            self.path.push(PathSegment::Field(first.field.clone()));
             return Err(Fault::Twice);
         }
         Ok(())
     }
 
     fn note_unknown(&mut self, number: u32) {
-        const MOST: usize = 8;
-        if self.unknown.len() < MOST {
+        const MAX: usize = 8;
+        if self.unknown.len() < MAX {
             let path = self.path_text();
             let colon = if path.is_empty() { "" } else { ": " };
             self.unknown.push(format!("{path}{colon}field {number}"));
         }
     }
 
+    /// A message that has a form of its own.
+    fn well_known(
+        &mut self,
+        form: Form,
+        descriptor: &MessageDescriptor,
+        bytes: &[u8],
+    ) -> Result<Node, Fault> {
+        match form {
+            Form::Any => self.any(descriptor, bytes),
+            Form::Duration => duration(bytes),
+            Form::Wrapper => self.wrapper(descriptor, bytes),
+            Form::Struct => self.structure(descriptor, bytes),
+            Form::List => self.list(descriptor, bytes),
+            Form::Value => self.value(descriptor, bytes),
+        }
+    }
+
+    /// What it holds, with its type in front.
+    fn any(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
+        let (mut url, mut held) = (None, None);
+        let mut fields = Fields(bytes);
+        while let Some(field) = fields.next()? {
+            match field {
+                (1, Raw::Bytes(bytes)) if url.is_none() => {
+                    url = Some(std::str::from_utf8(bytes).map_err(|_| Fault::NotUtf8)?);
+                }
+                (2, Raw::Bytes(bytes)) if held.is_none() => held = Some(bytes),
+                (1 | 2, Raw::Bytes(_)) => return Err(Fault::Twice),
+                _ => return Err(Fault::WrongType(descriptor.full_name().to_owned())),
+            }
+        }
+        let (url, held) = (url.unwrap_or_default(), held.unwrap_or_default());
+        match descriptors::message_of(url) {
+            Some(descriptor) => self.typed(url, &descriptor, held),
+            None => Ok(mapping(vec![entry("@type", text(url)), entry("value", scalar(base64(held)))])),
+        }
+    }
+
+    /// The value alone; it is there even if it is zero.
+    fn wrapper(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
+        match self.fields(descriptor, bytes)?.pop() {
+            Some(field) => Ok(field.value),
+            None => Ok(match descriptor.get_field(1).map(|field| field.kind()) {
+                Some(Kind::String | Kind::Bytes) | None => text(""),
+                Some(Kind::Bool) => text("false"),
+                Some(_) => number_of(0),
+            }),
+        }
+    }
+
+    fn structure(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
+        let fields = self.fields(descriptor, bytes)?.pop();
+        match fields.map(|field| field.value.value) {
+            Some(Value::Mapping(entries)) => Ok(mapping(entries)),
+            _ => Ok(mapping(Vec::new())),
+        }
+    }
+
+    fn list(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
+        let items = self.fields(descriptor, bytes)?.pop();
+        Ok(items.map_or(Node { line: 0, value: Value::Sequence(Vec::new()) }, |field| field.value))
+    }
+
+    fn value(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
+        let null = Node { line: 0, value: Value::Null };
+        match self.fields(descriptor, bytes)?.pop() {
+            Some(field) if field.key == "null_value" => Ok(null),
+            Some(field) => Ok(field.value),
+            None => Ok(null),
+        }
+    }
+
     /// Where the reader is.
     pub(super) fn path_text(&self) -> String {
         let mut path = String::new();
-        for step in &self.path {
-            match step {
-                Step::Field(field) => {
+        for segment in &self.path {
+            match segment {
+                PathSegment::Field(field) => {
                     let dot = if path.is_empty() { "" } else { "." };
                     path.push_str(dot);
                     path.push_str(field.name());
                 }
-                Step::Index(index) => path.push_str(&format!("[{index}]")),
-                Step::Key(key) => path.push_str(&format!("[\"{}\"]", super::shortened(key))),
+                PathSegment::Index(index) => path.push_str(&format!("[{index}]")),
+                PathSegment::Key(key) => path.push_str(&format!("[\"{}\"]", shortened(key))),
             }
         }
         path
@@ -223,13 +293,13 @@ impl Reader<'_> {
 }
 
 /// A field of which something has been read.
-struct Open {
+struct OpenField {
     field: FieldDescriptor,
     value: Option<Value>,
 }
 
-impl Open {
-    fn closed(self) -> Result<Entry, Fault> {
+impl OpenField {
+    fn close(self) -> Result<Entry, Fault> {
         // Only a packed field can be there and hold nothing.
         let value = self.value.unwrap_or(Value::Sequence(Vec::new()));
         if let (true, Value::Mapping(entries)) = (self.field.is_map(), &value) {
@@ -292,29 +362,4 @@ fn zigzag(number: u64) -> i64 {
 
 fn wrong(field: &FieldDescriptor) -> Fault {
     Fault::WrongType(field.name().to_owned())
-}
-
-/// In constant time, for it may be a private key.
-pub(super) fn base64(bytes: &[u8]) -> String {
-    Base64::encode_string(bytes)
-}
-
-pub(super) fn number_of(number: impl std::fmt::Display) -> Node {
-    scalar(number.to_string())
-}
-
-pub(super) fn text(text: &str) -> Node {
-    scalar(text.to_owned())
-}
-
-pub(super) fn scalar(text: String) -> Node {
-    Node { line: 0, value: Value::Scalar(Zeroizing::new(text)) }
-}
-
-pub(super) fn mapping(entries: Vec<Entry>) -> Node {
-    Node { line: 0, value: Value::Mapping(entries) }
-}
-
-pub(super) fn entry(key: &str, value: Node) -> Entry {
-    Entry { key: key.to_owned(), line: 0, value }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Kind;
+use crate::{Limits, ResourceType};
 use prost::Message;
 use prost_reflect::{DynamicMessage, ReflectMessage};
 use quadrille_config::yaml::Value;
@@ -102,9 +102,9 @@ fn listener() -> Json {
 
 #[test]
 fn a_tree_is_what_the_same_resource_is_in_json() {
-    let decoded = read(&any(Kind::Listener.message(), listener())).unwrap();
+    let decoded = read(&any(ResourceType::Listener.message(), listener())).unwrap();
     let mut expected = as_text(listener());
-    expected["@type"] = json!(Kind::Listener.type_url());
+    expected["@type"] = json!(ResourceType::Listener.type_url());
     // What protobuf does not write, because it is the default.
     let chain = &mut expected["filter_chains"][0];
     chain["transport_socket"]["typed_config"]["require_client_certificate"] = json!("false");
@@ -118,9 +118,9 @@ fn a_tree_is_what_the_same_resource_is_in_json() {
 fn what_stays_away_is_absent_and_a_wrapped_zero_is_there() {
     let cluster =
         json!({ "name": "c", "max_requests_per_connection": 0, "connect_timeout": "-1.000000001s" });
-    let tree = as_json(&read(&any(Kind::Cluster.message(), cluster)).unwrap().tree);
+    let tree = as_json(&read(&any(ResourceType::Cluster.message(), cluster)).unwrap().tree);
     let expected = json!({
-        "@type": Kind::Cluster.type_url(), "name": "c", "max_requests_per_connection": "0",
+        "@type": ResourceType::Cluster.type_url(), "name": "c", "max_requests_per_connection": "0",
         "connect_timeout": "-1.000000001s",
     });
     assert_eq!(tree, expected);
@@ -134,7 +134,7 @@ fn a_type_that_is_not_known_stays_opaque() {
         .unwrap();
     // Listener.filter_chains (3) . filters (3) . typed_config (4)
     let value = nested(&[3, 3, 4], &filter);
-    let tree = as_json(&read(&Any { type_url: Kind::Listener.type_url(), value }).unwrap().tree);
+    let tree = as_json(&read(&Any { type_url: ResourceType::Listener.type_url(), value }).unwrap().tree);
     let config = &tree["filter_chains"][0]["filters"][0]["typed_config"];
     assert_eq!(*config, json!({ "@type": "type.googleapis.com/no.such.Filter", "value": "AQI=" }));
 }
@@ -142,7 +142,7 @@ fn a_type_that_is_not_known_stays_opaque() {
 #[test]
 fn fields_that_are_not_known_are_named_with_their_path() {
     let value = nested(&[3, 3], &[0xf8, 0x3f, 0x01]);
-    let decoded = read(&Any { type_url: Kind::Listener.type_url(), value }).unwrap();
+    let decoded = read(&Any { type_url: ResourceType::Listener.type_url(), value }).unwrap();
     assert_eq!(decoded.unknown, ["filter_chains[0].filters[0]: field 1023"]);
 }
 
@@ -150,7 +150,7 @@ fn fields_that_are_not_known_are_named_with_their_path() {
 fn mistakes_are_named_with_their_path() {
     let fault = |path: &[u32], inner: &[u8]| {
         let value = nested(path, inner);
-        read(&Any { type_url: Kind::Listener.type_url(), value }).unwrap_err().to_string()
+        read(&Any { type_url: ResourceType::Listener.type_url(), value }).unwrap_err().to_string()
     };
     // Listener.name (1), Listener.filter_chains (3), FilterChain.filters (3), Filter.name (1).
     assert_eq!(fault(&[3, 3, 1], b"\xff\xfe"), "filter_chains[0].filters[0].name: text that is not UTF-8");
@@ -185,7 +185,7 @@ fn mistakes_are_named_with_their_path() {
 fn two_of_a_oneof_are_refused() {
     // Address: socket_address (1) and pipe (2).
     let value = nested(&[2], b"\x0a\x00\x12\x00");
-    let fault = read(&Any { type_url: Kind::Listener.type_url(), value }).unwrap_err().to_string();
+    let fault = read(&Any { type_url: ResourceType::Listener.type_url(), value }).unwrap_err().to_string();
     assert_eq!(fault, "address.pipe: given more than once");
 }
 
@@ -198,19 +198,19 @@ fn depth_and_size_are_bounded() {
     assert_eq!(read(&deep).unwrap_err().fault, Fault::TooDeep);
 
     let limits = Limits { nodes: 1000, ..Limits::default() };
-    let many = Any { type_url: Kind::Listener.type_url(), value: b"\x1a\x00".repeat(1000) };
+    let many = Any { type_url: ResourceType::Listener.type_url(), value: b"\x1a\x00".repeat(1000) };
     let mut budget = Budget::new(&limits);
     assert_eq!(decode(&many, &mut budget).unwrap_err().fault, Fault::TooLarge);
     // Packed numbers are a byte each. HeaderMatcher... RetryPolicy.retriable_status_codes (7) of VirtualHost (16).
     let packed = nested(&[2, 16, 7], &[1; 2000]);
-    let packed = Any { type_url: Kind::Routes.type_url(), value: packed };
+    let packed = Any { type_url: ResourceType::Routes.type_url(), value: packed };
     assert_eq!(decode(&packed, &mut Budget::new(&limits)).unwrap_err().fault, Fault::TooLarge);
 }
 
 /// No input makes the reader panic, or read more than it is given. Deterministic, so a failure comes again.
 #[test]
 fn broken_messages_are_refused_or_read_but_nothing_worse() {
-    let whole = any(Kind::Listener.message(), listener());
+    let whole = any(ResourceType::Listener.message(), listener());
     for end in 0..whole.value.len() {
         let _ = read(&Any { type_url: whole.type_url.clone(), value: whole.value[..end].to_vec() });
     }

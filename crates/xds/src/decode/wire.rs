@@ -1,6 +1,6 @@
 //! Protobuf's wire format: fields out of bytes, without allocating.
 
-use super::Fault;
+use super::error::Fault;
 
 /// What one field holds, by its wire type.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ impl<'a> Fields<'a> {
             return Ok(None);
         }
         let key = varint(&mut self.0)?;
-        let number = u32::try_from(key >> 3).ok().filter(|&number| number > 0 && number <= MOST_NUMBER);
+        let number = u32::try_from(key >> 3).ok().filter(|&number| number > 0 && number <= MAX_NUMBER);
         let number = number.ok_or(Fault::Malformed("a field has an impossible number"))?;
         let raw = match key & 7 {
             0 => Raw::Varint(varint(&mut self.0)?),
@@ -89,4 +89,4 @@ fn varint(bytes: &mut &[u8]) -> Result<u64, Fault> {
 }
 
 /// Of the protobuf language.
-const MOST_NUMBER: u32 = (1 << 29) - 1;
+const MAX_NUMBER: u32 = (1 << 29) - 1;

@@ -14,18 +14,18 @@ fn stream(dialect: Dialect) -> Stream {
     stream
 }
 
-fn any(kind: Kind, json: serde_json::Value) -> Any {
+fn any(kind: ResourceType, json: serde_json::Value) -> Any {
     let descriptor = descriptors().get_message_by_name(kind.message()).unwrap();
     let message = prost_reflect::DynamicMessage::deserialize(descriptor, json).unwrap();
     Any { type_url: kind.type_url(), value: message.encode_to_vec() }
 }
 
 fn secret(name: &str) -> Any {
-    any(Kind::Secret, serde_json::json!({ "name": name }))
+    any(ResourceType::Secret, serde_json::json!({ "name": name }))
 }
 
 fn listener(name: &str) -> Any {
-    any(Kind::Listener, serde_json::json!({ "name": name }))
+    any(ResourceType::Listener, serde_json::json!({ "name": name }))
 }
 
 fn names(names: &[&str]) -> Interest {
@@ -40,12 +40,12 @@ fn delta(stream: &mut Stream) -> Option<proto::DeltaDiscoveryRequest> {
     stream.next_request(Instant::now()).map(|request| request.try_into().unwrap())
 }
 
-fn response(kind: Kind, version: &str, nonce: &str, resources: Vec<Any>) -> Response {
+fn response(kind: ResourceType, version: &str, nonce: &str, resources: Vec<Any>) -> Response {
     let (version_info, nonce) = (version.to_owned(), nonce.to_owned());
     DiscoveryResponse { version_info, resources, type_url: kind.type_url(), nonce }.into()
 }
 
-fn delta_response(kind: Kind, nonce: &str, resources: &[(&str, Any)], removed: &[&str]) -> Response {
+fn delta_response(kind: ResourceType, nonce: &str, resources: &[(&str, Any)], removed: &[&str]) -> Response {
     let wrap = |(version, any): &(&str, Any)| proto::Resource {
         version: (*version).to_owned(),
         resource: Some(any.clone()),
@@ -61,23 +61,23 @@ fn delta_response(kind: Kind, nonce: &str, resources: &[(&str, Any)], removed: &
     .into()
 }
 
-fn accept(stream: &mut Stream, response: Response) -> Offer {
-    let offer = stream.receive(response).unwrap();
-    stream.settle(Instant::now(), &offer, &[]);
-    offer
+fn accept(stream: &mut Stream, response: Response) -> Update {
+    let update = stream.receive(response).unwrap();
+    stream.answer(Instant::now(), &update, &[]);
+    update
 }
 
 #[test]
 fn kinds_are_asked_for_in_the_order_in_which_one_needs_the_other_and_the_node_comes_once() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    for kind in Kind::ALL.into_iter().rev() {
-        let interest = if kind.is_complete() { Interest::Everything } else { names(&["a"]) };
-        stream.want(kind, interest);
+    for kind in ResourceType::ALL.into_iter().rev() {
+        let interest = if kind.is_complete() { Interest::Wildcard } else { names(&["a"]) };
+        stream.subscribe(kind, interest);
     }
     let requests: Vec<_> = std::iter::from_fn(|| sotw(&mut stream)).collect();
     let types: Vec<_> =
-        requests.iter().map(|request| Kind::of_type_url(&request.type_url).unwrap()).collect();
-    assert_eq!(types, Kind::ALL);
+        requests.iter().map(|request| ResourceType::from_type_url(&request.type_url).unwrap()).collect();
+    assert_eq!(types, ResourceType::ALL);
     assert_eq!(requests[0].node.as_ref().unwrap().id, "gateway-1");
     assert!(requests[1..].iter().all(|request| request.node.is_none()));
     assert!(requests[0].resource_names.is_empty());
@@ -88,10 +88,10 @@ fn kinds_are_asked_for_in_the_order_in_which_one_needs_the_other_and_the_node_co
 #[test]
 fn an_accepted_response_is_acknowledged_with_its_version_and_nonce() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    stream.want(Kind::Listener, Interest::Everything);
+    stream.subscribe(ResourceType::Listener, Interest::Wildcard);
     sotw(&mut stream).unwrap();
-    let offer = accept(&mut stream, response(Kind::Listener, "v1", "n1", vec![listener("one")]));
-    assert!(offer.complete && offer.resources.len() == 1 && offer.resources[0].name == "one");
+    let update = accept(&mut stream, response(ResourceType::Listener, "v1", "n1", vec![listener("one")]));
+    assert!(update.complete && update.resources.len() == 1 && update.resources[0].name == "one");
     let ack = sotw(&mut stream).unwrap();
     assert_eq!((ack.version_info.as_str(), ack.response_nonce.as_str()), ("v1", "n1"));
     assert_eq!(ack.error_detail, None);
@@ -101,18 +101,18 @@ fn an_accepted_response_is_acknowledged_with_its_version_and_nonce() {
 #[test]
 fn a_refused_response_is_answered_with_the_version_before_it_and_the_reason() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    stream.want(Kind::Secret, names(&["a"]));
+    stream.subscribe(ResourceType::Secret, names(&["a"]));
     sotw(&mut stream).unwrap();
-    accept(&mut stream, response(Kind::Secret, "v1", "n1", vec![secret("a")]));
+    accept(&mut stream, response(ResourceType::Secret, "v1", "n1", vec![secret("a")]));
     sotw(&mut stream).unwrap();
-    let offer = stream.receive(response(Kind::Secret, "v2", "n2", vec![secret("a")])).unwrap();
+    let update = stream.receive(response(ResourceType::Secret, "v2", "n2", vec![secret("a")])).unwrap();
     let rejection = Rejection { name: "a".into(), reason: "tls_certificate: no key".into() };
-    stream.settle(Instant::now(), &offer, &[rejection]);
+    stream.answer(Instant::now(), &update, &[rejection]);
     let nack = sotw(&mut stream).unwrap();
     assert_eq!((nack.version_info.as_str(), nack.response_nonce.as_str()), ("v1", "n2"));
     let detail = nack.error_detail.unwrap();
     assert_eq!((detail.code, detail.message.as_str()), (3, "secret a: tls_certificate: no key"));
-    accept(&mut stream, response(Kind::Secret, "v3", "n3", vec![secret("a")]));
+    accept(&mut stream, response(ResourceType::Secret, "v3", "n3", vec![secret("a")]));
     let ack = sotw(&mut stream).unwrap();
     assert_eq!((ack.version_info.as_str(), ack.error_detail), ("v3", None));
 }
@@ -120,11 +120,12 @@ fn a_refused_response_is_answered_with_the_version_before_it_and_the_reason() {
 #[test]
 fn what_can_be_read_of_a_bad_response_is_offered_and_nothing_counts_as_gone() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    stream.want(Kind::Listener, Interest::Everything);
-    let bad = Any { type_url: Kind::Listener.type_url(), value: vec![0x0a, 0xff] };
-    let offer = accept(&mut stream, response(Kind::Listener, "v1", "n1", vec![listener("one"), bad]));
-    assert_eq!(offer.resources.len(), 1);
-    assert!(!offer.complete, "the unreadable one may be one that is served");
+    stream.subscribe(ResourceType::Listener, Interest::Wildcard);
+    let bad = Any { type_url: ResourceType::Listener.type_url(), value: vec![0x0a, 0xff] };
+    let update =
+        accept(&mut stream, response(ResourceType::Listener, "v1", "n1", vec![listener("one"), bad]));
+    assert_eq!(update.resources.len(), 1);
+    assert!(!update.complete, "the unreadable one may be one that is served");
     let nack = sotw(&mut stream).unwrap().error_detail.unwrap().message;
     assert_eq!(nack, "listener (unnamed): not a protobuf message: it ends in the middle of a field");
 }
@@ -132,16 +133,16 @@ fn what_can_be_read_of_a_bad_response_is_offered_and_nothing_counts_as_gone() {
 #[test]
 fn a_change_of_names_repeats_all_of_them_with_the_last_nonce() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    stream.want(Kind::Routes, names(&["a"]));
+    stream.subscribe(ResourceType::Routes, names(&["a"]));
     sotw(&mut stream).unwrap();
-    let routes = any(Kind::Routes, serde_json::json!({ "name": "a" }));
-    accept(&mut stream, response(Kind::Routes, "v1", "n1", vec![routes]));
+    let routes = any(ResourceType::Routes, serde_json::json!({ "name": "a" }));
+    accept(&mut stream, response(ResourceType::Routes, "v1", "n1", vec![routes]));
     sotw(&mut stream).unwrap();
-    stream.want(Kind::Routes, names(&["a", "b"]));
+    stream.subscribe(ResourceType::Routes, names(&["a", "b"]));
     let request = sotw(&mut stream).unwrap();
     assert_eq!(request.resource_names, ["a", "b"]);
     assert_eq!((request.version_info.as_str(), request.response_nonce.as_str()), ("v1", "n1"));
-    stream.want(Kind::Routes, Interest::Nothing);
+    stream.subscribe(ResourceType::Routes, Interest::Nothing);
     assert_eq!(sotw(&mut stream).unwrap().resource_names, [""; 0], "it must know that nothing is wanted");
     assert_eq!(sotw(&mut stream), None);
 }
@@ -149,9 +150,9 @@ fn a_change_of_names_repeats_all_of_them_with_the_last_nonce() {
 #[test]
 fn a_new_connection_begins_anew_and_says_who_asks() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    stream.want(Kind::Secret, names(&["a"]));
+    stream.subscribe(ResourceType::Secret, names(&["a"]));
     sotw(&mut stream).unwrap();
-    accept(&mut stream, response(Kind::Secret, "v1", "n1", vec![secret("a")]));
+    accept(&mut stream, response(ResourceType::Secret, "v1", "n1", vec![secret("a")]));
     stream.connected();
     let request = sotw(&mut stream).unwrap();
     assert_eq!((request.version_info.as_str(), request.response_nonce.as_str()), ("", ""));
@@ -163,24 +164,24 @@ fn a_new_connection_begins_anew_and_says_who_asks() {
 #[test]
 fn an_offer_of_a_former_connection_is_not_answered_on_the_new_one() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    stream.want(Kind::Secret, names(&["a"]));
+    stream.subscribe(ResourceType::Secret, names(&["a"]));
     sotw(&mut stream).unwrap();
-    let offer = stream.receive(response(Kind::Secret, "v1", "n1", vec![secret("a")])).unwrap();
+    let update = stream.receive(response(ResourceType::Secret, "v1", "n1", vec![secret("a")])).unwrap();
     stream.connected();
-    stream.settle(Instant::now(), &offer, &[]);
+    stream.answer(Instant::now(), &update, &[]);
     assert_eq!(sotw(&mut stream).unwrap().response_nonce, "");
 }
 
 #[test]
 fn what_nobody_has_asked_for_is_left_out_and_a_second_of_a_name_refused() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    stream.want(Kind::Secret, names(&["a"]));
-    assert!(stream.receive(response(Kind::Routes, "v", "n", vec![])).is_none());
+    stream.subscribe(ResourceType::Secret, names(&["a"]));
+    assert!(stream.receive(response(ResourceType::Routes, "v", "n", vec![])).is_none());
     let resources = vec![secret("a"), secret("other"), secret("a")];
-    let offer = stream.receive(response(Kind::Secret, "v1", "n1", resources)).unwrap();
-    assert_eq!(offer.resources.iter().map(|resource| resource.name.as_str()).collect::<Vec<_>>(), ["a"]);
+    let update = stream.receive(response(ResourceType::Secret, "v1", "n1", resources)).unwrap();
+    assert_eq!(update.resources.iter().map(|resource| resource.name.as_str()).collect::<Vec<_>>(), ["a"]);
     assert_eq!(
-        offer.unreadable,
+        update.unreadable,
         [Rejection { name: "a".into(), reason: "there are two of this name".into() }]
     );
 }
@@ -188,49 +189,54 @@ fn what_nobody_has_asked_for_is_left_out_and_a_second_of_a_name_refused() {
 #[test]
 fn a_resource_of_another_type_is_refused() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    stream.want(Kind::Secret, names(&["a"]));
-    let offer = stream.receive(response(Kind::Secret, "v1", "n1", vec![listener("a")])).unwrap();
+    stream.subscribe(ResourceType::Secret, names(&["a"]));
+    let update = stream.receive(response(ResourceType::Secret, "v1", "n1", vec![listener("a")])).unwrap();
     assert!(
-        offer.unreadable[0].reason.contains("envoy.config.listener.v3.Listener"),
+        update.unreadable[0].reason.contains("envoy.config.listener.v3.Listener"),
         "{:?}",
-        offer.unreadable
+        update.unreadable
     );
 }
 
 #[test]
 fn resources_may_be_wrapped_but_not_twice() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    stream.want(Kind::Secret, names(&["a"]));
+    stream.subscribe(ResourceType::Secret, names(&["a"]));
     let wrap = |any: Any| {
         let inner = proto::Resource { name: "a".into(), version: "7".into(), resource: Some(any) };
         Any { type_url: proto::WRAPPED.into(), value: inner.encode_to_vec() }
     };
-    let offer = stream.receive(response(Kind::Secret, "v1", "n1", vec![wrap(secret("a"))])).unwrap();
-    assert_eq!((offer.resources[0].name.as_str(), offer.resources[0].version.as_str()), ("a", "7"));
-    let offer = stream.receive(response(Kind::Secret, "v1", "n1", vec![wrap(wrap(secret("a")))])).unwrap();
-    assert!(offer.resources.is_empty() && offer.unreadable.len() == 1);
+    let update = stream.receive(response(ResourceType::Secret, "v1", "n1", vec![wrap(secret("a"))])).unwrap();
+    assert_eq!((update.resources[0].name.as_str(), update.resources[0].version.as_str()), ("a", "7"));
+    let update =
+        stream.receive(response(ResourceType::Secret, "v1", "n1", vec![wrap(wrap(secret("a")))])).unwrap();
+    assert!(update.resources.is_empty() && update.unreadable.len() == 1);
 }
 
 #[test]
 fn too_many_resources_are_refused_together() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    stream.want(Kind::Listener, Interest::Everything);
+    stream.subscribe(ResourceType::Listener, Interest::Wildcard);
     let many = (0..5).map(|number| listener(&number.to_string())).collect();
-    let offer = stream.receive(response(Kind::Listener, "v1", "n1", many)).unwrap();
-    assert!(offer.resources.is_empty() && !offer.complete);
-    assert_eq!(offer.unreadable[0].reason, "5 resources are more than the 4 that are kept");
-    assert_eq!(stream.want(Kind::Secret, names(&["a", "b", "c", "d", "e", ""])), 2, "nor are they asked for");
+    let update = stream.receive(response(ResourceType::Listener, "v1", "n1", many)).unwrap();
+    assert!(update.resources.is_empty() && !update.complete);
+    assert_eq!(update.unreadable[0].reason, "5 resources are more than the 4 that are kept");
+    assert_eq!(
+        stream.subscribe(ResourceType::Secret, names(&["a", "b", "c", "d", "e", ""])),
+        2,
+        "nor are they asked for"
+    );
 }
 
 #[test]
 fn delta_asks_for_what_is_new_and_gives_up_what_is_not_wanted() {
     let mut stream = stream(Dialect::Delta);
-    stream.want(Kind::Cluster, Interest::Everything);
-    stream.want(Kind::Secret, names(&["a", "b"]));
+    stream.subscribe(ResourceType::Cluster, Interest::Wildcard);
+    stream.subscribe(ResourceType::Secret, names(&["a", "b"]));
     let clusters = delta(&mut stream).unwrap();
     assert!(clusters.resource_names_subscribe.is_empty() && clusters.node.is_some());
     assert_eq!(delta(&mut stream).unwrap().resource_names_subscribe, ["a", "b"]);
-    stream.want(Kind::Secret, names(&["b", "c"]));
+    stream.subscribe(ResourceType::Secret, names(&["b", "c"]));
     let change = delta(&mut stream).unwrap();
     assert_eq!(change.resource_names_subscribe, ["c"]);
     assert_eq!(change.resource_names_unsubscribe, ["a"]);
@@ -241,14 +247,15 @@ fn delta_asks_for_what_is_new_and_gives_up_what_is_not_wanted() {
 #[test]
 fn delta_says_on_a_new_connection_what_it_keeps() {
     let mut stream = stream(Dialect::Delta);
-    stream.want(Kind::Secret, names(&["a", "b", "c"]));
+    stream.subscribe(ResourceType::Secret, names(&["a", "b", "c"]));
     delta(&mut stream).unwrap();
     let three = [("1", secret("a")), ("1", secret("b")), ("1", secret("c"))];
-    accept(&mut stream, delta_response(Kind::Secret, "n1", &three, &[]));
+    accept(&mut stream, delta_response(ResourceType::Secret, "n1", &three, &[]));
     assert_eq!(delta(&mut stream).unwrap().response_nonce, "n1");
-    let offer = stream.receive(delta_response(Kind::Secret, "n2", &[("2", secret("a"))], &["c"])).unwrap();
-    assert_eq!(offer.removed, ["c"]);
-    stream.settle(Instant::now(), &offer, &[Rejection { name: "a".into(), reason: "bad".into() }]);
+    let update =
+        stream.receive(delta_response(ResourceType::Secret, "n2", &[("2", secret("a"))], &["c"])).unwrap();
+    assert_eq!(update.removed, ["c"]);
+    stream.answer(Instant::now(), &update, &[Rejection { name: "a".into(), reason: "bad".into() }]);
     let nack = delta(&mut stream).unwrap();
     assert_eq!(
         (nack.response_nonce.as_str(), nack.error_detail.unwrap().message.as_str()),
@@ -264,22 +271,22 @@ fn delta_says_on_a_new_connection_what_it_keeps() {
 #[test]
 fn a_heartbeat_changes_nothing() {
     let mut stream = stream(Dialect::Delta);
-    stream.want(Kind::Secret, names(&["a"]));
+    stream.subscribe(ResourceType::Secret, names(&["a"]));
     let heartbeat = proto::Resource { name: "a".into(), version: "1".into(), resource: None };
     let response = DeltaDiscoveryResponse {
         resources: vec![heartbeat],
-        type_url: Kind::Secret.type_url(),
+        type_url: ResourceType::Secret.type_url(),
         ..Default::default()
     };
-    let offer = stream.receive(response.into()).unwrap();
-    assert!(offer.resources.is_empty() && offer.unreadable.is_empty() && offer.removed.is_empty());
+    let update = stream.receive(response.into()).unwrap();
+    assert!(update.resources.is_empty() && update.unreadable.is_empty() && update.removed.is_empty());
 }
 
 #[test]
 fn a_nack_is_bounded_and_says_how_much_it_leaves_out() {
     let many: Vec<_> =
         (0..1000).map(|n| Rejection { name: n.to_string(), reason: "x".repeat(10_000) }).collect();
-    let detail = offer::detail(Kind::Secret, many.iter()).unwrap();
+    let detail = update::nack_detail(ResourceType::Secret, many.iter()).unwrap();
     assert!(detail.len() < 10_000, "{}", detail.len());
     assert!(detail.ends_with("and 999 more"), "{}", &detail[detail.len() - 30..]);
 }
@@ -287,15 +294,16 @@ fn a_nack_is_bounded_and_says_how_much_it_leaves_out() {
 #[test]
 fn a_server_that_repeats_what_was_refused_waits_longer_and_longer_for_its_nack() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    stream.want(Kind::Secret, names(&["a"]));
+    stream.subscribe(ResourceType::Secret, names(&["a"]));
     let mut now = Instant::now();
     stream.next_request(now).unwrap();
     let mut waits = Vec::new();
     for round in 0..8 {
-        let offer =
-            stream.receive(response(Kind::Secret, "2", &round.to_string(), vec![secret("a")])).unwrap();
-        stream.settle(now, &offer, &[Rejection { name: "a".into(), reason: "bad".into() }]);
-        let wait = stream.wake().map_or(Duration::ZERO, |time| time - now);
+        let update = stream
+            .receive(response(ResourceType::Secret, "2", &round.to_string(), vec![secret("a")]))
+            .unwrap();
+        stream.answer(now, &update, &[Rejection { name: "a".into(), reason: "bad".into() }]);
+        let wait = stream.next_deadline().map_or(Duration::ZERO, |time| time - now);
         assert_eq!(stream.next_request(now).is_some(), wait.is_zero());
         now += wait;
         waits.push(wait.as_millis());
@@ -304,27 +312,27 @@ fn a_server_that_repeats_what_was_refused_waits_longer_and_longer_for_its_nack()
         }
     }
     assert_eq!(waits, [0, 100, 200, 400, 800, 1600, 3000, 3000]);
-    accept(&mut stream, response(Kind::Secret, "3", "good", vec![secret("a")]));
-    assert!(stream.wake().is_none() && stream.next_request(now).is_some());
+    accept(&mut stream, response(ResourceType::Secret, "3", "good", vec![secret("a")]));
+    assert!(stream.next_deadline().is_none() && stream.next_request(now).is_some());
 }
 
 #[test]
 fn a_nack_that_waits_goes_with_whatever_else_is_to_be_said() {
     let mut stream = stream(Dialect::StateOfTheWorld);
-    stream.want(Kind::Secret, names(&["a"]));
+    stream.subscribe(ResourceType::Secret, names(&["a"]));
     let now = Instant::now();
     stream.next_request(now).unwrap();
     for nonce in ["1", "2"] {
-        let offer = stream.receive(response(Kind::Secret, "2", nonce, vec![secret("a")])).unwrap();
-        stream.settle(now, &offer, &[Rejection { name: "a".into(), reason: "bad".into() }]);
+        let update = stream.receive(response(ResourceType::Secret, "2", nonce, vec![secret("a")])).unwrap();
+        stream.answer(now, &update, &[Rejection { name: "a".into(), reason: "bad".into() }]);
         if nonce == "1" {
             sotw(&mut stream).unwrap();
         }
     }
     assert_eq!(stream.next_request(now), None);
-    stream.want(Kind::Secret, names(&["a", "b"]));
+    stream.subscribe(ResourceType::Secret, names(&["a", "b"]));
     let request: DiscoveryRequest = stream.next_request(now).unwrap().try_into().unwrap();
     assert_eq!(request.resource_names, ["a", "b"]);
     assert!(request.error_detail.is_some());
-    assert_eq!(stream.wake(), None);
+    assert_eq!(stream.next_deadline(), None);
 }

@@ -1,22 +1,10 @@
 //! Envoy's pages on the bootstrap's admin address.
 
 use super::{certificates, serving, with_common};
-use crate::support::{Gateway, curl, succeed};
-use std::process::Command;
-
-fn page(gateway: &Gateway, path: &str) -> String {
-    succeed(Command::new("curl").args([
-        "-sS",
-        "--fail",
-        "--globoff",
-        "--max-time",
-        "10",
-        &gateway.admin(path),
-    ]))
-}
+use crate::support::{Gateway, curl};
 
 fn json(gateway: &Gateway, path: &str) -> serde_json::Value {
-    serde_json::from_str(&page(gateway, path)).expect("JSON")
+    serde_json::from_str(&gateway.admin_page(path)).expect("JSON")
 }
 
 #[test]
@@ -29,11 +17,11 @@ fn the_pages_are_envoys_and_show_no_secret() {
     );
     let (gateway, _file) = serving(&with_common(&inline, &pair));
     assert_eq!(curl(&gateway, &certificates, &[], "/"), "ok");
-    assert_eq!(page(&gateway, "/ready"), "LIVE\n");
-    let handshakes = page(&gateway, "/stats?filter=ssl.handshake");
+    assert_eq!(gateway.admin_page("/ready"), "LIVE\n");
+    let handshakes = gateway.admin_page("/stats?filter=ssl.handshake");
     assert!(handshakes.starts_with("listener.127.0.0.1_0.ssl.handshake: 1"), "{handshakes}");
-    assert!(page(&gateway, "/stats?filter=cryptomb").starts_with("cryptomb.rsa_queue_sizes: P0(nan,1)"));
-    let prometheus = page(&gateway, "/stats/prometheus");
+    assert!(gateway.admin_page("/stats?filter=cryptomb").starts_with("cryptomb.rsa_queue_sizes: P0(nan,1)"));
+    let prometheus = gateway.admin_page("/stats/prometheus");
     for series in [
         "envoy_listener_ssl_session_reused{envoy_listener_address=\"127.0.0.1_0\"} 0",
         "envoy_http_downstream_rq_xx{envoy_response_code_class=\"2\",envoy_http_conn_manager_prefix=\"web\"} 1",
@@ -46,7 +34,7 @@ fn the_pages_are_envoys_and_show_no_secret() {
     assert_eq!(certificate["subject_alt_names"][0]["dns"], "localhost");
     assert_eq!(json(&gateway, "/listeners?format=json")["listener_statuses"][0]["name"], "web");
     assert!(json(&gateway, "/clusters?format=json")["cluster_statuses"].is_array());
-    let dump = page(&gateway, "/config_dump");
+    let dump = gateway.admin_page("/config_dump");
     assert!(dump.contains("[redacted]") && dump.contains("\"stat_prefix\": \"web\""), "{dump}");
     let lines = key.lines().filter(|line| !line.starts_with("-----"));
     assert!(lines.into_iter().all(|line| !dump.contains(line)), "the private key is in the dump");

@@ -83,9 +83,15 @@ impl Gateway {
         format!("{}{path}", self.admin.as_ref().expect("an admin endpoint"))
     }
 
+    /// The text of an admin page, which must be there.
+    pub fn admin_page(&self, path: &str) -> String {
+        let url = self.admin(path);
+        super::succeed(Command::new("curl").args(["-sS", "--fail", "--globoff", "--max-time", "30", &url]))
+    }
+
     /// The admin endpoint's metrics.
     pub fn metrics(&self) -> String {
-        super::succeed(Command::new("curl").args(["-sS", "--max-time", "10", &self.admin("/metrics")]))
+        self.admin_page("/metrics")
     }
 
     /// The sum over all series of a metric whose line contains every one of `labels`.

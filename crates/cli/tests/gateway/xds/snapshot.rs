@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// A site: one listener, its routes, its cluster and secrets.
-pub struct World {
+pub struct Snapshot {
     pub version: u64,
     /// Of the listener.
     pub port: u16,
@@ -22,7 +22,7 @@ pub struct World {
     more_routes: Vec<Value>,
 }
 
-impl World {
+impl Snapshot {
     pub fn new(port: u16, upstream: u16) -> Self {
         Self {
             version: 1,

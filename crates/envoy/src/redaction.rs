@@ -1,8 +1,8 @@
-//! `/config_dump`: the configuration as it was written, without secrets.
+//! Configuration as it was written, without secrets: what `/config_dump` shows.
 
-use crate::{Bootstrap, resource::Kind};
+use crate::reader::snake_case;
 use quadrille_config::yaml::{Node, Value as Yaml};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// What stands in place of a secret, as in Envoy.
 const REDACTED: &str = "[redacted]";
@@ -26,7 +26,7 @@ fn convert(node: &Node, secret: bool) -> Value {
         Yaml::Mapping(entries) => {
             let mut object = Map::new();
             for entry in entries {
-                let name = crate::reader::snake_case(&entry.key);
+                let name = snake_case(&entry.key);
                 let value = match &*name {
                     "filename"
                     | "environment_variable"
@@ -53,35 +53,6 @@ fn scalar(text: &str) -> Value {
             _ => text.into(),
         },
     }
-}
-
-/// The page.
-pub(super) fn config_dump(in_force: &Bootstrap) -> Value {
-    let of = |kind: Kind| {
-        let found = in_force.resources.dumps.range((kind, String::new())..);
-        found.take_while(move |((of, _), _)| *of == kind).map(|((_, name), dump)| (name, dump))
-    };
-    let wrapped =
-        |kind: Kind, field: &str| of(kind).map(|(_, dump)| json!({ field: **dump })).collect::<Vec<_>>();
-    let listeners = of(Kind::Listener)
-        .map(|(name, dump)| json!({ "name": name, "active_state": { "listener": **dump } }))
-        .collect::<Vec<_>>();
-    let secrets =
-        of(Kind::Secret).map(|(name, dump)| json!({ "name": name, "secret": **dump })).collect::<Vec<_>>();
-    let dump = |name: &str, fields: Value| {
-        let mut object = Map::new();
-        object.insert("@type".into(), format!("type.googleapis.com/envoy.admin.v3.{name}").into());
-        object.extend(fields.as_object().cloned().unwrap_or_default());
-        Value::Object(object)
-    };
-    json!({ "configs": [
-        dump("BootstrapConfigDump", json!({ "bootstrap": *in_force.dump })),
-        dump("ClustersConfigDump", json!({ "dynamic_active_clusters": wrapped(Kind::Cluster, "cluster") })),
-        dump("EndpointsConfigDump", json!({ "dynamic_endpoint_configs": wrapped(Kind::Endpoints, "endpoint_config") })),
-        dump("ListenersConfigDump", json!({ "dynamic_listeners": listeners })),
-        dump("RoutesConfigDump", json!({ "dynamic_route_configs": wrapped(Kind::Route, "route_config") })),
-        dump("SecretsConfigDump", json!({ "dynamic_active_secrets": secrets })),
-    ] })
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! What a response brings, and why parts of it are refused.
 
-use super::Interest;
+use super::interest::Interest;
 use crate::{
-    Kind, Limits,
+    Limits, ResourceType,
     decode::{self, Budget, shortened},
     proto::{self, Any},
 };
@@ -12,12 +12,12 @@ use std::collections::BTreeSet;
 
 /// A response of which everything that can be read has been read.
 #[derive(Debug)]
-pub struct Offer {
+pub struct Update {
     /// Of what.
-    pub kind: Kind,
+    pub kind: ResourceType,
     /// As the server calls it; for people.
     pub version: String,
-    /// New or changed. In a [complete](Self::complete) offer, all that there are.
+    /// New or changed. In a [complete](Self::complete) update, all that there are.
     pub resources: Vec<Resource>,
     /// Names that there are no longer.
     pub removed: Vec<String>,
@@ -53,8 +53,8 @@ pub struct Rejection {
 }
 
 /// Collects the resources of one response.
-pub(super) struct Builder<'l> {
-    kind: Kind,
+pub(super) struct UpdateBuilder<'l> {
+    kind: ResourceType,
     limits: &'l Limits,
     budget: Budget,
     names: BTreeSet<String>,
@@ -62,15 +62,15 @@ pub(super) struct Builder<'l> {
     unreadable: Vec<Rejection>,
 }
 
-impl<'l> Builder<'l> {
-    pub(super) fn new(kind: Kind, limits: &'l Limits) -> Self {
+impl<'l> UpdateBuilder<'l> {
+    pub(super) fn new(kind: ResourceType, limits: &'l Limits) -> Self {
         let budget = Budget::new(limits);
         Self { kind, limits, budget, names: BTreeSet::new(), resources: Vec::new(), unreadable: Vec::new() }
     }
 
     /// Reads one resource; `outside` is its name and version, if they stand outside of it.
     pub(super) fn add(&mut self, any: &Any, outside: Option<(&str, &str)>, wanted: &Interest) {
-        if self.unreadable.len() >= MOST_NAMED {
+        if self.unreadable.len() >= MAX_NAMED {
             return;
         }
         if any.type_url == proto::WRAPPED {
@@ -149,28 +149,31 @@ impl<'l> Builder<'l> {
         version: String,
         removed: Vec<String>,
         complete: bool,
-    ) -> Offer {
+    ) -> Update {
         self.limit(0);
         // What cannot be read may be one that is kept: then nothing is known to be gone.
         let complete = complete && self.unreadable.iter().all(|rejection| !rejection.name.is_empty());
         let Self { kind, resources, unreadable, .. } = self;
-        Offer { kind, version, resources, removed, complete, unreadable, nonce }
+        Update { kind, version, resources, removed, complete, unreadable, nonce }
     }
 }
 
 /// The message of a NACK; `None` if nothing is wrong.
-pub(super) fn detail<'r>(kind: Kind, faults: impl Iterator<Item = &'r Rejection>) -> Option<String> {
+pub(super) fn nack_detail<'r>(
+    kind: ResourceType,
+    faults: impl Iterator<Item = &'r Rejection>,
+) -> Option<String> {
     let mut detail = String::new();
     let mut left = 0;
     for (count, Rejection { name, reason }) in faults.enumerate() {
-        if count >= MOST_NAMED || detail.len() > MOST_DETAIL {
+        if count >= MAX_NAMED || detail.len() > MAX_DETAIL {
             left += 1;
             continue;
         }
         if !detail.is_empty() {
             detail.push_str("; ");
         }
-        let reason: String = reason.chars().take(MOST_DETAIL).collect();
+        let reason: String = reason.chars().take(MAX_DETAIL).collect();
         let name = if name.is_empty() { "(unnamed)".to_owned() } else { shortened(name) };
         detail.push_str(&format!("{kind} {name}: {reason}"));
     }
@@ -181,5 +184,5 @@ pub(super) fn detail<'r>(kind: Kind, faults: impl Iterator<Item = &'r Rejection>
 }
 
 /// Mistakes that are named in one NACK, and about how long it becomes: control planes log it.
-const MOST_NAMED: usize = 10;
-const MOST_DETAIL: usize = 4096;
+const MAX_NAMED: usize = 10;
+const MAX_DETAIL: usize = 4096;

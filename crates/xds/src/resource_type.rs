@@ -3,7 +3,7 @@
 /// A type of resource. The order is that in which they are asked for: what others refer to comes first, so that a
 /// connection is never sent to what is not there yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ResourceType {
     /// `Cluster` (CDS).
     Cluster,
     /// `ClusterLoadAssignment` (EDS).
@@ -16,7 +16,7 @@ pub enum Kind {
     Secret,
 }
 
-impl Kind {
+impl ResourceType {
     /// In their order.
     pub const ALL: [Self; 5] = [Self::Cluster, Self::Endpoints, Self::Listener, Self::Routes, Self::Secret];
 
@@ -37,7 +37,7 @@ impl Kind {
     }
 
     /// The kind with this type URL.
-    pub fn of_type_url(url: &str) -> Option<Self> {
+    pub fn from_type_url(url: &str) -> Option<Self> {
         let message = url.strip_prefix(TYPE_PREFIX)?;
         Self::ALL.into_iter().find(|kind| kind.message() == message)
     }
@@ -97,7 +97,7 @@ impl Kind {
     }
 }
 
-impl std::fmt::Display for Kind {
+impl std::fmt::Display for ResourceType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Cluster => "cluster",

@@ -1,10 +1,10 @@
 //! Control planes and the streams to them.
 
-use crate::{identity, tls::Tls};
-use quadrille_envoy::{Address, ApiSource, Bootstrap, Cluster, ConfigSource, Dynamic, Wanted};
+use crate::{node, tls::Tls};
+use quadrille_envoy::{Address, ApiSource, Bootstrap, Cluster, ConfigSource, DynamicResources, References};
 use quadrille_xds::{
-    Client, Dialect, Interest, Kind, Limits, proto,
-    transport::{Connect, Connecting, ControlPlane, Io, Tcp, Unix},
+    Client, Dialect, Interest, Limits, ResourceType, proto,
+    transport::{Connect, Connecting, ControlPlane, Tcp, Unix},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,87 +15,92 @@ use std::{
 };
 
 /// The control planes of a bootstrap.
-pub(crate) struct Planes {
+pub(crate) struct ControlPlanes {
     node: proto::Node,
     clusters: BTreeMap<String, Arc<Cluster>>,
     ads: Option<ApiSource>,
 }
 
-/// A stream that is needed.
+/// What tells one stream from another.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stream {
-    /// The kind of a service with this one alone.
-    pub(crate) only: Option<Kind>,
+pub(crate) struct StreamKey {
+    /// The resource type of a service that has this one alone; `None` for the aggregated service.
+    pub(crate) only: Option<ResourceType>,
     source: ApiSource,
 }
 
-impl Stream {
-    /// What it can bring.
-    pub(crate) fn kinds(&self) -> Vec<Kind> {
-        self.only.map_or_else(|| Kind::ALL.to_vec(), |kind| vec![kind])
+impl StreamKey {
+    /// The resource types that it can bring.
+    pub(crate) fn resource_types(&self) -> Vec<ResourceType> {
+        self.only.map_or_else(|| ResourceType::ALL.to_vec(), |kind| vec![kind])
     }
 }
 
-impl Planes {
-    /// Checks all that the bootstrap names.
+impl ControlPlanes {
+    /// # Errors
+    /// Everything that keeps a control plane of the bootstrap from being used.
     pub(crate) fn new(bootstrap: &Bootstrap) -> Result<Self, Vec<String>> {
-        let planes = Self {
-            node: identity::node(bootstrap),
+        let control_planes = Self {
+            node: node::node(bootstrap),
             clusters: bootstrap.resources.clusters.clone(),
             ads: bootstrap.dynamic.ads.clone(),
         };
-        let needed = planes.needed(&bootstrap.dynamic, &bootstrap.resources.wanted());
+        let required = control_planes.required_streams(&bootstrap.dynamic, &bootstrap.resources.references());
         let mut problems: Vec<String> =
-            needed.iter().filter_map(|(stream, _)| planes.client(stream).err()).collect();
-        if planes.node.id.is_empty() {
+            required.iter().filter_map(|(stream, _)| control_planes.client(stream).err()).collect();
+        if control_planes.node.id.is_empty() {
             problems.push("node.id is missing; control planes know gateways by it".to_owned());
         }
-        if problems.is_empty() { Ok(planes) } else { Err(problems) }
+        if problems.is_empty() { Ok(control_planes) } else { Err(problems) }
     }
 
-    /// The streams that are needed, with what is wanted of them.
-    pub(crate) fn needed(
+    /// The streams that these sources and references require, with what to subscribe to on each.
+    pub(crate) fn required_streams(
         &self,
-        dynamic: &Dynamic,
-        wanted: &Wanted,
-    ) -> Vec<(Stream, BTreeMap<Kind, Interest>)> {
-        let mut needed: Vec<(Stream, BTreeMap<Kind, Interest>)> = Vec::new();
-        for (kind, source) in [(Kind::Cluster, &dynamic.cds), (Kind::Listener, &dynamic.lds)] {
+        dynamic: &DynamicResources,
+        references: &References,
+    ) -> Vec<(StreamKey, BTreeMap<ResourceType, Interest>)> {
+        let mut required: Vec<(StreamKey, BTreeMap<ResourceType, Interest>)> = Vec::new();
+        for (kind, source) in [(ResourceType::Cluster, &dynamic.cds), (ResourceType::Listener, &dynamic.lds)]
+        {
             if let Some(stream) = source.as_ref().and_then(|source| self.stream(kind, source)) {
-                wants(&mut needed, stream).insert(kind, Interest::Everything);
+                interests_of(&mut required, stream).insert(kind, Interest::Wildcard);
             }
         }
         let named = [
-            (Kind::Endpoints, &wanted.endpoints),
-            (Kind::Routes, &wanted.routes),
-            (Kind::Secret, &wanted.secrets),
+            (ResourceType::Endpoints, &references.endpoints),
+            (ResourceType::Routes, &references.routes),
+            (ResourceType::Secret, &references.secrets),
         ];
         for (kind, map) in named {
             for (name, source) in map {
                 let Some(stream) = self.stream(kind, source) else { continue };
-                let interest = wants(&mut needed, stream).entry(kind).or_default();
+                let interest = interests_of(&mut required, stream).entry(kind).or_default();
                 match interest {
                     Interest::Names(names) => _ = names.insert(name.clone()),
                     _ => *interest = Interest::Names(BTreeSet::from([name.clone()])),
                 }
             }
         }
-        needed
+        required
     }
 
-    /// `None` for what is in a file.
-    fn stream(&self, kind: Kind, source: &ConfigSource) -> Option<Stream> {
+    /// The stream of a source; `None` if it is a file.
+    fn stream(&self, kind: ResourceType, source: &ConfigSource) -> Option<StreamKey> {
         match source {
             ConfigSource::File(_) => None,
-            ConfigSource::Ads => Some(Stream { only: None, source: self.ads.clone()? }),
+            ConfigSource::Ads => Some(StreamKey { only: None, source: self.ads.clone()? }),
             ConfigSource::Api(api) => {
-                Some(Stream { only: (!api.aggregated).then_some(kind), source: api.clone() })
+                Some(StreamKey { only: (!api.aggregated).then_some(kind), source: api.clone() })
             }
         }
     }
 
-    /// How to speak on a stream.
-    pub(crate) fn client(&self, stream: &Stream) -> Result<Client, String> {
+    /// The client of a stream.
+    ///
+    /// # Errors
+    /// If its control plane cannot be used.
+    pub(crate) fn client(&self, stream: &StreamKey) -> Result<Client, String> {
         let source = &stream.source;
         let cluster = self.clusters.get(&source.cluster).ok_or_else(|| {
             format!(
@@ -121,15 +126,15 @@ impl Planes {
     }
 }
 
-fn wants(
-    needed: &mut Vec<(Stream, BTreeMap<Kind, Interest>)>,
-    stream: Stream,
-) -> &mut BTreeMap<Kind, Interest> {
-    let at = needed.iter().position(|(known, _)| *known == stream).unwrap_or_else(|| {
-        needed.push((stream, BTreeMap::new()));
-        needed.len() - 1
+fn interests_of(
+    required: &mut Vec<(StreamKey, BTreeMap<ResourceType, Interest>)>,
+    stream: StreamKey,
+) -> &mut BTreeMap<ResourceType, Interest> {
+    let at = required.iter().position(|(known, _)| *known == stream).unwrap_or_else(|| {
+        required.push((stream, BTreeMap::new()));
+        required.len() - 1
     });
-    &mut needed[at].1
+    &mut required[at].1
 }
 
 fn connect(name: &str, cluster: &Cluster) -> Result<Arc<dyn Connect>, String> {
@@ -153,23 +158,18 @@ fn connect(name: &str, cluster: &Cluster) -> Result<Arc<dyn Connect>, String> {
             "the cluster `{name}` of a control plane needs endpoints that are written in the bootstrap"
         ));
     }
-    Ok(Arc::new(InTurn { servers, next: AtomicUsize::new(0) }))
+    Ok(Arc::new(RoundRobin { servers, next: AtomicUsize::new(0) }))
 }
 
-/// One server after the other, a new one for each connection.
-struct InTurn {
+/// Connects to the servers in turn.
+struct RoundRobin {
     servers: Vec<Arc<dyn Connect>>,
     next: AtomicUsize,
 }
 
-impl Connect for InTurn {
+impl Connect for RoundRobin {
     fn connect(&self) -> Connecting {
         let next = self.next.fetch_add(1, Ordering::Relaxed);
         self.servers[next % self.servers.len()].connect()
     }
-}
-
-/// For [`crate::tls`].
-pub(crate) fn boxed(io: impl Io + 'static) -> Box<dyn Io> {
-    Box::new(io)
 }

@@ -1,6 +1,6 @@
 //! `/clusters`.
 
-use super::socket_address;
+use super::address::socket_address;
 use quadrille_gateway::{Statistics, UpstreamStatistics};
 use serde_json::{Value, json};
 use std::fmt::Write;

@@ -1,6 +1,8 @@
 //! `/stats`, under Envoy's names.
 
-use crate::{Bootstrap, listener::Serve};
+use super::{sample::Sample, xds};
+use crate::xds_manager::XdsManager;
+use quadrille_envoy::Resources;
 use quadrille_gateway::{ChainStatistics, ListenerStatistics, Statistics, UpstreamStatistics, View};
 use regex::Regex;
 use serde_json::json;
@@ -14,27 +16,16 @@ pub(super) enum Format {
     Prometheus,
 }
 
-/// One number.
-pub(super) struct Sample {
-    /// `listener.127.0.0.1_8443.ssl.handshake`
-    pub(super) name: String,
-    /// `envoy_listener_ssl_handshake`
-    pub(super) family: String,
-    pub(super) labels: Vec<(&'static str, String)>,
-    pub(super) value: u64,
-    pub(super) gauge: bool,
-}
-
 /// The page, of those whose names match.
 pub(super) fn page(
     counted: &Statistics,
-    in_force: &Bootstrap,
+    xds: &XdsManager,
     view: &View,
     filter: &Regex,
     used_only: bool,
     format: Format,
 ) -> String {
-    let mut samples = samples(counted, in_force, view);
+    let mut samples = samples(counted, xds, view);
     samples.retain(|sample| filter.is_match(&sample.name) && !(used_only && sample.value == 0));
     samples.sort_by(|one, other| one.name.cmp(&other.name));
     let sizes = filter.is_match(QUEUE_SIZES).then(|| Sizes::new(&counted.batch_sizes));
@@ -54,16 +45,16 @@ pub(super) fn page(
 
 const QUEUE_SIZES: &str = "cryptomb.rsa_queue_sizes";
 
-fn samples(counted: &Statistics, in_force: &Bootstrap, view: &View) -> Vec<Sample> {
+fn samples(counted: &Statistics, xds: &XdsManager, view: &View) -> Vec<Sample> {
     let mut samples = Vec::new();
     for listener in &counted.listeners {
-        of_listener(listener, &mut samples);
+        listener_samples(listener, &mut samples);
     }
-    of_http(counted, in_force, &mut samples);
+    http_samples(counted, &xds.active().resources, &mut samples);
     for upstream in &counted.upstreams {
-        of_cluster(upstream, &mut samples);
+        cluster_samples(upstream, &mut samples);
     }
-    samples.extend(super::control_planes::samples(&view.metrics));
+    samples.extend(xds::samples(xds.stats()));
     let uptime = view.status["uptime_seconds"].as_f64().unwrap_or_default() as u64;
     for (name, value) in [("live", u64::from(view.ready)), ("uptime", uptime)] {
         samples.push(Sample {
@@ -82,7 +73,7 @@ fn address(listener: &ListenerStatistics) -> String {
     listener.address.replace(':', "_")
 }
 
-fn of_listener(listener: &ListenerStatistics, samples: &mut Vec<Sample>) {
+fn listener_samples(listener: &ListenerStatistics, samples: &mut Vec<Sample>) {
     let address = address(listener);
     let sum = |count: fn(&ChainStatistics) -> u64| listener.chains.iter().map(count).sum::<u64>();
     let counters = [
@@ -111,13 +102,13 @@ fn of_listener(listener: &ListenerStatistics, samples: &mut Vec<Sample>) {
 }
 
 /// Requests are counted by the `stat_prefix` of their connection manager.
-fn of_http(counted: &Statistics, in_force: &Bootstrap, samples: &mut Vec<Sample>) {
+fn http_samples(counted: &Statistics, resources: &Resources, samples: &mut Vec<Sample>) {
     let mut by_prefix: BTreeMap<&str, [u64; 6]> = BTreeMap::new();
     for listener in &counted.listeners {
-        let Some(configured) = in_force.resources.listeners.get(&listener.name) else { continue };
-        for (chain, counts) in configured.chains().zip(&listener.chains) {
-            let Serve::Http(manager) = &chain.serve else { continue };
-            let sums = by_prefix.entry(&manager.stat_prefix).or_default();
+        let Some(configured) = resources.listeners.get(&listener.name) else { continue };
+        for (prefix, counts) in configured.stat_prefixes().zip(&listener.chains) {
+            let Some(prefix) = prefix else { continue };
+            let sums = by_prefix.entry(prefix).or_default();
             sums.iter_mut().zip(counts.requests).for_each(|(sum, count)| *sum += count);
         }
     }
@@ -130,7 +121,7 @@ fn of_http(counted: &Statistics, in_force: &Bootstrap, samples: &mut Vec<Sample>
             value: classes.iter().sum(),
             gauge: false,
         });
-        samples.extend(by_class(
+        samples.extend(class_samples(
             &format!("http.{prefix}.downstream_rq"),
             "envoy_http_downstream_rq",
             &label,
@@ -139,7 +130,7 @@ fn of_http(counted: &Statistics, in_force: &Bootstrap, samples: &mut Vec<Sample>
     }
 }
 
-fn by_class<'a>(
+fn class_samples<'a>(
     name: &'a str,
     family: &'a str,
     label: &'a (&'static str, String),
@@ -154,7 +145,7 @@ fn by_class<'a>(
     })
 }
 
-fn of_cluster(upstream: &UpstreamStatistics, samples: &mut Vec<Sample>) {
+fn cluster_samples(upstream: &UpstreamStatistics, samples: &mut Vec<Sample>) {
     let name = &upstream.name;
     let label = ("envoy_cluster_name", name.clone());
     let count = |servers: usize| u64::try_from(servers).unwrap_or(u64::MAX);
@@ -177,7 +168,7 @@ fn of_cluster(upstream: &UpstreamStatistics, samples: &mut Vec<Sample>) {
             gauge,
         });
     }
-    samples.extend(by_class(
+    samples.extend(class_samples(
         &format!("cluster.{name}.upstream_rq"),
         "envoy_cluster_upstream_rq",
         &label,

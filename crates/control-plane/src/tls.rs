@@ -1,6 +1,5 @@
 //! TLS towards a control plane, with a client certificate where one is written.
 
-use crate::plane::boxed;
 use boring::{
     error::ErrorStack,
     pkey::PKey,
@@ -9,7 +8,7 @@ use boring::{
 };
 use quadrille_config::model::Source;
 use quadrille_envoy::ClusterTls;
-use quadrille_xds::transport::{Connect, Connecting};
+use quadrille_xds::transport::{Connect, Connecting, Io};
 use std::{io, sync::Arc};
 
 /// What holds for all connections to one control plane.
@@ -74,7 +73,7 @@ impl Connect for OverTls {
             let configuration = connector?.configure().map_err(opaque)?;
             let stream = tokio_boring::connect(configuration, &name, plain.await?).await;
             let stream = stream.map_err(|error| io::Error::other(format!("TLS as `{name}`: {error}")))?;
-            Ok(boxed(stream))
+            Ok(Box::new(stream) as Box<dyn Io>)
         })
     }
 }

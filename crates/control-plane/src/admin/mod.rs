@@ -1,35 +1,32 @@
 //! The admin pages that Envoy's users know, from what the gateway tells.
 
+mod address;
 mod clusters;
-mod control_planes;
 mod dump;
+mod sample;
 mod statistics;
 mod time;
+mod xds;
 
-pub(crate) use dump::redacted;
-
-use crate::Bootstrap;
+use crate::xds_manager::XdsManager;
+use address::socket_address;
 use async_trait::async_trait;
 use http::StatusCode;
 use quadrille_gateway::{Control, Page, Pages, Statistics, View};
 use serde_json::{Value, json};
 use statistics::Format;
-use std::sync::Arc;
-
-/// Gives the bootstrap that is in force, with the resources that came since.
-pub type InForce = Box<dyn Fn() -> Arc<Bootstrap> + Send + Sync>;
 
 /// Envoy's pages: `/ready`, `/stats`, `/stats/prometheus`, `/config_dump`, `/certs`, `/listeners`, `/clusters`,
 /// `/server_info`.
 pub struct EnvoyPages {
     control: Control,
-    in_force: InForce,
+    xds: XdsManager,
 }
 
 impl EnvoyPages {
-    /// Pages of the gateway at the other end of `control`.
-    pub fn new(control: Control, in_force: InForce) -> Self {
-        Self { control, in_force }
+    /// Pages of the gateway at the other end of `control`, with the resources of `xds`.
+    pub fn new(control: Control, xds: XdsManager) -> Self {
+        Self { control, xds }
     }
 }
 
@@ -59,9 +56,9 @@ impl Pages for EnvoyPages {
                     (_, Some("json")) => Format::Json,
                     _ => Format::Text,
                 };
-                Some(stats(&counted, &(self.in_force)(), view, query, format))
+                Some(stats(&counted, &self.xds, view, query, format))
             }
-            "/config_dump" => json(&dump::config_dump(&(self.in_force)())),
+            "/config_dump" => json(&dump::config_dump(&self.xds.active())),
             "/certs" => json(&certificates(&view.status)),
             "/server_info" => json(&server_info(view)),
             "/listeners" => {
@@ -81,12 +78,12 @@ impl Pages for EnvoyPages {
     }
 }
 
-fn stats(counted: &Statistics, in_force: &Bootstrap, view: &View, query: &str, format: Format) -> Page {
+fn stats(counted: &Statistics, xds: &XdsManager, view: &View, query: &str, format: Format) -> Page {
     let pattern = parameter(query, "filter").map(decoded).unwrap_or_default();
     match regex::Regex::new(&pattern) {
         Ok(filter) => {
             let used_only = has(query, "usedonly");
-            let body = statistics::page(counted, in_force, view, &filter, used_only, format);
+            let body = statistics::page(counted, xds, view, &filter, used_only, format);
             let content_type = if format == Format::Json { JSON } else { TEXT };
             Page { status: StatusCode::OK, content_type, body }
         }
@@ -105,13 +102,6 @@ fn listeners_text(counted: &Statistics) -> String {
 fn listeners(counted: &Statistics) -> Value {
     let status = |listener: &quadrille_gateway::ListenerStatistics| json!({ "name": listener.name, "local_address": socket_address(&listener.address) });
     json!({ "listener_statuses": counted.listeners.iter().map(status).collect::<Vec<_>>() })
-}
-
-/// `envoy.config.core.v3.Address`.
-fn socket_address(address: &str) -> Value {
-    let (host, port) = address.rsplit_once(':').unwrap_or((address, "0"));
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    json!({ "socket_address": { "address": host, "port_value": port.parse::<u16>().unwrap_or_default() } })
 }
 
 fn certificates(status: &Value) -> Value {
@@ -183,11 +173,5 @@ mod tests {
         assert_eq!(parameter("usedonly&filter=a%7Cb", "filter").map(decoded).as_deref(), Some("a|b"));
         assert!(has("usedonly&filter=x", "usedonly") && !has("filter=usedonly", "usedonly"));
         assert_eq!(decoded("100%"), "100%");
-    }
-
-    #[test]
-    fn addresses() {
-        let address = socket_address("[::1]:443");
-        assert_eq!(address["socket_address"], json!({ "address": "::1", "port_value": 443 }));
     }
 }

@@ -1,0 +1,128 @@
+//! From a control plane's updates to the running gateway.
+
+use crate::{
+    resource_store::{ResourceDiff, Transition, origin},
+    state::State,
+};
+use quadrille_gateway::Control;
+use quadrille_xds::{Rejection, ResourceType, Update, UpdateHandler};
+use std::{collections::BTreeMap, sync::Arc};
+use tokio::sync::Notify;
+
+/// What the updates of all streams share: only one at a time changes the gateway.
+pub(crate) struct Updates {
+    control: Control,
+    exclusive: tokio::sync::Mutex<()>,
+    applied: Notify,
+}
+
+impl Updates {
+    pub(crate) fn new(control: Control) -> Self {
+        Self { control, exclusive: tokio::sync::Mutex::new(()), applied: Notify::new() }
+    }
+
+    /// Waits for an update, after which other resources may be referenced.
+    pub(crate) async fn applied(&self) {
+        self.applied.notified().await;
+    }
+}
+
+/// Puts the updates of one stream into service.
+pub(crate) struct GatewayUpdater {
+    state: Arc<State>,
+    updates: Arc<Updates>,
+    resource_types: Vec<ResourceType>,
+    connected: bool,
+}
+
+impl GatewayUpdater {
+    pub(crate) fn new(state: Arc<State>, updates: Arc<Updates>, resource_types: Vec<ResourceType>) -> Self {
+        Self { state, updates, resource_types, connected: false }
+    }
+
+    /// Puts as much of a diff into service as possible; returns what is wrong with the rest.
+    async fn apply(&self, kind: ResourceType, diff: &ResourceDiff) -> Vec<Rejection> {
+        let mut excluded: BTreeMap<String, String> = BTreeMap::new();
+        // All problems are reported at once, so the second attempt succeeds, or the blame was wrong.
+        for _ in 0..MAX_ATTEMPTS {
+            let transition = self.state.store().transition(diff, &excluded, kind);
+            let problems = match self.put_into_service(transition).await {
+                Ok(()) => {
+                    let rejected = excluded.into_iter();
+                    return rejected.map(|(name, reason)| Rejection { name, reason }).collect();
+                }
+                Err(problems) => problems,
+            };
+            let before = excluded.len();
+            for name in diff.changed_names() {
+                let origin = origin(kind, name);
+                let blamed: Vec<&str> =
+                    problems.iter().filter(|p| p.contains(&origin)).map(String::as_str).collect();
+                if !blamed.is_empty() {
+                    excluded.entry(name.to_owned()).or_insert_with(|| blamed.join("; "));
+                }
+            }
+            if excluded.len() == before {
+                let reason = problems.join("; ");
+                let all = diff
+                    .changed_names()
+                    .map(str::to_owned)
+                    .chain(diff.changed_names().next().is_none().then(String::new));
+                return all.map(|name| Rejection { name, reason: reason.clone() }).collect();
+            }
+        }
+        let reason = "the rest of this response could not be put into service without it";
+        diff.changed_names()
+            .map(|name| Rejection {
+                name: name.to_owned(),
+                reason: excluded.get(name).cloned().unwrap_or_else(|| reason.to_owned()),
+            })
+            .collect()
+    }
+
+    async fn put_into_service(&self, transition: Transition) -> Result<(), Vec<String>> {
+        let model = self.state.store().model(&transition)?;
+        match self.updates.control.apply(model).await {
+            Ok(applied) => {
+                let (listeners, made) = (applied.listeners.len(), applied.made);
+                tracing::info!(took = ?applied.took, listeners, ?made, "configuration applied");
+                self.state.store().commit(transition);
+                Ok(())
+            }
+            Err(problems) => Err(problems.iter().map(ToString::to_string).collect()),
+        }
+    }
+}
+
+impl UpdateHandler for GatewayUpdater {
+    async fn handle(&mut self, update: &Update) -> Vec<Rejection> {
+        let exclusive = self.updates.exclusive.lock().await;
+        let diff = self.state.store().diff(update);
+        for warning in &diff.warnings {
+            tracing::warn!("{warning}");
+        }
+        let mut rejections = diff.rejections.clone();
+        if !diff.is_empty() {
+            rejections.extend(self.apply(update.kind, &diff).await);
+        }
+        drop(exclusive);
+        self.updates.applied.notify_one();
+        let accepted = rejections.is_empty() && update.unreadable.is_empty();
+        self.state.stats.count_response(update.kind, accepted);
+        for Rejection { name, reason } in update.unreadable.iter().chain(&rejections) {
+            tracing::error!(resource = origin(update.kind, name), reason, "rejected; the active one stays");
+        }
+        for (listener, missing) in self.state.store().warming_listeners() {
+            tracing::debug!(listener, ?missing, "a listener waits for resources");
+        }
+        rejections
+    }
+
+    fn connection_changed(&mut self, state: Result<(), &str>) {
+        let connected = state.is_ok();
+        self.state.stats.count_connection(&self.resource_types, self.connected, connected);
+        self.connected = connected;
+    }
+}
+
+const MAX_ATTEMPTS: usize = 3;

@@ -1,0 +1,267 @@
+//! Which resources are known, which are active, and which are referenced. No I/O.
+//!
+//! A listener or a cluster that references a resource which has not arrived yet is warming: the active one of the same name serves
+//! until it is complete. What the active one references stays until then too.
+
+use quadrille_config::model::Gateway;
+use quadrille_envoy::{
+    Bootstrap, DynamicResources, EndpointsReference, Read, References, ResourceType, Resources, read,
+};
+use quadrille_xds::{Rejection, Update};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// All resources of the process.
+pub(crate) struct ResourceStore {
+    /// Its resources, written in it or in files, are never replaced by a control plane.
+    bootstrap: Arc<Bootstrap>,
+    /// Of the bootstrap that the process was started with.
+    dynamic: DynamicResources,
+    known: Resources,
+    active: Resources,
+    digests: Digests,
+}
+
+/// SHA-256 of the bytes of each resource that came from a control plane.
+type Digests = BTreeMap<(ResourceType, String), [u8; 32]>;
+
+/// What a store becomes when it is committed.
+pub(crate) struct Transition {
+    known: Resources,
+    active: Resources,
+    digests: Digests,
+}
+
+/// What an update would change.
+#[derive(Default)]
+pub(crate) struct ResourceDiff {
+    changed: Vec<Changed>,
+    removed: Vec<String>,
+    /// What is wrong with the others.
+    pub(crate) rejections: Vec<Rejection>,
+    /// About resources that can be used all the same.
+    pub(crate) warnings: Vec<String>,
+}
+
+struct Changed {
+    read: Read,
+    digest: [u8; 32],
+}
+
+impl ResourceStore {
+    pub(crate) fn new(bootstrap: Bootstrap) -> Self {
+        Self {
+            dynamic: bootstrap.dynamic.clone(),
+            known: bootstrap.resources.clone(),
+            active: bootstrap.resources.clone(),
+            bootstrap: Arc::new(bootstrap),
+            digests: Digests::new(),
+        }
+    }
+
+    /// The last bootstrap that was accepted.
+    pub(crate) fn bootstrap(&self) -> &Arc<Bootstrap> {
+        &self.bootstrap
+    }
+
+    /// Replaces the static resources, and keeps what control planes have sent.
+    pub(crate) fn update_bootstrap(&mut self, bootstrap: Bootstrap) -> Result<Gateway, Vec<String>> {
+        let mut next = Self::new(bootstrap);
+        for ((kind, name), digest) in &self.digests {
+            if !next.bootstrap.resources.contains(*kind, name) && next.known.copy(&self.known, *kind, name) {
+                next.digests.insert((*kind, name.clone()), *digest);
+            }
+        }
+        next.active = activate(&next.known, &self.active);
+        let (gateway, _) = next.active.model(&next.bootstrap.base)?;
+        next.dynamic = self.dynamic.clone();
+        *self = next;
+        Ok(gateway)
+    }
+
+    pub(crate) fn active(&self) -> &Resources {
+        &self.active
+    }
+
+    /// Reads the resources of an update that differ from the known ones.
+    pub(crate) fn diff(&self, update: &Update) -> ResourceDiff {
+        let kind = resource_type(update.kind);
+        let mut diff = ResourceDiff::default();
+        for resource in &update.resources {
+            let name = &resource.name;
+            if self.digests.get(&(kind, name.clone())) == Some(&resource.digest) {
+                continue;
+            }
+            let reject = |reason: String| Rejection { name: name.clone(), reason };
+            if self.bootstrap.resources.contains(kind, name) {
+                diff.rejections.push(reject("the bootstrap has one of this name already".to_owned()));
+                continue;
+            }
+            match read(kind, &resource.tree, &origin(update.kind, name)) {
+                Ok(found) => {
+                    diff.warnings.extend(found.warnings.lines());
+                    diff.changed.push(Changed { read: found, digest: resource.digest });
+                }
+                Err(errors) => {
+                    diff.rejections.push(reject(errors.to_string().trim().replace('\n', "; ")));
+                }
+            }
+            for path in &resource.unknown {
+                let origin = origin(update.kind, name);
+                diff.warnings.push(format!("{origin}: {path} is newer than this gateway, and ignored"));
+            }
+        }
+        diff.removed = self.removed_names(kind, update);
+        diff
+    }
+
+    /// Names that the control plane no longer has. Routes, endpoints and secrets stay for as long as they are referenced.
+    fn removed_names(&self, kind: ResourceType, update: &Update) -> Vec<String> {
+        if !update.kind.is_complete() {
+            return Vec::new();
+        }
+        let known = self.digests.keys().filter(|(other, _)| *other == kind).map(|(_, name)| name);
+        let sent: BTreeSet<&str> = update.resources.iter().map(|resource| resource.name.as_str()).collect();
+        let unreadable: BTreeSet<&str> =
+            update.unreadable.iter().map(|rejection| rejection.name.as_str()).collect();
+        let left_out = |name: &str| update.complete && !sent.contains(name) && !unreadable.contains(name);
+        known.filter(|name| left_out(name) || update.removed.contains(name)).cloned().collect()
+    }
+
+    /// What the store becomes with a diff, but for the resources with the `excluded` names.
+    pub(crate) fn transition(
+        &self,
+        diff: &ResourceDiff,
+        excluded: &BTreeMap<String, String>,
+        kind: quadrille_xds::ResourceType,
+    ) -> Transition {
+        let kind = resource_type(kind);
+        let mut transition = Transition {
+            known: self.known.clone(),
+            active: Resources::default(),
+            digests: self.digests.clone(),
+        };
+        for Changed { read, digest } in &diff.changed {
+            if !excluded.contains_key(&read.name) {
+                transition.known.insert(read.clone());
+                transition.digests.insert((kind, read.name.clone()), *digest);
+            }
+        }
+        for name in &diff.removed {
+            transition.known.remove(kind, name);
+            transition.digests.remove(&(kind, name.clone()));
+        }
+        transition.active = activate(&transition.known, &self.active);
+        transition.drop_unreferenced();
+        transition
+    }
+
+    /// The gateway of a transition.
+    pub(crate) fn model(&self, transition: &Transition) -> Result<Gateway, Vec<String>> {
+        transition.active.model(&self.bootstrap.base).map(|(gateway, _)| gateway)
+    }
+
+    /// A transition is in service.
+    pub(crate) fn commit(&mut self, transition: Transition) {
+        Transition { known: self.known, active: self.active, digests: self.digests } = transition;
+    }
+
+    /// What the known and the active resources reference.
+    pub(crate) fn references(&self) -> References {
+        references(&self.known, &self.active)
+    }
+
+    /// The listeners that are not complete, with what they wait for.
+    pub(crate) fn warming_listeners(&self) -> Vec<(String, Vec<String>)> {
+        let listeners = self.known.listeners.iter();
+        let missing = listeners.map(|(name, listener)| (name.clone(), self.known.missing(listener)));
+        missing.filter(|(_, missing)| !missing.is_empty()).collect()
+    }
+
+    /// Where listeners and clusters come from.
+    pub(crate) fn dynamic(&self) -> &DynamicResources {
+        &self.dynamic
+    }
+}
+
+impl ResourceDiff {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.removed.is_empty()
+    }
+
+    /// The names of the resources that are new or different.
+    pub(crate) fn changed_names(&self) -> impl Iterator<Item = &str> {
+        self.changed.iter().map(|changed| changed.read.name.as_str())
+    }
+}
+
+impl Transition {
+    /// Drops the resources from control planes that are no longer referenced.
+    fn drop_unreferenced(&mut self) {
+        let references = references(&self.known, &self.active);
+        let Self { known, active, digests } = self;
+        digests.retain(|(kind, name), _| {
+            let referenced = match kind {
+                ResourceType::Listener | ResourceType::Cluster => true,
+                ResourceType::Routes => references.routes.contains_key(name),
+                ResourceType::Endpoints => references.endpoints.contains_key(name),
+                ResourceType::Secret => references.secrets.contains_key(name),
+            };
+            if !referenced {
+                known.remove(*kind, name);
+                active.remove(*kind, name);
+            }
+            referenced
+        });
+    }
+}
+
+/// The known resources, with the active one of before in the place of each that is warming.
+fn activate(known: &Resources, before: &Resources) -> Resources {
+    let mut active = known.clone();
+    for (name, listener) in &known.listeners {
+        if known.missing(listener).is_empty() {
+            continue;
+        }
+        // A new one that is not complete is left out when the model is made.
+        if before.listeners.get(name).is_some_and(|old| known.missing(old).is_empty()) {
+            active.copy(before, ResourceType::Listener, name);
+        }
+    }
+    for (name, cluster) in &known.clusters {
+        let missing = |reference: &EndpointsReference| !known.endpoints.contains_key(&reference.name);
+        if cluster.endpoints_from.as_ref().is_some_and(missing)
+            && let Some(old) = before.clusters.get(name)
+            && !old.endpoints_from.as_ref().is_some_and(missing)
+        {
+            active.copy(before, ResourceType::Cluster, name);
+        }
+    }
+    active
+}
+
+fn references(known: &Resources, active: &Resources) -> References {
+    let mut references = active.references();
+    let newer = known.references();
+    references.routes.extend(newer.routes);
+    references.endpoints.extend(newer.endpoints);
+    references.secrets.extend(newer.secrets);
+    references
+}
+
+/// What stands where a file's name would, in errors about a resource.
+pub(crate) fn origin(kind: quadrille_xds::ResourceType, name: &str) -> String {
+    format!("{} `{name}`", kind.service())
+}
+
+fn resource_type(kind: quadrille_xds::ResourceType) -> ResourceType {
+    match kind {
+        quadrille_xds::ResourceType::Cluster => ResourceType::Cluster,
+        quadrille_xds::ResourceType::Endpoints => ResourceType::Endpoints,
+        quadrille_xds::ResourceType::Listener => ResourceType::Listener,
+        quadrille_xds::ResourceType::Routes => ResourceType::Routes,
+        quadrille_xds::ResourceType::Secret => ResourceType::Secret,
+    }
+}

@@ -1,0 +1,90 @@
+//! Counts of the control planes' responses and streams.
+
+use metrics::{counter, describe_counter, describe_gauge, gauge};
+use quadrille_xds::ResourceType;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// By resource type.
+#[derive(Debug, Default)]
+pub(crate) struct XdsStats([SubscriptionStats; ResourceType::ALL.len()]);
+
+/// Of one resource type, over all control planes.
+#[derive(Debug, Default)]
+pub(crate) struct SubscriptionStats {
+    success: AtomicU64,
+    rejected: AtomicU64,
+    failure: AtomicU64,
+    connected: AtomicU64,
+}
+
+impl XdsStats {
+    /// Those of one resource type.
+    pub(crate) fn subscription(&self, kind: ResourceType) -> &SubscriptionStats {
+        &self.0[kind as usize]
+    }
+
+    fn describe() {
+        describe_counter!(UPDATES, "Responses of control planes, by their result");
+        describe_gauge!(CONNECTED, "Open streams to control planes");
+        describe_counter!(FAILURES, "Streams to control planes that were lost or could not be opened");
+    }
+
+    pub(crate) fn count_response(&self, kind: ResourceType, accepted: bool) {
+        let stats = self.subscription(kind);
+        let (count, result) =
+            if accepted { (&stats.success, "success") } else { (&stats.rejected, "rejected") };
+        count.fetch_add(1, Ordering::Relaxed);
+        Self::describe();
+        counter!(UPDATES, "service" => kind.service(), "result" => result).increment(1);
+        // The stream may have been opened before the gateway installed its recorder of metrics.
+        self.show_connected(kind);
+    }
+
+    /// The connection of a stream for these resource types is `now` up or down, after it was `before`.
+    pub(crate) fn count_connection(&self, kinds: &[ResourceType], before: bool, now: bool) {
+        for &kind in kinds {
+            let stats = self.subscription(kind);
+            match (before, now) {
+                (false, true) => _ = stats.connected.fetch_add(1, Ordering::Relaxed),
+                (true, false) => _ = stats.connected.fetch_sub(1, Ordering::Relaxed),
+                _ => {}
+            }
+            if !now {
+                stats.failure.fetch_add(1, Ordering::Relaxed);
+                counter!(FAILURES, "service" => kind.service()).increment(1);
+            }
+            self.show_connected(kind);
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss)] // a handful of streams
+    fn show_connected(&self, kind: ResourceType) {
+        gauge!(CONNECTED, "service" => kind.service()).set(self.subscription(kind).connected() as f64);
+    }
+}
+
+impl SubscriptionStats {
+    /// Responses that were accepted whole: Envoy's `update_success`.
+    pub(crate) fn success(&self) -> u64 {
+        self.success.load(Ordering::Relaxed)
+    }
+
+    /// Responses of which something was rejected: Envoy's `update_rejected`.
+    pub(crate) fn rejected(&self) -> u64 {
+        self.rejected.load(Ordering::Relaxed)
+    }
+
+    /// Streams that were lost or could not be opened: Envoy's `update_failure`.
+    pub(crate) fn failure(&self) -> u64 {
+        self.failure.load(Ordering::Relaxed)
+    }
+
+    /// Open streams: Envoy's `connected_state`.
+    pub(crate) fn connected(&self) -> u64 {
+        self.connected.load(Ordering::Relaxed)
+    }
+}
+
+const UPDATES: &str = "quadrille_xds_updates_total";
+const CONNECTED: &str = "quadrille_xds_connected";
+const FAILURES: &str = "quadrille_xds_failures_total";

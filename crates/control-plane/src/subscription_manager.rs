@@ -1,0 +1,84 @@
+//! Which streams are open, and what is subscribed to on each.
+
+use crate::{
+    control_planes::{ControlPlanes, StreamKey},
+    gateway_updater::{GatewayUpdater, Updates},
+    state::State,
+};
+use quadrille_gateway::Control;
+use quadrille_xds::{Interest, ResourceType, Subscriptions};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Opens the streams that the references in the known resources require, and subscribes to these resources.
+pub(crate) struct SubscriptionManager {
+    state: Arc<State>,
+    control_planes: ControlPlanes,
+    updates: Arc<Updates>,
+    open: Vec<(StreamKey, Subscriptions)>,
+}
+
+impl SubscriptionManager {
+    pub(crate) fn new(state: Arc<State>, control: Control, control_planes: ControlPlanes) -> Self {
+        Self { state, control_planes, updates: Arc::new(Updates::new(control)), open: Vec::new() }
+    }
+
+    /// Never returns.
+    pub(crate) async fn run(mut self) {
+        loop {
+            self.subscribe();
+            self.updates.applied().await;
+        }
+    }
+
+    /// Subscribes each stream to what is required of it now, and opens those that are missing.
+    fn subscribe(&mut self) {
+        let required = {
+            let store = self.state.store();
+            self.control_planes.required_streams(store.dynamic(), &store.references())
+        };
+        for (key, subscriptions) in &self.open {
+            let interests =
+                required.iter().find(|(required, _)| required == key).map(|(_, interests)| interests);
+            for kind in key.resource_types() {
+                let interest = interests.and_then(|interests| interests.get(&kind)).cloned();
+                subscriptions.subscribe(kind, interest.unwrap_or_default());
+            }
+        }
+        for (key, interests) in required {
+            if self.open.iter().any(|(open, _)| *open == key) {
+                continue;
+            }
+            if self.open.len() >= MAX_STREAMS {
+                tracing::error!(
+                    limit = MAX_STREAMS,
+                    "too many control planes: no stream is opened to this one"
+                );
+                continue;
+            }
+            match self.open(&key, interests) {
+                Ok(subscriptions) => self.open.push((key, subscriptions)),
+                Err(problem) => {
+                    tracing::error!(problem, "resources are referenced that cannot be subscribed to")
+                }
+            }
+        }
+    }
+
+    fn open(
+        &self,
+        key: &StreamKey,
+        interests: BTreeMap<ResourceType, Interest>,
+    ) -> Result<Subscriptions, String> {
+        let client = self.control_planes.client(key)?;
+        let subscriptions = Subscriptions::default();
+        for (kind, interest) in interests {
+            subscriptions.subscribe(kind, interest);
+        }
+        let updater = GatewayUpdater::new(self.state.clone(), self.updates.clone(), key.resource_types());
+        tokio::spawn(client.run(subscriptions.clone(), updater));
+        Ok(subscriptions)
+    }
+}
+
+/// Each stream is a connection.
+const MAX_STREAMS: usize = 64;

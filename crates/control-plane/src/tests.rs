@@ -1,0 +1,204 @@
+//! The resource store without a control plane: updates are made as the stream makes them.
+
+use crate::{
+    control_planes::ControlPlanes,
+    resource_store::{ResourceDiff, ResourceStore},
+};
+use prost_reflect::{DynamicMessage, prost::Message};
+use quadrille_envoy::{Bootstrap, bootstrap};
+use quadrille_xds::{
+    Dialect, Interest, Limits, ResourceType, Update, decode, proto,
+    stream::{Response, Stream},
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+const ADS: &str = "
+node: {id: g, cluster: c, metadata: {A: '1', B: [x, {C: y}]}, locality: {region: r, sub_zone: s}}
+dynamic_resources:
+  ads_config: {api_type: DELTA_GRPC, transport_api_version: V3, grpc_services: [{envoy_grpc: {cluster_name: plane}}]}
+  lds_config: {ads: {}, resource_api_version: V3}
+  cds_config: {ads: {}, resource_api_version: V3}
+static_resources:
+  clusters:
+  - {name: plane, type: STATIC, load_assignment: {cluster_name: plane, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 1}}}}]}]}}
+";
+
+pub(crate) fn bootstrap_with_ads() -> Bootstrap {
+    bootstrap(ADS, "bootstrap.yaml").unwrap()
+}
+
+pub(crate) fn update(kind: ResourceType, resources: &[Value]) -> Update {
+    let mut stream = Stream::new(Dialect::StateOfTheWorld, proto::Node::default(), Limits::default());
+    stream.subscribe(kind, Interest::Wildcard);
+    let any = |json: &Value| {
+        let descriptor = decode::descriptors().get_message_by_name(kind.message()).unwrap();
+        let message = DynamicMessage::deserialize(descriptor, json.clone()).unwrap();
+        proto::Any { type_url: kind.type_url(), value: message.encode_to_vec() }
+    };
+    let response = proto::DiscoveryResponse {
+        version_info: "1".into(),
+        resources: resources.iter().map(any).collect(),
+        type_url: kind.type_url(),
+        nonce: "n".into(),
+    };
+    stream.receive(Response::StateOfTheWorld(response)).unwrap()
+}
+
+/// A plain listener that asks for these routes.
+pub(crate) fn listener(name: &str, routes: &str) -> Value {
+    let hcm = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
+    json!({
+        "name": name,
+        "address": { "socket_address": { "address": "127.0.0.1", "port_value": 8443 } },
+        "filter_chains": [{ "filters": [{ "name": "http", "typed_config": {
+            "@type": hcm, "stat_prefix": "x",
+            "rds": { "route_config_name": routes, "config_source": { "ads": {}, "resource_api_version": "V3" } },
+            "http_filters": [{ "name": "envoy.filters.http.router", "typed_config": {
+                "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router" } }],
+        } }] }],
+    })
+}
+
+pub(crate) fn routes(name: &str) -> Value {
+    json!({ "name": name, "virtual_hosts": [{ "name": "v", "domains": ["*"], "routes": [
+        { "match": { "prefix": "/" }, "direct_response": { "status": 200 } } ] }] })
+}
+
+/// Takes an update whole; what it would have changed.
+pub(crate) fn commit(store: &mut ResourceStore, update: &Update) -> ResourceDiff {
+    let diff = store.diff(update);
+    assert_eq!(diff.rejections, []);
+    let transition = store.transition(&diff, &BTreeMap::new(), update.kind);
+    store.model(&transition).unwrap();
+    store.commit(transition);
+    diff
+}
+
+fn serving(store: &ResourceStore) -> Vec<String> {
+    let active = store.active();
+    let complete = active.listeners.values().filter(|listener| active.missing(listener).is_empty());
+    complete.flat_map(|_| active.routes.keys().cloned()).collect()
+}
+
+#[test]
+fn a_listener_waits_for_its_routes_and_the_one_before_serves_until_they_come() {
+    let mut store = ResourceStore::new(bootstrap_with_ads());
+    commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
+    assert_eq!(store.references().routes.keys().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(store.warming_listeners().len(), 1);
+    assert_eq!(serving(&store), [""; 0]);
+    commit(&mut store, &update(ResourceType::Routes, &[routes("a")]));
+    assert_eq!((serving(&store), store.warming_listeners().len()), (vec!["a".to_owned()], 0));
+    // Another listener of the same name wants other routes.
+    commit(&mut store, &update(ResourceType::Listener, &[listener("l", "b")]));
+    assert_eq!(serving(&store), ["a"]);
+    assert_eq!(
+        store.references().routes.keys().collect::<Vec<_>>(),
+        ["a", "b"],
+        "both are asked for until then"
+    );
+    commit(&mut store, &update(ResourceType::Routes, &[routes("a"), routes("b")]));
+    assert_eq!(serving(&store), ["b"], "and what nobody names any more is forgotten");
+    assert_eq!(store.references().routes.keys().collect::<Vec<_>>(), ["b"]);
+}
+
+#[test]
+fn what_has_not_changed_is_not_read_again() {
+    let mut store = ResourceStore::new(bootstrap_with_ads());
+    let both = update(ResourceType::Listener, &[listener("l", "a")]);
+    assert!(!commit(&mut store, &both).is_empty());
+    assert!(commit(&mut store, &both).is_empty());
+    assert!(
+        !commit(&mut store, &update(ResourceType::Listener, &[])).is_empty(),
+        "that it is gone is a change"
+    );
+    assert!(store.references().routes.is_empty());
+}
+
+#[test]
+fn what_the_bootstrap_says_is_not_replaced() {
+    let store = ResourceStore::new(bootstrap_with_ads());
+    let plane = json!({ "name": "plane", "type": "STATIC" });
+    let diff = store.diff(&update(ResourceType::Cluster, &[plane]));
+    assert!(diff.is_empty());
+    assert_eq!(diff.rejections[0].name, "plane");
+    let gone = store.diff(&update(ResourceType::Cluster, &[]));
+    assert!(gone.is_empty(), "nor does it go because a control plane does not name it");
+}
+
+#[test]
+fn a_resource_that_says_nonsense_is_refused_with_its_path() {
+    let store = ResourceStore::new(bootstrap_with_ads());
+    let mut bad = listener("bad", "a");
+    bad["address"]["socket_address"]["address"] = json!("nowhere");
+    let diff = store.diff(&update(ResourceType::Listener, &[bad, listener("good", "a")]));
+    assert_eq!(diff.changed_names().collect::<Vec<_>>(), ["good"]);
+    assert!(diff.rejections[0].reason.contains("address"), "{}", diff.rejections[0].reason);
+}
+
+#[test]
+fn a_bootstrap_that_is_read_again_keeps_what_has_come() {
+    let mut store = ResourceStore::new(bootstrap_with_ads());
+    commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
+    commit(&mut store, &update(ResourceType::Routes, &[routes("a")]));
+    let gateway = store.update_bootstrap(bootstrap_with_ads()).unwrap();
+    assert_eq!(gateway.listeners.len(), 1);
+    assert!(commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")])).is_empty());
+}
+
+#[test]
+fn a_bootstrap_that_is_rejected_changes_nothing() {
+    let mut store = ResourceStore::new(bootstrap_with_ads());
+    let cluster = json!({ "name": "c", "type": "STATIC" });
+    commit(&mut store, &update(ResourceType::Cluster, std::slice::from_ref(&cluster)));
+    // It takes the cluster's name, and has two listeners at one address.
+    let bad = ADS.replace("  clusters:\n", "  clusters:\n  - {name: c, type: STATIC}\n");
+    let static_listener = |name| {
+        format!(
+            "  - {{name: {name}, address: {{socket_address: {{address: 127.0.0.1, port_value: 8443}}}}, filter_chains: [{{filters: \
+             [{{name: tcp, typed_config: {{'@type': type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy, \
+             stat_prefix: x, cluster: c}}}}]}}]}}\n"
+        )
+    };
+    let bad = format!("{bad}  listeners:\n{}{}", static_listener("one"), static_listener("two"));
+    let problems = store.update_bootstrap(bootstrap(&bad, "bootstrap.yaml").unwrap()).unwrap_err();
+    assert!(problems[0].contains("has this address already"), "{problems:?}");
+    assert!(
+        commit(&mut store, &update(ResourceType::Cluster, &[cluster])).is_empty(),
+        "it is not read again"
+    );
+    commit(&mut store, &update(ResourceType::Cluster, &[]));
+    assert!(!store.active().clusters.contains_key("c"), "and it goes when the control plane drops it");
+}
+
+#[test]
+fn each_control_plane_is_asked_for_what_it_has() {
+    let bootstrap = bootstrap_with_ads();
+    let control_planes = ControlPlanes::new(&bootstrap).unwrap();
+    let mut store = ResourceStore::new(bootstrap);
+    commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
+    let required = control_planes.required_streams(store.dynamic(), &store.references());
+    assert_eq!(required.len(), 1);
+    let (stream, interests) = &required[0];
+    assert_eq!(interests[&ResourceType::Listener], Interest::Wildcard);
+    assert_eq!(interests[&ResourceType::Routes], Interest::Names(["a".to_owned()].into()));
+    let client = control_planes.client(stream).unwrap();
+    assert_eq!((client.dialect, client.only), (Dialect::Delta, None));
+    let metadata = client.node.metadata.unwrap();
+    assert_eq!(metadata.fields.len(), 2);
+    let locality = client.node.locality.unwrap();
+    assert_eq!(
+        (client.node.id.as_str(), locality.region.as_str(), locality.sub_zone.as_str()),
+        ("g", "r", "s")
+    );
+}
+
+#[test]
+fn a_control_plane_that_is_no_cluster_is_named() {
+    let text = ADS.replace("cluster_name: plane}}]", "cluster_name: elsewhere}}]").replace("{id: g, ", "{");
+    let bootstrap = bootstrap(&text, "bootstrap.yaml").unwrap();
+    let Err(problems) = ControlPlanes::new(&bootstrap) else { panic!("it is not there") };
+    assert!(problems[0].contains("`elsewhere` is no cluster of the bootstrap"), "{problems:?}");
+    assert!(problems[1].contains("node.id is missing"), "{problems:?}");
+}

@@ -1,0 +1,63 @@
+//! The entrance: the resources of a bootstrap and of its control planes, as one configuration.
+
+use crate::{
+    control_planes::ControlPlanes, resource_store::ResourceStore, state::State, stats::XdsStats,
+    subscription_manager::SubscriptionManager,
+};
+use quadrille_config::model::Gateway;
+use quadrille_envoy::Bootstrap;
+use quadrille_gateway::Control;
+use std::sync::Arc;
+
+/// Keeps the resources of a bootstrap and of its control planes, and puts them into service. Clones share all of it.
+#[derive(Clone)]
+pub struct XdsManager(Arc<State>);
+
+impl XdsManager {
+    /// Starts with the resources that the bootstrap itself contains.
+    pub fn new(bootstrap: Bootstrap) -> Self {
+        Self(Arc::new(State::new(ResourceStore::new(bootstrap))))
+    }
+
+    /// The gateway of a bootstrap that was read again, with everything that control planes have sent so far. The control planes
+    /// themselves and the node's identity change at the next start only.
+    ///
+    /// # Errors
+    /// Every contradiction, with its place. What was active before stays active.
+    pub fn update_bootstrap(&self, bootstrap: Bootstrap) -> Result<Gateway, Vec<String>> {
+        self.0.store().update_bootstrap(bootstrap)
+    }
+
+    /// The last bootstrap that was accepted, as it was read.
+    pub fn bootstrap(&self) -> Arc<Bootstrap> {
+        self.0.store().bootstrap().clone()
+    }
+
+    /// The last bootstrap that was accepted, with the active resources of control planes beside its own.
+    pub fn active(&self) -> Bootstrap {
+        let store = self.0.store();
+        Bootstrap { resources: store.active().clone(), ..Bootstrap::clone(store.bootstrap()) }
+    }
+
+    /// Counts of the control planes' responses and streams.
+    pub(crate) fn stats(&self) -> &XdsStats {
+        &self.0.stats
+    }
+
+    /// Subscribes to the bootstrap's control planes on a thread of its own, for as long as the process runs.
+    ///
+    /// # Errors
+    /// If a control plane cannot be used as it is configured, or the thread cannot be started.
+    pub fn start(&self, control: Control) -> Result<(), Vec<String>> {
+        let control_planes = ControlPlanes::new(&self.bootstrap())?;
+        let manager = SubscriptionManager::new(self.0.clone(), control, control_planes);
+        let failed = |error| vec![format!("cannot start the thread for control planes: {error}")];
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let thread = std::thread::Builder::new().name("xds".to_owned());
+        let spawned = thread.spawn(move || {
+            quadrille_gateway::give_way();
+            runtime.block_on(manager.run());
+        });
+        spawned.map(drop).map_err(failed)
+    }
+}

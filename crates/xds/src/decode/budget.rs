@@ -1,0 +1,23 @@
+//! Bounds on the trees of one response.
+
+use super::error::Fault;
+use crate::Limits;
+
+/// What the trees of one response may still cost.
+#[derive(Debug)]
+pub struct Budget {
+    nodes: usize,
+    pub(super) depth: usize,
+}
+
+impl Budget {
+    /// All of it.
+    pub fn new(limits: &Limits) -> Self {
+        Self { nodes: limits.nodes, depth: limits.depth }
+    }
+
+    pub(super) fn spend(&mut self, nodes: usize) -> Result<(), Fault> {
+        self.nodes = self.nodes.checked_sub(nodes).ok_or(Fault::TooLarge)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,30 @@
+//! Nodes of the trees that messages become.
+
+use base64ct::{Base64, Encoding};
+use quadrille_config::yaml::{Entry, Node, Value};
+use zeroize::Zeroizing;
+
+/// In constant time, for it may be a private key.
+pub(super) fn base64(bytes: &[u8]) -> String {
+    Base64::encode_string(bytes)
+}
+
+pub(super) fn number_of(number: impl std::fmt::Display) -> Node {
+    scalar(number.to_string())
+}
+
+pub(super) fn text(text: &str) -> Node {
+    scalar(text.to_owned())
+}
+
+pub(super) fn scalar(text: String) -> Node {
+    Node { line: 0, value: Value::Scalar(Zeroizing::new(text)) }
+}
+
+pub(super) fn mapping(entries: Vec<Entry>) -> Node {
+    Node { line: 0, value: Value::Mapping(entries) }
+}
+
+pub(super) fn entry(key: &str, value: Node) -> Entry {
+    Entry { key: key.to_owned(), line: 0, value }
+}
