@@ -28,7 +28,7 @@ struct Batch {
     scalar: bool,
 }
 
-/// What giving way has brought.
+/// How many operations yielding the CPU has brought.
 #[derive(Default)]
 struct Gathered {
     yields: u8,
@@ -36,7 +36,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Whether to give way once more: as long as it brings something.
+    /// Whether to yield once more: as long as that brings something.
     fn may_grow(&mut self, operations: usize, most: u8) -> bool {
         let grows = operations > self.operations && self.yields < most;
         self.operations = operations;
@@ -175,7 +175,7 @@ mod tests {
     use super::Gathered;
 
     #[test]
-    fn gives_way_as_long_as_that_brings_something() {
+    fn yields_as_long_as_that_brings_something() {
         let asked = |counts: &[usize], most| {
             let mut gathered = Gathered::default();
             counts.iter().map(|count| gathered.may_grow(*count, most)).collect::<Vec<_>>()

@@ -1,38 +1,14 @@
 //! The engine's entrance.
 
 use crate::{
-    Backend, BatchReport, Completion, Depth, Key, KeyType, Observer, Operation, OperationError, Overflow,
-    Policy, Scalar,
-    backend::{Batching, Installed},
-    compute::Threads,
-    scalar,
-    shared::Shared,
+    Backend, BatchReport, Batching, Completion, Depth, Key, KeyType, Observer, Operation, OperationError,
+    Overflow, Scalar, Settings, compute::Threads, installed::Installed, scalar, shared::Shared,
     ticket::Outcome,
 };
 use std::{
-    num::NonZeroUsize,
     sync::Arc,
     time::{Duration, Instant},
 };
-
-/// How an engine is set up.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// When batches go.
-    pub policy: Policy,
-    /// Compute threads.
-    pub threads: NonZeroUsize,
-    /// How often a compute thread that cannot fill a pass gives way to whoever else wants its CPU, before it takes what there is:
-    /// most probably it is an event loop that brings more. Where nobody wants the CPU, that costs a microsecond.
-    pub yields: u8,
-    /// Operations that may wait, in all queues together, before new ones are refused.
-    pub capacity: NonZeroUsize,
-}
-
-impl Settings {
-    /// Beside an event loop on the same CPU, passes are nearly full with this many; more bring nothing.
-    pub const YIELDS: u8 = 3;
-}
 
 /// Takes operations from everywhere and computes them in batches. Clones share one engine; when the last is
 /// dropped, what waits is still computed, and then its threads end.
@@ -83,7 +59,8 @@ impl Engine {
         if is_cheap(key.key_type()) {
             return Ok(Completion::in_place(self.compute_in_place(key, &operation)));
         }
-        self.shared.push(key, operation)
+        let ticket = self.shared.push(key, operation)?;
+        Ok(Completion::pending(ticket, Arc::clone(&self.shared)))
     }
 
     /// Wakes a compute thread if something waits and one is free.

@@ -5,7 +5,6 @@ use crate::{
     error::OperationError,
     public::PublicMaterial,
     scheme::{MD5_SHA1_LEN, RsaPadding},
-    verify,
 };
 use boring::{
     bn::BigNum,
@@ -48,11 +47,6 @@ impl Operation {
     pub fn decrypt(key: &impl AsRef<PublicKey>, ciphertext: &[u8]) -> Result<Self, OperationError> {
         let operation = Self::Decrypt { ciphertext: ciphertext.into() };
         operation.check(key.as_ref()).map(|()| operation)
-    }
-
-    /// Whether `result` is what this operation demands of the key: for results that another machine has computed.
-    pub fn verify(&self, key: &PublicKey, result: &[u8]) -> bool {
-        self.check(key).is_ok() && verify::holds(key, self, result)
     }
 
     /// Whether this key can do it. The engine asks before it queues, so that a backend sees nothing else.

@@ -1,6 +1,6 @@
 //! Public keys: what an operation must fit, and what its result is checked with.
 
-use crate::{Key, KeyError, KeyType};
+use crate::{KeyError, KeyType};
 use boring::{
     ec::EcKey,
     nid::Nid,
@@ -52,7 +52,7 @@ impl PublicKey {
     }
 
     /// The public half of what may be a private key.
-    pub(crate) fn of(pkey: &PKeyRef<impl HasPublic>) -> Result<Self, KeyError> {
+    pub(crate) fn from_public_half(pkey: &PKeyRef<impl HasPublic>) -> Result<Self, KeyError> {
         let der = pkey.public_key_to_der().map_err(|_| KeyError::Malformed)?;
         Self::from_pkey(PKey::public_key_from_der(&der).map_err(|_| KeyError::Malformed)?)
     }
@@ -61,12 +61,6 @@ impl PublicKey {
 impl AsRef<Self> for PublicKey {
     fn as_ref(&self) -> &Self {
         self
-    }
-}
-
-impl AsRef<PublicKey> for Key {
-    fn as_ref(&self) -> &PublicKey {
-        self.public()
     }
 }
 

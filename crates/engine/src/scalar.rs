@@ -1,33 +1,8 @@
-//! The backend that every machine has: BoringSSL, one operation after the other.
+//! BoringSSL, one operation at a time.
 
-use crate::{Backend, Job, Key, KeyType, Operation, error::OperationError, key::Material, rsa_padding};
+use crate::{Key, Operation, error::OperationError, key::Material, rsa_padding};
 use boring::{ecdsa::EcdsaSig, rsa::Padding, sign::Signer};
 use zeroize::Zeroizing;
-
-/// BoringSSL, one operation after the other.
-#[derive(Debug, Default)]
-pub struct Scalar;
-
-impl Backend for Scalar {
-    fn name(&self) -> &'static str {
-        "scalar"
-    }
-
-    fn width(&self, _: KeyType) -> usize {
-        1
-    }
-
-    fn compute(&self, batch: &mut [Job<'_>]) {
-        for job in batch {
-            job.finish(compute(job.key(), job.operation()));
-        }
-    }
-
-    /// BoringSSL raises every RSA result to the public exponent before it lets go of it.
-    fn verifies(&self) -> bool {
-        true
-    }
-}
 
 /// Computes an operation that [`Operation::check`] has let through.
 pub(crate) fn compute(key: &Key, operation: &Operation) -> Result<Zeroizing<Vec<u8>>, OperationError> {

@@ -1,7 +1,7 @@
 //! What submitters, completions and compute threads share: the queues behind one lock.
 
 use crate::{
-    Completion, Key, KeyType, Observer, Operation, OperationError, Settings, backend::Installed,
+    Key, KeyType, Observer, Operation, OperationError, Overflow, Settings, installed::Installed,
     overflow::pace::Pace, queue::Queues, ticket::Ticket,
 };
 use std::{
@@ -55,11 +55,7 @@ impl Shared {
     }
 
     /// Queues an operation that its key can do.
-    pub(crate) fn push(
-        self: &Arc<Self>,
-        key: &Key,
-        operation: Operation,
-    ) -> Result<Completion, OperationError> {
+    pub(crate) fn push(&self, key: &Key, operation: Operation) -> Result<Arc<Ticket>, OperationError> {
         let key_type = key.key_type();
         let ticket = Arc::new(Ticket::new(key.clone(), operation, Instant::now()));
         let mut state = self.state();
@@ -70,7 +66,7 @@ impl Shared {
         }
         state.queues.push(Arc::clone(&ticket), || self.backend.batching(key_type));
         drop(state);
-        Ok(Completion::pending(ticket, Arc::clone(self)))
+        Ok(ticket)
     }
 
     /// Nobody waits for this operation any more.
@@ -93,6 +89,15 @@ impl Shared {
         {
             self.spilled.notify_one();
         }
+    }
+
+    /// Whether something waits that would be done sooner elsewhere: which type, and how much of it.
+    pub(crate) fn spills(&self, state: &State, overflow: &dyn Overflow) -> Option<(KeyType, usize)> {
+        state.queues.waiting().find_map(|queue| {
+            let capacity = overflow.capacity(queue.key_type);
+            let count = state.pace(queue.key_type).share(queue.count, capacity);
+            (count > 0).then_some((queue.key_type, count))
+        })
     }
 
     /// What waits is computed at once, and then the compute threads end.

@@ -13,6 +13,13 @@ use boring::{
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 
+impl Operation {
+    /// Whether `result` is what this operation demands of the key: for results that another machine has computed.
+    pub fn verify(&self, key: &PublicKey, result: &[u8]) -> bool {
+        self.check(key).is_ok() && holds(key, self, result)
+    }
+}
+
 /// Whether the result is what key and operation demand.
 pub(crate) fn holds(key: &PublicKey, operation: &Operation, result: &[u8]) -> bool {
     let holds = match (key.material(), operation) {

@@ -1,7 +1,7 @@
 //! From how many operations on a pass of lanes is cheaper than as many scalar operations: measured when a process
 //! starts, because it depends on the CPU.
 
-use super::take_apart;
+use super::parts::take_apart;
 use boring::{
     pkey::Private,
     rsa::{Padding, Rsa},
@@ -32,7 +32,7 @@ impl Crossovers {
     }
 
     /// At most the width.
-    pub(super) fn of(&self, bits: u32) -> usize {
+    pub(super) fn for_bits(&self, bits: u32) -> usize {
         if bits == 2048 { self.rsa2048 } else { self.larger }
     }
 }
@@ -98,19 +98,19 @@ mod tests {
     use quadrille_kernels::{Ceiling, Lanes};
     use std::time::Instant;
 
-    fn of(scalar: u64, half: u64, full: u64, width: usize) -> usize {
+    fn crossover_of(scalar: u64, half: u64, full: u64, width: usize) -> usize {
         let [scalar, half, full] = [scalar, half, full].map(Duration::from_micros);
         crossover(Costs { scalar, half, full }, width)
     }
 
     #[test]
     fn the_smallest_batch_from_which_on_lanes_pay() {
-        assert_eq!(of(700, 450, 900, 8), 1);
-        assert_eq!(of(360, 450, 900, 8), 2);
-        assert_eq!(of(700, 900, 900, 8), 2, "without a cheaper half");
-        assert_eq!(of(360, 700, 1380, 4), 4, "two pay and three do not");
-        assert_eq!(of(360, 450, 1900, 8), 6, "a half that pays does not help what lies above it");
-        assert_eq!(of(100, 900, 900, 8), 8, "a full pass is for lanes");
+        assert_eq!(crossover_of(700, 450, 900, 8), 1);
+        assert_eq!(crossover_of(360, 450, 900, 8), 2);
+        assert_eq!(crossover_of(700, 900, 900, 8), 2, "without a cheaper half");
+        assert_eq!(crossover_of(360, 700, 1380, 4), 4, "two pay and three do not");
+        assert_eq!(crossover_of(360, 450, 1900, 8), 6, "a half that pays does not help what lies above it");
+        assert_eq!(crossover_of(100, 900, 900, 8), 8, "a full pass is for lanes");
     }
 
     #[test]
@@ -124,7 +124,11 @@ mod tests {
         let measured = Crossovers::measure(&lanes);
         println!("{} {measured:?} in {:?}", lanes.name(), began.elapsed());
         for bits in [2048, 3072, 4096] {
-            assert!(measured.of(bits) <= lanes.width(), "a full pass of {} pays: {measured:?}", lanes.name());
+            assert!(
+                measured.for_bits(bits) <= lanes.width(),
+                "a full pass of {} pays: {measured:?}",
+                lanes.name()
+            );
         }
     }
 }

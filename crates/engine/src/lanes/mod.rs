@@ -1,12 +1,14 @@
 //! SIMD lanes: several RSA operations in the time of little more than one.
 
 mod crossover;
+mod parts;
 
 use crate::{Backend, Job, Key, KeyType, Scalar, key::Material};
-use boring::{bn::BigNumRef, pkey::Private, rsa::Rsa};
 use crossover::Crossovers;
+use parts::take_apart;
+pub(crate) use parts::{Parts, parts};
 pub use quadrille_kernels::{CEILING_VARIABLE, Ceiling, UnknownTier};
-use quadrille_kernels::{Components, LaneOp, PrivateKey};
+use quadrille_kernels::{LaneOp, PrivateKey};
 use zeroize::Zeroizing;
 
 /// RSA-2048, 3072 and 4096 in the lanes of vector registers (`quadrille-kernels`); all else is scalar.
@@ -60,7 +62,7 @@ impl Backend for Lanes {
 
     fn crossover(&self, key_type: KeyType) -> usize {
         match key_type {
-            KeyType::Rsa { bits } if is_for_lanes(key_type) => self.crossovers.of(bits),
+            KeyType::Rsa { bits } if is_for_lanes(key_type) => self.crossovers.for_bits(bits),
             _ => usize::MAX,
         }
     }
@@ -113,34 +115,4 @@ fn prepared<'a>(key: &'a Key, lanes: &quadrille_kernels::Lanes) -> Option<&'a Pr
         _ => None,
     };
     key.prepared::<Option<PrivateKey>>(take_apart).as_ref()
-}
-
-fn take_apart(rsa: &Rsa<Private>) -> Option<PrivateKey> {
-    let Parts { n, e, p, q, dp, dq, qinv } = &parts(rsa)?;
-    PrivateKey::new(&Components { n, e, p, q, dp, dq, qinv }).ok()
-}
-
-/// The numbers of an RSA key (RFC 8017, section 3.2, second form), big-endian.
-pub(crate) struct Parts {
-    pub(crate) n: Zeroizing<Vec<u8>>,
-    pub(crate) e: Zeroizing<Vec<u8>>,
-    pub(crate) p: Zeroizing<Vec<u8>>,
-    pub(crate) q: Zeroizing<Vec<u8>>,
-    pub(crate) dp: Zeroizing<Vec<u8>>,
-    pub(crate) dq: Zeroizing<Vec<u8>>,
-    pub(crate) qinv: Zeroizing<Vec<u8>>,
-}
-
-/// `None` for a key without its primes.
-pub(crate) fn parts(rsa: &Rsa<Private>) -> Option<Parts> {
-    let bytes = |number: &BigNumRef| Zeroizing::new(number.to_vec());
-    Some(Parts {
-        n: bytes(rsa.n()),
-        e: bytes(rsa.e()),
-        p: bytes(rsa.p()?),
-        q: bytes(rsa.q()?),
-        dp: bytes(rsa.dmp1()?),
-        dq: bytes(rsa.dmq1()?),
-        qinv: bytes(rsa.iqmp()?),
-    })
 }

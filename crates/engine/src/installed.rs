@@ -1,0 +1,51 @@
+//! The backend of an engine, and who computes which batch.
+
+use crate::{Backend, Batching, Key, KeyType, Overflow, Scalar};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+/// The backend that an engine was started with. What it says of itself is asked on submitters' threads, and a panic in
+/// its answer is taken for a no: no compute thread is lost.
+pub(crate) struct Installed {
+    backend: Box<dyn Backend>,
+    name: &'static str,
+    verifies: bool,
+    pub(crate) overflow: Option<Arc<dyn Overflow>>,
+}
+
+/// Who computes a batch.
+pub(crate) struct Chosen<'a> {
+    pub(crate) backend: &'a dyn Backend,
+    pub(crate) name: &'static str,
+    pub(crate) verifies: bool,
+}
+
+impl Installed {
+    pub(crate) fn new(backend: impl Backend) -> Self {
+        let overflow = backend.overflow();
+        Self { name: backend.name(), verifies: backend.verifies(), overflow, backend: Box::new(backend) }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) fn batching(&self, key_type: KeyType) -> Batching {
+        let ask = || Batching::new(self.backend.width(key_type), self.backend.crossover(key_type));
+        catch_unwind(AssertUnwindSafe(ask)).unwrap_or(Batching::NEVER)
+    }
+
+    pub(crate) fn prepare(&self, key: &Key) {
+        let _ = catch_unwind(AssertUnwindSafe(|| self.backend.prepare(key)));
+    }
+
+    pub(crate) fn choose(&self, scalar: bool) -> Chosen<'_> {
+        if scalar {
+            Chosen { backend: &Scalar, name: Scalar.name(), verifies: Scalar.verifies() }
+        } else {
+            Chosen { backend: &*self.backend, name: self.name, verifies: self.verifies }
+        }
+    }
+}

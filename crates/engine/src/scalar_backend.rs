@@ -1,0 +1,28 @@
+//! The backend that every machine has: BoringSSL, one operation after the other.
+
+use crate::{Backend, Job, KeyType, scalar};
+
+/// BoringSSL, one operation after the other.
+#[derive(Debug, Default)]
+pub struct Scalar;
+
+impl Backend for Scalar {
+    fn name(&self) -> &'static str {
+        "scalar"
+    }
+
+    fn width(&self, _: KeyType) -> usize {
+        1
+    }
+
+    fn compute(&self, batch: &mut [Job<'_>]) {
+        for job in batch {
+            job.finish(scalar::compute(job.key(), job.operation()));
+        }
+    }
+
+    /// BoringSSL raises every RSA result to the public exponent before it lets go of it.
+    fn verifies(&self) -> bool {
+        true
+    }
+}
