@@ -37,8 +37,15 @@ const SALT: &[u8] = b"quadrille field v1";
 /// Names, as they stand in the associated data, have one byte of length.
 const LONGEST_NAME: usize = 255;
 
+impl KeyRing {
+    /// The keys for one column.
+    pub fn field(&self, table: &str, column: &str) -> Result<Field, Error> {
+        Field::new(self, table, column)
+    }
+}
+
 impl Field {
-    pub(crate) fn new(ring: &KeyRing, table: &str, column: &str) -> Result<Self, Error> {
+    fn new(ring: &KeyRing, table: &str, column: &str) -> Result<Self, Error> {
         let mut context = Vec::new();
         for name in [table, column] {
             context.extend(prefixed(name.as_bytes()).ok_or(Error::Name)?);

@@ -1,11 +1,11 @@
 //! The ring that a fleet shares: published in Redis, sealed with the fleet secret, changed by compare-and-set.
 
 use crate::{
-    FleetSecret, Redis,
+    FleetError, FleetSecret, Redis,
     keys::{Ring, Schedule, UnixTime, decode, encode},
 };
 use redis::{Cmd, Script};
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 /// A fleet's published ring.
 #[derive(Clone, Debug)]
@@ -13,29 +13,6 @@ pub struct Fleet {
     redis: Redis,
     secret: FleetSecret,
     name: String,
-}
-
-/// Why the fleet's Redis is of no help.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum FleetError {
-    /// No connection.
-    #[error("cannot be reached: {0}")]
-    Unreachable(String),
-    /// It answered with an error, such as a wrong password.
-    #[error("{0}")]
-    Redis(Arc<redis::RedisError>),
-    /// There is no ring.
-    #[error("holds no ticket keys of this fleet (fleet {0}); is a gateway with this fleet secret running?")]
-    NoRing(String),
-    /// Others changed the ring again and again meanwhile.
-    #[error("others keep changing the ticket keys; try again")]
-    Busy,
-}
-
-impl From<redis::RedisError> for FleetError {
-    fn from(error: redis::RedisError) -> Self {
-        Self::Redis(Arc::new(error))
-    }
 }
 
 /// Somebody else's change between reading and writing is rare; many of them are a fault.

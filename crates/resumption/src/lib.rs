@@ -15,6 +15,7 @@
 //! is never needed: whatever it does, the worst is a full handshake.
 
 mod breaker;
+mod error;
 mod fleet;
 mod keys;
 mod redis;
@@ -23,7 +24,8 @@ mod store;
 mod tickets;
 
 pub use breaker::Breaker;
-pub use fleet::{Fleet, FleetError};
+pub use error::FleetError;
+pub use fleet::Fleet;
 pub use keys::{KeyError, Ring, Schedule, Scheduled, TicketKey, UnixTime, unix_now};
 pub use redis::{Redis, RedisAddress, RedisOptions};
 pub use secret::{FleetSecret, SecretError};

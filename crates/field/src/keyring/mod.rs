@@ -3,7 +3,7 @@
 mod file;
 mod text;
 
-use crate::{Error, Field, KeyRingError, envelope::ID_BYTES, random, xaes::KEY_BYTES};
+use crate::{Error, KeyRingError, envelope::ID_BYTES, random, xaes::KEY_BYTES};
 use std::{fmt, str::FromStr};
 use zeroize::Zeroizing;
 
@@ -43,11 +43,6 @@ impl KeyRing {
     pub fn generate() -> Result<Self, Error> {
         let first = Entry { id: KeyId(*random::array()?), state: State::Active, material: random::array()? };
         Ok(Self { entries: vec![first], index: random::array()? })
-    }
-
-    /// The keys for one column.
-    pub fn field(&self, table: &str, column: &str) -> Result<Field, Error> {
-        Field::new(self, table, column)
     }
 
     /// The keys' ids and states, in the order of the file.

@@ -1,6 +1,6 @@
 //! What protects and hashes the bytes of a connection.
 
-use super::{Case, Purpose};
+use super::case::{Case, Purpose};
 use boring::{
     aead::{AeadCtx, Algorithm},
     error::ErrorStack,

@@ -1,6 +1,6 @@
 //! Key exchange, the server's side of it.
 
-use super::{Case, Purpose};
+use super::case::{Case, Purpose};
 use boring::{
     derive::Deriver,
     ec::{EcGroup, EcKey},

@@ -1,29 +1,16 @@
 //! This machine's rates by algorithm, as TLS uses them: CPU time on one core, medians over interleaved rounds.
 
 mod bulk;
+mod case;
 mod exchange;
 mod signature;
 
-use crate::clock::{median, thread_time};
+use crate::clock::median;
 use boring::error::ErrorStack;
+use case::Case;
+pub use case::Purpose;
 use serde::Serialize;
 use std::time::Duration;
-
-/// What an algorithm is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// A private-key operation: what the server's certificate costs in each full handshake.
-    Sign,
-    /// A public-key operation.
-    Verify,
-    /// Key exchange, the server's side: a key pair, or an encapsulation, and the shared secret.
-    Exchange,
-    /// Protecting records.
-    Record,
-    /// Hashing.
-    Hash,
-}
 
 /// How fast one algorithm is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -62,17 +49,6 @@ impl Default for Effort {
     }
 }
 
-/// One algorithm, ready to run.
-pub(crate) struct Case {
-    purpose: Purpose,
-    algorithm: String,
-    by: &'static str,
-    bytes: Option<usize>,
-    /// Operations of one run.
-    operations: usize,
-    run: Box<dyn FnMut()>,
-}
-
 /// Measures all algorithms; `progress` is told of each round that has begun.
 ///
 /// # Errors
@@ -98,26 +74,4 @@ pub fn measure(effort: Effort, mut progress: impl FnMut(usize)) -> Result<Vec<Ra
         microseconds: median(samples),
     };
     Ok(cases.into_iter().zip(samples).map(rate).collect())
-}
-
-impl Case {
-    fn new(purpose: Purpose, algorithm: impl Into<String>, run: impl FnMut() + 'static) -> Self {
-        let algorithm = algorithm.into();
-        Self { purpose, algorithm, by: "scalar", bytes: None, operations: 1, run: Box::new(run) }
-    }
-
-    /// Microseconds an operation. The clock is asked twice in all, because asking costs more than hashing sixteen bytes.
-    fn sample(&mut self, turn: Duration) -> f64 {
-        let mut runs = 1;
-        loop {
-            let began = thread_time();
-            (0..runs).for_each(|_| (self.run)());
-            let used = thread_time().saturating_sub(began);
-            if used >= turn / 2 {
-                return used.as_secs_f64() * 1e6 / (runs * self.operations) as f64;
-            }
-            let wanted = turn.as_secs_f64() / used.as_secs_f64().max(1e-7);
-            runs = (runs as f64 * wanted.clamp(1.5, 1000.0)).ceil() as usize;
-        }
-    }
 }

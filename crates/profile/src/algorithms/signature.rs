@@ -1,6 +1,6 @@
 //! Signatures: RSA with scalar code and in lanes, ECDSA, Ed25519.
 
-use super::{Case, Purpose};
+use super::case::{Case, Purpose};
 use crate::gpu::numbers_of;
 use boring::{
     ec::{EcGroup, EcKey},

@@ -1,8 +1,9 @@
 //! A client and a server in one thread.
 
 use super::{
-    Error, Kind, Suite,
+    error::Error,
     key::MarkedKey,
+    kind::{Kind, Suite},
     pipe::{self, Pipe},
 };
 use boring::{

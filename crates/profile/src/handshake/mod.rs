@@ -10,37 +10,17 @@
 //! ```
 
 mod endpoints;
+mod error;
 mod key;
+mod kind;
 mod pipe;
 
-use boring::error::ErrorStack;
 use endpoints::{Endpoints, Seen};
+pub use error::Error;
+pub use kind::{Kind, Suite};
 pub use quadrille_handshake_timing::Message;
 use serde::Serialize;
-use std::{collections::BTreeSet, fmt, time::Duration};
-
-/// A kind of handshake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Kind {
-    /// The certificate, and the key exchange.
-    pub suite: Suite,
-    /// TLS 1.3, or 1.2.
-    pub tls13: bool,
-    /// An abbreviated handshake with a ticket.
-    pub resumed: bool,
-}
-
-/// Certificate and key exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Suite {
-    /// RSA-2048 certificate, X25519.
-    EcdheRsa,
-    /// P-256 certificate, X25519.
-    EcdheEcdsa,
-    /// RSA-2048 certificate and RSA key exchange (RFC 5246 section 7.4.7.1), without forward secrecy; TLS 1.2 only.
-    Rsa,
-}
+use std::{collections::BTreeSet, time::Duration};
 
 /// What one kind of handshake costs the server.
 #[derive(Clone, Debug, Serialize)]
@@ -55,58 +35,11 @@ pub struct Costs {
     pub total: f64,
 }
 
-impl Kind {
-    /// Every kind that is measured.
-    pub fn all() -> Vec<Self> {
-        let mut all = Vec::new();
-        for (tls13, suites) in [
-            (false, &[Suite::EcdheRsa, Suite::EcdheEcdsa, Suite::Rsa][..]),
-            (true, &[Suite::EcdheRsa, Suite::EcdheEcdsa]),
-        ] {
-            for &suite in suites {
-                all.extend([false, true].map(|resumed| Self { suite, tls13, resumed }));
-            }
-        }
-        all
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let version = if self.tls13 { "TLS 1.3" } else { "TLS 1.2" };
-        let suite = match self.suite {
-            Suite::EcdheRsa => "ECDHE_RSA, RSA-2048, X25519",
-            Suite::EcdheEcdsa => "ECDHE_ECDSA, P-256, X25519",
-            Suite::Rsa => "RSA key exchange, RSA-2048",
-        };
-        write!(f, "{version} {suite}, {}", if self.resumed { "resumed" } else { "full" })
-    }
-}
-
 impl Costs {
     /// The sum of the parts, which differs from [`total`](Self::total) by what taking the time costs.
     pub fn sum(&self) -> f64 {
         self.messages.iter().map(|(_, microseconds)| microseconds).sum::<f64>() + self.key_operation
     }
-}
-
-/// Why a handshake could not be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// BoringSSL refuses what was set up.
-    #[error("BoringSSL: {0}")]
-    BoringSsl(#[from] ErrorStack),
-    /// No certificate could be made.
-    #[error("no certificate could be made: {0}")]
-    Certificate(#[from] rcgen::Error),
-    /// The two ends did not come together, which is a defect.
-    #[error("{kind}: the handshake does not come to its end: {reason}")]
-    Stuck {
-        /// Which kind.
-        kind: Kind,
-        /// What BoringSSL says.
-        reason: String,
-    },
 }
 
 /// Makes `handshakes` of one kind, and a tenth as many first that do not count. The figures are means over the half of

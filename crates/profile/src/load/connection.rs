@@ -1,7 +1,8 @@
 //! One connection of the load, from connect to the last byte of the last response.
 
 use super::{
-    Negotiated,
+    failure::{Failure, Stage},
+    negotiated::Negotiated,
     response::{Progress as Body, Reader},
 };
 use boring::ssl::{Error, ErrorCode, Ssl, SslContext, SslSession, SslStream};
@@ -9,44 +10,10 @@ use mio::net::TcpStream;
 use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
 use socket2::{Domain, Socket, Type};
 use std::{
-    fmt,
     io::{self, Read, Write},
     net::{IpAddr, Ipv4Addr, SocketAddr},
     time::{Duration, Instant},
 };
-
-/// How far a connection has come, and so where it failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
-    /// TCP.
-    Connect,
-    /// TLS handshake.
-    Handshake,
-    /// Sending a request.
-    Request,
-    /// Reading its response.
-    Response,
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connect => "connecting",
-            Self::Handshake => "the handshake",
-            Self::Request => "sending a request",
-            Self::Response => "the response",
-        })
-    }
-}
-
-/// Why a connection failed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Failure {
-    /// What it was doing.
-    pub stage: Stage,
-    /// What went wrong, for a person.
-    pub reason: String,
-}
 
 /// Whether [`Connection::advance`] has anything left to do.
 pub(super) enum Progress {
@@ -229,7 +196,7 @@ impl Connection {
     }
 
     pub(super) fn negotiated(&self) -> Negotiated {
-        Negotiated::of(self.stream.ssl())
+        Negotiated::from_ssl(self.stream.ssl())
     }
 }
 

@@ -1,11 +1,9 @@
 //! What a load has seen.
 
-use super::{Failure, connection::Connection};
-use boring::ssl::SslRef;
+use super::{connection::Connection, failure::Failure, negotiated::Negotiated};
 use hdrhistogram::Histogram;
 use std::{
     collections::BTreeMap,
-    fmt,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
@@ -43,19 +41,6 @@ pub struct Outcome {
     pub elapsed: Duration,
 }
 
-/// What client and server agreed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Negotiated {
-    /// Protocol version.
-    pub version: &'static str,
-    /// Cipher suite.
-    pub cipher: &'static str,
-    /// Key exchange group.
-    pub group: &'static str,
-    /// Scheme of the server's signature.
-    pub signature: &'static str,
-}
-
 /// Counts that can be read while a load runs.
 #[derive(Debug, Default)]
 pub struct Live {
@@ -65,27 +50,6 @@ pub struct Live {
     pub resumed: AtomicU64,
     /// Connections that failed.
     pub failed: AtomicU64,
-}
-
-impl Negotiated {
-    pub(super) fn of(ssl: &SslRef) -> Self {
-        Self {
-            version: ssl.version_str(),
-            cipher: ssl.current_cipher().map_or("none", |cipher| cipher.name()),
-            group: ssl.curve_name().unwrap_or("none"),
-            signature: ssl
-                .peer_signature_algorithm()
-                .and_then(|algorithm| algorithm.name())
-                .unwrap_or("none"),
-        }
-    }
-}
-
-impl fmt::Display for Negotiated {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { version, cipher, group, signature } = self;
-        write!(f, "{version} {cipher} {group} {signature}")
-    }
 }
 
 impl Default for Outcome {

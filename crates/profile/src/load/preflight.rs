@@ -87,7 +87,7 @@ pub fn preflight(load: &Load, trust: &Trust) -> Result<Negotiated, Refusal> {
     socket.set_write_timeout(Some(load.connection_timeout)).map_err(Refusal::Connect)?;
     match ssl.setup_connect(socket).handshake() {
         Ok(mut stream) => {
-            let negotiated = Negotiated::of(stream.ssl());
+            let negotiated = Negotiated::from_ssl(stream.ssl());
             let _ = stream.shutdown();
             Ok(negotiated)
         }

@@ -1,9 +1,9 @@
 //! Opening one connection.
 
-use super::{RedisAddress, RedisOptions};
+use super::options::RedisOptions;
 use crate::FleetError;
 use boring::ssl::{SslConnector, SslMethod};
-use quadrille_config::model::RedisScheme;
+use quadrille_config::model::{RedisAddress, RedisScheme};
 use redis::{
     AsyncConnectionConfig, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Pipeline,
     RedisConnectionInfo, RedisFuture, Value,

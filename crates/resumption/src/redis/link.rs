@@ -1,6 +1,6 @@
 //! A thread's connection to a Redis: being opened, open, or not to be tried again yet.
 
-use super::{Connection, Shared};
+use super::{connect::Connection, options::Shared};
 use crate::FleetError;
 use std::{
     cell::RefCell,

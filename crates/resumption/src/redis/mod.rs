@@ -6,40 +6,25 @@
 
 mod connect;
 mod link;
+mod options;
 
 pub(crate) use connect::Connection;
+pub use options::RedisOptions;
 pub use quadrille_config::model::RedisAddress;
 
 use crate::FleetError;
+use options::Shared;
 use std::{
     fmt,
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
-use zeroize::Zeroizing;
 
 /// One Redis, or a cluster of them. Connections are opened when they are needed.
 #[derive(Clone)]
 pub struct Redis(Arc<Shared>);
-
-/// How to identify oneself, and whom to trust.
-#[derive(Clone, Default)]
-pub struct RedisOptions {
-    /// In place of the address's password.
-    pub password: Option<Zeroizing<String>>,
-    /// CA bundle (PEM) for `rediss://`; the system's without one.
-    pub ca: Option<PathBuf>,
-}
-
-struct Shared {
-    /// Tells the connections of one from those of another on the same thread.
-    id: u64,
-    address: RedisAddress,
-    options: RedisOptions,
-}
 
 impl Redis {
     /// Does not connect yet.

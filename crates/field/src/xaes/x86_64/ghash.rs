@@ -1,6 +1,6 @@
 //! GHASH by PCLMULQDQ: POLYVAL on byte-reversed blocks (RFC 8452, appendix A), with one reduction for four blocks.
 
-use super::{BLOCK, load};
+use super::block::{BLOCK, load};
 use std::arch::x86_64::{
     __m128i, _mm_and_si128, _mm_clmulepi64_si128, _mm_or_si128, _mm_set_epi8, _mm_set_epi64x,
     _mm_setzero_si128, _mm_shuffle_epi8, _mm_shuffle_epi32, _mm_slli_epi64, _mm_slli_si128, _mm_srai_epi32,

@@ -10,13 +10,14 @@
 //! No branch and no address depends on a secret; lengths are public. The tests compare this with the portable form
 //! for every length around the borders.
 
+mod block;
 mod ghash;
 
+use block::{BLOCK, load, store};
 use ghash::Ghash;
 use std::arch::x86_64::{
-    __m128i, _mm_aesenc_si128, _mm_aesenclast_si128, _mm_insert_epi32, _mm_loadu_si128, _mm_set1_epi32,
-    _mm_setzero_si128, _mm_shuffle_epi8, _mm_shuffle_epi32, _mm_slli_si128, _mm_srli_si128, _mm_storeu_si128,
-    _mm_testz_si128, _mm_xor_si128,
+    __m128i, _mm_aesenc_si128, _mm_aesenclast_si128, _mm_insert_epi32, _mm_set1_epi32, _mm_setzero_si128,
+    _mm_shuffle_epi8, _mm_shuffle_epi32, _mm_slli_si128, _mm_srli_si128, _mm_testz_si128, _mm_xor_si128,
 };
 use zeroize::Zeroize;
 
@@ -103,7 +104,6 @@ impl Drop for Root {
     }
 }
 
-const BLOCK: usize = 16;
 /// Round keys of AES-256.
 const ROUND_KEYS: usize = 15;
 /// Blocks that are encrypted side by side.
@@ -316,21 +316,9 @@ fn halves(key: &[u8; 32]) -> [__m128i; 2] {
 // SSE2, which every x86-64 has, is enough for these.
 
 #[inline]
-fn load(bytes: &[u8; BLOCK]) -> __m128i {
-    // SAFETY: the reference is to 16 readable bytes, and the instruction asks for no alignment.
-    unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
-}
-
-#[inline]
 #[target_feature(enable = "avx")]
 fn zero() -> __m128i {
     _mm_setzero_si128()
-}
-
-#[inline]
-fn store(bytes: &mut [u8; BLOCK], value: __m128i) {
-    // SAFETY: the reference is to 16 writable bytes, and the instruction asks for no alignment.
-    unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), value) }
 }
 
 /// The AES-256-GCM inside, for its own vectors.

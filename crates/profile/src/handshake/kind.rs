@@ -1,0 +1,55 @@
+//! Kinds of handshakes.
+
+use serde::Serialize;
+use std::fmt;
+
+/// A kind of handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Kind {
+    /// The certificate, and the key exchange.
+    pub suite: Suite,
+    /// TLS 1.3, or 1.2.
+    pub tls13: bool,
+    /// An abbreviated handshake with a ticket.
+    pub resumed: bool,
+}
+
+/// Certificate and key exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Suite {
+    /// RSA-2048 certificate, X25519.
+    EcdheRsa,
+    /// P-256 certificate, X25519.
+    EcdheEcdsa,
+    /// RSA-2048 certificate and RSA key exchange (RFC 5246 section 7.4.7.1), without forward secrecy; TLS 1.2 only.
+    Rsa,
+}
+
+impl Kind {
+    /// Every kind that is measured.
+    pub fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        for (tls13, suites) in [
+            (false, &[Suite::EcdheRsa, Suite::EcdheEcdsa, Suite::Rsa][..]),
+            (true, &[Suite::EcdheRsa, Suite::EcdheEcdsa]),
+        ] {
+            for &suite in suites {
+                all.extend([false, true].map(|resumed| Self { suite, tls13, resumed }));
+            }
+        }
+        all
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let version = if self.tls13 { "TLS 1.3" } else { "TLS 1.2" };
+        let suite = match self.suite {
+            Suite::EcdheRsa => "ECDHE_RSA, RSA-2048, X25519",
+            Suite::EcdheEcdsa => "ECDHE_ECDSA, P-256, X25519",
+            Suite::Rsa => "RSA key exchange, RSA-2048",
+        };
+        write!(f, "{version} {suite}, {}", if self.resumed { "resumed" } else { "full" })
+    }
+}
