@@ -1,7 +1,7 @@
 //! The binary interface between OpenSSL 3 and a provider, as core.h, core_dispatch.h and core_names.h document it
 //! (provider-base(7) and the pages that it names). Nothing of OpenSSL is linked.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// One entry of a table of functions; a table ends with [`Dispatch::END`].
 #[repr(C)]
@@ -203,3 +203,15 @@ pub(crate) mod store {
 
 /// `OSSL_OBJECT_PKEY`: the kind of object that is a key.
 pub(crate) const OBJECT_PKEY: c_int = 2;
+
+/// A C string that somebody passed.
+///
+/// # Safety
+/// `text` is null or a C string that lives for `'a`.
+pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }.to_str().ok()
+}

@@ -2,10 +2,7 @@
 
 use crate::{abi::ReasonText, host};
 use quadrille_engine::OperationError;
-use std::{
-    ffi::{CStr, c_char},
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Why something cannot be done: a reason of the table below, and what exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,16 +128,4 @@ pub(crate) fn guard_value<T>(what: impl FnOnce() -> Result<T, Failure>) -> Optio
 /// The same, for a pointer.
 pub(crate) fn guard_pointer<T>(what: impl FnOnce() -> Result<*mut T, Failure>) -> *mut T {
     guard_value(what).unwrap_or(std::ptr::null_mut())
-}
-
-/// A C string that somebody passed.
-///
-/// # Safety
-/// `text` is null or a C string that lives for `'a`.
-pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
-    if text.is_null() {
-        return None;
-    }
-    // SAFETY: the caller's promise.
-    unsafe { CStr::from_ptr(text) }.to_str().ok()
 }

@@ -119,7 +119,7 @@ impl Core {
         // SAFETY: the list asks for one pointer to a text, and has the place for it.
         let answered = unsafe { self.get_params?(self.handle, asked.as_mut_ptr()) };
         // SAFETY: if it was answered, it is a C string of OpenSSL's.
-        let text = unsafe { crate::error::text(text) }?;
+        let text = unsafe { crate::abi::text(text) }?;
         (answered == 1).then(|| text.to_owned())
     }
 

@@ -5,10 +5,10 @@ mod algorithm_id;
 mod settings;
 
 use crate::{
-    abi::{Dispatch, Param, signature as id},
+    abi::{Dispatch, Param, signature as id, text},
     context::{self, at, at_mut},
     digest::{Digest, Running},
-    error::{Failure, Reason, guard, text},
+    error::{Failure, Reason, guard},
     key::Shared,
     keymgmt::KeyObject,
     params::Params,

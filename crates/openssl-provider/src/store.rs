@@ -2,10 +2,10 @@
 //! [`uri`](crate::uri).
 
 use crate::{
-    abi::{Callback, Dispatch, PARAM_INTEGER, PARAM_TEXT, Param, store as id},
+    abi::{Callback, Dispatch, PARAM_INTEGER, PARAM_TEXT, Param, store as id, text},
     components::Family,
     decoder::{export_object, hand_over},
-    error::{Failure, Reason, guard, guard_pointer, text},
+    error::{Failure, Reason, guard, guard_pointer},
     key::ProviderKey,
     params::{described, end},
     uri,

@@ -1,11 +1,12 @@
 //! A connection to one server, kept up: frames out, replies in, checked before anybody sees them.
 
 use super::{
-    Job,
     connect::Connected,
     dispatch::{Reply, ToSend},
+    job::Job,
     local_pool::{Drained, LocalPool, Task},
     metrics::ServerMetrics,
+    shared::Shared,
 };
 use crate::{
     io::Stream,
@@ -47,8 +48,17 @@ enum Ended {
     Done,
 }
 
+/// This event loop's pool, with a connection to each server that is kept up from now on.
+pub(super) fn start_pool(shared: &Arc<Shared>) -> Arc<LocalPool> {
+    let pool = LocalPool::start(shared);
+    for server in 0..shared.settings.servers.len() {
+        tokio::spawn(keep_up(pool.task(), server));
+    }
+    pool
+}
+
 /// Connects, and connects again, until the client closes.
-pub(super) async fn keep(task: Task, server: usize) {
+async fn keep_up(task: Task, server: usize) {
     let pool = Arc::clone(task.pool());
     let mut pause = FIRST_PAUSE;
     while !pool.is_closed() {

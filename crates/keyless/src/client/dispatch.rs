@@ -3,6 +3,7 @@
 
 use super::{latency::Latencies, link::Links, settings::Patience};
 use crate::wire::{ErrorCode, Violation, WINDOW};
+use quadrille_engine::OperationError;
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
@@ -29,6 +30,19 @@ pub enum Failure {
     /// The client has been closed.
     #[error("the client of the key servers has been closed")]
     Closed,
+}
+
+/// Operations that fit no key servers could compute fail before they are sent.
+impl From<OperationError> for Failure {
+    fn from(error: OperationError) -> Self {
+        match error {
+            OperationError::QueueFull => Self::Full,
+            OperationError::Stopped => Self::Closed,
+            OperationError::WrongKeyType => Self::Refused(ErrorCode::UnexpectedOpcode),
+            OperationError::InvalidInput => Self::Refused(ErrorCode::Format),
+            OperationError::Failed => Self::Refused(ErrorCode::Crypto),
+        }
+    }
 }
 
 /// A signature in its TLS form, or a raw RSA result, checked with the public key.

@@ -2,9 +2,10 @@
 //! connection, and a task that looks at the clock.
 
 use super::{
-    Job, Shared, connection,
     dispatch::{Bytes, Dispatch, Failure, Reply, ToSend},
+    job::Job,
     metrics,
+    shared::Shared,
 };
 use crate::wire::Violation;
 use std::{
@@ -61,7 +62,7 @@ impl Drop for Task {
 }
 
 impl LocalPool {
-    /// Starts the tasks on this thread's runtime.
+    /// Starts the task that looks at the clock on this thread's runtime; connections are for the caller to start.
     pub(super) fn start(shared: &Arc<Shared>) -> Arc<Self> {
         let count = shared.settings.servers.len();
         let dispatch = Dispatch::new(count, shared.settings.patience, shared.settings.capacity);
@@ -73,9 +74,6 @@ impl LocalPool {
             closed: AtomicBool::new(false),
             tasks: AtomicUsize::new(0),
         });
-        for server in 0..count {
-            tokio::spawn(connection::keep(pool.task(), server));
-        }
         tokio::spawn(pool.task().watch_clock());
         pool
     }
@@ -167,7 +165,7 @@ impl LocalPool {
         self.closed.load(Ordering::Relaxed)
     }
 
-    fn task(self: &Arc<Self>) -> Task {
+    pub(super) fn task(self: &Arc<Self>) -> Task {
         self.tasks.fetch_add(1, Ordering::Relaxed);
         Task(Arc::clone(self))
     }

@@ -10,28 +10,32 @@ mod dispatch;
 #[cfg(test)]
 mod dispatch_tests;
 mod fleet;
+mod job;
 mod latency;
 mod link;
 mod local_pool;
 mod metrics;
 mod probe;
 mod settings;
+mod shared;
 
 pub use connect::{ConnectError, Connected, Connector};
 pub use dispatch::Failure;
+pub use job::{Origin, RemoteKey};
 pub use probe::{Pong, ping};
 pub use quadrille_config::model::key_server::Protocol;
 pub use settings::{Patience, Settings};
 
-use crate::wire::{ErrorCode, Hints, KeyName, MAX_PAYLOAD, Ski, modulus_digest, opcode};
+use crate::wire::{ErrorCode, MAX_PAYLOAD, opcode};
 use boring::error::ErrorStack;
 use fleet::Fleet;
+use job::Job;
 use local_pool::LocalPool;
-use quadrille_engine::{KeyType, Operation, OperationError, PublicKey, Zeroizing};
+use quadrille_engine::{Operation, Zeroizing};
+use shared::Shared;
 use std::{
     cell::RefCell,
     future::Future,
-    net::IpAddr,
     pin::Pin,
     sync::{
         Arc, Mutex, PoisonError, Weak,
@@ -57,26 +61,8 @@ impl WeakClient {
 
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Client({:?})", self.0.0.settings.servers)
+        write!(f, "Client({:?})", self.0.shared.settings.servers)
     }
-}
-
-/// A key whose private half is on key servers.
-#[derive(Clone, Debug)]
-pub struct RemoteKey {
-    public: PublicKey,
-    name: KeyName,
-}
-
-/// For whom an operation is, as far as key servers may want to know; sent in the compatible mode only.
-#[derive(Clone, Debug, Default)]
-pub struct Origin {
-    /// The server name that the client has asked for.
-    pub sni: Option<String>,
-    /// The client's address.
-    pub client: Option<IpAddr>,
-    /// The address that the client has connected to.
-    pub server: Option<IpAddr>,
 }
 
 /// A result to come. Dropping it withdraws the operation.
@@ -85,38 +71,6 @@ pub struct Answer {
     pool: Arc<LocalPool>,
     id: u32,
     over: bool,
-}
-
-impl RemoteKey {
-    /// The private half of a certificate's public key.
-    ///
-    /// # Errors
-    /// If BoringSSL cannot encode the key.
-    pub fn new(public: PublicKey) -> Result<Self, ErrorStack> {
-        let name = KeyName { ski: Some(Ski::of(public.pkey())?), modulus: modulus_digest(public.pkey()) };
-        Ok(Self { public, name })
-    }
-
-    /// What results are checked with.
-    pub fn public(&self) -> &PublicKey {
-        &self.public
-    }
-
-    /// Algorithm and size.
-    pub fn key_type(&self) -> KeyType {
-        self.public.key_type()
-    }
-
-    /// The identifier by which servers know the key.
-    pub fn ski(&self) -> Ski {
-        self.name.ski.unwrap_or(Ski([0; 20]))
-    }
-}
-
-impl AsRef<PublicKey> for RemoteKey {
-    fn as_ref(&self) -> &PublicKey {
-        &self.public
-    }
 }
 
 impl Client {
@@ -135,9 +89,8 @@ impl Client {
             fleet,
             closed: AtomicBool::new(false),
             compatible: AtomicBool::new(false),
-            local_pools: Mutex::default(),
         };
-        Ok(Self(Arc::new(Owner(Arc::new(shared)))))
+        Ok(Self(Arc::new(Owner { shared: Arc::new(shared), local_pools: Mutex::default() })))
     }
 
     /// Hands in an operation. Must be called on a thread with a Tokio runtime, which then keeps the connections. An
@@ -173,12 +126,12 @@ impl Client {
 
     /// Whether an [`Origin`] would be sent to any server: in our own mode it is not.
     pub fn wants_origin(&self) -> bool {
-        self.0.0.compatible.load(Ordering::Relaxed)
+        self.0.shared.compatible.load(Ordering::Relaxed)
     }
 
     /// How many servers this process has connections to.
     pub fn servers_up(&self) -> usize {
-        self.0.0.fleet.up()
+        self.0.shared.fleet.up()
     }
 
     /// This event loop's connections.
@@ -186,15 +139,15 @@ impl Client {
         thread_local! {
             static LOCAL_POOLS: RefCell<Vec<(u64, Weak<LocalPool>)>> = const { RefCell::new(Vec::new()) };
         }
-        let shared = &self.0.0;
+        let shared = &self.0.shared;
         LOCAL_POOLS.with_borrow_mut(|local_pools| {
             let known =
                 local_pools.iter().find(|(id, _)| *id == shared.id).and_then(|(_, pool)| pool.upgrade());
             known.filter(|pool| pool.is_alive()).unwrap_or_else(|| {
                 local_pools.retain(|(id, pool)| *id != shared.id && pool.strong_count() > 0);
-                let pool = LocalPool::start(shared);
+                let pool = connection::start_pool(shared);
                 local_pools.push((shared.id, Arc::downgrade(&pool)));
-                shared.local_pools.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&pool));
+                self.0.local_pools.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&pool));
                 pool
             })
         })
@@ -224,63 +177,17 @@ impl Drop for Answer {
     }
 }
 
-/// What all event loops share.
-struct Shared {
-    id: u64,
-    settings: Settings,
-    connector: Connector,
-    fleet: Fleet,
-    closed: AtomicBool,
-    /// Some server speaks the compatible mode.
-    compatible: AtomicBool,
+/// Connections hold what is shared, so that its end is the end of those who use it.
+struct Owner {
+    shared: Arc<Shared>,
     local_pools: Mutex<Vec<Weak<LocalPool>>>,
 }
 
-/// Connections hold what is shared, so that its end is the end of those who use it.
-struct Owner(Arc<Shared>);
-
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.0.closed.store(true, Ordering::Relaxed);
+        self.shared.closed.store(true, Ordering::Relaxed);
         let local_pools =
-            std::mem::take(&mut *self.0.local_pools.lock().unwrap_or_else(PoisonError::into_inner));
+            std::mem::take(&mut *self.local_pools.lock().unwrap_or_else(PoisonError::into_inner));
         local_pools.iter().filter_map(Weak::upgrade).for_each(|pool| pool.close());
-    }
-}
-
-/// An operation on its way.
-struct Job {
-    key: RemoteKey,
-    operation: Operation,
-    origin: Origin,
-}
-
-impl Job {
-    fn is_secret(&self) -> bool {
-        matches!(self.operation, Operation::Decrypt { .. })
-    }
-
-    fn request(&self, id: u32) -> crate::wire::Request<'_> {
-        let (opcode, payload) = opcode::of(&self.operation);
-        let Origin { sni, client, server } = &self.origin;
-        let hints = Hints { sni: sni.as_deref(), client: *client, server: *server };
-        crate::wire::Request { id, key: self.key.name, opcode, payload, hints }
-    }
-
-    fn holds(&self, result: &[u8]) -> bool {
-        self.operation.verify(&self.key.public, result)
-    }
-}
-
-/// Operations that fit no key servers could compute fail before they are sent.
-impl From<OperationError> for Failure {
-    fn from(error: OperationError) -> Self {
-        match error {
-            OperationError::QueueFull => Self::Full,
-            OperationError::Stopped => Self::Closed,
-            OperationError::WrongKeyType => Self::Refused(ErrorCode::UnexpectedOpcode),
-            OperationError::InvalidInput => Self::Refused(ErrorCode::Format),
-            OperationError::Failed => Self::Refused(ErrorCode::Crypto),
-        }
     }
 }

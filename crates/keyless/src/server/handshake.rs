@@ -64,7 +64,7 @@ pub(super) async fn over_unix(shared: &Shared, unix: UnixStream) -> Result<Known
     if first == TLS_HANDSHAKE {
         return over_tls(shared, stream, UNIX_IDLE).await;
     }
-    let mode = Mode::of_first_byte(first).ok_or(Refused::Unknown(first))?;
+    let mode = Mode::from_first_byte(first).ok_or(Refused::Unknown(first))?;
     // SAFETY: geteuid has no preconditions and cannot fail.
     let own = unsafe { libc::geteuid() };
     if uid != own && uid != 0 && !shared.policy.load().has_rules() {

@@ -120,7 +120,7 @@ impl StoredKey {
             Err(KeyError::Missing) => return Ok(None),
             Err(error) => return Err(error.to_string()),
         };
-        let ski = Ski::of(key.public().pkey()).map_err(|error| error.to_string())?;
+        let ski = Ski::from_key(key.public().pkey()).map_err(|error| error.to_string())?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let same = |old: &&Arc<Self>| old.ski == ski && old.name == name;
         if let Some(old) = before.by_ski.get(&ski).filter(same) {

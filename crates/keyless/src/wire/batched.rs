@@ -1,6 +1,6 @@
 //! Our own mode: a frame holds many messages, so that one system call and one TLS record carry all of a turn.
 
-use super::{ErrorCode, Hints, KeyName, Message, Request, Ski, Violation, opcode, reader::Incoming};
+use super::{ErrorCode, Hints, Incoming, KeyName, Message, Request, Ski, Violation, opcode};
 
 pub(super) const VERSION: u8 = 2;
 pub(super) const HEADER: usize = 8;

@@ -1,6 +1,6 @@
 //! The mode that keyless clients and servers in use speak: one packet for each message.
 
-use super::{ErrorCode, Hints, KeyName, Message, Request, Ski, Violation, opcode, reader::Incoming};
+use super::{ErrorCode, Hints, Incoming, KeyName, Message, Request, Ski, Violation, opcode};
 use std::net::IpAddr;
 
 pub(super) const MAJOR: u8 = 1;

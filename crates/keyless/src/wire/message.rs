@@ -41,6 +41,23 @@ pub enum Message<'a> {
     },
 }
 
+/// Longest payload of a message, so that it fits both modes with all that goes with it, in bytes.
+pub const MAX_PAYLOAD: usize = 48 * 1024;
+
+/// Something has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Incoming<'a> {
+    /// A message.
+    Message(Message<'a>),
+    /// A message that is not well formed, though its end is known: answer it with this error, and go on.
+    Malformed {
+        /// Its number.
+        id: u32,
+        /// What is wrong.
+        error: ErrorCode,
+    },
+}
+
 /// A private-key operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
@@ -91,7 +108,7 @@ impl Ski {
     ///
     /// # Errors
     /// If BoringSSL cannot encode the key.
-    pub fn of(key: &PKeyRef<impl HasPublic>) -> Result<Self, ErrorStack> {
+    pub fn from_key(key: &PKeyRef<impl HasPublic>) -> Result<Self, ErrorStack> {
         let der = key.public_key_to_der()?;
         let mut sha = Sha1::new();
         sha.update(public_key_bits(&der).unwrap_or_default());

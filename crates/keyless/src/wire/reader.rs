@@ -1,21 +1,7 @@
 //! Bytes as they come, taken apart into messages.
 
-use super::{ErrorCode, Message, Mode, Violation, batched, compatible, writer::wiped_growth};
+use super::{Incoming, Mode, Violation, batched, compatible, writer::wiped_growth};
 use zeroize::Zeroize;
-
-/// Something has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Incoming<'a> {
-    /// A message.
-    Message(Message<'a>),
-    /// A message that is not well formed, though its end is known: answer it with this error, and go on.
-    Malformed {
-        /// Its number.
-        id: u32,
-        /// What is wrong.
-        error: ErrorCode,
-    },
-}
 
 /// Takes bytes in any portions and gives messages. What it holds is bounded by the longest frame, and wiped if it may
 /// be secret.

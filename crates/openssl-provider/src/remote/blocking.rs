@@ -1,6 +1,9 @@
 //! A thread that has nothing else to do asks a key server, and waits for the reply.
 
-use super::{BETWEEN_ATTEMPTS, DEADLINE, PATIENCE, RESTART, Servers, Trouble, connection::Connection};
+use super::{
+    connection::Connection,
+    server::{BETWEEN_ATTEMPTS, DEADLINE, PATIENCE, RESTART, ServerError, Servers},
+};
 use crate::{process::PerProcess, wait::Outcome};
 use quadrille_engine::Operation;
 use quadrille_keyless::wire::Ski;
@@ -24,7 +27,7 @@ static DOWN: AtomicBool = AtomicBool::new(false);
 pub(super) fn compute(servers: &Servers, ski: Ski, operation: &Operation) -> Outcome {
     let began = Instant::now();
     loop {
-        let mut last = (None, Trouble::Slow);
+        let mut last = (None, ServerError::Slow);
         for (index, server) in servers.iter().enumerate() {
             let left = DEADLINE.saturating_sub(began.elapsed());
             let patience = if index + 1 < servers.len() { left.min(PATIENCE) } else { left };
@@ -37,7 +40,7 @@ pub(super) fn compute(servers: &Servers, ski: Ski, operation: &Operation) -> Out
             }
         }
         let (server, trouble) = last;
-        let is_gone = matches!(trouble, Trouble::Connect(_) | Trouble::Lost(_));
+        let is_gone = matches!(trouble, ServerError::Connect(_) | ServerError::Lost(_));
         if !is_gone || began.elapsed() > RESTART || DOWN.load(Ordering::Relaxed) {
             DOWN.store(is_gone, Ordering::Relaxed);
             return Err(trouble.failure(server, ski));
@@ -46,19 +49,19 @@ pub(super) fn compute(servers: &Servers, ski: Ski, operation: &Operation) -> Out
     }
 }
 
-type Asked = Result<zeroize::Zeroizing<Vec<u8>>, Trouble>;
+type Asked = Result<zeroize::Zeroizing<Vec<u8>>, ServerError>;
 
 fn ask(server: &Path, ski: Ski, operation: &Operation, patience: Duration) -> Asked {
     // A connection that has rested may be one to a server that has gone meanwhile.
     let rested = idle().get_mut(server).and_then(Vec::pop);
     if let Some(connection) = rested {
         match ask_over(connection, server, ski, operation, patience) {
-            Err(Trouble::Lost(_)) => {}
+            Err(ServerError::Lost(_)) => {}
             asked => return asked,
         }
     }
     let connection =
-        Connection::open(server, Some(PATIENCE)).map_err(|error| Trouble::Connect(error.to_string()))?;
+        Connection::open(server, Some(PATIENCE)).map_err(|error| ServerError::Connect(error.to_string()))?;
     ask_over(connection, server, ski, operation, patience)
 }
 
@@ -71,13 +74,13 @@ fn ask_over(
     patience: Duration,
 ) -> Asked {
     let until = Instant::now() + patience;
-    let lost = |error: std::io::Error| Trouble::Lost(error.to_string());
+    let lost = |error: std::io::Error| ServerError::Lost(error.to_string());
     let id = connection
         .put(ski, operation)
-        .ok_or_else(|| Trouble::Lost("the operation is too long".to_owned()))?;
+        .ok_or_else(|| ServerError::Lost("the operation is too long".to_owned()))?;
     while !connection.send().map_err(lost)? {
         if Instant::now() > until {
-            return Err(Trouble::Slow);
+            return Err(ServerError::Slow);
         }
     }
     let mut reply = None;
@@ -88,11 +91,11 @@ fn ask_over(
             }
         });
         if !came.map_err(lost)? && Instant::now() >= until {
-            return Err(Trouble::Slow);
+            return Err(ServerError::Slow);
         }
     }
     idle().entry(server.to_owned()).or_default().push(connection);
-    reply.unwrap_or(Err(quadrille_keyless::wire::ErrorCode::Internal)).map_err(Trouble::Refused)
+    reply.unwrap_or(Err(quadrille_keyless::wire::ErrorCode::Internal)).map_err(ServerError::Refused)
 }
 
 fn idle() -> MutexGuard<'static, HashMap<PathBuf, Vec<Connection>>> {

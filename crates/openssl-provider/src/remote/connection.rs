@@ -1,6 +1,6 @@
 //! One connection to a key server: requests go out, replies come back by number. Without waiting.
 
-use super::Reply;
+use super::server::Reply;
 use quadrille_engine::Operation;
 use quadrille_keyless::wire::{
     Hints, Incoming, KeyName, Message, Mode, Reader, Request, Ski, Writer, opcode,

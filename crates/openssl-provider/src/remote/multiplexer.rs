@@ -1,7 +1,10 @@
 //! All operations of a process that are not waited for by a thread: one connection, kept by a thread of its own, that begins
 //! with the first operation.
 
-use super::{BETWEEN_ATTEMPTS, DEADLINE, PATIENCE, RESTART, Reply, Servers, Trouble, connection::Connection};
+use super::{
+    connection::Connection,
+    server::{BETWEEN_ATTEMPTS, DEADLINE, PATIENCE, RESTART, Reply, ServerError, Servers},
+};
 use crate::{
     error::{Failure, Reason},
     process::PerProcess,
@@ -148,7 +151,7 @@ struct Multiplexer {
     /// Which server is asked, or will be next.
     server: usize,
     /// Why the last attempt failed, and since when all have.
-    trouble: Option<(Trouble, Instant)>,
+    trouble: Option<(ServerError, Instant)>,
     next_attempt: Instant,
     /// Since when requests are open and nothing has come.
     silent: Instant,
@@ -177,13 +180,13 @@ impl Multiplexer {
             let now = Instant::now();
             self.connect(now);
             if let Err(error) = self.exchange(now) {
-                self.lose(Trouble::Lost(error.to_string()), now);
+                self.lose(ServerError::Lost(error.to_string()), now);
             }
             if !self.open.is_empty()
                 && now.saturating_duration_since(self.silent) > PATIENCE
                 && self.servers.len() > 1
             {
-                self.lose(Trouble::Slow, now);
+                self.lose(ServerError::Slow, now);
             }
             self.expire(now);
         }
@@ -241,7 +244,7 @@ impl Multiplexer {
                 }
                 Err(error) => {
                     let since = self.trouble.as_ref().map_or(now, |(_, since)| *since);
-                    self.trouble = Some((Trouble::Connect(error.to_string()), since));
+                    self.trouble = Some((ServerError::Connect(error.to_string()), since));
                 }
             }
         }
@@ -266,8 +269,9 @@ impl Multiplexer {
         while connection.receive(|id, reply: Reply| {
             came = true;
             if let Some(request) = open.remove(&id) {
-                request
-                    .finish(reply.map_err(|code| Trouble::Refused(code).failure(Some(server), request.ski)));
+                request.finish(
+                    reply.map_err(|code| ServerError::Refused(code).failure(Some(server), request.ski)),
+                );
             }
         })? {}
         if came {
@@ -278,7 +282,7 @@ impl Multiplexer {
     }
 
     /// What was open is asked again, of the next server.
-    fn lose(&mut self, trouble: Trouble, now: Instant) {
+    fn lose(&mut self, trouble: ServerError, now: Instant) {
         self.connection = None;
         self.server = (self.server + 1) % self.servers.len().max(1);
         let since = self.trouble.as_ref().map_or(now, |(_, since)| *since);
@@ -293,7 +297,7 @@ impl Multiplexer {
     /// Nobody waits for ever; and when no server has been there for a while, not even for long.
     fn expire(&mut self, now: Instant) {
         let (servers, server) = (&self.servers, self.server);
-        let failure = |request: &Request, trouble: &Trouble| {
+        let failure = |request: &Request, trouble: &ServerError| {
             Err(trouble.failure(servers.get(server).map(std::path::PathBuf::as_path), request.ski))
         };
         let trouble = self.trouble.clone();
@@ -302,13 +306,13 @@ impl Multiplexer {
         self.waiting.retain(|request| {
             let late = all_gone || now > request.until;
             if late {
-                let why = trouble.as_ref().map_or(&Trouble::Slow, |(trouble, _)| trouble);
+                let why = trouble.as_ref().map_or(&ServerError::Slow, |(trouble, _)| trouble);
                 request.finish(failure(request, why));
             }
             !late && !locked(&request.state).over
         });
         for request in self.open.values().filter(|request| now > request.until) {
-            request.finish(failure(request, &Trouble::Slow));
+            request.finish(failure(request, &ServerError::Slow));
         }
     }
 }

@@ -35,7 +35,7 @@ fn bad_server(path: &Path, answer: Answer) -> Arc<AtomicUsize> {
 fn misbehave(mut stream: UnixStream, answer: Answer, asked: &AtomicUsize) -> std::io::Result<()> {
     let mut buffer = [0; 4096];
     let mut count = stream.read(&mut buffer)?;
-    let Some(mode) = Mode::of_first_byte(buffer[0]) else { return Ok(()) };
+    let Some(mode) = Mode::from_first_byte(buffer[0]) else { return Ok(()) };
     let mut reader = Reader::new(mode);
     while count > 0 {
         reader.receive(&buffer[..count]);

@@ -108,7 +108,7 @@ fn other_versions_are_refused_at_the_first_byte() {
         reader.receive(&[3]);
         assert_eq!(reader.next_message(), Err(Violation::Version(3)));
     }
-    assert_eq!(Mode::of_first_byte(1), Some(Mode::Compatible));
-    assert_eq!(Mode::of_first_byte(2), Some(Mode::Batched));
-    assert_eq!(Mode::of_first_byte(0x16), None, "TLS is neither");
+    assert_eq!(Mode::from_first_byte(1), Some(Mode::Compatible));
+    assert_eq!(Mode::from_first_byte(2), Some(Mode::Batched));
+    assert_eq!(Mode::from_first_byte(0x16), None, "TLS is neither");
 }

@@ -1,0 +1,60 @@
+//! What is to be known of key servers: where they are, how long they are waited for, and how they fail.
+
+use crate::error::{Failure, Reason};
+use quadrille_keyless::wire::{ErrorCode, Ski};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use zeroize::Zeroizing;
+
+/// A handshake is not held up longer than this by key servers.
+pub(super) const DEADLINE: Duration = Duration::from_secs(5);
+/// A server that has not answered for so long is left for another one, if there is one.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+/// A server that is not there is looked for so often.
+pub(super) const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
+/// How long the first operations wait for a server that has gone to come back. After that operations fail at once, until
+/// it is there.
+pub(super) const RESTART: Duration = Duration::from_secs(1);
+
+/// Key servers by their sockets; the first is preferred.
+pub(crate) type Servers = Arc<[PathBuf]>;
+
+/// Why a server has not computed something.
+#[derive(Clone, Debug)]
+pub(super) enum ServerError {
+    Connect(String),
+    Lost(String),
+    Slow,
+    Refused(ErrorCode),
+}
+
+impl ServerError {
+    pub(super) fn failure(&self, server: Option<&Path>, ski: Ski) -> Failure {
+        let server = server.map_or("no server".to_owned(), |server| format!("unix:{}", server.display()));
+        let detail = match self {
+            Self::Connect(error) => {
+                format!(
+                    "{server}: cannot connect: {error}; start it: quadrille keyserver --keys DIR --unix PATH"
+                )
+            }
+            Self::Lost(error) => format!("{server}: the connection was lost: {error}"),
+            Self::Slow => format!("{server}: no answer in time"),
+            Self::Refused(code) => format!("{server}: {code}{}", remedy(*code)),
+        };
+        Failure::new(Reason::KeyServer, format!("key {ski}: {detail}"))
+    }
+}
+
+fn remedy(code: ErrorCode) -> &'static str {
+    match code {
+        ErrorCode::Denied => "; decryption, for RSA key exchange, must be allowed by its --policy",
+        ErrorCode::KeyNotFound => "; put the key into the directory of its --keys",
+        _ => "",
+    }
+}
+
+/// What a server has answered.
+pub(super) type Reply = Result<Zeroizing<Vec<u8>>, ErrorCode>;
