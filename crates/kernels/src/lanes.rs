@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::batch::{Arithmetic, KeyConstants, Lane, NoProbe, Workspace};
 use crate::cpu::{Ceiling, UnknownTier};
+use crate::error::LaneError;
 use crate::key::PrivateKey;
 #[cfg(target_arch = "x86_64")]
 use crate::{
@@ -12,24 +13,9 @@ use crate::{
     x86_64::{fma47::Fma47, ifma::Ifma},
 };
 use quadrille_rsa_numbers::{
-    InputError, KeySize, Numbers, parse_input,
+    KeySize, Numbers, parse_input,
     words::{self, Secret},
 };
-
-/// Why a lane has no result. Its output is all zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LaneError {
-    /// The operation has not been run.
-    #[error("the operation has not been run")]
-    NotRun,
-    /// The caller is at fault.
-    #[error(transparent)]
-    Input(#[from] InputError),
-    /// The computation went wrong, and its result was destroyed. Computing it again elsewhere may succeed; if
-    /// it does not, the key or the machine is at fault.
-    #[error("the result failed the check with the public key")]
-    Fault,
-}
 
 /// One private operation: output = input^d mod n.
 pub struct LaneOp<'a> {
@@ -181,14 +167,14 @@ pub(crate) trait Tier: Arithmetic {
 #[cfg(target_arch = "x86_64")]
 impl Tier for Ifma {
     fn constants_of(key: &PrivateKey) -> &KeyConstants<Self> {
-        key.ifma.get_or_init(|| KeyConstants::new(key))
+        key.ifma.get_or_init(|| KeyConstants::new(&key.numbers))
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 impl Tier for Fma47 {
     fn constants_of(key: &PrivateKey) -> &KeyConstants<Self> {
-        key.fma47.get_or_init(|| KeyConstants::new(key))
+        key.fma47.get_or_init(|| KeyConstants::new(&key.numbers))
     }
 }
 
@@ -236,7 +222,7 @@ impl<A: Tier> Pool<A> {
     }
 
     fn lane<'a>(&self, key: &'a PrivateKey, input: &'a [u64]) -> Lane<'a, A> {
-        Lane { key, constants: A::constants_of(key), input }
+        Lane { numbers: &key.numbers, constants: A::constants_of(key), input }
     }
 }
 

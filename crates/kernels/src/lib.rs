@@ -40,6 +40,7 @@
 )]
 mod batch;
 mod cpu;
+mod error;
 mod key;
 mod lanes;
 mod portable;
@@ -48,6 +49,7 @@ mod secrecy;
 mod x86_64;
 
 pub use cpu::{CEILING_VARIABLE, Ceiling, UnknownTier};
+pub use error::LaneError;
 pub use key::PrivateKey;
-pub use lanes::{LaneError, LaneOp, Lanes};
+pub use lanes::{LaneOp, Lanes};
 pub use quadrille_rsa_numbers::{Components, InputError, KeyError, KeySize};

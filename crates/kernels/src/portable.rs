@@ -4,7 +4,7 @@ use std::ptr;
 
 use boring_sys as ffi;
 
-use crate::lanes::LaneError;
+use crate::error::LaneError;
 use quadrille_rsa_numbers::{Components, KeyError};
 
 /// The key as BoringSSL holds it. BoringSSL clears the memory when the key is freed.

@@ -3,7 +3,7 @@
 //! Names and types are those of cuda.h; where that defines a name with a version (`cuMemAlloc` is `cuMemAlloc_v2`),
 //! the version stands here. All of them are in every driver since CUDA 11.
 
-use super::Unavailable;
+use super::unavailable::Unavailable;
 use libloading::Library;
 use std::{
     ffi::{OsStr, c_char, c_int, c_uint, c_void},

@@ -1,6 +1,6 @@
 //! Memory of the device, and memory of this machine that the device reads and writes by itself.
 
-use super::{Device, Stream, Unavailable, api::Address};
+use super::{Device, Unavailable, api::Address};
 use std::{ffi::c_void, ptr, slice, sync::Arc};
 use zeroize::Zeroize;
 
@@ -13,15 +13,13 @@ pub(crate) struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Waits for the stream, which clears it.
-    pub(crate) fn new(device: &Arc<Device>, words: usize, stream: &Stream) -> Result<Self, Unavailable> {
+    /// Memory that may hold anything: [`DeviceMemory::new`] clears it.
+    pub(super) fn allocate(device: &Arc<Device>, words: usize) -> Result<Self, Unavailable> {
         let mut address = 0;
         // SAFETY: the driver writes one address.
         let status = unsafe { (device.api.memory_alloc)(&raw mut address, 4 * words) };
         device.check("cuMemAlloc", status)?;
-        let memory = Self { device: Arc::clone(device), address, words };
-        stream.clear(&memory, 0..words).and(stream.wait())?;
-        Ok(memory)
+        Ok(Self { device: Arc::clone(device), address, words })
     }
 
     /// Where the word with this number is.

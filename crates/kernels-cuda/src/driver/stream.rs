@@ -124,6 +124,15 @@ impl Stream {
     }
 }
 
+impl DeviceMemory {
+    /// Waits for the stream, which clears it.
+    pub(crate) fn new(device: &Arc<Device>, words: usize, stream: &Stream) -> Result<Self, Unavailable> {
+        let memory = Self::allocate(device, words)?;
+        stream.clear(&memory, 0..words).and(stream.wait())?;
+        Ok(memory)
+    }
+}
+
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.device.enter().is_ok() {

@@ -3,9 +3,8 @@
 //! A single wrong bit in one half of the computation gives a result from which anybody can factor n
 //! (Boneh, DeMillo, Lipton 1997). The check runs for all lanes at once and costs a few per cent.
 
-use super::Lane;
-use super::arithmetic::{Arithmetic, Vector};
-use super::ring::Ring;
+use super::arithmetic::{Arithmetic, Ring, Vector};
+use super::lane::Lane;
 use crate::secrecy;
 use quadrille_rsa_numbers::words::{self, Secret};
 
@@ -22,9 +21,9 @@ pub(super) fn check<A: Arithmetic>(
     lanes: &[Lane<'_, A>],
     results: &[Secret],
 ) -> Vec<bool> {
-    let exponent = |i: usize| &*lanes[i % lanes.len()].key.numbers.e;
+    let exponent = |i: usize| &*lanes[i % lanes.len()].numbers.e;
     let bit = |i: usize, at: usize| words::bits(exponent(i), at, 1) == 1;
-    let longest = lanes.iter().map(|lane| words::bit_length(&lane.key.numbers.e)).max().unwrap_or_default();
+    let longest = lanes.iter().map(|lane| words::bit_length(&lane.numbers.e)).max().unwrap_or_default();
 
     for i in 0..A::LANES {
         ring.put_x(i, &results[i % results.len()]);
@@ -54,7 +53,7 @@ pub(super) fn check<A: Arithmetic>(
 }
 
 fn matches<A: Arithmetic>(ring: &Ring<A>, i: usize, lane: &Lane<'_, A>) -> bool {
-    let n = &lane.key.numbers.n;
+    let n = &lane.numbers.n;
     let mut power = words::secret(n.len() + 1);
     ring.get_x(i, &mut power);
     words::canonicalise(&mut power, n);

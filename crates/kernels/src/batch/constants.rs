@@ -2,9 +2,8 @@
 
 use zeroize::Zeroizing;
 
-use super::arithmetic::{Arithmetic, Digit};
-use crate::key::PrivateKey;
-use quadrille_rsa_numbers::words;
+use super::arithmetic::{Arithmetic, Digit, Ring, put};
+use quadrille_rsa_numbers::{Numbers, words};
 
 type Number<A> = Zeroizing<Vec<Digit<A>>>;
 
@@ -28,13 +27,13 @@ pub(crate) struct RingConstants<A: Arithmetic> {
 
 impl<A: Arithmetic> KeyConstants<A> {
     /// Takes some hundred microseconds, in constant time.
-    pub(crate) fn new(key: &PrivateKey) -> Self {
+    pub(crate) fn new(numbers: &Numbers) -> Self {
         Self {
             halves: [
-                RingConstants::of_prime(&key.numbers.p, Some(&key.numbers.qinv)),
-                RingConstants::of_prime(&key.numbers.q, None),
+                RingConstants::of_prime(&numbers.p, Some(&numbers.qinv)),
+                RingConstants::of_prime(&numbers.q, None),
             ],
-            whole: RingConstants::new(&key.numbers.n),
+            whole: RingConstants::new(&numbers.n),
         }
     }
 }
@@ -62,6 +61,23 @@ impl<A: Arithmetic> RingConstants<A> {
             r_squared_high: A::encode(&high, radix),
             qinv: qinv.map(|qinv| A::encode(&qinv, radix)).unwrap_or_default(),
             ..Self::new(prime)
+        }
+    }
+}
+
+impl<A: Arithmetic> Ring<A> {
+    /// Gives `lane` its modulus.
+    pub(crate) fn load(&mut self, lane: usize, constants: &RingConstants<A>) {
+        self.modulus.resize(constants.modulus.len(), A::Vector::default());
+        let pairs = [
+            (&mut self.modulus, &constants.modulus),
+            (&mut self.one, &constants.one),
+            (&mut self.r_squared, &constants.r_squared),
+            (&mut self.r_squared_high, &constants.r_squared_high),
+            (&mut self.qinv, &constants.qinv),
+        ];
+        for (vectors, digits) in pairs {
+            put::<A>(vectors, lane, digits);
         }
     }
 }

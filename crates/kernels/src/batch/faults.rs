@@ -2,7 +2,7 @@
 
 use super::lane_layout::{Half, LaneLayout, LanePosition};
 use super::{Arithmetic, KeyConstants, Lane, NoProbe, Probe, Ring, Stage, Vector, Workspace, test_keys};
-use crate::batch::exponentiate::Exponents;
+use crate::batch::exponents::Exponents;
 use crate::key::PrivateKey;
 use crate::lanes::Tier;
 #[cfg(target_arch = "x86_64")]
@@ -152,7 +152,7 @@ impl<A: Tier + BitFlip> Campaign<A> {
         let lane = |(key, input)| {
             let key: &PrivateKey = key;
             let input: &Secret = input;
-            Lane { key, constants: A::constants_of(key), input }
+            Lane { numbers: &key.numbers, constants: A::constants_of(key), input }
         };
         let lanes: Vec<_> = self.keys.iter().zip(&self.inputs).take(operations).map(lane).collect();
         let results = self.workspace.run(self.arithmetic, &lanes, probe);
@@ -263,7 +263,8 @@ fn constants_of_a_spoiled_key_release_nothing() {
     for bit in (1..1023).step_by(1 + 1023 / flips().min(60)) {
         flip(&mut campaign.keys[0], bit);
         let key = &campaign.keys[0];
-        let lanes = [Lane { key, constants: &KeyConstants::new(key), input: &campaign.inputs[0] }];
+        let constants = KeyConstants::new(&key.numbers);
+        let lanes = [Lane { numbers: &key.numbers, constants: &constants, input: &campaign.inputs[0] }];
         assert!(campaign.workspace.run(campaign.arithmetic, &lanes, &mut NoProbe)[0].is_none(), "bit {bit}");
         flip(&mut campaign.keys[0], bit);
     }

@@ -14,32 +14,26 @@ mod arithmetic;
 mod check;
 mod constants;
 mod exponentiate;
+mod exponents;
 #[cfg(test)]
 mod faults;
+mod lane;
 mod lane_layout;
+mod probe;
 mod recombine;
-mod ring;
 #[cfg(test)]
 mod test_keys;
 
-pub(crate) use arithmetic::{Arithmetic, Radix, Vector};
+pub(crate) use arithmetic::{Arithmetic, Radix, Ring, Vector};
 pub(crate) use constants::KeyConstants;
-pub(crate) use ring::Ring;
+pub(crate) use lane::Lane;
+pub(crate) use probe::{NoProbe, Probe, Stage};
 #[cfg(test)]
 pub(crate) use {arithmetic::Digit, test_keys::test_keys};
 
-use crate::key::PrivateKey;
-use exponentiate::Exponents;
+use exponents::Exponents;
 use lane_layout::{Half, LaneLayout};
 use quadrille_rsa_numbers::{KeySize, words::Secret};
-
-/// One operation as the lanes see it.
-pub(crate) struct Lane<'a, A: Arithmetic> {
-    pub(crate) key: &'a PrivateKey,
-    pub(crate) constants: &'a KeyConstants<A>,
-    /// Less than n, `size.words()` long.
-    pub(crate) input: &'a [u64],
-}
 
 /// The memory of one batch: reused from batch to batch, cleared after each.
 pub(crate) struct Workspace<A: Arithmetic> {
@@ -50,33 +44,6 @@ pub(crate) struct Workspace<A: Arithmetic> {
     exponents: [Exponents<A>; 2],
     /// Modulo n, for the fault check.
     whole: Ring<A>,
-}
-
-/// The moments of a batch at which a [`Probe`] may look at, or spoil, what the lanes hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// Constants and inputs are loaded.
-    Loaded,
-    /// The window table of both halves is complete.
-    TableBuilt,
-    /// In the middle of the exponentiation.
-    HalfwayThrough,
-    /// m1 and m2, still in Montgomery form.
-    Exponentiated,
-}
-
-/// Watches a batch; production uses [`NoProbe`], the fault tests flip bits.
-pub(crate) trait Probe<A: Arithmetic> {
-    /// Called with the rings that are at this stage, all or one after the other; the first of them is ring number
-    /// `first` of the [`LaneLayout`].
-    fn on_stage(&mut self, stage: Stage, first: usize, rings: &mut [Ring<A>], exponents: &mut [Exponents<A>]);
-}
-
-/// Does nothing and costs nothing.
-pub(crate) struct NoProbe;
-
-impl<A: Arithmetic> Probe<A> for NoProbe {
-    fn on_stage(&mut self, _: Stage, _: usize, _: &mut [Ring<A>], _: &mut [Exponents<A>]) {}
 }
 
 impl<A: Arithmetic> Workspace<A> {
@@ -100,7 +67,7 @@ impl<A: Arithmetic> Workspace<A> {
         lanes: &[Lane<'_, A>],
         probe: &mut impl Probe<A>,
     ) -> Vec<Option<Secret>> {
-        debug_assert!(lanes.iter().all(|lane| lane.key.size() == self.size));
+        debug_assert!(lanes.iter().all(|lane| lane.numbers.size == self.size));
         let layout = LaneLayout::new::<A>(lanes.len());
         self.load(layout, lanes);
 
@@ -125,9 +92,9 @@ impl<A: Arithmetic> Workspace<A> {
         let rings = self.halves.iter_mut().zip(&mut self.exponents).take(layout.rings());
         for (i, (ring, exponents)) in rings.enumerate() {
             for (at, operation, half) in layout.lanes(i) {
-                let Lane { key, constants, .. } = lanes[operation];
+                let Lane { numbers, constants, .. } = lanes[operation];
                 ring.load(at, &constants.halves[half as usize]);
-                exponents.load(at, if half == Half::P { &key.numbers.dp } else { &key.numbers.dq });
+                exponents.load(at, if half == Half::P { &numbers.dp } else { &numbers.dq });
             }
         }
         for (i, lane) in lanes.iter().cycle().take(A::LANES).enumerate() {

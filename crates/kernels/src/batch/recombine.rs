@@ -1,10 +1,9 @@
 //! From m1 = c^dp mod p and m2 = c^dq mod q to s = c^d mod n (Garner's form of the Chinese remainder
 //! theorem, RFC 8017 section 5.1.2).
 
-use super::Lane;
-use super::arithmetic::Arithmetic;
+use super::arithmetic::{Arithmetic, Ring};
+use super::lane::Lane;
 use super::lane_layout::{Half, LaneLayout, LanePosition};
-use super::ring::Ring;
 use quadrille_rsa_numbers::words::{self, Secret};
 
 /// s = m2 + q * ((m1 - m2) qInv mod p) for each operation. Expects m1 and m2 in Montgomery form in the x of the
@@ -21,11 +20,7 @@ pub(super) fn recombine<A: Arithmetic>(
     arithmetic.multiply(rings);
     let residue = |rings: &[Ring<A>], i: usize, half: Half| {
         let LanePosition { ring, lane } = layout.position(i, half);
-        canonical(
-            &rings[ring],
-            lane,
-            if half == Half::P { &lanes[i].key.numbers.p } else { &lanes[i].key.numbers.q },
-        )
+        canonical(&rings[ring], lane, if half == Half::P { &lanes[i].numbers.p } else { &lanes[i].numbers.q })
     };
     let m2: Vec<Secret> = (0..lanes.len()).map(|i| residue(rings, i, Half::Q)).collect();
 
@@ -33,8 +28,8 @@ pub(super) fn recombine<A: Arithmetic>(
     for (i, lane) in lanes.iter().enumerate() {
         // m1 + 2p - m2 lies in (0, 3p): q has as many bits as p, so m2 < q < 2p.
         let mut difference = residue(rings, i, Half::P);
-        words::add(&mut difference, &lane.key.numbers.p);
-        words::add(&mut difference, &lane.key.numbers.p);
+        words::add(&mut difference, &lane.numbers.p);
+        words::add(&mut difference, &lane.numbers.p);
         words::subtract(&mut difference, &m2[i]);
         rings[0].put_x(layout.position(i, Half::P).lane, &difference);
     }
@@ -43,11 +38,11 @@ pub(super) fn recombine<A: Arithmetic>(
     arithmetic.multiply(std::slice::from_mut(ring));
 
     let join = |(i, m2): (usize, &Secret)| {
-        let key = lanes[i].key;
+        let numbers = lanes[i].numbers;
         let h = residue(rings, i, Half::P);
-        let half_words = key.size().prime_words();
-        let mut result = words::secret(key.size().words());
-        words::multiply(&mut result, &h[..half_words], &key.numbers.q);
+        let half_words = numbers.size.prime_words();
+        let mut result = words::secret(numbers.size.words());
+        words::multiply(&mut result, &h[..half_words], &numbers.q);
         words::add(&mut result, m2);
         result
     };
