@@ -1,18 +1,20 @@
 //! The Quadrille gateway: TLS in front, HTTP or TCP behind, and the private-key operations somewhere else.
 //!
 //! ```text
-//!  socket ── accept ── preamble ── TLS handshake ──────── HTTP (pingora-proxy) or TCP ── upstream
-//!  (one per worker)   (PROXY,      │ certificate by SNI        route, answer, forward
-//!                      plain HTTP)  │ key operation ──> engine
+//!  listener                     tls                          http (pingora-proxy) or tcp     upstream
+//!  socket ── accept ── filter ── handshake ───────────────── route, answer, forward ──────── server
+//!  (one per       (PROXY  chain   │ certificate by SNI
+//!  worker)         header)        │ key operation ──> engine
 //!
 //!  configuration file ─┐
-//!  command line ───────┴─> model ──> plan ──> site (swapped whole on reload)
+//!  command line ───────┴─> config's model ──> reload: snapshot ──> listeners (swapped whole)
 //! ```
 //!
-//! Every worker thread has its own event loop, sockets and upstream pool; they share the engine and the sites.
+//! Every worker thread has its own event loop, sockets and upstream pool; they share the engine and the listeners.
 
 mod admin;
 mod connection;
+mod host_map;
 mod http;
 mod keyserver;
 mod listener;

@@ -3,22 +3,23 @@
 use crate::{
     admin::{Admin, Pages},
     config,
-    listener::{filter_chain::Listening, socket},
+    listener::{filter_chain::ActiveListener, socket},
     model::{AccessLog, Gateway},
     problem::Problem,
-    process::{background, engine},
+    process::{background, engine, signals::Signals, start_failure},
     reload::{
-        build::{Maker, Plan},
-        cache::{Change, Kept},
+        build::{Snapshot, SnapshotContext},
+        cache::{ArtifactCache, UpstreamChange},
         control::{Applied, Command, Updates},
+        served::Served,
         watch::{Contents, Watch},
     },
     telemetry::{
         access_log, metrics,
         statistics::{self, Statistics},
     },
-    tls::resumption::Resumption,
-    upstream::health,
+    tls::resumption_backend::ResumptionBackend,
+    upstream::Upstream,
     worker::{self, WorkerThread},
 };
 use arc_swap::ArcSwap;
@@ -33,10 +34,7 @@ use std::{
     },
     time::Instant,
 };
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::{mpsc, watch},
-};
+use tokio::sync::{mpsc, watch};
 
 /// Reads the configuration again, for a reload; on failure, what is wrong with it.
 pub type Reread = Box<dyn Fn() -> Result<Gateway, Vec<String>>>;
@@ -91,10 +89,15 @@ pub struct Bound {
 /// # Errors
 /// Every problem that would keep it from being served, except taken ports.
 pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Problem>> {
-    let engine = engine::idle().map_err(internal)?;
-    let resumption = Resumption::open(&model.resumption, None)?;
-    let maker = Maker { engine: &engine, resumption: &resumption, running: &[], kept: &Kept::default() };
-    Plan::new(model, &maker).map(|plan| plan.warnings)
+    let engine = engine::idle().map_err(start_failure)?;
+    let resumption = ResumptionBackend::open(&model.resumption, None)?;
+    let context = SnapshotContext {
+        engine: &engine,
+        resumption: &resumption,
+        running: &[],
+        cache: &ArtifactCache::default(),
+    };
+    Snapshot::new(model, &context).map(|snapshot| snapshot.warnings)
 }
 
 /// Serves until SIGTERM or SIGINT, then drains; SIGHUP or a changed file reloads. `on_ready` is called once all
@@ -103,10 +106,11 @@ pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Problem>> {
 /// # Errors
 /// Whatever keeps the gateway from starting. Once it serves, a bad configuration only logs, and the old one stays.
 pub fn serve(model: Gateway, origin: Origin, on_ready: impl FnOnce(&Bound)) -> Result<(), Vec<Problem>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(internal)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start_failure)?;
     runtime.block_on(async {
         let (mut server, bound) = Server::start(model, origin).await?;
-        let mut signals = Signals::new().map_err(internal)?;
+        let mut signals = Signals::new().map_err(start_failure)?;
         on_ready(&bound);
         loop {
             tokio::select! {
@@ -127,11 +131,13 @@ struct Server {
     updates: Option<Updates>,
     engine: Engine,
     workers: Vec<WorkerThread>,
-    listening: Vec<Arc<Listening>>,
-    /// What the next plan may be made of.
-    kept: Arc<Kept>,
+    listening: Vec<Arc<ActiveListener>>,
+    /// What the next snapshot may be made of.
+    cache: Arc<ArtifactCache>,
     configuration: Arc<ArcSwap<Gateway>>,
-    resumption: Arc<ArcSwap<Resumption>>,
+    /// What the admin endpoint tells of.
+    served: Arc<ArcSwap<Served>>,
+    resumption: Arc<ArcSwap<ResumptionBackend>>,
     admin: Arc<Admin>,
     files: Watch,
     shutdown: watch::Sender<bool>,
@@ -139,44 +145,35 @@ struct Server {
     running: mpsc::Receiver<()>,
 }
 
-pub(crate) struct Signals {
-    pub(crate) hangup: Signal,
-    pub(crate) terminate: Signal,
-    pub(crate) interrupt: Signal,
-}
-
-impl Signals {
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self {
-            hangup: signal(SignalKind::hangup())?,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-}
-
 impl Server {
     async fn start(model: Gateway, mut origin: Origin) -> Result<(Self, Bound), Vec<Problem>> {
         let prometheus = metrics::install();
-        let engine = engine::start(&model.engine).map_err(internal)?;
+        let engine = engine::start(&model.engine).map_err(start_failure)?;
         let contents = origin.contents().with_sources(&model);
-        let resumption = Resumption::open(&model.resumption, None)?;
-        let maker = Maker { engine: &engine, resumption: &resumption, running: &[], kept: &Kept::default() };
-        let plan = Plan::new(&model, &maker)?;
+        let resumption = ResumptionBackend::open(&model.resumption, None)?;
+        let context = SnapshotContext {
+            engine: &engine,
+            resumption: &resumption,
+            running: &[],
+            cache: &ArtifactCache::default(),
+        };
+        let snapshot = Snapshot::new(&model, &context)?;
         resumption.join().await;
         resumption.start(None);
         let resumption = Arc::new(ArcSwap::new(resumption));
         let (shutdown, watched) = watch::channel(false);
         let (alive, running) = mpsc::channel(1);
-        let workers = start_workers(&model, &engine, &watched, &alive).map_err(internal)?;
+        let workers = start_workers(&model, &engine, &watched, &alive).map_err(start_failure)?;
         let configuration = Arc::new(ArcSwap::from_pointee(model.clone()));
         let shown = Arc::clone(&configuration);
+        let served: Arc<ArcSwap<Served>> = Arc::default();
+        let shown_served = Arc::clone(&served);
         let admin = Arc::new(Admin {
             prometheus,
             engine: engine.clone(),
             resumption: Some(Arc::clone(&resumption)),
             role: "gateway",
-            in_force: ArcSwap::default(),
+            status: Box::new(move || shown_served.load().status()),
             configuration: Box::new(move || config::show(&shown.load())),
             ready: AtomicBool::new(true),
             pages: origin.pages.clone(),
@@ -188,15 +185,16 @@ impl Server {
             engine,
             workers,
             listening: Vec::new(),
-            kept: Arc::default(),
+            cache: Arc::default(),
             configuration,
+            served,
             resumption,
             admin,
             files: Watch::new(),
             shutdown,
             running,
         };
-        let listeners = server.install(plan, &model)?;
+        let listeners = server.install(snapshot, &model)?;
         server.files.follow(contents);
         Ok((server, Bound { listeners, admin: admin_address }))
     }
@@ -246,22 +244,27 @@ impl Server {
         }
     }
 
-    /// Makes a plan on another thread, while this one and the event loops go on, and puts it into service.
+    /// Makes a snapshot on another thread, while this one and the event loops go on, and puts it into service.
     async fn apply(&mut self, model: Gateway) -> Result<Applied, Vec<Problem>> {
         let began = Instant::now();
         let running = self.resumption.load_full();
-        let (engine, listening, kept) = (self.engine.clone(), self.listening.clone(), self.kept.clone());
-        let making = background::run(move || {
-            let resumption = Resumption::open(&model.resumption, Some(&running))?;
-            let maker = Maker { engine: &engine, resumption: &resumption, running: &listening, kept: &kept };
-            let plan = Plan::new(&model, &maker)?;
-            Ok((model, resumption, plan))
+        let (engine, listening, cache) = (self.engine.clone(), self.listening.clone(), self.cache.clone());
+        let building = background::run(move || {
+            let resumption = ResumptionBackend::open(&model.resumption, Some(&running))?;
+            let context = SnapshotContext {
+                engine: &engine,
+                resumption: &resumption,
+                running: &listening,
+                cache: &cache,
+            };
+            let snapshot = Snapshot::new(&model, &context)?;
+            Ok((model, resumption, snapshot))
         });
-        let made = making.await.unwrap_or_else(|error| Err(internal(error)));
-        let (model, resumption, plan) = made?;
-        let (warnings, made) = (plan.warnings.clone(), plan.made);
+        let made = building.await.unwrap_or_else(|error| Err(start_failure(error)));
+        let (model, resumption, snapshot) = made?;
+        let (warnings, made) = (snapshot.warnings.clone(), snapshot.made);
         self.warn_of_fixed(&model);
-        let listeners = self.install(plan, &model)?;
+        let listeners = self.install(snapshot, &model)?;
         let before = self.resumption.load_full();
         resumption.start(Some(&before));
         self.resumption.store(resumption);
@@ -269,13 +272,16 @@ impl Server {
         Ok(Applied { warnings, listeners, took: began.elapsed(), made })
     }
 
-    /// Puts a plan into service: sockets first, because only they can still fail.
-    fn install(&mut self, plan: Plan, model: &Gateway) -> Result<Vec<SocketAddr>, Vec<Problem>> {
-        let kept = Listening::kept(&self.listening, plan.sites.iter().map(|site| site.listener.address));
+    /// Puts a snapshot into service: sockets first, because only they can still fail.
+    fn install(&mut self, snapshot: Snapshot, model: &Gateway) -> Result<Vec<SocketAddr>, Vec<Problem>> {
+        let retained = ActiveListener::retained(
+            &self.listening,
+            snapshot.listeners.iter().map(|prepared| prepared.model.address),
+        );
         let mut opened = Vec::new();
         let mut problems = Vec::new();
-        for (site, _) in plan.sites.iter().zip(&kept).filter(|(_, kept)| kept.is_none()) {
-            match socket::bind_all(site.listener.address, &site.listener.place, self.workers.len()) {
+        for (prepared, _) in snapshot.listeners.iter().zip(&retained).filter(|(_, before)| before.is_none()) {
+            match socket::bind_all(prepared.model.address, &prepared.model.place, self.workers.len()) {
                 Ok(sockets) => opened.push(sockets),
                 Err(problem) => problems.push(problem),
             }
@@ -283,25 +289,27 @@ impl Server {
         if !problems.is_empty() {
             return Err(problems);
         }
-        for change in plan.changes {
+        for change in snapshot.changes {
             match change {
-                Change::None => {}
-                Change::Endpoints(upstream, endpoints) => upstream.set_endpoints(endpoints),
-                Change::New(upstream) => drop(tokio::spawn(health::run(Arc::downgrade(&upstream)))),
+                UpstreamChange::None => {}
+                UpstreamChange::Endpoints(upstream, endpoints) => upstream.set_endpoints(endpoints),
+                UpstreamChange::New(upstream) => {
+                    drop(tokio::spawn(Upstream::run_health_checks(Arc::downgrade(&upstream))))
+                }
             }
         }
         let mut opened = opened.into_iter();
         let mut addresses = Vec::new();
         let mut listening = Vec::new();
-        for (site, kept) in plan.sites.into_iter().zip(kept) {
-            match kept {
-                Some(kept) => {
-                    kept.renew(site);
-                    addresses.push(kept.address);
-                    listening.push(kept);
+        for (prepared, before) in snapshot.listeners.into_iter().zip(retained) {
+            match before {
+                Some(active) => {
+                    active.update(prepared);
+                    addresses.push(active.address);
+                    listening.push(active);
                 }
                 None => {
-                    let new = Arc::new(Listening::new(site));
+                    let new = Arc::new(ActiveListener::new(prepared));
                     let sockets = opened.next().unwrap_or_default();
                     addresses.extend(sockets.first().and_then(|socket| socket.local_addr().ok()));
                     for (worker, socket) in self.workers.iter().zip(sockets) {
@@ -315,11 +323,11 @@ impl Server {
             gone.close();
         }
         self.listening = listening;
-        self.kept = Arc::new(plan.kept);
-        for warning in &plan.warnings {
+        self.cache = Arc::new(snapshot.cache);
+        for warning in &snapshot.warnings {
             tracing::warn!("{warning}");
         }
-        self.admin.in_force.store(Arc::new(plan.in_force));
+        self.served.store(Arc::new(snapshot.served));
         access_log::enable(model.access_log != AccessLog::Off);
         Ok(addresses)
     }
@@ -327,7 +335,7 @@ impl Server {
     fn statistics(&self) -> Statistics {
         Statistics {
             listeners: self.listening.iter().map(|listening| listening.statistics()).collect(),
-            upstreams: self.kept.upstreams().values().map(|upstream| upstream.statistics()).collect(),
+            upstreams: self.cache.upstreams().values().map(|upstream| upstream.statistics()).collect(),
             batch_sizes: statistics::batch_sizes(),
         }
     }
@@ -390,8 +398,4 @@ fn start_workers(
 fn pool_size(model: &Gateway) -> usize {
     const LEAST: usize = 128;
     model.upstreams.values().map(|upstream| upstream.pool.get()).sum::<usize>().max(LEAST)
-}
-
-pub(crate) fn internal(error: io::Error) -> Vec<Problem> {
-    vec![Problem::new(&crate::model::Place::builtin(), format!("cannot start: {error}"))]
 }

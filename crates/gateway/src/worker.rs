@@ -2,10 +2,7 @@
 
 use crate::{
     http,
-    listener::{
-        accept::{self, Worker},
-        filter_chain::Listening,
-    },
+    listener::{accept, filter_chain::ActiveListener, serve::Worker},
 };
 use pingora_core::{apps::HttpServerApp, server::ShutdownWatch};
 use quadrille_engine::{BatchFlusher, Engine};
@@ -17,14 +14,15 @@ use tokio::sync::mpsc;
 const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
 /// A listener for an event loop to take on.
-pub(crate) type Assignment = (Arc<Listening>, TcpListener);
+pub(crate) type Assignment = (Arc<ActiveListener>, TcpListener);
 
 /// The sending end of an event-loop thread.
 pub(crate) struct WorkerThread {
     pub(crate) assignments: mpsc::UnboundedSender<Assignment>,
 }
 
-/// Starts a thread that keeps up to `pool` idle connections to servers. It ends, and drops `running`, when its assignments are closed and its last connection is gone.
+/// Starts a thread that keeps up to `pool` idle connections to servers. It ends, and drops `running`, when its
+/// assignments are closed and its last connection is gone.
 pub(crate) fn start(
     index: usize,
     engine: Engine,
@@ -52,13 +50,13 @@ async fn work(
     let late = http::new_proxy(1, shutdown.clone());
     let (alive, mut all_gone) = mpsc::channel(1);
     let worker = Worker { proxy: Arc::clone(&proxy), late, shutdown, _alive: alive };
-    while let Some((listening, listener)) = assignments.recv().await {
-        match tokio::net::TcpListener::from_std(listener) {
-            Ok(listener) => {
-                listening.site().warm();
-                drop(tokio::spawn(accept::accept_all(listening, listener, worker.clone())));
+    while let Some((listener, socket)) = assignments.recv().await {
+        match tokio::net::TcpListener::from_std(socket) {
+            Ok(socket) => {
+                listener.config().warm();
+                drop(tokio::spawn(accept::accept_all(listener, socket, worker.clone())));
             }
-            Err(error) => tracing::error!(address = %listening.address, %error, "cannot listen"),
+            Err(error) => tracing::error!(address = %listener.address, %error, "cannot listen"),
         }
     }
     drop(worker);

@@ -5,9 +5,9 @@ use crate::{
     listener::socket,
     model,
     problem::Problem,
-    server::internal,
-    telemetry::{metrics, status::InForce},
-    tls::resumption::Resumption,
+    process,
+    telemetry::{metrics, status::StatusSnapshot},
+    tls::resumption_backend::ResumptionBackend,
 };
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
@@ -33,11 +33,11 @@ pub(crate) struct Admin {
     pub(crate) prometheus: Option<PrometheusHandle>,
     pub(crate) engine: Engine,
     /// Of a gateway; key servers have none.
-    pub(crate) resumption: Option<Arc<ArcSwap<Resumption>>>,
+    pub(crate) resumption: Option<Arc<ArcSwap<ResumptionBackend>>>,
     /// `gateway` or `keyserver`.
     pub(crate) role: &'static str,
     /// What is served, for `/status` and the metrics.
-    pub(crate) in_force: ArcSwap<InForce>,
+    pub(crate) status: Box<dyn Fn() -> StatusSnapshot + Send + Sync>,
     /// The configuration in force, without secrets.
     pub(crate) configuration: Box<dyn Fn() -> serde_json::Value + Send + Sync>,
     /// False from the moment a drain begins, so that balancers look elsewhere.
@@ -84,8 +84,8 @@ impl Admin {
     ) -> Result<Option<SocketAddr>, Vec<Problem>> {
         let Some(settings) = settings else { return Ok(None) };
         let socket = socket::bind_one(settings.address, &settings.place).map_err(|problem| vec![problem])?;
-        let address = socket.local_addr().map_err(internal)?;
-        let listener = TcpListener::from_std(socket).map_err(internal)?;
+        let address = socket.local_addr().map_err(process::start_failure)?;
+        let listener = TcpListener::from_std(socket).map_err(process::start_failure)?;
         tokio::spawn(Arc::clone(self).serve(listener, shutdown.clone()));
         Ok(Some(address))
     }
@@ -125,15 +125,17 @@ impl Admin {
     }
 
     fn metrics(&self) -> String {
-        let resumption = self.resumption.as_ref().map(|resumption| resumption.load());
-        metrics::refresh(&self.engine, resumption.as_deref().map(AsRef::as_ref));
+        let resumption = self.resumption.as_ref().map(|resumption| resumption.load_full());
+        let tickets = resumption.as_ref().and_then(|resumption| resumption.tickets.as_deref());
+        let sessions = resumption.as_ref().and_then(|resumption| resumption.store.as_deref());
+        metrics::update_gauges(&self.engine, tickets, sessions);
         let recorded = self.prometheus.as_ref().map(PrometheusHandle::render).unwrap_or_default();
-        recorded + &self.in_force.load().gauges()
+        recorded + &(self.status)().gauges()
     }
 
     fn status(&self) -> serde_json::Value {
         let ready = self.ready.load(Ordering::Relaxed);
-        self.in_force.load().status(self.role, ready, &self.engine)
+        (self.status)().page(self.role, ready, &self.engine)
     }
 
     fn view(&self) -> View {

@@ -1,19 +1,15 @@
-//! What is known about one accepted connection.
+//! What is known about one accepted connection: plain data that the way of a connection hands on, and telemetry reads.
 
-use crate::{listener::filter_chain::Slot, model::Timeouts, tls::KeyTiming};
+use crate::model::Timeouts;
+use quadrille_engine::KeyType;
 use std::{
     net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
 /// What is known about one accepted connection once its handshake is done.
 pub(crate) struct Connection {
-    /// The chain that it belongs to.
-    pub(crate) slot: Arc<Slot>,
     /// The client, as the PROXY protocol announces it where that is in use.
     pub(crate) client: SocketAddr,
     pub(crate) local: SocketAddr,
@@ -30,11 +26,37 @@ pub(crate) struct Connection {
     pub(crate) header_clock: HeaderClock,
 }
 
+/// What the private-key operation of one handshake took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyTiming {
+    pub(crate) key_type: KeyType,
+    pub(crate) waited: Duration,
+    pub(crate) computed: Duration,
+    pub(crate) batch: usize,
+    /// On compute threads.
+    pub(crate) cpu: Duration,
+}
+
+/// What became of the session that a client offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ResumptionOutcome {
+    /// It offered none.
+    New,
+    Hit(ResumptionKind),
+    Miss(ResumptionKind, &'static str),
+}
+
+/// How a client offers a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ResumptionKind {
+    Ticket,
+    Id,
+}
+
 impl Connection {
     /// One without TLS.
-    pub(crate) fn plain(slot: Arc<Slot>, client: SocketAddr, local: SocketAddr, timeouts: &Timeouts) -> Self {
+    pub(crate) fn plain(client: SocketAddr, local: SocketAddr, timeouts: &Timeouts) -> Self {
         Self {
-            slot,
             client,
             local,
             tls: false,

@@ -43,7 +43,7 @@ impl HttpServerApp for App {
             // Zero would mean no limit at all.
             session.set_keepalive(Some(self.idle.as_secs().max(1)));
         }
-        deadline::kept(self.proxy.process_new_http(session, shutdown)).await.flatten()
+        deadline::enforce(self.proxy.process_new_http(session, shutdown)).await.flatten()
     }
 
     fn server_options(&self) -> Option<&HttpServerOptions> {

@@ -23,7 +23,7 @@ pub(super) fn set(deadline: Option<Instant>) {
 }
 
 /// The future's output; `None` if its deadline has passed.
-pub(super) async fn kept<F: Future>(future: F) -> Option<F::Output> {
+pub(super) async fn enforce<F: Future>(future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut deadline = None;
     let mut alarm: Option<std::pin::Pin<Box<Sleep>>> = None;
@@ -54,16 +54,16 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn only_what_has_a_deadline_ends_early() {
-        assert_eq!(kept(async { 1 }).await, Some(1));
+        assert_eq!(enforce(async { 1 }).await, Some(1));
         let slow = |deadline: Option<Duration>| async move {
             set(deadline.map(|after| Instant::now() + after));
             tokio::time::sleep(Duration::from_millis(150)).await;
             2
         };
-        assert_eq!(kept(slow(None)).await, Some(2));
-        assert_eq!(kept(slow(Some(Duration::from_secs(9)))).await, Some(2));
-        assert_eq!(kept(slow(Some(Duration::ZERO))).await, None);
-        let both = tokio::join!(kept(slow(Some(Duration::ZERO))), kept(slow(None)));
+        assert_eq!(enforce(slow(None)).await, Some(2));
+        assert_eq!(enforce(slow(Some(Duration::from_secs(9)))).await, Some(2));
+        assert_eq!(enforce(slow(Some(Duration::ZERO))).await, None);
+        let both = tokio::join!(enforce(slow(Some(Duration::ZERO))), enforce(slow(None)));
         assert_eq!(both, (None, Some(2)), "each has its own");
     }
 }

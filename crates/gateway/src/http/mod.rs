@@ -1,18 +1,20 @@
-//! HTTP: pingora-proxy does the proxying, this decides where to and keeps the books.
+//! HTTP: pingora-proxy does the proxying; this decides where to, and does the accounting.
 
 mod app;
 mod deadline;
-mod forwarded;
-mod headers;
-mod incoming;
+mod filter_chain;
+mod forwarded_headers;
+mod header_changes;
 mod proxy;
 mod request;
+mod request_view;
 mod retry;
 mod rewrite;
-mod table;
+mod router;
 #[cfg(test)]
-mod table_tests;
+mod router_tests;
 
 pub(crate) use app::App;
+pub(crate) use filter_chain::{HttpConnection, HttpFilterChain, HttpSettings};
 pub(crate) use proxy::{Proxy, new_proxy};
-pub(crate) use table::Routes;
+pub(crate) use router::Router;

@@ -1,14 +1,12 @@
 //! What happens to a request on its way: routed, answered or sent upstream, retried, recorded.
 
 use super::{
-    deadline, forwarded, headers,
+    HttpConnection, deadline, forwarded_headers, header_changes,
     request::{Request, host, incoming, normalize, plain},
     retry::{self, Failure},
-    table::{Found, Matched},
+    router::{MatchedRoute, RouteLookup},
 };
 use crate::{
-    connection::Connection,
-    listener::filter_chain::Inside,
     model::{Action, PathMatch, Redirect},
     telemetry::{access_log, metrics},
 };
@@ -61,8 +59,8 @@ impl ProxyHttp for Proxy {
         let connection = connection_of(session).ok_or_else(|| Error::new(ErrorType::InternalError))?;
         connection.header_clock.stop();
         request.early = connection.early.load(Ordering::Relaxed);
-        request.connection = Some(Arc::clone(&connection));
-        if connection.slot.is_gone() {
+        request.connection = Some(connection.clone());
+        if connection.chain.is_removed() {
             session.set_keepalive(None);
         }
         let header = session.req_header();
@@ -74,17 +72,18 @@ impl ProxyHttp for Proxy {
         if host(header).is_none() && header.version >= Version::HTTP_11 {
             return request.answer(session, &plain(400, "The request names no host.\n")).await;
         }
-        let served = connection.slot.served();
-        let Inside::Http { routes, normalize_path, merge_slashes } = &served.inside else {
+        let Some(settings) = connection.chain.http() else {
             return Error::e_explain(ErrorType::InternalError, "the chain serves no HTTP any more");
         };
-        if *normalize_path || *merge_slashes {
-            normalize(session.req_header_mut(), *normalize_path, *merge_slashes)?;
+        if settings.normalize_path || settings.merge_slashes {
+            normalize(session.req_header_mut(), settings.normalize_path, settings.merge_slashes)?;
         }
-        match routes.find(&incoming(session.req_header(), connection.tls)) {
+        match settings.router.find(&incoming(session.req_header(), connection.tls)) {
             None => request.answer(session, &plain(404, "No route for this host and path.\n")).await,
-            Some(Found::NeedsTls) => request.redirect(session, &Redirect::https(), &PathMatch::any()).await,
-            Some(Found::Route(matched)) => {
+            Some(RouteLookup::NeedsTls) => {
+                request.redirect(session, &Redirect::https(), &PathMatch::any()).await
+            }
+            Some(RouteLookup::Route(matched)) => {
                 request.route = Some(matched.clone());
                 match &matched.route().action {
                     Action::Respond(respond) => request.answer(session, respond).await,
@@ -102,7 +101,7 @@ impl ProxyHttp for Proxy {
             return Error::e_explain(ErrorType::InternalError, "no upstream was chosen");
         };
         if request.retry().is_some() && !request.tried.is_empty() {
-            tokio::time::sleep(retry::pause(request.tried.len())).await;
+            tokio::time::sleep(retry::backoff(request.tried.len())).await;
         }
         let Some(server) = upstream.pick(connection.client, &request.tried) else {
             upstream.counters.no_server.add();
@@ -130,17 +129,17 @@ impl ProxyHttp for Proxy {
         if request.early {
             upstream_request.insert_header("Early-Data", "1")?;
         }
-        forwarded::announce(connection, host(session.req_header()), upstream_request)?;
+        forwarded_headers::set(connection, host(session.req_header()), upstream_request)?;
         let Some(matched) = &request.route else { return Ok(()) };
         request.rewrite(session.req_header(), upstream_request)?;
-        let share = request.share().map(|share| &share.request_headers[..]).unwrap_or_default();
+        let weighted = request.weighted().map(|weighted| &weighted.request_headers[..]).unwrap_or_default();
         let own = &matched.route().request_headers;
-        if share.is_empty() && own.is_empty() {
+        if weighted.is_empty() && own.is_empty() {
             return Ok(());
         }
         let values = request.values(session, connection);
-        headers::change(upstream_request, share, &values)?;
-        headers::change(upstream_request, own, &values)
+        header_changes::apply(upstream_request, weighted, &values)?;
+        header_changes::apply(upstream_request, own, &values)
     }
 
     /// An answer that is to be tried again is thrown away here.
@@ -194,7 +193,7 @@ impl ProxyHttp for Proxy {
             upstream.counters.timeouts.add();
         }
         if request.retry().is_some() {
-            let failure = Failure::of(&error);
+            let failure = Failure::classify(&error);
             let begun = session.response_written().is_some();
             let again = !begun && failure.is_some_and(|failure| request.wants_retry(session, failure));
             error.set_retry(again);
@@ -215,7 +214,7 @@ impl ProxyHttp for Proxy {
         error: &Error,
         request: &mut Request,
     ) -> FailToProxy {
-        let error_code = status_of(error, request.route.as_ref().map_or(502, Matched::unreachable));
+        let error_code = status_of(error, request.route.as_ref().map_or(502, MatchedRoute::unreachable));
         if let Some(status) = error_code
             && let Err(error) = session.respond_error(status).await
         {
@@ -232,18 +231,18 @@ impl ProxyHttp for Proxy {
     ) -> Result<()> {
         let Some(connection) = &request.connection else { return Ok(()) };
         // An answer that begins during a drain tells an HTTP/1 client that its connection takes no further request.
-        if *self.shutdown.borrow() || connection.slot.is_gone() {
+        if *self.shutdown.borrow() || connection.chain.is_removed() {
             session.set_keepalive(None);
         }
         let Some(matched) = &request.route else { return Ok(()) };
-        let share = request.share().map(|share| &share.response_headers[..]).unwrap_or_default();
+        let weighted = request.weighted().map(|weighted| &weighted.response_headers[..]).unwrap_or_default();
         let own = &matched.route().response_headers;
-        if share.is_empty() && own.is_empty() || answer.status.is_informational() {
+        if weighted.is_empty() && own.is_empty() || answer.status.is_informational() {
             return Ok(());
         }
         let values = request.values(session, connection);
-        headers::change(answer, share, &values)?;
-        headers::change(answer, own, &values)
+        header_changes::apply(answer, weighted, &values)?;
+        header_changes::apply(answer, own, &values)
     }
 
     fn suppress_error_log(&self, _: &Session, _: &Request, error: &Error) -> bool {
@@ -259,7 +258,7 @@ impl ProxyHttp for Proxy {
             upstream.counters.responses.add(status);
         }
         let Some(connection) = &request.connection else { return };
-        connection.slot.counters.requests.add(status);
+        connection.chain.count_response(status);
         if access_log::enabled() {
             let header = session.req_header();
             access_log::Request {
@@ -296,7 +295,7 @@ fn status_of(error: &Error, unreachable: u16) -> Option<u16> {
     }
 }
 
-fn connection_of(session: &Session) -> Option<Arc<Connection>> {
+fn connection_of(session: &Session) -> Option<HttpConnection> {
     let data = session.digest()?.proxy_digest.as_ref()?.user_data.as_ref()?;
-    data.downcast_ref::<Arc<Connection>>().cloned()
+    data.downcast_ref::<HttpConnection>().cloned()
 }

@@ -1,17 +1,17 @@
 //! One request: its route, its upstream, its limits, and the answers that are our own.
 
 use super::{
-    deadline,
-    headers::{self, Values},
-    incoming::Incoming,
+    HttpConnection, deadline,
+    header_changes::{self, Variables},
+    request_view::RequestView,
     retry::{self, Failure},
     rewrite,
-    table::Matched,
+    router::MatchedRoute,
 };
 use crate::{
     connection::Connection,
     model::{HostRewrite, PathMatch, Redirect, Respond, RetryPolicy, Weighted},
-    upstream::{Active, Server, Upstream},
+    upstream::{ActiveRequest, Server, Upstream},
 };
 use http::{HeaderValue, header};
 use pingora_core::upstreams::peer::HttpPeer;
@@ -27,10 +27,10 @@ use std::{
 /// One request.
 pub(crate) struct Request {
     pub(super) began: Instant,
-    pub(super) connection: Option<Arc<Connection>>,
-    pub(super) route: Option<Matched>,
-    /// Where it goes, and which of the route's shares that is.
-    pub(super) upstream: Option<(Arc<Upstream>, usize, Active)>,
+    pub(super) connection: Option<HttpConnection>,
+    pub(super) route: Option<MatchedRoute>,
+    /// Where it goes, and which of the route's weighted upstreams that is.
+    pub(super) upstream: Option<(Arc<Upstream>, usize, ActiveRequest)>,
     /// It came before the handshake was complete (RFC 8470).
     pub(super) early: bool,
     pub(super) tried: Vec<SocketAddr>,
@@ -52,9 +52,10 @@ impl Request {
     }
 
     /// Sends it upstream; true if it was answered instead.
-    pub(super) async fn forward(&mut self, session: &mut Session, matched: &Matched) -> Result<bool> {
-        let share = matched.share();
-        let Some((index, upstream)) = share.and_then(|share| Some((share.index, share.upstream.as_ref()?)))
+    pub(super) async fn forward(&mut self, session: &mut Session, matched: &MatchedRoute) -> Result<bool> {
+        let weighted = matched.pick_upstream();
+        let Some((index, upstream)) =
+            weighted.and_then(|weighted| Some((weighted.index, weighted.upstream.as_ref()?)))
         else {
             tracing::debug!(route = %matched.place(), "the route's upstream does not exist (yet)");
             return self.answer(session, &plain(503, "No such upstream.\n")).await;
@@ -65,8 +66,8 @@ impl Request {
         Ok(false)
     }
 
-    /// The share of the route's requests that this one belongs to.
-    pub(super) fn share(&self) -> Option<&Weighted> {
+    /// Which of the route's weighted upstreams the request goes to.
+    pub(super) fn weighted(&self) -> Option<&Weighted> {
         self.route.as_ref()?.forward()?.to.get(self.upstream.as_ref()?.1)
     }
 
@@ -86,7 +87,7 @@ impl Request {
             && !session.as_ref().retry_buffer_truncated()
             && !session.is_upgrade_req()
             && self.left().is_none_or(|left| !left.is_zero())
-            && retry::wanted(policy, failure, idempotent)
+            && retry::is_allowed(policy, failure, idempotent)
     }
 
     /// Of the time for the whole.
@@ -97,7 +98,7 @@ impl Request {
 
     /// The route's limits, on top of the upstream's.
     pub(super) fn limit(&self, peer: &mut HttpPeer) -> Result<()> {
-        let Some(forward) = self.route.as_ref().and_then(Matched::forward) else { return Ok(()) };
+        let Some(forward) = self.route.as_ref().and_then(MatchedRoute::forward) else { return Ok(()) };
         let options = &mut peer.options;
         if let Some(idle) = forward.idle {
             (options.read_timeout, options.write_timeout) = (Some(idle), Some(idle));
@@ -134,8 +135,8 @@ impl Request {
         host.map_or(Ok(()), |host| upstream.insert_header(header::HOST, host))
     }
 
-    pub(super) fn values<'a>(&'a self, session: &'a Session, connection: &'a Connection) -> Values<'a> {
-        Values {
+    pub(super) fn values<'a>(&'a self, session: &'a Session, connection: &'a Connection) -> Variables<'a> {
+        Variables {
             connection,
             http2: session.is_http2(),
             upstream: self.upstream.as_ref().map_or("", |(upstream, ..)| upstream.name()),
@@ -177,7 +178,7 @@ impl Request {
     ) -> Result<bool> {
         if let (Some(matched), Some(connection)) = (&self.route, &self.connection) {
             let values = self.values(session, connection);
-            headers::change(&mut header, &matched.route().response_headers, &values)?;
+            header_changes::apply(&mut header, &matched.route().response_headers, &values)?;
         }
         let empty = body.is_empty() || session.req_header().method == http::Method::HEAD;
         session.write_response_header(Box::new(header), empty).await?;
@@ -188,8 +189,8 @@ impl Request {
     }
 }
 
-pub(super) fn incoming(header: &RequestHeader, tls: bool) -> Incoming<'_> {
-    Incoming {
+pub(super) fn incoming(header: &RequestHeader, tls: bool) -> RequestView<'_> {
+    RequestView {
         authority: host(header).unwrap_or_default(),
         method: header.method.as_str(),
         path: header.uri.path(),

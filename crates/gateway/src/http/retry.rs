@@ -23,7 +23,7 @@ pub(super) enum Failure {
 
 impl Failure {
     /// How an attempt failed that ended in this error after a connection was there; `None` if it was not the server.
-    pub(super) fn of(error: &Error) -> Option<Self> {
+    pub(super) fn classify(error: &Error) -> Option<Self> {
         const REFUSED_STREAM: &str = "REFUSED_STREAM";
         match (error.esource(), error.etype()) {
             (_, ErrorType::CustomCode(RETRY, status)) => Some(Self::Status(*status)),
@@ -40,7 +40,7 @@ impl Failure {
 pub(super) const RETRY: &str = "retried";
 
 /// Whether a policy lets a failure be tried again.
-pub(super) fn wanted(policy: &RetryPolicy, failure: Failure, idempotent: bool) -> bool {
+pub(super) fn is_allowed(policy: &RetryPolicy, failure: Failure, idempotent: bool) -> bool {
     let RetryOn { connect_failure, refused_stream, reset, server_error, gateway_error, conflict, statuses } =
         &policy.on;
     let unseen = matches!(failure, Failure::Connect | Failure::Refused);
@@ -60,7 +60,7 @@ pub(super) fn wanted(policy: &RetryPolicy, failure: Failure, idempotent: bool) -
 }
 
 /// Before an attempt, of which the first has number 0.
-pub(super) fn pause(attempt: usize) -> Duration {
+pub(super) fn backoff(attempt: usize) -> Duration {
     let Some(retry) = attempt.checked_sub(1) else { return Duration::ZERO };
     let limit = PAUSE.saturating_mul(3_u32.saturating_pow(u32::try_from(retry).unwrap_or(u32::MAX)));
     limit.min(LONGEST_PAUSE).mul_f64(fastrand::f64())
@@ -92,7 +92,8 @@ mod tests {
             (on(|on| on.conflict = true), &[Status(409)]),
             (on(|on| on.statuses = vec![505]), &[Status(505)]),
         ] {
-            let wanted: Vec<_> = all.into_iter().filter(|failure| wanted(&policy, *failure, false)).collect();
+            let wanted: Vec<_> =
+                all.into_iter().filter(|failure| is_allowed(&policy, *failure, false)).collect();
             assert_eq!(wanted, expected, "{policy:?}");
         }
     }
@@ -101,15 +102,17 @@ mod tests {
     fn what_a_server_may_have_seen_is_repeated_with_care() {
         let on = RetryOn { server_error: true, ..RetryOn::default() };
         let policy = RetryPolicy { on, retries: 1, per_try_timeout: None, idempotent_only: true };
-        assert!(wanted(&policy, Failure::Connect, false) && wanted(&policy, Failure::Reset, true));
-        assert!(!wanted(&policy, Failure::Reset, false) && !wanted(&policy, Failure::Status(503), false));
+        assert!(is_allowed(&policy, Failure::Connect, false) && is_allowed(&policy, Failure::Reset, true));
+        assert!(
+            !is_allowed(&policy, Failure::Reset, false) && !is_allowed(&policy, Failure::Status(503), false)
+        );
     }
 
     #[test]
     fn pauses_grow_to_a_limit() {
-        assert_eq!(pause(0), Duration::ZERO);
+        assert_eq!(backoff(0), Duration::ZERO);
         for attempt in 1..100 {
-            assert!(pause(attempt) <= LONGEST_PAUSE.min(PAUSE * 3_u32.saturating_pow(attempt as u32 - 1)));
+            assert!(backoff(attempt) <= LONGEST_PAUSE.min(PAUSE * 3_u32.saturating_pow(attempt as u32 - 1)));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Paths and places that become others: on the way upstream, and in redirects.
 
-use super::incoming::{Incoming, without_port};
+use super::request_view::{RequestView, without_port};
 use crate::model::{PathMatch, PathRewrite, Redirect};
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub(super) fn path<'a>(rewrite: &'a PathRewrite, matched: &PathMatch, path: &'a 
 }
 
 /// Where a client is sent.
-pub(super) fn location(redirect: &Redirect, matched: &PathMatch, request: &Incoming<'_>) -> String {
+pub(super) fn location(redirect: &Redirect, matched: &PathMatch, request: &RequestView<'_>) -> String {
     let now = if request.tls { "https" } else { "http" };
     let scheme = redirect.scheme.as_deref().unwrap_or(now);
     let name = without_port(request.authority);
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn redirects_keep_what_they_do_not_change() {
         let headers = HeaderMap::new();
-        let request = |authority, tls| Incoming {
+        let request = |authority, tls| RequestView {
             authority,
             method: "GET",
             path: "/a/x",

@@ -6,13 +6,11 @@ use crate::{
     listener::socket,
     model::{KeyServer, Listen, Place},
     problem::Problem,
-    process::engine,
+    process::{engine, signals::Signals, start_failure},
     reload::watch::{Contents, Watch},
-    server::{Signals, internal},
-    telemetry::metrics,
+    telemetry::{metrics, status::StatusSnapshot},
     tls::remote_key,
 };
-use arc_swap::ArcSwap;
 use quadrille_keyless::server::{self, Keys, Policy, Server, Threads};
 use serde_json::{Value, json};
 use std::{
@@ -43,10 +41,11 @@ pub struct KeyServerBound {
 /// # Errors
 /// Whatever keeps the server from starting. Once it serves, mistakes only log, and what was served before goes on.
 pub fn serve_keys(model: KeyServer, on_ready: impl FnOnce(&KeyServerBound)) -> Result<(), Vec<Problem>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(internal)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start_failure)?;
     runtime.block_on(async {
         let (mut running, bound) = Running::start(model)?;
-        let mut signals = Signals::new().map_err(internal)?;
+        let mut signals = Signals::new().map_err(start_failure)?;
         on_ready(&bound);
         loop {
             tokio::select! {
@@ -75,12 +74,12 @@ impl Running {
     fn start(model: KeyServer) -> Result<(Self, KeyServerBound), Vec<Problem>> {
         let prometheus = metrics::install();
         server::describe();
-        let engine = engine::start(&model.engine).map_err(internal)?;
+        let engine = engine::start(&model.engine).map_err(start_failure)?;
         let contents = contents(&model);
         let compute_threads = model.engine.threads.map_or_else(std::thread::available_parallelism, Ok);
-        let server = Server::new(engine.clone(), compute_threads.map_err(internal)?);
+        let server = Server::new(engine.clone(), compute_threads.map_err(start_failure)?);
         first_load(&server, &model)?;
-        let threads = Arc::new(Threads::start(&server, event_loops(&model)).map_err(internal)?);
+        let threads = Arc::new(Threads::start(&server, event_loops(&model)).map_err(start_failure)?);
         let (listeners, sockets) = listen(&model, &threads)?;
         let (shutdown, watched) = watch::channel(false);
         let (shown, of) = (model.clone(), server.clone());
@@ -89,7 +88,7 @@ impl Running {
             engine,
             resumption: None,
             role: "keyserver",
-            in_force: ArcSwap::default(),
+            status: Box::new(StatusSnapshot::default),
             configuration: Box::new(move || show(&shown, &of.keys())),
             ready: AtomicBool::new(true),
             pages: None,
@@ -203,7 +202,7 @@ fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec
         match listen {
             Listen::Tcp(address) => {
                 let socket = socket::bind_one(*address, place).map_err(|problem| vec![problem])?;
-                addresses.push(socket.local_addr().map_err(internal)?.to_string());
+                addresses.push(socket.local_addr().map_err(start_failure)?.to_string());
                 tokio::spawn(async move { report(threads.accept_tcp(socket).await) });
             }
             Listen::Unix(path) => {

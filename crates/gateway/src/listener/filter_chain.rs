@@ -1,15 +1,15 @@
-//! A listener as it is served: what a reload swaps, and what stays.
+//! A listener with its filter chains: what a reload swaps, and what stays.
 
 use crate::{
-    http::Routes,
-    listener::matcher::Choice,
+    http::{HttpFilterChain, HttpSettings},
+    listener::matcher::FilterChainMatcher,
     model::{ChainMatch, Listener, Timeouts},
     telemetry::{
         sampling::Sampling,
         statistics::{ChainCounters, ListenerCounters, ListenerStatistics},
     },
     tls::ChainTls,
-    upstream::Shares,
+    upstream::WeightedUpstreams,
 };
 use arc_swap::ArcSwap;
 use std::{
@@ -23,10 +23,10 @@ use std::{
 use tokio::sync::{Semaphore, watch};
 
 /// One listener for as long as its socket is open.
-pub(crate) struct Listening {
+pub(crate) struct ActiveListener {
     /// The address that was asked for.
     pub(crate) address: SocketAddr,
-    site: ArcSwap<Site>,
+    config: ArcSwap<ListenerConfig>,
     /// Connections that may still be accepted.
     pub(crate) connections: Arc<Semaphore>,
     /// Handshakes that may still begin.
@@ -37,75 +37,75 @@ pub(crate) struct Listening {
 }
 
 /// What a reload swaps.
-pub(crate) struct Site {
-    pub(crate) listener: Listener,
+pub(crate) struct ListenerConfig {
+    pub(crate) model: Listener,
     /// In the model's order, the one for the others last.
-    pub(crate) slots: Vec<Arc<Slot>>,
-    pub(crate) choice: Choice,
+    pub(crate) chains: Vec<Arc<FilterChain>>,
+    pub(crate) matcher: FilterChainMatcher,
 }
 
 /// One chain for as long as its listener has it: connections that it has accepted see what a reload changes of it.
-pub(crate) struct Slot {
+pub(crate) struct FilterChain {
     name: String,
     accepts: ChainMatch,
-    served: ArcSwap<Served>,
-    gone: AtomicBool,
+    config: ArcSwap<ChainConfig>,
+    removed: AtomicBool,
     pub(crate) counters: ChainCounters,
 }
 
 /// A chain as it is served.
-pub(crate) struct Served {
+pub(crate) struct ChainConfig {
     /// `None` is plain text.
     pub(crate) tls: Option<Arc<ChainTls>>,
-    pub(crate) inside: Inside,
+    pub(crate) handler: Handler,
     pub(crate) timeouts: Timeouts,
     pub(crate) sampling: Arc<Sampling>,
 }
 
-/// What happens to what comes in.
-pub(crate) enum Inside {
-    Http { routes: Arc<Routes>, normalize_path: bool, merge_slashes: bool },
-    Tcp(Shares),
+/// What happens to a connection's bytes.
+pub(crate) enum Handler {
+    Http(Arc<HttpSettings>),
+    Tcp(WeightedUpstreams),
 }
 
 /// A chain that is to be served.
-pub(crate) struct Prepared {
-    pub(crate) slot: Arc<Slot>,
-    pub(crate) served: Arc<Served>,
+pub(crate) struct PreparedChain {
+    pub(crate) chain: Arc<FilterChain>,
+    pub(crate) config: Arc<ChainConfig>,
 }
 
 /// What is to be served on a listener.
-pub(crate) struct NewSite {
-    pub(crate) listener: Listener,
-    pub(crate) chains: Vec<Prepared>,
-    pub(crate) choice: Choice,
+pub(crate) struct PreparedListener {
+    pub(crate) model: Listener,
+    pub(crate) chains: Vec<PreparedChain>,
+    pub(crate) matcher: FilterChainMatcher,
 }
 
-impl Served {
+impl ChainConfig {
     /// Whether a chain with this TLS and these contents knows the same names.
-    pub(crate) fn same_names(&self, tls: Option<&Arc<ChainTls>>, inside: &Inside) -> bool {
+    pub(crate) fn same_names(&self, tls: Option<&Arc<ChainTls>>, handler: &Handler) -> bool {
         let same_tls = match (&self.tls, tls) {
             (Some(before), Some(now)) => Arc::ptr_eq(before, now),
             (before, now) => before.is_none() && now.is_none(),
         };
         same_tls
-            && match (&self.inside, inside) {
-                (Inside::Http { routes: before, .. }, Inside::Http { routes: now, .. }) => {
-                    Arc::ptr_eq(before.table(), now.table())
+            && match (&self.handler, handler) {
+                (Handler::Http(before), Handler::Http(now)) => {
+                    Arc::ptr_eq(before.router.table(), now.router.table())
                 }
-                (Inside::Tcp(_), Inside::Tcp(_)) => true,
+                (Handler::Tcp(_), Handler::Tcp(_)) => true,
                 _ => false,
             }
     }
 }
 
-impl Slot {
-    pub(crate) fn new(name: &str, accepts: &ChainMatch, served: Arc<Served>) -> Self {
+impl FilterChain {
+    pub(crate) fn new(name: &str, accepts: &ChainMatch, config: Arc<ChainConfig>) -> Self {
         Self {
             name: name.to_owned(),
             accepts: accepts.clone(),
-            served: ArcSwap::new(served),
-            gone: AtomicBool::new(false),
+            config: ArcSwap::new(config),
+            removed: AtomicBool::new(false),
             counters: ChainCounters::default(),
         }
     }
@@ -115,35 +115,47 @@ impl Slot {
     }
 
     /// Whether it is the same chain, whatever is served on it.
-    pub(crate) fn is(&self, name: &str, accepts: &ChainMatch) -> bool {
+    pub(crate) fn has_identity(&self, name: &str, accepts: &ChainMatch) -> bool {
         self.name == name && self.accepts == *accepts
     }
 
-    pub(crate) fn served(&self) -> Arc<Served> {
-        self.served.load_full()
-    }
-
-    /// Whether the configuration has it no longer: its connections end when they can.
-    pub(crate) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Relaxed)
+    pub(crate) fn config(&self) -> Arc<ChainConfig> {
+        self.config.load_full()
     }
 }
 
-impl NewSite {
+impl HttpFilterChain for FilterChain {
+    fn http(&self) -> Option<Arc<HttpSettings>> {
+        match &self.config.load().handler {
+            Handler::Http(settings) => Some(Arc::clone(settings)),
+            Handler::Tcp(_) => None,
+        }
+    }
+
+    fn is_removed(&self) -> bool {
+        self.removed.load(Ordering::Relaxed)
+    }
+
+    fn count_response(&self, status: u16) {
+        self.counters.requests.add(status);
+    }
+}
+
+impl PreparedListener {
     /// Puts it in the place of what its chains have served.
-    fn activate(self) -> Site {
-        let slots = self.chains.into_iter().map(|Prepared { slot, served }| {
-            slot.served.store(served);
-            slot
+    fn activate(self) -> ListenerConfig {
+        let chains = self.chains.into_iter().map(|PreparedChain { chain, config }| {
+            chain.config.store(config);
+            chain
         });
-        Site { listener: self.listener, slots: slots.collect(), choice: self.choice }
+        ListenerConfig { model: self.model, chains: chains.collect(), matcher: self.matcher }
     }
 }
 
-impl Site {
+impl ListenerConfig {
     /// Called on an event-loop thread that will have its handshakes.
     pub(crate) fn warm(&self) {
-        let tls = self.slots.iter().find_map(|slot| slot.served().tls.clone());
+        let tls = self.chains.iter().find_map(|chain| chain.config().tls.clone());
         if let Some(tls) = tls {
             tls.resumption().warm();
         }
@@ -151,60 +163,61 @@ impl Site {
 
     /// How long it may take to know which chain a connection belongs to.
     pub(crate) fn inspection(&self) -> Duration {
-        match &self.listener.chains[..] {
-            [only] if self.choice.only().is_some() => only.timeouts.handshake,
-            _ => self.listener.inspection,
+        match &self.model.chains[..] {
+            [only] if self.matcher.only_chain().is_some() => only.timeouts.handshake,
+            _ => self.model.inspection,
         }
     }
 }
 
-impl Listening {
-    pub(crate) fn new(site: NewSite) -> Self {
-        let limits = &site.listener.limits;
+impl ActiveListener {
+    pub(crate) fn new(prepared: PreparedListener) -> Self {
+        let limits = &prepared.model.limits;
         let permits = |limit: usize| Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
         Self {
-            address: site.listener.address,
+            address: prepared.model.address,
             connections: permits(limits.connections),
             handshakes: permits(limits.handshakes),
             closing: watch::Sender::new(false),
             counters: ListenerCounters::default(),
-            site: ArcSwap::from_pointee(site.activate()),
+            config: ArcSwap::from_pointee(prepared.activate()),
         }
     }
 
-    /// Those of `running` that a configuration with these addresses keeps, in its order. Several listeners may have
+    /// Those of `running` that a configuration with these addresses retains, in its order. Several listeners may have
     /// the same address if the kernel chooses the port: they are kept in their order.
-    pub(crate) fn kept(
+    pub(crate) fn retained(
         running: &[Arc<Self>],
         addresses: impl Iterator<Item = SocketAddr>,
     ) -> Vec<Option<Arc<Self>>> {
         let mut left: Vec<_> = running.iter().map(Some).collect();
         let mut keep = |address| {
-            let is_it = |slot: &&mut Option<&Arc<Self>>| slot.is_some_and(|known| known.address == address);
+            let is_it = |left: &&mut Option<&Arc<Self>>| left.is_some_and(|known| known.address == address);
             left.iter_mut().find(is_it).and_then(Option::take).cloned()
         };
         addresses.map(&mut keep).collect()
     }
 
-    pub(crate) fn site(&self) -> Arc<Site> {
-        self.site.load_full()
+    pub(crate) fn config(&self) -> Arc<ListenerConfig> {
+        self.config.load_full()
     }
 
-    pub(crate) fn renew(&self, site: NewSite) {
-        let before = self.site();
-        let site = site.activate();
-        for slot in &before.slots {
-            if !site.slots.iter().any(|kept| Arc::ptr_eq(kept, slot)) {
-                slot.gone.store(true, Ordering::Relaxed);
+    /// Serves this from now on; connections of chains that are not in it end when they can.
+    pub(crate) fn update(&self, prepared: PreparedListener) {
+        let before = self.config();
+        let config = prepared.activate();
+        for chain in &before.chains {
+            if !config.chains.iter().any(|kept| Arc::ptr_eq(kept, chain)) {
+                chain.removed.store(true, Ordering::Relaxed);
             }
         }
-        self.site.store(Arc::new(site));
+        self.config.store(Arc::new(config));
     }
 
     /// What has been counted.
     pub(crate) fn statistics(&self) -> ListenerStatistics {
-        let site = self.site();
-        let name = &site.listener.name;
+        let config = self.config();
+        let name = &config.model.name;
         ListenerStatistics {
             name: if name.is_empty() { self.address.to_string() } else { name.clone() },
             address: self.address.to_string(),
@@ -213,15 +226,15 @@ impl Listening {
             no_chain: self.counters.no_chain.get(),
             overflow: self.counters.overflow.get(),
             broken: self.counters.broken.get(),
-            chains: site.slots.iter().map(|slot| slot.counters.read(slot.name())).collect(),
+            chains: config.chains.iter().map(|chain| chain.counters.read(chain.name())).collect(),
         }
     }
 
     /// No more connections; those that there are end when they can.
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
-        for slot in &self.site().slots {
-            slot.gone.store(true, Ordering::Relaxed);
+        for chain in &self.config().chains {
+            chain.removed.store(true, Ordering::Relaxed);
         }
     }
 }

@@ -1,19 +1,19 @@
 //! Which chain a connection belongs to, looked up as Envoy does: by name, then transport, then protocol.
 
 use crate::{
+    host_map::HostMap,
     model::{Chain, Listener, Transport},
     problem::Problem,
+    tls::client_hello::ClientHelloInfo,
 };
 use std::collections::HashMap;
 
 /// A listener's chains, by what they accept.
 #[derive(Debug, Default)]
-pub(crate) struct Choice {
+pub(crate) struct FilterChainMatcher {
     /// There is but one, and it takes all: nobody needs to look.
     only: bool,
-    exact: HashMap<String, Transports>,
-    /// By what follows the asterisk, its dot included.
-    wildcard: HashMap<String, Transports>,
+    names: HostMap<Transports>,
     any: Transports,
     otherwise: Option<usize>,
 }
@@ -31,19 +31,10 @@ struct Protocols {
     any: Option<usize>,
 }
 
-/// What a client has begun with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Opening {
-    pub(crate) tls: bool,
-    /// In lower case.
-    pub(crate) server_name: Option<String>,
-    pub(crate) protocols: Vec<String>,
-}
-
-impl Choice {
+impl FilterChainMatcher {
     /// Numbers are those of [`Listener::all_chains`].
     pub(crate) fn new(listener: &Listener) -> Result<Self, Vec<Problem>> {
-        let mut choice = Self {
+        let mut matcher = Self {
             only: matches!(&listener.chains[..], [only] if only.accepts.is_any()),
             otherwise: listener.otherwise.as_ref().map(|_| listener.chains.len()),
             ..Self::default()
@@ -53,7 +44,7 @@ impl Choice {
             problems.push(Problem::new(&listener.place, "the listener has no filter chain; give it one"));
         }
         for (index, chain) in listener.chains.iter().enumerate() {
-            if let Err(before) = choice.insert(chain, index) {
+            if let Err(before) = matcher.insert(chain, index) {
                 let other = &listener.chains[before].place;
                 let message = format!(
                     "the chain at {other} accepts the same connections; let them differ in server names, transport \
@@ -62,31 +53,26 @@ impl Choice {
                 problems.push(Problem::new(&chain.place, message));
             }
         }
-        if problems.is_empty() { Ok(choice) } else { Err(problems) }
+        if problems.is_empty() { Ok(matcher) } else { Err(problems) }
     }
 
     /// The only chain, where there is no choice.
-    pub(crate) fn only(&self) -> Option<usize> {
+    pub(crate) fn only_chain(&self) -> Option<usize> {
         self.only.then_some(0)
     }
 
     /// The chain for such a connection.
-    pub(crate) fn of(&self, opening: &Opening) -> Option<usize> {
-        let name = opening.server_name.as_deref().unwrap_or_default();
-        let transports = self.exact.get(name).or_else(|| self.wildcard(name)).unwrap_or(&self.any);
-        let own = if opening.tls { &transports.tls } else { &transports.plain };
+    pub(crate) fn find_chain(&self, hello: &ClientHelloInfo) -> Option<usize> {
+        let name = hello.server_name.as_deref().unwrap_or_default();
+        let transports =
+            self.names.exact(name).or_else(|| self.names.longest_wildcard(name)).unwrap_or(&self.any);
+        let own = if hello.tls { &transports.tls } else { &transports.plain };
         let protocols = own.as_ref().or(transports.any.as_ref());
         let chain = protocols.and_then(|protocols| {
-            let named = opening.protocols.iter().find_map(|name| protocols.named.get(name));
+            let named = hello.protocols.iter().find_map(|name| protocols.named.get(name));
             named.copied().or(protocols.any)
         });
         chain.or(self.otherwise)
-    }
-
-    /// The longest that fits.
-    fn wildcard(&self, name: &str) -> Option<&Transports> {
-        let dots = name.match_indices('.').filter(|(at, _)| *at > 0);
-        dots.map(|(at, _)| &name[at..]).find_map(|suffix| self.wildcard.get(suffix))
     }
 
     /// On failure, which chain has the place already.
@@ -97,11 +83,7 @@ impl Choice {
         }
         accepts.server_names.iter().try_for_each(|name| {
             let name = name.to_ascii_lowercase();
-            let transports = match name.strip_prefix('*') {
-                Some("") => &mut self.any,
-                Some(suffix) => self.wildcard.entry(suffix.to_owned()).or_default(),
-                None => self.exact.entry(name).or_default(),
-            };
+            let transports = if name == "*" { &mut self.any } else { self.names.entry(&name) };
             transports.insert(chain, index)
         })
     }
@@ -150,8 +132,8 @@ mod tests {
         listener
     }
 
-    fn hello(name: &str, protocols: &[&str]) -> Opening {
-        Opening {
+    fn hello(name: &str, protocols: &[&str]) -> ClientHelloInfo {
+        ClientHelloInfo {
             tls: true,
             server_name: (!name.is_empty()).then(|| name.to_owned()),
             protocols: protocols.iter().map(|&name| name.to_owned()).collect(),
@@ -171,8 +153,9 @@ mod tests {
             chain(&[], Some(Transport::Plain), &[]),
         ];
         for otherwise in [None, Some(6)] {
-            let choice = Choice::new(&listener(chains.clone(), otherwise.is_some())).expect("no two alike");
-            for (opening, expected) in [
+            let matcher = FilterChainMatcher::new(&listener(chains.clone(), otherwise.is_some()))
+                .expect("no two alike");
+            for (hello, expected) in [
                 (hello("www.example.com", &[]), Some(0)),
                 (hello("a.www.example.com", &[]), Some(1)),
                 (hello("example.com", &[]), Some(2)),
@@ -183,21 +166,23 @@ mod tests {
                 (hello("example.net", &["h2"]), otherwise),
                 (hello("", &["istio-http/1.1"]), Some(4)),
                 (hello("", &[]), otherwise),
-                (Opening::default(), Some(5)),
+                (ClientHelloInfo::default(), Some(5)),
             ] {
-                assert_eq!(choice.of(&opening), expected, "{opening:?}");
+                assert_eq!(matcher.find_chain(&hello), expected, "{hello:?}");
             }
-            assert_eq!(choice.only(), None);
+            assert_eq!(matcher.only_chain(), None);
         }
     }
 
     #[test]
     fn one_chain_for_all_needs_no_look() {
-        let choice = Choice::new(&listener(vec![chain(&[], None, &[])], false)).expect("one chain");
-        assert_eq!(choice.only(), Some(0));
-        assert_eq!(choice.of(&hello("a", &["b"])), Some(0));
-        let choice = Choice::new(&listener(vec![chain(&["a"], None, &[])], false)).expect("one chain");
-        assert_eq!(choice.only(), None);
+        let matcher =
+            FilterChainMatcher::new(&listener(vec![chain(&[], None, &[])], false)).expect("one chain");
+        assert_eq!(matcher.only_chain(), Some(0));
+        assert_eq!(matcher.find_chain(&hello("a", &["b"])), Some(0));
+        let matcher =
+            FilterChainMatcher::new(&listener(vec![chain(&["a"], None, &[])], false)).expect("one chain");
+        assert_eq!(matcher.only_chain(), None);
     }
 
     #[test]
@@ -207,11 +192,12 @@ mod tests {
             (chain(&["a", "b"], None, &["h2"]), chain(&["B"], None, &["h2", "x"])),
             (chain(&["*.a"], None, &[]), chain(&["*.a"], None, &[])),
         ] {
-            let problems = Choice::new(&listener(vec![one, other], false)).expect_err("two alike");
+            let problems =
+                FilterChainMatcher::new(&listener(vec![one, other], false)).expect_err("two alike");
             assert!(problems[0].message.contains("accepts the same connections"), "{problems:?}");
         }
         let apart = vec![chain(&["a"], Some(Transport::Tls), &[]), chain(&["a"], None, &[])];
-        assert!(Choice::new(&listener(apart, false)).is_ok());
-        assert!(Choice::new(&listener(Vec::new(), false)).is_err());
+        assert!(FilterChainMatcher::new(&listener(apart, false)).is_ok());
+        assert!(FilterChainMatcher::new(&listener(Vec::new(), false)).is_err());
     }
 }

@@ -1,7 +1,11 @@
-//! Listeners: sockets, the filter chain that a connection belongs to, and the way of a connection from accept to what serves it.
+//! Listeners: sockets, filter chains, and the way of a connection from accept to what serves it.
 
 pub(crate) mod accept;
+mod connection_error;
 pub(crate) mod filter_chain;
+mod handshake;
 pub(crate) mod matcher;
-mod preamble;
+mod protocol_detection;
+mod proxy_protocol;
+pub(crate) mod serve;
 pub(crate) mod socket;

@@ -1,4 +1,4 @@
-//! Listening sockets: one for each event loop, so that the kernel spreads connections (SO_REUSEPORT).
+//! ActiveListener sockets: one for each event loop, so that the kernel spreads connections (SO_REUSEPORT).
 
 use crate::{model::Place, problem::Problem};
 use socket2::{Domain, Protocol, Socket, Type};

@@ -1,4 +1,4 @@
-//! Work beside the event loops that gives way to them.
+//! Work beside the event loops that yields to them.
 
 use std::{io, thread};
 use tokio::{runtime::Handle, sync::oneshot};

@@ -1,5 +1,13 @@
-//! What every serving process has: the engine, and threads that yield to the event loops.
+//! What every serving process has: the engine, signals, and threads that yield to the event loops.
 
 pub(crate) mod background;
 pub(crate) mod digest;
 pub(crate) mod engine;
+pub(crate) mod signals;
+
+use crate::{model::Place, problem::Problem};
+
+/// What keeps a process from starting, though nothing is wrong with its configuration.
+pub(crate) fn start_failure(error: std::io::Error) -> Vec<Problem> {
+    vec![Problem::new(&Place::builtin(), format!("cannot start: {error}"))]
+}

@@ -1,135 +1,142 @@
 //! From the model to what can be served: certificates read, names resolved, TLS set up, or every problem named.
 
+use super::{
+    cache::{ArtifactBuilder, ArtifactCache, UpstreamChange},
+    control::Made,
+    served::Served,
+};
 use crate::{
+    http::HttpSettings,
     listener::{
-        filter_chain::{Inside, Listening, NewSite, Prepared, Served, Slot},
-        matcher::Choice,
+        filter_chain::{ActiveListener, ChainConfig, FilterChain, Handler, PreparedChain, PreparedListener},
+        matcher::FilterChainMatcher,
     },
-    model::{Chain, Gateway, Listener, Serve},
+    model::{Chain, Domain, Gateway, Listener, Serve},
     problem::Problem,
-    reload::{
-        cache::{Change, Kept, Parts},
-        control::Made,
-    },
-    telemetry::{sampling::Sampling, status::InForce},
-    tls::{certificate::Certificate, resumption::Resumption},
-    upstream::Shares,
+    telemetry::sampling::Sampling,
+    tls::{certificate::Certificate, resumption_backend::ResumptionBackend},
+    upstream::WeightedUpstreams,
 };
 use quadrille_engine::Engine;
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Everything that a configuration needs, ready to be swapped in.
-pub(crate) struct Plan {
-    pub(crate) sites: Vec<NewSite>,
+pub(crate) struct Snapshot {
+    pub(crate) listeners: Vec<PreparedListener>,
     /// What is to be done to upstreams.
-    pub(crate) changes: Vec<Change>,
-    /// For the next plan.
-    pub(crate) kept: Kept,
-    /// What the plan before did not have.
+    pub(crate) changes: Vec<UpstreamChange>,
+    /// What the next snapshot may be made of.
+    pub(crate) cache: ArtifactCache,
+    /// What the snapshot before did not have.
     pub(crate) made: Made,
     /// What the admin pages tell of it.
-    pub(crate) in_force: InForce,
+    pub(crate) served: Served,
     /// What a user should know, though it is served.
     pub(crate) warnings: Vec<String>,
 }
 
-/// What plans are made with.
-pub(crate) struct Maker<'a> {
+/// What snapshots are made with.
+pub(crate) struct SnapshotContext<'a> {
     pub(crate) engine: &'a Engine,
-    pub(crate) resumption: &'a Arc<Resumption>,
+    pub(crate) resumption: &'a Arc<ResumptionBackend>,
     /// The listeners whose connections go on.
-    pub(crate) running: &'a [Arc<Listening>],
-    /// Parts of the plan before.
-    pub(crate) kept: &'a Kept,
+    pub(crate) running: &'a [Arc<ActiveListener>],
+    /// Artifacts of the snapshot before.
+    pub(crate) cache: &'a ArtifactCache,
 }
 
-impl Plan {
+impl Snapshot {
     /// Reads and checks all that the model names.
-    pub(crate) fn new(model: &Gateway, maker: &Maker<'_>) -> Result<Self, Vec<Problem>> {
+    pub(crate) fn new(model: &Gateway, context: &SnapshotContext<'_>) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
-        let mut making = Making {
+        let mut builder = SnapshotBuilder {
             model,
-            maker,
-            parts: Parts::new(maker.kept),
+            context,
+            artifacts: ArtifactBuilder::new(context.cache),
             shown: Vec::new(),
             warnings: BTreeSet::new(),
         };
         let mut changes = Vec::new();
         for (name, upstream) in &model.upstreams {
-            match making.parts.upstream(name, upstream) {
+            match builder.artifacts.upstream(name, upstream) {
                 Ok(change) => changes.push(change),
                 Err(mut found) => problems.append(&mut found),
             }
         }
-        let mut sites = Vec::new();
-        let kept = Listening::kept(maker.running, model.listeners.iter().map(|listener| listener.address));
-        for (listener, before) in model.listeners.iter().zip(kept) {
-            match making.site(listener, before.as_deref()) {
-                Ok(site) => sites.push(site),
+        let mut listeners = Vec::new();
+        let retained = ActiveListener::retained(
+            context.running,
+            model.listeners.iter().map(|listener| listener.address),
+        );
+        for (listener, before) in model.listeners.iter().zip(retained) {
+            match builder.listener(listener, before.as_deref()) {
+                Ok(prepared) => listeners.push(prepared),
                 Err(mut found) => problems.append(&mut found),
             }
         }
         if !problems.is_empty() {
             return Err(problems);
         }
-        let mut in_force = InForce::new(making.parts.now.upstreams());
-        for (listener, certificates) in &making.shown {
-            in_force.add(listener, certificates);
-        }
-        let (kept, warnings) = (making.parts.now, making.warnings.into_iter().collect());
-        let made = kept.made_since(maker.kept);
-        Ok(Self { sites, changes, kept, made, in_force, warnings })
+        let served = Served::new(&builder.shown, builder.artifacts.now.upstreams());
+        let (cache, warnings) = (builder.artifacts.now, builder.warnings.into_iter().collect());
+        let made = cache.made_since(context.cache);
+        Ok(Self { listeners, changes, cache, made, served, warnings })
     }
 }
 
-/// A plan that is being made.
-struct Making<'a> {
+/// A snapshot that is being made.
+struct SnapshotBuilder<'a> {
     model: &'a Gateway,
-    maker: &'a Maker<'a>,
-    parts: Parts<'a>,
+    context: &'a SnapshotContext<'a>,
+    artifacts: ArtifactBuilder<'a>,
     shown: Vec<(&'a Listener, Vec<Arc<Certificate>>)>,
     warnings: BTreeSet<String>,
 }
 
-impl<'a> Making<'a> {
-    fn site(&mut self, listener: &'a Listener, before: Option<&Listening>) -> Result<NewSite, Vec<Problem>> {
+impl<'a> SnapshotBuilder<'a> {
+    fn listener(
+        &mut self,
+        listener: &'a Listener,
+        before: Option<&ActiveListener>,
+    ) -> Result<PreparedListener, Vec<Problem>> {
         let mut problems = Vec::new();
-        let choice =
-            Choice::new(listener).map_err(|mut found| problems.append(&mut found)).unwrap_or_default();
-        let mut slots = before.map(|before| before.site().slots.clone()).unwrap_or_default();
+        let matcher = FilterChainMatcher::new(listener)
+            .map_err(|mut found| problems.append(&mut found))
+            .unwrap_or_default();
+        let mut known = before.map(|before| before.config().chains.clone()).unwrap_or_default();
         let mut chains = Vec::new();
         let mut shown = Vec::new();
         for chain in listener.all_chains() {
-            let at = slots.iter().position(|slot| slot.is(&chain.name, &chain.accepts));
-            let slot = at.map(|at| slots.swap_remove(at));
-            match self.chain(chain, slot, &mut shown) {
+            let at = known.iter().position(|known| known.has_identity(&chain.name, &chain.accepts));
+            let before = at.map(|at| known.swap_remove(at));
+            match self.chain(chain, before, &mut shown) {
                 Ok(prepared) => chains.push(prepared),
                 Err(mut found) => problems.append(&mut found),
             }
         }
         self.shown.push((listener, shown));
         if problems.is_empty() {
-            Ok(NewSite { listener: listener.clone(), chains, choice })
+            Ok(PreparedListener { model: listener.clone(), chains, matcher })
         } else {
             Err(problems)
         }
     }
 
-    /// A chain, in the place that it has already, if it has one.
+    /// A chain, in the place of the one before, if there was one.
     fn chain(
         &mut self,
         chain: &Chain,
-        slot: Option<Arc<Slot>>,
+        before: Option<Arc<FilterChain>>,
         shown: &mut Vec<Arc<Certificate>>,
-    ) -> Result<Prepared, Vec<Problem>> {
-        let (engine, resumption) = (self.maker.engine, self.maker.resumption);
+    ) -> Result<PreparedChain, Vec<Problem>> {
+        let (engine, resumption) = (self.context.engine, self.context.resumption);
         let mut certificates = Vec::new();
         let mut problems = Vec::new();
         for source in
             chain.tls.iter().flat_map(|tls| tls.certificates.iter().map(move |source| (tls, source)))
         {
             let (tls, source) = source;
-            match self.parts.certificate(source, tls.policy.allow_weak_keys, engine) {
+            match self.artifacts.certificate(source, tls.policy.allow_weak_keys, engine) {
                 Ok(certificate) => certificates.push(certificate),
                 Err(problem) => problems.push(problem),
             }
@@ -140,30 +147,50 @@ impl<'a> Making<'a> {
         let tls = chain
             .tls
             .as_ref()
-            .map(|tls| self.parts.tls(tls, chain.mode(), &certificates, resumption, engine));
+            .map(|tls| self.artifacts.tls(tls, chain.mode(), &certificates, resumption, engine));
         let tls = tls.transpose().map_err(|problem| vec![problem])?;
         let certificates: Vec<_> = certificates.into_iter().map(|(certificate, _)| certificate).collect();
         self.warnings.extend(certificates.iter().flat_map(|certificate| certificate.warnings.clone()));
-        let inside = match &chain.serve {
-            Serve::Http(http) => Inside::Http {
-                routes: self.parts.routes(&http.routes),
+        let handler = match &chain.serve {
+            Serve::Http(http) => Handler::Http(Arc::new(HttpSettings {
+                router: self.artifacts.router(&http.routes),
                 normalize_path: http.normalize_path,
                 merge_slashes: http.merge_slashes,
-            },
-            Serve::Tcp(to) => Inside::Tcp(Shares::new(to, self.parts.now.upstreams())),
+            })),
+            Serve::Tcp(to) => Handler::Tcp(WeightedUpstreams::new(to, self.artifacts.now.upstreams())),
         };
-        let before = slot.as_ref().map(|slot| slot.served());
-        let same = before.filter(|before| {
-            before.sampling.follows(self.model.sampling) && before.same_names(tls.as_ref(), &inside)
+        let config_before = before.as_ref().map(|before| before.config());
+        let same = config_before.filter(|before| {
+            before.sampling.follows(self.model.sampling) && before.same_names(tls.as_ref(), &handler)
         });
         let sampling = match same {
             Some(before) => Arc::clone(&before.sampling),
-            None => Arc::new(Sampling::new(self.model.sampling, &certificates, chain)),
+            None => Arc::new(Sampling::new(self.model.sampling, sampled_names(&certificates, chain))),
         };
         shown.extend(certificates);
-        let served = Arc::new(Served { tls, inside, timeouts: chain.timeouts.clone(), sampling });
-        let slot =
-            slot.unwrap_or_else(|| Arc::new(Slot::new(&chain.name, &chain.accepts, Arc::clone(&served))));
-        Ok(Prepared { slot, served })
+        let config = Arc::new(ChainConfig { tls, handler, timeouts: chain.timeouts.clone(), sampling });
+        let chain = before
+            .unwrap_or_else(|| Arc::new(FilterChain::new(&chain.name, &chain.accepts, Arc::clone(&config))));
+        Ok(PreparedChain { chain, config })
     }
+}
+
+/// The names under which a chain's handshakes are counted: those of its certificates, and those of its routes where it
+/// accepts any.
+fn sampled_names<'a>(
+    certificates: &'a [Arc<Certificate>],
+    chain: &'a Chain,
+) -> impl Iterator<Item = String> + 'a {
+    let of_certificates = certificates.iter().flat_map(|certificate| certificate.names.iter().cloned());
+    let own = chain.accepts.server_names.iter().cloned();
+    let hosts = match &chain.serve {
+        Serve::Http(http) if chain.accepts.server_names.is_empty() => &http.routes.hosts[..],
+        _ => &[],
+    };
+    let of_routes = hosts.iter().flat_map(|host| &host.domains).filter_map(|domain| match domain {
+        Domain::Exact(host) => Some(host.clone()),
+        Domain::Below(parent) => Some(format!("*.{parent}")),
+        Domain::Suffix(_) | Domain::Prefix(_) | Domain::Any => None,
+    });
+    of_certificates.chain(own).chain(of_routes)
 }

@@ -1,16 +1,11 @@
-//! What plans are made of, kept from one to the next so that only what has changed is made anew.
+//! Artifacts that snapshots are made of, kept from one to the next so that only what has changed is built again.
 
+use super::control::Made;
 use crate::{
-    http::Routes,
+    http::Router,
     model::{self, CertificateSource, ClientAuth, KeySource, Mode, RouteTable, Source, Tls},
     problem::Problem,
-    reload::control::Made,
-    tls::{
-        ChainTls,
-        certificate::{self, Certificate},
-        remote_key,
-        resumption::Resumption,
-    },
+    tls::{ChainTls, certificate::Certificate, pem, remote_key, resumption_backend::ResumptionBackend},
     upstream::{Upstream, Upstreams},
 };
 use boring::{sha::Sha256, x509::X509};
@@ -24,28 +19,28 @@ use std::{
 type Digest = [u8; 32];
 type Cas = Arc<Box<[X509]>>;
 
-/// Parts of a plan, by what they were made from.
+/// Artifacts of a snapshot, by what they were made from.
 #[derive(Clone, Default)]
-pub(crate) struct Kept {
+pub(crate) struct ArtifactCache {
     certificates: HashMap<Digest, Arc<Certificate>>,
     contexts: HashMap<Digest, Arc<ChainTls>>,
     /// By the address of the table, which the value holds.
-    routes: HashMap<usize, Arc<Routes>>,
+    routers: HashMap<usize, Arc<Router>>,
     upstreams: Upstreams,
     cas: HashMap<Digest, Cas>,
 }
 
-/// A plan's parts as they come together: those of the plan before, or new ones.
-pub(crate) struct Parts<'a> {
-    before: &'a Kept,
-    pub(crate) now: Kept,
+/// A snapshot's artifacts as they come together: those of the snapshot before, or new ones.
+pub(crate) struct ArtifactBuilder<'a> {
+    before: &'a ArtifactCache,
+    pub(crate) now: ArtifactCache,
     /// Contents of files, so that one that many name is read once.
     files: HashMap<PathBuf, Digest>,
 }
 
-impl<'a> Parts<'a> {
-    pub(crate) fn new(before: &'a Kept) -> Self {
-        Self { before, now: Kept::default(), files: HashMap::new() }
+impl<'a> ArtifactBuilder<'a> {
+    pub(crate) fn new(before: &'a ArtifactCache) -> Self {
+        Self { before, now: ArtifactCache::default(), files: HashMap::new() }
     }
 
     /// A certificate with its key, and what it was made from.
@@ -87,7 +82,7 @@ impl<'a> Parts<'a> {
         tls: &Tls,
         mode: Mode,
         certificates: &[(Arc<Certificate>, Digest)],
-        resumption: &Arc<Resumption>,
+        resumption: &Arc<ResumptionBackend>,
         engine: &Engine,
     ) -> Result<Arc<ChainTls>, Problem> {
         let mut hasher = Sha256::new();
@@ -110,31 +105,35 @@ impl<'a> Parts<'a> {
         Ok(context)
     }
 
-    /// These routes to the plan's upstreams.
-    pub(crate) fn routes(&mut self, table: &Arc<RouteTable>) -> Arc<Routes> {
+    /// These routes to the snapshot's upstreams.
+    pub(crate) fn router(&mut self, table: &Arc<RouteTable>) -> Arc<Router> {
         let address = Arc::as_ptr(table).addr();
-        let known = self.now.routes.get(&address).or_else(|| self.before.routes.get(&address));
-        let routes = match known.filter(|known| known.is(table, &self.now.upstreams)) {
+        let known = self.now.routers.get(&address).or_else(|| self.before.routers.get(&address));
+        let router = match known.filter(|known| known.is_made_of(table, &self.now.upstreams)) {
             Some(known) => Arc::clone(known),
-            None => Arc::new(Routes::new(table, &self.now.upstreams)),
+            None => Arc::new(Router::new(table, &self.now.upstreams)),
         };
-        self.now.routes.insert(address, Arc::clone(&routes));
-        routes
+        self.now.routers.insert(address, Arc::clone(&router));
+        router
     }
 
     /// An upstream with the servers that it has in the model, or, if it is kept, had.
-    pub(crate) fn upstream(&mut self, name: &str, model: &model::Upstream) -> Result<Change, Vec<Problem>> {
+    pub(crate) fn upstream(
+        &mut self,
+        name: &str,
+        model: &model::Upstream,
+    ) -> Result<UpstreamChange, Vec<Problem>> {
         let endpoints = Upstream::resolve(model)?;
         let ca = self.ca(model).map_err(|problem| vec![problem])?;
         let digest = ca.as_ref().map_or(0, |(_, digest)| *digest);
-        let before = self.before.upstreams.get(name).filter(|before| before.is(model, digest));
+        let before = self.before.upstreams.get(name).filter(|before| before.has_settings(model, digest));
         let (upstream, change) = match before {
-            Some(same) if same.has(&endpoints) => (Arc::clone(same), Change::None),
-            Some(same) => (Arc::clone(same), Change::Endpoints(Arc::clone(same), endpoints)),
+            Some(same) if same.has_endpoints(&endpoints) => (Arc::clone(same), UpstreamChange::None),
+            Some(same) => (Arc::clone(same), UpstreamChange::Endpoints(Arc::clone(same), endpoints)),
             None => {
                 let new = Upstream::new(name, model, endpoints, ca).map_err(|problem| vec![problem])?;
                 let new = Arc::new(new);
-                (Arc::clone(&new), Change::New(new))
+                (Arc::clone(&new), UpstreamChange::New(new))
             }
         };
         self.now.upstreams.insert(name.to_owned(), upstream);
@@ -152,7 +151,7 @@ impl<'a> Parts<'a> {
             Some(known) => Arc::clone(known),
             None => {
                 let place = tls.ca_place.as_ref().unwrap_or(&model.place);
-                Arc::new(certificate::read_chain(source, place)?.into_boxed_slice())
+                Arc::new(pem::read_chain(source, place)?.into_boxed_slice())
             }
         };
         self.now.cas.insert(digest, Arc::clone(&cas));
@@ -177,15 +176,15 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// What a plan changes of an upstream when it is put into service.
-pub(crate) enum Change {
+/// What a snapshot changes of an upstream when it is put into service.
+pub(crate) enum UpstreamChange {
     None,
     /// These are its servers now.
     Endpoints(Arc<Upstream>, crate::upstream::Endpoints),
     New(Arc<Upstream>),
 }
 
-impl Kept {
+impl ArtifactCache {
     pub(crate) fn upstreams(&self) -> &Upstreams {
         &self.upstreams
     }
@@ -195,7 +194,7 @@ impl Kept {
         Made {
             certificates: made(self.certificates.values(), before.certificates.values()),
             tls_contexts: made(self.contexts.values(), before.contexts.values()),
-            route_tables: made(self.routes.values(), before.routes.values()),
+            route_tables: made(self.routers.values(), before.routers.values()),
             upstreams: made(self.upstreams.values(), before.upstreams.values()),
         }
     }

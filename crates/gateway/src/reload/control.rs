@@ -1,6 +1,6 @@
 //! Configurations from memory, for front ends that learn of changes while the gateway runs.
 
-use crate::{model::Gateway, problem::Problem, server::internal, telemetry::statistics::Statistics};
+use crate::{model::Gateway, problem::Problem, process, telemetry::statistics::Statistics};
 use std::{io, net::SocketAddr, time::Duration};
 use tokio::sync::{mpsc, oneshot};
 
@@ -74,7 +74,7 @@ impl Control {
 }
 
 fn ended() -> Vec<Problem> {
-    internal(io::Error::other("the gateway is ending"))
+    process::start_failure(io::Error::other("the gateway is ending"))
 }
 
 impl Updates {

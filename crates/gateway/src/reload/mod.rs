@@ -3,4 +3,5 @@
 pub(crate) mod build;
 pub(crate) mod cache;
 pub(crate) mod control;
+pub(crate) mod served;
 pub(crate) mod watch;

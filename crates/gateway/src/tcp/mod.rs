@@ -3,7 +3,7 @@
 use crate::{
     connection::Connection,
     telemetry::access_log,
-    upstream::{Server, Shares, Upstream, proxy_header},
+    upstream::{Server, Upstream, WeightedUpstreams, proxy_header},
 };
 use std::{
     io,
@@ -27,10 +27,10 @@ const BUFFER: usize = 32 * 1024;
 pub(crate) async fn pass(
     client: impl AsyncRead + AsyncWrite + Unpin,
     connection: &Arc<Connection>,
-    to: &Shares,
+    to: &WeightedUpstreams,
     idle: Duration,
 ) {
-    let Some(upstream) = to.pick().and_then(|share| share.upstream.as_ref()) else {
+    let Some(upstream) = to.pick().and_then(|weighted| weighted.upstream.as_ref()) else {
         tracing::warn!(client = %connection.client, "the connection's upstream does not exist (yet)");
         return;
     };

@@ -27,23 +27,19 @@
 //! | `quadrille_requests_total` | `status` (`2xx` ...) |
 //! | `quadrille_reloads_total` | `result` |
 
-use crate::{
-    connection::Connection,
-    listener::filter_chain::Listening,
-    telemetry::{statistics, status},
-    tls::{Kind, Outcome, resumption::Resumption},
-};
+use super::{statistics, status};
+use crate::connection::{Connection, ResumptionKind, ResumptionOutcome};
 use metrics::{
     Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
 };
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use quadrille_engine::{BatchReport, Batching, Engine, KeyType, Observer, Overflow};
-use quadrille_resumption::unix_now;
+use quadrille_resumption::{SessionStore, Tickets, unix_now};
 use std::{
     cell::RefCell,
     collections::HashMap,
-    sync::{Arc, LazyLock},
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -153,7 +149,7 @@ type HandshakeLabels = (&'static str, &'static str, bool, Option<KeyType>);
 
 thread_local! {
     static HANDSHAKES: RefCell<HashMap<HandshakeLabels, (Counter, Histogram)>> = RefCell::default();
-    static RETURNING: RefCell<HashMap<Outcome, [Counter; 2]>> = RefCell::default();
+    static RESUMPTIONS: RefCell<HashMap<ResumptionOutcome, [Counter; 2]>> = RefCell::default();
     static LOOKUPS: RefCell<HashMap<&'static str, Histogram>> = RefCell::default();
     static FAILURES: RefCell<HashMap<&'static str, Counter>> = RefCell::default();
     static BATCHES: RefCell<HashMap<(KeyType, &'static str), BatchHandles>> = RefCell::default();
@@ -185,17 +181,17 @@ pub(crate) fn handshake_failed(reason: &'static str) {
     });
 }
 
-/// What became of a client that may have come back.
-pub(crate) fn returning(outcome: Outcome) {
-    let (Outcome::Hit(kind) | Outcome::Miss(kind, _)) = outcome else { return };
-    RETURNING.with_borrow_mut(|known| {
+/// What became of the session that a client offered, if it offered one.
+pub(crate) fn resumption(outcome: ResumptionOutcome) {
+    let (ResumptionOutcome::Hit(kind) | ResumptionOutcome::Miss(kind, _)) = outcome else { return };
+    RESUMPTIONS.with_borrow_mut(|known| {
         let counters = known.entry(outcome).or_insert_with(|| {
             let kind = match kind {
-                Kind::Ticket => "ticket",
-                Kind::Id => "id",
+                ResumptionKind::Ticket => "ticket",
+                ResumptionKind::Id => "id",
             };
             let became = match outcome {
-                Outcome::Miss(_, reason) => {
+                ResumptionOutcome::Miss(_, reason) => {
                     counter!("quadrille_resumption_misses_total", "kind" => kind, "reason" => reason)
                 }
                 _ => counter!("quadrille_resumption_hits_total", "kind" => kind),
@@ -233,31 +229,20 @@ pub(crate) fn reload(ok: bool) {
     counter!("quadrille_reloads_total", "result" => if ok { "ok" } else { "failed" }).increment(1);
 }
 
-/// Counts one open connection for as long as it lives.
-pub(crate) struct OpenConnection(Arc<Listening>);
-
 static OPEN: LazyLock<(Gauge, Counter)> =
     LazyLock::new(|| (gauge!("quadrille_connections"), counter!("quadrille_connections_total")));
 
-impl OpenConnection {
-    pub(crate) fn new(listening: &Arc<Listening>) -> Self {
-        OPEN.0.increment(1);
-        OPEN.1.increment(1);
-        listening.counters.accepted.add();
-        listening.counters.active.add();
-        Self(Arc::clone(listening))
-    }
+pub(crate) fn connection_opened() {
+    OPEN.0.increment(1);
+    OPEN.1.increment(1);
 }
 
-impl Drop for OpenConnection {
-    fn drop(&mut self) {
-        OPEN.0.decrement(1);
-        self.0.counters.active.subtract();
-    }
+pub(crate) fn connection_closed() {
+    OPEN.0.decrement(1);
 }
 
 /// Brings the gauges up to date before they are shown.
-pub(crate) fn refresh(engine: &Engine, resumption: Option<&Resumption>) {
+pub(crate) fn update_gauges(engine: &Engine, tickets: Option<&Tickets>, sessions: Option<&dyn SessionStore>) {
     let now = Instant::now();
     for depth in engine.depths() {
         let key_type = depth.key_type.to_string();
@@ -265,13 +250,7 @@ pub(crate) fn refresh(engine: &Engine, resumption: Option<&Resumption>) {
         gauge!("quadrille_key_queue_depth", "key_type" => key_type.clone()).set(depth.waiting as f64);
         gauge!("quadrille_key_queue_oldest_seconds", "key_type" => key_type).set(oldest);
     }
-    if let Some(resumption) = resumption {
-        refresh_resumption(resumption);
-    }
-}
-
-fn refresh_resumption(resumption: &Resumption) {
-    if let Some(tickets) = &resumption.tickets {
+    if let Some(tickets) = tickets {
         gauge!("quadrille_ticket_keys").set(tickets.ring().keys().len() as f64);
         let (age, next) = tickets.ages(unix_now());
         for (name, time) in
@@ -280,7 +259,7 @@ fn refresh_resumption(resumption: &Resumption) {
             gauge!(name).set(time.map_or(f64::NAN, |time| time.as_secs_f64()));
         }
     }
-    if let Some(store) = &resumption.store {
+    if let Some(store) = sessions {
         let statistics = store.statistics();
         gauge!("quadrille_session_store_sessions").set(statistics.sessions as f64);
         gauge!("quadrille_session_store_suspended").set(f64::from(u8::from(statistics.suspended)));
@@ -301,7 +280,7 @@ pub(crate) fn gpu(gpu: &dyn Overflow, in_use: bool) {
     gauge!("quadrille_gpu_in_use", "device" => gpu.device().to_owned()).set(f64::from(u8::from(in_use)));
 }
 
-/// Keeps the engine's books.
+/// The engine's accounting.
 #[derive(Debug)]
 pub(crate) struct EngineMetrics;
 

@@ -75,7 +75,7 @@ pub struct UpstreamStatistics {
     pub name: String,
     /// Servers.
     pub servers: usize,
-    /// Servers that are well, as far as is known.
+    /// Healthy servers, as far as is known.
     pub healthy: usize,
     /// Requests, or connections in TCP mode.
     pub requests: u64,
@@ -87,7 +87,7 @@ pub struct UpstreamStatistics {
     pub connect_failures: u64,
     /// Attempts that took too long.
     pub timeouts: u64,
-    /// Requests for which no server was well.
+    /// Requests for which no server was healthy.
     pub no_server: u64,
     /// Answers by class of status; `[0]` counts requests without one.
     pub responses: [u64; 6],

@@ -3,11 +3,6 @@
 //! These gauges are written anew for each scrape, because the recorder of all other metrics never forgets a series: what
 //! a reload has removed would stay.
 
-use crate::{
-    model::Listener,
-    tls::certificate::{Certificate, PrivateKey},
-    upstream::{Upstream, Upstreams},
-};
 use quadrille_engine::Engine;
 use serde_json::{Value, json};
 use std::{
@@ -17,43 +12,46 @@ use std::{
 };
 
 /// What is served.
-#[derive(Default)]
-pub(crate) struct InForce {
-    certificates: Vec<Served>,
-    upstreams: Vec<Arc<Upstream>>,
+#[derive(Debug, Default)]
+pub(crate) struct StatusSnapshot {
+    pub(crate) certificates: Arc<[CertificateStatus]>,
+    pub(crate) upstreams: Vec<UpstreamStatus>,
 }
 
 /// A certificate on a listener.
-struct Served {
-    listener: String,
-    names: Vec<String>,
-    key_type: String,
+#[derive(Debug)]
+pub(crate) struct CertificateStatus {
+    /// The address.
+    pub(crate) listener: String,
+    pub(crate) names: Vec<String>,
+    pub(crate) key_type: String,
     /// Whether the private key is on key servers.
-    remote: bool,
+    pub(crate) remote: bool,
     /// Unix time.
-    not_before: i64,
-    not_after: i64,
+    pub(crate) not_before: i64,
+    pub(crate) not_after: i64,
 }
 
-impl InForce {
-    pub(crate) fn new(upstreams: &Upstreams) -> Self {
-        Self { certificates: Vec::new(), upstreams: upstreams.values().cloned().collect() }
-    }
+/// An upstream with its servers.
+#[derive(Debug)]
+pub(crate) struct UpstreamStatus {
+    pub(crate) name: String,
+    /// Whether its servers are checked; without, all count as healthy.
+    pub(crate) health_checks: bool,
+    pub(crate) servers: Vec<ServerStatus>,
+}
 
-    /// Adds a listener's certificates.
-    pub(crate) fn add(&mut self, listener: &Listener, certificates: &[Arc<Certificate>]) {
-        self.certificates.extend(certificates.iter().map(|certificate| Served {
-            listener: listener.address.to_string(),
-            names: certificate.names.clone(),
-            key_type: certificate.key.key_type().to_string(),
-            remote: matches!(certificate.key, PrivateKey::Remote(_)),
-            not_before: certificate.not_before,
-            not_after: certificate.not_after,
-        }));
-    }
+/// A server of an upstream.
+#[derive(Debug)]
+pub(crate) struct ServerStatus {
+    pub(crate) address: String,
+    pub(crate) host: String,
+    pub(crate) healthy: bool,
+}
 
+impl StatusSnapshot {
     /// The page `/status`.
-    pub(crate) fn status(&self, role: &str, ready: bool, engine: &Engine) -> Value {
+    pub(crate) fn page(&self, role: &str, ready: bool, engine: &Engine) -> Value {
         json!({
             "role": role,
             "version": env!("CARGO_PKG_VERSION"),
@@ -62,7 +60,7 @@ impl InForce {
             "ready": ready,
             "engine": { "backend": engine.backend(), "gpu": engine.overflow().map(quadrille_engine::Overflow::device) },
             "certificates": self.certificates.iter().map(certificate).collect::<Vec<_>>(),
-            "upstreams": self.upstreams.iter().map(|shown| upstream(shown)).collect::<Vec<_>>(),
+            "upstreams": self.upstreams.iter().map(upstream).collect::<Vec<_>>(),
         })
     }
 
@@ -85,7 +83,7 @@ impl InForce {
         family(
             "quadrille_upstream_server_up",
             "Whether the server's health checks succeed",
-            self.upstreams.iter().flat_map(|upstream| healths(upstream)).collect(),
+            self.upstreams.iter().flat_map(server_samples).collect(),
         );
         text
     }
@@ -93,7 +91,7 @@ impl InForce {
     /// By listener, first name and key type; where a listener has several such certificates, the first to expire.
     fn expiries(&self) -> BTreeMap<String, f64> {
         let mut expiries = BTreeMap::new();
-        for Served { listener, names, key_type, not_after, .. } in &self.certificates {
+        for CertificateStatus { listener, names, key_type, not_after, .. } in self.certificates.iter() {
             let name = names.first().map_or("", String::as_str);
             let labels = labels(&[("listener", listener), ("name", name), ("key_type", key_type)]);
             let expiry = expiries.entry(labels).or_insert(f64::INFINITY);
@@ -113,8 +111,8 @@ fn unix_time() -> f64 {
     quadrille_resumption::unix_now().as_secs_f64()
 }
 
-fn certificate(served: &Served) -> Value {
-    let Served { listener, names, key_type, remote, not_before, not_after } = served;
+fn certificate(status: &CertificateStatus) -> Value {
+    let CertificateStatus { listener, names, key_type, remote, not_before, not_after } = status;
     json!({
         "listener": listener,
         "names": names,
@@ -125,30 +123,29 @@ fn certificate(served: &Served) -> Value {
     })
 }
 
-fn upstream(upstream: &Upstream) -> Value {
-    let checked = upstream.model().health.is_some();
-    let servers = upstream.servers().into_iter().map(|(server, well)| {
+fn upstream(upstream: &UpstreamStatus) -> Value {
+    let UpstreamStatus { name, health_checks, servers } = upstream;
+    let servers = servers.iter().map(|ServerStatus { address, host, healthy }| {
         json!({
-            "address": server.address.to_string(),
-            "host": &*server.host,
-            "healthy": checked.then_some(well),
+            "address": address,
+            "host": host,
+            "healthy": health_checks.then_some(healthy),
         })
     });
     json!({
-        "name": upstream.name(),
-        "health_checks": checked,
+        "name": name,
+        "health_checks": health_checks,
         "servers": servers.collect::<Vec<_>>(),
     })
 }
 
-fn healths(upstream: &Upstream) -> Vec<(String, f64)> {
-    if upstream.model().health.is_none() {
-        return Vec::new();
-    }
-    let sample = |address: String, well| {
-        (labels(&[("upstream", upstream.name()), ("server", &address)]), f64::from(u8::from(well)))
+fn server_samples(upstream: &UpstreamStatus) -> Vec<(String, f64)> {
+    let checked = upstream.servers.iter().filter(|_| upstream.health_checks);
+    let sample = |server: &ServerStatus| {
+        let labels = labels(&[("upstream", &upstream.name), ("server", &server.address)]);
+        (labels, f64::from(u8::from(server.healthy)))
     };
-    upstream.servers().into_iter().map(|(server, well)| sample(server.address.to_string(), well)).collect()
+    checked.map(sample).collect()
 }
 
 /// Values escaped as the text form wants it.
@@ -162,8 +159,8 @@ fn labels(labels: &[(&str, &str)]) -> String {
 mod tests {
     use super::*;
 
-    fn served(name: &str, not_after: i64) -> Served {
-        Served {
+    fn certificate(name: &str, not_after: i64) -> CertificateStatus {
+        CertificateStatus {
             listener: "[::]:443".into(),
             names: vec![name.into()],
             key_type: "rsa2048".into(),
@@ -175,8 +172,8 @@ mod tests {
 
     #[test]
     fn a_series_is_written_once_and_its_labels_escaped() {
-        let certificates = vec![served("a\"b\\\n", 7), served("c", 9), served("c", 8)];
-        let gauges = InForce { certificates, upstreams: Vec::new() }.gauges();
+        let certificates = [certificate("a\"b\\\n", 7), certificate("c", 9), certificate("c", 8)].into();
+        let gauges = StatusSnapshot { certificates, upstreams: Vec::new() }.gauges();
         let expected = r#"# HELP quadrille_certificate_not_after_seconds When the certificate expires, in Unix time
 # TYPE quadrille_certificate_not_after_seconds gauge
 quadrille_certificate_not_after_seconds{listener="[::]:443",name="a\"b\\\n",key_type="rsa2048"} 7

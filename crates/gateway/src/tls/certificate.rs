@@ -1,9 +1,9 @@
 //! Certificates with their keys, read and checked before they serve anybody.
 
+use super::{pem, remote_key::Remote};
 use crate::{
     model::{CertificateSource, KeySource, Place, Source},
     problem::Problem,
-    tls::remote_key::Remote,
 };
 use boring::{
     asn1::{Asn1Time, Asn1TimeRef},
@@ -11,7 +11,6 @@ use boring::{
     x509::{X509, X509Ref},
 };
 use quadrille_engine::{Engine, Key, KeyType, PublicKey};
-use zeroize::Zeroizing;
 
 /// A certificate that belongs to its key.
 #[derive(Clone, Debug)]
@@ -65,7 +64,7 @@ impl Certificate {
     /// # Errors
     /// Everything that would make a handshake with it fail, and weak RSA keys unless they are allowed.
     pub(crate) fn load(source: &CertificateSource, allow_weak_keys: bool) -> Result<Self, Problem> {
-        let chain = read_chain(&source.chain, &source.chain_place)?;
+        let chain = pem::read_chain(&source.chain, &source.chain_place)?;
         let leaf = &chain[0];
         let key = private_key(leaf, source)?;
         check_strength(&key, source, allow_weak_keys)?;
@@ -85,42 +84,11 @@ impl Certificate {
     }
 }
 
-fn read(source: &Source, place: &Place) -> Result<Zeroizing<Vec<u8>>, Problem> {
-    source.read().map_err(|error| Problem::new(place, format!("cannot read {source}: {error}")))
-}
-
-/// Reads certificates in PEM, at least one.
-pub(crate) fn read_chain(source: &Source, place: &Place) -> Result<Vec<X509>, Problem> {
-    let pem = read(source, place)?;
-    if pem.trim_ascii().is_empty() {
-        return Err(Problem::new(place, format!("{source} is empty; it should hold certificates in PEM")));
-    }
-    match X509::stack_from_pem(&pem) {
-        Ok(chain) if !chain.is_empty() => Ok(chain),
-        Ok(_) => Err(Problem::new(
-            place,
-            format!("{source} holds no certificate; it should have a PEM block BEGIN CERTIFICATE"),
-        )),
-        Err(_) => {
-            Err(Problem::new(place, format!("{source} is not valid PEM, or a certificate in it is damaged")))
-        }
-    }
-}
-
-/// Reads a private key in PEM.
-pub(crate) fn read_key(source: &Source, place: &Place) -> Result<Key, Problem> {
-    let pem = read(source, place)?;
-    if pem.trim_ascii().is_empty() {
-        return Err(Problem::new(place, format!("{source} is empty; it should hold a private key in PEM")));
-    }
-    Key::from_pem(&pem).map_err(|error| Problem::new(place, format!("{source}: {error}")))
-}
-
 /// The key of this certificate; of one that is elsewhere, the public half is all that can be checked.
 fn private_key(leaf: &X509Ref, source: &CertificateSource) -> Result<PrivateKey, Problem> {
     match &source.key {
-        KeySource::Pem(pem) => {
-            let key = read_key(pem, &source.key_place)?;
+        KeySource::Pem(file) => {
+            let key = pem::read_key(file, &source.key_place)?;
             check_match(leaf, &key, source)?;
             Ok(PrivateKey::Local(key))
         }
@@ -170,7 +138,7 @@ fn check_strength(
 
 fn read_ocsp(source: &Source, place: &Place) -> Result<Vec<u8>, Problem> {
     const DER_SEQUENCE: u8 = 0x30;
-    let der = read(source, place)?;
+    let der = pem::read(source, place)?;
     if der.first() != Some(&DER_SEQUENCE) {
         return Err(Problem::new(
             place,

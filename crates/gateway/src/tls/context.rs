@@ -5,13 +5,19 @@
 //! response and client CAs follow. So all contexts of a chain are built by the same function.
 
 use super::{
-    Returning, client_check::Check, contained, early, hello::Abilities, key_method::EngineKey, returning,
-    returning::Resuming, selection::Certificates,
+    certificate::Certificate,
+    certificate_selection::CertificateSelector,
+    client_authentication::ClientVerifier,
+    client_capabilities::ClientCapabilities,
+    contained, early_data,
+    handshake_state::{HandshakeState, ResumptionState},
+    key_method::EngineKey,
+    resumption::{self, ResumptionSettings},
+    resumption_backend::ResumptionBackend,
 };
 use crate::{
     model::{ClientAuth, Group, Mode, TlsPolicy, Version},
     problem::Problem,
-    tls::{certificate::Certificate, resumption::Resumption},
 };
 use boring::{
     error::ErrorStack,
@@ -24,19 +30,21 @@ use boring::{
 use boring_sys as ffi;
 use quadrille_engine::Engine;
 use std::sync::Arc;
+use tokio::net::TcpStream;
 
 /// TLS of a chain, or of several that ask the same.
 pub(crate) struct ChainTls {
     base: SslContext,
-    check: Option<Check>,
-    resumption: Arc<Resumption>,
+    check: Option<ClientVerifier>,
+    resumption: Arc<ResumptionBackend>,
 }
 
-/// All that goes into a context apart from the certificate.
+/// What goes into a context apart from the certificate.
 struct Settings<'a> {
     policy: &'a TlsPolicy,
-    check: Option<Check>,
-    resuming: Resuming,
+    check: Option<ClientVerifier>,
+    resumption_settings: ResumptionSettings,
+    early_data: bool,
 }
 
 impl ChainTls {
@@ -44,7 +52,7 @@ impl ChainTls {
     pub(crate) fn new(
         policy: &TlsPolicy,
         mode: Mode,
-        resumption: &Arc<Resumption>,
+        resumption: &Arc<ResumptionBackend>,
         certificates: &[Arc<Certificate>],
         engine: &Engine,
     ) -> Result<Self, Problem> {
@@ -54,13 +62,10 @@ impl ChainTls {
         Ok(Self { base, check: settings.check, resumption: Arc::clone(resumption) })
     }
 
-    /// The state of a new connection.
-    pub(crate) fn session(&self) -> Result<Ssl, ErrorStack> {
+    /// A new connection over this socket.
+    pub(crate) fn session(&self, tcp: &Arc<TcpStream>) -> Result<Ssl, ErrorStack> {
         let mut ssl = Ssl::new(&self.base)?;
-        Returning::prepare(&mut ssl, &self.resumption)?;
-        if let Some(check) = &self.check {
-            check.prepare(&mut ssl);
-        }
+        HandshakeState::attach(&mut ssl, tcp, &self.resumption)?;
         Ok(ssl)
     }
 
@@ -70,44 +75,44 @@ impl ChainTls {
     }
 
     /// What returning clients need.
-    pub(crate) fn resumption(&self) -> &Arc<Resumption> {
+    pub(crate) fn resumption(&self) -> &Arc<ResumptionBackend> {
         &self.resumption
     }
 }
 
 impl<'a> Settings<'a> {
-    fn new(policy: &'a TlsPolicy, mode: Mode, resumption: &Resumption) -> Result<Self, Problem> {
+    fn new(policy: &'a TlsPolicy, mode: Mode, resumption: &ResumptionBackend) -> Result<Self, Problem> {
         let check = match &policy.client_auth {
             ClientAuth::Off => None,
-            ClientAuth::Optional(check) | ClientAuth::Required(check) => Some(Check::new(check)?),
+            ClientAuth::Optional(check) | ClientAuth::Required(check) => Some(ClientVerifier::new(check)?),
         };
-        let resuming = Resuming {
+        let resumption_settings = ResumptionSettings {
             tickets: resumption.tickets.is_some(),
             store: resumption.store.is_some(),
-            // Only requests say whether they may be repeated, and only what a certificate proves is proved again.
-            early_data: resumption.early_data && mode == Mode::Http && check.is_none(),
             lifetime: u32::try_from(resumption.lifetime.as_secs()).unwrap_or(u32::MAX),
         };
-        Ok(Self { policy, check, resuming })
+        // Only requests say whether they may be repeated, and only what a certificate proves is proved again.
+        let early_data = resumption.early_data && mode == Mode::Http && check.is_none();
+        Ok(Self { policy, check, resumption_settings, early_data })
     }
 
     fn certificates(
         &self,
         certificates: &[Arc<Certificate>],
         engine: &Engine,
-    ) -> Result<Certificates, Problem> {
-        let mut selection = Certificates::new(self.policy.max >= Version::Tls13);
+    ) -> Result<CertificateSelector, Problem> {
+        let mut selection = CertificateSelector::new(self.policy.max >= Version::Tls13);
         for certificate in certificates {
             let context = self.for_certificate(certificate, engine).map_err(refused)?;
-            let site = self.site(&certificate.names).map_err(refused)?;
-            selection.add(&certificate.names, certificate.key.key_type(), context, site);
+            let session_binding = self.session_binding(&certificate.names).map_err(refused)?;
+            selection.add(&certificate.names, certificate.key.key_type(), context, session_binding);
         }
         Ok(selection)
     }
 
     /// What sessions are bound to besides the SNI: which certificates (by their names, so that a renewed one does not
     /// end its clients' sessions), and what is asked of clients.
-    fn site(&self, names: &[String]) -> Result<[u8; 32], ErrorStack> {
+    fn session_binding(&self, names: &[String]) -> Result<[u8; 32], ErrorStack> {
         let mut names: Vec<_> = names.iter().map(String::as_str).collect();
         names.sort_unstable();
         let asked: &[u8] = match self.policy.client_auth {
@@ -115,7 +120,7 @@ impl<'a> Settings<'a> {
             ClientAuth::Optional(..) => b"optional",
             ClientAuth::Required(..) => b"required",
         };
-        let checks = self.check.as_ref().map(Check::identity).transpose()?.unwrap_or_default();
+        let checks = self.check.as_ref().map(ClientVerifier::identity).transpose()?.unwrap_or_default();
         let mut hasher = Sha256::new();
         let names = names.iter().map(|name| name.as_bytes());
         for part in names.chain([&b""[..], asked]).chain(checks.iter().map(Vec::as_slice)) {
@@ -126,10 +131,10 @@ impl<'a> Settings<'a> {
     }
 
     /// The context that connections start with: it only picks another one.
-    fn base(&self, certificates: Certificates) -> Result<SslContext, ErrorStack> {
+    fn base(&self, certificates: CertificateSelector) -> Result<SslContext, ErrorStack> {
         let mut builder = self.builder()?;
-        if self.resuming.early_data {
-            early::install(&mut builder, move |hello| choose(&certificates, hello));
+        if self.early_data {
+            early_data::install(&mut builder, move |hello| choose(&certificates, hello));
         } else {
             builder.set_select_certificate_callback(move |mut hello| {
                 contained(Err(SelectCertError::ERROR), || choose(&certificates, &mut hello))
@@ -163,7 +168,10 @@ impl<'a> Settings<'a> {
         set_tls13_ciphers(&mut builder)?;
         builder.set_curves_list(&group_list(&self.policy.groups))?;
         self.set_alpn(&mut builder);
-        returning::install(&mut builder, self.resuming)?;
+        resumption::install(&mut builder, self.resumption_settings)?;
+        if self.early_data {
+            early_data::allow(&mut builder);
+        }
         self.set_client_auth(&mut builder)?;
         Ok(builder)
     }
@@ -188,15 +196,16 @@ impl<'a> Settings<'a> {
     }
 }
 
-fn choose(certificates: &Certificates, hello: &mut ClientHello<'_>) -> Result<(), SelectCertError> {
-    let abilities = Abilities::of(hello);
+fn choose(certificates: &CertificateSelector, hello: &mut ClientHello<'_>) -> Result<(), SelectCertError> {
+    let capabilities = ClientCapabilities::read(hello);
     let sni = hello.servername(NameType::HOST_NAME).map(str::to_ascii_lowercase);
-    let (context, site) = certificates.select(sni.as_deref(), abilities).ok_or(SelectCertError::ERROR)?;
-    Returning::note(hello);
+    let (context, session_binding) =
+        certificates.select(sni.as_deref(), capabilities).ok_or(SelectCertError::ERROR)?;
+    ResumptionState::note(hello);
     let ssl = hello.ssl_mut();
     ssl.set_ssl_context(context).map_err(|_| SelectCertError::ERROR)?;
     // On the connection, behind the context: its certificate brings its own.
-    returning::bind(ssl, site, sni.as_deref()).map_err(|_| SelectCertError::ERROR)
+    resumption::bind(ssl, session_binding, sni.as_deref()).map_err(|_| SelectCertError::ERROR)
 }
 
 /// The server's first protocol that the client offers, as a part of the client's list, which outlives the callback.

@@ -1,13 +1,18 @@
 //! BoringSSL's private-key hooks, answered by the engine: the handshake pauses, the event loop goes on.
 
-use super::{contained, departure::unless_client_leaves};
-use crate::tls::{certificate::PrivateKey, remote_key::Remote};
+use super::{
+    certificate::PrivateKey,
+    client_disconnect::or_client_disconnect,
+    contained,
+    handshake_state::{HandshakeState, KeyFailure},
+    remote_key::Remote,
+};
+use crate::connection::KeyTiming;
 use boring::{
     error::ErrorStack,
-    ex_data::Index,
     ssl::{
         AsyncPrivateKeyMethod, AsyncPrivateKeyMethodError, BoxPrivateKeyMethodFinish,
-        BoxPrivateKeyMethodFuture, NameType, Ssl, SslRef, SslSignatureAlgorithm,
+        BoxPrivateKeyMethodFuture, NameType, SslRef, SslSignatureAlgorithm,
     },
 };
 use boring_sys as ffi;
@@ -20,94 +25,9 @@ use quadrille_handshake_timing::key_operation;
 use quadrille_keyless::client::{Answer, Failure, Origin};
 use std::{
     future::Future,
-    sync::{Arc, LazyLock, OnceLock},
+    sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::net::TcpStream;
-
-/// What the private-key operation of one handshake took.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KeyTiming {
-    pub(crate) key_type: KeyType,
-    pub(crate) waited: Duration,
-    pub(crate) computed: Duration,
-    pub(crate) batch: usize,
-    /// On compute threads.
-    pub(crate) cpu: Duration,
-}
-
-/// Why there is no result.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum KeyFailure {
-    /// The client closed the connection while its operation waited.
-    ClientLeft,
-    /// Too many operations wait.
-    Shed,
-    /// The key is on key servers, and they have not computed it.
-    Remote(Failure),
-    /// Everything else; the client sent nonsense, or the engine has failed.
-    Failed,
-}
-
-/// The private-key operation of one handshake, on its connection: what it needs to know, and what came of it.
-pub(crate) struct KeyOperation {
-    tcp: Arc<TcpStream>,
-    result: OnceLock<Result<KeyTiming, KeyFailure>>,
-}
-
-static OPERATION: LazyLock<Option<Index<Ssl, Arc<KeyOperation>>>> =
-    LazyLock::new(|| Ssl::new_ex_index().ok());
-
-impl KeyOperation {
-    /// Prepares a connection for its handshake.
-    pub(crate) fn prepare(ssl: &mut SslRef, tcp: &Arc<TcpStream>) -> Result<(), ErrorStack> {
-        let index = (*OPERATION).ok_or_else(ErrorStack::get)?;
-        ssl.set_ex_data(index, Arc::new(Self { tcp: Arc::clone(tcp), result: OnceLock::new() }));
-        Ok(())
-    }
-
-    /// What came of the operation; `None` if there was none, because the session was resumed or the handshake ended
-    /// before.
-    pub(crate) fn result(ssl: &SslRef) -> Option<Result<KeyTiming, KeyFailure>> {
-        Self::of(ssl)?.result.get().copied()
-    }
-
-    fn of(ssl: &SslRef) -> Option<&Arc<Self>> {
-        ssl.ex_data((*OPERATION)?)
-    }
-
-    /// For whom the operation is.
-    fn origin(&self, ssl: &SslRef) -> Origin {
-        Origin {
-            sni: ssl.servername(NameType::HOST_NAME).map(str::to_owned),
-            client: self.tcp.peer_addr().ok().map(|address| address.ip()),
-            server: self.tcp.local_addr().ok().map(|address| address.ip()),
-        }
-    }
-
-    fn fail(&self, failure: KeyFailure) -> AsyncPrivateKeyMethodError {
-        let _ = self.result.set(Err(failure));
-        AsyncPrivateKeyMethodError
-    }
-}
-
-impl From<OperationError> for KeyFailure {
-    fn from(error: OperationError) -> Self {
-        match error {
-            OperationError::QueueFull => Self::Shed,
-            _ => Self::Failed,
-        }
-    }
-}
-
-impl From<Failure> for KeyFailure {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Full => Self::Shed,
-            other => Self::Remote(other),
-        }
-    }
-}
 
 /// One certificate's key, as BoringSSL asks for it.
 pub(super) struct EngineKey {
@@ -146,21 +66,21 @@ impl EngineKey {
         ssl: &SslRef,
         operation: impl FnOnce(&PublicKey) -> Result<Operation, OperationError>,
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
-        let connection = Arc::clone(KeyOperation::of(ssl).ok_or(AsyncPrivateKeyMethodError)?);
+        let handshake = Arc::clone(HandshakeState::attached(ssl).ok_or(AsyncPrivateKeyMethodError)?);
         let key_type = self.key.key_type();
         match &self.key {
             PrivateKey::Local(key) => {
                 let operation = operation(key.public());
                 let completion = operation.and_then(|operation| compute(&self.engine, key, operation));
-                let completion = completion.map_err(|error| refuse(ssl, &connection, error.into()))?;
-                Ok(Box::pin(finished(completion, key_type, connection)))
+                let completion = completion.map_err(|error| refuse(ssl, &handshake, error.into()))?;
+                Ok(Box::pin(finished(completion, key_type, handshake)))
             }
             PrivateKey::Remote(remote) => {
                 let operation = operation(remote.key.public());
-                let operation = operation.map_err(|error| refuse(ssl, &connection, error.into()))?;
-                let asked = self.ask(remote, operation, ssl, &connection);
-                let computed = asked.map_err(|failure| refuse(ssl, &connection, failure.into()))?;
-                Ok(Box::pin(finished(computed, key_type, connection)))
+                let operation = operation.map_err(|error| refuse(ssl, &handshake, error.into()))?;
+                let asked = self.ask(remote, operation, ssl, &handshake);
+                let computed = asked.map_err(|failure| refuse(ssl, &handshake, failure.into()))?;
+                Ok(Box::pin(finished(computed, key_type, handshake)))
             }
         }
     }
@@ -171,10 +91,10 @@ impl EngineKey {
         remote: &Remote,
         operation: Operation,
         ssl: &SslRef,
-        connection: &KeyOperation,
+        handshake: &HandshakeState,
     ) -> Result<impl Future<Output = Result<Outcome, KeyFailure>> + use<>, Failure> {
         let fallback = remote.fallback.clone().map(|key| (self.engine.clone(), key, operation.clone()));
-        let origin = if remote.client.wants_origin() { connection.origin(ssl) } else { Origin::default() };
+        let origin = if remote.client.wants_origin() { origin(handshake, ssl) } else { Origin::default() };
         let answer = remote.client.submit(&remote.key, operation, origin, fallback.is_some())?;
         Ok(answered(answer, fallback))
     }
@@ -192,7 +112,7 @@ async fn answered(answer: Answer, fallback: Option<(Engine, Key, Operation)>) ->
     let began = Instant::now();
     match (answer.await, fallback) {
         (Ok(bytes), _) => {
-            // What the key server's CPU has done is in its own figures.
+            // What the key server's CPU has done is in its own statistics.
             let cpu = Duration::ZERO;
             Ok(Outcome { bytes, waited: Duration::ZERO, computed: began.elapsed(), batch: 1, cpu })
         }
@@ -207,42 +127,54 @@ async fn answered(answer: Answer, fallback: Option<(Engine, Key, Operation)>) ->
 async fn finished<E: Into<KeyFailure>>(
     computation: impl Future<Output = Result<Outcome, E>>,
     key_type: KeyType,
-    connection: Arc<KeyOperation>,
+    handshake: Arc<HandshakeState>,
 ) -> Result<BoxPrivateKeyMethodFinish, AsyncPrivateKeyMethodError> {
-    match unless_client_leaves(&connection.tcp, computation).await {
-        Some(Ok(outcome)) => {
-            Ok(Box::new(move |_, output| hand_over(&outcome, key_type, &connection, output)))
-        }
+    match or_client_disconnect(&handshake.tcp, computation).await {
+        Some(Ok(outcome)) => Ok(Box::new(move |_, output| hand_over(&outcome, key_type, &handshake, output))),
         Some(Err(error)) => {
             let failure = error.into();
-            Ok(Box::new(move |ssl, _| Err(refuse(ssl, &connection, failure))))
+            Ok(Box::new(move |ssl, _| Err(refuse(ssl, &handshake, failure))))
         }
-        None => Err(connection.fail(KeyFailure::ClientLeft)),
+        None => Err(fail(&handshake, KeyFailure::ClientLeft)),
     }
+}
+
+/// For whom the operation is.
+fn origin(handshake: &HandshakeState, ssl: &SslRef) -> Origin {
+    Origin {
+        sni: ssl.servername(NameType::HOST_NAME).map(str::to_owned),
+        client: handshake.tcp.peer_addr().ok().map(|address| address.ip()),
+        server: handshake.tcp.local_addr().ok().map(|address| address.ip()),
+    }
+}
+
+fn fail(handshake: &HandshakeState, failure: KeyFailure) -> AsyncPrivateKeyMethodError {
+    let _ = handshake.key.set(Err(failure));
+    AsyncPrivateKeyMethodError
 }
 
 /// Tells the client that the handshake has failed: BoringSSL says nothing when a private key does. Called in its
 /// callbacks only, where the connection can be written to.
-fn refuse(ssl: &SslRef, connection: &KeyOperation, failure: KeyFailure) -> AsyncPrivateKeyMethodError {
+fn refuse(ssl: &SslRef, handshake: &HandshakeState, failure: KeyFailure) -> AsyncPrivateKeyMethodError {
     /// RFC 8446 section 6.2.
     const INTERNAL_ERROR: u8 = 80;
     // SAFETY: the connection is live and in its handshake, where BoringSSL sends alerts itself.
     unsafe { ffi::SSL_send_fatal_alert(ssl.as_ptr(), INTERNAL_ERROR) };
     // Whether it could be sent, and why not, is of no interest, and must not stay in the thread's error queue.
     drop(ErrorStack::get());
-    connection.fail(failure)
+    fail(handshake, failure)
 }
 
 fn hand_over(
     outcome: &Outcome,
     key_type: KeyType,
-    connection: &KeyOperation,
+    handshake: &HandshakeState,
     output: &mut [u8],
 ) -> Result<usize, AsyncPrivateKeyMethodError> {
-    let room = output.get_mut(..outcome.bytes.len()).ok_or_else(|| connection.fail(KeyFailure::Failed))?;
+    let room = output.get_mut(..outcome.bytes.len()).ok_or_else(|| fail(handshake, KeyFailure::Failed))?;
     room.copy_from_slice(&outcome.bytes);
     let Outcome { waited, computed, batch, cpu, .. } = *outcome;
-    let _ = connection.result.set(Ok(KeyTiming { key_type, waited, computed, batch, cpu }));
+    let _ = handshake.key.set(Ok(KeyTiming { key_type, waited, computed, batch, cpu }));
     Ok(outcome.bytes.len())
 }
 

@@ -1,25 +1,25 @@
 //! TLS on BoringSSL: contexts, certificate selection, the private-key bridge to the engine, and the streams.
 
 pub(crate) mod certificate;
-mod client_check;
-pub(crate) mod clock;
+mod certificate_selection;
+mod client_authentication;
+mod client_capabilities;
+mod client_disconnect;
+pub(crate) mod client_hello;
 mod context;
-mod departure;
-pub(crate) mod early;
-mod hello;
+pub(crate) mod early_data;
+mod handshake_state;
 mod key_method;
-pub(crate) mod opening;
+pub(crate) mod pem;
 pub(crate) mod remote_key;
-pub(crate) mod resumption;
-mod returning;
-mod selection;
+mod resumption;
+pub(crate) mod resumption_backend;
+pub(crate) mod session_clock;
 mod stream;
 mod transport;
 
-pub(crate) use client_check::Refusal;
 pub(crate) use context::ChainTls;
-pub(crate) use key_method::{KeyFailure, KeyOperation, KeyTiming};
-pub(crate) use returning::{Kind, Outcome, Returning};
+pub(crate) use handshake_state::{ClientRejection, HandshakeState, KeyFailure, ResumptionState};
 pub(crate) use stream::{ClientStream, Inner};
 pub(crate) use transport::Transport;
 

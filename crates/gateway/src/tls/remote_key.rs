@@ -1,9 +1,9 @@
 //! Keys on other machines: one pool of connections for each set of key servers, kept over reloads.
 
+use super::pem::{read_chain, read_key};
 use crate::{
     model::{Keyless, KeylessTls, Place, Source},
     problem::Problem,
-    tls::certificate::{read_chain, read_key},
 };
 use quadrille_engine::{Key, PublicKey};
 use quadrille_keyless::{

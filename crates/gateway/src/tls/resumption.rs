@@ -1,187 +1,342 @@
-//! What returning clients need, as it runs: ticket keys and session store. It outlives reloads that do not change it.
+//! Session resumption: BoringSSL's hooks for ticket keys and stored sessions, and what came of them.
+//!
+//! The hooks are the same on every context and know nothing; what they need travels on the connection, as
+//! [`ResumptionState`]. BoringSSL resumes a session only under the session-id context it was made with, which
+//! [`bind`] sets for each connection: so one site's session never resumes another's.
 
+use super::{
+    contained,
+    handshake_state::{HandshakeState, ResumptionState},
+    session_clock, without_panic,
+};
 use crate::{
-    model::{self, Place, SessionCache, Source, TicketKeys},
-    problem::Problem,
-    process::digest::digest,
+    connection::{ResumptionKind, ResumptionOutcome},
+    telemetry::metrics,
 };
-use quadrille_resumption::{
-    Fleet, FleetSecret, Layered, MemoryStore, Redis, RedisOptions, RedisStore, Schedule, SessionStore,
-    TicketKey, Tickets,
+use boring::{
+    error::ErrorStack,
+    hash::MessageDigest,
+    hmac::HmacCtxRef,
+    ssl::{
+        BoxGetSessionFinish, BoxGetSessionFuture, ClientHello, ExtensionType, SslContextBuilder, SslOptions,
+        SslRef, SslSession, SslSessionCacheMode, TicketKeyCallbackResult,
+    },
+    symm::{Cipher, CipherCtxRef},
 };
-use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+use boring_sys as ffi;
+use foreign_types::{ForeignType, ForeignTypeRef};
+use quadrille_resumption::{Claim, Lookup, Miss, SessionId, TicketKey, unix_now};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
 use zeroize::Zeroizing;
 
-/// Ticket keys and session store of one process, shared by all listeners.
-pub(crate) struct Resumption {
-    pub(crate) tickets: Option<Arc<Tickets>>,
-    pub(crate) store: Option<Arc<dyn SessionStore>>,
-    /// How long a session may be resumed.
-    pub(crate) lifetime: Duration,
-    pub(crate) early_data: bool,
-    /// What they were made from, to see whether a reload changes them.
-    tickets_from: u64,
-    store_from: u64,
+/// What of the resumption a context knows; keys and stores are the connection's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ResumptionSettings {
+    pub(super) tickets: bool,
+    pub(super) store: bool,
+    /// Seconds.
+    pub(super) lifetime: u32,
 }
 
-impl Resumption {
-    /// Reads the files that the model names. What `running` has and the model does not change goes on.
-    pub(crate) fn open(
-        model: &model::Resumption,
-        running: Option<&Arc<Self>>,
-    ) -> Result<Arc<Self>, Vec<Problem>> {
-        let mut problems = Vec::new();
-        let files = Files::read(model, &mut problems);
-        if !problems.is_empty() {
-            return Err(problems);
+impl ResumptionState {
+    /// Asks whether early data, if the client offers any, comes with its ticket's first use.
+    pub(super) fn claim(hello: &ClientHello<'_>) -> Claim {
+        if hello.get_extension(ExtensionType::EARLY_DATA).is_none() {
+            return Claim::Now(true);
         }
-        let (tickets_from, store_from) = (files.tickets_from(model), files.store_from(model));
-        let redis = files.redis(model);
-        let tickets = match running {
-            Some(running) if running.tickets_from == tickets_from => running.tickets.clone(),
-            _ => tickets(model, &files, redis.as_ref()),
+        let claim = Self::attached(hello.ssl()).and_then(|state| {
+            let _ = state.early.set(());
+            state.first_use(psk_ticket(hello)?)
+        });
+        claim.unwrap_or(Claim::Now(false))
+    }
+
+    /// Remembers what the client offers.
+    pub(super) fn note(hello: &ClientHello<'_>) {
+        let ticket = psk_ticket(hello).or_else(|| hello.get_extension(ExtensionType::SESSION_TICKET));
+        let Some(ticket) = ticket.filter(|ticket| !ticket.is_empty()) else { return };
+        if let Some(state) = Self::attached(hello.ssl()) {
+            let _ = state.ticket.set(ticket.into());
+        }
+    }
+
+    /// What became of it, after the handshake.
+    pub(crate) fn outcome(ssl: &SslRef) -> ResumptionOutcome {
+        let Some(state) = Self::attached(ssl) else { return ResumptionOutcome::New };
+        match (state.stored.get(), state.ticket.get()) {
+            (Some(_), _) if ssl.session_reused() => ResumptionOutcome::Hit(ResumptionKind::Id),
+            (_, Some(_)) if ssl.session_reused() => ResumptionOutcome::Hit(ResumptionKind::Ticket),
+            (Some(Err(reason)), _) => ResumptionOutcome::Miss(ResumptionKind::Id, reason),
+            (Some(Ok(())), _) => ResumptionOutcome::Miss(ResumptionKind::Id, OTHER_PARAMETERS),
+            (None, Some(ticket)) if state.backend.tickets.is_some() => {
+                ResumptionOutcome::Miss(ResumptionKind::Ticket, state.refusal(ssl, ticket))
+            }
+            _ => ResumptionOutcome::New,
+        }
+    }
+
+    /// Of this connection.
+    pub(super) fn attached(ssl: &SslRef) -> Option<&Self> {
+        HandshakeState::attached(ssl).map(|handshake| &handshake.resumption)
+    }
+
+    fn find(&self, name: &[u8]) -> Option<Arc<TicketKey>> {
+        self.backend.tickets.as_ref()?.find(name, unix_now())
+    }
+
+    fn first_use(&self, ticket: &[u8]) -> Option<Claim> {
+        let store = self.backend.store.as_ref()?;
+        let (name, _) = ticket.split_at_checked(16)?;
+        let key = self.find(name)?;
+        // Whoever makes up tickets must not fill the store.
+        session_in(&key, ticket)?;
+        Some(store.claim(&boring::sha::sha256(ticket)))
+    }
+
+    /// Why this ticket did not resume. For the metrics, after a full handshake.
+    fn refusal(&self, ssl: &SslRef, ticket: &[u8]) -> &'static str {
+        let Some((name, _)) = ticket.split_at_checked(16) else { return "damaged" };
+        let Some(key) = self.find(name) else { return "unknown_key" };
+        let Some(session) = session_in(&key, ticket) else { return "damaged" };
+        unfit(ssl, &session).unwrap_or(OTHER_PARAMETERS)
+    }
+}
+
+/// BoringSSL refuses a session whose version or cipher suite this handshake does not have.
+const OTHER_PARAMETERS: &str = "other_parameters";
+
+/// Sets how a context's connections resume.
+pub(super) fn install(
+    builder: &mut SslContextBuilder,
+    ResumptionSettings { tickets, store, lifetime }: ResumptionSettings,
+) -> Result<(), ErrorStack> {
+    // Never none: BoringSSL refuses to resume under an empty one.
+    builder.set_session_id_context(b"quadrille")?;
+    set_timeout(builder, lifetime);
+    session_clock::install(builder);
+    if tickets {
+        // SAFETY: the callback sets name, IV, cipher and HMAC whenever it answers Success or DecryptSuccessRenew.
+        unsafe {
+            builder.set_ticket_key_callback(|ssl, name, iv, cipher, hmac, encrypt| {
+                contained(TicketKeyCallbackResult::Noop, || {
+                    let chosen = ResumptionState::attached(ssl).map(|state| {
+                        if encrypt {
+                            state.seal(ssl, name, iv, cipher, hmac)
+                        } else {
+                            state.open(name, iv, cipher, hmac)
+                        }
+                    });
+                    chosen.unwrap_or(TicketKeyCallbackResult::Noop)
+                })
+            });
+        }
+    } else {
+        builder.set_options(SslOptions::NO_TICKET);
+    }
+    if store {
+        builder.set_session_cache_mode(SslSessionCacheMode::SERVER | SslSessionCacheMode::NO_INTERNAL);
+        builder.set_new_session_callback(|ssl, session| contained((), || keep(ssl, &session)));
+        // SAFETY: sessions that it gives out are made anew from bytes, for no context.
+        unsafe {
+            builder.set_async_get_session_callback(|ssl, id| contained(None, || look_up(ssl, id)));
+        }
+    } else {
+        builder.set_session_cache_mode(SslSessionCacheMode::OFF);
+    }
+    Ok(())
+}
+
+/// Binds the sessions of this connection to a site: its name in lower case, and whatever `site` stands for.
+pub(super) fn bind(ssl: &mut SslRef, site: &[u8; 32], sni: Option<&str>) -> Result<(), ErrorStack> {
+    let mut hasher = boring::sha::Sha256::new();
+    hasher.update(site);
+    hasher.update(sni.unwrap_or_default().as_bytes());
+    let context = hasher.finish();
+    // SAFETY: the connection is live; BoringSSL copies the 32 bytes, which is the most that it takes.
+    let ok = unsafe { ffi::SSL_set_session_id_context(ssl.as_ptr(), context.as_ptr(), context.len()) };
+    if ok == 1 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+impl ResumptionState {
+    /// A new ticket. One is enough for a client that came with one; BoringSSL would make two in TLS 1.3.
+    fn seal(
+        &self,
+        ssl: &SslRef,
+        name: &mut [u8; 16],
+        iv: &mut [u8; 16],
+        cipher: &mut CipherCtxRef,
+        hmac: &mut HmacCtxRef,
+    ) -> TicketKeyCallbackResult {
+        let before = self.issued.fetch_add(1, Ordering::Relaxed);
+        let Some(tickets) = self.backend.tickets.as_ref().filter(|_| before == 0 || !ssl.session_reused())
+        else {
+            return TicketKeyCallbackResult::Noop;
         };
-        let store = match running {
-            Some(running) if running.store_from == store_from => running.store.clone(),
-            _ => store(model, &files, redis.as_ref()),
-        };
-        let (lifetime, early_data) = (model.lifetime, model.early_data);
-        // The very same, so that TLS contexts that hold it need not be made anew.
-        if let Some(running) = running
-            && (running.tickets_from, running.store_from, running.lifetime, running.early_data)
-                == (tickets_from, store_from, lifetime, early_data)
+        let key = tickets.encrypting(unix_now());
+        *name = *key.name();
+        let ready = boring::rand::rand_bytes(iv)
+            .and_then(|()| cipher.init_encrypt(&cbc(&key), key.aes(), iv))
+            .and_then(|()| hmac.init(key.hmac(), &MessageDigest::sha256()));
+        if ready.is_ok() { TicketKeyCallbackResult::Success } else { TicketKeyCallbackResult::Noop }
+    }
+
+    /// A ticket that came back. It is always renewed, so that none is used for long, or twice in TLS 1.3.
+    fn open(
+        &self,
+        name: &[u8; 16],
+        iv: &[u8; 16],
+        cipher: &mut CipherCtxRef,
+        hmac: &mut HmacCtxRef,
+    ) -> TicketKeyCallbackResult {
+        let Some(key) = self.find(name) else { return TicketKeyCallbackResult::Noop };
+        if self.backend.tickets.as_ref().is_some_and(|tickets| tickets.is_shared())
+            && let Some(session) = self.ticket.get().and_then(|ticket| session_in(&key, ticket))
         {
-            return Ok(Arc::clone(running));
+            session_clock::tolerate(session.time());
         }
-        Ok(Arc::new(Self { tickets, store, lifetime, early_data, tickets_from, store_from }))
-    }
-
-    /// Joins the fleet, if there is one and it answers in a moment.
-    pub(crate) async fn join(&self) {
-        if let Some(tickets) = &self.tickets {
-            tickets.join().await;
-        }
-    }
-
-    /// Called on an event-loop thread that will have handshakes.
-    pub(crate) fn warm(&self) {
-        if let Some(store) = &self.store {
-            store.warm();
+        let ready = cipher
+            .init_decrypt(&cbc(&key), key.aes(), iv)
+            .and_then(|()| hmac.init(key.hmac(), &MessageDigest::sha256()));
+        if ready.is_ok() {
+            TicketKeyCallbackResult::DecryptSuccessRenew
+        } else {
+            TicketKeyCallbackResult::Noop
         }
     }
 
-    /// Starts what keeps the ticket keys right, unless `before` has the same.
-    pub(crate) fn start(&self, before: Option<&Self>) {
-        let Some(tickets) = &self.tickets else { return };
-        let running = before.and_then(|before| before.tickets.as_ref());
-        if !running.is_some_and(|running| Arc::ptr_eq(running, tickets)) {
-            tokio::spawn(Tickets::run(Arc::downgrade(tickets)));
-        }
+    fn stored(&self, outcome: Result<(), &'static str>, asked: Instant) {
+        let _ = self.stored.set(outcome);
+        metrics::session_lookup(outcome.err().unwrap_or("hit"), asked.elapsed());
     }
 }
 
-/// What the model names by path.
-struct Files {
-    keys: Vec<TicketKey>,
-    secret: Option<(FleetSecret, u64)>,
-    password: Option<Zeroizing<String>>,
+/// A session with an id was made.
+fn keep(ssl: &SslRef, session: &SslSession) {
+    let store = ResumptionState::attached(ssl).and_then(|state| state.backend.store.as_ref());
+    let (Some(store), Ok(id)) = (store, SessionId::try_from(session.id())) else { return };
+    if let Ok(der) = session.to_der() {
+        store.put(&id, Arc::new(Zeroizing::new(der)));
+    }
 }
 
-impl Files {
-    fn read(model: &model::Resumption, problems: &mut Vec<Problem>) -> Self {
-        let mut note = |problem| problems.push(problem);
-        let keys = match &model.tickets {
-            TicketKeys::Files(files, place) => {
-                files.iter().filter_map(|file| ticket_key(file, place).map_err(&mut note).ok()).collect()
-            }
-            _ => Vec::new(),
-        };
-        let secret = model.fleet_secret.as_ref().and_then(|(source, place)| {
-            let secret = read(source, place).and_then(|bytes| {
-                let secret = FleetSecret::new(&bytes);
-                let digest = digest(&bytes[..]);
-                Ok((secret.map_err(|error| Problem::new(place, format!("{source} {error}")))?, digest))
+/// A client asks for the session with this id.
+fn look_up(ssl: &SslRef, id: &[u8]) -> Option<BoxGetSessionFuture> {
+    let state = ResumptionState::attached(ssl)?;
+    let store = state.backend.store.as_ref()?;
+    let asked = Instant::now();
+    // Ids of other lengths are not ours.
+    let id = SessionId::try_from(id).map_err(|_| state.stored(Err(reason(Miss::Unknown)), asked)).ok()?;
+    match store.get(&id) {
+        Lookup::Hit(session) => Some(Box::pin(async move { Some(found(Ok(session), asked)) })),
+        Lookup::Miss(miss) => {
+            state.stored(Err(reason(miss)), asked);
+            None
+        }
+        Lookup::Pending(answer) => Some(Box::pin(async move {
+            let answer = without_panic(Err(Miss::Unavailable), answer).await;
+            Some(found(answer, asked))
+        })),
+    }
+}
+
+fn found(answer: Result<quadrille_resumption::Session, Miss>, asked: Instant) -> BoxGetSessionFinish {
+    Box::new(move |ssl, _| {
+        contained(None, || {
+            let session = answer.map_err(reason).and_then(|der| {
+                let session = SslSession::from_der(&der).map_err(|_| reason(Miss::Damaged))?;
+                session_clock::tolerate(session.time());
+                unfit(ssl, &session).map_or(Ok(session), Err)
             });
-            secret.map_err(&mut note).ok()
-        });
-        let password = model.redis_password.as_ref().and_then(|(source, place)| {
-            let text = read(source, place).and_then(|bytes| {
-                let text = String::from_utf8(bytes.trim_ascii().to_vec());
-                text.map(Zeroizing::new)
-                    .map_err(|_| Problem::new(place, format!("{source} is not UTF-8 text")))
-            });
-            text.map_err(&mut note).ok()
-        });
-        Self { keys, secret, password }
-    }
-
-    fn redis(&self, model: &model::Resumption) -> Option<Redis> {
-        let SessionCache::Redis(address, _) = &model.cache else { return None };
-        let ca = model.redis_ca.as_ref().map(|(path, _)| path.clone());
-        Some(Redis::new(address.clone(), RedisOptions { password: self.password.clone(), ca }))
-    }
-
-    /// Everything that other ticket keys would come from.
-    fn tickets_from(&self, model: &model::Resumption) -> u64 {
-        match &model.tickets {
-            TicketKeys::Off => 0,
-            // A new store in this process has forgotten whose early data it has seen.
-            TicketKeys::Local if model.early_data => digest(&(model.rotation, self.store_from(model))),
-            TicketKeys::Local => digest(&model.rotation),
-            TicketKeys::Fleet(_) => digest(&(model.rotation, self.redis_from(model))),
-            TicketKeys::Files(..) => {
-                digest(&self.keys.iter().map(|key| digest(&key.to_file_bytes()[..])).collect::<Vec<_>>())
+            if let Some(state) = ResumptionState::attached(ssl) {
+                state.stored(session.as_ref().map(drop).map_err(|reason| *reason), asked);
             }
-        }
-    }
-
-    /// Everything that another store would come from.
-    fn store_from(&self, model: &model::Resumption) -> u64 {
-        let sizes = (model.cache_size, model.lifetime, model.lookup_timeout);
-        digest(&(std::mem::discriminant(&model.cache), sizes, self.redis_from(model)))
-    }
-
-    fn redis_from(&self, model: &model::Resumption) -> u64 {
-        let SessionCache::Redis(address, _) = &model.cache else { return 0 };
-        let secret = self.secret.as_ref().map(|(_, digest)| *digest);
-        let password = self.password.as_ref().map(|password| password.as_str());
-        digest(&(address, model.redis_ca.as_ref().map(|(path, _)| path), secret, password))
-    }
+            session.ok()
+        })
+    })
 }
 
-fn read(source: &Source, place: &Place) -> Result<Zeroizing<Vec<u8>>, Problem> {
-    source.read().map_err(|error| Problem::new(place, format!("cannot read {source}: {error}")))
-}
-
-fn ticket_key(source: &Source, place: &Place) -> Result<TicketKey, Problem> {
-    let bytes = read(source, place)?;
-    TicketKey::from_file_bytes(&bytes).map_err(|error| Problem::new(place, format!("{source} {error}")))
-}
-
-fn tickets(model: &model::Resumption, files: &Files, redis: Option<&Redis>) -> Option<Arc<Tickets>> {
-    let schedule = Schedule { rotation: model.rotation };
-    match (&model.tickets, &files.secret, redis) {
-        (TicketKeys::Off, ..) => None,
-        (TicketKeys::Files(..), ..) => Tickets::fixed(files.keys.clone()),
-        (TicketKeys::Fleet(_), Some((secret, _)), Some(redis)) => {
-            Some(Tickets::fleet(Fleet::new(redis.clone(), secret.clone()), schedule))
-        }
-        // A fleet without Redis or secret is refused by every front end.
-        (TicketKeys::Local | TicketKeys::Fleet(_), ..) => Some(Tickets::local(schedule)),
+/// What BoringSSL will find wrong with a session, as far as that is known before it chooses version and cipher suite.
+fn unfit(ssl: &SslRef, session: &SslSession) -> Option<&'static str> {
+    let now = unix_now().as_secs();
+    match session.time() {
+        made if session_clock::is_future(made) => Some("from_the_future"),
+        made if made + u64::from(session.timeout()) <= now => Some("expired"),
+        _ if context_of(session) != context_here(ssl) => Some("other_site"),
+        _ => None,
     }
 }
 
-fn store(model: &model::Resumption, files: &Files, redis: Option<&Redis>) -> Option<Arc<dyn SessionStore>> {
-    let memory = NonZeroUsize::new(model.cache_size).map(|size| MemoryStore::new(size, model.lifetime));
-    match (&model.cache, &files.secret, redis) {
-        (SessionCache::Off, ..) => None,
-        (SessionCache::Redis(..), Some((secret, _)), Some(redis)) => {
-            let far = RedisStore::new(redis.clone(), secret.clone(), model.lifetime, model.lookup_timeout);
-            Some(match memory {
-                Some(near) => Arc::new(Layered::new(near, far)),
-                None => Arc::new(far),
-            })
-        }
-        (SessionCache::Memory | SessionCache::Redis(..), ..) => Some(Arc::new(memory?)),
+fn reason(miss: Miss) -> &'static str {
+    match miss {
+        Miss::Unknown => "store_miss",
+        Miss::Timeout => "store_timeout",
+        Miss::Unavailable => "store_unavailable",
+        Miss::Damaged => "damaged",
+    }
+}
+
+fn psk_ticket<'a>(hello: &'a ClientHello<'_>) -> Option<&'a [u8]> {
+    hello.get_extension(ExtensionType::PRE_SHARED_KEY).and_then(first_identity)
+}
+
+/// The first identity of a pre_shared_key extension (RFC 8446 section 4.2.11), the only one that BoringSSL looks at.
+fn first_identity(extension: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = extension.get(2..)?.split_at_checked(2)?;
+    rest.get(..usize::from(u16::from_be_bytes([length[0], length[1]])))
+}
+
+/// The session in a ticket, if it is whole and ours.
+fn session_in(key: &TicketKey, ticket: &[u8]) -> Option<SslSession> {
+    let session = opened(key, ticket).and_then(|der| SslSession::from_der(&der).ok());
+    if session.is_none() {
+        // The error queue is the thread's.
+        drop(ErrorStack::get());
+    }
+    session
+}
+
+/// What a ticket holds (RFC 5077 section 4).
+fn opened(key: &TicketKey, ticket: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    let (sealed, tag) = ticket.split_at_checked(ticket.len().checked_sub(32)?)?;
+    let iv = sealed.get(16..32)?;
+    let mut hmac = boring::hmac::Hmac::init(key.hmac(), &MessageDigest::sha256()).ok()?;
+    hmac.update(sealed).ok()?;
+    if !boring::memcmp::eq(&hmac.finalize().ok()?, tag) {
+        return None;
+    }
+    boring::symm::decrypt(cbc(key), key.aes(), Some(iv), sealed.get(32..)?).ok().map(Zeroizing::new)
+}
+
+fn cbc(key: &TicketKey) -> Cipher {
+    if key.aes().len() == 32 { Cipher::aes_256_cbc() } else { Cipher::aes_128_cbc() }
+}
+
+fn context_of(session: &SslSession) -> &[u8] {
+    let mut length = 0;
+    // SAFETY: the session is live and outlives what is returned; BoringSSL gives pointer and length together.
+    unsafe {
+        let context = ffi::SSL_SESSION_get0_id_context(session.as_ptr(), &raw mut length);
+        std::slice::from_raw_parts(context, length as usize)
+    }
+}
+
+fn context_here(ssl: &SslRef) -> &[u8] {
+    let mut length = 0;
+    // SAFETY: the connection is live and outlives what is returned; BoringSSL gives pointer and length together.
+    unsafe {
+        let context = ffi::SSL_get0_session_id_context(ssl.as_ptr(), &raw mut length);
+        if context.is_null() { &[] } else { std::slice::from_raw_parts(context, length) }
+    }
+}
+
+/// Both kinds of session, by id and by ticket, and TLS 1.3's tickets, in seconds.
+fn set_timeout(builder: &mut SslContextBuilder, seconds: u32) {
+    // SAFETY: the context is live; these set integers on it.
+    unsafe {
+        ffi::SSL_CTX_set_timeout(builder.as_ptr(), seconds);
+        ffi::SSL_CTX_set_session_psk_dhe_timeout(builder.as_ptr(), seconds);
     }
 }

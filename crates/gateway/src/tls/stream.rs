@@ -1,6 +1,6 @@
 //! A connection, with TLS or without, in the form that pingora reads and writes.
 
-use super::{Transport, early};
+use super::{Transport, early_data};
 use crate::connection::Connection;
 use async_trait::async_trait;
 use boring::ssl::SslRef;
@@ -10,6 +10,7 @@ use pingora_core::protocols::{
 };
 use pingora_http::ResponseHeader;
 use std::{
+    any::Any,
     future::Future,
     io,
     os::fd::AsRawFd,
@@ -71,8 +72,13 @@ impl Inner {
 }
 
 impl ClientStream {
-    /// `http2` says what is spoken.
-    pub(crate) fn new(inner: Inner, connection: Arc<Connection>, http2: bool) -> pingora_error::Result<Self> {
+    /// `http2` says what is spoken; `context` is what the code that sees only requests finds in its `ProxyDigest`.
+    pub(crate) fn new(
+        inner: Inner,
+        connection: Arc<Connection>,
+        http2: bool,
+        context: Box<dyn Any + Send + Sync>,
+    ) -> pingora_error::Result<Self> {
         let socket = SocketDigest::from_raw_fd(inner.transport().tcp().as_raw_fd());
         let _ = socket.peer_addr.set(Some(connection.client.into()));
         let _ = socket.local_addr.set(Some(connection.local.into()));
@@ -80,10 +86,7 @@ impl ClientStream {
             .ssl()
             .map(|_| Arc::new(SslDigest::new(connection.cipher, connection.version, None, None, Vec::new())));
         // The one slot for data of ours that reaches HTTP/2 requests too.
-        let proxy = ProxyDigest::new(
-            Box::new(ResponseHeader::build(200, Some(0))?),
-            Some(Box::new(Arc::clone(&connection))),
-        );
+        let proxy = ProxyDigest::new(Box::new(ResponseHeader::build(200, Some(0))?), Some(context));
         let digests = Digests { ssl, proxy: Arc::new(proxy), socket: Arc::new(socket) };
         if http2 {
             connection.header_clock.start();
@@ -132,7 +135,7 @@ impl AsyncRead for ClientStream {
             ready => {
                 self.received(out.filled().len() - before);
                 if self.connection.early.load(Ordering::Relaxed) {
-                    let early = self.inner.ssl().is_some_and(early::in_progress);
+                    let early = self.inner.ssl().is_some_and(early_data::in_progress);
                     self.connection.early.store(early, Ordering::Relaxed);
                 }
                 ready

@@ -49,7 +49,7 @@ impl Transport {
     }
 
     /// Reads more, so that [`waiting`](Self::waiting) grows; false at the end of the stream.
-    pub(crate) async fn read_more(&mut self) -> io::Result<bool> {
+    async fn read_more(&mut self) -> io::Result<bool> {
         std::future::poll_fn(|context| {
             SCRATCH.with_borrow_mut(|scratch| {
                 let mut buffer = ReadBuf::new(scratch);
@@ -59,6 +59,11 @@ impl Transport {
             })
         })
         .await
+    }
+
+    /// The same, where the end of the stream is an error.
+    pub(crate) async fn need_more(&mut self) -> io::Result<()> {
+        if self.read_more().await? { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
     }
 
     /// Drops bytes that were dealt with.

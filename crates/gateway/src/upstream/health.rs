@@ -1,6 +1,9 @@
 //! Active health checks, run by pingora's checkers.
 
-use super::{Upstream, balancer::Host, peer::WithProxyHeader, proxy_header::unannounced};
+use super::{
+    proxy_header::{ProxyHeaderConnector, local_header},
+    server::Host,
+};
 use crate::model::{self, Health, HealthProbe, ProxyProtocolOut};
 use async_trait::async_trait;
 use boring::x509::X509;
@@ -12,7 +15,7 @@ use pingora_load_balancing::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// The checker that the model asks for.
@@ -38,21 +41,6 @@ pub(super) fn check(
     Some(Box::new(Check { probe, health }))
 }
 
-/// Checks until the upstream is gone, as after a reload.
-pub(crate) async fn run(upstream: Weak<Upstream>) {
-    loop {
-        let interval = match upstream.upgrade() {
-            Some(upstream) => {
-                let Some(health) = &upstream.model().health else { return };
-                upstream.balancer.backends().run_health_check(true).await;
-                health.interval
-            }
-            None => return,
-        };
-        tokio::time::sleep(interval).await;
-    }
-}
-
 /// All servers' check.
 struct Check {
     probe: Probe,
@@ -74,7 +62,7 @@ type Make = Box<dyn Fn(&Host) -> Option<Arc<HttpHealthCheck>> + Send + Sync>;
 const MOST_HOSTS: usize = 1000;
 
 /// The check for a host, made when it is first asked for.
-fn of_host(
+fn check_for_host(
     make: &Make,
     made: &Mutex<HashMap<Host, Arc<HttpHealthCheck>>>,
     host: &Host,
@@ -97,7 +85,7 @@ impl HealthCheck for Check {
         match &self.probe {
             Probe::Tcp(check) => check.check(server).await,
             Probe::Http { make, made } => {
-                match server.ext.get::<Host>().and_then(|host| of_host(make, made, host)) {
+                match Host::attached(server).and_then(|host| check_for_host(make, made, host)) {
                     Some(check) => check.check(server).await,
                     None => Error::e_explain(ErrorType::InternalError, "a server without a check"),
                 }
@@ -134,7 +122,7 @@ fn http(
         options.verify_hostname = false;
     }
     if model.proxy_protocol != ProxyProtocolOut::Off {
-        options.custom_l4 = Some(Arc::new(WithProxyHeader(unannounced(model.proxy_protocol))));
+        options.custom_l4 = Some(Arc::new(ProxyHeaderConnector(local_header(model.proxy_protocol))));
     }
     Some(check)
 }

@@ -14,15 +14,15 @@ pub(super) struct Load(Mutex<HashMap<SocketAddr, u64>>);
 
 /// One of them, for as long as it lives.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct LoadGuard {
     load: Arc<Load>,
     address: SocketAddr,
 }
 
 impl Load {
-    pub(super) fn begin(self: &Arc<Self>, address: SocketAddr) -> Running {
+    pub(super) fn begin(self: &Arc<Self>, address: SocketAddr) -> LoadGuard {
         *self.counts().entry(address).or_default() += 1;
-        Running { load: Arc::clone(self), address }
+        LoadGuard { load: Arc::clone(self), address }
     }
 
     /// The one with less to do for its weight; the first of two that are alike.
@@ -42,7 +42,7 @@ impl Load {
     }
 }
 
-impl Drop for Running {
+impl Drop for LoadGuard {
     fn drop(&mut self) {
         let mut counts = self.load.counts();
         if let Some(count) = counts.get_mut(&self.address) {

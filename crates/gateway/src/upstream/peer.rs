@@ -1,21 +1,18 @@
 //! How pingora reaches a server.
 
-use super::{Server, Upstream, proxy_header, tls::ClientTls, upgrade::Upgrading};
+use super::{
+    client_tls::ClientTls,
+    cluster::Upstream,
+    proxy_header::{ProxyHeaderConnector, proxy_header},
+    server::Server,
+    upgrade::UpgradeConnector,
+};
 use crate::{
     connection::Connection,
     model::{ProxyProtocolOut, UpstreamProtocol},
     process::digest::digest,
 };
-use async_trait::async_trait;
-use pingora_core::{
-    connectors::l4::Connect,
-    protocols::{
-        ALPN,
-        l4::{socket::SocketAddr as PeerAddress, stream::Stream},
-    },
-    upstreams::peer::HttpPeer,
-};
-use pingora_error::{Error, ErrorType, OrErr, Result};
+use pingora_core::{protocols::ALPN, upstreams::peer::HttpPeer};
 use std::{
     sync::{
         Arc,
@@ -23,7 +20,6 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 impl Upstream {
     /// The peer for one request. An upgrade (WebSocket) needs HTTP/1.1.
@@ -43,7 +39,7 @@ impl Upstream {
         peer.options.idle_timeout = Some(Duration::ZERO);
         peer.group_key = NEXT.fetch_add(1, Ordering::Relaxed);
         let header = proxy_header(self.model.proxy_protocol, connection.client, connection.local);
-        peer.options.custom_l4 = Some(Arc::new(Upgrading { tls, server: server.clone(), header }));
+        peer.options.custom_l4 = Some(Arc::new(UpgradeConnector { tls, server: server.clone(), header }));
         Box::new(peer)
     }
 
@@ -75,30 +71,12 @@ impl Upstream {
         let mut announced = None;
         if self.model.proxy_protocol != ProxyProtocolOut::Off {
             let header = proxy_header(self.model.proxy_protocol, connection.client, connection.local);
-            options.custom_l4 = Some(Arc::new(WithProxyHeader(header)));
+            options.custom_l4 = Some(Arc::new(ProxyHeaderConnector(header)));
             announced = Some(connection.client);
         }
         // A connection that has announced one client must not carry another's requests, and one that was verified
         // against some CAs must not stand in for others: pingora's own key of the pool knows neither.
         peer.group_key = digest(&(self.ca_digest, announced));
         Box::new(peer)
-    }
-}
-
-/// Opens a connection that begins with a PROXY header.
-#[derive(Debug)]
-pub(super) struct WithProxyHeader(pub(super) Vec<u8>);
-
-#[async_trait]
-impl Connect for WithProxyHeader {
-    async fn connect(&self, address: &PeerAddress) -> Result<Stream> {
-        let address = address
-            .as_inet()
-            .ok_or_else(|| Error::explain(ErrorType::ConnectError, "not an internet address"))?;
-        let mut tcp =
-            TcpStream::connect(address).await.or_err(ErrorType::ConnectError, "connecting upstream")?;
-        tcp.set_nodelay(true).or_err(ErrorType::SocketError, "setting TCP_NODELAY")?;
-        tcp.write_all(&self.0).await.or_err(ErrorType::WriteError, "writing the PROXY header")?;
-        Ok(Stream::from(tcp))
     }
 }

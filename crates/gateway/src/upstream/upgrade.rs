@@ -1,7 +1,7 @@
 //! Connections for upgrades (WebSocket). Each serves one client and is never used again, so pingora's pool saves them no
 //! handshake; their TLS is ours, and resumes.
 
-use super::{Server, tls::ClientTls};
+use super::{client_tls::ClientTls, server::Server};
 use async_trait::async_trait;
 use pingora_core::{
     connectors::l4::Connect,
@@ -25,21 +25,21 @@ use tokio::{
 use tokio_boring::SslStream;
 
 /// Opens a connection with TLS inside: what pingora gets is plain.
-pub(super) struct Upgrading {
+pub(super) struct UpgradeConnector {
     pub(super) tls: Arc<ClientTls>,
     pub(super) server: Server,
     /// The PROXY header that it begins with; may be empty.
     pub(super) header: Vec<u8>,
 }
 
-impl fmt::Debug for Upgrading {
+impl fmt::Debug for UpgradeConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Upgrading({})", self.server.address)
+        write!(f, "UpgradeConnector({})", self.server.address)
     }
 }
 
 #[async_trait]
-impl Connect for Upgrading {
+impl Connect for UpgradeConnector {
     async fn connect(&self, _: &PeerAddress) -> Result<Stream> {
         let connected = TcpStream::connect(self.server.address).await;
         let mut tcp = connected.or_err(ErrorType::ConnectError, "connecting upstream")?;
@@ -47,22 +47,22 @@ impl Connect for Upgrading {
         tcp.write_all(&self.header).await.or_err(ErrorType::WriteError, "writing the PROXY header")?;
         let shaken = self.tls.connect(&self.server, tcp).await;
         let tls = shaken.or_err(ErrorType::TLSHandshakeFailure, "with the upstream")?;
-        Ok(Stream::from(VirtualSocketStream::new(Box::new(Inside(tls)))))
+        Ok(Stream::from(VirtualSocketStream::new(Box::new(DecryptedStream(tls)))))
     }
 }
 
-/// What is inside TLS.
+/// A connection without its TLS.
 #[derive(Debug)]
-struct Inside(SslStream<TcpStream>);
+struct DecryptedStream(SslStream<TcpStream>);
 
-impl VirtualSocket for Inside {
+impl VirtualSocket for DecryptedStream {
     /// They were set before the handshake.
     fn set_socket_option(&self, _: VirtualSockOpt) -> io::Result<()> {
         Ok(())
     }
 }
 
-impl AsyncRead for Inside {
+impl AsyncRead for DecryptedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -72,7 +72,7 @@ impl AsyncRead for Inside {
     }
 }
 
-impl AsyncWrite for Inside {
+impl AsyncWrite for DecryptedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

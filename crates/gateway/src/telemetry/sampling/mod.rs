@@ -6,20 +6,15 @@
 
 mod names;
 mod record;
-mod rota;
+mod sampler;
 
-use crate::{
-    connection::Connection,
-    model::{self, Chain, Domain, Serve},
-    tls::certificate::Certificate,
-};
+use crate::{connection::Connection, model};
 use boring::ssl::SslRef;
 use names::Names;
 use quadrille_handshake_timing::Marks;
 use std::{
     future::{Future, poll_fn},
     pin::pin,
-    sync::Arc,
     time::Instant,
 };
 
@@ -30,24 +25,9 @@ pub(crate) struct Sampling {
 }
 
 impl Sampling {
-    /// The names are those of the certificates, and those of the routes where the chain takes any.
-    pub(crate) fn new(
-        settings: Option<model::Sampling>,
-        certificates: &[Arc<Certificate>],
-        chain: &Chain,
-    ) -> Self {
-        let of_certificates = certificates.iter().flat_map(|certificate| certificate.names.iter().cloned());
-        let own = chain.accepts.server_names.iter().cloned();
-        let hosts = match &chain.serve {
-            Serve::Http(http) if chain.accepts.server_names.is_empty() => &http.routes.hosts[..],
-            _ => &[],
-        };
-        let of_routes = hosts.iter().flat_map(|host| &host.domains).filter_map(|domain| match domain {
-            Domain::Exact(host) => Some(host.clone()),
-            Domain::Below(parent) => Some(format!("*.{parent}")),
-            Domain::Suffix(_) | Domain::Prefix(_) | Domain::Any => None,
-        });
-        Self { settings, names: Names::new(of_certificates.chain(own).chain(of_routes)) }
+    /// Handshakes are counted under these names: `example.com`, `*.example.com`.
+    pub(crate) fn new(settings: Option<model::Sampling>, names: impl Iterator<Item = String>) -> Self {
+        Self { settings, names: Names::new(names) }
     }
 
     /// Whether it measures as these settings say.
@@ -57,7 +37,7 @@ impl Sampling {
 
     /// Where to take the marks of the handshake that begins now, if it is one of the sample.
     pub(crate) fn begin(&self, ssl: &mut SslRef, now: Instant) -> Option<Marks> {
-        if !rota::takes(self.settings.as_ref()?, now) {
+        if !sampler::should_sample(self.settings.as_ref()?, now) {
             return None;
         }
         quadrille_handshake_timing::follow(ssl);

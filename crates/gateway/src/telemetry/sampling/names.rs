@@ -1,15 +1,15 @@
 //! The names under which handshakes are counted: those of the configuration, so that clients cannot make up new ones.
 
+use crate::host_map::HostMap;
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError},
 };
 
 /// What a client's SNI is counted as.
 pub(super) struct Names {
-    exact: HashMap<String, Arc<str>>,
-    /// By the part behind `*.`; a wildcard stands for one label.
-    wildcard: HashMap<String, Arc<str>>,
+    /// A wildcard stands for one label.
+    labels: HostMap<Arc<str>>,
     other: Arc<str>,
     none: Arc<str>,
 }
@@ -23,19 +23,11 @@ static ADMITTED: Mutex<BTreeSet<Arc<str>>> = Mutex::new(BTreeSet::new());
 impl Names {
     /// Of certificates and routes: `example.com`, `*.example.com`.
     pub(super) fn new(configured: impl Iterator<Item = String>) -> Self {
-        let mut names = Self {
-            exact: HashMap::new(),
-            wildcard: HashMap::new(),
-            other: "other".into(),
-            none: "none".into(),
-        };
+        let mut names = Self { labels: HostMap::default(), other: "other".into(), none: "none".into() };
         let mut admitted = ADMITTED.lock().unwrap_or_else(PoisonError::into_inner);
         for name in configured {
             let Some(label) = admit(&mut admitted, &name.to_ascii_lowercase(), MOST) else { continue };
-            match label.strip_prefix("*.") {
-                Some(parent) => names.wildcard.insert(parent.to_owned(), label.clone()),
-                None => names.exact.insert(label.to_string(), label),
-            };
+            names.labels.insert_first(&Arc::clone(&label), label);
         }
         names
     }
@@ -44,8 +36,7 @@ impl Names {
     pub(super) fn label(&self, sni: Option<&str>) -> Arc<str> {
         let Some(sni) = sni else { return Arc::clone(&self.none) };
         let name = sni.to_ascii_lowercase();
-        let parent = name.split_once('.').map(|(_, parent)| parent);
-        let label = self.exact.get(&name).or_else(|| self.wildcard.get(parent?));
+        let label = self.labels.exact(&name).or_else(|| self.labels.one_label_wildcard(&name));
         Arc::clone(label.unwrap_or(&self.other))
     }
 }

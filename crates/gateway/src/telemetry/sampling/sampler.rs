@@ -7,15 +7,15 @@ use std::{
 };
 
 thread_local! {
-    static ROTA: RefCell<Rota> = const { RefCell::new(Rota { skip: 0, second: None, taken: 0 }) };
+    static SAMPLER: RefCell<Sampler> = const { RefCell::new(Sampler { skip: 0, second: None, taken: 0 }) };
 }
 
 /// Whether the handshake that begins now on this thread is measured.
-pub(super) fn takes(settings: &Sampling, now: Instant) -> bool {
-    ROTA.with_borrow_mut(|rota| rota.takes(settings, now))
+pub(super) fn should_sample(settings: &Sampling, now: Instant) -> bool {
+    SAMPLER.with_borrow_mut(|sampler| sampler.should_sample(settings, now))
 }
 
-struct Rota {
+struct Sampler {
     /// How many more are not measured.
     skip: usize,
     /// When the second began in which `taken` were taken.
@@ -23,8 +23,8 @@ struct Rota {
     taken: usize,
 }
 
-impl Rota {
-    fn takes(&mut self, settings: &Sampling, now: Instant) -> bool {
+impl Sampler {
+    fn should_sample(&mut self, settings: &Sampling, now: Instant) -> bool {
         let others = settings.one_in.get() - 1;
         // A reload may have changed how many are left out.
         self.skip = self.skip.min(others);
@@ -51,26 +51,31 @@ mod tests {
         Sampling { one_in: count(one_in), per_second: count(per_second) }
     }
 
-    fn rota() -> Rota {
-        Rota { skip: 0, second: None, taken: 0 }
+    fn sampler() -> Sampler {
+        Sampler { skip: 0, second: None, taken: 0 }
     }
 
     #[test]
     fn the_first_is_taken_and_then_one_in_so_many() {
-        let (mut rota, now) = (rota(), Instant::now());
-        let taken: Vec<usize> = (0..10).filter(|_| rota.takes(&settings(4, 100), now)).collect();
+        let (mut sampler, now) = (sampler(), Instant::now());
+        let taken: Vec<usize> = (0..10).filter(|_| sampler.should_sample(&settings(4, 100), now)).collect();
         assert_eq!(taken, [0, 4, 8]);
         // After a reload that measures more.
-        assert!(!rota.takes(&settings(2, 100), now) && rota.takes(&settings(2, 100), now));
+        assert!(
+            !sampler.should_sample(&settings(2, 100), now) && sampler.should_sample(&settings(2, 100), now)
+        );
     }
 
     #[test]
     fn no_more_than_so_many_are_taken_in_a_second() {
-        let (mut rota, start) = (rota(), Instant::now());
-        let in_second = |rota: &mut Rota, second: u64| {
+        let (mut sampler, start) = (sampler(), Instant::now());
+        let in_second = |sampler: &mut Sampler, second: u64| {
             let at = |tick| start + Duration::from_millis(second * 1000 + tick);
-            (0..500).filter(|&tick| rota.takes(&settings(1, 20), at(tick))).count()
+            (0..500).filter(|&tick| sampler.should_sample(&settings(1, 20), at(tick))).count()
         };
-        assert_eq!((in_second(&mut rota, 0), in_second(&mut rota, 1), in_second(&mut rota, 7)), (20, 20, 20));
+        assert_eq!(
+            (in_second(&mut sampler, 0), in_second(&mut sampler, 1), in_second(&mut sampler, 7)),
+            (20, 20, 20)
+        );
     }
 }

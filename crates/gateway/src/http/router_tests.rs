@@ -1,8 +1,8 @@
 //! Which route a request takes, table by table.
 
 use super::{
-    incoming::Incoming,
-    table::{Found, Routes},
+    request_view::RequestView,
+    router::{RouteLookup, Router},
 };
 use crate::{
     model::{
@@ -31,28 +31,28 @@ fn host(domains: &[&str], routes: Vec<Route>) -> VirtualHost {
     )
 }
 
-fn compiled(table: RouteTable) -> Arc<Routes> {
-    Arc::new(Routes::new(&Arc::new(table), &Upstreams::default()))
+fn compiled(table: RouteTable) -> Arc<Router> {
+    Arc::new(Router::new(&Arc::new(table), &Upstreams::default()))
 }
 
 /// As Envoy has it.
-fn ordered(hosts: Vec<VirtualHost>) -> Arc<Routes> {
+fn ordered(hosts: Vec<VirtualHost>) -> Arc<Router> {
     compiled(RouteTable { hosts, match_port: true, ..RouteTable::default() })
 }
 
-fn body(routes: &Arc<Routes>, request: &Incoming<'_>) -> String {
+fn body(routes: &Arc<Router>, request: &RequestView<'_>) -> String {
     match routes.find(request) {
-        Some(Found::Route(matched)) => match &matched.route().action {
+        Some(RouteLookup::Route(matched)) => match &matched.route().action {
             Action::Respond(respond) => String::from_utf8_lossy(&respond.body).into_owned(),
             _ => "no answer".into(),
         },
-        Some(Found::NeedsTls) => "needs TLS".into(),
+        Some(RouteLookup::NeedsTls) => "needs TLS".into(),
         None => "none".into(),
     }
 }
 
 /// `url` is host and path.
-fn get(routes: &Arc<Routes>, url: &str, headers: &[(&'static str, &'static str)]) -> String {
+fn get(routes: &Arc<Router>, url: &str, headers: &[(&'static str, &'static str)]) -> String {
     let at = url.find('/').expect("a path");
     let (path, query) =
         url[at..].split_once('?').map_or((&url[at..], None), |(path, query)| (path, Some(query)));
@@ -60,7 +60,7 @@ fn get(routes: &Arc<Routes>, url: &str, headers: &[(&'static str, &'static str)]
     for (name, value) in headers {
         map.append(*name, HeaderValue::from_static(value));
     }
-    body(routes, &Incoming { authority: &url[..at], method: "GET", path, query, headers: &map, tls: true })
+    body(routes, &RequestView { authority: &url[..at], method: "GET", path, query, headers: &map, tls: true })
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_host_may_want_tls() {
     let routes = ordered(vec![wants]);
     assert_eq!(get(&routes, "a.example/", &[]), "a");
     let headers = HeaderMap::new();
-    let request = Incoming {
+    let request = RequestView {
         authority: "a.example",
         method: "GET",
         path: "/",
@@ -201,7 +201,7 @@ fn a_host_may_want_tls() {
     assert_eq!(body(&routes, &request), "needs TLS");
 }
 
-fn by_weight(routes: &[(&str, &str, &'static str)]) -> Arc<Routes> {
+fn by_weight(routes: &[(&str, &str, &'static str)]) -> Arc<Router> {
     compiled(RouteTable::by_weight(routes.iter().map(|(host, path, body)| {
         let domain = match host.strip_prefix("*.") {
             Some(parent) => Domain::Below(parent.to_owned()),

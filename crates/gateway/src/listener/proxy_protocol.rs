@@ -1,4 +1,4 @@
-//! What comes before TLS: a PROXY header where a load balancer announces clients, or a client that speaks plain HTTP.
+//! The PROXY protocol: the header in which a load balancer announces the client.
 
 use crate::tls::Transport;
 use ppp::{HeaderResult, PartialResult, v1, v2};
@@ -6,42 +6,36 @@ use std::{
     fmt, io,
     net::{IpAddr, SocketAddr},
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Who is connected to whom.
 #[derive(Debug)]
-pub(crate) struct Preamble {
+pub(crate) struct Ends {
     pub(crate) client: SocketAddr,
     pub(crate) local: SocketAddr,
 }
 
-/// Why TLS does not begin.
+/// Why there is no header.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum ProxyHeaderError {
     Closed(io::Error),
-    ProxyHeader,
-    PlainHttp,
-    NotTls,
+    Malformed,
 }
 
-impl Refused {
+impl ProxyHeaderError {
+    /// The reason in metrics.
     pub(crate) fn label(&self) -> &'static str {
         match self {
             Self::Closed(_) => "closed",
-            Self::ProxyHeader => "proxy_header",
-            Self::PlainHttp => "plain_http",
-            Self::NotTls => "not_tls",
+            Self::Malformed => "proxy_header",
         }
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for ProxyHeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed(error) => write!(f, "the client left: {error}"),
-            Self::ProxyHeader => f.write_str("the connection does not begin with a PROXY header"),
-            Self::PlainHttp => f.write_str("the client spoke plain HTTP"),
-            Self::NotTls => f.write_str("the first byte is not that of a TLS handshake"),
+            Self::Malformed => f.write_str("the connection does not begin with a PROXY header"),
         }
     }
 }
@@ -49,66 +43,28 @@ impl fmt::Display for Refused {
 /// More than any header of either version with sane TLVs.
 const LONGEST_PROXY_HEADER: usize = 4096;
 
-/// Reads the PROXY header, if one announces the client.
+/// Reads the header, and takes it off the stream. Without addresses in it, `client` and `local` stand.
 pub(crate) async fn read(
     transport: &mut Transport,
-    announced: bool,
     client: SocketAddr,
     local: SocketAddr,
-) -> Result<Preamble, Refused> {
-    if !announced {
-        return Ok(Preamble { client, local });
-    }
-    more(transport).await?;
-    proxy_header(transport, client, local).await
-}
-
-/// Reads what the client begins with. TLS begins with a handshake record (RFC 8446 section 5.1). Browsers that were
-/// pointed at the wrong scheme are told so.
-pub(crate) async fn expect_tls(transport: &mut Transport) -> Result<(), Refused> {
-    const HANDSHAKE: u8 = 22;
-    if transport.waiting().is_empty() {
-        more(transport).await?;
-    }
-    match transport.waiting().first() {
-        Some(&HANDSHAKE) => Ok(()),
-        Some(byte) if byte.is_ascii_uppercase() => {
-            answer_plain_http(transport).await.map_err(Refused::Closed)?;
-            Err(Refused::PlainHttp)
-        }
-        _ => Err(Refused::NotTls),
-    }
-}
-
-async fn more(transport: &mut Transport) -> Result<(), Refused> {
-    match transport.read_more().await {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Refused::Closed(io::ErrorKind::UnexpectedEof.into())),
-        Err(error) => Err(Refused::Closed(error)),
-    }
-}
-
-async fn proxy_header(
-    transport: &mut Transport,
-    client: SocketAddr,
-    local: SocketAddr,
-) -> Result<Preamble, Refused> {
+) -> Result<Ends, ProxyHeaderError> {
     loop {
+        transport.need_more().await.map_err(ProxyHeaderError::Closed)?;
         let header = HeaderResult::parse(transport.waiting());
         if header.is_complete() {
             let (length, announced) = match header {
                 HeaderResult::V1(Ok(header)) => (header.header.len(), v1_addresses(&header)),
                 HeaderResult::V2(Ok(header)) => (header.len(), v2_addresses(&header)),
-                _ => return Err(Refused::ProxyHeader),
+                _ => return Err(ProxyHeaderError::Malformed),
             };
             transport.consume(length);
             let (client, local) = announced.unwrap_or((client, local));
-            return Ok(Preamble { client, local });
+            return Ok(Ends { client, local });
         }
         if !header.is_incomplete() || !may_become_header(transport.waiting()) {
-            return Err(Refused::ProxyHeader);
+            return Err(ProxyHeaderError::Malformed);
         }
-        more(transport).await?;
     }
 }
 
@@ -153,22 +109,4 @@ fn v2_addresses(header: &v2::Header<'_>) -> Option<(SocketAddr, SocketAddr)> {
         )),
         _ => None,
     }
-}
-
-async fn answer_plain_http(transport: &mut Transport) -> io::Result<()> {
-    const BODY: &str = "This port speaks HTTPS. Use https:// in the address.\n";
-    let answer = format!(
-        "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{BODY}",
-        BODY.len()
-    );
-    transport.write_all(answer.as_bytes()).await?;
-    transport.shutdown().await?;
-    // Closing with unread bytes would reset the connection, and the client might never see the answer.
-    let mut rest = [0; 4096];
-    for _ in 0..16 {
-        if transport.read(&mut rest).await? == 0 {
-            break;
-        }
-    }
-    Ok(())
 }

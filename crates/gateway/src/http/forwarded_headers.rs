@@ -7,11 +7,7 @@ use pingora_http::RequestHeader;
 
 /// Appends the client to `X-Forwarded-For`, and sets `X-Forwarded-Proto` and `X-Forwarded-Host`. Whatever stood in
 /// `X-Forwarded-For` came from the client: an upstream may trust only the last address.
-pub(super) fn announce(
-    connection: &Connection,
-    host: Option<&str>,
-    request: &mut RequestHeader,
-) -> Result<()> {
+pub(super) fn set(connection: &Connection, host: Option<&str>, request: &mut RequestHeader) -> Result<()> {
     let client = connection.client.ip().to_canonical().to_string();
     let before: Vec<&str> =
         request.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok()).collect();

@@ -4,7 +4,7 @@
 //! looks at the ticket, whether this is its first use, and everybody else completes the handshake first. What has come
 //! early is marked as such until the handshake is complete ([`in_progress`]).
 
-use super::{Returning, contained, without_panic};
+use super::{contained, handshake_state::ResumptionState, without_panic};
 use boring::ssl::{
     AsyncSelectCertError, BoxSelectCertFinish, ClientHello, SelectCertError, SslContextBuilder, SslRef,
 };
@@ -26,7 +26,7 @@ pub(super) fn install(
 ) {
     let choose = Arc::new(choose);
     builder.set_async_select_certificate_callback(move |hello| {
-        let claim = contained(Claim::Now(false), || Returning::claim(hello));
+        let claim = contained(Claim::Now(false), || ResumptionState::claim(hello));
         let choose = Arc::clone(&choose);
         Ok(Box::pin(async move {
             let first = match claim {
@@ -48,7 +48,12 @@ pub(super) fn install(
     });
 }
 
-/// Whether what is read now came early, and may be a copy.
+/// Whether early data was accepted, after the handshake; `None` if the client offered none.
+pub(crate) fn accepted(ssl: &SslRef) -> Option<bool> {
+    ResumptionState::attached(ssl)?.early.get().map(|()| in_progress(ssl))
+}
+
+/// Whether what is read now came early_data, and may be a copy.
 pub(crate) fn in_progress(ssl: &SslRef) -> bool {
     // SAFETY: the connection is live.
     unsafe { ffi::SSL_in_early_data(ssl.as_ptr()) == 1 }

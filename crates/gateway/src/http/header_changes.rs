@@ -9,7 +9,7 @@ use pingora_error::Result;
 use pingora_http::{RequestHeader, ResponseHeader};
 
 /// What is put into the text of headers.
-pub(super) struct Values<'a> {
+pub(super) struct Variables<'a> {
     pub(super) connection: &'a Connection,
     pub(super) http2: bool,
     pub(super) upstream: &'a str,
@@ -28,10 +28,10 @@ pub(super) trait Headers {
 }
 
 /// Makes the changes, in their order.
-pub(super) fn change(
+pub(super) fn apply(
     headers: &mut impl Headers,
     changes: &[HeaderChange],
-    values: &Values<'_>,
+    values: &Variables<'_>,
 ) -> Result<()> {
     for change in changes {
         match change {
@@ -55,7 +55,7 @@ pub(super) fn change(
     Ok(())
 }
 
-impl Values<'_> {
+impl Variables<'_> {
     /// `None` if nothing is left of it, or it is no value of a header.
     fn text(&self, text: &HeaderText, answer: Option<&HeaderMap>) -> Option<HeaderValue> {
         if let [HeaderPart::Literal(value)] = &text.0[..] {

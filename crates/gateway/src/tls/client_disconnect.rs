@@ -10,7 +10,7 @@ use tokio::{io::Interest, net::TcpStream};
 
 /// The future's output, or `None` if the client closes its side of the connection first. A handshake cannot go on
 /// after that: the client still owes its Finished.
-pub(super) async fn unless_client_leaves<F: Future>(tcp: &TcpStream, future: F) -> Option<F::Output> {
+pub(super) async fn or_client_disconnect<F: Future>(tcp: &TcpStream, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut departure = pin!(departure(tcp));
     poll_fn(|context| match future.as_mut().poll(context) {

@@ -5,7 +5,7 @@ use quadrille_engine::KeyType;
 
 /// What the client can verify.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Abilities {
+pub(super) struct ClientCapabilities {
     signatures: Signatures,
     groups: Groups,
     /// TLS 1.2 and below: whether any suite with ECDSA authentication is offered. TLS 1.3 suites name none.
@@ -32,8 +32,8 @@ struct Groups {
     p521: bool,
 }
 
-impl Abilities {
-    pub(super) fn of(hello: &ClientHello<'_>) -> Self {
+impl ClientCapabilities {
+    pub(super) fn read(hello: &ClientHello<'_>) -> Self {
         let tls13 = hello.get_extension(ExtensionType::SUPPORTED_VERSIONS).is_some_and(offers_tls13);
         let signatures = match hello.get_extension(ExtensionType::SIGNATURE_ALGORITHMS) {
             Some(list) => Signatures::listed(list),
@@ -55,7 +55,7 @@ impl Abilities {
 
     /// Whether the client can verify a handshake with a key of this type. `max_tls13` says whether the listener would
     /// negotiate TLS 1.3.
-    pub(super) fn accepts(self, key: KeyType, max_tls13: bool) -> bool {
+    pub(super) fn can_verify(self, key: KeyType, max_tls13: bool) -> bool {
         let tls13 = self.tls13 && max_tls13;
         let (signature, suite) = match key {
             KeyType::Rsa { .. } => (self.signatures.rsa, self.rsa_suite),

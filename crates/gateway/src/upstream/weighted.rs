@@ -1,18 +1,18 @@
 //! Several upstreams that share requests or connections by weight.
 
-use super::{Upstream, Upstreams};
+use super::cluster::{Upstream, Upstreams};
 use crate::model::Weighted;
 use std::sync::Arc;
 
 /// Upstreams with their weights.
 #[derive(Default)]
-pub(crate) struct Shares {
-    shares: Box<[Share]>,
+pub(crate) struct WeightedUpstreams {
+    members: Box<[WeightedUpstream]>,
     total: u64,
 }
 
 /// One of them.
-pub(crate) struct Share {
+pub(crate) struct WeightedUpstream {
     /// Which it is in the model.
     pub(crate) index: usize,
     /// `None` if there is no upstream of that name.
@@ -21,25 +21,25 @@ pub(crate) struct Share {
     up_to: u64,
 }
 
-impl Shares {
+impl WeightedUpstreams {
     pub(crate) fn new(to: &[Weighted], upstreams: &Upstreams) -> Self {
         let mut total = 0;
-        let share = |(index, weighted): (usize, &Weighted)| {
+        let member = |(index, weighted): (usize, &Weighted)| {
             total += u64::from(weighted.weight.get());
-            Share { index, upstream: upstreams.get(&weighted.upstream).cloned(), up_to: total }
+            WeightedUpstream { index, upstream: upstreams.get(&weighted.upstream).cloned(), up_to: total }
         };
-        let shares = to.iter().enumerate().map(share).collect();
-        Self { shares, total }
+        let members = to.iter().enumerate().map(member).collect();
+        Self { members, total }
     }
 
     /// At random, by weight.
-    pub(crate) fn pick(&self) -> Option<&Share> {
-        match &*self.shares {
+    pub(crate) fn pick(&self) -> Option<&WeightedUpstream> {
+        match &*self.members {
             [] => None,
             [only] => Some(only),
             several => {
                 let point = fastrand::u64(..self.total);
-                several.get(several.partition_point(|share| share.up_to <= point))
+                several.get(several.partition_point(|member| member.up_to <= point))
             }
         }
     }
@@ -54,14 +54,14 @@ mod tests {
     fn requests_are_shared_by_weight() {
         let weighted =
             |weight| Weighted { weight: NonZeroU32::new(weight).expect("a weight"), ..Weighted::all("a") };
-        let shares = Shares::new(&[weighted(1), weighted(7), weighted(2)], &Upstreams::new());
+        let members = WeightedUpstreams::new(&[weighted(1), weighted(7), weighted(2)], &Upstreams::new());
         let mut counts = [0_u32; 3];
         for _ in 0..100_000 {
-            counts[shares.pick().expect("a share").index] += 1;
+            counts[members.pick().expect("a member").index] += 1;
         }
         for (count, expected) in counts.into_iter().zip([10_000, 70_000, 20_000]) {
             assert!(count.abs_diff(expected) < 1_500, "{counts:?}");
         }
-        assert!(Shares::default().pick().is_none());
+        assert!(WeightedUpstreams::default().pick().is_none());
     }
 }

@@ -1,8 +1,18 @@
 //! What a client begins with, read before it is known how it is served.
 
 use super::Transport;
-use crate::listener::matcher::Opening;
-use std::io::{self, ErrorKind};
+use std::io;
+
+/// What a client has begun with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ClientHelloInfo {
+    /// False for whatever is not TLS; the rest is empty then.
+    pub(crate) tls: bool,
+    /// In lower case.
+    pub(crate) server_name: Option<String>,
+    /// Offered by ALPN, in the client's order.
+    pub(crate) protocols: Vec<String>,
+}
 
 /// The most that is read for a ClientHello; BoringSSL takes no larger one.
 const LONGEST: usize = 16 * 1024 + 4;
@@ -14,24 +24,23 @@ const CLIENT_HELLO: u8 = 1;
 /// # Errors
 /// If the client leaves. What begins like TLS and is none that can be read is TLS without a name: BoringSSL will say what
 /// is wrong with it.
-pub(crate) async fn look(transport: &mut Transport) -> io::Result<Opening> {
+pub(crate) async fn peek(transport: &mut Transport) -> io::Result<ClientHelloInfo> {
     loop {
-        match opening(transport.waiting()) {
-            Some(opening) => return Ok(opening),
-            None if transport.read_more().await? => {}
-            None => return Err(ErrorKind::UnexpectedEof.into()),
+        if let Some(hello) = parse(transport.waiting()) {
+            return Ok(hello);
         }
+        transport.need_more().await?;
     }
 }
 
 /// `None` if more is needed.
-fn opening(bytes: &[u8]) -> Option<Opening> {
+fn parse(bytes: &[u8]) -> Option<ClientHelloInfo> {
     if *bytes.first()? != HANDSHAKE {
-        return Some(Opening::default());
+        return Some(ClientHelloInfo::default());
     }
-    let nameless = Opening { tls: true, ..Opening::default() };
+    let nameless = ClientHelloInfo { tls: true, ..ClientHelloInfo::default() };
     match message(bytes) {
-        Message::Whole(body) => Some(of_hello(&body).unwrap_or(nameless)),
+        Message::Whole(body) => Some(parse_client_hello(&body).unwrap_or(nameless)),
         Message::Broken => Some(nameless),
         Message::Partial => None,
     }
@@ -78,15 +87,15 @@ fn message(mut bytes: &[u8]) -> Message {
 }
 
 /// The names in a ClientHello (RFC 8446 section 4.1.2).
-fn of_hello(body: &[u8]) -> Option<Opening> {
-    let mut opening = Opening { tls: true, ..Opening::default() };
+fn parse_client_hello(body: &[u8]) -> Option<ClientHelloInfo> {
+    let mut hello = ClientHelloInfo { tls: true, ..ClientHelloInfo::default() };
     // Version and random.
     let mut rest = body.get(34..)?;
     take(&mut rest, 1)?;
     take(&mut rest, 2)?;
     take(&mut rest, 1)?;
     if rest.is_empty() {
-        return Some(opening);
+        return Some(hello);
     }
     let mut extensions = take(&mut rest, 2)?;
     while !extensions.is_empty() {
@@ -94,12 +103,12 @@ fn of_hello(body: &[u8]) -> Option<Opening> {
         extensions = after;
         let content = take(&mut extensions, 2)?;
         match kind {
-            [0, 0] => opening.server_name = server_name(content),
-            [0, 16] => opening.protocols = protocols(content)?,
+            [0, 0] => hello.server_name = server_name(content),
+            [0, 16] => hello.protocols = protocols(content)?,
             _ => {}
         }
     }
-    Some(opening)
+    Some(hello)
 }
 
 /// What follows a length of so many bytes.
@@ -139,7 +148,7 @@ fn protocols(mut extension: &[u8]) -> Option<Vec<String>> {
 mod tests {
     use super::*;
     use boring::ssl::{SslConnector, SslMethod};
-    use std::io::{Read, Write};
+    use std::io::{ErrorKind, Read, Write};
 
     /// Takes what a client writes, and answers nothing.
     struct Sink(Vec<u8>);
@@ -171,18 +180,18 @@ mod tests {
         waiting.get_ref().0.clone()
     }
 
-    fn expected() -> Opening {
+    fn expected() -> ClientHelloInfo {
         let protocols = vec!["h2".to_owned(), "http/1.1".to_owned()];
-        Opening { tls: true, server_name: Some("www.example.com".into()), protocols }
+        ClientHelloInfo { tls: true, server_name: Some("www.example.com".into()), protocols }
     }
 
     #[test]
     fn a_real_hello_is_read_once_it_is_whole() {
         let bytes = hello();
         for length in 0..bytes.len() {
-            assert_eq!(opening(&bytes[..length]), None, "{length} of {}", bytes.len());
+            assert_eq!(parse(&bytes[..length]), None, "{length} of {}", bytes.len());
         }
-        assert_eq!(opening(&bytes), Some(expected()));
+        assert_eq!(parse(&bytes), Some(expected()));
     }
 
     #[test]
@@ -190,19 +199,19 @@ mod tests {
         let bytes = hello();
         let split: Vec<u8> =
             bytes[5..].chunks(7).flat_map(|part| [&[22, 3, 1, 0, part.len() as u8], part].concat()).collect();
-        assert_eq!(opening(&split), Some(expected()));
-        assert_eq!(opening(&split[..split.len() - 1]), None);
+        assert_eq!(parse(&split), Some(expected()));
+        assert_eq!(parse(&split[..split.len() - 1]), None);
     }
 
     #[test]
     fn other_things_are_not_tls_or_have_no_name() {
-        let nameless = Opening { tls: true, ..Opening::default() };
-        assert_eq!(opening(b"GET / HTTP/1.1"), Some(Opening::default()));
+        let nameless = ClientHelloInfo { tls: true, ..ClientHelloInfo::default() };
+        assert_eq!(parse(b"GET / HTTP/1.1"), Some(ClientHelloInfo::default()));
         for broken in [&b"\x16\x03\x01\x00\x00"[..], b"\x16GET", b"\x16\x03\x01\x00\x04\x02\x00\x00\x00"] {
-            assert_eq!(opening(broken), Some(nameless.clone()), "{broken:?}");
+            assert_eq!(parse(broken), Some(nameless.clone()), "{broken:?}");
         }
         let long = [&[22, 3, 1, 0x40, 0, 1, 0xff, 0xff, 0xff][..], &[0; 100]].concat();
-        assert_eq!(opening(&long), Some(nameless));
+        assert_eq!(parse(&long), Some(nameless));
     }
 
     #[test]
@@ -212,7 +221,7 @@ mod tests {
             for change in [1, 0x80, 0xff] {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= change;
-                let _ = opening(&damaged);
+                let _ = parse(&damaged);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! TLS towards the servers in TCP mode and for upgrades: connections resume the sessions of earlier ones. Other HTTP goes
 //! through pingora's connector, which keeps connections open instead, and offers no way to resume.
 
-use super::Server;
+use super::server::Server;
 use crate::model::UpstreamTls;
 use boring::{
     error::ErrorStack,

@@ -1,9 +1,10 @@
 //! Which route a request takes: by host, then by the order of the host's routes.
 
-use super::incoming::Incoming;
+use super::request_view::RequestView;
 use crate::{
+    host_map::HostMap,
     model::{Action, Domain, Forward, Place, Route, RouteTable, VirtualHost},
-    upstream::{Share, Shares, Upstream, Upstreams},
+    upstream::{Upstream, Upstreams, WeightedUpstream, WeightedUpstreams},
 };
 use std::{
     collections::{BTreeSet, HashMap},
@@ -11,15 +12,15 @@ use std::{
 };
 
 /// A table of routes, ready to be looked up.
-pub(crate) struct Routes {
+pub(crate) struct Router {
     table: Arc<RouteTable>,
-    exact: HashMap<String, usize>,
-    below: HashMap<String, usize>,
+    /// A wildcard stands for one label.
+    names: HostMap<usize>,
     suffixes: Affixes,
     prefixes: Affixes,
     any: Option<usize>,
     /// By host and route.
-    shares: Vec<Vec<Shares>>,
+    weighted: Vec<Vec<WeightedUpstreams>>,
     /// Every upstream that is named, and what it was.
     named: Vec<(String, Option<Arc<Upstream>>)>,
 }
@@ -32,31 +33,30 @@ struct Affixes {
 }
 
 /// What was found.
-pub(crate) enum Found {
-    Route(Matched),
+pub(crate) enum RouteLookup {
+    Route(MatchedRoute),
     /// The host wants TLS, and the request came without.
     NeedsTls,
 }
 
 /// A route in its table, which lives as long as a request uses it.
 #[derive(Clone)]
-pub(crate) struct Matched {
-    routes: Arc<Routes>,
+pub(crate) struct MatchedRoute {
+    routes: Arc<Router>,
     host: usize,
     route: usize,
 }
 
-impl Routes {
+impl Router {
     /// Upstreams that are not among `upstreams` answer 503: they may come later.
     pub(crate) fn new(table: &Arc<RouteTable>, upstreams: &Upstreams) -> Self {
         let mut routes = Self {
             table: Arc::clone(table),
-            exact: HashMap::new(),
-            below: HashMap::new(),
+            names: HostMap::default(),
             suffixes: Affixes::default(),
             prefixes: Affixes::default(),
             any: None,
-            shares: Vec::new(),
+            weighted: Vec::new(),
             named: Vec::new(),
         };
         let mut named = BTreeSet::new();
@@ -66,10 +66,10 @@ impl Routes {
             }
             let forwards = || host.routes.iter().map(forward);
             named.extend(forwards().flatten().flat_map(|forward| &forward.to).map(|to| to.upstream.as_str()));
-            let shares = |forward: Option<&Forward>| {
-                forward.map(|forward| Shares::new(&forward.to, upstreams)).unwrap_or_default()
+            let weighted = |forward: Option<&Forward>| {
+                forward.map(|forward| WeightedUpstreams::new(&forward.to, upstreams)).unwrap_or_default()
             };
-            routes.shares.push(forwards().map(shares).collect());
+            routes.weighted.push(forwards().map(weighted).collect());
         }
         routes.named =
             named.into_iter().map(|name| (name.to_owned(), upstreams.get(name).cloned())).collect();
@@ -79,7 +79,7 @@ impl Routes {
     }
 
     /// Whether the same table with these upstreams would be the same.
-    pub(crate) fn is(&self, table: &Arc<RouteTable>, upstreams: &Upstreams) -> bool {
+    pub(crate) fn is_made_of(&self, table: &Arc<RouteTable>, upstreams: &Upstreams) -> bool {
         let same = |(name, before): &(String, Option<Arc<Upstream>>)| match (before, upstreams.get(name)) {
             (Some(before), Some(now)) => Arc::ptr_eq(before, now),
             (None, None) => true,
@@ -93,15 +93,19 @@ impl Routes {
     }
 
     /// Where a request goes.
-    pub(crate) fn find(self: &Arc<Self>, request: &Incoming<'_>) -> Option<Found> {
+    pub(crate) fn find(self: &Arc<Self>, request: &RequestView<'_>) -> Option<RouteLookup> {
         let host = request.host(self.table.match_port).to_ascii_lowercase();
         for index in self.hosts(&host) {
             let virtual_host: &VirtualHost = &self.table.hosts[index];
             if virtual_host.require_tls && !request.tls {
-                return Some(Found::NeedsTls);
+                return Some(RouteLookup::NeedsTls);
             }
-            if let Some(route) = virtual_host.routes.iter().position(|route| request.takes(route)) {
-                return Some(Found::Route(Matched { routes: Arc::clone(self), host: index, route }));
+            if let Some(route) = virtual_host.routes.iter().position(|route| request.matches_route(route)) {
+                return Some(RouteLookup::Route(MatchedRoute {
+                    routes: Arc::clone(self),
+                    host: index,
+                    route,
+                }));
             }
             if !self.table.fall_through {
                 break;
@@ -112,9 +116,8 @@ impl Routes {
 
     /// The hosts that match, most specific first.
     fn hosts<'a>(&'a self, host: &'a str) -> impl Iterator<Item = usize> + 'a {
-        let parent = host.split_once('.').map(|(_, parent)| parent);
-        let exact = self.exact.get(host).copied();
-        let below = parent.and_then(|parent| self.below.get(parent).copied());
+        let exact = self.names.exact(host).copied();
+        let below = self.names.one_label_wildcard(host).copied();
         let suffixes = self.suffixes.of(move |length| host.get(host.len().checked_sub(length)?..));
         let prefixes = self.prefixes.of(move |length| host.get(..length));
         let longer = move |(length, index): (usize, usize)| (host.len() > length).then_some(index);
@@ -125,8 +128,8 @@ impl Routes {
     /// The first of two hosts with the same domain counts.
     fn insert(&mut self, domain: &Domain, index: usize) {
         match domain {
-            Domain::Exact(host) => _ = self.exact.entry(host.clone()).or_insert(index),
-            Domain::Below(parent) => _ = self.below.entry(parent.clone()).or_insert(index),
+            Domain::Exact(host) => self.names.insert_first(host, index),
+            Domain::Below(parent) => self.names.insert_first(&format!("*.{parent}"), index),
             Domain::Suffix(suffix) => _ = self.suffixes.hosts.entry(suffix.clone()).or_insert(index),
             Domain::Prefix(prefix) => _ = self.prefixes.hosts.entry(prefix.clone()).or_insert(index),
             Domain::Any => _ = self.any.get_or_insert(index),
@@ -149,7 +152,7 @@ impl Affixes {
     }
 }
 
-impl Matched {
+impl MatchedRoute {
     /// The status for a server that cannot be reached.
     pub(crate) fn unreachable(&self) -> u16 {
         if self.routes.table.unreachable_is_503 { 503 } else { 502 }
@@ -165,8 +168,8 @@ impl Matched {
     }
 
     /// One of the route's upstreams, at random by weight.
-    pub(crate) fn share(&self) -> Option<&Share> {
-        self.routes.shares[self.host][self.route].pick()
+    pub(crate) fn pick_upstream(&self) -> Option<&WeightedUpstream> {
+        self.routes.weighted[self.host][self.route].pick()
     }
 
     /// For logs.

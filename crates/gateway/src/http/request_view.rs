@@ -5,7 +5,7 @@ use http::HeaderMap;
 use std::borrow::Cow;
 
 /// A request as routes see it.
-pub(crate) struct Incoming<'a> {
+pub(crate) struct RequestView<'a> {
     /// The host as the client has sent it, which may have a port.
     pub(crate) authority: &'a str,
     pub(crate) method: &'a str,
@@ -16,20 +16,20 @@ pub(crate) struct Incoming<'a> {
     pub(crate) tls: bool,
 }
 
-impl Incoming<'_> {
+impl RequestView<'_> {
     /// The host, with its port if it has one and `port` asks for it.
     pub(crate) fn host(&self, port: bool) -> &str {
         if port { self.authority } else { without_port(self.authority) }
     }
 
     /// Whether all conditions of a route hold.
-    pub(crate) fn takes(&self, route: &Route) -> bool {
+    pub(crate) fn matches_route(&self, route: &Route) -> bool {
         route.path.matches(self.path)
-            && route.headers.iter().all(|header| self.has(header))
-            && route.query.iter().all(|query| self.asks(query))
+            && route.headers.iter().all(|header| self.matches_header(header))
+            && route.query.iter().all(|query| self.matches_query(query))
     }
 
-    fn has(&self, header: &HeaderMatch) -> bool {
+    fn matches_header(&self, header: &HeaderMatch) -> bool {
         let value = self.value(&header.name);
         let value = match (&header.rule, value) {
             (HeaderRule::Present(there), value) => {
@@ -72,7 +72,7 @@ impl Incoming<'_> {
         Some(values.fold(first, |all, value| Cow::Owned(format!("{all},{value}"))))
     }
 
-    fn asks(&self, wanted: &QueryMatch) -> bool {
+    fn matches_query(&self, wanted: &QueryMatch) -> bool {
         let pairs = self.query.unwrap_or_default().split('&');
         let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         pairs

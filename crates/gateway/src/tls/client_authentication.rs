@@ -1,28 +1,24 @@
 //! What is asked of client certificates beyond a chain to a CA: pins, names, and lists of what was revoked.
 
-use super::contained;
+use super::{
+    contained,
+    handshake_state::{ClientRejection, HandshakeState},
+    pem,
+};
 use crate::{
     model::{AltName, AltNameKind, ClientCheck, Place, Source},
     problem::Problem,
-    tls::certificate,
 };
 use boring::{
     error::ErrorStack,
-    ex_data::Index,
     hash::MessageDigest,
     sha::sha256,
-    ssl::{Ssl, SslAlert, SslContextBuilder, SslRef, SslVerifyError, SslVerifyMode},
+    ssl::{SslAlert, SslContextBuilder, SslRef, SslVerifyError, SslVerifyMode},
     x509::{GeneralNameRef, X509, X509Ref, X509StoreContext, store::X509StoreBuilder},
 };
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
-use std::{
-    net::IpAddr,
-    sync::{
-        Arc, LazyLock,
-        atomic::{AtomicU8, Ordering},
-    },
-};
+use std::{net::IpAddr, sync::Arc};
 use zeroize::Zeroizing;
 
 /// Revocation lists in PEM.
@@ -30,7 +26,7 @@ type Lists = Arc<Zeroizing<Vec<u8>>>;
 
 /// What is asked of a client certificate, read and ready.
 #[derive(Clone)]
-pub(super) struct Check {
+pub(super) struct ClientVerifier {
     /// Empty only where pins are given.
     pub(super) cas: Vec<X509>,
     revoked: Option<(Lists, Place)>,
@@ -44,36 +40,10 @@ struct Leaf {
     names: Vec<AltName>,
 }
 
-/// Why a client's certificate was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    Name = 1,
-    Pin = 2,
-}
-
-static REFUSAL: LazyLock<Option<Index<Ssl, AtomicU8>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
-
-impl Refusal {
-    /// Why this connection's client was refused, if it was.
-    pub(crate) fn of(ssl: &SslRef) -> Option<Self> {
-        match ssl.ex_data((*REFUSAL)?)?.load(Ordering::Relaxed) {
-            1 => Some(Self::Name),
-            2 => Some(Self::Pin),
-            _ => None,
-        }
-    }
-
-    fn note(self, ssl: &SslRef) {
-        if let Some(noted) = REFUSAL.and_then(|index| ssl.ex_data(index)) {
-            noted.store(self as u8, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Check {
+impl ClientVerifier {
     pub(super) fn new(model: &ClientCheck) -> Result<Self, Problem> {
         let cas = match &model.ca {
-            Some((ca, place)) => certificate::read_chain(ca, place)?,
+            Some((ca, place)) => pem::read_chain(ca, place)?,
             None => Vec::new(),
         };
         let revoked = model.revoked.as_ref().map(|(list, place)| read(list, place)).transpose()?;
@@ -83,15 +53,6 @@ impl Check {
             names: model.names.clone(),
         };
         Ok(Self { cas, revoked, leaf: Arc::new(leaf) })
-    }
-
-    /// A connection that will be checked.
-    pub(super) fn prepare(&self, ssl: &mut SslRef) {
-        if let Some(index) = *REFUSAL
-            && !self.leaf.asks_nothing()
-        {
-            ssl.set_ex_data(index, AtomicU8::new(0));
-        }
     }
 
     /// Makes a context's connections ask for a certificate and check it.
@@ -118,16 +79,16 @@ impl Check {
                 contained(Err(SslVerifyError::Invalid(SslAlert::INTERNAL_ERROR)), || leaf.verify(ssl))
             });
         } else {
-            builder.set_verify_callback(mode, move |well, context| {
+            builder.set_verify_callback(mode, move |valid, context| {
                 contained(false, || {
-                    if !well || context.error_depth() != 0 {
-                        return well;
+                    if !valid || context.error_depth() != 0 {
+                        return valid;
                     }
                     let refusal =
-                        context.current_cert().map_or(Some(Refusal::Pin), |cert| leaf.refusal(cert));
+                        context.current_cert().map_or(Some(ClientRejection::Pin), |cert| leaf.refusal(cert));
                     let ssl = X509StoreContext::ssl_idx().ok().and_then(|index| context.ex_data(index));
                     if let (Some(refusal), Some(ssl)) = (refusal, ssl) {
-                        refusal.note(ssl);
+                        note(refusal, ssl);
                     }
                     refusal.is_none()
                 })
@@ -158,6 +119,13 @@ impl Check {
     }
 }
 
+/// Keeps the reason for the log and the statistics.
+fn note(rejection: ClientRejection, ssl: &SslRef) {
+    if let Some(handshake) = HandshakeState::attached(ssl) {
+        let _ = handshake.client_rejection.set(rejection);
+    }
+}
+
 impl Leaf {
     fn asks_nothing(&self) -> bool {
         self.certificates.is_empty() && self.public_keys.is_empty() && self.names.is_empty()
@@ -168,20 +136,20 @@ impl Leaf {
         match self.refusal(&certificate) {
             None => Ok(()),
             Some(refusal) => {
-                refusal.note(ssl);
+                note(refusal, ssl);
                 Err(SslVerifyError::Invalid(SslAlert::BAD_CERTIFICATE))
             }
         }
     }
 
     /// What is wrong with it.
-    fn refusal(&self, certificate: &X509Ref) -> Option<Refusal> {
+    fn refusal(&self, certificate: &X509Ref) -> Option<ClientRejection> {
         let pinned =
             self.certificates.is_empty() && self.public_keys.is_empty() || self.is_pinned(certificate);
         if !pinned {
-            return Some(Refusal::Pin);
+            return Some(ClientRejection::Pin);
         }
-        (!self.names.is_empty() && !self.is_named(certificate)).then_some(Refusal::Name)
+        (!self.names.is_empty() && !self.is_named(certificate)).then_some(ClientRejection::Name)
     }
 
     fn is_pinned(&self, certificate: &X509Ref) -> bool {

@@ -1,0 +1,87 @@
+//! Why connections come to nothing, as metrics, statistics and the log call it.
+
+use super::{filter_chain::FilterChain, protocol_detection::NotTls, proxy_protocol::ProxyHeaderError};
+use crate::{
+    telemetry::metrics,
+    tls::{ClientRejection, HandshakeState, KeyFailure},
+};
+use boring::ssl::ErrorCode;
+use std::net::SocketAddr;
+
+/// Why a connection came to nothing.
+pub(super) enum ConnectionError {
+    Timeout,
+    Closed,
+    NoChain,
+    ProxyHeader(ProxyHeaderError),
+    NotTls(NotTls),
+    Key(KeyFailure),
+    NoCertificate(String),
+    BadCertificate(String),
+    Rejected(ClientRejection),
+    Tls(String),
+}
+
+impl ConnectionError {
+    /// Counts it for the chain, and logs it.
+    pub(super) fn record(self, peer: SocketAddr, chain: &FilterChain) {
+        let counters = &chain.counters;
+        counters.failures.add();
+        match &self {
+            Self::Timeout => counters.timeouts.add(),
+            Self::Closed | Self::Key(KeyFailure::ClientLeft) => counters.closed.add(),
+            Self::Key(_) => counters.key_failures.add(),
+            Self::NoCertificate(_) => counters.no_certificate.add(),
+            Self::BadCertificate(_) => counters.bad_certificate.add(),
+            Self::Rejected(ClientRejection::Name) => counters.bad_name.add(),
+            Self::Rejected(ClientRejection::Pin) => counters.bad_pin.add(),
+            Self::NoChain | Self::ProxyHeader(_) | Self::NotTls(_) | Self::Tls(_) => {}
+        }
+        self.log(peer);
+    }
+
+    /// Counts it for the process, and logs it.
+    pub(super) fn log(self, peer: SocketAddr) {
+        let (label, detail) = match self {
+            Self::Timeout => ("timeout", "the client took too long".to_owned()),
+            Self::Closed => ("closed", "the client left during the handshake".to_owned()),
+            Self::NoChain => ("no_chain", "no chain of the listener accepts such a connection".to_owned()),
+            Self::ProxyHeader(error) => (error.label(), error.to_string()),
+            Self::NotTls(error) => (error.label(), error.to_string()),
+            Self::Key(KeyFailure::ClientLeft) => {
+                ("closed", "the client left while its private-key operation waited".to_owned())
+            }
+            Self::Key(KeyFailure::Shed) => ("shed", "too many private-key operations wait".to_owned()),
+            Self::Key(KeyFailure::Remote(failure)) => ("key_server", failure.to_string()),
+            Self::Key(KeyFailure::Failed) => ("key", "the private-key operation failed".to_owned()),
+            Self::Rejected(ClientRejection::Name) => {
+                ("tls", "the client's certificate has no accepted name".to_owned())
+            }
+            Self::Rejected(ClientRejection::Pin) => {
+                ("tls", "the client's certificate is not pinned".to_owned())
+            }
+            Self::NoCertificate(reason) | Self::BadCertificate(reason) | Self::Tls(reason) => ("tls", reason),
+        };
+        metrics::handshake_failed(label);
+        tracing::debug!(client = %peer, reason = label, detail, "no handshake");
+    }
+}
+
+/// Why BoringSSL has given up a handshake.
+pub(super) fn classify<S>(error: &tokio_boring::HandshakeError<S>) -> ConnectionError {
+    if let Some(refusal) = error.ssl().and_then(HandshakeState::client_rejection) {
+        return ConnectionError::Rejected(refusal);
+    }
+    match (error.ssl().and_then(HandshakeState::key_result), error.code()) {
+        (Some(Err(failure)), _) => ConnectionError::Key(failure),
+        // The connection has failed, or ended where a message was due.
+        (_, Some(ErrorCode::SYSCALL | ErrorCode::ZERO_RETURN)) => ConnectionError::Closed,
+        _ => match error.to_string() {
+            reason if reason.contains("PEER_DID_NOT_RETURN_A_CERTIFICATE") => {
+                ConnectionError::NoCertificate(reason)
+            }
+            reason if reason.contains("CERTIFICATE_VERIFY_FAILED") => ConnectionError::BadCertificate(reason),
+            reason => ConnectionError::Tls(reason),
+        },
+    }
+}

@@ -1,0 +1,69 @@
+//! The TLS handshake of an accepted connection.
+
+use super::{
+    connection_error::{self, ConnectionError},
+    filter_chain::{ChainConfig, FilterChain},
+    protocol_detection,
+};
+use crate::{
+    connection::Connection,
+    telemetry::{metrics, sampling},
+    tls::{ChainTls, ClientRejection, HandshakeState, ResumptionState, Transport, early_data, session_clock},
+};
+use boring::ssl::{NameType, SslRef};
+use std::{net::SocketAddr, sync::atomic::AtomicBool, time::Instant};
+use tokio_boring::{SslStream, SslStreamBuilder};
+
+/// Completes the TLS handshake, and does its accounting.
+pub(super) async fn accept(
+    mut transport: Transport,
+    tls: &ChainTls,
+    chain: &FilterChain,
+    config: &ChainConfig,
+    ends: (SocketAddr, SocketAddr),
+    began: Instant,
+) -> Result<(SslStream<Transport>, Connection), ConnectionError> {
+    protocol_detection::expect_tls(&mut transport).await.map_err(ConnectionError::NotTls)?;
+    let mut ssl = tls.session(transport.tcp()).map_err(|error| ConnectionError::Tls(error.to_string()))?;
+    let mut sample = config.sampling.begin(&mut ssl, began);
+    let accepting = session_clock::own(SslStreamBuilder::new(ssl, transport).accept());
+    let mut stream = sampling::measured(sample.as_mut(), accepting)
+        .await
+        .map_err(|error| connection_error::classify(&error))?;
+    if !tls.admits(stream.ssl()) {
+        return Err(ConnectionError::Rejected(ClientRejection::Pin));
+    }
+    let connection = describe(stream.ssl(), config, ends, began);
+    metrics::handshake(&connection);
+    metrics::resumption(ResumptionState::outcome(stream.ssl()));
+    if let Some(sample) = sample {
+        config.sampling.record(&sample, stream.ssl_mut(), &connection);
+    }
+    if let Some(accepted) = early_data::accepted(stream.ssl()) {
+        metrics::early_data(accepted);
+    }
+    chain.counters.handshakes.add();
+    if connection.resumed {
+        chain.counters.resumed.add();
+    }
+    Ok((stream, connection))
+}
+
+fn describe(
+    ssl: &SslRef,
+    config: &ChainConfig,
+    (client, local): (SocketAddr, SocketAddr),
+    began: Instant,
+) -> Connection {
+    Connection {
+        tls: true,
+        sni: ssl.servername(NameType::HOST_NAME).map(str::to_owned),
+        version: ssl.version_str(),
+        cipher: ssl.current_cipher().and_then(boring::ssl::SslCipherRef::standard_name).unwrap_or("none"),
+        resumed: ssl.session_reused(),
+        early: AtomicBool::new(early_data::in_progress(ssl)),
+        handshake: began.elapsed(),
+        key: HandshakeState::key_result(ssl).and_then(Result::ok),
+        ..Connection::plain(client, local, &config.timeouts)
+    }
+}

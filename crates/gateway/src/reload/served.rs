@@ -1,0 +1,50 @@
+//! What is served, as telemetry asks for it.
+
+use crate::{
+    model::Listener,
+    telemetry::status::{CertificateStatus, ServerStatus, StatusSnapshot, UpstreamStatus},
+    tls::certificate::{Certificate, PrivateKey},
+    upstream::{Upstream, Upstreams},
+};
+use std::sync::Arc;
+
+/// What is served: certificates as they were read, upstreams as they are when they are asked.
+#[derive(Default)]
+pub(crate) struct Served {
+    certificates: Arc<[CertificateStatus]>,
+    upstreams: Vec<Arc<Upstream>>,
+}
+
+impl Served {
+    /// The certificates of each listener, and all upstreams.
+    pub(super) fn new(listeners: &[(&Listener, Vec<Arc<Certificate>>)], upstreams: &Upstreams) -> Self {
+        let certificates = listeners.iter().flat_map(|(listener, certificates)| {
+            certificates.iter().map(|certificate| CertificateStatus {
+                listener: listener.address.to_string(),
+                names: certificate.names.clone(),
+                key_type: certificate.key.key_type().to_string(),
+                remote: matches!(certificate.key, PrivateKey::Remote(_)),
+                not_before: certificate.not_before,
+                not_after: certificate.not_after,
+            })
+        });
+        Self { certificates: certificates.collect(), upstreams: upstreams.values().cloned().collect() }
+    }
+
+    /// As it is now.
+    pub(crate) fn status(&self) -> StatusSnapshot {
+        let upstreams = self.upstreams.iter().map(|upstream| {
+            let servers = upstream.servers().into_iter().map(|(server, healthy)| ServerStatus {
+                address: server.address.to_string(),
+                host: server.host.to_string(),
+                healthy,
+            });
+            UpstreamStatus {
+                name: upstream.name().to_owned(),
+                health_checks: upstream.model().health.is_some(),
+                servers: servers.collect(),
+            }
+        });
+        StatusSnapshot { certificates: Arc::clone(&self.certificates), upstreams: upstreams.collect() }
+    }
+}

@@ -1,0 +1,114 @@
+//! What the callbacks of one handshake know and learn: one value in the connection's one slot for data of ours.
+
+use super::resumption_backend::ResumptionBackend;
+use crate::connection::KeyTiming;
+use boring::{
+    error::ErrorStack,
+    ex_data::Index,
+    ssl::{Ssl, SslRef},
+};
+use quadrille_engine::OperationError;
+use quadrille_keyless::client;
+use std::sync::{Arc, LazyLock, OnceLock, atomic::AtomicU8};
+use tokio::net::TcpStream;
+
+/// One handshake, as the callbacks of its connection share it.
+pub(crate) struct HandshakeState {
+    /// Tells when the client has left, and who it is.
+    pub(super) tcp: Arc<TcpStream>,
+    /// What came of the private-key operation.
+    pub(super) key: OnceLock<Result<KeyTiming, KeyFailure>>,
+    pub(super) resumption: ResumptionState,
+    /// Why the client's certificate was refused.
+    pub(super) client_rejection: OnceLock<ClientRejection>,
+}
+
+/// What a connection needs for resumption, and what it learned.
+pub(crate) struct ResumptionState {
+    pub(super) backend: Arc<ResumptionBackend>,
+    /// The ticket that the client came with, kept to find out why it was not accepted.
+    pub(super) ticket: OnceLock<Box<[u8]>>,
+    /// What the store said, if it was asked.
+    pub(super) stored: OnceLock<Result<(), &'static str>>,
+    /// Set if the client offered early data.
+    pub(super) early: OnceLock<()>,
+    /// Tickets made.
+    pub(super) issued: AtomicU8,
+}
+
+/// Why there is no result of a private-key operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KeyFailure {
+    /// The client closed the connection while its operation waited.
+    ClientLeft,
+    /// Too many operations wait.
+    Shed,
+    /// The key is on key servers, and they have not computed it.
+    Remote(client::Failure),
+    /// Everything else; the client sent nonsense, or the engine has failed.
+    Failed,
+}
+
+/// Why a client's certificate was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientRejection {
+    Name,
+    Pin,
+}
+
+static STATE: LazyLock<Option<Index<Ssl, Arc<HandshakeState>>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
+
+impl HandshakeState {
+    /// Prepares a connection for its handshake.
+    pub(super) fn attach(
+        ssl: &mut SslRef,
+        tcp: &Arc<TcpStream>,
+        backend: &Arc<ResumptionBackend>,
+    ) -> Result<(), ErrorStack> {
+        let index = (*STATE).ok_or_else(ErrorStack::get)?;
+        let resumption = ResumptionState {
+            backend: Arc::clone(backend),
+            ticket: OnceLock::new(),
+            stored: OnceLock::new(),
+            early: OnceLock::new(),
+            issued: AtomicU8::new(0),
+        };
+        let (tcp, key, client_rejection) = (Arc::clone(tcp), OnceLock::new(), OnceLock::new());
+        ssl.set_ex_data(index, Arc::new(Self { tcp, key, resumption, client_rejection }));
+        Ok(())
+    }
+
+    /// The state of this connection's handshake.
+    pub(super) fn attached(ssl: &SslRef) -> Option<&Arc<Self>> {
+        ssl.ex_data((*STATE)?)
+    }
+
+    /// What came of the private-key operation; `None` if there was none, because the session was resumed or the
+    /// handshake ended before.
+    pub(crate) fn key_result(ssl: &SslRef) -> Option<Result<KeyTiming, KeyFailure>> {
+        Self::attached(ssl)?.key.get().copied()
+    }
+
+    /// Why the client's certificate was refused, if it was by its names or by pins.
+    pub(crate) fn client_rejection(ssl: &SslRef) -> Option<ClientRejection> {
+        Self::attached(ssl)?.client_rejection.get().copied()
+    }
+}
+
+impl From<OperationError> for KeyFailure {
+    fn from(error: OperationError) -> Self {
+        match error {
+            OperationError::QueueFull => Self::Shed,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl From<client::Failure> for KeyFailure {
+    fn from(failure: client::Failure) -> Self {
+        match failure {
+            client::Failure::Full => Self::Shed,
+            other => Self::Remote(other),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What returning clients need, as it runs: ticket keys and session store. It outlives reloads that do not change it.
+
+use crate::{
+    model::{self, Place, SessionCache, Source, TicketKeys},
+    problem::Problem,
+    process::digest::digest,
+};
+use quadrille_resumption::{
+    Fleet, FleetSecret, Layered, MemoryStore, Redis, RedisOptions, RedisStore, Schedule, SessionStore,
+    TicketKey, Tickets,
+};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+use zeroize::Zeroizing;
+
+/// Ticket keys and session store of one process, shared by all listeners.
+pub(crate) struct ResumptionBackend {
+    pub(crate) tickets: Option<Arc<Tickets>>,
+    pub(crate) store: Option<Arc<dyn SessionStore>>,
+    /// How long a session may be resumed.
+    pub(crate) lifetime: Duration,
+    pub(crate) early_data: bool,
+    /// What they were made from, to see whether a reload changes them.
+    tickets_from: u64,
+    store_from: u64,
+}
+
+impl ResumptionBackend {
+    /// Reads the files that the model names. What `running` has and the model does not change goes on.
+    pub(crate) fn open(
+        model: &model::Resumption,
+        running: Option<&Arc<Self>>,
+    ) -> Result<Arc<Self>, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let files = Files::read(model, &mut problems);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let (tickets_from, store_from) = (files.tickets_from(model), files.store_from(model));
+        let redis = files.redis(model);
+        let tickets = match running {
+            Some(running) if running.tickets_from == tickets_from => running.tickets.clone(),
+            _ => tickets(model, &files, redis.as_ref()),
+        };
+        let store = match running {
+            Some(running) if running.store_from == store_from => running.store.clone(),
+            _ => store(model, &files, redis.as_ref()),
+        };
+        let (lifetime, early_data) = (model.lifetime, model.early_data);
+        // The very same, so that TLS contexts that hold it need not be made anew.
+        if let Some(running) = running
+            && (running.tickets_from, running.store_from, running.lifetime, running.early_data)
+                == (tickets_from, store_from, lifetime, early_data)
+        {
+            return Ok(Arc::clone(running));
+        }
+        Ok(Arc::new(Self { tickets, store, lifetime, early_data, tickets_from, store_from }))
+    }
+
+    /// Joins the fleet, if there is one and it answers in a moment.
+    pub(crate) async fn join(&self) {
+        if let Some(tickets) = &self.tickets {
+            tickets.join().await;
+        }
+    }
+
+    /// Called on an event-loop thread that will have handshakes.
+    pub(crate) fn warm(&self) {
+        if let Some(store) = &self.store {
+            store.warm();
+        }
+    }
+
+    /// Starts what keeps the ticket keys right, unless `before` has the same.
+    pub(crate) fn start(&self, before: Option<&Self>) {
+        let Some(tickets) = &self.tickets else { return };
+        let running = before.and_then(|before| before.tickets.as_ref());
+        if !running.is_some_and(|running| Arc::ptr_eq(running, tickets)) {
+            tokio::spawn(Tickets::run(Arc::downgrade(tickets)));
+        }
+    }
+}
+
+/// What the model names by path.
+struct Files {
+    keys: Vec<TicketKey>,
+    secret: Option<(FleetSecret, u64)>,
+    password: Option<Zeroizing<String>>,
+}
+
+impl Files {
+    fn read(model: &model::Resumption, problems: &mut Vec<Problem>) -> Self {
+        let mut note = |problem| problems.push(problem);
+        let keys = match &model.tickets {
+            TicketKeys::Files(files, place) => {
+                files.iter().filter_map(|file| ticket_key(file, place).map_err(&mut note).ok()).collect()
+            }
+            _ => Vec::new(),
+        };
+        let secret = model.fleet_secret.as_ref().and_then(|(source, place)| {
+            let secret = read(source, place).and_then(|bytes| {
+                let secret = FleetSecret::new(&bytes);
+                let digest = digest(&bytes[..]);
+                Ok((secret.map_err(|error| Problem::new(place, format!("{source} {error}")))?, digest))
+            });
+            secret.map_err(&mut note).ok()
+        });
+        let password = model.redis_password.as_ref().and_then(|(source, place)| {
+            let text = read(source, place).and_then(|bytes| {
+                let text = String::from_utf8(bytes.trim_ascii().to_vec());
+                text.map(Zeroizing::new)
+                    .map_err(|_| Problem::new(place, format!("{source} is not UTF-8 text")))
+            });
+            text.map_err(&mut note).ok()
+        });
+        Self { keys, secret, password }
+    }
+
+    fn redis(&self, model: &model::Resumption) -> Option<Redis> {
+        let SessionCache::Redis(address, _) = &model.cache else { return None };
+        let ca = model.redis_ca.as_ref().map(|(path, _)| path.clone());
+        Some(Redis::new(address.clone(), RedisOptions { password: self.password.clone(), ca }))
+    }
+
+    /// Everything that other ticket keys would come from.
+    fn tickets_from(&self, model: &model::Resumption) -> u64 {
+        match &model.tickets {
+            TicketKeys::Off => 0,
+            // A new store in this process has forgotten whose early data it has seen.
+            TicketKeys::Local if model.early_data => digest(&(model.rotation, self.store_from(model))),
+            TicketKeys::Local => digest(&model.rotation),
+            TicketKeys::Fleet(_) => digest(&(model.rotation, self.redis_from(model))),
+            TicketKeys::Files(..) => {
+                digest(&self.keys.iter().map(|key| digest(&key.to_file_bytes()[..])).collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// Everything that another store would come from.
+    fn store_from(&self, model: &model::Resumption) -> u64 {
+        let sizes = (model.cache_size, model.lifetime, model.lookup_timeout);
+        digest(&(std::mem::discriminant(&model.cache), sizes, self.redis_from(model)))
+    }
+
+    fn redis_from(&self, model: &model::Resumption) -> u64 {
+        let SessionCache::Redis(address, _) = &model.cache else { return 0 };
+        let secret = self.secret.as_ref().map(|(_, digest)| *digest);
+        let password = self.password.as_ref().map(|password| password.as_str());
+        digest(&(address, model.redis_ca.as_ref().map(|(path, _)| path), secret, password))
+    }
+}
+
+fn read(source: &Source, place: &Place) -> Result<Zeroizing<Vec<u8>>, Problem> {
+    source.read().map_err(|error| Problem::new(place, format!("cannot read {source}: {error}")))
+}
+
+fn ticket_key(source: &Source, place: &Place) -> Result<TicketKey, Problem> {
+    let bytes = read(source, place)?;
+    TicketKey::from_file_bytes(&bytes).map_err(|error| Problem::new(place, format!("{source} {error}")))
+}
+
+fn tickets(model: &model::Resumption, files: &Files, redis: Option<&Redis>) -> Option<Arc<Tickets>> {
+    let schedule = Schedule { rotation: model.rotation };
+    match (&model.tickets, &files.secret, redis) {
+        (TicketKeys::Off, ..) => None,
+        (TicketKeys::Files(..), ..) => Tickets::fixed(files.keys.clone()),
+        (TicketKeys::Fleet(_), Some((secret, _)), Some(redis)) => {
+            Some(Tickets::fleet(Fleet::new(redis.clone(), secret.clone()), schedule))
+        }
+        // A fleet without Redis or secret is refused by every front end.
+        (TicketKeys::Local | TicketKeys::Fleet(_), ..) => Some(Tickets::local(schedule)),
+    }
+}
+
+fn store(model: &model::Resumption, files: &Files, redis: Option<&Redis>) -> Option<Arc<dyn SessionStore>> {
+    let memory = NonZeroUsize::new(model.cache_size).map(|size| MemoryStore::new(size, model.lifetime));
+    match (&model.cache, &files.secret, redis) {
+        (SessionCache::Off, ..) => None,
+        (SessionCache::Redis(..), Some((secret, _)), Some(redis)) => {
+            let far = RedisStore::new(redis.clone(), secret.clone(), model.lifetime, model.lookup_timeout);
+            Some(match memory {
+                Some(near) => Arc::new(Layered::new(near, far)),
+                None => Arc::new(far),
+            })
+        }
+        (SessionCache::Memory | SessionCache::Redis(..), ..) => Some(Arc::new(memory?)),
+    }
+}

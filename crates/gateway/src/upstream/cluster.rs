@@ -1,0 +1,176 @@
+//! An upstream (a cluster, in Envoy's words): servers with their settings, and what is known of them.
+
+use super::{
+    balancer::{self, Balancer},
+    client_tls::ClientTls,
+    server::{Endpoints, Server},
+};
+use crate::{
+    model,
+    problem::Problem,
+    telemetry::statistics::{UpstreamCounters, UpstreamStatistics},
+};
+use boring::x509::X509;
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{Arc, Weak},
+};
+
+/// A group of servers. Reloads that change only its servers keep it, with what is known of the servers that stay.
+pub(crate) struct Upstream {
+    name: String,
+    /// Without the servers, which change.
+    pub(super) model: model::Upstream,
+    balancer: Balancer,
+    /// Trusted for the servers' certificates; `None` means the system's.
+    pub(super) ca: Option<Arc<Box<[X509]>>>,
+    /// Tells connections that were verified against other CAs apart.
+    pub(super) ca_digest: u64,
+    /// For TCP mode and upgrades.
+    pub(super) tls: Option<Arc<ClientTls>>,
+    pub(crate) counters: UpstreamCounters,
+}
+
+pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
+
+/// A request that is under way, or a connection in TCP mode, counted for as long as this lives.
+pub(crate) struct ActiveRequest(Arc<Upstream>);
+
+impl Drop for ActiveRequest {
+    fn drop(&mut self) {
+        self.0.counters.active.subtract();
+    }
+}
+
+impl Upstream {
+    /// Resolves the servers.
+    pub(crate) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Problem>> {
+        balancer::resolve(model)
+    }
+
+    /// The upstream with these servers. `ca` is what [`model::UpstreamTls::ca`] holds.
+    pub(crate) fn new(
+        name: &str,
+        model: &model::Upstream,
+        endpoints: Endpoints,
+        ca: Option<(Arc<Box<[X509]>>, u64)>,
+    ) -> Result<Self, Problem> {
+        let (ca, ca_digest) = ca.map_or((None, 0), |(ca, digest)| (Some(ca), digest));
+        let model = model::Upstream { servers: Vec::new(), ..model.clone() };
+        let balancer = Balancer::new(&model, endpoints, ca.as_ref());
+        let tls = model.tls.as_ref().map(|tls| ClientTls::new(tls, ca.as_ref().map(|ca| &***ca)));
+        let tls = tls
+            .map(|tls| tls.map(Arc::new))
+            .transpose()
+            .map_err(|error| Problem::new(&model.place, error.to_string()))?;
+        Ok(Self {
+            name: name.to_owned(),
+            model,
+            balancer,
+            ca,
+            ca_digest,
+            tls,
+            counters: UpstreamCounters::default(),
+        })
+    }
+
+    /// Whether the same model with this CA, but for its servers, would be the same.
+    pub(crate) fn has_settings(&self, model: &model::Upstream, ca_digest: u64) -> bool {
+        self.ca_digest == ca_digest && settings(&self.model) == settings(model)
+    }
+
+    /// Whether its servers are these.
+    pub(crate) fn has_endpoints(&self, endpoints: &Endpoints) -> bool {
+        self.balancer.has_endpoints(endpoints)
+    }
+
+    /// From now on these servers; what is known of those that stay remains. One call at a time.
+    pub(crate) fn set_endpoints(&self, endpoints: Endpoints) {
+        self.balancer.set(endpoints);
+    }
+
+    /// Checks the servers' health until the upstream is gone, as after a reload.
+    pub(crate) async fn run_health_checks(upstream: Weak<Self>) {
+        loop {
+            let interval = match upstream.upgrade() {
+                Some(upstream) => {
+                    let Some(health) = &upstream.model.health else { return };
+                    upstream.balancer.backends().run_health_check(true).await;
+                    health.interval
+                }
+                None => return,
+            };
+            tokio::time::sleep(interval).await;
+        }
+    }
+
+    /// Counts a request, for as long as the value lives.
+    pub(crate) fn begin(self: &Arc<Self>) -> ActiveRequest {
+        self.counters.requests.add();
+        self.counters.active.add();
+        ActiveRequest(Arc::clone(self))
+    }
+
+    /// What has been counted.
+    pub(crate) fn statistics(&self) -> UpstreamStatistics {
+        let servers = self.servers();
+        UpstreamStatistics {
+            name: self.name.clone(),
+            servers: servers.len(),
+            healthy: servers.iter().filter(|(_, healthy)| *healthy).count(),
+            requests: self.counters.requests.get(),
+            active: self.counters.active.get(),
+            retries: self.counters.retries.get(),
+            connect_failures: self.counters.connect_failures.get(),
+            timeouts: self.counters.timeouts.get(),
+            no_server: self.counters.no_server.get(),
+            responses: self.counters.responses.get(),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn model(&self) -> &model::Upstream {
+        &self.model
+    }
+
+    pub(crate) fn retries(&self) -> usize {
+        self.model.retries
+    }
+
+    /// TLS towards the servers in TCP mode; `None` is plain text.
+    pub(crate) fn tls(&self) -> Option<&ClientTls> {
+        self.tls.as_deref()
+    }
+
+    /// Every server, and whether it is healthy as far as is known.
+    pub(crate) fn servers(&self) -> Vec<(Server, bool)> {
+        self.balancer.servers()
+    }
+
+    /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy.
+    pub(crate) fn pick(&self, client: SocketAddr, tried: &[SocketAddr]) -> Option<Server> {
+        self.balancer.pick(client, tried)
+    }
+}
+
+/// Everything but the servers and where it was written.
+fn settings(model: &model::Upstream) -> String {
+    let model::Upstream {
+        servers: _,
+        balance,
+        health,
+        tls,
+        protocol,
+        proxy_protocol,
+        retries,
+        pool,
+        timeouts,
+        place: _,
+    } = model;
+    let tls = tls.as_ref().map(|tls| (&tls.server_name, &tls.ca, tls.verify));
+    format!("{balance:?} {health:?} {tls:?} {protocol:?} {proxy_protocol:?} {retries} {pool} {timeouts:?}")
+}
