@@ -1,7 +1,7 @@
 //! `quadrille check`.
 
-use quadrille_config::model::Gateway;
-use std::path::{Path, PathBuf};
+use crate::process::load;
+use std::path::PathBuf;
 
 /// Reads the file, the certificates and keys that it names, and resolves its upstreams. Prints every mistake with its
 /// line and exits with 2 if there is one.
@@ -41,8 +41,4 @@ impl Check {
         );
         Ok(())
     }
-}
-
-fn load(file: &Path) -> Result<Gateway, Vec<String>> {
-    quadrille_config::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }

@@ -3,6 +3,12 @@
 use crate::logging::Logging;
 use quadrille_config::model::Gateway;
 use quadrille_gateway::{Bound, Origin};
+use std::path::Path;
+
+/// Reads a configuration file.
+pub(crate) fn load(file: &Path) -> Result<Gateway, Vec<String>> {
+    quadrille_config::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
+}
 
 /// Serves until the process is told to stop; `on_ready` is called once the listeners are bound.
 pub(crate) fn run(

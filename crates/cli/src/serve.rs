@@ -3,11 +3,10 @@
 use crate::{
     flags::Flags,
     logging::Logging,
-    process::{announce, run},
+    process::{announce, load, run},
 };
-use quadrille_config::model::Gateway;
 use quadrille_gateway::Origin;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Terminates TLS and passes requests on.
 ///
@@ -43,7 +42,7 @@ impl Serve {
             return crate::envoy::serve(file, &self.logging);
         }
         let (model, origin) = match self.config {
-            Some(file) => (read(&file)?, Origin::reading(Some(file.clone()), rereader(file))),
+            Some(file) => (load(&file)?, Origin::reading(Some(file.clone()), rereader(file))),
             None => {
                 let model = self.flags.into_gateway()?;
                 let origin = Origin::fixed(&model);
@@ -54,10 +53,6 @@ impl Serve {
     }
 }
 
-fn read(file: &Path) -> Result<Gateway, Vec<String>> {
-    quadrille_config::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
-}
-
 fn rereader(file: PathBuf) -> quadrille_gateway::Reread {
-    Box::new(move || read(&file))
+    Box::new(move || load(&file))
 }

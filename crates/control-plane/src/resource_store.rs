@@ -87,7 +87,7 @@ impl ResourceStore {
 
     /// Reads the resources of an update that differ from the known ones.
     pub(crate) fn diff(&self, update: &Update) -> ResourceDiff {
-        let kind = resource_type(update.kind);
+        let kind = update.kind;
         let mut diff = ResourceDiff::default();
         for resource in &update.resources {
             let name = &resource.name;
@@ -135,9 +135,8 @@ impl ResourceStore {
         &self,
         diff: &ResourceDiff,
         excluded: &BTreeMap<String, String>,
-        kind: quadrille_xds::ResourceType,
+        kind: ResourceType,
     ) -> Transition {
-        let kind = resource_type(kind);
         let mut transition = Transition {
             known: self.known.clone(),
             active: Resources::default(),
@@ -252,16 +251,6 @@ fn references(known: &Resources, active: &Resources) -> References {
 }
 
 /// What stands where a file's name would, in errors about a resource.
-pub(crate) fn origin(kind: quadrille_xds::ResourceType, name: &str) -> String {
+pub(crate) fn origin(kind: ResourceType, name: &str) -> String {
     format!("{} `{name}`", kind.service())
-}
-
-fn resource_type(kind: quadrille_xds::ResourceType) -> ResourceType {
-    match kind {
-        quadrille_xds::ResourceType::Cluster => ResourceType::Cluster,
-        quadrille_xds::ResourceType::Endpoints => ResourceType::Endpoints,
-        quadrille_xds::ResourceType::Listener => ResourceType::Listener,
-        quadrille_xds::ResourceType::Routes => ResourceType::Routes,
-        quadrille_xds::ResourceType::Secret => ResourceType::Secret,
-    }
 }

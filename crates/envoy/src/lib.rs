@@ -25,6 +25,7 @@ mod reader;
 mod redaction;
 mod reference;
 mod resource;
+mod resource_type;
 mod resources;
 mod route;
 mod schema;
@@ -43,7 +44,8 @@ pub use http::RoutesReference;
 pub use listener::Listener;
 
 pub use reference::reference;
-pub use resource::{Read, Resource, ResourceType, read};
+pub use resource::{Read, Resource, read};
+pub use resource_type::ResourceType;
 pub use resources::{References, Resources};
 pub use route::RouteConfiguration;
 pub use settings::Base;

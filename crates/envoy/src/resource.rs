@@ -5,28 +5,13 @@ use crate::{
     listener::{Listener, listener},
     reader::{Field, Reader},
     redaction::redacted,
+    resource_type::ResourceType,
     route::{RouteConfiguration, route_configuration},
-    schema,
     tls::{Secret, secret},
     warnings::Warnings,
 };
 use quadrille_config::{ConfigErrors, yaml::Node};
 use std::sync::Arc;
-
-/// A kind of resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ResourceType {
-    /// LDS.
-    Listener,
-    /// RDS.
-    Routes,
-    /// CDS.
-    Cluster,
-    /// EDS.
-    Endpoints,
-    /// SDS.
-    Secret,
-}
 
 /// A resource.
 #[derive(Clone, Debug)]
@@ -66,33 +51,6 @@ impl Resource {
             Self::Endpoints(_) => ResourceType::Endpoints,
             Self::Secret(_) => ResourceType::Secret,
         }
-    }
-}
-
-impl ResourceType {
-    /// All of them, in the order in which they can be applied.
-    pub const ALL: [Self; 5] = [Self::Secret, Self::Cluster, Self::Endpoints, Self::Routes, Self::Listener];
-
-    /// The full name of its message.
-    pub fn message(self) -> &'static str {
-        match self {
-            Self::Listener => schema::LISTENER.name,
-            Self::Routes => schema::ROUTE_CONFIGURATION.name,
-            Self::Cluster => schema::CLUSTER.name,
-            Self::Endpoints => schema::LOAD_ASSIGNMENT.name,
-            Self::Secret => schema::SECRET.name,
-        }
-    }
-
-    /// The URL by which it is asked for.
-    pub fn type_url(self) -> String {
-        format!("type.googleapis.com/{}", self.message())
-    }
-
-    /// The kind that has this URL.
-    pub fn from_type_url(url: &str) -> Option<Self> {
-        let name = url.rsplit_once('/').map_or(url, |(_, name)| name);
-        Self::ALL.into_iter().find(|kind| kind.message() == name)
     }
 }
 

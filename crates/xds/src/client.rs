@@ -4,7 +4,7 @@ use crate::{
     Dialect, Interest, Limits, Rejection, ResourceType, Update,
     backoff::Backoff,
     proto,
-    resource_type::AGGREGATED,
+    resource_type::{AGGREGATED, methods},
     stream::{Request, Response, Stream},
     transport::ControlPlane,
 };
@@ -156,7 +156,7 @@ impl Client {
     {
         let mut grpc = Grpc::new(channel).max_decoding_message_size(self.limits.message);
         grpc.ready().await.map_err(|error| chain(&error))?;
-        let methods = self.only.map_or(AGGREGATED, ResourceType::methods);
+        let methods = self.only.map_or(AGGREGATED, methods);
         let method = PathAndQuery::from_static(methods[usize::from(self.dialect == Dialect::Delta)]);
         let mut request = tonic::Request::new(ReceiverStream::new(outgoing));
         *request.metadata_mut() = self.metadata()?;

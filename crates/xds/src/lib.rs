@@ -17,11 +17,11 @@ pub mod client;
 pub mod decode;
 pub mod limits;
 pub mod proto;
-pub mod resource_type;
+mod resource_type;
 pub mod stream;
 pub mod transport;
 
 pub use client::{Client, Subscriptions, UpdateHandler};
 pub use limits::Limits;
-pub use resource_type::ResourceType;
+pub use quadrille_envoy::ResourceType;
 pub use stream::{Dialect, Interest, Rejection, Resource, Update};

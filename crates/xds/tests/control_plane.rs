@@ -71,7 +71,7 @@ impl Keeper {
         }
     }
 
-    fn has(&self, kind: ResourceType, names: &[&str]) {
+    fn wait_for_resources(&self, kind: ResourceType, names: &[&str]) {
         self.wait(&format!("{kind} {names:?}"), |kept| {
             kept.resources
                 .keys()
@@ -152,11 +152,11 @@ fn aggregated(dialect: Dialect) {
     ];
     let (subscriptions, keeper) =
         running.add(client(Arc::new(Tcp(server.address.clone())), dialect, None), &wanted);
-    keeper.has(ResourceType::Cluster, &["c"]);
-    keeper.has(ResourceType::Endpoints, &["c"]);
-    keeper.has(ResourceType::Listener, &["l"]);
-    keeper.has(ResourceType::Routes, &["r"]);
-    keeper.has(ResourceType::Secret, &["a", "b"]);
+    keeper.wait_for_resources(ResourceType::Cluster, &["c"]);
+    keeper.wait_for_resources(ResourceType::Endpoints, &["c"]);
+    keeper.wait_for_resources(ResourceType::Listener, &["l"]);
+    keeper.wait_for_resources(ResourceType::Routes, &["r"]);
+    keeper.wait_for_resources(ResourceType::Secret, &["a", "b"]);
     let secrets = ResourceType::Secret.type_url();
     let answered =
         |request: &Value| request["type"] == secrets && request["nonce"] != "" && request["error"] == "";
@@ -178,14 +178,14 @@ fn aggregated(dialect: Dialect) {
     subscriptions.subscribe(ResourceType::Secret, names(&["a", "b", "c"]));
     server.set(&snapshot("3", &[secret("a", "2"), secret("b", "3"), secret("c", "1")]));
     server.wait("an ACK of the correction", before, answered);
-    keeper.has(ResourceType::Secret, &["a", "b", "c"]);
+    keeper.wait_for_resources(ResourceType::Secret, &["a", "b", "c"]);
 
     // What is gone.
     let mut empty = snapshot("4", &[secret("a", "2"), secret("b", "3"), secret("c", "1")]);
     empty["listeners"] = json!([]);
     empty["routes"] = json!([]);
     server.set(&empty);
-    keeper.has(ResourceType::Listener, &[]);
+    keeper.wait_for_resources(ResourceType::Listener, &[]);
     let first = &server.log()[0];
     assert_eq!(
         (&first["type"], &first["node"]),
@@ -216,7 +216,7 @@ fn secrets_alone_over_a_unix_socket_as_istios_agent_serves_them() {
     for dialect in [Dialect::StateOfTheWorld, Dialect::Delta] {
         let client = client(Arc::new(Unix(socket.clone())), dialect, Some(ResourceType::Secret));
         let (_, keeper) = running.add(client, &[(ResourceType::Secret, names(&["ROOTCA", "default"]))]);
-        keeper.has(ResourceType::Secret, &["ROOTCA", "default"]);
+        keeper.wait_for_resources(ResourceType::Secret, &["ROOTCA", "default"]);
     }
 }
 
@@ -227,10 +227,10 @@ fn killed_and_back(dialect: Dialect) {
     let running = Running::new();
     let client = client(Arc::new(Tcp(address.clone())), dialect, None);
     let (_, keeper) = running.add(client, &[(ResourceType::Secret, names(&["a"]))]);
-    keeper.has(ResourceType::Secret, &["a"]);
+    keeper.wait_for_resources(ResourceType::Secret, &["a"]);
     drop(server);
     keeper.wait("told of the loss", |kept| !kept.connected && !kept.losses.is_empty());
-    keeper.has(ResourceType::Secret, &["a"]);
+    keeper.wait_for_resources(ResourceType::Secret, &["a"]);
     let mut server = Server::start(&["--listen", &address]).unwrap();
     // The same version, counted anew, with other content.
     server.set(&json!({ "version": "1", "secrets": [secret("a", "2")] }));

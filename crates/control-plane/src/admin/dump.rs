@@ -43,7 +43,6 @@ pub(super) fn config_dump(bootstrap: &Bootstrap) -> Value {
 mod tests {
     use super::*;
     use crate::{resource_store::ResourceStore, tests};
-    use quadrille_xds::ResourceType as Sent;
 
     #[test]
     fn resources_of_control_planes_are_shown_and_a_listener_that_waits_as_warming() {
@@ -53,21 +52,21 @@ mod tests {
             bootstrap.resources = store.active().clone();
             config_dump(&bootstrap)["configs"].clone()
         };
-        tests::commit(&mut store, &tests::update(Sent::Listener, &[tests::listener("l", "a")]));
+        tests::commit(&mut store, &tests::update(ResourceType::Listener, &[tests::listener("l", "a")]));
         let listener = page(&store)[3]["dynamic_listeners"][0].clone();
         assert_eq!((&listener["name"], &listener["active_state"]), (&json!("l"), &Value::Null));
         assert_eq!(listener["warming_state"]["listener"]["name"], "l");
-        tests::commit(&mut store, &tests::update(Sent::Routes, &[tests::routes("a")]));
+        tests::commit(&mut store, &tests::update(ResourceType::Routes, &[tests::routes("a")]));
         let complete = page(&store);
         assert_eq!(complete[3]["dynamic_listeners"][0]["active_state"]["listener"]["name"], "l");
         assert_eq!(complete[4]["dynamic_route_configs"][0]["route_config"]["name"], "a");
         // Another listener of the same name waits: the active one is shown.
-        tests::commit(&mut store, &tests::update(Sent::Listener, &[tests::listener("l", "b")]));
+        tests::commit(&mut store, &tests::update(ResourceType::Listener, &[tests::listener("l", "b")]));
         let shown = page(&store)[3]["dynamic_listeners"].to_string();
         assert!(shown.contains("\"route_config_name\":\"a\"") && !shown.contains("warming"), "{shown}");
         store.update_bootstrap(tests::bootstrap_with_ads()).unwrap();
         assert_eq!(page(&store)[3]["dynamic_listeners"].to_string(), shown, "also after a reload");
-        tests::commit(&mut store, &tests::update(Sent::Listener, &[]));
+        tests::commit(&mut store, &tests::update(ResourceType::Listener, &[]));
         assert_eq!(page(&store)[3]["dynamic_listeners"], json!([]));
     }
 }

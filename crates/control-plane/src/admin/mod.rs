@@ -82,7 +82,7 @@ fn stats(counted: &Statistics, xds: &XdsManager, view: &View, query: &str, forma
     let pattern = parameter(query, "filter").map(decoded).unwrap_or_default();
     match regex::Regex::new(&pattern) {
         Ok(filter) => {
-            let used_only = has(query, "usedonly");
+            let used_only = has_parameter(query, "usedonly");
             let body = statistics::page(counted, xds, view, &filter, used_only, format);
             let content_type = if format == Format::Json { JSON } else { TEXT };
             Page { status: StatusCode::OK, content_type, body }
@@ -140,7 +140,7 @@ fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
 
-fn has(query: &str, name: &str) -> bool {
+fn has_parameter(query: &str, name: &str) -> bool {
     query.split('&').any(|pair| pair.split('=').next() == Some(name))
 }
 
@@ -171,7 +171,9 @@ mod tests {
     #[test]
     fn queries() {
         assert_eq!(parameter("usedonly&filter=a%7Cb", "filter").map(decoded).as_deref(), Some("a|b"));
-        assert!(has("usedonly&filter=x", "usedonly") && !has("filter=usedonly", "usedonly"));
+        assert!(
+            has_parameter("usedonly&filter=x", "usedonly") && !has_parameter("filter=usedonly", "usedonly")
+        );
         assert_eq!(decoded("100%"), "100%");
     }
 }

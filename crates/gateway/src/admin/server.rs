@@ -60,8 +60,6 @@ pub struct View {
     pub ready: bool,
     /// The page `/status`: certificates, upstreams, when the process has started.
     pub status: serde_json::Value,
-    /// The page `/metrics`, in Prometheus's text form.
-    pub metrics: String,
 }
 
 /// A page of the admin address.
@@ -139,7 +137,7 @@ impl Admin {
     }
 
     fn view(&self) -> View {
-        View { ready: self.ready.load(Ordering::Relaxed), status: self.status(), metrics: self.metrics() }
+        View { ready: self.ready.load(Ordering::Relaxed), status: self.status() }
     }
 
     fn configuration(&self) -> String {

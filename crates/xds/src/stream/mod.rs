@@ -16,7 +16,7 @@ pub use interest::Interest;
 pub use message::{Request, Response};
 pub use update::{Rejection, Resource, Update};
 
-use crate::{Limits, ResourceType, proto};
+use crate::{Limits, ResourceType, proto, resource_type};
 use std::{collections::BTreeSet, time::Instant};
 use subscription::{Answer, Subscription};
 
@@ -55,7 +55,7 @@ impl Stream {
     /// What is wanted from now on. Names beyond the limit are not asked for, and their number is returned.
     pub fn subscribe(&mut self, kind: ResourceType, interest: Interest) -> usize {
         let limits = self.limits;
-        let subscription = &mut self.kinds[kind.index()];
+        let subscription = &mut self.kinds[kind as usize];
         let mut surplus = 0;
         subscription.wanted = match interest {
             Interest::Names(names) => {
@@ -92,8 +92,8 @@ impl Stream {
             Response::StateOfTheWorld(response) => &response.type_url,
             Response::Delta(response) => &response.type_url,
         };
-        let kind = ResourceType::from_type_url(type_url)?;
-        let subscription = &mut self.kinds[kind.index()];
+        let kind = resource_type::from_type_url(type_url)?;
+        let subscription = &mut self.kinds[kind as usize];
         if subscription.wanted.is_nothing() {
             return None;
         }
@@ -106,7 +106,7 @@ impl Stream {
     /// What became of an update: empty if it was accepted as it is. What was good of it counts as kept in both cases.
     /// A NACK that follows another waits for a while, or a server that repeats itself would keep both busy.
     pub fn answer(&mut self, now: Instant, update: &Update, rejections: &[Rejection]) {
-        let subscription = &mut self.kinds[update.kind.index()];
+        let subscription = &mut self.kinds[update.kind as usize];
         if subscription.nonce != update.nonce {
             return;
         }
@@ -149,7 +149,7 @@ impl Stream {
     pub fn next_request(&mut self, now: Instant) -> Option<Request> {
         let Self { dialect, node, node_sent, kinds, .. } = self;
         let mut request = ResourceType::ALL.into_iter().find_map(|kind| {
-            let subscription = &mut kinds[kind.index()];
+            let subscription = &mut kinds[kind as usize];
             if !subscription.is_due(now) {
                 return None;
             }
