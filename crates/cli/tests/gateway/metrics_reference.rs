@@ -119,10 +119,12 @@ fn everything_in_the_reference_exists() {
     }
 }
 
+/// All sources but the table that the reference is made from.
 fn read(directory: &Path, sources: &mut String) {
     for entry in fs::read_dir(directory).expect("a directory of sources").map_while(Result::ok) {
         match entry.path() {
             path if path.is_dir() => read(&path, sources),
+            path if path.ends_with("metric_table.rs") => {}
             path => sources.push_str(&fs::read_to_string(path).expect("a source")),
         }
     }

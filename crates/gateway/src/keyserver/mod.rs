@@ -11,7 +11,7 @@ use crate::{
     telemetry::{metrics, status::StatusSnapshot},
     tls::remote_key,
 };
-use quadrille_keyless::server::{self, Keys, Policy, Server, Threads};
+use quadrille_keyless::server::{Keys, Policy, Server, Threads};
 use serde_json::{Value, json};
 use std::{
     fs, io,
@@ -73,7 +73,6 @@ struct Running {
 impl Running {
     fn start(model: KeyServer) -> Result<(Self, KeyServerBound), Vec<Problem>> {
         let prometheus = metrics::install();
-        server::describe();
         let engine = engine::start(&model.engine).map_err(start_failure)?;
         let contents = contents(&model);
         let compute_threads = model.engine.threads.map_or_else(std::thread::available_parallelism, Ok);

@@ -1,38 +1,8 @@
-//! Everything that is counted, in Prometheus's form.
-//!
-//! | metric | labels |
-//! |---|---|
-//! | `quadrille_handshakes_total` | `version`, `cipher`, `key_type`, `session` (`full`, `resumed`) |
-//! | `quadrille_handshake_failures_total` | `reason`: `tls`, `closed` (by the client), `timeout`, `not_tls`, `plain_http`, `proxy_header`, `too_many_handshakes`, `no_chain` (of the listener accepts it), `shed` (key queue full), `key` (operation failed), `key_server` (key servers have not computed it) |
-//! | `quadrille_handshake_seconds` | `session` |
-//! | `quadrille_handshake_samples_total` | `session`, `version`, `sni` (a configured name, `other` or `none`) |
-//! | `quadrille_handshake_cpu_nanoseconds_total` | `stage` (a message, or `PrivateKey`), `session`, `version`, `sni` |
-//! | `quadrille_key_operations_total` | `key_type`, `backend`, `result` (`ok`, `failed`, `recomputed`) |
-//! | `quadrille_key_operation_seconds` | `key_type`, `backend`; computing one batch |
-//! | `quadrille_key_wait_seconds` | `key_type`; the first of a batch in the queue |
-//! | `quadrille_key_batch_size` | `key_type`, `backend`; operations offered to the backend together |
-//! | `quadrille_key_shed_total`, `quadrille_key_withdrawn_total` | `key_type` |
-//! | `quadrille_key_queue_depth`, `quadrille_key_queue_oldest_seconds` | `key_type` |
-//! | `quadrille_key_batch_width`, `quadrille_key_batch_crossover` | `key_type`, `backend`; operations at the price of one, and from how many on the backend pays |
-//! | `quadrille_gpu_in_use` | `device`; 0 after it was lost, missing where there is none |
-//! | `quadrille_resumption_offered_total` | `kind`: `ticket`, `id` |
-//! | `quadrille_resumption_hits_total` | `kind` |
-//! | `quadrille_resumption_misses_total` | `kind`, `reason`: `unknown_key`, `expired`, `from_the_future` (another gateway's clock is ahead), `other_site` (SNI, certificate, client authentication), `other_parameters` (version, cipher suite), `damaged`, `store_miss`, `store_timeout`, `store_unavailable` |
-//! | `quadrille_early_data_total` | `result`: `accepted`, `refused`; handshakes of clients that offered early data |
-//! | `quadrille_session_lookup_seconds` | `result`: `hit`, or a reason |
-//! | `quadrille_session_store_sessions` (in this process), `quadrille_session_store_suspended` | |
-//! | `quadrille_session_store_writes_total` | `result`: `ok`, `lost` |
-//! | `quadrille_ticket_keys`, `quadrille_ticket_key_age_seconds`, `quadrille_ticket_key_next_rotation_seconds` | |
-//! | `quadrille_connections`, `quadrille_connections_total` | |
-//! | `quadrille_requests_total` | `status` (`2xx` ...) |
-//! | `quadrille_reloads_total` | `result` |
+//! Everything that is counted, in Prometheus's form; `metric_table` describes each metric.
 
-use super::{statistics, status};
+use super::{metric_table, statistics, status};
 use crate::connection::{Connection, ResumptionKind, ResumptionOutcome};
-use metrics::{
-    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
-    histogram,
-};
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use quadrille_engine::{BatchReport, Batching, Engine, KeyType, Observer, Overflow};
 use quadrille_resumption::{SessionStore, Tickets, unix_now};
@@ -75,73 +45,10 @@ pub(crate) fn install() -> Option<PrometheusHandle> {
         .build_recorder();
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder).ok()?;
-    describe();
+    metric_table::describe();
     gauge!("process_start_time_seconds").set(status::started());
     gauge!("quadrille_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     Some(handle)
-}
-
-fn describe() {
-    describe_counter!("quadrille_handshakes_total", "TLS handshakes that succeeded");
-    describe_counter!("quadrille_handshake_failures_total", "TLS handshakes that failed, by reason");
-    describe_histogram!("quadrille_handshake_seconds", "From accept to the end of the handshake");
-    describe_counter!("quadrille_handshake_samples_total", "Handshakes whose CPU time was measured");
-    describe_counter!(
-        "quadrille_handshake_cpu_nanoseconds_total",
-        "CPU time of the measured handshakes, by message; PrivateKey is the private-key operation"
-    );
-    describe_counter!("quadrille_key_operations_total", "Private-key operations");
-    describe_histogram!(
-        "quadrille_key_operation_seconds",
-        "Time to compute one batch of private-key operations"
-    );
-    describe_histogram!("quadrille_key_wait_seconds", "How long the first operation of a batch had waited");
-    describe_histogram!("quadrille_key_batch_size", "Private-key operations offered to the backend together");
-    describe_counter!(
-        "quadrille_key_shed_total",
-        "Private-key operations refused because the queue was full"
-    );
-    describe_counter!(
-        "quadrille_key_withdrawn_total",
-        "Private-key operations withdrawn because the client had left"
-    );
-    describe_gauge!("quadrille_key_queue_depth", "Private-key operations that wait");
-    describe_gauge!("quadrille_key_queue_oldest_seconds", "How long the oldest of them has waited");
-    describe_gauge!(
-        "quadrille_key_batch_width",
-        "Private-key operations that the backend computes for the price of one"
-    );
-    describe_gauge!(
-        "quadrille_key_batch_crossover",
-        "From how many private-key operations on the backend is cheaper than the scalar one, measured at start"
-    );
-    describe_gauge!("quadrille_gpu_in_use", "Whether the GPU takes part: 0 after it was lost");
-    describe_counter!(
-        "quadrille_resumption_offered_total",
-        "Handshakes in which the client offered a session"
-    );
-    describe_counter!("quadrille_resumption_hits_total", "Handshakes that resumed a session");
-    describe_counter!("quadrille_early_data_total", "Handshakes of clients that offered early data (0-RTT)");
-    describe_counter!("quadrille_resumption_misses_total", "Full handshakes of returning clients, by reason");
-    describe_histogram!("quadrille_session_lookup_seconds", "Time to find a session by its id");
-    describe_gauge!("quadrille_session_store_sessions", "Sessions by id that this process keeps");
-    describe_gauge!(
-        "quadrille_session_store_suspended",
-        "1 while Redis is not asked because it does not answer"
-    );
-    describe_counter!("quadrille_session_store_writes_total", "Sessions sent to Redis, by result");
-    describe_gauge!("quadrille_ticket_keys", "Ticket keys that this process knows");
-    describe_gauge!(
-        "quadrille_ticket_key_age_seconds",
-        "How long the current ticket key has been encrypting"
-    );
-    describe_gauge!("quadrille_ticket_key_next_rotation_seconds", "When the next ticket key takes over");
-    describe_gauge!("process_start_time_seconds", "When this process has started, in Unix time");
-    describe_gauge!("quadrille_build_info", "Always 1; the label is the version");
-    describe_gauge!("quadrille_connections", "Open client connections");
-    describe_counter!("quadrille_connections_total", "Accepted client connections");
-    describe_counter!("quadrille_requests_total", "HTTP requests answered, by class of status");
-    describe_counter!("quadrille_reloads_total", "Configuration reloads, by result");
 }
 
 /// Handles are looked up once for each set of labels and thread: the look-up would cost more than the count.

@@ -1,35 +1,8 @@
 //! What the server counts, through the `metrics` facade.
-//!
-//! | metric | labels |
-//! |---|---|
-//! | `quadrille_keyserver_operations_total` | `client`, `key`, `operation` (`sign`, `decrypt`), `result` (`ok`, `failed`, `withdrawn`) |
-//! | `quadrille_keyserver_refused_total` | `client`, `reason` (`no_key`, `denied`, `rate`, `opcode`, `input`, `queue_full`) |
-//! | `quadrille_keyserver_seconds` | from taking an operation up to its reply |
-//! | `quadrille_keyserver_connections`, `quadrille_keyserver_connections_total` | |
-//! | `quadrille_keyserver_refused_connections_total` | `reason` (`handshake`, `timeout`, `policy`, `too_many`) |
-//! | `quadrille_keyserver_violations_total` | `client` |
-//! | `quadrille_keyserver_keys` | |
+//! The gateway crate, whose process serves them, describes them.
 
-use metrics::{
-    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
-    histogram,
-};
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use std::sync::LazyLock;
-
-/// Tells the recorder what each metric means.
-pub fn describe() {
-    describe_counter!("quadrille_keyserver_operations_total", "Private-key operations, by client and key");
-    describe_counter!("quadrille_keyserver_refused_total", "Operations that were refused, by client");
-    describe_histogram!("quadrille_keyserver_seconds", "From taking an operation up to its reply");
-    describe_gauge!("quadrille_keyserver_connections", "Open connections of clients");
-    describe_counter!("quadrille_keyserver_connections_total", "Accepted connections of clients");
-    describe_counter!("quadrille_keyserver_refused_connections_total", "Connections that were refused");
-    describe_counter!(
-        "quadrille_keyserver_violations_total",
-        "Connections closed because of what came on them"
-    );
-    describe_gauge!("quadrille_keyserver_keys", "Keys that are served");
-}
 
 /// The handles of one client, key and operation.
 pub(super) struct KeyCounters {

@@ -24,7 +24,6 @@ mod threads;
 
 pub use identity::{Identity, Name};
 pub use keys::{KeyProblem, Keys, StoredKey};
-pub use metrics::describe;
 pub use quadrille_config::model::key_server::{Limits, Pattern, Policy, Rule};
 pub use threads::Threads;
 

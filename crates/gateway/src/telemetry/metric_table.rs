@@ -1,0 +1,342 @@
+//! Every metric of a gateway and of a key server, in one table: the help on `/metrics` and the tables of
+//! `docs/reference/metrics.md` come from it. After a change, `QUADRILLE_BLESS=1 cargo test -p quadrille-gateway metric_table`
+//! writes the page anew.
+//!
+//! Those of control planes are described where they are counted, in the crate that follows them.
+
+use metrics::{describe_counter, describe_gauge, describe_histogram};
+
+/// A metric: what it counts, and by which labels.
+struct Metric {
+    kind: Kind,
+    name: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the page"))]
+    labels: &'static [&'static str],
+    /// With units, and the values of labels whose names do not say them.
+    help: &'static str,
+}
+
+/// What Prometheus makes of it.
+enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// The metrics below one heading of the page.
+struct Group {
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the page"))]
+    heading: &'static str,
+    metrics: &'static [Metric],
+}
+
+/// Tells the recorder the help of every metric.
+pub(crate) fn describe() {
+    for Metric { kind, name, help, .. } in GROUPS.iter().flat_map(|group| group.metrics) {
+        match kind {
+            Kind::Counter => describe_counter!(*name, *help),
+            Kind::Gauge => describe_gauge!(*name, *help),
+            Kind::Histogram => describe_histogram!(*name, *help),
+        }
+    }
+}
+
+const fn counter(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
+    Metric { kind: Kind::Counter, name, labels, help }
+}
+
+const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
+    Metric { kind: Kind::Gauge, name, labels, help }
+}
+
+const fn histogram(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
+    Metric { kind: Kind::Histogram, name, labels, help }
+}
+
+const GROUPS: &[Group] = &[
+    Group {
+        heading: "The process",
+        metrics: &[
+            gauge("process_start_time_seconds", &[], "when the process has started, in seconds since 1970"),
+            gauge("quadrille_build_info", &["version"], "always 1"),
+            counter(
+                "quadrille_reloads_total",
+                &["result"],
+                "configuration reloads, and at a key server those of keys, policy and certificates; `ok` or \
+                 `failed`",
+            ),
+        ],
+    },
+    Group {
+        heading: "Connections and handshakes",
+        metrics: &[
+            gauge("quadrille_connections", &[], "open client connections"),
+            counter("quadrille_connections_total", &[], "accepted client connections"),
+            counter(
+                "quadrille_handshakes_total",
+                &["version", "cipher", "key_type", "session"],
+                "handshakes that succeeded; `session` is `full` or `resumed`, `key_type` is `none` without a \
+                 private-key operation",
+            ),
+            counter(
+                "quadrille_handshake_failures_total",
+                &["reason"],
+                "handshakes that failed: `tls`, `closed` (by the client), `timeout`, `not_tls`, `plain_http`, \
+                 `proxy_header`, `too_many_handshakes`, `no_chain` (no listener on the port is for it), \
+                 `shed` (key queue full), `key` (operation failed), `key_server` (key servers have not \
+                 computed it)",
+            ),
+            histogram(
+                "quadrille_handshake_seconds",
+                &["session"],
+                "seconds from accept to the end of the handshake",
+            ),
+            counter(
+                "quadrille_handshake_samples_total",
+                &["session", "version", "sni"],
+                "handshakes whose CPU was measured (`sampling`)",
+            ),
+            counter(
+                "quadrille_handshake_cpu_nanoseconds_total",
+                &["stage", "session", "version", "sni"],
+                "nanoseconds of CPU of those handshakes, by stage",
+            ),
+            counter(
+                "quadrille_requests_total",
+                &["status"],
+                "HTTP requests answered, by class (`2xx`); `none` without an answer",
+            ),
+        ],
+    },
+    Group {
+        heading: "Private-key operations",
+        metrics: &[
+            counter(
+                "quadrille_key_operations_total",
+                &["key_type", "backend", "result"],
+                "operations; `ok`, `failed`, or `recomputed`: a result that was wrong or missing, computed \
+                 again (also counted as `ok` or `failed`)",
+            ),
+            histogram(
+                "quadrille_key_operation_seconds",
+                &["key_type", "backend"],
+                "seconds to compute one batch",
+            ),
+            histogram(
+                "quadrille_key_wait_seconds",
+                &["key_type"],
+                "seconds that the first operation of a batch had waited",
+            ),
+            histogram(
+                "quadrille_key_batch_size",
+                &["key_type", "backend"],
+                "operations that the backend was offered together",
+            ),
+            gauge(
+                "quadrille_key_batch_width",
+                &["key_type", "backend"],
+                "how many operations the backend computes for the price of one",
+            ),
+            gauge(
+                "quadrille_key_batch_crossover",
+                &["key_type", "backend"],
+                "from how many operations on the backend is cheaper than scalar code, measured at start",
+            ),
+            gauge(
+                "quadrille_gpu_in_use",
+                &["device"],
+                "1 where a GPU computes what is too much for the CPU (as backend `cuda`), 0 after it was \
+                 lost; missing where there is none",
+            ),
+            counter(
+                "quadrille_key_shed_total",
+                &["key_type"],
+                "operations refused because the queue was full",
+            ),
+            counter(
+                "quadrille_key_withdrawn_total",
+                &["key_type"],
+                "operations withdrawn because the client had left",
+            ),
+            gauge("quadrille_key_queue_depth", &["key_type"], "operations that wait"),
+            gauge(
+                "quadrille_key_queue_oldest_seconds",
+                &["key_type"],
+                "seconds that the oldest waiting operation has waited",
+            ),
+        ],
+    },
+    Group {
+        heading: "Returning clients",
+        metrics: &[
+            counter(
+                "quadrille_resumption_offered_total",
+                &["kind"],
+                "handshakes in which the client offered a session: `ticket` or `id`",
+            ),
+            counter(
+                "quadrille_resumption_hits_total",
+                &["kind"],
+                "handshakes that resumed the session that the client offered",
+            ),
+            counter(
+                "quadrille_resumption_misses_total",
+                &["kind", "reason"],
+                "handshakes that did not resume the session that the client offered: `unknown_key`, \
+                 `expired`, `from_the_future` (another gateway's clock is ahead), `other_site` (SNI, \
+                 certificate, client authentication), `other_parameters` (version, cipher suite), `damaged`, \
+                 `store_miss`, `store_timeout`, `store_unavailable`",
+            ),
+            counter(
+                "quadrille_early_data_total",
+                &["result"],
+                "handshakes of clients that offered early data (0-RTT): `accepted` or `refused`",
+            ),
+            histogram(
+                "quadrille_session_lookup_seconds",
+                &["result"],
+                "seconds to find a session by its id: `hit`, or the reason of a miss",
+            ),
+            gauge("quadrille_session_store_sessions", &[], "sessions by id that this process keeps"),
+            gauge(
+                "quadrille_session_store_suspended",
+                &[],
+                "1 while Redis is not asked because it does not answer",
+            ),
+            counter(
+                "quadrille_session_store_writes_total",
+                &["result"],
+                "sessions sent to Redis: `ok` or `lost`",
+            ),
+            gauge("quadrille_ticket_keys", &[], "ticket keys that this process knows"),
+            gauge(
+                "quadrille_ticket_key_age_seconds",
+                &[],
+                "seconds since the current ticket key began to encrypt; `NaN` if unknown",
+            ),
+            gauge(
+                "quadrille_ticket_key_next_rotation_seconds",
+                &[],
+                "seconds until the next ticket key takes over; `NaN` if there is none",
+            ),
+        ],
+    },
+    Group {
+        heading: "Certificates and upstreams",
+        metrics: &[
+            gauge(
+                "quadrille_certificate_not_after_seconds",
+                &["listener", "name", "key_type"],
+                "when the certificate expires, in seconds since 1970; `name` is its first",
+            ),
+            gauge(
+                "quadrille_upstream_server_up",
+                &["upstream", "server"],
+                "1 if the server's health checks succeed, else 0; only where there are health checks",
+            ),
+        ],
+    },
+    Group {
+        heading: "Keys on key servers, at the gateway",
+        metrics: &[
+            gauge(
+                "quadrille_keyless_server_up",
+                &["server"],
+                "1 while this process has a connection to the key server",
+            ),
+            counter(
+                "quadrille_keyless_operations_total",
+                &["server", "result"],
+                "operations that key servers have answered: `ok`, `refused`, `wrong`",
+            ),
+            histogram(
+                "quadrille_keyless_operation_seconds",
+                &["server"],
+                "seconds from sending an operation to its reply",
+            ),
+            counter(
+                "quadrille_keyless_failures_total",
+                &["reason"],
+                "operations without a result: `unavailable`, `deadline`, `refused`, `full`, `closed`",
+            ),
+            counter("quadrille_keyless_hedges_total", &[], "second requests, because the first took long"),
+            counter("quadrille_keyless_fallbacks_total", &[], "operations computed with the local key"),
+            counter(
+                "quadrille_keyless_violations_total",
+                &["server"],
+                "connections closed because of what came on them",
+            ),
+        ],
+    },
+    Group {
+        heading: "At a key server",
+        metrics: &[
+            counter(
+                "quadrille_keyserver_operations_total",
+                &["client", "key", "operation", "result"],
+                "operations computed, by client and key: `sign` or `decrypt`; `ok`, `failed`, `withdrawn`",
+            ),
+            counter(
+                "quadrille_keyserver_refused_total",
+                &["client", "reason"],
+                "operations refused, by client: `no_key`, `denied`, `rate`, `opcode`, `input`, `queue_full`",
+            ),
+            histogram("quadrille_keyserver_seconds", &[], "seconds from taking an operation up to its reply"),
+            gauge("quadrille_keyserver_connections", &[], "open connections of clients"),
+            counter("quadrille_keyserver_connections_total", &[], "accepted connections of clients"),
+            counter(
+                "quadrille_keyserver_refused_connections_total",
+                &["reason"],
+                "connections of clients that were refused: `handshake`, `timeout`, `policy`, `too_many`",
+            ),
+            counter(
+                "quadrille_keyserver_violations_total",
+                &["client"],
+                "connections closed because of what came on them",
+            ),
+            gauge("quadrille_keyserver_keys", &[], "keys that are served"),
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md");
+    const HEAD: &str = "| metric | kind | labels | what |\n|---|---|---|---|\n";
+
+    #[test]
+    fn the_reference_is_made_from_the_table() {
+        let page = std::fs::read_to_string(PAGE).expect("the page");
+        let made = GROUPS.iter().fold(page.clone(), |page, group| with_table(&page, group));
+        if std::env::var_os("QUADRILLE_BLESS").is_some() {
+            std::fs::write(PAGE, &made).expect("writing the page");
+        } else {
+            assert!(page == made, "run: QUADRILLE_BLESS=1 cargo test -p quadrille-gateway metric_table");
+        }
+        assert_eq!(made.matches(HEAD).count(), GROUPS.len(), "a table that is not of these groups");
+    }
+
+    /// The page with the table beneath the group's heading made anew.
+    fn with_table(page: &str, group: &Group) -> String {
+        let begin = format!("### {}\n\n{HEAD}", group.heading);
+        let (before, rest) = page.split_once(&begin).unwrap_or_else(|| panic!("the page lacks {begin}"));
+        let (_, after) = rest.split_once("\n\n").unwrap_or_default();
+        let rows: String = group.metrics.iter().map(row).collect();
+        let after = if after.is_empty() { String::new() } else { format!("\n{after}") };
+        format!("{before}{begin}{rows}{after}")
+    }
+
+    fn row(Metric { kind, name, labels, help }: &Metric) -> String {
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
+        let labels = labels.join(", ");
+        let space = if labels.is_empty() { "" } else { " " };
+        format!("| `{name}` | {kind} | {labels}{space}| {help} |\n")
+    }
+}
