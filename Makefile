@@ -25,7 +25,7 @@ build: claim ## Build bin/quadrille, and bin/quadrille-provider.so for OpenSSL 3
 	@install -D -m 755 "$(CARGO_TARGET_DIR)/release/quadrille" bin/quadrille
 	@install -D -m 644 "$(CARGO_TARGET_DIR)/release/libquadrille_provider.so" bin/quadrille-provider.so
 
-test: claim ## Run every test
+test: claim ## Run every test, or some: ARGS="-E 'test(fleet::)'"
 	@scripts/install-packages.sh build test php php-tests
 	@scripts/test.sh $(ARGS)
 

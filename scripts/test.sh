@@ -1,86 +1,90 @@
 #!/usr/bin/env bash
-# Runs every test, also after one has failed, and adds up the results: the workspace's, and without arguments (they are for
-# cargo test) those of the dashboard's figures, of packages/node, of packages/php, and of the kernels on an emulated CPU.
+# Runs every test, also after one has failed, and adds up the results: the workspace's with cargo-nextest, and without arguments
+# (they are for cargo-nextest) the examples in its documentation, the dashboard's figures, packages/node, packages/php, and the
+# kernels on an emulated CPU.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 read -ra flags <<<"${CARGO_FLAGS-}"
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-started=$SECONDS
+# Of each suite a JUnit report, or a log with its counts, for summarise-tests.py.
+results=$(mktemp --directory)
+trap 'rm -rf "$results"' EXIT
+status=0
 
 main() {
-    # The provider's module is a file of its own, which `cargo test` does not leave where servers can load it.
+    local tools
+    tools=$(scripts/install-tools.sh cargo-nextest) || return
+    PATH=$tools:$PATH
+    # The provider's module is a file of its own, which the build of the tests does not leave where servers can load it.
     cargo build "${flags[@]}" --workspace || return
-    cargo test "${flags[@]}" --workspace --no-fail-fast "$@" 2>&1 | tee "$log"
-    local status=${PIPESTATUS[0]} tiers
-    tiers=$(native_tiers)
+    suite workspace test_workspace "$@"
     # Everything was asked for, so the instructions that this CPU may lack are too.
     if [[ $# -eq 0 ]]; then
-        emulate || status=$?
-        test_dashboard || status=$?
-        test_node_package || status=$?
-        test_php || status=$?
-        tiers="${tiers:+$tiers, }ifma $emulated"
+        suite documentation cargo test "${flags[@]}" --workspace --doc --no-fail-fast
+        suite "kernels on an emulated CPU" emulate
+        suite dashboard test_dashboard
+        suite packages/node test_node_package
+        suite packages/php test_php
     fi
-    add_up
-    [[ -z $tiers ]] || echo "kernels: $tiers"
-    [[ $status -eq 0 ]] || echo "make test: FAILED (status $status)" >&2
+    echo "--- results after $SECONDS s"
+    python3 scripts/summarise-tests.py "$results"
+    [[ $status -eq 0 ]] || echo "make test: FAILED" >&2
     return "$status"
 }
 
-# What the suite of the kernels said of this CPU: avx2 native, ifma native.
-native_tiers() {
-    sed -n 's/^tier \(avx2\|ifma\): .* lanes$/\1 native/p; s/^tier \(avx2\|ifma\): SKIPPED.*/\1 NOT NATIVE (this CPU lacks it)/p' "$log" |
-        paste --serial --delimiters , | sed 's/,/, /g'
+# suite NAME COMMAND...
+suite() {
+    local name=$1 began=$SECONDS
+    shift
+    echo "--- $name"
+    "$@" 2>&1 | tee "$results/${name//[^a-z]/-}.log"
+    [[ ${PIPESTATUS[0]} -eq 0 ]] || status=1
+    echo "--- $name took $((SECONDS - began)) s"
 }
 
-# The IFMA tests on a CPU model; sets `emulated` to what came of it.
+test_workspace() {
+    local report=target/nextest/default/junit.xml status
+    rm -f "$report"
+    cargo nextest run "${flags[@]}" --workspace "$@"
+    status=$?
+    cp "$report" "$results/workspace.xml"
+    return "$status"
+}
+
+# The IFMA tests on a CPU model.
 emulate() {
-    echo "--- kernels: AVX-512 IFMA on an emulated CPU"
-    crates/kernels/tests/emulated/test.sh 2>&1 | tee --append "$log"
-    case ${PIPESTATUS[0]} in
-        0) emulated="emulated" ;;
-        3) emulated="NOT EMULATED (see above)" ;;
-        *) emulated="emulated, FAILED" && return 1 ;;
+    local status
+    crates/kernels/tests/emulated/test.sh
+    status=$?
+    case $status in
+        0) echo "tier ifma: emulated" ;;
+        3) echo "tier ifma: NOT EMULATED (see above)" && status=0 ;;
+        *) echo "tier ifma: emulated, FAILED" ;;
     esac
+    return "$status"
 }
 
 # What the dashboard computes, on any Node that has a test runner; the page itself is tested in a browser by the workspace.
 test_dashboard() {
-    echo "--- dashboard"
     command -v node >/dev/null || scripts/install-packages.sh node
-    local results status
-    results=$(node --test crates/gateway/dashboard/test/*.test.js)
+    local report status
+    report=$(node --test crates/gateway/dashboard/test/*.test.js)
     status=$?
-    [[ $status -eq 0 ]] || echo "$results"
-    awk '/^# pass/ { passed = $3 } /^# fail/ { failed = $3 } /^# skipped/ { ignored = $3 }
-        END { printf "node tests: %d passed, %d failed, %d ignored\n", passed, failed, ignored }' <<<"$results" | tee --append "$log"
+    [[ $status -eq 0 ]] || echo "$report"
+    awk '/^# pass/ { passed = $3 } /^# fail/ { failed = $3 } /^# skipped/ { skipped = $3 }
+        END { printf "node tests: %d passed, %d failed, %d skipped\n", passed, failed, skipped }' <<<"$report"
     return "$status"
 }
 
 # The suite of packages/node, on every Node that can be had.
 test_node_package() {
-    echo "--- packages/node"
     # One of the peers of these tests.
-    QUADRILLE_BIN=${QUADRILLE_BIN:-$(realpath "${CARGO_TARGET_DIR:-target}/debug/quadrille")} scripts/node-package.sh test 2>&1 | tee --append "$log"
-    return "${PIPESTATUS[0]}"
+    QUADRILLE_BIN=${QUADRILLE_BIN:-$(realpath "${CARGO_TARGET_DIR:-target}/debug/quadrille")} scripts/node-package.sh test
 }
 
 # Encrypted fields in PHP, with the worked application's servers.
 test_php() {
-    echo "--- packages/php"
-    { scripts/build-php.sh && scripts/test-php.sh; } 2>&1 | tee --append "$log"
-    return "${PIPESTATUS[0]}"
-}
-
-add_up() {
-    awk -v seconds=$((SECONDS - started)) '
-        /^test result:/ { passed += $4; failed += $6; ignored += $8 }
-        /^node tests:/ { passed += $3; failed += $5; ignored += $7 }
-        /^test .* \.\.\. FAILED$/ { sub(/^test /, ""); sub(/ \.\.\. FAILED$/, ""); names = names "\n  failed: " $0 }
-        END { printf "%s\n%d passed, %d failed, %d ignored in %d s\n", names, passed, failed, ignored, seconds }
-    ' "$log"
+    scripts/build-php.sh && scripts/test-php.sh
 }
 
 main "$@"

@@ -198,10 +198,13 @@ fn slow_requests_are_dropped_at_the_header_timeout() {
     let shake = |client: &SslContext| -> SslStream<TcpStream> {
         Ssl::new(client).expect("a session").connect(connect(&gateway)).expect("a handshake")
     };
-    // Half a header, then silence.
-    let mut silent = shake(&http1);
-    silent.write_all(b"GET / HTTP/1.1\r\nHost: loc").expect("half a header");
-    read_to_close(&mut silent);
+    // Half a header, then silence. It lasts for as long as a header may take.
+    let outlast = || {
+        let mut silent = shake(&http1);
+        silent.write_all(b"GET / HTTP/1.1\r\nHost: loc").expect("half a header");
+        read_to_close(&mut silent);
+    };
+    outlast();
 
     // A byte now and then, for ever.
     let mut slow = shake(&http1);
@@ -221,7 +224,7 @@ fn slow_requests_are_dropped_at_the_header_timeout() {
     // Connected ahead of need, as browsers do: preface and SETTINGS, and a PING much later, which is answered.
     let mut early = shake(&http2);
     early.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").expect("a preface");
-    thread::sleep(Duration::from_millis(1500));
+    outlast();
     early.write_all(b"\0\0\x08\x06\0\0\0\0\0quadrill").expect("a PING");
     let mut answered = Vec::new();
     while !answered.ends_with(b"quadrill") {
@@ -240,6 +243,6 @@ fn slow_requests_are_dropped_at_the_header_timeout() {
             patient.read_exact(&mut byte).expect("an answer");
             answer.extend(byte);
         }
-        thread::sleep(Duration::from_millis(1500));
+        outlast();
     }
 }

@@ -90,13 +90,14 @@ fn no_request_is_lost_under_load() {
 fn a_connection_whose_handshake_ends_in_the_drain_has_its_request_answered() {
     let nginx = slow_server();
     let (certificates, mut gateway) = before(&nginx, "80s");
+    let connector = Connector::new(&certificates);
+    let mut idle = connector.http(gateway.address(0)).expect("a connection");
     let connections =
         [(), ()].map(|()| std::net::TcpStream::connect(gateway.address(0)).expect("a connection"));
-    eventually("no connections", || gateway.metric("quadrille_connections", &[]) >= 2.0);
+    eventually("no connections", || gateway.metric("quadrille_connections", &[]) >= 3.0);
     gateway.signal("TERM");
     gateway.wait_for_log("draining");
-    thread::sleep(Duration::from_millis(1500));
-    let connector = Connector::new(&certificates);
+    assert!(idle.is_closed());
     let [mut speaks, mut is_silent] = connections.map(|tcp| connector.http_over(tcp).expect("a handshake"));
     thread::sleep(Duration::from_millis(300));
     let response = speaks.get("/quick").expect("an answer");
@@ -154,9 +155,10 @@ fn an_upload_under_way_is_completed() {
     client.send(b"PUT /file HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n01234").expect("sending");
     eventually("the request does not arrive", || gateway.metric("quadrille_connections", &[]) >= 1.0);
     thread::sleep(Duration::from_millis(300));
+    let mut idle = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
     gateway.signal("TERM");
     gateway.wait_for_log("draining");
-    thread::sleep(Duration::from_millis(1500));
+    assert!(idle.is_closed());
     client.send(b"56789").expect("sending the rest");
     assert_eq!(client.response().expect("an answer").status, 201);
     assert_eq!(std::fs::read_to_string(nginx.file("file")).expect("the file"), "0123456789");

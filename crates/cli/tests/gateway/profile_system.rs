@@ -5,6 +5,7 @@
 use crate::support::{Certificates, Gateway, output, quadrille};
 use serde_json::Value;
 use std::{
+    io::Write,
     net::TcpListener,
     process::{Child, Command, Stdio},
 };
@@ -40,6 +41,13 @@ fn no_perf() -> Option<String> {
     }
 }
 
+/// Says so past the capture of what tests print, since the test passes.
+fn skipped(why: &str) {
+    let why = why.lines().next().unwrap_or_default();
+    let _ =
+        writeln!(std::io::stderr(), "SKIPPED: perf cannot be used here, so that nothing is sampled: {why}");
+}
+
 fn profile(arguments: &[&str]) -> Command {
     let mut command = quadrille("profile");
     command.arg("system").args(arguments);
@@ -55,7 +63,7 @@ fn json(command: &mut Command) -> Value {
 /// Whether the test can go on. If not, the command must say what to do about it.
 fn can_sample(gateway: &Gateway) -> bool {
     let Some(why) = no_perf() else { return true };
-    println!("perf cannot be used here, so that nothing is sampled: {why}");
+    skipped(&why);
     let (done, text) = output(&mut profile(&["--seconds", "1", "--pid", &gateway.pid().to_string()]));
     assert!(
         !done && (text.contains("apt-get install linux-perf") || text.contains("perf_event_paranoid")),
@@ -93,8 +101,7 @@ fn a_gateway_that_signs_with_rsa_is_seen_to() {
 #[test]
 fn a_gateway_and_a_load_of_its_own() {
     if let Some(why) = no_perf() {
-        println!("perf cannot be used here, so that nothing is sampled: {why}");
-        return;
+        return skipped(&why);
     }
     let seen = json(&mut profile(&["--seconds", "2", "--key", "p256", "--tls", "1.3"]));
     let what = seen["what"].as_str().expect("what it was");

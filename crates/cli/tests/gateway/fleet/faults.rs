@@ -34,7 +34,7 @@ fn redis_stops_stalls_and_comes_back() {
     by_id(&fleet, 0.2, "stopped: what is in this process is resumed");
     assert!(fleet.metric("quadrille_session_store_suspended", &[]) > 0.0, "{}", fleet.logs());
     fleet.redis.restart();
-    sleep(Duration::from_secs(5));
+    fleet.wait_for_resumption(Way::Id12, 0.9);
     by_id(&fleet, 0.9, "restarted, empty");
 
     fleet.redis.signal("STOP");
@@ -45,7 +45,7 @@ fn redis_stops_stalls_and_comes_back() {
     let tickets = return_for(&fleet.addresses(), &fleet.client(Way::Tls13), MOMENT);
     tickets.expect(0.99, "tickets do not need Redis");
     fleet.redis.signal("CONT");
-    sleep(Duration::from_secs(5));
+    fleet.wait_for_resumption(Way::Id12, 0.9);
     by_id(&fleet, 0.9, "awake again");
     for line in ["the session store does not answer", "the session store answers again"] {
         assert!(fleet.logs().contains(line), "{line}\n{}", fleet.logs());
@@ -65,7 +65,7 @@ fn a_slow_redis_costs_full_handshakes_and_little_time() {
     assert!(fleet.metric("quadrille_resumption_misses_total", &["store_timeout"]) > 0.0);
     assert!(fleet.metric("quadrille_resumption_misses_total", &["store_unavailable"]) > 0.0, "the breaker");
     slow.delay(Duration::ZERO);
-    sleep(Duration::from_secs(5));
+    fleet.wait_for_resumption(Way::Id12, 0.9);
     by_id(&fleet, 0.9, "fast again");
 }
 
@@ -121,6 +121,6 @@ fn a_gateway_starts_without_redis_and_joins_later() {
     fleet.join(&["--ticket-rotation", "2s"]);
     return_for(&fleet.addresses()[1..], &fleet.client(Way::Tls13), MOMENT).expect(0.99, "alone");
     fleet.redis.restart();
-    sleep(Duration::from_secs(2));
+    fleet.wait_for_resumption(Way::Tls13, 0.98);
     return_for(&fleet.addresses(), &fleet.client(Way::Tls13), MOMENT).expect(0.98, "together");
 }

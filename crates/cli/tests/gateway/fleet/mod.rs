@@ -9,7 +9,7 @@ mod load;
 mod rotation;
 mod tickets;
 
-use crate::support::{Certificates, Gateway, Pair, Redis, Returning, Way, quadrille, succeed};
+use crate::support::{Certificates, Gateway, Pair, Redis, Returning, Way, eventually, quadrille, succeed};
 use std::{
     io,
     net::SocketAddr,
@@ -66,6 +66,18 @@ impl Fleet {
 
     fn client(&self, way: Way) -> Returning {
         Returning::new(&self.certificates, way)
+    }
+
+    /// Waits until this share of a few visits to any of the gateways is resumed. No visit may fail meanwhile. It takes visits: a
+    /// gateway learns that Redis answers again by asking.
+    #[track_caller]
+    fn wait_for_resumption(&self, way: Way, share: f64) {
+        let (addresses, client) = (self.addresses(), self.client(way));
+        eventually("sessions are not resumed again", || {
+            let tally = return_until(&addresses, &client, 4, |visits| visits >= 100);
+            tally.expect(0.0, "until Redis answers");
+            tally.share() >= share
+        });
     }
 
     /// The sum over all gateways.

@@ -1,4 +1,4 @@
-//! One key of each type, made when first asked for.
+//! One key of each type, made when first asked for: the large ones take seconds, and each test is a process.
 
 use boring::{
     ec::{EcGroup, EcKey},
@@ -9,17 +9,22 @@ use boring::{
 use quadrille_engine::{Key, KeyType, SignatureScheme as S};
 use std::sync::LazyLock;
 
-static RSA: LazyLock<[Key; 4]> = LazyLock::new(|| [1024, 2048, 3072, 4096].map(new_rsa));
+static RSA: [LazyLock<Key>; 4] = [
+    LazyLock::new(|| new_rsa(1024)),
+    LazyLock::new(|| new_rsa(2048)),
+    LazyLock::new(|| new_rsa(3072)),
+    LazyLock::new(|| new_rsa(4096)),
+];
 static EC: LazyLock<[Key; 3]> =
     LazyLock::new(|| [Nid::X9_62_PRIME256V1, Nid::SECP384R1, Nid::SECP521R1].map(new_ec));
 
 /// The fastest RSA key that the engine takes.
 pub(crate) fn rsa1024() -> Key {
-    RSA[0].clone()
+    (*RSA[0]).clone()
 }
 
 pub(crate) fn rsa2048() -> Key {
-    RSA[1].clone()
+    (*RSA[1]).clone()
 }
 
 pub(crate) fn ec_p256() -> Key {
@@ -38,7 +43,7 @@ pub(crate) fn ed25519() -> Key {
 }
 
 pub(crate) fn all_keys() -> Vec<Key> {
-    RSA.iter().chain(EC.iter()).cloned().chain([ed25519()]).collect()
+    RSA.iter().map(|key| (**key).clone()).chain(EC.iter().cloned()).chain([ed25519()]).collect()
 }
 
 /// Every scheme that a key of this type and size can make.
