@@ -21,7 +21,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Two certificates, one upstream with a server that is well and one that is not, every handshake measured.
+    /// Two certificates, one upstream with a server that is healthy and one that is not, every handshake measured.
     fn new() -> Self {
         let certificates = Certificates::new();
         let nginx = Nginx::new("location / { return 200 ok; }");

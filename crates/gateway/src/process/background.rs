@@ -27,7 +27,7 @@ pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
     result.await.map_err(|_| io::Error::other("it panicked"))
 }
 
-/// Lets the calling thread give way to those that serve clients, until it ends.
+/// Makes the calling thread yield to those that serve clients, until it ends.
 pub fn give_way() {
     // Elsewhere threads have no priorities of their own.
     #[cfg(target_os = "linux")]

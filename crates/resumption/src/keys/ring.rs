@@ -70,7 +70,7 @@ impl Ring {
         (!keys.is_empty()).then_some(Self { keys, rotates: false })
     }
 
-    /// The ring of somebody who has seen no other yet. Its key counts as the oldest of all, so that it gives way to
+    /// The ring of somebody who has seen no other yet. Its key counts as the oldest of all, so that it yields to
     /// those of a ring that it is merged with.
     pub fn provisional() -> Self {
         let key = Arc::new(TicketKey::random());

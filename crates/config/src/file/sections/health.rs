@@ -18,7 +18,7 @@ pub(super) const HEALTH: Section = Section {
             name: "path",
             value: "path",
             preset: Preset::Means("no request: a connection is enough"),
-            about: "A server is well if `GET` of this path answers 200; without it, if a connection can be opened.",
+            about: "A server is healthy if `GET` of this path answers 200; without it, if a connection can be opened.",
         },
         Key {
             name: "interval",
