@@ -157,6 +157,33 @@ fn weak_rsa_keys_need_a_flag() {
     assert!(text.contains("512 bits"), "{text}");
 }
 
+/// The second would be thought to be in use, and no client would ever get it.
+#[test]
+fn a_certificate_that_another_one_hides_is_refused() {
+    let certificates = Certificates::new();
+    let first = certificates.rsa(2048, &["localhost", "www.example.test"]);
+    let hidden = certificates.rsa(2048, &["localhost"]);
+    let more = |pair: &Pair| {
+        format!("      - chain: {}\n        key: {}\n", pair.chain.display(), pair.key.display())
+    };
+    let file = certificates.path("hidden.yaml");
+    let by_file = refused_file(&file, &configuration(&first, &more(&hidden)));
+    let by_flags = refused(command(&first).arg("--cert").arg(&hidden.chain).arg("--key").arg(&hidden.key));
+    assert!(by_file.contains(&format!("{}:6 (", file.display())), "no line 6: {by_file}");
+    for text in [by_file, by_flags] {
+        for part in [name(&hidden.chain), name(&first.chain), "no client would get", "rsa2048"] {
+            assert!(text.contains(part), "no {part:?}: {text}");
+        }
+    }
+    let (other_type, new_name) =
+        (certificates.ecdsa("P-256", &["localhost"]), certificates.rsa(2048, &["localhost", "new.test"]));
+    for useful in [&other_type, &new_name] {
+        let text = configuration(&first, &more(useful)).replace("admin: off", "admin: 127.0.0.1:0");
+        std::fs::write(&file, text).expect("a configuration");
+        drop(Gateway::with_config(&file, 1));
+    }
+}
+
 #[test]
 fn an_expired_certificate_is_served_with_a_warning() {
     let certificates = Certificates::new();

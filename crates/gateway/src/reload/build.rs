@@ -11,10 +11,10 @@ use crate::{
         filter_chain::{ActiveListener, ChainConfig, FilterChain, Handler, PreparedChain, PreparedListener},
         matcher::FilterChainMatcher,
     },
-    model::{Chain, Domain, Gateway, Listener, Serve},
+    model::{Chain, Domain, Gateway, Listener, Serve, Tls},
     problem::Problem,
     telemetry::sampling::Sampling,
-    tls::{certificate::Certificate, resumption_backend::ResumptionBackend},
+    tls::{certificate::Certificate, certificate_selection::shadowed, resumption_backend::ResumptionBackend},
     upstream::WeightedUpstreams,
 };
 use quadrille_engine::Engine;
@@ -144,6 +144,9 @@ impl<'a> SnapshotBuilder<'a> {
         if !problems.is_empty() {
             return Err(problems);
         }
+        if let Some(tls) = &chain.tls {
+            refuse_shadowed(tls, &certificates)?;
+        }
         let tls = chain
             .tls
             .as_ref()
@@ -173,6 +176,27 @@ impl<'a> SnapshotBuilder<'a> {
             .unwrap_or_else(|| Arc::new(FilterChain::new(&chain.name, &chain.accepts, Arc::clone(&config))));
         Ok(PreparedChain { chain, config })
     }
+}
+
+/// A certificate that no client would get is a mistake: it would be thought to be in use.
+fn refuse_shadowed<T>(tls: &Tls, certificates: &[(Arc<Certificate>, T)]) -> Result<(), Vec<Problem>> {
+    let certificates: Vec<_> = certificates.iter().map(|(certificate, _)| Arc::clone(certificate)).collect();
+    let problems: Vec<_> = shadowed(&certificates)
+        .into_iter()
+        .map(|(index, before)| {
+            let (source, other) = (&tls.certificates[index], &tls.certificates[before]);
+            let message = format!(
+                "no client would get {}: every name in it has a certificate with the same type of key, {}, before it \
+                 ({} at {}); remove one of the two, or give it a key of another type",
+                source.chain,
+                certificates[index].key.key_type(),
+                other.chain,
+                other.chain_place,
+            );
+            Problem::new(&source.chain_place, message)
+        })
+        .collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 /// The names under which a chain's handshakes are counted: those of its certificates, and those of its routes where it

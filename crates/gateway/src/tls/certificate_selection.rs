@@ -1,9 +1,10 @@
 //! Which certificate a client gets: by SNI (RFC 6066 section 3), then by what it can verify.
 
-use super::client_capabilities::ClientCapabilities;
+use super::{certificate::Certificate, client_capabilities::ClientCapabilities};
 use crate::host_map::HostMap;
 use boring::ssl::SslContext;
 use quadrille_engine::KeyType;
+use std::{collections::HashMap, sync::Arc};
 
 /// A listener's certificates, by name.
 #[derive(Default)]
@@ -69,6 +70,29 @@ impl CertificateSelector {
         let (exact, wildcard) = (self.names.exact(name), self.names.one_label_wildcard(name));
         exact.into_iter().chain(wildcard).flatten().collect()
     }
+}
+
+/// Certificates that no client would get, because each of their names has one with a key of the same type before them:
+/// pairs of their index and of the index of the first such certificate.
+///
+/// Which of two signatures a client can verify is known by the type of the key. It is not known of the certificates'
+/// own signatures, so that a second one cannot be kept for clients that want SHA-1 there: no browser does any more.
+pub(crate) fn shadowed(certificates: &[Arc<Certificate>]) -> Vec<(usize, usize)> {
+    let mut first = HashMap::new();
+    let mut shadowed = Vec::new();
+    for (index, certificate) in certificates.iter().enumerate() {
+        let key_type = certificate.key.key_type();
+        let mut before = None;
+        let mut is_new = certificate.names.is_empty();
+        for name in &certificate.names {
+            match *first.entry((name, key_type)).or_insert(index) {
+                other if other == index => is_new = true,
+                other => before = before.or(Some(other)),
+            }
+        }
+        shadowed.extend(before.filter(|_| !is_new).map(|before| (index, before)));
+    }
+    shadowed
 }
 
 /// One entry for each key type, the first given wins; cheaper signatures come first.

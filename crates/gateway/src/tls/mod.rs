@@ -1,7 +1,7 @@
 //! TLS on BoringSSL: contexts, certificate selection, the private-key bridge to the engine, and the streams.
 
 pub(crate) mod certificate;
-mod certificate_selection;
+pub(crate) mod certificate_selection;
 mod client_authentication;
 mod client_capabilities;
 mod client_disconnect;
