@@ -3,11 +3,13 @@
 //! - [`crates`]: which workspace crates exist and what they depend on, read from `cargo metadata`.
 //! - [`layers`]: who may depend on whom; a pure check of that graph.
 //! - [`paths`]: which paths (`std::net::TcpStream`, `crate::model::Route`) a source file names, macros included.
+//! - [`circles`]: circles among the modules of a crate; a pure check of its sources.
 //! - [`markdown`]: links and heading anchors of a Markdown text.
 //!
 //! The tests beside this crate apply them to the working tree. Each check is itself tested on a made-up violation,
 //! so that none can pass by looking at nothing.
 
+pub mod circles;
 pub mod crates;
 pub mod layers;
 pub mod markdown;

@@ -2,17 +2,44 @@
 //!
 //! Works on tokens rather than on a syntax tree, so that the insides of macro calls count and comments do not.
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
-use std::path::Path;
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use std::{collections::BTreeSet, path::Path};
+
+/// What a source file says of others.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// Paths of two segments or more, in the file's order.
+    pub names: Vec<Name>,
+    /// Items that the file defines, wherever they stand in it.
+    pub defined: BTreeSet<String>,
+    /// Modules in files of their own that only tests have.
+    pub test_modules: BTreeSet<String>,
+}
+
+/// A path in a source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// `a::b::C`. A path into the own crate begins with `crate`, unless it begins with a module that the file declares.
+    pub path: String,
+    /// Of a `pub use`, the name under which others find it; `*` for all names of a module.
+    pub exported_as: Option<String>,
+    /// Whether only tests have it.
+    pub in_test: bool,
+}
 
 /// Every path of two segments or more in `source`, a file of the module `module` (empty at the crate's root).
 ///
 /// `use a::{b, c::*}` gives `a::b` and `a::c::*`. `self::` and `super::` are resolved, so that a path into the own
 /// crate always begins with `crate::`; modules written in place (`mod tests { ... }`) are taken into account.
 pub fn paths(source: &str, module: &[&str]) -> Vec<String> {
+    read(source, module).names.into_iter().map(|name| name.path).collect()
+}
+
+/// Reads `source`, a file of the module `module` (empty at the crate's root).
+pub fn read(source: &str, module: &[&str]) -> Source {
     let tokens: TokenStream = source.parse().expect("the file consists of Rust tokens");
-    let mut walk =
-        Walk { module: module.iter().map(|&segment| segment.to_owned()).collect(), found: Vec::new() };
+    let module = module.iter().map(|&segment| segment.to_owned()).collect();
+    let mut walk = Walk { module, found: Source::default(), item: Item::default() };
     walk.tokens(tokens, &[]);
     walk.found
 }
@@ -30,55 +57,110 @@ pub fn module_of(file_below_src: &Path) -> Vec<&str> {
 
 struct Walk {
     module: Vec<String>,
-    found: Vec<String>,
+    found: Source,
+    item: Item,
 }
+
+/// What is known of the item that is being read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Item {
+    is_public: bool,
+    /// A `use` declaration with `pub` in front of it.
+    exports: bool,
+    in_test: bool,
+}
+
+/// Words that a defined name follows.
+const DEFINING: &[&str] =
+    &["fn", "struct", "enum", "union", "trait", "type", "const", "static", "macro_rules"];
 
 impl Walk {
     /// `prefix` holds the segments in front of a `{...}` group.
     fn tokens(&mut self, tokens: TokenStream, prefix: &[String]) {
+        let outer = self.item;
         let mut path = prefix.to_vec();
         let mut tokens = tokens.into_iter().peekable();
         while let Some(token) = tokens.next() {
             match token {
                 TokenTree::Ident(word) if word == "mod" => {
-                    self.end(&mut path, prefix);
-                    if let Some(TokenTree::Ident(name)) = tokens.next()
-                        && let Some(TokenTree::Group(body)) =
-                            tokens.next_if(|next| matches!(next, TokenTree::Group(_)))
-                    {
-                        self.module.push(name.to_string());
-                        self.tokens(body.stream(), &[]);
-                        self.module.pop();
+                    self.end(&mut path, prefix, None);
+                    let Some(TokenTree::Ident(name)) = tokens.next() else { continue };
+                    match tokens.next_if(|next| matches!(next, TokenTree::Group(_))) {
+                        Some(TokenTree::Group(body)) => self.inline_module(name.to_string(), body),
+                        _ if self.item.in_test => _ = self.found.test_modules.insert(name.to_string()),
+                        _ => _ = self.found.defined.insert(name.to_string()),
                     }
+                    self.item = outer;
+                }
+                TokenTree::Ident(word) if word == "pub" && path.is_empty() => {
+                    self.item.is_public = true;
+                    tokens.next_if(is_restriction);
+                }
+                TokenTree::Ident(word) if word == "use" && path.is_empty() => {
+                    self.item.exports = self.item.is_public;
                 }
                 TokenTree::Ident(segment) => {
                     path.push(segment.to_string());
-                    if !is_separator(tokens.peek()) {
-                        self.end(&mut path, prefix);
+                    if is_separator(tokens.peek()) {
+                        continue;
                     }
+                    let mut alias = None;
+                    if self.item.exports && tokens.next_if(|next| is_word(next, "as")).is_some() {
+                        alias = tokens.next().map(|name| name.to_string());
+                    } else if path.len() == 1 && DEFINING.contains(&path[0].as_str()) {
+                        tokens
+                            .next_if(|next| matches!(next, TokenTree::Punct(mark) if mark.as_char() == '!'));
+                        if let Some(TokenTree::Ident(name)) = tokens.peek() {
+                            self.found.defined.insert(name.to_string());
+                        }
+                    }
+                    self.end(&mut path, prefix, alias);
                 }
                 TokenTree::Punct(star) if star.as_char() == '*' && !path.is_empty() => {
                     path.push("*".to_owned());
-                    self.end(&mut path, prefix);
+                    self.end(&mut path, prefix, None);
                 }
                 TokenTree::Punct(colon) if colon.as_char() == ':' && path.len() > prefix.len() => {}
-                TokenTree::Punct(_) | TokenTree::Literal(_) => self.end(&mut path, prefix),
+                TokenTree::Punct(mark) => {
+                    self.end(&mut path, prefix, None);
+                    match mark.as_char() {
+                        ';' => self.item = outer,
+                        '#' => self.item.in_test |= tokens.peek().is_some_and(is_test_only),
+                        _ => {}
+                    }
+                }
+                TokenTree::Literal(_) => self.end(&mut path, prefix, None),
                 TokenTree::Group(group) => {
+                    let is_block = group.delimiter() == Delimiter::Brace && !self.item.exports;
                     let continues = group.delimiter() == Delimiter::Brace && path.len() > prefix.len();
-                    let outer =
+                    let inner =
                         if continues { std::mem::replace(&mut path, prefix.to_vec()) } else { Vec::new() };
-                    self.tokens(group.stream(), &outer);
+                    self.tokens(group.stream(), &inner);
+                    // An item ends with its block, a `use` with its semicolon.
+                    if is_block && !continues {
+                        self.item = outer;
+                    }
                 }
             }
         }
-        self.end(&mut path, prefix);
+        self.end(&mut path, prefix, None);
+        self.item = outer;
     }
 
-    fn end(&mut self, path: &mut Vec<String>, prefix: &[String]) {
+    fn inline_module(&mut self, name: String, body: Group) {
+        self.module.push(name);
+        self.item.is_public = false;
+        self.tokens(body.stream(), &[]);
+        self.module.pop();
+    }
+
+    fn end(&mut self, path: &mut Vec<String>, prefix: &[String], alias: Option<String>) {
         if path.len() > prefix.len() {
             let path = self.resolve(path);
-            if path.len() > 1 {
-                self.found.push(path.join("::"));
+            if let [_, .., last] = &path[..] {
+                let exported_as = self.item.exports.then(|| alias.unwrap_or_else(|| last.clone()));
+                let in_test = self.item.in_test;
+                self.found.names.push(Name { path: path.join("::"), exported_as, in_test });
             }
         }
         path.truncate(prefix.len());
@@ -98,6 +180,26 @@ impl Walk {
 
 fn is_separator(token: Option<&TokenTree>) -> bool {
     matches!(token, Some(TokenTree::Punct(colon)) if colon.as_char() == ':' && colon.spacing() == proc_macro2::Spacing::Joint)
+}
+
+fn is_word(token: &TokenTree, word: &str) -> bool {
+    matches!(token, TokenTree::Ident(found) if found == word)
+}
+
+/// Whether this is what follows `pub` in `pub(super)`.
+fn is_restriction(token: &TokenTree) -> bool {
+    let TokenTree::Group(group) = token else { return false };
+    let first = group.stream().into_iter().next();
+    group.delimiter() == Delimiter::Parenthesis
+        && first
+            .is_some_and(|first| ["crate", "self", "super", "in"].iter().any(|word| is_word(&first, word)))
+}
+
+/// Whether an attribute's `[...]` leaves its item to tests: `[cfg(test)]`, `[test]`.
+fn is_test_only(attribute: &TokenTree) -> bool {
+    let TokenTree::Group(group) = attribute else { return false };
+    let text = group.stream().to_string().replace(' ', "");
+    text == "test" || text.starts_with("cfg(test)") || text.starts_with("cfg(all(test")
 }
 
 #[cfg(test)]
