@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every test, also after one has failed, and adds up the results: the workspace's with cargo-nextest, and without arguments
-# (they are for cargo-nextest) the examples in its documentation, the dashboard's figures, packages/node, packages/php, and the
+# (they are for cargo-nextest) the examples in its documentation, the dashboard's statistics, packages/node, packages/php, and the
 # kernels on an emulated CPU.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit

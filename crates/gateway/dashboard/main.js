@@ -2,7 +2,7 @@
 
 import { byId, element, setText } from "./elements.js";
 import { parse } from "./exposition.js";
-import { gauge, sampledNames } from "./figures.js";
+import { gauge, sampledNames } from "./stats.js";
 import { age } from "./format.js";
 import { charts, point, tiles } from "./panels.js";
 import { stageElements } from "./stages.js";

@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { element, byId, setText } from "./elements.js";
-import { batches, cpuOf, gauge, handshakeTimes, hitRate, keyTimes, rates, resumedShare } from "./figures.js";
+import { batches, cpuOf, gauge, handshakeTimes, hitRate, keyTimes, rates, resumedShare } from "./stats.js";
 import { duration, microseconds, number, percent } from "./format.js";
 
 /** A point of the pictures: what happened since the snapshot before. */

@@ -1,7 +1,7 @@
 // Where a handshake's CPU goes: a bar for each kind of handshake, and the figures below.
 
 import { element, table } from "./elements.js";
-import { stages } from "./figures.js";
+import { stages } from "./stats.js";
 import { microseconds, number } from "./format.js";
 
 /** Messages in the order of the protocol (RFC 8446, RFC 5246), as the server works on them. */

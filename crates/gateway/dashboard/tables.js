@@ -1,7 +1,7 @@
 // What is there: backends with their health, certificates with their expiry.
 
 import { element, table } from "./elements.js";
-import { gauge } from "./figures.js";
+import { gauge } from "./stats.js";
 import { day, number } from "./format.js";
 
 const DAY = 86400;

@@ -1,6 +1,6 @@
 // Snapshots in their order. Differences are only ever taken within one process: a counter that has begun anew is no rate.
 
-import { gauge } from "./figures.js";
+import { gauge } from "./stats.js";
 
 /** How far back the page looks, in seconds. */
 export const WINDOW = 300;

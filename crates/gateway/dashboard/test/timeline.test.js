@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { parse } from "../exposition.js";
-import { increase } from "../figures.js";
+import { increase } from "../stats.js";
 import { Timeline, WINDOW } from "../timeline.js";
 
 const scrape = (started, count) => parse(`process_start_time_seconds ${started}\na_total ${count}`);

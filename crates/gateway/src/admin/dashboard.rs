@@ -30,7 +30,7 @@ pub(crate) fn asset(path: &str) -> Option<Asset> {
         "/dashboard/main.js" => asset!("main.js", JAVASCRIPT),
         "/dashboard/exposition.js" => asset!("exposition.js", JAVASCRIPT),
         "/dashboard/timeline.js" => asset!("timeline.js", JAVASCRIPT),
-        "/dashboard/figures.js" => asset!("figures.js", JAVASCRIPT),
+        "/dashboard/stats.js" => asset!("stats.js", JAVASCRIPT),
         "/dashboard/format.js" => asset!("format.js", JAVASCRIPT),
         "/dashboard/elements.js" => asset!("elements.js", JAVASCRIPT),
         "/dashboard/chart.js" => asset!("chart.js", JAVASCRIPT),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { parse } from "../exposition.js";
-import { batches, cpuOf, distribution, increase, quantile, rates, resumedShare, sampledNames, stages } from "../figures.js";
+import { batches, cpuOf, distribution, increase, quantile, rates, resumedShare, sampledNames, stages } from "../stats.js";
 
 const interval = (before, now, seconds = 2) => ({ before: parse(before), now: parse(now), seconds });
 

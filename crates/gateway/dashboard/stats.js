@@ -1,4 +1,4 @@
-// From counters to figures. Pure: an interval in, numbers out; null where there is nothing to tell.
+// From counters to statistics. Pure: an interval in, numbers out; null where there is nothing to tell.
 
 const all = () => true;
 
