@@ -69,7 +69,7 @@ fn round(engine: &Engine, key: &Key, scheme: S, together: usize) -> (Duration, D
     let (began, cpu) = (Instant::now(), cpu_time());
     for _ in 0..OPERATIONS as usize / together {
         let submit = || {
-            let operation = Operation::sign(key, scheme, b"message").expect("the key's own scheme");
+            let operation = Operation::sign(scheme, b"message").expect("the key's own scheme");
             engine.enqueue(key, operation).expect("a place in the queue")
         };
         let batch: Vec<_> = (0..together).map(|_| submit()).collect();

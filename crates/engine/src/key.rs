@@ -73,12 +73,6 @@ impl Key {
     }
 }
 
-impl AsRef<PublicKey> for Key {
-    fn as_ref(&self) -> &PublicKey {
-        self.public()
-    }
-}
-
 /// Shows the type only, never the key.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -33,24 +33,27 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// A signature over `message`, which is hashed here.
-    pub fn sign(
-        key: &impl AsRef<PublicKey>,
-        scheme: SignatureScheme,
-        message: &[u8],
-    ) -> Result<Self, OperationError> {
-        let operation = Self::Sign { scheme, digest: digest(scheme, message)? };
-        operation.check(key.as_ref()).map(|()| operation)
+    /// A signature over `message`, which is hashed here. Whether a key can make it is [checked](Self::check) when it is
+    /// handed in.
+    ///
+    /// # Errors
+    /// [`Failed`](OperationError::Failed) if BoringSSL has no memory for the hash.
+    pub fn sign(scheme: SignatureScheme, message: &[u8]) -> Result<Self, OperationError> {
+        Ok(Self::Sign { scheme, digest: digest(scheme, message)? })
     }
 
-    /// A raw RSA decryption.
-    pub fn decrypt(key: &impl AsRef<PublicKey>, ciphertext: &[u8]) -> Result<Self, OperationError> {
-        let operation = Self::Decrypt { ciphertext: ciphertext.into() };
-        operation.check(key.as_ref()).map(|()| operation)
+    /// A raw RSA decryption. Whether a key can do it is [checked](Self::check) when it is handed in.
+    pub fn decrypt(ciphertext: &[u8]) -> Self {
+        Self::Decrypt { ciphertext: ciphertext.into() }
     }
 
-    /// Whether this key can do it. The engine asks before it queues, so that a backend sees nothing else.
-    pub(crate) fn check(&self, key: &PublicKey) -> Result<(), OperationError> {
+    /// Whether this key can do it. The engine asks before it queues, so that a backend sees nothing else; whoever hands
+    /// operations to another machine asks here.
+    ///
+    /// # Errors
+    /// [`WrongKeyType`](OperationError::WrongKeyType) if the key is not for such operations,
+    /// [`InvalidInput`](OperationError::InvalidInput) if digest or ciphertext do not fit it.
+    pub fn check(&self, key: &PublicKey) -> Result<(), OperationError> {
         match self {
             Self::Sign { scheme, digest } if scheme.fits(key.key_type()) => {
                 let fits =

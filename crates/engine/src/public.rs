@@ -58,12 +58,6 @@ impl PublicKey {
     }
 }
 
-impl AsRef<Self> for PublicKey {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
 impl fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PublicKey({})", self.key_type())

@@ -171,7 +171,7 @@ mod tests {
 
         /// A ticket that has waited since `second`.
         fn push(&mut self, second: u64) -> Arc<Ticket> {
-            let operation = Operation::sign(&self.key, SignatureScheme::EcdsaSha384, b"").unwrap();
+            let operation = Operation::sign(SignatureScheme::EcdsaSha384, b"").unwrap();
             let submitted = self.start + Duration::from_secs(second);
             let ticket = Arc::new(Ticket::new(self.key.clone(), operation, submitted));
             self.queues.push(Arc::clone(&ticket), || Batching { width: 1, crossover: 1 });

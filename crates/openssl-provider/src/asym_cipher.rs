@@ -188,7 +188,7 @@ impl Context {
 
     fn decrypt(&self, ciphertext: &[u8]) -> Result<Zeroizing<Vec<u8>>, Failure> {
         let key = self.key()?;
-        let padded = key.compute(Operation::decrypt(key.public(), ciphertext)?)?;
+        let padded = key.compute(Operation::decrypt(ciphertext))?;
         match self.mode {
             Mode::None => Ok(padded),
             Mode::Tls => {

@@ -111,7 +111,7 @@ impl Ping {
 async fn timed(client: &Client, key: &RemoteKey, count: usize) -> Result<Vec<Duration>, String> {
     let mut times = Vec::with_capacity(count);
     for _ in 0..count {
-        let operation = Operation::sign(key, usual_scheme(key.key_type()), b"quadrille keyserver ping");
+        let operation = Operation::sign(usual_scheme(key.key_type()), b"quadrille keyserver ping");
         let operation = operation.map_err(|error| error.to_string())?;
         let began = Instant::now();
         let answer = client.submit(key, operation, Origin::default(), false);

@@ -33,7 +33,9 @@ impl Sign {
         let key = key_of(&self.certificate)?;
         let message = read(&self.input)?;
         let scheme = self.scheme.unwrap_or_else(|| usual_scheme(key.key_type()));
-        let operation = Operation::sign(&key, scheme, &message).map_err(|error| vec![error.to_string()])?;
+        let operation = Operation::sign(scheme, &message)
+            .and_then(|operation| operation.check(key.public()).map(|()| operation))
+            .map_err(|error| vec![error.to_string()])?;
         let signature = block_on(async {
             let client = Client::new(settings).map_err(|error| vec![error.to_string()])?;
             let answer = client.submit(&key, operation, Origin::default(), false);

@@ -127,7 +127,7 @@ fn lanes_and_scalar_agree() {
     let by_lanes = start(settings(1, 8), Lanes::new(1), Recorder::default());
     let by_scalar = start(settings(1, 8), Scalar, Recorder::default());
     let signature = |engine: &quadrille_engine::Engine| {
-        engine.submit(&key, pkcs1(&key, b"message")).unwrap().wait().unwrap().bytes
+        engine.submit(&key, pkcs1(b"message")).unwrap().wait().unwrap().bytes
     };
     assert_eq!(signature(&by_lanes), signature(&by_scalar));
 }

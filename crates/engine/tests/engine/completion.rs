@@ -111,7 +111,7 @@ fn an_engine_that_is_dropped_does_not_wait_for_batches_to_fill() {
 fn outcomes_show_neither_results_nor_keys() {
     let engine = start(settings(1, 8), Scalar, Unobserved);
     let key = rsa1024();
-    let outcome = engine.submit(&key, pkcs1(&key, b"message")).unwrap().wait().unwrap();
+    let outcome = engine.submit(&key, pkcs1(b"message")).unwrap().wait().unwrap();
     let shown = format!("{outcome:?}");
     assert!(shown.starts_with("Outcome { waited: ") && !shown.contains("bytes"), "{shown}");
     assert_eq!(format!("{key:?}"), "Key(rsa1024)");

@@ -71,8 +71,8 @@ fn compute(engine: &Engine, key: &Key, count: usize) {
     let schemes =
         [SignatureScheme::RsaPkcs1Sha256, SignatureScheme::RsaPssSha256, SignatureScheme::RsaPkcs1Sha512];
     let operation = |i: usize| match schemes.get(i % 4) {
-        Some(scheme) => Operation::sign(key, *scheme, &i.to_le_bytes()).unwrap(),
-        None => Operation::decrypt(key, &[&[0][..], &vec![i as u8; 255]].concat()).unwrap(),
+        Some(scheme) => Operation::sign(*scheme, &i.to_le_bytes()).unwrap(),
+        None => Operation::decrypt(&[&[0][..], &vec![i as u8; 255]].concat()),
     };
     let waiting: Vec<_> =
         (0..count).map(|i| (operation(i), engine.enqueue(key, operation(i)).unwrap())).collect();
@@ -133,7 +133,7 @@ fn other_keys_stay_and_batching_is_the_backends() {
         } else {
             SignatureScheme::RsaPkcs1Sha256
         };
-        let sign = || Operation::sign(&key, scheme, b"message").unwrap();
+        let sign = || Operation::sign(scheme, b"message").unwrap();
         engine.submit(&key, sign()).unwrap().wait().unwrap();
         std::thread::sleep(Duration::from_millis(20));
         let waiting: Vec<_> = (0..40).map(|_| engine.enqueue(&key, sign()).unwrap()).collect();

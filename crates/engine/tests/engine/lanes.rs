@@ -45,7 +45,7 @@ fn every_rsa_scheme_of_every_size_with_keys_mixed() {
                 engine.prepare(&key);
                 for &scheme in schemes_of(&key) {
                     let message = format!("{round}{scheme:?}");
-                    let operation = Operation::sign(&key, scheme, message.as_bytes()).unwrap();
+                    let operation = Operation::sign(scheme, message.as_bytes()).unwrap();
                     let completion = engine.enqueue(&key, operation).unwrap();
                     pending.push((key.clone(), scheme, message, completion));
                 }
@@ -99,7 +99,7 @@ fn a_key_without_its_primes_is_computed_all_the_same() {
         let seen = Recorder::default();
         let engine = patient(backend, seen.clone());
         engine.prepare(&key);
-        let sign = |_| engine.submit(&key, pkcs1(&key, b"message")).unwrap();
+        let sign = |_| engine.submit(&key, pkcs1(b"message")).unwrap();
         let completions: Vec<Completion> = (0..16).map(sign).collect();
         for completion in completions {
             let outcome = completion.wait().unwrap();
@@ -195,7 +195,8 @@ fn decrypt_all<'a>(
     ciphertexts: impl Iterator<Item = &'a [u8]>,
 ) -> Vec<Option<Vec<u8>>> {
     let hand_in = |ciphertext| {
-        let operation = Operation::decrypt(key, ciphertext).ok()?;
+        let operation = Operation::decrypt(ciphertext);
+        operation.check(key.public()).ok()?;
         Some(engine.enqueue(key, operation).unwrap())
     };
     let pending: Vec<Option<Completion>> = ciphertexts.map(hand_in).collect();

@@ -11,7 +11,7 @@ fn every_scheme_of_every_key_verifies() {
     for key in all_keys() {
         for &scheme in schemes_of(&key) {
             for message in [&b""[..], b"message", &[0xa5; 1000]] {
-                let operation = Operation::sign(&key, scheme, message).unwrap();
+                let operation = Operation::sign(scheme, message).unwrap();
                 let outcome = engine.submit(&key, operation).unwrap().wait().unwrap();
                 assert!(verifies(&key, scheme, message, &outcome.bytes), "{key:?} {scheme:?}");
                 assert!(!verifies(&key, scheme, b"another", &outcome.bytes), "{key:?} {scheme:?}");
@@ -32,7 +32,7 @@ fn a_public_key_confirms_its_own_results_and_no_others() {
     for (index, key) in keys.iter().enumerate() {
         let other = &keys[(index + 1) % keys.len()];
         for &scheme in schemes_of(key) {
-            let sign = |message: &[u8]| Operation::sign(key.public(), scheme, message).unwrap();
+            let sign = |message: &[u8]| Operation::sign(scheme, message).unwrap();
             let operation = sign(b"message");
             let result = engine.submit(key, operation.clone()).unwrap().wait().unwrap().bytes;
             assert!(operation.verify(key.public(), &result), "{key:?} {scheme:?}");

@@ -95,10 +95,10 @@ fn submit(engine: &Engine, keys: &[Key], expected: &HashMap<KeyType, Pair>, tall
         let key = &keys[below(keys.len())];
         let known = expected.get(&key.key_type());
         let operation = match known {
-            Some((ciphertext, _)) => Operation::decrypt(key, ciphertext),
-            None => Operation::sign(key, schemes_of(key)[0], b"message"),
+            Some((ciphertext, _)) => Operation::decrypt(ciphertext),
+            None => Operation::sign(schemes_of(key)[0], b"message").unwrap(),
         };
-        match engine.enqueue(key, operation.unwrap()) {
+        match engine.enqueue(key, operation) {
             Ok(completion) => {
                 tally.accepted.fetch_add(1, Ordering::SeqCst);
                 held.push((completion, known));

@@ -18,8 +18,7 @@ use boring::{
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use quadrille_engine::{
-    BatchFlusher, Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, PublicKey,
-    SignatureScheme,
+    BatchFlusher, Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, SignatureScheme,
 };
 use quadrille_handshake_timing::key_operation;
 use quadrille_keyless::client::{Answer, Failure, Origin};
@@ -46,7 +45,7 @@ impl AsyncPrivateKeyMethod for EngineKey {
         contained(Err(AsyncPrivateKeyMethodError), || {
             let scheme = code_point(algorithm).and_then(SignatureScheme::from_code_point);
             let scheme = scheme.ok_or(AsyncPrivateKeyMethodError)?;
-            self.submit(ssl, |key| Operation::sign(key, scheme, input))
+            self.submit(ssl, Operation::sign(scheme, input))
         })
     }
 
@@ -56,7 +55,7 @@ impl AsyncPrivateKeyMethod for EngineKey {
         input: &[u8],
         _: &mut [u8],
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
-        contained(Err(AsyncPrivateKeyMethodError), || self.submit(ssl, |key| Operation::decrypt(key, input)))
+        contained(Err(AsyncPrivateKeyMethodError), || self.submit(ssl, Ok(Operation::decrypt(input))))
     }
 }
 
@@ -64,20 +63,20 @@ impl EngineKey {
     fn submit(
         &self,
         ssl: &SslRef,
-        operation: impl FnOnce(&PublicKey) -> Result<Operation, OperationError>,
+        operation: Result<Operation, OperationError>,
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
         let handshake = Arc::clone(HandshakeState::attached(ssl).ok_or(AsyncPrivateKeyMethodError)?);
         let key_type = self.key.key_type();
         match &self.key {
             PrivateKey::Local(key) => {
-                let operation = operation(key.public());
                 let completion = operation.and_then(|operation| compute(&self.engine, key, operation));
                 let completion = completion.map_err(|error| refuse(ssl, &handshake, error.into()))?;
                 Ok(Box::pin(finished(completion, key_type, handshake)))
             }
             PrivateKey::Remote(remote) => {
-                let operation = operation(remote.key.public());
-                let operation = operation.map_err(|error| refuse(ssl, &handshake, error.into()))?;
+                let fitting =
+                    operation.and_then(|operation| operation.check(remote.key.public()).map(|()| operation));
+                let operation = fitting.map_err(|error| refuse(ssl, &handshake, error.into()))?;
                 let asked = self.ask(remote, operation, ssl, &handshake);
                 let computed = asked.map_err(|failure| refuse(ssl, &handshake, failure.into()))?;
                 Ok(Box::pin(finished(computed, key_type, handshake)))

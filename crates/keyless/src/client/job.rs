@@ -50,12 +50,6 @@ impl RemoteKey {
     }
 }
 
-impl AsRef<PublicKey> for RemoteKey {
-    fn as_ref(&self) -> &PublicKey {
-        &self.public
-    }
-}
-
 /// An operation on its way.
 pub(super) struct Job {
     pub(super) key: RemoteKey,

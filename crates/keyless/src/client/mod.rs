@@ -93,7 +93,7 @@ impl Client {
         Ok(Self(Arc::new(Owner { shared: Arc::new(shared), local_pools: Mutex::default() })))
     }
 
-    /// Hands in an operation. Must be called on a thread with a Tokio runtime, which then keeps the connections. An
+    /// Hands in an operation that [fits](Operation::check) the key. Must be called on a thread with a Tokio runtime, which then keeps the connections. An
     /// `impatient` operation fails as soon as no server can take it, because there is another way to get it done.
     ///
     /// # Errors

@@ -74,7 +74,7 @@ fn who_is_not_in_the_policy_is_turned_away_at_once_and_when_it_changes() {
     policy.replace("clients: [{client: gateway.example, keys: [another]}, {client: other.example}]");
     crate::support::eventually("the policy is not read", || all.ping(&other).0);
     let key = remote(&all.key);
-    let sign = || Operation::sign(&key, SignatureScheme::RsaPssSha256, b"m").expect("an operation");
+    let sign = || Operation::sign(SignatureScheme::RsaPssSha256, b"m").expect("an operation");
     let refused = block_on(ask(&client(&all.site, &all.server, Protocol::Auto, false), &key, sign()));
     assert!(refused.is_err(), "the key is not for this client");
     let served = client_as(&all.site, &all.server, &other, Protocol::Auto, false);
@@ -95,7 +95,7 @@ fn a_rate_is_kept_and_what_is_beyond_is_refused_and_logged() {
         let client = client(&all.site, &all.server, Protocol::Auto, false);
         let mut served = 0;
         for _ in 0..200 {
-            let operation = Operation::sign(&key, SignatureScheme::RsaPssSha256, b"m").expect("fits");
+            let operation = Operation::sign(SignatureScheme::RsaPssSha256, b"m").expect("fits");
             served += usize::from(ask(&client, &key, operation).await.is_ok());
         }
         served
@@ -113,7 +113,7 @@ fn a_flood_stands_in_nobodys_way() {
     let all = Setting::new(&["--compute-threads", "1", "--backend", "scalar"]);
     let other = all.site.certificates.ecdsa("P-256", &["other.example"]);
     let key = remote(&all.key);
-    let sign = || Operation::sign(&key, SignatureScheme::RsaPssSha256, b"m").expect("an operation");
+    let sign = || Operation::sign(SignatureScheme::RsaPssSha256, b"m").expect("an operation");
     let flooded = thread::scope(|scope| {
         let flood = scope.spawn(|| {
             block_on(async {

@@ -86,7 +86,7 @@ fn every_signature_and_raw_decryption() {
             for (file, schemes) in &keys {
                 let key = remote(file);
                 for scheme in *schemes {
-                    let operation = Operation::sign(&key, *scheme, b"a message").expect("an operation");
+                    let operation = Operation::sign(*scheme, b"a message").expect("an operation");
                     let signed = ask(&client, &key, operation).await;
                     assert!(signed.is_ok(), "{protocol:?} {scheme:?} with {}: {signed:?}", key.key_type());
                 }
@@ -109,7 +109,7 @@ async fn decrypt(client: &Client, file: &Path) {
     let mut ciphertext = vec![0; own.size() as usize];
     own.public_encrypt(secret, &mut ciphertext, Padding::PKCS1).expect("encrypting");
     let key = remote(file);
-    let operation = Operation::decrypt(&key, &ciphertext).expect("an operation");
+    let operation = Operation::decrypt(&ciphertext);
     let raw = ask(client, &key, operation).await.expect("a result");
     assert_eq!(raw.len(), 256);
     assert!(raw.starts_with(&[0, 2]) && raw.ends_with(secret));
@@ -132,7 +132,7 @@ fn many_at_once_from_several_clients_share_batches() {
                     let key = remote(file);
                     let answers: Vec<_> = (0..EACH)
                         .map(|_| {
-                            let operation = Operation::sign(&key, S::RsaPssSha256, b"message");
+                            let operation = Operation::sign(S::RsaPssSha256, b"message");
                             client
                                 .submit(&key, operation.expect("fits"), Origin::default(), false)
                                 .expect("room")
@@ -166,7 +166,7 @@ fn a_key_that_is_not_there_is_said_to_be_not_there() {
     };
     for protocol in [Protocol::Batched, Protocol::Compatible] {
         let client = client(&site, &server, protocol, false);
-        let operation = Operation::sign(&public, S::EcdsaSha256, b"message").expect("an operation");
+        let operation = Operation::sign(S::EcdsaSha256, b"message").expect("an operation");
         let failure = block_on(ask(&client, &public, operation)).expect_err("no such key");
         assert_eq!(failure, Failure::Refused(ErrorCode::KeyNotFound));
     }

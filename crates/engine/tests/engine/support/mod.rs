@@ -30,11 +30,11 @@ pub(crate) fn start(settings: Settings, backend: impl Backend, observer: impl Ob
 
 /// A signature that waits in a queue, as RSA and P-384 do.
 pub(crate) fn sign(key: &Key) -> Operation {
-    Operation::sign(key, schemes_of(key)[0], b"message").expect("a scheme of the key's own")
+    Operation::sign(schemes_of(key)[0], b"message").expect("a scheme of the key's own")
 }
 
-pub(crate) fn pkcs1(key: &Key, message: &[u8]) -> Operation {
-    Operation::sign(key, SignatureScheme::RsaPkcs1Sha256, message).expect("an RSA key")
+pub(crate) fn pkcs1(message: &[u8]) -> Operation {
+    Operation::sign(SignatureScheme::RsaPkcs1Sha256, message).expect("an RSA key")
 }
 
 /// Runs `what` on a thread of its own and fails if it hangs.
