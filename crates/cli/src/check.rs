@@ -1,6 +1,6 @@
 //! `quadrille check`.
 
-use crate::process::load;
+use quadrille_config::Diagnostics;
 use std::path::PathBuf;
 
 /// Reads the file, the certificates and keys that it names, and resolves its upstreams. Prints every mistake with its
@@ -24,12 +24,10 @@ impl Check {
             }
             (file, None) => {
                 let file = file.unwrap_or_default();
-                (file.clone(), load(&file)?, Vec::new())
+                (file.clone(), quadrille_config::load(&file)?, Vec::new())
             }
         };
-        let found = quadrille_gateway::check(&model)
-            .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-        warnings.extend(found);
+        warnings.extend(quadrille_gateway::check(&model).map_err(Diagnostics::from)?);
         for warning in warnings {
             println!("warning: {warning}");
         }

@@ -4,7 +4,7 @@ use crate::{
     logging::Logging,
     process::{announce, run},
 };
-use quadrille_config::model::Gateway;
+use quadrille_config::{Diagnostics, model::Gateway};
 use quadrille_control_plane::{EnvoyPages, XdsManager};
 use quadrille_envoy::Bootstrap;
 use quadrille_gateway::{Origin, control};
@@ -39,17 +39,13 @@ pub(crate) fn serve(file: PathBuf, logging: &Logging) -> Result<(), Vec<String>>
 }
 
 /// Reads a bootstrap and all that it names, without serving it; its model and its warnings.
-pub(crate) fn read(file: &Path) -> Result<(Bootstrap, Gateway, Vec<String>), Vec<String>> {
-    let bootstrap = load(file)?;
+pub(crate) fn read(file: &Path) -> Result<(Bootstrap, Gateway, Vec<String>), Diagnostics> {
+    let bootstrap = quadrille_envoy::load(file)?;
     let (model, warnings) = bootstrap.model()?;
     Ok((bootstrap, model, warnings.lines()))
 }
 
-fn load(file: &Path) -> Result<Bootstrap, Vec<String>> {
-    quadrille_envoy::load(file).map_err(|errors| errors.iter().map(ToString::to_string).collect())
-}
-
-fn reread(file: &Path, xds: &XdsManager) -> Result<Gateway, Vec<String>> {
+fn reread(file: &Path, xds: &XdsManager) -> Result<Gateway, Diagnostics> {
     let (bootstrap, _, warnings) = read(file)?;
     let model = xds.update_bootstrap(bootstrap)?;
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));

@@ -27,8 +27,7 @@ impl Istio {
     pub(crate) fn run(self) -> Result<(), Vec<String>> {
         let Self::Resolve { files, json } = self;
         let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-        let found = istio::resolve(&files)
-            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let found = istio::resolve(&files)?;
         if json {
             println!("{:#}", found.json());
             return Ok(());

@@ -3,7 +3,7 @@
 use crate::{
     flags::Flags,
     logging::Logging,
-    process::{announce, load, run},
+    process::{announce, run},
 };
 use quadrille_gateway::Origin;
 use std::path::PathBuf;
@@ -42,7 +42,9 @@ impl Serve {
             return crate::envoy::serve(file, &self.logging);
         }
         let (model, origin) = match self.config {
-            Some(file) => (load(&file)?, Origin::reading(Some(file.clone()), rereader(file))),
+            Some(file) => {
+                (quadrille_config::load(&file)?, Origin::reading(Some(file.clone()), rereader(file)))
+            }
             None => {
                 let model = self.flags.into_gateway()?;
                 let origin = Origin::fixed(&model);
@@ -54,5 +56,5 @@ impl Serve {
 }
 
 fn rereader(file: PathBuf) -> quadrille_gateway::Reread {
-    Box::new(move || load(&file))
+    Box::new(move || quadrille_config::load(&file))
 }

@@ -9,17 +9,21 @@
 //! Every front end produces the same [`model`], and whoever serves it reads nothing else. Nothing is opened here but the
 //! configuration's own file: no certificate, no socket, no name. What is wrong is said with its place and its remedy.
 
+mod diagnostic;
 mod file;
 pub mod model;
-mod problem;
+mod reader;
 mod text;
 pub mod values;
+mod warnings;
 pub mod words;
 pub mod yaml;
 
+pub use diagnostic::{Diagnostic, Diagnostics};
 pub use file::{
-    ConfigError, ConfigErrors, key_policy_reference, load, load_key_policy, parse, parse_key_policy,
-    read_text, reference, show,
+    fixed, key_policy_reference, load, load_key_policy, needs_restart, parse, parse_key_policy, read_text,
+    reference, show, show_in_force,
 };
-pub use problem::Problem;
+pub use reader::{Dialect, Field, Reader};
 pub use text::quote;
+pub use warnings::Warnings;

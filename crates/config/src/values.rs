@@ -4,7 +4,7 @@
 //! and returns the value, or a message that says what is wrong with the text and what to write instead.
 
 use crate::{
-    model::{AccessLog, Place, RedisAddress, SessionCache, TicketKeys},
+    model::{AccessLog, Expression, Place, RedisAddress, SessionCache, TicketKeys},
     text::quote,
     words::switch,
 };
@@ -253,7 +253,7 @@ pub fn header_name(text: &str) -> Result<http::HeaderName, String> {
 }
 
 /// A regular expression that a text matches as a whole.
-pub fn whole_regex(text: &str) -> Result<regex::Regex, String> {
+pub fn whole_regex(text: &str) -> Result<Expression, String> {
     crate::model::whole(text).map_err(|error| {
         let last = error.to_string().lines().last().unwrap_or_default().trim().to_owned();
         format!("{} is not a regular expression: {last}", quote(text))

@@ -1,6 +1,7 @@
 //! Control planes and the streams to them.
 
 use crate::{node, tls::Tls};
+use quadrille_config::{Diagnostic, Diagnostics, model::Place};
 use quadrille_envoy::{Address, ApiSource, Bootstrap, Cluster, ConfigSource, DynamicResources, References};
 use quadrille_xds::{
     Client, Dialect, Interest, Limits, ResourceType, proto,
@@ -39,19 +40,21 @@ impl StreamKey {
 impl ControlPlanes {
     /// # Errors
     /// Everything that keeps a control plane of the bootstrap from being used.
-    pub(crate) fn new(bootstrap: &Bootstrap) -> Result<Self, Vec<String>> {
+    pub(crate) fn new(bootstrap: &Bootstrap) -> Result<Self, Diagnostics> {
         let control_planes = Self {
             node: node::node(bootstrap),
             clusters: bootstrap.resources.clusters.clone(),
             ads: bootstrap.dynamic.ads.clone(),
         };
         let required = control_planes.required_streams(&bootstrap.dynamic, &bootstrap.resources.references());
-        let mut problems: Vec<String> =
-            required.iter().filter_map(|(stream, _)| control_planes.client(stream).err()).collect();
+        let place = Place::whole(bootstrap.origin.clone());
+        let wrong = |text: String| Diagnostic::new(&place, text);
+        let unusable = required.iter().filter_map(|(stream, _)| control_planes.client(stream).err());
+        let mut problems: Vec<Diagnostic> = unusable.map(wrong).collect();
         if control_planes.node.id.is_empty() {
-            problems.push("node.id is missing; control planes know gateways by it".to_owned());
+            problems.push(wrong("node.id is missing; control planes know gateways by it".to_owned()));
         }
-        if problems.is_empty() { Ok(control_planes) } else { Err(problems) }
+        if problems.is_empty() { Ok(control_planes) } else { Err(problems.into()) }
     }
 
     /// The streams that these sources and references require, with what to subscribe to on each.

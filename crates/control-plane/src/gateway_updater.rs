@@ -4,6 +4,7 @@ use crate::{
     resource_store::{ResourceDiff, Transition, origin},
     state::State,
 };
+use quadrille_config::Diagnostics;
 use quadrille_gateway::Control;
 use quadrille_xds::{Rejection, ResourceType, Update, UpdateHandler};
 use std::{collections::BTreeMap, sync::Arc};
@@ -56,14 +57,14 @@ impl GatewayUpdater {
             let before = excluded.len();
             for name in diff.changed_names() {
                 let origin = origin(kind, name);
-                let blamed: Vec<&str> =
-                    problems.iter().filter(|p| p.contains(&origin)).map(String::as_str).collect();
+                let blamed = problems.iter().filter(|problem| problem.concerns(&origin));
+                let blamed: Vec<String> = blamed.map(ToString::to_string).collect();
                 if !blamed.is_empty() {
                     excluded.entry(name.to_owned()).or_insert_with(|| blamed.join("; "));
                 }
             }
             if excluded.len() == before {
-                let reason = problems.join("; ");
+                let reason = problems.lines().join("; ");
                 let all = diff
                     .changed_names()
                     .map(str::to_owned)
@@ -80,7 +81,7 @@ impl GatewayUpdater {
             .collect()
     }
 
-    async fn put_into_service(&self, transition: Transition) -> Result<(), Vec<String>> {
+    async fn put_into_service(&self, transition: Transition) -> Result<(), Diagnostics> {
         let model = self.state.store().model(&transition)?;
         match self.updates.control.apply(model).await {
             Ok(applied) => {
@@ -89,7 +90,7 @@ impl GatewayUpdater {
                 self.state.store().commit(transition);
                 Ok(())
             }
-            Err(problems) => Err(problems.iter().map(ToString::to_string).collect()),
+            Err(problems) => Err(problems.into()),
         }
     }
 }
@@ -110,7 +111,7 @@ impl UpdateHandler for GatewayUpdater {
         let accepted = rejections.is_empty() && update.unreadable.is_empty();
         self.state.stats.count_response(update.kind, accepted);
         for Rejection { name, reason } in update.unreadable.iter().chain(&rejections) {
-            tracing::error!(resource = origin(update.kind, name), reason, "rejected; the active one stays");
+            tracing::error!(resource = %origin(update.kind, name), reason, "rejected; the active one stays");
         }
         for (listener, missing) in self.state.store().warming_listeners() {
             tracing::debug!(listener, ?missing, "a listener waits for resources");

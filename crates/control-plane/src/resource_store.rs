@@ -3,7 +3,10 @@
 //! A listener or a cluster that references a resource which has not arrived yet is warming: the active one of the same name serves
 //! until it is complete. What the active one references stays until then too.
 
-use quadrille_config::model::Gateway;
+use quadrille_config::{
+    Diagnostics,
+    model::{Gateway, Origin},
+};
 use quadrille_envoy::{
     Bootstrap, DynamicResources, EndpointsReference, Read, References, ResourceType, Resources, read,
 };
@@ -67,7 +70,7 @@ impl ResourceStore {
     }
 
     /// Replaces the static resources, and keeps what control planes have sent.
-    pub(crate) fn update_bootstrap(&mut self, bootstrap: Bootstrap) -> Result<Gateway, Vec<String>> {
+    pub(crate) fn update_bootstrap(&mut self, bootstrap: Bootstrap) -> Result<Gateway, Diagnostics> {
         let mut next = Self::new(bootstrap);
         for ((kind, name), digest) in &self.digests {
             if !next.bootstrap.resources.contains(*kind, name) && next.known.copy(&self.known, *kind, name) {
@@ -99,13 +102,13 @@ impl ResourceStore {
                 diff.rejections.push(reject("the bootstrap has one of this name already".to_owned()));
                 continue;
             }
-            match read(kind, &resource.tree, &origin(update.kind, name)) {
+            match read(kind, &resource.tree, origin(update.kind, name)) {
                 Ok(found) => {
                     diff.warnings.extend(found.warnings.lines());
                     diff.changed.push(Changed { read: found, digest: resource.digest });
                 }
                 Err(errors) => {
-                    diff.rejections.push(reject(errors.to_string().trim().replace('\n', "; ")));
+                    diff.rejections.push(reject(errors.lines().join("; ")));
                 }
             }
             for path in &resource.unknown {
@@ -158,7 +161,7 @@ impl ResourceStore {
     }
 
     /// The gateway of a transition.
-    pub(crate) fn model(&self, transition: &Transition) -> Result<Gateway, Vec<String>> {
+    pub(crate) fn model(&self, transition: &Transition) -> Result<Gateway, Diagnostics> {
         transition.active.model(&self.bootstrap.base).map(|(gateway, _)| gateway)
     }
 
@@ -250,7 +253,7 @@ fn references(known: &Resources, active: &Resources) -> References {
     references
 }
 
-/// What stands where a file's name would, in errors about a resource.
-pub(crate) fn origin(kind: ResourceType, name: &str) -> String {
-    format!("{} `{name}`", kind.service())
+/// What stands where a file's name would, in messages about a resource.
+pub(crate) fn origin(kind: ResourceType, name: &str) -> Origin {
+    Origin::Resource(kind.service(), name.into())
 }

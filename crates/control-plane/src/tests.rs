@@ -163,7 +163,7 @@ fn a_bootstrap_that_is_rejected_changes_nothing() {
     };
     let bad = format!("{bad}  listeners:\n{}{}", static_listener("one"), static_listener("two"));
     let problems = store.update_bootstrap(bootstrap(&bad, "bootstrap.yaml").unwrap()).unwrap_err();
-    assert!(problems[0].contains("has this address already"), "{problems:?}");
+    assert!(problems.lines()[0].contains("has this address already"), "{problems:?}");
     assert!(
         commit(&mut store, &update(ResourceType::Cluster, &[cluster])).is_empty(),
         "it is not read again"
@@ -199,6 +199,6 @@ fn a_control_plane_that_is_no_cluster_is_named() {
     let text = ADS.replace("cluster_name: plane}}]", "cluster_name: elsewhere}}]").replace("{id: g, ", "{");
     let bootstrap = bootstrap(&text, "bootstrap.yaml").unwrap();
     let Err(problems) = ControlPlanes::new(&bootstrap) else { panic!("it is not there") };
-    assert!(problems[0].contains("`elsewhere` is no cluster of the bootstrap"), "{problems:?}");
-    assert!(problems[1].contains("node.id is missing"), "{problems:?}");
+    assert!(problems.lines()[0].contains("`elsewhere` is no cluster of the bootstrap"), "{problems:?}");
+    assert!(problems.lines()[1].contains("node.id is missing"), "{problems:?}");
 }

@@ -4,10 +4,13 @@ use crate::{
     control_planes::ControlPlanes, resource_store::ResourceStore, state::State, stats::XdsStats,
     subscription_manager::SubscriptionManager,
 };
-use quadrille_config::model::Gateway;
+use quadrille_config::{
+    Diagnostics,
+    model::{Gateway, Origin},
+};
 use quadrille_envoy::Bootstrap;
 use quadrille_gateway::Control;
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 /// Keeps the resources of a bootstrap and of its control planes, and puts them into service. Clones share all of it.
 #[derive(Clone)]
@@ -24,7 +27,7 @@ impl XdsManager {
     ///
     /// # Errors
     /// Every contradiction, with its place. What was active before stays active.
-    pub fn update_bootstrap(&self, bootstrap: Bootstrap) -> Result<Gateway, Vec<String>> {
+    pub fn update_bootstrap(&self, bootstrap: Bootstrap) -> Result<Gateway, Diagnostics> {
         self.0.store().update_bootstrap(bootstrap)
     }
 
@@ -48,10 +51,15 @@ impl XdsManager {
     ///
     /// # Errors
     /// If a control plane cannot be used as it is configured, or the thread cannot be started.
-    pub fn start(&self, control: Control) -> Result<(), Vec<String>> {
+    pub fn start(&self, control: Control) -> Result<(), Diagnostics> {
         let control_planes = ControlPlanes::new(&self.bootstrap())?;
         let manager = SubscriptionManager::new(self.0.clone(), control, control_planes);
-        let failed = |error| vec![format!("cannot start the thread for control planes: {error}")];
+        let failed = |error: io::Error| {
+            Diagnostics::whole(
+                Origin::Process,
+                format!("cannot start the thread for control planes: {error}"),
+            )
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let thread = std::thread::Builder::new().name("xds".to_owned());
         let spawned = thread.spawn(move || {

@@ -1,7 +1,7 @@
 //! Where finished requests are recorded.
 
 use crate::{
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     schema,
 };
 use quadrille_config::model::AccessLog;

@@ -5,7 +5,7 @@ use crate::{
     common::own_address,
     config_source::{ApiSource, ConfigSource, api_source, config_source},
     listener::listener,
-    reader::{Field, Reader},
+    reader::{Field, ReadMessage, reader},
     redaction::redacted,
     resource::{Resource, read_at},
     resource_type::ResourceType,
@@ -13,11 +13,10 @@ use crate::{
     schema,
     settings::Base,
     tls::secret,
-    warnings::Warnings,
 };
 use quadrille_config::{
-    ConfigErrors,
-    model::{Admin, Gateway},
+    Diagnostic, Diagnostics, Warnings,
+    model::{Admin, Gateway, Origin},
     read_text,
     yaml::{Limits, Node},
 };
@@ -30,6 +29,8 @@ use std::{
 /// What a bootstrap says.
 #[derive(Clone, Debug)]
 pub struct Bootstrap {
+    /// Its file.
+    pub origin: Origin,
     /// What does not come from resources.
     pub base: Base,
     /// The resources that are written in it, and in the files that it names.
@@ -65,7 +66,7 @@ pub struct DynamicResources {
 ///
 /// # Errors
 /// Everything that is wrong with it, with file, line, field and remedy.
-pub fn load(path: &Path) -> Result<Bootstrap, ConfigErrors> {
+pub fn load(path: &Path) -> Result<Bootstrap, Diagnostics> {
     bootstrap(&read_text(path)?, &path.display().to_string())
 }
 
@@ -73,9 +74,10 @@ pub fn load(path: &Path) -> Result<Bootstrap, ConfigErrors> {
 ///
 /// # Errors
 /// Everything that is wrong with it, with file, line, field and remedy.
-pub fn bootstrap(text: &str, file_name: &str) -> Result<Bootstrap, ConfigErrors> {
-    let root = parse(text, file_name)?;
-    let reader = Reader::new(file_name);
+pub fn bootstrap(text: &str, file_name: &str) -> Result<Bootstrap, Diagnostics> {
+    let origin = Origin::file(file_name);
+    let root = parse(text, &origin)?;
+    let reader = reader(origin);
     let found = read_bootstrap(&reader.root(&root, ""));
     let (mut bootstrap, warnings) = reader.finish(found)?;
     bootstrap.warnings.extend(warnings);
@@ -83,11 +85,11 @@ pub fn bootstrap(text: &str, file_name: &str) -> Result<Bootstrap, ConfigErrors>
     Ok(bootstrap)
 }
 
-fn parse(text: &str, file_name: &str) -> Result<Node, ConfigErrors> {
+fn parse(text: &str, origin: &Origin) -> Result<Node, Diagnostics> {
     match quadrille_config::yaml::read(text, Limits::BY_PROGRAM) {
         Ok(Some(root)) => Ok(root),
-        Ok(None) => Err(ConfigErrors::whole_file(file_name, "the file is empty".to_owned())),
-        Err(error) => Err(ConfigErrors::at_line(file_name, error.line, error.message)),
+        Ok(None) => Err(Diagnostics::whole(origin.clone(), "the file is empty")),
+        Err(error) => Err(Diagnostic::syntax(origin, error).into()),
     }
 }
 
@@ -112,6 +114,7 @@ fn read_bootstrap(field: &Field<'_>) -> Option<Bootstrap> {
         (node_id, node_cluster) = (node.string("id"), node.string("cluster"));
     }
     Some(Bootstrap {
+        origin: field.origin().clone(),
         base: Base { admin, control_planes: BTreeSet::new() },
         resources,
         warnings: Warnings::default(),
@@ -182,11 +185,8 @@ impl Bootstrap {
     ///
     /// # Errors
     /// Everything that contradicts itself or names what cannot come, with its place.
-    pub fn model(&self) -> Result<(Gateway, Warnings), Vec<String>> {
-        let never: Vec<String> = self.resources.never_coming();
-        if !never.is_empty() {
-            return Err(never);
-        }
+    pub fn model(&self) -> Result<(Gateway, Warnings), Diagnostics> {
+        self.resources.refuse_never_coming()?;
         let (gateway, more) = self.resources.model(&self.base)?;
         let mut warnings = self.warnings.clone();
         warnings.extend(more);
@@ -213,7 +213,7 @@ impl Bootstrap {
     }
 
     /// Reads the files of resources that the bootstrap names, those that these name, and so on.
-    fn read_files(&mut self) -> Result<(), ConfigErrors> {
+    fn read_files(&mut self) -> Result<(), Diagnostics> {
         let mut read: BTreeSet<PathBuf> = BTreeSet::new();
         loop {
             let references = self.resources.references();
@@ -239,10 +239,10 @@ impl Bootstrap {
         Ok(())
     }
 
-    fn read_file(&mut self, path: &Path) -> Result<(), ConfigErrors> {
-        let name = path.display().to_string();
-        let root = parse(&read_text(path)?, &name)?;
-        let reader = Reader::new(&name);
+    fn read_file(&mut self, path: &Path) -> Result<(), Diagnostics> {
+        let origin = Origin::file(&path.display().to_string());
+        let root = parse(&read_text(path)?, &origin)?;
+        let reader = reader(origin.clone());
         let field = reader.root(&root, "");
         let found = field.message(&schema::DISCOVERY_RESPONSE).and_then(|message| {
             message.string("version_info");
@@ -255,7 +255,7 @@ impl Bootstrap {
         let (items, warnings): (Vec<(ResourceType, Node, String)>, _) = reader.finish(found)?;
         self.warnings.extend(warnings);
         for (kind, node, path) in items {
-            let read = read_at(kind, &node, &name, &path)?;
+            let read = read_at(kind, &node, origin.clone(), &path)?;
             self.warnings.extend(read.warnings.clone());
             self.resources.insert(read);
         }

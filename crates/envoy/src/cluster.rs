@@ -4,12 +4,15 @@ use crate::{
     common::{Address, address, duration},
     config_source::{ConfigSource, config_source},
     health::health,
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     schema,
     tls::{ClusterTls, Secret, upstream},
     values::{enumeration, number},
 };
-use quadrille_config::model::{Balance, Health, Place, Server, Upstream, UpstreamProtocol, UpstreamTimeouts};
+use quadrille_config::{
+    Diagnostic,
+    model::{Balance, Health, Place, Server, Upstream, UpstreamProtocol, UpstreamTimeouts},
+};
 use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// `envoy.config.cluster.v3.Cluster`.
@@ -303,12 +306,12 @@ impl Cluster {
         &self,
         endpoints: &[Endpoint],
         secrets: &BTreeMap<String, Arc<Secret>>,
-    ) -> Result<Upstream, String> {
+    ) -> Result<Upstream, Diagnostic> {
         if let Some(beyond) = self.tls.as_ref().and_then(|tls| tls.beyond.clone()) {
             return Err(beyond);
         }
         if let Some(pipe) = endpoints.iter().find(|endpoint| matches!(endpoint.address, Address::Pipe(_))) {
-            return Err(format!("{}: refused: requests do not go to Unix sockets yet", pipe.place));
+            return Err(Diagnostic::new(&pipe.place, "refused: requests do not go to Unix sockets yet"));
         }
         let server = |endpoint: &Endpoint| Server {
             weight: endpoint.weight,

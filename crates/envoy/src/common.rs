@@ -1,11 +1,11 @@
 //! Messages that stand in many places: bytes, addresses, texts to match, times.
 
 use crate::{
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     schema, values,
 };
 use base64ct::{Base64, Encoding};
-use quadrille_config::model::{Source, TextMatch, TextRule, whole};
+use quadrille_config::model::{Expression, Source, TextMatch, TextRule, whole};
 use std::{net::IpAddr, path::PathBuf, time::Duration};
 use zeroize::Zeroizing;
 
@@ -167,7 +167,7 @@ pub(crate) fn string_matcher(field: &Field<'_>) -> Option<TextMatch> {
 }
 
 /// `envoy.type.matcher.v3.RegexMatcher`: an expression that matches as a whole.
-pub(crate) fn regex_matcher(field: &Field<'_>) -> Option<regex::Regex> {
+pub(crate) fn regex_matcher(field: &Field<'_>) -> Option<Expression> {
     let message = field.message(&schema::REGEX_MATCHER)?;
     message.require("regex")?.parse(|text| whole(text).map_err(|error| not_an_expression(&error)))
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     common::{base64, duration},
-    reader::Field,
+    reader::{Field, ReadMessage},
     schema,
     values::enumeration,
 };

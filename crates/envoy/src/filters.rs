@@ -1,7 +1,7 @@
 //! Filters: a few are served, some change nothing here, and whoever is let in by the others is not let in here.
 
 use crate::{
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     schema::{FILTER, FieldPolicy, HTTP_FILTER, Schema},
 };
 use FieldPolicy::{Accepted, Ignored, Refused};

@@ -1,6 +1,11 @@
 //! Health checks of a cluster's servers.
 
-use crate::{common::duration, reader::Message, schema, values::number};
+use crate::{
+    common::duration,
+    reader::{Message, ReadMessage},
+    schema,
+    values::number,
+};
 use quadrille_config::{
     model::{Health, HealthProbe},
     values::path,

@@ -5,7 +5,7 @@ use crate::{
     common::duration,
     config_source::{ConfigSource, config_source},
     filters,
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     route::route_configuration,
     schema,
     values::enumeration,

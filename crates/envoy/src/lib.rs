@@ -34,7 +34,6 @@ mod settings;
 mod tests;
 mod tls;
 mod values;
-mod warnings;
 
 pub use bootstrap::{Bootstrap, DynamicResources, bootstrap, load};
 pub use cluster::{Cluster, Endpoint, Endpoints, EndpointsReference};
@@ -50,4 +49,3 @@ pub use resources::{References, Resources};
 pub use route::RouteConfiguration;
 pub use settings::Base;
 pub use tls::{ClusterTls, Secret, SecretReference};
-pub use warnings::Warnings;

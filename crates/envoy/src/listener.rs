@@ -5,7 +5,7 @@ use crate::{
     common::{duration, own_address},
     filters::{self, HTTP_MANAGER},
     http::{HttpManager, http_manager},
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     schema,
     tls::{DownstreamTls, downstream},
     values::number,

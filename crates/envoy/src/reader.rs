@@ -1,156 +1,33 @@
-//! Walks the tree of a configuration: knows where it stands, which fields a message has, and collects every mistake
-//! instead of stopping at the first.
+//! Messages in the tree of a configuration: which fields they have, and what becomes of each.
 //!
-//! Lenient where people are: names may be written as in the protocol (`poll_delay`) or as in its JSON (`pollDelay`),
-//! a single value may stand where the schema has a list, and a wrapped number may be written with its wrapper.
+//! Lenient where people are: names may be written as in the protocol (`poll_delay`) or as in its JSON (`pollDelay`).
 
-use crate::{
-    schema::{FieldPolicy, Schema},
-    warnings::Warnings,
-};
+use crate::schema::{FieldPolicy, Schema};
+pub(crate) use quadrille_config::Field;
 use quadrille_config::{
-    ConfigError, ConfigErrors,
-    model::Place,
-    quote,
+    Dialect, Reader,
+    model::Origin,
     yaml::{Entry, Node, Value},
 };
-use std::{borrow::Cow, cell::RefCell, sync::Arc};
+use std::borrow::Cow;
 
-/// What all fields of one document share.
-pub(crate) struct Reader {
-    /// The file, or what else the document is called.
-    origin: Arc<str>,
-    errors: RefCell<Vec<ConfigError>>,
-    warnings: RefCell<Warnings>,
+/// A reader of what Envoy or Istio would read, with this origin.
+pub(crate) fn reader(origin: Origin) -> Reader {
+    Reader::new(origin, Dialect::Protobuf)
 }
 
-impl Reader {
-    pub(crate) fn new(origin: &str) -> Self {
-        Self { origin: origin.into(), errors: RefCell::default(), warnings: RefCell::default() }
-    }
-
-    /// The document as a field. `path` is what its own fields' paths begin with; empty for a whole file.
-    pub(crate) fn root<'a>(&'a self, node: &'a Node, path: &str) -> Field<'a> {
-        Field { reader: self, node, path: path.to_owned(), line: node.line }
-    }
-
-    /// What was read, with what is worth knowing about it, unless anything was wrong.
-    pub(crate) fn finish<T>(self, read: Option<T>) -> Result<(T, Warnings), ConfigErrors> {
-        match (read, self.errors.into_inner()) {
-            (Some(read), errors) if errors.is_empty() => Ok((read, self.warnings.into_inner())),
-            (_, errors) => Err(ConfigErrors::new(errors)),
-        }
-    }
-}
-
-/// A value of the document, with its place.
-#[derive(Clone)]
-pub(crate) struct Field<'a> {
-    reader: &'a Reader,
-    node: &'a Node,
-    path: String,
-    /// Of the key, or of the list item; 0 if it comes from no text.
-    line: u64,
-}
-
-impl<'a> Field<'a> {
-    /// Notes a mistake here.
-    pub(crate) fn error(&self, message: impl Into<String>) {
-        self.reader.errors.borrow_mut().push(ConfigError {
-            file: self.reader.origin.clone(),
-            line: (self.line > 0).then_some(self.line),
-            field: self.path.clone(),
-            message: message.into(),
-        });
-    }
-
-    /// Notes a mistake here, and has no value.
-    pub(crate) fn fail<T>(&self, message: impl Into<String>) -> Option<T> {
-        self.error(message);
-        None
-    }
-
-    /// Notes something that is worth knowing. Of several with the same `kind`, the first is shown with their number.
-    pub(crate) fn warn(&self, kind: &str, message: impl Into<String>) {
-        self.reader.warnings.borrow_mut().add(kind, || format!("{}: {}", self.place(), message.into()));
-    }
-
-    /// Adds what is worth knowing about a document inside this one.
-    pub(crate) fn extend_warnings(&self, warnings: Warnings) {
-        self.reader.warnings.borrow_mut().extend(warnings);
-    }
-
-    pub(crate) fn place(&self) -> Place {
-        match self.line {
-            0 => Place::field(&self.reader.origin, &self.path),
-            line => Place::line(&self.reader.origin, line, &self.path),
-        }
-    }
-
-    /// The path of the field, as errors show it.
-    pub(crate) fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// The tree below.
-    pub(crate) fn node(&self) -> &'a Node {
-        self.node
-    }
-
-    pub(crate) fn is_mapping(&self) -> bool {
-        matches!(self.node.value, Value::Mapping(_))
-    }
-
-    /// The text of a single value.
-    pub(crate) fn text(&self) -> Option<&'a str> {
-        match &self.node.value {
-            Value::Scalar(text) => Some(text),
-            Value::Null => self.fail("has no value"),
-            Value::Sequence(_) => self.fail("found a list, expected a single value"),
-            Value::Mapping(entries) => match entries.as_slice() {
-                // A wrapper such as `google.protobuf.UInt32Value`, written out.
-                [Entry { key, value: Node { value: Value::Scalar(text), .. }, .. }] if key == "value" => {
-                    Some(text)
-                }
-                _ => self.fail("found a mapping, expected a single value"),
-            },
-        }
-    }
-
-    /// What `parser` makes of a single value; its error becomes a mistake here.
-    pub(crate) fn parse<T>(&self, parser: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
-        parser(self.text()?).map_err(|message| self.error(message)).ok()
-    }
-
-    /// The items of a list. A single value is a list of one, as people write it.
-    pub(crate) fn items(&self) -> Vec<Self> {
-        match &self.node.value {
-            Value::Null => Vec::new(),
-            Value::Scalar(_) | Value::Mapping(_) => vec![self.clone()],
-            Value::Sequence(items) => {
-                let item = |(index, node): (usize, &'a Node)| {
-                    let path = format!("{}[{index}]", self.path);
-                    Self { reader: self.reader, node, path, line: node.line }
-                };
-                items.iter().enumerate().map(item).collect()
-            }
-        }
-    }
-
-    /// The entries of a map whose keys are the user's.
-    pub(crate) fn entries(&self) -> Vec<(&'a str, Self)> {
-        match &self.node.value {
-            Value::Null => Vec::new(),
-            Value::Mapping(entries) => {
-                entries.iter().map(|entry| (entry.key.as_str(), self.child(entry))).collect()
-            }
-            _ => self.fail("expected a mapping").unwrap_or_default(),
-        }
-    }
-
+/// Fields that hold messages.
+pub(crate) trait ReadMessage<'a>: Sized {
     /// A message of this schema; fields that it does not know are refused or ignored, as the schema says.
-    pub(crate) fn message(&self, schema: &'static Schema) -> Option<Message<'a>> {
-        let entries: &'a [Entry] = match &self.node.value {
+    fn message(&self, schema: &'static Schema) -> Option<Message<'a>>;
+
+    /// A message that carries the name of its type (`google.protobuf.Any`), out of the wrappers that some put around it.
+    fn any(&self) -> Option<(&'a str, Self)>;
+}
+
+impl<'a> ReadMessage<'a> for Field<'a> {
+    fn message(&self, schema: &'static Schema) -> Option<Message<'a>> {
+        let entries: &'a [Entry] = match &self.node().value {
             Value::Mapping(entries) => entries,
             Value::Null => &[],
             _ => return self.fail(format!("expected a mapping: {}", schema.short_name())),
@@ -162,8 +39,7 @@ impl<'a> Field<'a> {
         Some(message)
     }
 
-    /// A message that carries the name of its type (`google.protobuf.Any`), out of the wrappers that some put around it.
-    pub(crate) fn any(&self) -> Option<(&'a str, Self)> {
+    fn any(&self) -> Option<(&'a str, Self)> {
         let Some(url) = self.entry(TYPE) else {
             return self.fail("`@type` is missing; it says which message this is");
         };
@@ -176,18 +52,6 @@ impl<'a> Field<'a> {
         };
         let name = type_name(inner.text()?);
         Some((name, self.entry("value").unwrap_or_else(|| self.clone())))
-    }
-
-    /// The entry of exactly this key, if this is a mapping that has it.
-    pub(crate) fn entry(&self, key: &str) -> Option<Self> {
-        let Value::Mapping(entries) = &self.node.value else { return None };
-        entries.iter().find(|entry| entry.key == key).map(|entry| self.child(entry))
-    }
-
-    fn child(&self, entry: &'a Entry) -> Self {
-        let dot = if self.path.is_empty() { "" } else { "." };
-        let path = format!("{}{dot}{}", self.path, quote(&entry.key).trim_matches('`'));
-        Self { reader: self.reader, node: &entry.value, path, line: entry.line }
     }
 }
 
@@ -237,7 +101,7 @@ impl<'a> Message<'a> {
         #[cfg(test)]
         crate::schema::coverage::note(self.schema.name, name);
         let (_, field) = self.entries.iter().find(|(known, _)| known == name)?;
-        (!matches!(field.node.value, Value::Null)).then(|| field.clone())
+        (!matches!(field.node().value, Value::Null)).then(|| field.clone())
     }
 
     /// The value of this field; its absence is a mistake.

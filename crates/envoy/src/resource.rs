@@ -3,14 +3,13 @@
 use crate::{
     cluster::{Cluster, Endpoints, assigned_endpoints, cluster},
     listener::{Listener, listener},
-    reader::{Field, Reader},
+    reader::{Field, reader},
     redaction::redacted,
     resource_type::ResourceType,
     route::{RouteConfiguration, route_configuration},
     tls::{Secret, secret},
-    warnings::Warnings,
 };
-use quadrille_config::{ConfigErrors, yaml::Node};
+use quadrille_config::{Diagnostics, Warnings, model::Origin, yaml::Node};
 use std::sync::Arc;
 
 /// A resource.
@@ -58,7 +57,7 @@ impl Resource {
 ///
 /// # Errors
 /// Everything that is wrong with it, with the path of the field.
-pub fn read(kind: ResourceType, node: &Node, origin: &str) -> Result<Read, ConfigErrors> {
+pub fn read(kind: ResourceType, node: &Node, origin: Origin) -> Result<Read, Diagnostics> {
     read_at(kind, node, origin, "")
 }
 
@@ -66,10 +65,10 @@ pub fn read(kind: ResourceType, node: &Node, origin: &str) -> Result<Read, Confi
 pub(crate) fn read_at(
     kind: ResourceType,
     node: &Node,
-    origin: &str,
+    origin: Origin,
     path: &str,
-) -> Result<Read, ConfigErrors> {
-    let reader = Reader::new(origin);
+) -> Result<Read, Diagnostics> {
+    let reader = reader(origin);
     let found = resource(kind, &reader.root(node, path));
     let ((name, resource), warnings) = reader.finish(found)?;
     Ok(Read { name, resource, warnings, dump: Arc::new(redacted(node)) })
@@ -87,7 +86,7 @@ fn resource(kind: ResourceType, field: &Field<'_>) -> Option<(String, Resource)>
             let (name, found) = cluster(field)?;
             // Only the bootstrap names control planes.
             if let Some(beyond) = found.tls.as_ref().and_then(|tls| tls.beyond.as_ref()) {
-                field.error(beyond.clone());
+                field.report(beyond.clone());
             }
             Some((name, Resource::Cluster(Arc::new(found))))
         }

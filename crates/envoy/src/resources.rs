@@ -12,9 +12,11 @@ use crate::{
     route::RouteConfiguration,
     settings::{Base, Settings},
     tls::{ClusterTls, DownstreamTls, Secret},
-    warnings::Warnings,
 };
-use quadrille_config::model::{self, Gateway, Http, Upstream};
+use quadrille_config::{
+    Diagnostic, Diagnostics, Warnings,
+    model::{self, Gateway, Http, Upstream},
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
@@ -124,9 +126,9 @@ impl Resources {
         dumps.map(|((_, name), dump)| (name.as_str(), &**dump))
     }
 
-    /// What is named, is not here, and comes from no control plane: as sentences.
-    pub(crate) fn never_coming(&self) -> Vec<String> {
-        let mut never = BTreeSet::new();
+    /// What is named, is not here, and comes from no control plane, is a mistake.
+    pub(crate) fn refuse_never_coming(&self) -> Result<(), Diagnostics> {
+        let mut never = Vec::new();
         let static_only =
             |source: &Option<ConfigSource>| matches!(source, None | Some(ConfigSource::File(_)));
         let chains = || self.listeners.values().flat_map(|listener| listener.chains());
@@ -135,7 +137,7 @@ impl Resources {
             self.clusters.values().filter_map(|cluster| cluster.tls.as_ref()).flat_map(ClusterTls::secrets);
         for secret in of_listeners.chain(of_clusters) {
             if static_only(&secret.source) && !self.secrets.contains_key(&secret.name) {
-                never.insert(format!("{}: there is no secret `{}`", secret.place, secret.name));
+                never.push(secret.missing());
             }
         }
         for chain in chains() {
@@ -144,10 +146,11 @@ impl Resources {
                 && matches!(routes.source, ConfigSource::File(_))
                 && !self.routes.contains_key(&routes.name)
             {
-                never.insert(format!("{}: there is no route configuration `{}`", routes.place, routes.name));
+                let text = format!("there is no route configuration `{}`", routes.name);
+                never.push(Diagnostic::new(&routes.place, text));
             }
         }
-        never.into_iter().collect()
+        if never.is_empty() { Ok(()) } else { Err(Diagnostics::new(never)) }
     }
 
     /// What the resources that are here name, and do not bring themselves.
@@ -204,7 +207,7 @@ impl Resources {
     ///
     /// # Errors
     /// Everything that contradicts itself, with its place.
-    pub fn model(&self, base: &Base) -> Result<(Gateway, Warnings), Vec<String>> {
+    pub fn model(&self, base: &Base) -> Result<(Gateway, Warnings), Diagnostics> {
         let mut problems = Vec::new();
         let mut warnings = Warnings::default();
         let mut settings = Settings::default();
@@ -234,10 +237,10 @@ impl Resources {
         if let Err(problem) = settings.apply(&mut gateway, &mut warnings) {
             problems.push(problem);
         }
-        if problems.is_empty() { Ok((gateway, warnings)) } else { Err(problems) }
+        if problems.is_empty() { Ok((gateway, warnings)) } else { Err(Diagnostics::new(problems)) }
     }
 
-    fn listener(&self, listener: &Listener, settings: &mut Settings) -> Result<model::Listener, String> {
+    fn listener(&self, listener: &Listener, settings: &mut Settings) -> Result<model::Listener, Diagnostic> {
         let chain = |chain: &Chain, settings: &mut Settings| self.chain(chain, settings);
         let mut chains = Vec::new();
         for from in &listener.chains {
@@ -259,7 +262,7 @@ impl Resources {
         })
     }
 
-    fn chain(&self, chain: &Chain, settings: &mut Settings) -> Result<model::Chain, String> {
+    fn chain(&self, chain: &Chain, settings: &mut Settings) -> Result<model::Chain, Diagnostic> {
         let tls = match &chain.tls {
             Some(tls) => {
                 let resolved = tls.resolve(&self.secrets)?;
@@ -278,7 +281,12 @@ impl Resources {
                     Routes::Here(table) => Arc::clone(table),
                     Routes::Named(reference) => match self.routes.get(&reference.name) {
                         Some(configuration) => Arc::clone(&configuration.table),
-                        None => return Err(format!("{}: there is no `{}`", reference.place, reference.name)),
+                        None => {
+                            return Err(Diagnostic::new(
+                                &reference.place,
+                                format!("there is no `{}`", reference.name),
+                            ));
+                        }
                     },
                 };
                 model::Serve::Http(Http {
@@ -299,7 +307,7 @@ impl Resources {
     }
 
     /// `None` if its secret is not here.
-    fn upstream(&self, cluster: &Cluster) -> Result<Option<Upstream>, String> {
+    fn upstream(&self, cluster: &Cluster) -> Result<Option<Upstream>, Diagnostic> {
         let mut secrets = cluster.tls.iter().flat_map(ClusterTls::secrets);
         if secrets.any(|secret| !self.secrets.contains_key(&secret.name)) {
             return Ok(None);
@@ -313,12 +321,13 @@ impl Resources {
 }
 
 /// Two listeners cannot have one address; ports that the kernel chooses are all different.
-fn same_address(listeners: &[model::Listener]) -> Vec<String> {
+fn same_address(listeners: &[model::Listener]) -> Vec<Diagnostic> {
     let mut known: BTreeMap<SocketAddr, &model::Listener> = BTreeMap::new();
     let mut problems = Vec::new();
     for listener in listeners.iter().filter(|listener| listener.address.port() != 0) {
         if let Some(first) = known.insert(listener.address, listener) {
-            problems.push(format!("{}: `{}` has this address already", listener.place, first.name));
+            let text = format!("`{}` has this address already", first.name);
+            problems.push(Diagnostic::new(&listener.place, text));
         }
     }
     problems

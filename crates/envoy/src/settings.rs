@@ -1,10 +1,8 @@
 //! What Envoy says for each context, and Quadrille for the whole process.
 
-use crate::{
-    tls::{Resolved, Sessions},
-    warnings::Warnings,
-};
+use crate::tls::{Resolved, Sessions};
 use quadrille_config::{
+    Diagnostic, Warnings,
     model::{AccessLog, Admin, Gateway, Place, SessionCache, Source, TicketKeys},
     values::show_duration,
 };
@@ -49,7 +47,7 @@ impl Settings {
 
     /// # Errors
     /// If two contexts have different ticket keys.
-    pub(crate) fn apply(self, gateway: &mut Gateway, warnings: &mut Warnings) -> Result<(), String> {
+    pub(crate) fn apply(self, gateway: &mut Gateway, warnings: &mut Warnings) -> Result<(), Diagnostic> {
         gateway.access_log = self.access_log.clone().unwrap_or_default();
         self.apply_poll_delay(gateway, warnings);
         let resumption = &mut gateway.resumption;
@@ -64,10 +62,11 @@ impl Settings {
             return Ok(());
         }
         let Some((keys, place)) = self.ticket_keys.first() else { return Ok(()) };
-        if let Some((_, other)) = self.ticket_keys.iter().find(|(other, _)| !same(keys, other)) {
-            return Err(format!(
-                "{other}: refused: these session ticket keys are not those of {place}, and the keys are the process's"
-            ));
+        if let Some((_, other)) = self.ticket_keys.iter().find(|(other, _)| keys != other) {
+            let text = format!(
+                "refused: these session ticket keys are not those of {place}, and the keys are the process's"
+            );
+            return Err(Diagnostic::new(other, text).contradicting(place));
         }
         resumption.tickets = TicketKeys::Files(keys.clone(), place.clone());
         Ok(())
@@ -91,12 +90,3 @@ impl Settings {
 
 /// RFC 8446 section 4.6.1.
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
-
-fn same(one: &[Source], other: &[Source]) -> bool {
-    let equal = |(one, other): (&Source, &Source)| match (one, other) {
-        (Source::File(one), Source::File(other)) => one == other,
-        (Source::Inline(one), Source::Inline(other)) => one == other,
-        _ => false,
-    };
-    one.len() == other.len() && one.iter().zip(other).all(equal)
-}

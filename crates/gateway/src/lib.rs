@@ -30,7 +30,7 @@ mod worker;
 use quadrille_config::{self as config, model};
 
 mod problem {
-    pub(crate) use quadrille_config::Problem;
+    pub(crate) use quadrille_config::Diagnostic as Problem;
 }
 
 pub use admin::{Page, Pages, View};

@@ -23,6 +23,7 @@ use crate::{
     worker::{self, WorkerThread},
 };
 use arc_swap::ArcSwap;
+use quadrille_config::Diagnostics;
 use quadrille_engine::Engine;
 use std::{
     io,
@@ -37,7 +38,7 @@ use std::{
 use tokio::sync::{mpsc, watch};
 
 /// Reads the configuration again, for a reload; on failure, what is wrong with it.
-pub type Reread = Box<dyn Fn() -> Result<Gateway, Vec<String>>>;
+pub type Reread = Box<dyn Fn() -> Result<Gateway, Diagnostics>>;
 
 /// Where a configuration came from.
 pub struct Origin {
@@ -165,7 +166,7 @@ impl Server {
         let (alive, running) = mpsc::channel(1);
         let workers = start_workers(&model, &engine, &watched, &alive).map_err(start_failure)?;
         let configuration = Arc::new(ArcSwap::from_pointee(model.clone()));
-        let shown = Arc::clone(&configuration);
+        let (started, shown) = (config::fixed(&model), Arc::clone(&configuration));
         let served: Arc<ArcSwap<Served>> = Arc::default();
         let shown_served = Arc::clone(&served);
         let admin = Arc::new(Admin {
@@ -174,7 +175,7 @@ impl Server {
             resumption: Some(Arc::clone(&resumption)),
             role: "gateway",
             status: Box::new(move || shown_served.load().status()),
-            configuration: Box::new(move || config::show(&shown.load())),
+            configuration: Box::new(move || config::show_in_force(&started, &shown.load())),
             ready: AtomicBool::new(true),
             pages: origin.pages.clone(),
         });
@@ -209,19 +210,18 @@ impl Server {
             Err(problems) => {
                 metrics::reload(false);
                 for problem in problems {
-                    tracing::error!(cause, problem, "not reloaded; the old configuration goes on serving");
+                    tracing::error!(cause, %problem, "not reloaded; the old configuration goes on serving");
                 }
             }
         }
     }
 
-    async fn reread(&mut self) -> Result<(), Vec<String>> {
+    async fn reread(&mut self) -> Result<(), Vec<Problem>> {
         // What is watched is read before it is used, so that a change in between is seen as one.
         let before = self.origin.contents();
         let model = (self.origin.reread)()?;
         let before = self.origin.contents().and(before).with_sources(&model);
-        let applied = self.apply(model).await;
-        applied.map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        self.apply(model).await?;
         self.files.follow(before);
         Ok(())
     }
@@ -343,18 +343,7 @@ impl Server {
     /// Some settings are fixed when the process starts.
     fn warn_of_fixed(&self, new: &Gateway) {
         let old = self.configuration.load();
-        let fixed = [
-            ("engine", format!("{:?}", old.engine) != format!("{:?}", new.engine)),
-            ("threads", old.threads != new.threads),
-            ("pool", pool_size(&old) < pool_size(new)),
-            ("access_log", old.access_log != new.access_log),
-            (
-                "admin",
-                old.admin.as_ref().map(|admin| admin.address)
-                    != new.admin.as_ref().map(|admin| admin.address),
-            ),
-        ];
-        for (setting, _) in fixed.iter().filter(|(_, changed)| *changed) {
+        for setting in config::needs_restart(&old, new) {
             tracing::warn!(setting, "this change takes effect at the next start");
         }
     }
@@ -388,14 +377,8 @@ fn start_workers(
     running: &mpsc::Sender<()>,
 ) -> io::Result<Vec<WorkerThread>> {
     let count = model.threads.map_or_else(std::thread::available_parallelism, Ok)?.get();
-    let pool = pool_size(model);
+    let pool = model.pool_size();
     (0..count)
         .map(|index| worker::start(index, engine.clone(), pool, shutdown.clone(), running.clone()))
         .collect()
-}
-
-/// Idle connections that a worker keeps, to all upstreams together. A gateway without upstreams may get one by a reload.
-fn pool_size(model: &Gateway) -> usize {
-    const LEAST: usize = 128;
-    model.upstreams.values().map(|upstream| upstream.pool.get()).sum::<usize>().max(LEAST)
 }

@@ -2,28 +2,30 @@
 //!
 //! ```text
 //!  text ── tree ──> nodes with lines ── reader + schema ──> sections ──> model::Gateway
-//!                                            └──────────────────┴──────> ConfigErrors (file, line, field, remedy)
+//!                                            └──────────────────┴──────> Diagnostics (file, line, field, remedy)
 //! ```
 //!
 //! Nothing is opened but the file itself: whether certificates can be read is found out when they are loaded, on
 //! start and on every reload. The command line reads its values with [`values`](crate::values) and [`words`](crate::words) too.
 
-mod error;
-mod reader;
+mod mapping;
 mod reference;
+mod restart;
 mod schema;
 mod sections;
 mod show;
 #[cfg(test)]
 mod tests;
 
-pub use error::{ConfigError, ConfigErrors};
 pub use reference::{key_policy_reference, reference};
+pub use restart::{fixed, needs_restart, show_in_force};
 pub use show::show;
 
 use crate::{
-    model::{Gateway, key_server::Policy},
-    yaml::Limits,
+    diagnostic::{Diagnostic, Diagnostics},
+    model::{Gateway, Origin, Place, key_server::Policy},
+    reader::{Dialect, Field, Reader},
+    yaml::{self, Limits},
 };
 use std::{io, path::Path};
 use zeroize::Zeroizing;
@@ -32,7 +34,7 @@ use zeroize::Zeroizing;
 ///
 /// # Errors
 /// If the file cannot be read, or anything in it is wrong; then every mistake that could be found is there.
-pub fn load(path: &Path) -> Result<Gateway, ConfigErrors> {
+pub fn load(path: &Path) -> Result<Gateway, Diagnostics> {
     load_document(path, parse)
 }
 
@@ -40,14 +42,14 @@ pub fn load(path: &Path) -> Result<Gateway, ConfigErrors> {
 ///
 /// # Errors
 /// As for [`load`].
-pub fn load_key_policy(path: &Path) -> Result<Policy, ConfigErrors> {
+pub fn load_key_policy(path: &Path) -> Result<Policy, Diagnostics> {
     load_document(path, parse_key_policy)
 }
 
 fn load_document<T>(
     path: &Path,
-    parse: impl FnOnce(&str, &str) -> Result<T, ConfigErrors>,
-) -> Result<T, ConfigErrors> {
+    parse: impl FnOnce(&str, &str) -> Result<T, Diagnostics>,
+) -> Result<T, Diagnostics> {
     parse(&read_text(path)?, &path.display().to_string())
 }
 
@@ -55,8 +57,8 @@ fn load_document<T>(
 ///
 /// # Errors
 /// If it cannot be read, or is no text.
-pub fn read_text(path: &Path) -> Result<Zeroizing<String>, ConfigErrors> {
-    let refuse = |message: String| ConfigErrors::whole_file(&path.display().to_string(), message);
+pub fn read_text(path: &Path) -> Result<Zeroizing<String>, Diagnostics> {
+    let refuse = |text: String| Diagnostics::whole(Origin::file(&path.display().to_string()), text);
     let bytes = std::fs::read(path).map(Zeroizing::new).map_err(|error| refuse(unreadable(&error)))?;
     match std::str::from_utf8(&bytes) {
         Ok(text) => Ok(Zeroizing::new(text.to_owned())),
@@ -68,7 +70,7 @@ pub fn read_text(path: &Path) -> Result<Zeroizing<String>, ConfigErrors> {
 ///
 /// # Errors
 /// If anything is wrong; then every mistake that could be found is there.
-pub fn parse(text: &str, file_name: &str) -> Result<Gateway, ConfigErrors> {
+pub fn parse(text: &str, file_name: &str) -> Result<Gateway, Diagnostics> {
     parse_document(text, file_name, sections::EMPTY, sections::gateway)
 }
 
@@ -76,7 +78,7 @@ pub fn parse(text: &str, file_name: &str) -> Result<Gateway, ConfigErrors> {
 ///
 /// # Errors
 /// If anything is wrong; then every mistake that could be found is there.
-pub fn parse_key_policy(text: &str, file_name: &str) -> Result<Policy, ConfigErrors> {
+pub fn parse_key_policy(text: &str, file_name: &str) -> Result<Policy, Diagnostics> {
     parse_document(text, file_name, sections::EMPTY_POLICY, sections::key_policy)
 }
 
@@ -84,24 +86,17 @@ fn parse_document<T>(
     text: &str,
     file_name: &str,
     empty: &str,
-    section: impl FnOnce(&reader::Field<'_>) -> Option<T>,
-) -> Result<T, ConfigErrors> {
-    let reader = reader::Reader::new(file_name);
-    let document = match crate::yaml::read(text, Limits::BY_HAND) {
-        Ok(Some(root)) => section(&reader.root(&root)),
-        Ok(None) => {
-            reader.error(1, "", empty);
-            None
-        }
-        Err(error) => {
-            reader.error(error.line, "", error.message);
-            None
-        }
+    section: impl FnOnce(&Field<'_>) -> Option<T>,
+) -> Result<T, Diagnostics> {
+    let origin = Origin::file(file_name);
+    let root = match yaml::read(text, Limits::BY_HAND) {
+        Ok(Some(root)) => root,
+        Ok(None) => return Err(Diagnostic::new(&Place::field(&origin, 1, ""), empty).into()),
+        Err(error) => return Err(Diagnostic::syntax(&origin, error).into()),
     };
-    match (document, reader.into_errors()) {
-        (Some(document), errors) if errors.is_empty() => Ok(document),
-        (_, errors) => Err(ConfigErrors::new(errors)),
-    }
+    let reader = Reader::new(origin, Dialect::Strict);
+    let read = section(&reader.root(&root, ""));
+    reader.finish(read).map(|(document, _)| document)
 }
 
 fn unreadable(error: &io::Error) -> String {

@@ -1,6 +1,7 @@
 //! `docs/reference/configuration.md`, made from the schema.
 
 use super::{
+    restart::is_fixed,
     schema::{Key, Preset, Section},
     sections::{POLICY_SECTIONS, SECTIONS},
 };
@@ -81,18 +82,23 @@ fn row(section: &Section, key: &Key, all: &[&Section]) -> String {
         Some(path) => format!("[{}](#{})", key.value, anchor(path)),
         None => key.value.to_owned(),
     };
+    let path = path_of(section, key);
+    let restart = if is_fixed(&path) { " *Takes effect at the next start.*" } else { "" };
     let preset = match key.preset {
         Preset::Required => "required".to_owned(),
         Preset::Is(value) => format!("`{value}`"),
         Preset::Means(meaning) => meaning.to_owned(),
     };
-    format!("| `{}` | {value} | {preset} | {} |\n", key.name, key.about)
+    format!("| `{}` | {value} | {preset} | {}{restart} |\n", key.name, key.about)
+}
+
+fn path_of(section: &Section, key: &Key) -> String {
+    if section.path.is_empty() { key.name.to_owned() } else { format!("{}.{}", section.path, key.name) }
 }
 
 /// The section that the value of `key` is, or that its items are.
 fn described_at(section: &Section, key: &Key, all: &[&Section]) -> Option<&'static str> {
-    let prefix =
-        if section.path.is_empty() { key.name.to_owned() } else { format!("{}.{}", section.path, key.name) };
+    let prefix = path_of(section, key);
     let below =
         |path: &str| path.strip_prefix(&prefix).is_some_and(|rest| ["", "[]", ".<name>"].contains(&rest));
     all.iter().map(|section| section.path).find(|path| below(path))

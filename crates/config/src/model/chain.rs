@@ -4,7 +4,7 @@ use super::{CertificateSource, ClientAuth, Http, Mode, Place, Source, Timeouts, 
 use std::sync::Arc;
 
 /// One way to serve connections. A listener has one, or several that are told apart by what a client says first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Chain {
     /// For logs and statistics; may be empty.
     pub name: String,
@@ -25,7 +25,7 @@ pub struct Chain {
 /// Looked up as Envoy does: first the name, then the transport, then the protocols. At each step the most specific
 /// value that any chain has decides, and chains with another value are out of the game, even if a later step then
 /// finds none. Two chains may not accept the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ChainMatch {
     /// The client's SNI, in lower case: `example.com`, or `*.example.com` for any number of labels in front.
     pub server_names: Vec<String>,
@@ -45,7 +45,7 @@ pub enum Transport {
 }
 
 /// TLS of a chain.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tls {
     /// The first is the default for clients that send no SNI, or an unknown one. At least one.
     pub certificates: Vec<Arc<CertificateSource>>,
@@ -54,7 +54,7 @@ pub struct Tls {
 }
 
 /// What happens to what comes in, TLS taken off.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Serve {
     /// HTTP/1.1 and HTTP/2; with TLS by ALPN, without by what the client begins with.
     Http(Http),

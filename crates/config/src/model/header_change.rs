@@ -1,7 +1,7 @@
 use http::{HeaderName, HeaderValue};
 
 /// A change to the headers of a request or an answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HeaderChange {
     /// One more value.
     Append(HeaderName, HeaderText),
@@ -16,11 +16,11 @@ pub enum HeaderChange {
 }
 
 /// The value of a header, with what is put in for each request. An empty outcome adds no header.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeaderText(pub Vec<HeaderPart>);
 
 /// A part of a header's value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HeaderPart {
     /// This.
     Literal(HeaderValue),

@@ -5,7 +5,7 @@ use crate::model::key_server::{Address, Protocol};
 use std::{fmt, time::Duration};
 
 /// Where a certificate's private key is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeySource {
     /// Here. PEM: PKCS#8, PKCS#1 or SEC1, not encrypted.
     Pem(Source),
@@ -14,7 +14,7 @@ pub enum KeySource {
 }
 
 /// Key servers, and how they are asked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Keyless {
     /// All should hold the same keys.
     pub servers: Vec<Address>,
@@ -33,7 +33,7 @@ pub struct Keyless {
 }
 
 /// Mutual TLS towards key servers. All in PEM.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeylessTls {
     /// The CAs that the servers' certificates must lead to.
     pub ca: (Source, Place),

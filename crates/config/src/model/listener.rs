@@ -2,7 +2,7 @@ use super::{Chain, Place};
 use std::{net::SocketAddr, time::Duration};
 
 /// One socket that accepts connections.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Listener {
     /// For logs and statistics; if empty, the address stands in.
     pub name: String,
@@ -23,7 +23,7 @@ pub struct Listener {
 }
 
 /// What is spoken inside TLS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// HTTP/1.1 and HTTP/2, by ALPN.
     #[default]
@@ -33,7 +33,7 @@ pub enum Mode {
 }
 
 /// Whether a load balancer in front announces the client's address (the PROXY protocol, v1 or v2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ProxyProtocolIn {
     /// A header would be taken for garbage.
     #[default]
@@ -43,7 +43,7 @@ pub enum ProxyProtocolIn {
 }
 
 /// When slow peers are dropped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Timeouts {
     /// From accept to the end of the TLS handshake, a PROXY header included.
     pub handshake: Duration,
@@ -55,7 +55,7 @@ pub struct Timeouts {
 }
 
 /// How much one listener takes on. Over a limit, new connections wait in the kernel's backlog or are closed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Open connections, in all workers together.
     pub connections: usize,

@@ -1,9 +1,9 @@
 //! Conditions on text: paths, headers, query parameters, names in certificates.
 
-use regex::Regex;
+use super::Expression;
 
 /// A condition on a text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TextMatch {
     /// What the text must be.
     pub rule: TextRule,
@@ -12,7 +12,7 @@ pub struct TextMatch {
 }
 
 /// What a text must be.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TextRule {
     /// Exactly this.
     Exact(String),
@@ -23,11 +23,11 @@ pub enum TextRule {
     /// Has this in it.
     Contains(String),
     /// All of it matches (see [`whole`]).
-    Regex(Regex),
+    Regex(Expression),
 }
 
 /// Which paths a route is for. Paths are seen without their query.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PathMatch {
     /// What the path must be.
     pub rule: PathRule,
@@ -36,7 +36,7 @@ pub struct PathMatch {
 }
 
 /// What a path must be.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PathRule {
     /// Begins with this, as text: `/a` matches `/ab`.
     Prefix(String),
@@ -45,11 +45,11 @@ pub enum PathRule {
     /// Exactly this.
     Exact(String),
     /// All of it matches (see [`whole`]).
-    Regex(Regex),
+    Regex(Expression),
 }
 
 /// A condition on a header of a request. Several values of one header count as one, joined by commas.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeaderMatch {
     /// In lower case. `:method`, `:path`, `:authority` and `:scheme` stand for the parts of the request line.
     pub name: String,
@@ -62,7 +62,7 @@ pub struct HeaderMatch {
 }
 
 /// What a header must be.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HeaderRule {
     /// There (`true`), or not there.
     Present(bool),
@@ -73,22 +73,12 @@ pub enum HeaderRule {
 }
 
 /// A condition on a parameter of the query. If it is there more than once, the first counts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QueryMatch {
     /// As it stands in the query, not decoded.
     pub name: String,
     /// What its value must be; `None` if it need only be there.
     pub value: Option<TextMatch>,
-}
-
-/// The expression for a text that matches as a whole.
-///
-/// # Errors
-/// If it is no regular expression of the crate `regex` (as RE2: no look-around, no back references), or a huge one.
-pub fn whole(expression: &str) -> Result<Regex, regex::Error> {
-    // Checked alone first: the frame must not make sense of something unbalanced.
-    Regex::new(expression)?;
-    Regex::new(&format!(r"\A(?:{expression})\z"))
 }
 
 impl TextMatch {
@@ -160,8 +150,9 @@ fn same(one: &[u8], other: &[u8], ignore_case: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::whole;
 
-    fn regex(expression: &str) -> Regex {
+    fn regex(expression: &str) -> Expression {
         whole(expression).expect("an expression")
     }
 

@@ -5,6 +5,7 @@
 //! are still named by their [`Source`], because they are read again on every reload.
 
 mod chain;
+mod expression;
 mod header_change;
 pub mod key_server;
 mod keyless;
@@ -16,16 +17,18 @@ mod resumption;
 mod route;
 mod routing;
 mod sampling;
+mod source;
 mod tls;
 mod upstream;
 
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
+pub use expression::{Expression, whole};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
 pub use key_server::{KeyServer, Listen};
 pub use keyless::{KeySource, Keyless, KeylessTls};
 pub use listener::{Limits, Listener, Mode, ProxyProtocolIn, Timeouts};
-pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule, whole};
-pub use place::{Place, Source};
+pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
+pub use place::{Origin, Place};
 pub use redis_address::{RedisAddress, RedisScheme};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
 pub use route::{
@@ -33,6 +36,7 @@ pub use route::{
 };
 pub use routing::{Domain, Http, RouteTable, VirtualHost};
 pub use sampling::Sampling;
+pub use source::Source;
 pub use tls::{AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, TlsPolicy, Version};
 pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
@@ -42,7 +46,7 @@ pub use upstream::{
 use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 /// Everything one `quadrille serve` process does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Gateway {
     /// The sockets that accept connections.
     pub listeners: Vec<Listener>,
@@ -65,7 +69,7 @@ pub struct Gateway {
 }
 
 /// How private-key operations are collected and computed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EngineSettings {
     /// Which backend computes.
     pub backend: BackendChoice,
@@ -82,7 +86,7 @@ pub struct EngineSettings {
 }
 
 /// Which backend computes private-key operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BackendChoice {
     /// The fastest that this CPU has, and a GPU for what is too much for it, if there is one.
     #[default]
@@ -96,7 +100,7 @@ pub enum BackendChoice {
 }
 
 /// The metrics and health endpoint.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Admin {
     /// Plain HTTP, so keep it on loopback or a private network.
     pub address: SocketAddr,
@@ -105,7 +109,7 @@ pub struct Admin {
 }
 
 /// Where finished requests are recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AccessLog {
     /// Nowhere.
     #[default]
@@ -114,6 +118,15 @@ pub enum AccessLog {
     Stdout,
     /// Appended to this file.
     File(PathBuf),
+}
+
+impl Gateway {
+    /// Idle connections that a worker thread keeps, to all upstreams together. One without upstreams may get some by a
+    /// reload.
+    pub fn pool_size(&self) -> usize {
+        const LEAST: usize = 128;
+        self.upstreams.values().map(|upstream| upstream.pool.get()).sum::<usize>().max(LEAST)
+    }
 }
 
 /// No listeners yet; everything else as it is when nothing is said.

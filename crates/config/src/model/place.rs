@@ -1,84 +1,107 @@
-//! Where a setting comes from, for error messages that a user can act on.
+//! Where a setting comes from, for messages that a user can act on.
 
-use std::{fmt, io, path::PathBuf, sync::Arc};
-use zeroize::Zeroizing;
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Where a setting was written: `quadrille.yaml:12 (listeners[0].address)`, or `--cert`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place(Arc<str>);
+///
+/// All places are equal, so that parts of the model are compared by what they say: a setting that has moved to another
+/// line has not changed.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// What it was read from.
+    pub origin: Origin,
+    /// Counted from one; `None` if the origin as a whole is meant, or has no lines.
+    pub line: Option<u64>,
+    /// Path of the field, such as `listeners[0].address`; empty for the whole document.
+    pub path: Arc<str>,
+}
+
+/// What a setting was read from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// A file, as it was named.
+    File(Arc<str>),
+    /// A resource of a control plane, such as `CDS` and the name of a cluster.
+    Resource(&'static str, Arc<str>),
+    /// A flag of the command line.
+    Flag(Arc<str>),
+    /// Nothing: the value that holds when nothing is said.
+    Default,
+    /// This process or its machine, not its configuration.
+    Process,
+}
+
+impl Origin {
+    /// A file, as it was named.
+    pub fn file(name: &str) -> Self {
+        Self::File(name.into())
+    }
+
+    /// Where relative paths in it start; empty for what is no file.
+    pub fn directory(&self) -> PathBuf {
+        match self {
+            Self::File(name) => Path::new(&**name).parent().map(Path::to_owned).unwrap_or_default(),
+            _ => PathBuf::new(),
+        }
+    }
+}
 
 impl Place {
+    /// All of an origin.
+    pub fn whole(origin: Origin) -> Self {
+        Self { origin, line: None, path: "".into() }
+    }
+
     /// A command-line flag.
     pub fn flag(name: &str) -> Self {
-        Self(name.into())
+        Self::whole(Origin::Flag(name.into()))
     }
 
     /// Nowhere: the value that holds when nothing is said.
     pub fn builtin() -> Self {
-        Self("default".into())
+        Self::whole(Origin::Default)
     }
 
-    /// A field of something that has no lines.
-    pub fn field(origin: &str, field: &str) -> Self {
-        Self(format!("{origin} ({field})").into())
-    }
-
-    /// A line of a configuration file, with the path of the field.
-    pub fn line(file: &str, line: u64, field: &str) -> Self {
-        Self(format!("{file}:{line} ({field})").into())
+    /// A field of an origin; line 0 stands for none.
+    pub fn field(origin: &Origin, line: u64, path: &str) -> Self {
+        Self { origin: origin.clone(), line: (line > 0).then_some(line), path: path.into() }
     }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// Bytes named by a file, or given in place.
-#[derive(Clone)]
-pub enum Source {
-    /// Read on start and on every reload; the file is watched.
-    File(PathBuf),
-    /// Given in the configuration itself; wiped when the last copy goes.
-    Inline(Arc<Zeroizing<Vec<u8>>>),
-}
-
-impl Source {
-    /// Bytes given in place.
-    pub fn inline(bytes: impl Into<Vec<u8>>) -> Self {
-        Self::Inline(Arc::new(Zeroizing::new(bytes.into())))
-    }
-
-    /// The bytes as they are now.
-    pub fn read(&self) -> io::Result<Zeroizing<Vec<u8>>> {
-        match self {
-            Self::File(path) => std::fs::read(path).map(Zeroizing::new),
-            Self::Inline(bytes) => Ok(Zeroizing::clone(bytes)),
+        self.origin.fmt(f)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
         }
-    }
-
-    /// The file to watch, if there is one.
-    pub fn path(&self) -> Option<&PathBuf> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Inline(_) => None,
-        }
+        if self.path.is_empty() { Ok(()) } else { write!(f, " ({})", self.path) }
     }
 }
 
-/// Never shows the bytes: they may be a private key.
-impl fmt::Display for Source {
+impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => path.display().fmt(f),
-            Self::Inline(_) => f.write_str("(inline)"),
+            Self::File(name) | Self::Flag(name) => f.write_str(name),
+            Self::Resource(service, name) => write!(f, "{service} `{name}`"),
+            Self::Default => f.write_str("default"),
+            Self::Process => f.write_str("this process"),
         }
     }
 }
 
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+impl PartialEq for Place {
+    fn eq(&self, _: &Self) -> bool {
+        true
     }
+}
+
+impl Eq for Place {}
+
+impl Hash for Place {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }

@@ -2,7 +2,7 @@ use super::{Place, RedisAddress, Source};
 use std::{path::PathBuf, time::Duration};
 
 /// How returning clients avoid a full handshake.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Resumption {
     /// Session tickets (RFC 5077; RFC 8446 section 4.6.1).
     pub tickets: TicketKeys,
@@ -27,7 +27,7 @@ pub struct Resumption {
 }
 
 /// Where the keys of session tickets come from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TicketKeys {
     /// No tickets.
     Off,
@@ -40,7 +40,7 @@ pub enum TicketKeys {
 }
 
 /// Where sessions with ids are kept.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SessionCache {
     /// Nowhere.
     Off,

@@ -1,10 +1,9 @@
-use super::{HeaderChange, HeaderMatch, PathMatch, Place, QueryMatch};
+use super::{Expression, HeaderChange, HeaderMatch, PathMatch, Place, QueryMatch};
 use bytes::Bytes;
-use regex::Regex;
 use std::{num::NonZeroU32, time::Duration};
 
 /// Which requests go where. All conditions must hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Route {
     /// For logs and statistics; may be empty.
     pub name: String,
@@ -25,7 +24,7 @@ pub struct Route {
 }
 
 /// What becomes of a matching request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// It goes upstream.
     Forward(Box<Forward>),
@@ -36,7 +35,7 @@ pub enum Action {
 }
 
 /// How requests go upstream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Forward {
     /// One of these, at random by weight. Requests to an upstream that does not exist are answered with 503.
     pub to: Vec<Weighted>,
@@ -53,7 +52,7 @@ pub struct Forward {
 }
 
 /// A share of the requests.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Weighted {
     /// Name of an upstream.
     pub upstream: String,
@@ -66,18 +65,18 @@ pub struct Weighted {
 }
 
 /// The path that a server sees, or that a client is redirected to. The query stays.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PathRewrite {
     /// What the route's prefix has matched (with an exact path: all of it) becomes this. Not for regular expressions.
     Prefix(String),
     /// Every match of the expression becomes the text, in which `$1` or `${1}` is the first group.
-    Regex(Regex, String),
+    Regex(Expression, String),
     /// All of it becomes this. In a redirect it may bring a query of its own.
     Full(String),
 }
 
 /// The host that a server sees.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HostRewrite {
     /// This one.
     Literal(String),
@@ -89,7 +88,7 @@ pub enum HostRewrite {
 
 /// Which failures are tried again, and how often. A request is repeated only while its body (of up to 64 KiB) is still
 /// there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RetryPolicy {
     /// What counts as a failure.
     pub on: RetryOn,
@@ -103,7 +102,7 @@ pub struct RetryPolicy {
 }
 
 /// What counts as a failure.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RetryOn {
     /// No connection.
     pub connect_failure: bool,
@@ -122,7 +121,7 @@ pub struct RetryOn {
 }
 
 /// Where a client is sent. What is `None` stays as it was in the request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Redirect {
     /// `https` or `http`.
     pub scheme: Option<String>,
@@ -139,7 +138,7 @@ pub struct Redirect {
 }
 
 /// A fixed answer, without an upstream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Respond {
     /// HTTP status.
     pub status: u16,

@@ -4,7 +4,7 @@ use super::{Mode, PathRule, Place, Route};
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
 
 /// HTTP of a chain.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Http {
     /// Which requests go where. Shared by chains with the same routes, and recognised if it has not changed.
     pub routes: Arc<RouteTable>,
@@ -15,7 +15,7 @@ pub struct Http {
 }
 
 /// A set of hosts with their routes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RouteTable {
     /// For logs and statistics; may be empty.
     pub name: String,
@@ -32,7 +32,7 @@ pub struct RouteTable {
 }
 
 /// Hosts with the same routes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct VirtualHost {
     /// For logs and statistics; may be empty.
     pub name: String,

@@ -1,7 +1,7 @@
 use std::num::NonZeroUsize;
 
 /// Which handshakes are measured message by message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sampling {
     /// One of so many, counted on each event loop; the first is one of them.
     pub one_in: NonZeroUsize,

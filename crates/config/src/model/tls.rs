@@ -1,7 +1,7 @@
 use super::{KeySource, Mode, Place, Source, TextMatch};
 
 /// A certificate chain with its private key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CertificateSource {
     /// PEM, leaf first.
     pub chain: Source,
@@ -25,7 +25,7 @@ impl CertificateSource {
 }
 
 /// Protocol versions, groups and client certificates of a chain.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TlsPolicy {
     /// Lowest version offered.
     pub min: Version,
@@ -47,7 +47,7 @@ pub struct TlsPolicy {
 }
 
 /// A TLS protocol version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
     /// RFC 2246; by explicit choice only.
     Tls10,
@@ -60,7 +60,7 @@ pub enum Version {
 }
 
 /// A key-exchange group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Group {
     /// Hybrid post-quantum key agreement (ML-KEM-768 with X25519).
     X25519MlKem768,
@@ -75,7 +75,7 @@ pub enum Group {
 }
 
 /// Whether clients present certificates.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ClientAuth {
     /// Not asked for.
     #[default]
@@ -87,7 +87,7 @@ pub enum ClientAuth {
 }
 
 /// What a client's certificate must be. All that is given must hold.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClientCheck {
     /// CAs that it must lead to (PEM); `None` only where pins are given.
     pub ca: Option<(Source, Place)>,
@@ -102,7 +102,7 @@ pub struct ClientCheck {
 }
 
 /// A condition on a subjectAltName (RFC 5280 section 4.2.1.6).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AltName {
     /// Which kind of name.
     pub kind: AltNameKind,
@@ -111,7 +111,7 @@ pub struct AltName {
 }
 
 /// Which kind of subjectAltName.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AltNameKind {
     /// `dNSName`.
     Dns,

@@ -2,7 +2,7 @@ use super::{Place, Source};
 use std::{num::NonZeroUsize, time::Duration};
 
 /// A named group of servers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Upstream {
     /// The servers; at least one.
     pub servers: Vec<Server>,
@@ -27,7 +27,7 @@ pub struct Upstream {
 }
 
 /// One server of an upstream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Server {
     /// `host:port`; the name is resolved at start and on every reload.
     pub address: String,
@@ -38,7 +38,7 @@ pub struct Server {
 }
 
 /// How a server is chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Balance {
     /// One after the other, by weight.
     #[default]
@@ -53,7 +53,7 @@ pub enum Balance {
 }
 
 /// Active health checks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Health {
     /// What is asked.
     pub probe: HealthProbe,
@@ -68,7 +68,7 @@ pub struct Health {
 }
 
 /// What a health check asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HealthProbe {
     /// A connection can be opened.
     #[default]
@@ -78,7 +78,7 @@ pub enum HealthProbe {
 }
 
 /// TLS towards the servers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UpstreamTls {
     /// SNI, and the name that the certificate must carry if it is verified; defaults to the server's host.
     pub server_name: Option<String>,
@@ -93,7 +93,7 @@ pub struct UpstreamTls {
 }
 
 /// Which HTTP version is spoken to the servers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UpstreamProtocol {
     /// HTTP/2 where ALPN offers it, else HTTP/1.1; plain text speaks HTTP/1.1.
     #[default]
@@ -105,7 +105,7 @@ pub enum UpstreamProtocol {
 }
 
 /// Tell the server the client's address by a PROXY header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ProxyProtocolOut {
     /// No header.
     #[default]
@@ -117,7 +117,7 @@ pub enum ProxyProtocolOut {
 }
 
 /// When a slow server is given up.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UpstreamTimeouts {
     /// For TCP and TLS together.
     pub connect: Duration,

@@ -1,7 +1,7 @@
 //! Kubernetes manifests: where the mesh and the pods say which provider they want.
 
 use super::provider::{Provider, of_proxy_config};
-use crate::reader::{Field, Reader};
+use crate::reader::{Field, reader};
 use quadrille_config::{model::Place, yaml::Limits};
 
 /// What the manifests say.
@@ -129,14 +129,14 @@ fn embedded(field: &Field<'_>, read: impl FnOnce(&Field<'_>) -> Option<()>) -> O
         Ok(None) => return Some(()),
         Err(error) => return field.fail(format!("line {} of the text: {}", error.line, error.message)),
     };
-    let reader = Reader::new(&field.place().to_string());
-    let done = read(&reader.root(&document, ""));
+    let reader = reader(field.origin().clone());
+    let done = read(&reader.root(&document, field.path()));
     match reader.finish(done) {
         Ok(((), warnings)) => {
             field.extend_warnings(warnings);
             Some(())
         }
-        Err(errors) => field.fail(errors.to_string()),
+        Err(found) => field.fail_inside(found),
     }
 }
 

@@ -9,9 +9,14 @@ mod report;
 
 pub use provider::{Kind, Provider};
 
-use crate::{reader::Reader, warnings::Warnings};
+use crate::reader::reader;
 use manifest::{Found, Workload};
-use quadrille_config::{ConfigErrors, model::Place, read_text, yaml::Limits};
+use quadrille_config::{
+    Diagnostic, Diagnostics, Warnings,
+    model::{Origin, Place},
+    read_text,
+    yaml::Limits,
+};
 use std::path::Path;
 
 /// Who gets which provider.
@@ -59,7 +64,7 @@ pub enum Reason {
 ///
 /// # Errors
 /// If a file cannot be read, or something about private keys in it is wrong.
-pub fn resolve(files: &[&Path]) -> Result<Resolution, ConfigErrors> {
+pub fn resolve(files: &[&Path]) -> Result<Resolution, Diagnostics> {
     let mut texts = Vec::new();
     for path in files {
         texts.push((path.display().to_string(), read_text(path)?));
@@ -72,14 +77,15 @@ pub fn resolve(files: &[&Path]) -> Result<Resolution, ConfigErrors> {
 ///
 /// # Errors
 /// If something about private keys is wrong.
-pub fn resolve_texts(files: &[(&str, &str)]) -> Result<Resolution, ConfigErrors> {
+pub fn resolve_texts(files: &[(&str, &str)]) -> Result<Resolution, Diagnostics> {
     let mut found = Found::default();
     let mut warnings = Warnings::default();
     for (name, text) in files {
+        let origin = Origin::file(name);
         let documents = quadrille_config::yaml::documents(text, Limits::BY_HAND)
-            .map_err(|error| ConfigErrors::at_line(name, error.line, error.message))?;
+            .map_err(|error| Diagnostic::syntax(&origin, error))?;
         for document in &documents {
-            let reader = Reader::new(name);
+            let reader = reader(origin.clone());
             let read = manifest::read(&reader.root(document, ""), &mut found);
             let ((), more) = reader.finish(read)?;
             warnings.extend(more);

@@ -2,7 +2,7 @@
 
 use crate::{
     common::duration,
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     schema,
 };
 use quadrille_config::values::show_duration;

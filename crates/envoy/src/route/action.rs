@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     common::duration,
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     schema,
     values::{enumeration, number},
 };

@@ -2,7 +2,7 @@
 
 use crate::{
     common::{regex_matcher, string_matcher},
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     schema,
 };
 use quadrille_config::model::{

@@ -2,7 +2,7 @@
 
 use crate::{
     config_source::header_value,
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     schema,
     values::enumeration,
 };

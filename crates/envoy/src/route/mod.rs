@@ -6,7 +6,11 @@ mod headers;
 mod redirect;
 mod retry;
 
-use crate::{reader::Field, schema, values::enumeration};
+use crate::{
+    reader::{Field, ReadMessage},
+    schema,
+    values::enumeration,
+};
 use action::Inherited;
 use condition::{header_matchers, path_match, query_matchers};
 use headers::{Changes, Order};

@@ -2,7 +2,7 @@
 
 use crate::{
     common::{data_source, not_an_expression},
-    reader::Field,
+    reader::{Field, ReadMessage},
     schema,
     values::{enumeration, number},
 };
@@ -67,7 +67,7 @@ pub(super) fn regex_rewrite(field: &Field<'_>) -> Option<PathRewrite> {
     let regex = pattern
         .require("regex")?
         .parse(|text| Regex::new(text).map_err(|error| not_an_expression(&error)))?;
-    Some(PathRewrite::Regex(regex, substitution(&message.string("substitution"))))
+    Some(PathRewrite::Regex(regex.into(), substitution(&message.string("substitution"))))
 }
 
 /// `\1` becomes `${1}`, `\\` a backslash, and a `$` stays one.

@@ -1,6 +1,11 @@
 //! Which failures are tried again.
 
-use crate::{common::duration, reader::Field, schema, values::number};
+use crate::{
+    common::duration,
+    reader::{Field, ReadMessage},
+    schema,
+    values::number,
+};
 use quadrille_config::model::{RetryOn, RetryPolicy};
 
 pub(super) fn policy(field: &Field<'_>) -> Option<RetryPolicy> {

@@ -98,7 +98,7 @@ pub(crate) fn problems(text: &str) -> String {
     match bootstrap(text, "e.yaml") {
         Err(errors) => errors.to_string(),
         Ok(bootstrap) => match bootstrap.model() {
-            Err(problems) => problems.join("\n"),
+            Err(problems) => problems.to_string(),
             Ok(_) => panic!("nothing is wrong with\n{text}"),
         },
     }

@@ -2,8 +2,10 @@
 
 use super::with_route_config;
 use crate::{Base, ConfigSource, Read, ResourceType, Resources, bootstrap, read};
-use quadrille_config::model::Serve;
-use quadrille_config::yaml::{Limits, Node};
+use quadrille_config::{
+    model::{Origin, Serve},
+    yaml::{Limits, Node},
+};
 use std::{fmt::Write, sync::Arc, time::Instant};
 
 fn tree(text: &str) -> Node {
@@ -11,7 +13,8 @@ fn tree(text: &str) -> Node {
 }
 
 fn take(resources: &mut Resources, kind: ResourceType, text: &str) {
-    resources.insert(read(kind, &tree(text), "xds").unwrap_or_else(|errors| panic!("{errors}")));
+    let read = read(kind, &tree(text), Origin::file("xds"));
+    resources.insert(read.unwrap_or_else(|errors| panic!("{errors}")));
 }
 
 const LISTENER: &str = r#"
@@ -86,11 +89,12 @@ fn what_has_not_changed_is_the_same_object() {
 #[test]
 fn a_bad_resource_is_refused_alone_with_the_reason() {
     let text = SECRET.replace("private_key", "password: {}, private_key");
-    let errors = read(ResourceType::Secret, &tree(&text), "sds server").unwrap_err();
+    let errors =
+        read(ResourceType::Secret, &tree(&text), Origin::Resource("sds", "server".into())).unwrap_err();
     assert!(
         errors
             .to_string()
-            .contains("sds server:1: tls_certificate.password: refused: encrypted keys are not read"),
+            .contains("sds `server`:1: tls_certificate.password: refused: encrypted keys are not read"),
         "{errors}"
     );
     assert!(!errors.to_string().contains("inline_string: k"));
@@ -111,8 +115,8 @@ fn what_comes_from_no_text_has_no_line() {
     forget(&mut node);
     let quadrille_config::yaml::Value::Mapping(entries) = &mut node.value else { unreachable!() };
     entries[0].key = "nome".to_owned();
-    let errors = read(ResourceType::Secret, &node, "sds server").unwrap_err();
-    assert!(errors.to_string().contains("sds server: nome: refused"), "{errors}");
+    let errors = read(ResourceType::Secret, &node, Origin::Resource("sds", "server".into())).unwrap_err();
+    assert!(errors.to_string().contains("sds `server`: nome: refused"), "{errors}");
 }
 
 #[test]
@@ -182,7 +186,7 @@ fn ten_thousand_routes_and_a_thousand_secrets() {
     let mut found = bootstrap(&text, "e.yaml").unwrap_or_else(|errors| panic!("{errors}")).resources;
     let node = tree(SECRET);
     for index in 0..1_000 {
-        let read = read(ResourceType::Secret, &node, "xds").unwrap();
+        let read = read(ResourceType::Secret, &node, Origin::file("xds")).unwrap();
         found.insert(Read { name: format!("s{index}"), ..read });
     }
     let (gateway, _) = found.model(&Base::default()).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::{
     common::{data_source, duration},
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     schema,
 };
 use quadrille_config::{

@@ -8,11 +8,14 @@ use super::{
 };
 use crate::{
     common::duration,
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     schema,
     values::enumeration,
 };
-use quadrille_config::model::{ClientAuth, Place, Source, Tls, TlsPolicy};
+use quadrille_config::{
+    Diagnostic,
+    model::{ClientAuth, Place, Source, Tls, TlsPolicy},
+};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
@@ -159,11 +162,10 @@ impl DownstreamTls {
     ///
     /// # Errors
     /// If a secret is not there, or is not what is needed.
-    pub(crate) fn resolve(&self, secrets: &BTreeMap<String, Arc<Secret>>) -> Result<Resolved, String> {
-        let wanted = self.secrets().map(|reference| {
-            let missing = || format!("{}: there is no secret `{}`", reference.place, reference.name);
-            secrets.get(&reference.name).cloned().ok_or_else(missing)
-        });
+    pub(crate) fn resolve(&self, secrets: &BTreeMap<String, Arc<Secret>>) -> Result<Resolved, Diagnostic> {
+        let wanted = self
+            .secrets()
+            .map(|reference| secrets.get(&reference.name).cloned().ok_or_else(|| reference.missing()));
         let used = wanted.collect::<Result<Vec<_>, _>>()?;
         let mut cache = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((before, resolved)) = &*cache
@@ -177,11 +179,12 @@ impl DownstreamTls {
         Ok(resolved)
     }
 
-    fn build(&self, secrets: &BTreeMap<String, Arc<Secret>>) -> Result<Resolved, String> {
+    fn build(&self, secrets: &BTreeMap<String, Arc<Secret>>) -> Result<Resolved, Diagnostic> {
         let content =
             |reference: &SecretReference| secrets.get(&reference.name).map(|secret| &secret.content);
         let wrong = |reference: &SecretReference, what: &str| {
-            Err(format!("{}: the secret `{}` is no {what}", reference.place, reference.name))
+            let text = format!("the secret `{}` is no {what}", reference.name);
+            Err(Diagnostic::new(&reference.place, text))
         };
         let mut certificates = Vec::new();
         let mut poll_delays = Vec::new();
@@ -211,7 +214,8 @@ impl DownstreamTls {
                 _ => return wrong(reference, "`session_ticket_keys`"),
             },
         };
-        let client_auth = self.client_auth(checked).map_err(|reason| format!("{}: {reason}", self.place))?;
+        let refused = |reason: &str| Diagnostic::new(&self.place, reason);
+        let client_auth = self.client_auth(checked).map_err(refused)?;
         let policy = TlsPolicy { client_auth, ..self.policy.clone() };
         Ok(Resolved { tls: Arc::new(Tls { certificates, policy }), ticket_keys, poll_delays })
     }

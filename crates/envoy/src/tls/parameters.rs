@@ -1,6 +1,10 @@
 //! Versions, cipher suites, curves.
 
-use crate::{reader::Field, schema, values::enumeration};
+use crate::{
+    reader::{Field, ReadMessage},
+    schema,
+    values::enumeration,
+};
 use quadrille_config::{
     model::{Group, TlsPolicy, Version},
     words::word,

@@ -7,10 +7,13 @@ use super::{
 use crate::{
     common::data_source,
     config_source::{ConfigSource, config_source},
-    reader::Field,
+    reader::{Field, ReadMessage},
     schema,
 };
-use quadrille_config::model::{Place, Source};
+use quadrille_config::{
+    Diagnostic,
+    model::{Place, Source},
+};
 
 /// A named secret.
 #[derive(Clone, Debug)]
@@ -35,6 +38,13 @@ pub struct SecretReference {
     pub source: Option<ConfigSource>,
     /// Where it is asked for.
     pub(crate) place: Place,
+}
+
+impl SecretReference {
+    /// There is no secret of this name.
+    pub(crate) fn missing(&self) -> Diagnostic {
+        Diagnostic::new(&self.place, format!("there is no secret `{}`", self.name))
+    }
 }
 
 /// `envoy.extensions.transport_sockets.tls.v3.Secret`, with its name.

@@ -8,10 +8,13 @@ use super::{
     validation::Validation,
 };
 use crate::{
-    reader::{Field, Message},
+    reader::{Field, Message, ReadMessage},
     schema,
 };
-use quadrille_config::model::{AltNameKind, KeySource, Place, Source, TextRule, TlsPolicy, UpstreamTls};
+use quadrille_config::{
+    Diagnostic,
+    model::{AltNameKind, KeySource, Place, Source, TextRule, TlsPolicy, UpstreamTls},
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// `envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext`, its secrets still by name.
@@ -23,8 +26,8 @@ pub struct ClusterTls {
     validation_secret: Option<SecretReference>,
     certificate: Option<Certificate>,
     place: Place,
-    /// What only a control plane may have, with the place.
-    pub(crate) beyond: Option<String>,
+    /// What is wrong with it, unless it is for a control plane.
+    pub(crate) beyond: Option<Diagnostic>,
 }
 
 /// Reads what a cluster's `transport_socket` says of TLS.
@@ -46,9 +49,9 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
         parameters(&parameters_field, &mut policy)?;
         let default = TlsPolicy::default();
         if !policy.ciphers.is_empty() || policy.groups != default.groups || policy.min > default.min {
-            tls.beyond = Some(format!(
-                "{}: refused: versions, suites and curves towards servers cannot be chosen; remove it",
-                parameters_field.place()
+            tls.beyond = Some(Diagnostic::new(
+                &parameters_field.place(),
+                "refused: versions, suites and curves towards servers cannot be chosen; remove it",
             ));
         }
     }
@@ -58,14 +61,14 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
     Some(tls)
 }
 
-fn client_certificate(common: &Message<'_>, beyond: &mut Option<String>) -> Option<Option<Certificate>> {
+fn client_certificate(common: &Message<'_>, beyond: &mut Option<Diagnostic>) -> Option<Option<Certificate>> {
     let named = common.list("tls_certificate_sds_secret_configs");
     let here = common.list("tls_certificates");
     if let Some(first) = named.first().or(here.first()) {
-        *beyond = Some(format!(
-            "{}: refused: client certificates towards servers are not sent yet, and a server that asks for one would \
+        *beyond = Some(Diagnostic::new(
+            &first.place(),
+            "refused: client certificates towards servers are not sent yet, and a server that asks for one would \
              refuse the connection",
-            first.place()
         ));
     }
     for field in &named {
@@ -101,21 +104,19 @@ impl ClusterTls {
     ///
     /// # Errors
     /// If a secret is not there, or more is asked of servers than can be verified.
-    pub(crate) fn resolve(&self, secrets: &BTreeMap<String, Arc<Secret>>) -> Result<UpstreamTls, String> {
+    pub(crate) fn resolve(&self, secrets: &BTreeMap<String, Arc<Secret>>) -> Result<UpstreamTls, Diagnostic> {
         let mut validation = self.validation.clone().unwrap_or_default();
         if let Some(reference) = &self.validation_secret {
             validation = match secrets.get(&reference.name).map(|secret| &secret.content) {
                 Some(Content::Validation(secret)) => validation.merged(secret.clone()),
                 Some(_) => {
-                    return Err(format!(
-                        "{}: the secret `{}` is no `validation_context`",
-                        reference.place, reference.name
-                    ));
+                    let text = format!("the secret `{}` is no `validation_context`", reference.name);
+                    return Err(Diagnostic::new(&reference.place, text));
                 }
-                None => return Err(format!("{}: there is no secret `{}`", reference.place, reference.name)),
+                None => return Err(reference.missing()),
             };
         }
-        let refuse = |reason: &str| Err(format!("{}: refused: {reason}", self.place));
+        let refuse = |reason: &str| Err(Diagnostic::new(&self.place, format!("refused: {reason}")));
         if !validation.certificates.is_empty() || !validation.public_keys.is_empty() {
             return refuse("hashes of servers' certificates are not compared; verify them by a `trusted_ca`");
         }

@@ -2,7 +2,7 @@
 
 use crate::{
     common::{base64, data_source, string_matcher},
-    reader::Field,
+    reader::{Field, ReadMessage},
     schema,
     values::enumeration,
 };

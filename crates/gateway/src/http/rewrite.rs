@@ -86,7 +86,8 @@ mod tests {
     fn paths_are_rewritten() {
         let rule = |rule| PathMatch { rule, ignore_case: true };
         let prefix = |to: &str| PathRewrite::Prefix(to.into());
-        let regex = |from, to: &str| PathRewrite::Regex(Regex::new(from).expect("an expression"), to.into());
+        let regex =
+            |from, to: &str| PathRewrite::Regex(Regex::new(from).expect("an expression").into(), to.into());
         for (rewrite, matched, before, after) in [
             (prefix("/b"), PathMatch::segments("/a"), "/a/x", "/b/x"),
             (prefix("/"), rule(PathRule::Prefix("/a/".into())), "/A/x", "/x"),

@@ -85,7 +85,7 @@ impl Router {
             (None, None) => true,
             _ => false,
         };
-        Arc::ptr_eq(&self.table, table) && self.named.iter().all(same)
+        self.table == *table && self.named.iter().all(same)
     }
 
     pub(crate) fn table(&self) -> &Arc<RouteTable> {

@@ -4,7 +4,7 @@ use crate::{
     admin::Admin,
     config,
     listener::socket,
-    model::{KeyServer, Listen, Place},
+    model::{KeyServer, Listen},
     problem::Problem,
     process::{engine, signals::Signals, start_failure},
     reload::watch::{Contents, Watch},
@@ -172,12 +172,7 @@ fn load_keys(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
 fn load_policy(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
     let policy = match &model.policy {
         None => Policy::default(),
-        Some(file) => config::load_key_policy(file).map_err(|errors| {
-            errors
-                .iter()
-                .map(|error| Problem::new(&Place::flag("--policy"), error.to_string()))
-                .collect::<Vec<_>>()
-        })?,
+        Some(file) => config::load_key_policy(file)?,
     };
     server.set_policy(policy);
     Ok(())

@@ -90,9 +90,7 @@ impl ChainConfig {
         };
         same_tls
             && match (&self.handler, handler) {
-                (Handler::Http(before), Handler::Http(now)) => {
-                    Arc::ptr_eq(before.router.table(), now.router.table())
-                }
+                (Handler::Http(before), Handler::Http(now)) => before.router.table() == now.router.table(),
                 (Handler::Tcp(_), Handler::Tcp(_)) => true,
                 _ => false,
             }

@@ -5,9 +5,12 @@ pub(crate) mod digest;
 pub(crate) mod engine;
 pub(crate) mod signals;
 
-use crate::{model::Place, problem::Problem};
+use crate::{
+    model::{Origin, Place},
+    problem::Problem,
+};
 
 /// What keeps a process from starting, though nothing is wrong with its configuration.
 pub(crate) fn start_failure(error: std::io::Error) -> Vec<Problem> {
-    vec![Problem::new(&Place::builtin(), format!("cannot start: {error}"))]
+    vec![Problem::new(&Place::whole(Origin::Process), format!("cannot start: {error}"))]
 }

@@ -152,7 +152,6 @@ impl<'a> SnapshotBuilder<'a> {
             .as_ref()
             .map(|tls| self.artifacts.tls(tls, chain.mode(), &certificates, resumption, engine));
         let tls = tls.transpose().map_err(|problem| vec![problem])?;
-        let certificates: Vec<_> = certificates.into_iter().map(|(certificate, _)| certificate).collect();
         self.warnings.extend(certificates.iter().flat_map(|certificate| certificate.warnings.clone()));
         let handler = match &chain.serve {
             Serve::Http(http) => Handler::Http(Arc::new(HttpSettings {
@@ -179,9 +178,8 @@ impl<'a> SnapshotBuilder<'a> {
 }
 
 /// A certificate that no client would get is a mistake: it would be thought to be in use.
-fn refuse_shadowed<T>(tls: &Tls, certificates: &[(Arc<Certificate>, T)]) -> Result<(), Vec<Problem>> {
-    let certificates: Vec<_> = certificates.iter().map(|(certificate, _)| Arc::clone(certificate)).collect();
-    let problems: Vec<_> = shadowed(&certificates)
+fn refuse_shadowed(tls: &Tls, certificates: &[Arc<Certificate>]) -> Result<(), Vec<Problem>> {
+    let problems: Vec<_> = shadowed(certificates)
         .into_iter()
         .map(|(index, before)| {
             let (source, other) = (&tls.certificates[index], &tls.certificates[before]);

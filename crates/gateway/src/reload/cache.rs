@@ -3,15 +3,25 @@
 use super::control::Made;
 use crate::{
     http::Router,
-    model::{self, CertificateSource, ClientAuth, KeySource, Mode, RouteTable, Source, Tls},
+    model::{
+        self, CertificateSource, ClientAuth, KeySource, Keyless, Mode, Place, RouteTable, Source, Tls,
+        TlsPolicy,
+    },
     problem::Problem,
-    tls::{ChainTls, certificate::Certificate, pem, remote_key, resumption_backend::ResumptionBackend},
+    tls::{
+        ChainTls,
+        certificate::{Certificate, PrivateKey},
+        pem, remote_key,
+        resumption_backend::ResumptionBackend,
+    },
     upstream::{Upstream, Upstreams},
 };
 use boring::{sha::Sha256, x509::X509};
 use quadrille_engine::Engine;
+use quadrille_keyless::client::Client;
 use std::{
     collections::{HashMap, HashSet},
+    hash::{Hash, Hasher},
     path::PathBuf,
     sync::Arc,
 };
@@ -22,12 +32,60 @@ type Cas = Arc<Box<[X509]>>;
 /// Artifacts of a snapshot, by what they were made from.
 #[derive(Clone, Default)]
 pub(crate) struct ArtifactCache {
-    certificates: HashMap<Digest, Arc<Certificate>>,
-    contexts: HashMap<Digest, Arc<ChainTls>>,
-    /// By the address of the table, which the value holds.
-    routers: HashMap<usize, Arc<Router>>,
+    clients: HashMap<ClientKey, Client>,
+    certificates: HashMap<CertificateKey, Arc<Certificate>>,
+    contexts: HashMap<ContextKey, Arc<ChainTls>>,
+    routers: HashMap<Arc<RouteTable>, Arc<Router>>,
     upstreams: Upstreams,
     cas: HashMap<Digest, Cas>,
+}
+
+/// What connections to key servers were made from, without the fallback, which they do not know.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct ClientKey {
+    settings: Keyless,
+    contents: Vec<Digest>,
+}
+
+/// What a certificate was made from, with what its files held.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct CertificateKey {
+    source: CertificateSource,
+    allow_weak_keys: bool,
+    contents: Vec<Digest>,
+}
+
+/// What a TLS context was made from, with what its files held.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct ContextKey {
+    policy: TlsPolicy,
+    mode: Mode,
+    certificates: Vec<Identity<Certificate>>,
+    resumption: Identity<ResumptionBackend>,
+    contents: Vec<Digest>,
+}
+
+/// An artifact that equals only itself: it comes from a cache, which has one for equal settings.
+struct Identity<T>(Arc<T>);
+
+impl<T> Clone for Identity<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> PartialEq for Identity<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<T> Eq for Identity<T> {}
+
+impl<T> Hash for Identity<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
 }
 
 /// A snapshot's artifacts as they come together: those of the snapshot before, or new ones.
@@ -43,77 +101,91 @@ impl<'a> ArtifactBuilder<'a> {
         Self { before, now: ArtifactCache::default(), files: HashMap::new() }
     }
 
-    /// A certificate with its key, and what it was made from.
+    /// A certificate with its key.
     pub(crate) fn certificate(
         &mut self,
         source: &CertificateSource,
         allow_weak_keys: bool,
         engine: &Engine,
-    ) -> Result<(Arc<Certificate>, Digest), Problem> {
-        let mut hasher = Sha256::new();
-        hasher.update(&[u8::from(allow_weak_keys)]);
-        hasher.update(&self.content(&source.chain));
-        match &source.key {
-            KeySource::Pem(key) => hasher.update(&self.content(key)),
-            KeySource::Keyless(servers) => {
-                hasher.update(b"keyless");
-                hasher.update(&remote_key::fingerprint(servers).to_be_bytes());
-                servers.fallback.iter().for_each(|key| hasher.update(&self.content(key)));
-            }
-        }
-        source.ocsp.iter().for_each(|ocsp| hasher.update(&self.content(ocsp)));
-        let digest = hasher.finish();
-        let known = self.now.certificates.get(&digest).or_else(|| self.before.certificates.get(&digest));
+    ) -> Result<Arc<Certificate>, Problem> {
+        let contents = self.contents(source.sources());
+        let key = CertificateKey { source: source.clone(), allow_weak_keys, contents };
+        let known = self.now.certificates.get(&key).or_else(|| self.before.certificates.get(&key));
         let certificate = match known {
             Some(known) => Arc::clone(known),
             None => {
-                let certificate = Certificate::load(source, allow_weak_keys)?;
+                let mut client = |settings: &Keyless, place: &Place| self.client(settings, place);
+                let certificate = Certificate::load(source, allow_weak_keys, &mut client)?;
                 certificate.key.prepare(engine);
                 Arc::new(certificate)
             }
         };
-        self.now.certificates.insert(digest, Arc::clone(&certificate));
-        Ok((certificate, digest))
+        if let PrivateKey::Remote(remote) = &certificate.key
+            && let KeySource::Keyless(settings) = &source.key
+        {
+            let key = self.client_key(settings);
+            self.now.clients.insert(key, remote.client.clone());
+        }
+        self.now.certificates.insert(key, Arc::clone(&certificate));
+        Ok(certificate)
     }
 
-    /// TLS with these certificates, which were made from these.
+    /// The connections to these key servers.
+    fn client(&mut self, settings: &Keyless, place: &Place) -> Result<Client, Problem> {
+        let key = self.client_key(settings);
+        let known = self.now.clients.get(&key).or_else(|| self.before.clients.get(&key));
+        match known {
+            Some(known) => Ok(known.clone()),
+            None => {
+                let client = remote_key::client(settings, place)?;
+                self.now.clients.insert(key, client.clone());
+                Ok(client)
+            }
+        }
+    }
+
+    fn client_key(&mut self, settings: &Keyless) -> ClientKey {
+        let settings = Keyless { fallback: None, ..settings.clone() };
+        ClientKey { contents: self.contents(settings.sources()), settings }
+    }
+
+    /// TLS with these certificates.
     pub(crate) fn tls(
         &mut self,
         tls: &Tls,
         mode: Mode,
-        certificates: &[(Arc<Certificate>, Digest)],
+        certificates: &[Arc<Certificate>],
         resumption: &Arc<ResumptionBackend>,
         engine: &Engine,
     ) -> Result<Arc<ChainTls>, Problem> {
-        let mut hasher = Sha256::new();
-        hasher.update(format!("{mode:?} {:?}", tls.policy).as_bytes());
-        if let ClientAuth::Optional(check) | ClientAuth::Required(check) = &tls.policy.client_auth {
-            check.sources().for_each(|source| hasher.update(&self.content(source)));
-        }
-        certificates.iter().for_each(|(_, digest)| hasher.update(digest));
-        let digest = hasher.finish();
-        let known = self.now.contexts.get(&digest).or_else(|| self.before.contexts.get(&digest));
-        let known = known.filter(|known| Arc::ptr_eq(known.resumption(), resumption));
+        let contents = match &tls.policy.client_auth {
+            ClientAuth::Off => Vec::new(),
+            ClientAuth::Optional(check) | ClientAuth::Required(check) => self.contents(check.sources()),
+        };
+        let key = ContextKey {
+            policy: tls.policy.clone(),
+            mode,
+            certificates: certificates.iter().cloned().map(Identity).collect(),
+            resumption: Identity(Arc::clone(resumption)),
+            contents,
+        };
+        let known = self.now.contexts.get(&key).or_else(|| self.before.contexts.get(&key));
         let context = match known {
             Some(known) => Arc::clone(known),
-            None => {
-                let certificates: Vec<_> = certificates.iter().map(|(one, _)| Arc::clone(one)).collect();
-                Arc::new(ChainTls::new(&tls.policy, mode, resumption, &certificates, engine)?)
-            }
+            None => Arc::new(ChainTls::new(&tls.policy, mode, resumption, certificates, engine)?),
         };
-        self.now.contexts.insert(digest, Arc::clone(&context));
+        self.now.contexts.insert(key, Arc::clone(&context));
         Ok(context)
     }
 
     /// These routes to the snapshot's upstreams.
     pub(crate) fn router(&mut self, table: &Arc<RouteTable>) -> Arc<Router> {
-        let address = Arc::as_ptr(table).addr();
-        let known = self.now.routers.get(&address).or_else(|| self.before.routers.get(&address));
+        let known = self.now.routers.get(table).or_else(|| self.before.routers.get(table));
         let router = match known.filter(|known| known.is_made_of(table, &self.now.upstreams)) {
             Some(known) => Arc::clone(known),
             None => Arc::new(Router::new(table, &self.now.upstreams)),
         };
-        self.now.routers.insert(address, Arc::clone(&router));
+        self.now.routers.insert(Arc::clone(table), Arc::clone(&router));
         router
     }
 
@@ -159,13 +231,17 @@ impl<'a> ArtifactBuilder<'a> {
         Ok(Some((cas, number)))
     }
 
+    fn contents<'s>(&mut self, sources: impl Iterator<Item = &'s Source>) -> Vec<Digest> {
+        sources.map(|source| self.content(source)).collect()
+    }
+
     /// Of what can be read; what cannot is found out when it is needed.
     fn content(&mut self, source: &Source) -> Digest {
         let digest = |source: &Source| {
             let mut hasher = Sha256::new();
             match source.read() {
                 Ok(bytes) => hasher.update(&bytes),
-                Err(_) => hasher.update(format!("{source:?}").as_bytes()),
+                Err(_) => hasher.update(b"unreadable"),
             }
             hasher.finish()
         };

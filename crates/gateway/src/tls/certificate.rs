@@ -2,7 +2,7 @@
 
 use super::{pem, remote_key::Remote};
 use crate::{
-    model::{CertificateSource, KeySource, Place, Source},
+    model::{CertificateSource, KeySource, Keyless, Place, Source},
     problem::Problem,
 };
 use boring::{
@@ -11,6 +11,7 @@ use boring::{
     x509::{X509, X509Ref},
 };
 use quadrille_engine::{Engine, Key, KeyType, PublicKey};
+use quadrille_keyless::client::Client;
 
 /// A certificate that belongs to its key.
 #[derive(Clone, Debug)]
@@ -59,14 +60,18 @@ impl PrivateKey {
 const STRONG_RSA_BITS: u32 = 2048;
 
 impl Certificate {
-    /// Reads and checks one certificate.
+    /// Reads and checks one certificate. `client` gives the connections to key servers.
     ///
     /// # Errors
     /// Everything that would make a handshake with it fail, and weak RSA keys unless they are allowed.
-    pub(crate) fn load(source: &CertificateSource, allow_weak_keys: bool) -> Result<Self, Problem> {
+    pub(crate) fn load(
+        source: &CertificateSource,
+        allow_weak_keys: bool,
+        client: &mut dyn FnMut(&Keyless, &Place) -> Result<Client, Problem>,
+    ) -> Result<Self, Problem> {
         let chain = pem::read_chain(&source.chain, &source.chain_place)?;
         let leaf = &chain[0];
-        let key = private_key(leaf, source)?;
+        let key = private_key(leaf, source, client)?;
         check_strength(&key, source, allow_weak_keys)?;
         let ocsp = match (&source.ocsp, &source.ocsp_place) {
             (Some(ocsp), place) => Some(read_ocsp(ocsp, place.as_ref().unwrap_or(&source.chain_place))?),
@@ -85,7 +90,11 @@ impl Certificate {
 }
 
 /// The key of this certificate; of one that is elsewhere, the public half is all that can be checked.
-fn private_key(leaf: &X509Ref, source: &CertificateSource) -> Result<PrivateKey, Problem> {
+fn private_key(
+    leaf: &X509Ref,
+    source: &CertificateSource,
+    client: &mut dyn FnMut(&Keyless, &Place) -> Result<Client, Problem>,
+) -> Result<PrivateKey, Problem> {
     match &source.key {
         KeySource::Pem(file) => {
             let key = pem::read_key(file, &source.key_place)?;
@@ -96,7 +105,8 @@ fn private_key(leaf: &X509Ref, source: &CertificateSource) -> Result<PrivateKey,
             let unusable = |reason: String| Problem::new(&source.chain_place, reason);
             let public = leaf.public_key().map_err(|error| unusable(error.to_string()))?;
             let public = PublicKey::from_pkey(public).map_err(|error| unusable(error.to_string()))?;
-            let remote = Remote::new(keyless, public, &source.key_place)?;
+            let client = client(keyless, &source.key_place)?;
+            let remote = Remote::new(keyless, public, client, &source.key_place)?;
             if let Some(key) = &remote.fallback {
                 check_match(leaf, key, source)?;
             }

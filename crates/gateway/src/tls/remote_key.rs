@@ -1,4 +1,4 @@
-//! Keys on other machines: one pool of connections for each set of key servers, kept over reloads.
+//! Keys on other machines: connections to key servers.
 
 use super::pem::{read_chain, read_key};
 use crate::{
@@ -8,12 +8,7 @@ use crate::{
 use quadrille_engine::{Key, PublicKey};
 use quadrille_keyless::{
     Credentials, Trust,
-    client::{Client, Patience, RemoteKey, Settings, WeakClient},
-};
-use std::{
-    collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::{LazyLock, Mutex, PoisonError},
+    client::{Client, Patience, RemoteKey, Settings},
 };
 
 /// A certificate's private key on key servers.
@@ -27,21 +22,21 @@ pub(crate) struct Remote {
 
 impl Remote {
     /// The private half of this public key.
-    pub(crate) fn new(settings: &Keyless, public: PublicKey, place: &Place) -> Result<Self, Problem> {
+    pub(crate) fn new(
+        settings: &Keyless,
+        public: PublicKey,
+        client: Client,
+        place: &Place,
+    ) -> Result<Self, Problem> {
         let key = RemoteKey::new(public).map_err(|error| Problem::new(place, error.to_string()))?;
         let fallback = settings.fallback.as_ref().map(|source| read_key(source, place)).transpose()?;
-        Ok(Self { key, client: client(settings, place)?, fallback })
+        Ok(Self { key, client, fallback })
     }
 }
 
-/// The pool for these settings: the one that is in use, if nothing has changed.
-fn client(settings: &Keyless, place: &Place) -> Result<Client, Problem> {
-    static IN_USE: LazyLock<Mutex<HashMap<u64, WeakClient>>> = LazyLock::new(Mutex::default);
-    let fingerprint = fingerprint(settings);
-    let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(client) = in_use.get(&fingerprint).and_then(WeakClient::upgrade) {
-        return Ok(client);
-    }
+/// Connections to these key servers. In a server, not in a check, they are opened at once: whether the key servers can be
+/// reached shows before the first handshake.
+pub(crate) fn client(settings: &Keyless, place: &Place) -> Result<Client, Problem> {
     let tls = settings.tls.as_ref().map(credentials).transpose()?;
     let patience = Patience { deadline: settings.timeout, hedge: settings.hedge, ..Patience::default() };
     let client = Client::new(Settings {
@@ -54,9 +49,6 @@ fn client(settings: &Keyless, place: &Place) -> Result<Client, Problem> {
         let certificate = settings.tls.as_ref().map_or(place, |tls| &tls.certificate.1);
         Problem::new(certificate, format!("BoringSSL does not accept the certificate and key: {error}"))
     })?;
-    in_use.retain(|_, known| known.upgrade().is_some());
-    in_use.insert(fingerprint, client.downgrade());
-    // In a server, not in a check: whether the servers can be reached shows before the first handshake.
     if tokio::runtime::Handle::try_current().is_ok() {
         client.warm_up();
     }
@@ -83,16 +75,4 @@ pub(crate) fn read_credentials(
     }
     let trust = Trust(read_chain(&ca.0, &ca.1)?);
     Ok((Credentials { chain, key: own.pkey().to_owned() }, trust))
-}
-
-/// Of the settings and of what the files in them contain.
-pub(crate) fn fingerprint(settings: &Keyless) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let Keyless { servers, tls, protocol, padding, timeout, hedge, fallback: _ } = settings;
-    servers.hash(&mut hasher);
-    format!("{protocol:?} {padding} {timeout:?} {hedge}").hash(&mut hasher);
-    for (source, _) in tls.iter().flat_map(|tls| [&tls.ca, &tls.certificate, &tls.key]) {
-        source.read().map(|bytes| bytes.to_vec()).ok().hash(&mut hasher);
-    }
-    hasher.finish()
 }

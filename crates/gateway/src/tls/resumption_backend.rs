@@ -1,15 +1,15 @@
 //! What returning clients need, as it runs: ticket keys and session store. It outlives reloads that do not change it.
 
 use crate::{
-    model::{self, Place, SessionCache, Source, TicketKeys},
+    model::{self, Place, RedisAddress, SessionCache, Source, TicketKeys},
     problem::Problem,
-    process::digest::digest,
 };
+use boring::sha::sha256;
 use quadrille_resumption::{
     Fleet, FleetSecret, Layered, MemoryStore, Redis, RedisOptions, RedisStore, Schedule, SessionStore,
     TicketKey, Tickets,
 };
-use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 use zeroize::Zeroizing;
 
 /// Ticket keys and session store of one process, shared by all listeners.
@@ -20,8 +20,38 @@ pub(crate) struct ResumptionBackend {
     pub(crate) lifetime: Duration,
     pub(crate) early_data: bool,
     /// What they were made from, to see whether a reload changes them.
-    tickets_from: u64,
-    store_from: u64,
+    tickets_from: TicketSource,
+    store_from: StoreSource,
+}
+
+/// Everything that other ticket keys would come from.
+#[derive(Clone, PartialEq, Eq)]
+enum TicketSource {
+    Off,
+    /// With early data, a new store in this process has forgotten whose it has seen.
+    Local(Duration, Option<StoreSource>),
+    Fleet(Duration, Option<RedisSource>),
+    /// What the files held.
+    Files(Vec<[u8; 32]>),
+}
+
+/// Everything that another store would come from.
+#[derive(Clone, PartialEq, Eq)]
+struct StoreSource {
+    cache: SessionCache,
+    size: usize,
+    lifetime: Duration,
+    lookup_timeout: Duration,
+    redis: Option<RedisSource>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct RedisSource {
+    address: RedisAddress,
+    ca: Option<PathBuf>,
+    /// What its file held.
+    secret: Option<[u8; 32]>,
+    password: Option<Zeroizing<String>>,
 }
 
 impl ResumptionBackend {
@@ -48,8 +78,8 @@ impl ResumptionBackend {
         let (lifetime, early_data) = (model.lifetime, model.early_data);
         // The very same, so that TLS contexts that hold it need not be made anew.
         if let Some(running) = running
-            && (running.tickets_from, running.store_from, running.lifetime, running.early_data)
-                == (tickets_from, store_from, lifetime, early_data)
+            && (&running.tickets_from, &running.store_from) == (&tickets_from, &store_from)
+            && (running.lifetime, running.early_data) == (lifetime, early_data)
         {
             return Ok(Arc::clone(running));
         }
@@ -83,7 +113,7 @@ impl ResumptionBackend {
 /// What the model names by path.
 struct Files {
     keys: Vec<TicketKey>,
-    secret: Option<(FleetSecret, u64)>,
+    secret: Option<(FleetSecret, [u8; 32])>,
     password: Option<Zeroizing<String>>,
 }
 
@@ -99,7 +129,7 @@ impl Files {
         let secret = model.fleet_secret.as_ref().and_then(|(source, place)| {
             let secret = read(source, place).and_then(|bytes| {
                 let secret = FleetSecret::new(&bytes);
-                let digest = digest(&bytes[..]);
+                let digest = sha256(&bytes);
                 Ok((secret.map_err(|error| Problem::new(place, format!("{source} {error}")))?, digest))
             });
             secret.map_err(&mut note).ok()
@@ -121,31 +151,37 @@ impl Files {
         Some(Redis::new(address.clone(), RedisOptions { password: self.password.clone(), ca }))
     }
 
-    /// Everything that other ticket keys would come from.
-    fn tickets_from(&self, model: &model::Resumption) -> u64 {
+    fn tickets_from(&self, model: &model::Resumption) -> TicketSource {
         match &model.tickets {
-            TicketKeys::Off => 0,
-            // A new store in this process has forgotten whose early data it has seen.
-            TicketKeys::Local if model.early_data => digest(&(model.rotation, self.store_from(model))),
-            TicketKeys::Local => digest(&model.rotation),
-            TicketKeys::Fleet(_) => digest(&(model.rotation, self.redis_from(model))),
+            TicketKeys::Off => TicketSource::Off,
+            TicketKeys::Local => {
+                TicketSource::Local(model.rotation, model.early_data.then(|| self.store_from(model)))
+            }
+            TicketKeys::Fleet(_) => TicketSource::Fleet(model.rotation, self.redis_from(model)),
             TicketKeys::Files(..) => {
-                digest(&self.keys.iter().map(|key| digest(&key.to_file_bytes()[..])).collect::<Vec<_>>())
+                TicketSource::Files(self.keys.iter().map(|key| sha256(&key.to_file_bytes()[..])).collect())
             }
         }
     }
 
-    /// Everything that another store would come from.
-    fn store_from(&self, model: &model::Resumption) -> u64 {
-        let sizes = (model.cache_size, model.lifetime, model.lookup_timeout);
-        digest(&(std::mem::discriminant(&model.cache), sizes, self.redis_from(model)))
+    fn store_from(&self, model: &model::Resumption) -> StoreSource {
+        StoreSource {
+            cache: model.cache.clone(),
+            size: model.cache_size,
+            lifetime: model.lifetime,
+            lookup_timeout: model.lookup_timeout,
+            redis: self.redis_from(model),
+        }
     }
 
-    fn redis_from(&self, model: &model::Resumption) -> u64 {
-        let SessionCache::Redis(address, _) = &model.cache else { return 0 };
-        let secret = self.secret.as_ref().map(|(_, digest)| *digest);
-        let password = self.password.as_ref().map(|password| password.as_str());
-        digest(&(address, model.redis_ca.as_ref().map(|(path, _)| path), secret, password))
+    fn redis_from(&self, model: &model::Resumption) -> Option<RedisSource> {
+        let SessionCache::Redis(address, _) = &model.cache else { return None };
+        Some(RedisSource {
+            address: address.clone(),
+            ca: model.redis_ca.as_ref().map(|(path, _)| path.clone()),
+            secret: self.secret.as_ref().map(|(_, digest)| *digest),
+            password: self.password.clone(),
+        })
     }
 }
 

@@ -57,7 +57,7 @@ impl Upstream {
         ca: Option<(Arc<Box<[X509]>>, u64)>,
     ) -> Result<Self, Problem> {
         let (ca, ca_digest) = ca.map_or((None, 0), |(ca, digest)| (Some(ca), digest));
-        let model = model::Upstream { servers: Vec::new(), ..model.clone() };
+        let model = without_servers(model);
         let balancer = Balancer::new(&model, endpoints, ca.as_ref());
         let tls = model.tls.as_ref().map(|tls| ClientTls::new(tls, ca.as_ref().map(|ca| &***ca)));
         let tls = tls
@@ -77,7 +77,7 @@ impl Upstream {
 
     /// Whether the same model with this CA, but for its servers, would be the same.
     pub(crate) fn has_settings(&self, model: &model::Upstream, ca_digest: u64) -> bool {
-        self.ca_digest == ca_digest && settings(&self.model) == settings(model)
+        self.ca_digest == ca_digest && self.model == without_servers(model)
     }
 
     /// Whether its servers are these.
@@ -157,20 +157,6 @@ impl Upstream {
     }
 }
 
-/// Everything but the servers and where it was written.
-fn settings(model: &model::Upstream) -> String {
-    let model::Upstream {
-        servers: _,
-        balance,
-        health,
-        tls,
-        protocol,
-        proxy_protocol,
-        retries,
-        pool,
-        timeouts,
-        place: _,
-    } = model;
-    let tls = tls.as_ref().map(|tls| (&tls.server_name, &tls.ca, tls.verify));
-    format!("{balance:?} {health:?} {tls:?} {protocol:?} {proxy_protocol:?} {retries} {pool} {timeouts:?}")
+fn without_servers(model: &model::Upstream) -> model::Upstream {
+    model::Upstream { servers: Vec::new(), ..model.clone() }
 }

@@ -48,17 +48,6 @@ use std::{
 #[derive(Clone)]
 pub struct Client(Arc<Owner>);
 
-/// A pool that does not stay open because of this.
-#[derive(Clone)]
-pub struct WeakClient(Weak<Owner>);
-
-impl WeakClient {
-    /// The pool, if somebody still uses it.
-    pub fn upgrade(&self) -> Option<Client> {
-        self.0.upgrade().map(Client)
-    }
-}
-
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Client({:?})", self.0.shared.settings.servers)
@@ -112,11 +101,6 @@ impl Client {
         let pool = self.local_pool();
         let submitted = pool.submit(Arc::new(job), impatient);
         submitted.inspect_err(|failure| metrics::failed(*failure)).map(|id| Answer { pool, id, over: false })
-    }
-
-    /// For keeping it in a register of those in use.
-    pub fn downgrade(&self) -> WeakClient {
-        WeakClient(Arc::downgrade(&self.0))
     }
 
     /// Connects now, on this event loop, so that the first operation need not wait for it.

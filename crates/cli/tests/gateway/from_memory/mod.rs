@@ -5,7 +5,7 @@ mod clients;
 
 use boring::ssl::{SslConnector, SslMethod, SslStream, SslVerifyMode};
 use quadrille_config::{
-    Problem,
+    Diagnostic,
     model::{
         Action, CertificateSource, Chain, ChainMatch, Domain, Forward, Gateway, Health, Http, KeySource,
         Listener, PathMatch, PathRule, Place, Respond, Route, RouteTable, Serve, Server, Source, Tls,
@@ -49,7 +49,7 @@ impl Running {
         Self { control, bound, runtime }
     }
 
-    fn apply(&self, model: Gateway) -> Result<Applied, Vec<Problem>> {
+    fn apply(&self, model: Gateway) -> Result<Applied, Vec<Diagnostic>> {
         self.runtime.block_on(self.control.apply(model))
     }
 

@@ -1,10 +1,8 @@
 //! The dashboard, and the metrics and health pages.
 
 use crate::{
-    file::{
-        reader::Field,
-        schema::{Key, Preset, Section},
-    },
+    Field,
+    file::schema::{Key, Preset, Section},
     model::Admin,
     values::admin_address,
 };

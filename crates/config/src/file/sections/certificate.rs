@@ -2,10 +2,8 @@
 
 use super::keyless;
 use crate::{
-    file::{
-        reader::Field,
-        schema::{Key, Preset, Section},
-    },
+    Field,
+    file::schema::{Key, Preset, Section},
     model::{CertificateSource, Source},
 };
 

@@ -1,10 +1,8 @@
 //! How private-key operations are collected and computed.
 
 use crate::{
-    file::{
-        reader::Field,
-        schema::{Key, Preset, Section},
-    },
+    Field,
+    file::schema::{Key, Preset, Section},
     model::EngineSettings,
     values::{count, duration, threads},
     words::word,

@@ -2,8 +2,9 @@
 
 use super::{admin, engine, listener, resumption, sampling, upstream};
 use crate::{
+    Field,
     file::{
-        reader::{Field, Mapping},
+        mapping::Mapping,
         schema::{Key, Preset, Section},
     },
     model::{AccessLog, Admin, Gateway, Listener, Upstream},

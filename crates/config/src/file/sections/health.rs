@@ -1,10 +1,8 @@
 //! Active health checks.
 
 use crate::{
-    file::{
-        reader::Field,
-        schema::{Key, Preset, Section},
-    },
+    Field,
+    file::schema::{Key, Preset, Section},
     model::{Health, HealthProbe},
     values::{count, path, timeout},
     words::switch,

@@ -1,10 +1,8 @@
 //! Who may use which key of a key server: a file of its own.
 
 use crate::{
-    file::{
-        reader::Field,
-        schema::{Key, Preset, Section},
-    },
+    Field,
+    file::schema::{Key, Preset, Section},
     model::key_server::{Limits, Pattern, Policy, Rule},
     values::count,
     words::{Word, word},

@@ -1,8 +1,9 @@
 //! A certificate's private key on key servers.
 
 use crate::{
+    Field,
     file::{
-        reader::{Field, Mapping},
+        mapping::Mapping,
         schema::{Key, Preset, Section},
     },
     model::{KeySource, Keyless, KeylessTls, Place, Source, key_server::Address},

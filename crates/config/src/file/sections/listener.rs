@@ -6,8 +6,9 @@ use super::{
     tls,
 };
 use crate::{
+    Field,
     file::{
-        reader::{Field, Mapping},
+        mapping::Mapping,
         schema::{Key, Preset, Section},
     },
     model::{

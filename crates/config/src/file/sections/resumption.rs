@@ -1,8 +1,9 @@
 //! How returning clients avoid a full handshake.
 
 use crate::{
+    Field,
     file::{
-        reader::{Field, Mapping},
+        mapping::Mapping,
         schema::{Key, Preset, Section},
     },
     model::{Resumption, SessionCache, Source, TicketKeys},

@@ -2,8 +2,9 @@
 
 use super::{route_actions, route_conditions};
 use crate::{
+    Field,
     file::{
-        reader::{Field, Mapping, unknown_name},
+        mapping::{Mapping, unknown_name},
         schema::{Key, Preset, Section},
     },
     model::{Action, Domain, Forward, PathMatch, PathRewrite, PathRule, Place, Respond, Route, Weighted},

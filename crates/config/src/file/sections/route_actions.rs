@@ -2,10 +2,8 @@
 
 use super::route::known;
 use crate::{
-    file::{
-        reader::Field,
-        schema::{Key, Preset, Section},
-    },
+    Field,
+    file::schema::{Key, Preset, Section},
     model::{PathRewrite, Redirect, RetryOn, RetryPolicy, Weighted},
     text::quote,
     values,

@@ -1,8 +1,9 @@
 //! Which requests a route is for, beyond its host and path: headers.
 
 use crate::{
+    Field,
     file::{
-        reader::{Field, Mapping},
+        mapping::Mapping,
         schema::{Key, Preset, Section},
     },
     model::{HeaderMatch, HeaderRule, TextMatch, TextRule},

@@ -1,10 +1,8 @@
 //! Which handshakes are measured message by message.
 
 use crate::{
-    file::{
-        reader::Field,
-        schema::{Key, Preset, Section},
-    },
+    Field,
+    file::schema::{Key, Preset, Section},
     model::Sampling,
     values::count,
     words::switch,

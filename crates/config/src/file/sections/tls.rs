@@ -1,8 +1,9 @@
 //! Protocol versions, groups and client certificates of a listener.
 
 use crate::{
+    Field,
     file::{
-        reader::{Field, Mapping},
+        mapping::Mapping,
         schema::{Key, Preset, Section},
     },
     model::{ClientAuth, ClientCheck, Group, Mode, TlsPolicy, Version},

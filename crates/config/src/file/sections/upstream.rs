@@ -2,10 +2,8 @@
 
 use super::{health, upstream_tls};
 use crate::{
-    file::{
-        reader::Field,
-        schema::{Key, Preset, Section},
-    },
+    Field,
+    file::schema::{Key, Preset, Section},
     model::{Server, Upstream, UpstreamTimeouts},
     values::{count, count_or_zero, server_address, timeout},
     words::word,

@@ -1,10 +1,8 @@
 //! TLS towards the servers.
 
 use crate::{
-    file::{
-        reader::Field,
-        schema::{Key, Preset, Section},
-    },
+    Field,
+    file::schema::{Key, Preset, Section},
     model::UpstreamTls,
     values,
     words::switch,

@@ -2,7 +2,8 @@
 
 use super::{listener, parsed};
 use crate::{
-    file::{ConfigErrors, load, parse, show},
+    Diagnostics,
+    file::{load, parse, show},
     model::{
         AccessLog, Action, Balance, Chain, ClientAuth, Gateway, Group, HealthProbe, KeySource, Listener,
         Mode, ProxyProtocolOut, Serve, Source, Tls, TlsPolicy, Upstream, Version,
@@ -284,7 +285,7 @@ fn places_name_file_line_and_field() {
 fn files() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("quadrille.yaml");
-    let words = |result: Result<Gateway, ConfigErrors>| match result {
+    let words = |result: Result<Gateway, Diagnostics>| match result {
         Ok(_) => panic!("accepted"),
         Err(errors) => errors.to_string().replace(&path.display().to_string(), "FILE"),
     };

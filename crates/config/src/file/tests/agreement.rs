@@ -71,7 +71,7 @@ fn every_key_is_read() {
         let mut document = example();
         *document.pointer_mut(&one.pointer).unwrap() = serde_json::json!([[]]);
         let errors = parse(&document.to_string(), "q.yaml").expect_err(&one.pointer);
-        let here = errors.iter().any(|error| error.field.starts_with(&one.field));
+        let here = errors.iter().any(|error| error.place.path.starts_with(&one.field));
         assert!(here, "a list of lists at {} got: {errors}", one.field);
     }
 }

@@ -5,6 +5,7 @@
 mod accepted;
 mod agreement;
 mod keyless;
+mod leaves;
 mod mutations;
 mod refused;
 mod refused_listeners;

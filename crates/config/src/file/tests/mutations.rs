@@ -66,7 +66,7 @@ fn damaged_files() {
         assert!(!printed.contains("TUlJRXZR") && !printed.contains("QVFDN1ZK"), "round {round}: {printed}");
         let last = text.lines().count() as u64 + 1;
         assert!(
-            errors.iter().all(|error| error.line.is_some_and(|line| (1..=last).contains(&line))),
+            errors.iter().all(|error| error.place.line.is_some_and(|line| (1..=last).contains(&line))),
             "{printed}"
         );
     }

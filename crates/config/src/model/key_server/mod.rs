@@ -12,7 +12,7 @@ use super::{Admin, EngineSettings, Place, Source};
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 /// Everything one `quadrille keyserver` process does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyServer {
     /// The directory whose keys are served.
     pub keys: (PathBuf, Place),
@@ -34,7 +34,7 @@ pub struct KeyServer {
 }
 
 /// Where clients connect.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Listen {
     /// Mutual TLS.
     Tcp(SocketAddr),

@@ -3,7 +3,7 @@
 use std::{fmt, num::NonZeroUsize};
 
 /// Who may use which key for what, and how much.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// Without rules, every client that the CA vouches for may sign with every key, and none may decrypt; and on Unix
     /// sockets the user that runs the server, and root. With rules, who is not named is refused.
@@ -11,7 +11,7 @@ pub struct Policy {
 }
 
 /// What some clients may do. Of several rules for one client, all hold; limits are those of the first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// Clients by any of their names.
     pub client: Pattern,
@@ -27,7 +27,7 @@ pub struct Rule {
 }
 
 /// How much one client may ask for, all its connections together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Operations a second, and as many at once; more are refused.
     pub rate: Option<NonZeroUsize>,
@@ -36,7 +36,7 @@ pub struct Limits {
 }
 
 /// A name, or a name with one `*` for any text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern(String);
 
 impl Default for Limits {

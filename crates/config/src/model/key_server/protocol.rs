@@ -1,5 +1,5 @@
 /// Which mode of the protocol is spoken with a key server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// Our own where the server has it, the compatible one otherwise. On Unix sockets our own.
     #[default]

@@ -8,7 +8,7 @@ pub struct Warnings(BTreeMap<String, (String, usize)>);
 
 impl Warnings {
     /// Adds one; its text is made only if it is the first of its kind.
-    pub(crate) fn add(&mut self, kind: &str, text: impl FnOnce() -> String) {
+    pub fn add(&mut self, kind: &str, text: impl FnOnce() -> String) {
         match self.0.get_mut(kind) {
             Some((_, count)) => *count += 1,
             None => _ = self.0.insert(kind.to_owned(), (text(), 1)),

@@ -1,0 +1,49 @@
+//! Regular expressions that can be compared.
+
+use regex::Regex;
+use std::{
+    hash::{Hash, Hasher},
+    ops::Deref,
+};
+
+/// A regular expression of the crate `regex`. Two are equal if they are written the same.
+#[derive(Clone, Debug)]
+pub struct Expression(Regex);
+
+/// The expression for a text that matches as a whole.
+///
+/// # Errors
+/// If it is no regular expression of the crate `regex` (as RE2: no look-around, no back references), or a huge one.
+pub fn whole(expression: &str) -> Result<Expression, regex::Error> {
+    // Checked alone first: the frame must not make sense of something unbalanced.
+    Regex::new(expression)?;
+    Regex::new(&format!(r"\A(?:{expression})\z")).map(Expression)
+}
+
+impl From<Regex> for Expression {
+    fn from(regex: Regex) -> Self {
+        Self(regex)
+    }
+}
+
+impl Deref for Expression {
+    type Target = Regex;
+
+    fn deref(&self) -> &Regex {
+        &self.0
+    }
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Expression {}
+
+impl Hash for Expression {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
