@@ -61,6 +61,33 @@ impl fmt::Debug for LaneOp<'_> {
     }
 }
 
+/// A result of the private operation that was computed elsewhere, for [`Lanes::confirm`].
+#[derive(Clone, Copy)]
+pub struct Computed<'a> {
+    /// The key that it was computed with.
+    pub key: &'a PrivateKey,
+    /// Big-endian, as long as the modulus, and below it.
+    pub input: &'a [u8],
+    /// Big-endian, as long as the modulus.
+    pub result: &'a [u8],
+}
+
+impl Computed<'_> {
+    /// Input and result as words, if both are below the modulus.
+    fn parse(&self) -> Option<(Secret, Secret)> {
+        let Numbers { size, n, .. } = &self.key.numbers;
+        let below = |bytes: &[u8]| parse_input(*size, n, bytes, size.bytes()).ok();
+        below(self.input).zip(below(self.result))
+    }
+}
+
+impl fmt::Debug for Computed<'_> {
+    /// Says the size and nothing of key, input or result.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Computed").field("size", &self.key.size()).finish_non_exhaustive()
+    }
+}
+
 /// The chosen tier, with the memory of its batches. Share one between threads.
 #[derive(Debug)]
 pub struct Lanes(Backend);
@@ -135,6 +162,20 @@ impl Lanes {
         }
     }
 
+    /// Which of the results are right: result^e = input mod n, both below n and as long as the modulus.
+    ///
+    /// It is for results that were computed elsewhere with keys of this process, by a GPU for instance. It costs about a
+    /// thirtieth of computing them here.
+    pub fn confirm(&self, results: &[Computed<'_>]) -> Vec<bool> {
+        match &self.0 {
+            Backend::Portable => results.iter().map(confirm_scalar).collect(),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(pool) => pool.confirm(results),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Ifma(pool) => pool.confirm(results),
+        }
+    }
+
     /// Runs every operation of the batch and sets its outcome. Best are [`width`](Self::width) operations
     /// with keys of one size; more, fewer and mixed sizes work too.
     ///
@@ -156,6 +197,10 @@ fn run_scalar(op: &mut LaneOp<'_>) {
         op.output.fill(0);
     }
     op.outcome = result;
+}
+
+fn confirm_scalar(computed: &Computed<'_>) -> bool {
+    computed.parse().is_some() && computed.key.scalar.confirms(computed.input, computed.result)
 }
 
 /// An instruction set whose constants a key can hold.
@@ -208,9 +253,7 @@ impl<A: Tier> Pool<A> {
     }
 
     fn run_size(&self, size: KeySize, ops: &mut [&mut LaneOp<'_>], inputs: &[Secret]) {
-        let idle = &self.idle[size as usize];
-        let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut workspace = taken.unwrap_or_else(|| Workspace::new(size));
+        let mut workspace = self.take(size);
         for (ops, inputs) in ops.chunks_mut(A::LANES).zip(inputs.chunks(A::LANES)) {
             let lanes: Vec<_> = ops.iter().zip(inputs).map(|(op, input)| self.lane(op.key, input)).collect();
             let results = workspace.run(self.arithmetic, &lanes, &mut NoProbe);
@@ -218,7 +261,37 @@ impl<A: Tier> Pool<A> {
                 op.finish(result.as_deref().map(Vec::as_slice).ok_or(LaneError::Fault));
             }
         }
-        idle.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+        self.give_back(size, workspace);
+    }
+
+    fn confirm(&self, results: &[Computed<'_>]) -> Vec<bool> {
+        let mut confirmed = vec![false; results.len()];
+        for size in KeySize::ALL {
+            let of_size = results.iter().enumerate().filter(|(_, computed)| computed.key.size() == size);
+            let parsed: Vec<_> =
+                of_size.filter_map(|(i, computed)| Some((i, computed.key, computed.parse()?))).collect();
+            if parsed.is_empty() {
+                continue;
+            }
+            let mut workspace = self.take(size);
+            for chunk in parsed.chunks(A::LANES) {
+                let lanes: Vec<_> = chunk.iter().map(|(_, key, (input, _))| self.lane(key, input)).collect();
+                let results: Vec<&Secret> = chunk.iter().map(|(_, _, (_, result))| result).collect();
+                let sound = workspace.confirm(self.arithmetic, &lanes, &results);
+                chunk.iter().zip(sound).for_each(|((i, ..), sound)| confirmed[*i] = sound);
+            }
+            self.give_back(size, workspace);
+        }
+        confirmed
+    }
+
+    fn take(&self, size: KeySize) -> Workspace<A> {
+        let idle = self.idle[size as usize].lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.unwrap_or_else(|| Workspace::new(size))
+    }
+
+    fn give_back(&self, size: KeySize, workspace: Workspace<A>) {
+        self.idle[size as usize].lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
     }
 
     fn lane<'a>(&self, key: &'a PrivateKey, input: &'a [u64]) -> Lane<'a, A> {

@@ -51,5 +51,5 @@ mod x86_64;
 pub use cpu::{CEILING_VARIABLE, Ceiling, UnknownTier};
 pub use error::LaneError;
 pub use key::PrivateKey;
-pub use lanes::{LaneOp, Lanes};
+pub use lanes::{Computed, LaneOp, Lanes};
 pub use quadrille_rsa_numbers::{Components, InputError, KeyError, KeySize};

@@ -76,6 +76,30 @@ impl ScalarKey {
     }
 }
 
+impl ScalarKey {
+    /// Whether result^e = input mod n; both are as long as the modulus and below it.
+    pub(crate) fn confirms(&self, input: &[u8], result: &[u8]) -> bool {
+        let mut raised = vec![0; input.len()];
+        let mut written = 0;
+        // SAFETY: the key is valid and is not changed by the call but for what BoringSSL locks; the buffers have the
+        // lengths given.
+        let ok = unsafe {
+            ffi::RSA_verify_raw(
+                self.0.as_ptr(),
+                &mut written,
+                raised.as_mut_ptr(),
+                raised.len(),
+                result.as_ptr(),
+                result.len(),
+                ffi::RSA_NO_PADDING,
+            )
+        };
+        // SAFETY: as in `new`.
+        unsafe { ffi::ERR_clear_error() };
+        ok == 1 && written == input.len() && raised == input
+    }
+}
+
 impl Drop for ScalarKey {
     fn drop(&mut self) {
         // SAFETY: the key is valid and owned.

@@ -5,7 +5,9 @@
 
 mod support;
 
-use quadrille_kernels::{Ceiling, Components, InputError, KeyError, KeySize, LaneError, Lanes, PrivateKey};
+use quadrille_kernels::{
+    Ceiling, Components, Computed, InputError, KeyError, KeySize, LaneError, Lanes, PrivateKey,
+};
 use std::io::Write;
 use support::{Random, TestKey, keys, keys_of, oracle, padded, run};
 
@@ -29,7 +31,7 @@ macro_rules! on_tier {
     };
 }
 
-on_each_tier! { edges partial_fills long_batches mixed_sizes bad_inputs threads random repeatable }
+on_each_tier! { edges partial_fills long_batches mixed_sizes bad_inputs threads random repeatable confirmed }
 
 /// Runs the case on this tier if it was asked for and the CPU has it.
 fn on(ceiling: Ceiling, case: fn(&Lanes)) {
@@ -224,6 +226,58 @@ fn repeatable(lanes: &Lanes) {
 }
 
 /// Every result of a batch equals the oracle's.
+/// Right results of all sizes are confirmed beside wrong ones: a bit off, of another input, not below the modulus, or of
+/// another length.
+fn confirmed(lanes: &Lanes) {
+    let keys = keys();
+    let mut random = Random::new(7);
+    let mut cases: Vec<(&PrivateKey, Vec<u8>, Vec<u8>, bool)> = Vec::new();
+    for (i, TestKey { key, n, .. }) in keys.iter().enumerate() {
+        let input = random.residue(n);
+        let right = oracle(key, &input);
+        let mut off = right.clone();
+        off[random.below(n.len())] ^= 1 << random.below(8);
+        let mut other = input.clone();
+        other[n.len() - 1] ^= 1;
+        let wrong = [
+            (input.clone(), off),
+            (other, right.clone()),
+            (input.clone(), plus(&right, n)),
+            (input.clone(), right[1..].to_vec()),
+            (input[1..].to_vec(), right.clone()),
+            (n.clone(), vec![0; n.len()]),
+        ];
+        cases.push((key, input, right, true));
+        let (input, result) = wrong[i % wrong.len()].clone();
+        cases.push((key, input, result, false));
+        cases.extend(wrong.into_iter().take(2).map(|(input, result)| (key, input, result, false)));
+    }
+    let batch: Vec<_> = cases.iter().map(|(key, input, result, _)| Computed { key, input, result }).collect();
+    let expected: Vec<_> = cases.iter().map(|(.., right)| *right).collect();
+    assert_eq!(lanes.confirm(&batch), expected);
+    assert_eq!(lanes.confirm(&batch[..1]), [true]);
+    assert_eq!(lanes.confirm(&[]), [false; 0]);
+}
+
+/// a + b, in as many bytes as a, or one more.
+fn plus(a: &[u8], b: &[u8]) -> Vec<u8> {
+    let mut carry = 0;
+    let mut sum: Vec<u8> = a
+        .iter()
+        .zip(b)
+        .rev()
+        .map(|(a, b)| {
+            carry += u16::from(*a) + u16::from(*b);
+            let low = carry as u8;
+            carry >>= 8;
+            low
+        })
+        .collect();
+    sum.extend((carry > 0).then_some(1));
+    sum.reverse();
+    sum
+}
+
 fn check(lanes: &Lanes, batch: &[(&PrivateKey, &[u8])]) {
     for ((key, input), result) in batch.iter().zip(run(lanes, batch)) {
         assert_eq!(result, Ok(oracle(key, input)), "{key:?} {input:02x?}");

@@ -13,6 +13,6 @@ mod key_size;
 mod numbers;
 pub mod words;
 
-pub use input::{InputError, parse_input};
+pub use input::{InputError, check_input, parse_input};
 pub use key_size::KeySize;
 pub use numbers::{Components, KeyError, Numbers};

@@ -19,14 +19,14 @@ pub(super) fn check<A: Arithmetic>(
     arithmetic: A,
     ring: &mut Ring<A>,
     lanes: &[Lane<'_, A>],
-    results: &[Secret],
+    results: &[&Secret],
 ) -> Vec<bool> {
     let exponent = |i: usize| &*lanes[i % lanes.len()].numbers.e;
     let bit = |i: usize, at: usize| words::bits(exponent(i), at, 1) == 1;
     let longest = lanes.iter().map(|lane| words::bit_length(&lane.numbers.e)).max().unwrap_or_default();
 
     for i in 0..A::LANES {
-        ring.put_x(i, &results[i % results.len()]);
+        ring.put_x(i, results[i % results.len()]);
     }
     let digits = ring.radix.digits;
     let (plain, base) = (0..digits, digits..2 * digits);

@@ -82,9 +82,19 @@ impl<A: Arithmetic> Workspace<A> {
         probe.on_stage(Stage::Exponentiated, 0, rings, exponents);
         let results = recombine::recombine(arithmetic, rings, layout, lanes);
 
-        let sound = check::check(arithmetic, &mut self.whole, lanes, &results);
+        let sound = check::check(arithmetic, &mut self.whole, lanes, &results.iter().collect::<Vec<_>>());
         self.wipe();
         results.into_iter().zip(sound).map(|(result, sound)| sound.then_some(result)).collect()
+    }
+
+    /// Which results, one for each lane and below its modulus, are what the public key says.
+    pub(crate) fn confirm(&mut self, arithmetic: A, lanes: &[Lane<'_, A>], results: &[&Secret]) -> Vec<bool> {
+        debug_assert!(lanes.iter().all(|lane| lane.numbers.size == self.size));
+        self.load_whole(lanes);
+        let sound = check::check(arithmetic, &mut self.whole, lanes, results);
+        self.whole.wipe();
+        A::wipe_registers();
+        sound
     }
 
     /// Gives every lane its modulus and its exponent.
@@ -97,6 +107,10 @@ impl<A: Arithmetic> Workspace<A> {
                 exponents.load(at, if half == Half::P { &numbers.dp } else { &numbers.dq });
             }
         }
+        self.load_whole(lanes);
+    }
+
+    fn load_whole(&mut self, lanes: &[Lane<'_, A>]) {
         for (i, lane) in lanes.iter().cycle().take(A::LANES).enumerate() {
             self.whole.load(i, &lane.constants.whole);
         }
