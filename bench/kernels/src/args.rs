@@ -36,9 +36,13 @@ pub(crate) struct Arguments {
     /// Key sizes in bits.
     #[arg(long, value_delimiter = ',', default_values_t = [2048, 3072, 4096])]
     pub(crate) sizes: Vec<usize>,
-    /// Seconds for each of three measurements of each size on a GPU, if there is one.
+    /// Seconds for each of four measurements of each size on a GPU, if there is one.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) gpu_seconds: u64,
+    /// Measure the GPU alone, by batch size and streams too, after so many random operations of each size (in thousands)
+    /// were compared with the lanes'.
+    #[arg(long, value_name = "THOUSANDS")]
+    pub(crate) gpu_only: Option<usize>,
     /// Instead of speed, look for a dependence of time on inputs, with this many batches a tier.
     #[arg(long, value_name = "BATCHES")]
     pub(crate) leak: Option<usize>,

@@ -4,6 +4,12 @@ use std::{error::Error, fmt::Write as _, fs, path::Path, time::Duration};
 
 use quadrille_profile::gpu::{self, KeySize, Rates};
 
+/// Streams and operations of a batch, every combination of which is measured.
+const STREAMS: [usize; 3] = [1, 2, 4];
+const BATCHES: [usize; 6] = [1, 256, 1024, 4096, 16_384, 65_536];
+/// There are many of them.
+const LONGEST_TURN: Duration = Duration::from_secs(1);
+
 /// The table, and the JSON in a file beside the other; or why there is none.
 pub(crate) fn run(sizes: &[usize], turn: Duration, out: &Path) -> Result<(), Box<dyn Error>> {
     let opened = match gpu::open() {
@@ -26,17 +32,57 @@ pub(crate) fn run(sizes: &[usize], turn: Duration, out: &Path) -> Result<(), Box
     Ok(())
 }
 
+/// The GPU alone: random operations beside the lanes, the table, and rate and latency by batch size and streams. Without
+/// a GPU this is an error.
+pub(crate) fn run_alone(
+    sizes: &[usize],
+    turn: Duration,
+    operations: usize,
+    out: &Path,
+) -> Result<(), Box<dyn Error>> {
+    let opened = gpu::open()?;
+    let sizes: Vec<KeySize> = sizes.iter().filter_map(|&bits| KeySize::of_bits(bits)).collect();
+    let agreed = gpu::agree(&opened, &sizes, operations)?;
+    println!("{agreed} random operations on {} agree with the lanes'.", opened.name());
+    drop(opened);
+    let bits: Vec<usize> = sizes.iter().map(|size| size.bits()).collect();
+    run(&bits, turn, out)?;
+    println!("\n{:12} {:>8} {:>8} {:>10} {:>12}", "operation", "streams", "batch", "ops/s", "ms, alone");
+    let mut points = Vec::new();
+    for size in sizes {
+        for point in gpu::sweep(size, &STREAMS, &BATCHES, turn.min(LONGEST_TURN))? {
+            let gpu::Point { algorithm, streams, batch, per_second, milliseconds_alone } = &point;
+            println!("{algorithm:12} {streams:>8} {batch:>8} {per_second:>10.0} {milliseconds_alone:>12.2}");
+            points.push(point);
+        }
+    }
+    let out = out.with_file_name("kernels-gpu-batches.json");
+    fs::write(&out, serde_json::to_string_pretty(&points)? + "\n")?;
+    println!("written to {}", out.display());
+    Ok(())
+}
+
 fn table(rates: &[Rates]) -> String {
     let mut text = format!(
-        "{:15} {:>10} {:>7} {:>12} {:>10} {:>8} {:>10} {:>10} {:>8}\n",
-        "operation", "ops/s", "batch", "of mul bound", "median ms", "p99 ms", "all cores", "by", "x cores"
+        "{:15} {:>10} {:>10} {:>7} {:>12} {:>10} {:>8} {:>10} {:>10} {:>8}\n",
+        "operation",
+        "ops/s",
+        "unchecked",
+        "batch",
+        "of mul bound",
+        "median ms",
+        "p99 ms",
+        "all cores",
+        "by",
+        "x cores"
     );
     for rate in rates {
         let written = writeln!(
             text,
-            "{:15} {:>10.0} {:>7} {:>10.1} % {:>10.2} {:>8.2} {:>10.0} {:>10} {:>8.1}",
+            "{:15} {:>10.0} {:>10.0} {:>7} {:>10.1} % {:>10.2} {:>8.2} {:>10.0} {:>10} {:>8.1}",
             rate.algorithm,
             rate.per_second,
+            rate.per_second_unchecked,
             rate.batch,
             rate.part_of_multiply_bound * 100.0,
             rate.milliseconds_median,

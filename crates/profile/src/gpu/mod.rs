@@ -1,11 +1,17 @@
 //! RSA on the GPU: operations a second, and how long each takes at half of that, beside all cores of the CPU.
 
+mod agreement;
+mod sweep;
+
+pub use agreement::agree;
+pub use sweep::{Point, sweep};
+
 use boring::{
     bn::BigNumRef,
     pkey::Private,
     rsa::{Padding, Rsa},
 };
-use quadrille_kernels::{Ceiling, LaneOp, Lanes};
+use quadrille_kernels::{Ceiling, Computed, LaneOp, Lanes};
 pub use quadrille_kernels_cuda::KeySize;
 use quadrille_kernels_cuda::{Components, DeviceKey, Gpu, GpuOp, PrivateKey, Unavailable};
 use serde::Serialize;
@@ -27,9 +33,12 @@ pub struct Rates {
     pub algorithm: String,
     /// Operations of a batch; as many batches as the GPU has lanes were under way.
     pub batch: usize,
-    /// Operations a second, by the clock on the wall: verified results, transfers included.
+    /// Operations a second, by the clock on the wall: transfers included, every result checked with the public key on
+    /// the device and again on the host, as the engine does it.
     pub per_second: f64,
-    /// Of what the GPU's multipliers could do if they did nothing else.
+    /// The same without the check on the host: what the device gives.
+    pub per_second_unchecked: f64,
+    /// What the device gives, of what its multipliers could do if they did nothing else.
     pub part_of_multiply_bound: f64,
     /// Milliseconds from an operation's arrival to its result, when operations arrive at half of that rate.
     pub milliseconds_median: f64,
@@ -49,7 +58,8 @@ pub fn open() -> Result<Gpu, Unavailable> {
     Gpu::open(&quadrille_kernels_cuda::Options::default())
 }
 
-/// Measures each key size three times `turn`: the CPU, the GPU's rate, its latency at half of it.
+/// Measures each key size four times `turn`: the CPU, the GPU's rate without and with the check on the host, its latency
+/// at half of that.
 ///
 /// # Errors
 /// A sentence, if the GPU is lost, refuses a key, or gives a wrong result.
@@ -60,6 +70,7 @@ pub fn measure(gpu: &Gpu, sizes: &[KeySize], turn: Duration) -> Result<Vec<Rates
 /// A key with an input and what must come of it.
 struct Known {
     key: DeviceKey,
+    in_lanes: quadrille_kernels::PrivateKey,
     input: Vec<u8>,
     result: Vec<u8>,
 }
@@ -74,10 +85,13 @@ fn of_size(gpu: &Gpu, size: KeySize, turn: Duration) -> Result<Rates, String> {
     let (cpu_per_second, cpu_by) =
         cores(&keys[0], turn).ok_or_else(|| failed(&"the lanes refuse the key"))?;
     let batch = gpu.capacity(size);
-    run(gpu, &known, batch).map_err(|error| failed(&error))?; // the first is not like the others
-    let per_second = throughput(gpu, &known, batch, turn).map_err(|error| failed(&error))?;
-    let mut latencies =
-        at_rate(gpu, &known, batch, per_second / 2.0, turn).map_err(|error| failed(&error))?;
+    let work = Work { gpu, known: &known, lanes: Lanes::up_to(Ceiling::default()) };
+    work.run(batch).map_err(|error| failed(&error))?; // the first is not like the others
+    let per_second_unchecked =
+        throughput(gpu, batch, turn, |count| work.run(count).map(drop)).map_err(|error| failed(&error))?;
+    let per_second =
+        throughput(gpu, batch, turn, |count| work.run_checked(count)).map_err(|error| failed(&error))?;
+    let mut latencies = at_rate(&work, batch, per_second / 2.0, turn).map_err(|error| failed(&error))?;
     latencies.sort_by(f64::total_cmp);
     let quantile =
         |part: f64| latencies.get((latencies.len() as f64 * part) as usize).copied().unwrap_or(f64::NAN);
@@ -86,7 +100,8 @@ fn of_size(gpu: &Gpu, size: KeySize, turn: Duration) -> Result<Rates, String> {
         algorithm: format!("RSA-{}", size.bits()),
         batch,
         per_second,
-        part_of_multiply_bound: per_second / gpu.multiply_bound(size),
+        per_second_unchecked,
+        part_of_multiply_bound: per_second_unchecked / gpu.multiply_bound(size),
         milliseconds_median: quantile(0.5) * 1e3,
         milliseconds_p99: quantile(0.99) * 1e3,
         cpu_per_second,
@@ -95,39 +110,79 @@ fn of_size(gpu: &Gpu, size: KeySize, turn: Duration) -> Result<Rates, String> {
 }
 
 fn known(gpu: &Gpu, rsa: &Rsa<Private>) -> Result<Known, String> {
-    let [n, e, p, q, dp, dq, qinv] = &numbers_of(rsa).ok_or("the key has no primes")?;
-    let key = PrivateKey::new(&Components { n, e, p, q, dp, dq, qinv }).map_err(|error| error.to_string())?;
-    let key = gpu.upload(&key).map_err(|error| error.to_string())?;
+    let numbers = numbers_of(rsa).ok_or("the key has no primes")?;
+    let key = upload(gpu, &numbers)?;
+    let in_lanes = for_lanes(&numbers)?;
     let len = rsa.size() as usize;
     let input: Vec<u8> = [&[0][..], &vec![0x5a; len - 1]].concat();
     let mut result = vec![0; len];
     rsa.private_encrypt(&input, &mut result, Padding::NONE).map_err(|error| error.to_string())?;
-    Ok(Known { key, input, result })
+    Ok(Known { key, in_lanes, input, result })
 }
 
-/// One batch; the last result is compared with BoringSSL's, all were checked on the device.
-fn run(gpu: &Gpu, known: &[Known], count: usize) -> Result<(), String> {
-    let chosen = || known.iter().cycle().take(count);
-    let mut outputs: Vec<Vec<u8>> = chosen().map(|known| vec![0; known.input.len()]).collect();
-    let mut ops: Vec<GpuOp<'_>> = chosen()
-        .zip(&mut outputs)
-        .map(|(known, output)| GpuOp::new(&known.key, &known.input, output))
-        .collect();
-    gpu.run(&mut ops).map_err(|error| error.to_string())?;
-    if let Some(error) = ops.iter().find_map(|op| op.outcome().err()) {
-        return Err(error.to_string());
+fn upload(gpu: &Gpu, [n, e, p, q, dp, dq, qinv]: &[Vec<u8>; 7]) -> Result<DeviceKey, String> {
+    let key = PrivateKey::new(&Components { n, e, p, q, dp, dq, qinv }).map_err(|error| error.to_string())?;
+    gpu.upload(&key).map_err(|error| error.to_string())
+}
+
+fn for_lanes([n, e, p, q, dp, dq, qinv]: &[Vec<u8>; 7]) -> Result<quadrille_kernels::PrivateKey, String> {
+    let components = quadrille_kernels::Components { n, e, p, q, dp, dq, qinv };
+    quadrille_kernels::PrivateKey::new(&components).map_err(|error| error.to_string())
+}
+
+/// Batches of known operations.
+struct Work<'a> {
+    gpu: &'a Gpu,
+    known: &'a [Known],
+    lanes: Lanes,
+}
+
+impl Work<'_> {
+    /// One batch. The last result is compared with BoringSSL's; all were checked on the device.
+    fn run(&self, count: usize) -> Result<Vec<Vec<u8>>, String> {
+        let mut outputs: Vec<Vec<u8>> = self.chosen(count).map(|known| vec![0; known.input.len()]).collect();
+        let mut ops: Vec<GpuOp<'_>> = self
+            .chosen(count)
+            .zip(&mut outputs)
+            .map(|(known, output)| GpuOp::new(&known.key, &known.input, output))
+            .collect();
+        self.gpu.run(&mut ops).map_err(|error| error.to_string())?;
+        if let Some(error) = ops.iter().find_map(|op| op.outcome().err()) {
+            return Err(error.to_string());
+        }
+        let right = ops.last().zip(self.chosen(count).last());
+        let right = right.is_none_or(|(op, known)| op.output() == known.result);
+        right.then_some(outputs).ok_or_else(|| Unavailable::Wrong.to_string())
     }
-    let right = ops.last().zip(chosen().last()).is_none_or(|(op, known)| op.output() == known.result);
-    right.then_some(()).ok_or_else(|| Unavailable::Wrong.to_string())
+
+    /// One batch, each of whose results is raised to the public exponent on the host.
+    fn run_checked(&self, count: usize) -> Result<(), String> {
+        let results = self.run(count)?;
+        let computed = self.chosen(count).zip(&results);
+        let computed: Vec<_> = computed
+            .map(|(known, result)| Computed { key: &known.in_lanes, input: &known.input, result })
+            .collect();
+        let right = computed.chunks(64).all(|chunk| !self.lanes.confirm(chunk).contains(&false));
+        right.then_some(()).ok_or_else(|| Unavailable::Wrong.to_string())
+    }
+
+    fn chosen(&self, count: usize) -> impl Iterator<Item = &Known> {
+        self.known.iter().cycle().take(count)
+    }
 }
 
 /// Operations a second with all lanes of the GPU busy.
-fn throughput(gpu: &Gpu, known: &[Known], batch: usize, turn: Duration) -> Result<f64, String> {
+fn throughput(
+    gpu: &Gpu,
+    batch: usize,
+    turn: Duration,
+    run: impl Fn(usize) -> Result<(), String> + Sync,
+) -> Result<f64, String> {
     let done = AtomicUsize::new(0);
     let began = Instant::now();
     in_lanes(gpu, || {
         while began.elapsed() < turn {
-            run(gpu, known, batch)?;
+            run(batch)?;
             done.fetch_add(batch, Ordering::Relaxed);
         }
         Ok(())
@@ -136,10 +191,10 @@ fn throughput(gpu: &Gpu, known: &[Known], batch: usize, turn: Duration) -> Resul
 }
 
 /// Seconds from arrival to result, of operations that arrive evenly; a lane that is free takes what has arrived.
-fn at_rate(gpu: &Gpu, known: &[Known], most: usize, rate: f64, turn: Duration) -> Result<Vec<f64>, String> {
+fn at_rate(work: &Work<'_>, most: usize, rate: f64, turn: Duration) -> Result<Vec<f64>, String> {
     let began = Instant::now();
     let (taken, latencies) = (Mutex::new(0.0), Mutex::new(Vec::new()));
-    in_lanes(gpu, || {
+    in_lanes(work.gpu, || {
         loop {
             let mut until = taken.lock().unwrap_or_else(PoisonError::into_inner);
             if *until >= turn.as_secs_f64() {
@@ -153,7 +208,7 @@ fn at_rate(gpu: &Gpu, known: &[Known], most: usize, rate: f64, turn: Duration) -
                 thread::sleep(Duration::from_micros(50));
                 continue;
             }
-            run(gpu, known, count)?;
+            work.run_checked(count)?;
             let end = began.elapsed().as_secs_f64();
             let each = (0..count).step_by(count.div_ceil(64)).map(|i| end - (first + i as f64 / rate));
             latencies.lock().unwrap_or_else(PoisonError::into_inner).extend(each);
@@ -174,12 +229,11 @@ fn in_lanes(gpu: &Gpu, work: impl Fn() -> Result<(), String> + Sync) -> Result<(
 
 /// Operations a second of all cores at once, each with full lanes.
 fn cores(rsa: &Rsa<Private>, turn: Duration) -> Option<(f64, &'static str)> {
-    let [n, e, p, q, dp, dq, qinv] = &numbers_of(rsa)?;
-    let components = quadrille_kernels::Components { n, e, p, q, dp, dq, qinv };
-    let key = quadrille_kernels::PrivateKey::new(&components).ok()?;
+    let numbers = numbers_of(rsa)?;
+    let key = for_lanes(&numbers).ok()?;
     let lanes = Lanes::up_to(Ceiling::default());
     lanes.prepare(&key);
-    let input: Vec<u8> = [&[0][..], &vec![0x5a; n.len() - 1]].concat();
+    let input: Vec<u8> = [&[0][..], &vec![0x5a; numbers[0].len() - 1]].concat();
     let done = AtomicUsize::new(0);
     let began = Instant::now();
     let work = || {
