@@ -14,8 +14,10 @@ const WARP: usize = 32;
 /// Where things are; a buffer's number is in the upper half of an address.
 const PARAMETERS: u64 = 1 << 32;
 const LOCAL: u64 = 2 << 32;
-const FIRST_BUFFER: u64 = 3;
+const SHARED: u64 = 3 << 32;
+const FIRST_BUFFER: u64 = 4;
 const LOCAL_BYTES: usize = 4096;
+const SHARED_BYTES: usize = 32768;
 
 /// Memory of the device, word by word, and which words are secret.
 #[derive(Clone, Debug)]
@@ -36,6 +38,7 @@ pub(crate) struct Machine {
     parameters: Buffer,
     buffers: Vec<Buffer>,
     local: Vec<Buffer>,
+    shared: Buffer,
     stack: usize,
     block: u32,
     first_thread: u32,
@@ -58,6 +61,7 @@ impl Machine {
             parameters: Buffer::public(Vec::new()),
             buffers: Vec::new(),
             local: vec![local; WARP],
+            shared: Buffer::public(vec![0; SHARED_BYTES / 4]),
             stack: 0,
             block: 0,
             first_thread: 0,
@@ -79,6 +83,7 @@ impl Machine {
         self.parameters = Buffer::public(parameters);
         (self.block, self.first_thread) = (warp / 4, warp % 4 * WARP as u32);
         self.call(kernel, &[]);
+        assert!(self.shared.words.iter().all(|&word| word == 0), "shared memory is wiped");
     }
 
     fn call(&mut self, name: &str, arguments: &[(Lanes, bool)]) {
@@ -117,6 +122,7 @@ impl Machine {
                 Code::Load { .. } | Code::Store { .. } => self.access(&mut frame, instruction, runs),
                 Code::Frame => frame.write(instruction.to[0], runs, false, |_| LOCAL + base as u64),
                 Code::Parameters => frame.write(instruction.to[0], runs, false, |_| PARAMETERS),
+                Code::Shared => frame.write(instruction.to[0], runs, false, |_| SHARED),
                 Code::BlockIndex => frame.write(instruction.to[0], runs, false, |_| u64::from(self.block)),
                 Code::BlockSize => frame.write(instruction.to[0], runs, false, |_| 128),
                 Code::ThreadIndex => {
@@ -143,7 +149,7 @@ impl Machine {
             let mut loaded = [0; WARP];
             let stored = stores.then(|| frame.read(instruction.from[1 + i]));
             for lane in (0..WARP).filter(|&lane| runs[lane]) {
-                let address = base[lane] + instruction.target as u64;
+                let address = base[lane].wrapping_add(instruction.target as u64);
                 assert_eq!(address % (count * bytes) as u64, 0, "not aligned: {}", instruction.text);
                 for word in 0..bytes / 4 {
                     let offset = (address & 0xffff_ffff) as usize / 4 + part * bytes / 4 + word;
@@ -171,6 +177,7 @@ impl Machine {
         match address & !0xffff_ffff {
             PARAMETERS => &mut self.parameters,
             LOCAL => &mut self.local[lane],
+            SHARED => &mut self.shared,
             other => &mut self.buffers[((other >> 32) - FIRST_BUFFER) as usize],
         }
     }
@@ -275,6 +282,12 @@ fn plain(code: Code, bits: u32, of: impl Fn(usize) -> u64) -> u64 {
         Code::Xor => of(0) ^ of(1),
         Code::ShiftLeft => unsigned(of(0)) << of(1),
         Code::ShiftRight => unsigned(of(0)) >> of(1),
+        Code::ShiftRightSigned => (signed(of(0)) >> of(1)) as u64,
+        Code::Subtract => of(0).wrapping_sub(of(1)),
+        Code::MultiplyWideSigned => (i64::from(of(0) as i32) * i64::from(of(1) as i32)) as u64,
+        Code::AddReal => (f64::from_bits(of(0)) + f64::from_bits(of(1))).to_bits(),
+        Code::SubtractReal => (f64::from_bits(of(0)) - f64::from_bits(of(1))).to_bits(),
+        Code::FusedReal => fused_towards_zero([0, 1, 2].map(|i| f64::from_bits(of(i)))).to_bits(),
         Code::Add => of(0).wrapping_add(of(1)),
         Code::MultiplyLow => of(0).wrapping_mul(of(1)),
         Code::MultiplyWide => (of(0) & 0xffff_ffff) * (of(1) & 0xffff_ffff),
@@ -289,6 +302,8 @@ fn plain(code: Code, bits: u32, of: impl Fn(usize) -> u64) -> u64 {
             Comparison::Below => unsigned(of(0)) < unsigned(of(1)),
             Comparison::BelowSigned => signed(of(0)) < signed(of(1)),
             Comparison::AtLeast => unsigned(of(0)) >= unsigned(of(1)),
+            Comparison::Above => unsigned(of(0)) > unsigned(of(1)),
+            Comparison::AboveSigned => signed(of(0)) > signed(of(1)),
         }),
         Code::Select => {
             if of(2) != 0 {
@@ -299,4 +314,19 @@ fn plain(code: Code, bits: u32, of: impl Fn(usize) -> u64) -> u64 {
         }
         other => unreachable!("{other:?} is computed elsewhere"),
     }
+}
+
+/// a b + c for whole numbers, exactly, and then the 53 highest bits of it.
+fn fused_towards_zero(operands: [f64; 3]) -> f64 {
+    let [a, b, c] = operands.map(|operand| {
+        assert!(
+            operand.fract() == 0.0 && operand.abs() < 2f64.powi(120),
+            "{operand} is not a number of the kernels'"
+        );
+        operand as i128
+    });
+    let sum = a * b + c;
+    let beyond = (128 - sum.unsigned_abs().leading_zeros()).saturating_sub(53);
+    let truncated = (sum.unsigned_abs() >> beyond << beyond) as f64;
+    if sum < 0 { -truncated } else { truncated }
 }

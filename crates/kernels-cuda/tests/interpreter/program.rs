@@ -15,9 +15,16 @@ pub(crate) enum Code {
     Xor,
     ShiftLeft,
     ShiftRight,
+    ShiftRightSigned,
     Add,
+    Subtract,
     MultiplyLow,
     MultiplyWide,
+    MultiplyWideSigned,
+    /// Doubles: a sum or difference to the nearest, and a b + c towards zero.
+    AddReal,
+    SubtractReal,
+    FusedReal,
     /// 32 bits; whether it takes the carry, and whether it sets it.
     AddCarry {
         takes: bool,
@@ -55,9 +62,10 @@ pub(crate) enum Code {
     BlockIndex,
     BlockSize,
     ThreadIndex,
-    /// The address of this function's local memory, and of the kernel's parameters.
+    /// The address of this function's local memory, of the kernel's parameters, and of the block's shared memory.
     Frame,
     Parameters,
+    Shared,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +75,8 @@ pub(crate) enum Comparison {
     Below,
     BelowSigned,
     AtLeast,
+    Above,
+    AboveSigned,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,8 +117,12 @@ pub(crate) struct Function {
 
 /// Every function by its name.
 pub(crate) fn parse(ptx: &str) -> HashMap<String, Function> {
-    let text: String =
-        ptx.lines().map(|line| line.split("//").next().unwrap_or("")).flat_map(|line| [line, "\n"]).collect();
+    let text: String = ptx
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or(""))
+        .filter(|line| !line.starts_with(".maxntid") && !line.starts_with(".minnctapersm"))
+        .flat_map(|line| [line, "\n"])
+        .collect();
     let mut functions = HashMap::new();
     for part in
         text.split("\n.").filter(|part| part.starts_with("visible .entry") || part.starts_with("weak .func"))
@@ -204,7 +218,12 @@ impl Parser {
                 instruction.target = number.parse().expect("a number");
                 return;
             }
-            Code::Frame | Code::Parameters | Code::BlockIndex | Code::BlockSize | Code::ThreadIndex => {
+            Code::Frame
+            | Code::Parameters
+            | Code::Shared
+            | Code::BlockIndex
+            | Code::BlockSize
+            | Code::ThreadIndex => {
                 return instruction.to.push(self.register(words[0]));
             }
             Code::Return => 0,
@@ -226,13 +245,13 @@ impl Parser {
             };
             instruction.from.push(source);
             if !offset.is_empty() {
-                instruction.target = offset.parse().expect("an offset");
+                instruction.target = offset.parse::<isize>().expect("an offset") as usize;
             }
         }
     }
 
     fn source(&mut self, word: &str) -> Source {
-        match word.strip_prefix("0x") {
+        match word.strip_prefix("0x").or_else(|| word.strip_prefix("0d")) {
             Some(hexadecimal) => Source::Constant(u64::from_str_radix(hexadecimal, 16).expect("a number")),
             None => match word.parse::<i64>() {
                 Ok(number) => Source::Constant(number as u64),
@@ -261,6 +280,8 @@ fn code(mnemonic: &str, operands: &str) -> (Code, u32) {
         "lt" if signed => Comparison::BelowSigned,
         "lt" => Comparison::Below,
         "ge" if !signed => Comparison::AtLeast,
+        "gt" if signed => Comparison::AboveSigned,
+        "gt" => Comparison::Above,
         other => panic!("{other} is not a comparison that is known"),
     };
     let (count, bytes) = (
@@ -280,6 +301,7 @@ fn code(mnemonic: &str, operands: &str) -> (Code, u32) {
             "%tid.x" => Code::ThreadIndex,
             source if source.starts_with("__local") => Code::Frame,
             source if source.contains("_param_") => Code::Parameters,
+            source if source.contains("Shared") => Code::Shared,
             _ if has("pred") => Code::MovePredicate,
             _ => Code::Move,
         },
@@ -292,9 +314,15 @@ fn code(mnemonic: &str, operands: &str) -> (Code, u32) {
         "xor" => Code::Xor,
         "shl" => Code::ShiftLeft,
         "shr" if kind.starts_with('u') => Code::ShiftRight,
-        "add" if !has("cc") => Code::Add,
-        "add" | "addc" => Code::AddCarry { takes: parts[0] == "addc", sets: has("cc") },
+        "shr" => Code::ShiftRightSigned,
+        "fma" if mnemonic == "fma.rz.f64" => Code::FusedReal,
+        "add" if mnemonic == "add.rn.f64" => Code::AddReal,
+        "sub" if mnemonic == "sub.rn.f64" => Code::SubtractReal,
+        "sub" if !has("cc") && !has("f64") => Code::Subtract,
+        "add" if !has("cc") && !has("f64") => Code::Add,
+        "add" | "addc" if bits == 32 => Code::AddCarry { takes: parts[0] == "addc", sets: has("cc") },
         "mul" if has("wide") && kind == "u32" => return (Code::MultiplyWide, 64),
+        "mul" if has("wide") && kind == "s32" => return (Code::MultiplyWideSigned, 64),
         "mul" if has("lo") => Code::MultiplyLow,
         "mad" | "madc" => Code::Mad { high: has("hi"), takes: parts[0] == "madc", sets: has("cc") },
         "bfe" => Code::Extract { signed: kind == "s32" },
