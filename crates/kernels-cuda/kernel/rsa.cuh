@@ -41,6 +41,9 @@ template <int T, int L> struct Batch {
     u32 count;
     // The bits that any public exponent of the batch has.
     u32 exponent_bits;
+    // For rsa52.cuh: of each operation x R mod p, x R mod q, with the R of digits.cuh, and then x^d; after those of all
+    // operations, R mod p, R mod q of each. Zero afterwards.
+    u32 *scratch;
 };
 
 template <int T, int L> struct Rsa {
@@ -60,6 +63,16 @@ template <int T, int L> struct Rsa {
 
     INLINE static void run(const Batch<T, L> &batch, const Warp &warp) {
         if (warp.index * PER_WARP < batch.count) Rsa{batch, warp}.operation();
+    }
+
+    // The input, for an exponentiation with a Montgomery factor of 2^BITS.
+    template <int BITS> INLINE static void prepare(const Batch<T, L> &batch, const Warp &warp) {
+        if (warp.index * PER_WARP < batch.count) Rsa{batch, warp}.template convert<BITS>();
+    }
+
+    // From the results of the exponentiation to that of the operation.
+    INLINE static void finish(const Batch<T, L> &batch, const Warp &warp) {
+        if (warp.index * PER_WARP < batch.count) Rsa{batch, warp}.take_over();
     }
 
   private:
@@ -89,9 +102,61 @@ template <int T, int L> struct Rsa {
         check(result);
     }
 
-    // The powers 0 to 15 of the input, modulo p in the lower half and q in the upper one.
-    INLINE void make_table(const word *prime, const word &inverse) const {
-        word base[L], power[L], factor[L], half[L];
+    INLINE u32 *scratch(u32 lane, u32 which) const {
+        return batch.scratch + (u64(which) * batch.count + number(lane)) * (2 * W) + place(lane);
+    }
+
+    INLINE void put_scratch(u32 which, const word *value) const {
+        UNROLL for (int j = 0; j < L; j++) {
+            warp.put(value[j], [=](u32 lane) {
+                return wanted(lane) < batch.count ? scratch(lane, which) + j : nullptr;
+            });
+        }
+    }
+
+    template <int BITS> INLINE void convert() const {
+        word prime[L], base[L], one[L], factor[L];
+        load(prime, [this](u32 lane) { return key(lane).primes + place(lane); });
+        const word inverse = warp.each([this](u32 lane) { return key(lane).negative_inverses[is_upper(lane)]; });
+        // R^2 2^s 2^t / R^2.
+        constexpr int S = 32 * (W - 1), POWER = BITS - S;
+        load(factor, [this](u32 lane) { return key(lane).squares + place(lane); });
+        set_power_of_two(one, S);
+        multiply<T>(factor, factor, one, prime, inverse);
+        set_power_of_two(one, POWER);
+        multiply<T>(one, factor, one, prime, inverse);
+        Half::reduce_once(warp, one, prime, word(0));
+        put_scratch(1, one);
+        make_base(base, prime, inverse);
+        multiply<T>(base, base, one, prime, inverse);
+        Half::reduce_once(warp, base, prime, word(0));
+        put_scratch(0, base);
+    }
+
+    INLINE void set_power_of_two(word *out, int bit) const {
+        UNROLL for (int j = 0; j < L; j++) {
+            out[j] = warp.each([=](u32 lane) {
+                return int(place_in_half(lane)) + j == bit / 32 ? 1u << bit % 32 : 0u;
+            });
+        }
+    }
+
+    // Takes over what rsa52.cuh has computed.
+    INLINE void take_over() const {
+        word prime[L], power[L], result[L], nothing[L];
+        load(prime, [this](u32 lane) { return key(lane).primes + place(lane); });
+        load(power, [this](u32 lane) { return scratch(lane, 0); });
+        UNROLL for (int j = 0; j < L; j++) nothing[j] = word(0);
+        put_scratch(0, nothing);
+        put_scratch(1, nothing);
+        Half::reduce_once(warp, power, prime, word(0));
+        recombine(result, power);
+        check(result);
+    }
+
+    // The input times R, modulo p in the lower half and q in the upper one.
+    INLINE void make_base(word *base, const word *prime, const word &inverse) const {
+        word power[L], factor[L], half[L];
         load(half, [this](u32 lane) { return input(lane) + place_in_half(lane); });
         load(factor, [this](u32 lane) { return key(lane).squares + place(lane); });
         multiply<T>(base, half, factor, prime, inverse);
@@ -99,7 +164,13 @@ template <int T, int L> struct Rsa {
         load(power, [this](u32 lane) { return key(lane).upper + place(lane); });
         multiply<T>(power, half, power, prime, inverse);
         Half::reduce_once(warp, base, prime, Half::add(base, power));
+    }
 
+    // The powers 0 to 15 of the input.
+    INLINE void make_table(const word *prime, const word &inverse) const {
+        word base[L], power[L], factor[L];
+        make_base(base, prime, inverse);
+        load(factor, [this](u32 lane) { return key(lane).squares + place(lane); });
         Half::set_one(warp, power);
         multiply<T>(power, factor, power, prime, inverse);
         KEEP_LOOP for (u32 i = 0; i < ENTRIES; i++) {

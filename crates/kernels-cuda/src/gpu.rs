@@ -2,15 +2,17 @@
 
 use crate::{
     DeviceKey, GpuOp, KeySize, PTX, PrivateKey, Unavailable, UploadError,
-    driver::{Device, Kernel, Module},
+    driver::{Device, Module},
     key::KernelSize,
     keys::KeyStore,
-    lane::{BLOCK, Extent, Lane, Parsed},
+    lane::{BLOCK, BLOCK52, Extent, Lane, Plan},
 };
 use std::{
     ffi::{CStr, OsString},
     fmt,
+    num::NonZeroUsize,
     sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    thread,
 };
 
 /// What is opened, and how much of it is used.
@@ -18,16 +20,47 @@ use std::{
 pub struct Options {
     /// The driver's library, looked for as `dlopen` does.
     pub library: OsString,
-    /// Batches that are on their way at once. Two keep a device's memory and multipliers busy; more hide that batches
-    /// are packed and unpacked, which takes longer than computing them.
+    /// Batches that are on their way at once, each with a thread of the caller's. Unless told as many as the machine has
+    /// cores, from 4 to 12. The device needs only two; but the host checks every result, some six microseconds each in
+    /// IFMA lanes, so that one thread confirms some 160,000 a second, and an H100 computes 1.5 million.
     pub lanes: usize,
     /// Keys of each size that have room on the device: 1.7, 2.5 and 3.3 KB each.
     pub keys: usize,
+    /// What computes the exponentiations.
+    pub arithmetic: Arithmetic,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { library: "libcuda.so.1".into(), lanes: 4, keys: 4096 }
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self {
+            library: "libcuda.so.1".into(),
+            lanes: cores.clamp(4, 12),
+            keys: 4096,
+            arithmetic: Arithmetic::Auto,
+        }
+    }
+}
+
+/// What computes the exponentiations. Every device can do both; the results are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// The one that the device is faster at.
+    #[default]
+    Auto,
+    /// Its integer multipliers.
+    Integer,
+    /// Its FP64 units: in data centres, devices have many of them. For RSA-2048 and 3072; RSA-4096 is left to integers.
+    Fp64,
+}
+
+impl Arithmetic {
+    fn is_fp64(self, device: &Device) -> bool {
+        match self {
+            Self::Auto => (1..=2).contains(&device.single_to_double),
+            Self::Integer => false,
+            Self::Fp64 => true,
+        }
     }
 }
 
@@ -39,7 +72,7 @@ pub struct Gpu {
     lanes: usize,
     lost: OnceLock<Unavailable>,
     keys: Arc<KeyStore>,
-    kernels: [Kernel; KeySize::ALL.len()],
+    plans: [Plan; KeySize::ALL.len()],
     capacity: [usize; KeySize::ALL.len()],
     _module: Module,
     device: Arc<Device>,
@@ -55,15 +88,27 @@ impl Gpu {
         let device = Device::open(&options.library)?;
         let ptx = CStr::from_bytes_with_nul(PTX.as_bytes()).expect("PTX has no zero within");
         let module = Module::load(&device, ptx)?;
-        let kernel = |size: KeySize| module.kernel(size.kernel());
-        let kernels = [kernel(KeySize::Rsa2048)?, kernel(KeySize::Rsa3072)?, kernel(KeySize::Rsa4096)?];
+        let fp64 = options.arithmetic.is_fp64(&device);
+        let plan = |size: KeySize| match size.kernels52().filter(|_| fp64) {
+            Some([prepare, exponentiate, finish]) => Ok::<_, Unavailable>(Plan::Fp64 {
+                prepare: module.kernel(prepare)?,
+                exponentiate: module.kernel(exponentiate)?,
+                finish: module.kernel(finish)?,
+            }),
+            None => Ok(Plan::Integer(module.kernel(size.kernel())?)),
+        };
+        let plans = [plan(KeySize::Rsa2048)?, plan(KeySize::Rsa3072)?, plan(KeySize::Rsa4096)?];
         let mut capacity = [0; KeySize::ALL.len()];
         for (size, capacity) in KeySize::ALL.into_iter().zip(&mut capacity) {
-            let blocks = module.blocks_at_once(kernels[size as usize], BLOCK)?.max(1);
-            *capacity = device.multiprocessors.max(1) * blocks * (BLOCK / size.threads());
+            let (kernel, block, threads) = match plans[size as usize] {
+                Plan::Integer(kernel) => (kernel, BLOCK, size.threads()),
+                Plan::Fp64 { exponentiate, .. } => (exponentiate, BLOCK52, 2),
+            };
+            let blocks = module.blocks_at_once(kernel, block)?.max(1);
+            *capacity = device.multiprocessors.max(1) * blocks * (block / threads);
         }
         let lanes = options.lanes.max(1);
-        let extent = Extent::of(&capacity);
+        let extent = Extent::of(&capacity, &plans);
         let needed = 4 * (lanes * extent.words() + KeyStore::words(options.keys));
         let free = device.free_memory()?;
         if free < needed {
@@ -78,7 +123,7 @@ impl Gpu {
             lanes,
             lost: OnceLock::new(),
             keys,
-            kernels,
+            plans,
             capacity,
             _module: module,
             device,
@@ -101,11 +146,21 @@ impl Gpu {
     }
 
     /// Operations a second that its multipliers could do if they did nothing else, at its highest clock: 64 halves of a
-    /// product of 32-bit words in each cycle of each multiprocessor (CUDA C++ Programming Guide, throughput of native
-    /// arithmetic instructions, compute capability 8.0 and 9.0). For keys with the public exponent 65537.
+    /// product of 32-bit words in each cycle of each multiprocessor, or 64 of the three steps of one of 52-bit digits
+    /// (CUDA C++ Programming Guide, throughput of native arithmetic instructions, compute capability 8.0 and 9.0).
+    /// For keys with the public exponent 65537.
     pub fn multiply_bound(&self, size: KeySize) -> f64 {
-        let products_each_second = self.device.multiprocessors as f64 * self.device.clock as f64 * 1e3 * 32.0;
-        products_each_second / size.products() as f64
+        let steps_each_second = self.device.multiprocessors as f64 * self.device.clock as f64 * 1e3 * 64.0;
+        steps_each_second
+            / match self.plans[size as usize] {
+                Plan::Integer(_) => 2.0 * size.products() as f64,
+                Plan::Fp64 { .. } => 3.0 * size.products52() as f64,
+            }
+    }
+
+    /// Whether FP64 units compute keys of this size.
+    pub fn uses_fp64(&self, size: KeySize) -> bool {
+        matches!(self.plans[size as usize], Plan::Fp64 { .. })
     }
 
     /// Keys of this size that are on the device.
@@ -136,16 +191,12 @@ impl Gpu {
     /// computed, and it computes nothing any more.
     pub fn run(&self, batch: &mut [GpuOp<'_>]) -> Result<(), Unavailable> {
         for size in KeySize::ALL {
-            let (mut ready, mut parsed) = (Vec::new(), Vec::new());
-            for op in batch.iter_mut().filter(|op| op.size() == size) {
-                if let Some(operation) = op.parse(&self.keys) {
-                    ready.push(op);
-                    parsed.push(operation);
-                }
-            }
+            let of_size = batch.iter_mut().filter(|op| op.size() == size);
+            let (mut ready, seats): (Vec<_>, Vec<_>) =
+                of_size.filter_map(|op| op.seat(&self.keys).map(|seat| (op, seat))).unzip();
             let most = self.capacity(size);
-            for (ops, parsed) in ready.chunks_mut(most).zip(parsed.chunks(most)) {
-                self.run_launch(size, ops, parsed)?;
+            for (ops, seats) in ready.chunks_mut(most).zip(seats.chunks(most)) {
+                self.run_launch(size, ops, seats)?;
             }
         }
         Ok(())
@@ -165,14 +216,14 @@ impl Gpu {
         &self,
         size: KeySize,
         ops: &mut [&mut GpuOp<'_>],
-        parsed: &[Parsed],
+        seats: &[u32],
     ) -> Result<(), Unavailable> {
         self.alive()?;
         let mut lane = self.take()?;
         let done = self
             .device
             .enter()
-            .and_then(|()| lane.run(self.kernels[size as usize], &self.keys, size, ops, parsed));
+            .and_then(|()| lane.run(&self.plans[size as usize], &self.keys, size, ops, seats));
         match &done {
             Ok(()) => {
                 self.idle().push(lane);

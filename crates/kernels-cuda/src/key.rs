@@ -21,6 +21,14 @@ pub(crate) trait KernelSize {
     fn products(self) -> usize;
     /// The entrance in kernel/rsa.cu.
     fn kernel(self) -> &'static std::ffi::CStr;
+    /// Words of the window table of one warp: `TABLE_WORDS` in kernel/rsa52.cuh.
+    fn table_words52(self) -> usize;
+    /// Digits of 52 bits of a prime.
+    fn digits52(self) -> usize;
+    /// Products of two 52-bit digits in one operation of kernel/rsa52.cuh.
+    fn products52(self) -> usize;
+    /// The three entrances in kernel/rsa.cu by which FP64 units compute this size, if they do.
+    fn kernels52(self) -> Option<[&'static std::ffi::CStr; 3]>;
 }
 
 impl KernelSize for KeySize {
@@ -55,11 +63,49 @@ impl KernelSize for KeySize {
         2 * (of_half * multiplication(half) + half * half) + of_check * multiplication(2 * half)
     }
 
+    fn table_words52(self) -> usize {
+        8 * 32 * 2 * self.digits52()
+    }
+
+    fn digits52(self) -> usize {
+        match self {
+            Self::Rsa2048 => 20,
+            Self::Rsa3072 => 30,
+            Self::Rsa4096 => 40,
+        }
+    }
+
+    fn products52(self) -> usize {
+        let digits = self.digits52();
+        let rows = if digits.is_multiple_of(4) { 4 } else { 5 };
+        let squaring = digits * digits + digits * (digits + rows) / 2;
+        let windows = (self.bits() / 2).div_ceil(3);
+        // The table; the windows; out of Montgomery form.
+        2 * (3 * (windows - 1) * squaring + (6 + windows - 1 + 1) * 2 * digits * digits)
+    }
+
     fn kernel(self) -> &'static std::ffi::CStr {
         match self {
             Self::Rsa2048 => c"quadrille_rsa2048",
             Self::Rsa3072 => c"quadrille_rsa3072",
             Self::Rsa4096 => c"quadrille_rsa4096",
+        }
+    }
+
+    fn kernels52(self) -> Option<[&'static std::ffi::CStr; 3]> {
+        match self {
+            Self::Rsa2048 => Some([
+                c"quadrille_rsa2048_prepare",
+                c"quadrille_rsa2048_exponentiate",
+                c"quadrille_rsa2048_finish",
+            ]),
+            Self::Rsa3072 => Some([
+                c"quadrille_rsa3072_prepare",
+                c"quadrille_rsa3072_exponentiate",
+                c"quadrille_rsa3072_finish",
+            ]),
+            // A thread has too few registers for its digits.
+            Self::Rsa4096 => None,
         }
     }
 }
@@ -116,6 +162,14 @@ impl PrivateKey {
     #[doc(hidden)]
     pub fn words_for_tests(&self) -> Vec<u32> {
         self.words.to_vec()
+    }
+}
+
+impl PrivateKey {
+    /// Flips a bit of what would be uploaded, for tests of what a device does with a damaged key.
+    #[doc(hidden)]
+    pub fn flip_for_tests(&mut self, bit: usize) {
+        self.words[bit / 32] ^= 1 << (bit % 32);
     }
 }
 

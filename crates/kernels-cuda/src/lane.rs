@@ -6,12 +6,22 @@ use crate::{
     key::KernelSize,
     keys::KeyStore,
 };
-use quadrille_rsa_numbers::{InputError, parse_input, words::Secret};
+use quadrille_rsa_numbers::{InputError, check_input, words};
 use std::{fmt, sync::Arc};
-use zeroize::Zeroize;
 
 /// Threads of a block: four warps. Blocks have nothing in common, so that small ones fill a device best.
 pub(crate) const BLOCK: usize = 128;
+/// Of a block of kernel/rsa52.cuh, with two for each operation.
+pub(crate) const BLOCK52: usize = 128;
+
+/// By which kernels operations of one size are computed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Plan {
+    /// One, in integers.
+    Integer(Kernel),
+    /// Three: the exponentiation on FP64 units, and before and after it integers.
+    Fp64 { prepare: Kernel, exponentiate: Kernel, finish: Kernel },
+}
 
 /// Why an operation has no result. Its output is all zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,19 +68,26 @@ impl<'a> GpuOp<'a> {
         self.key.size()
     }
 
-    /// The input as words and the key's seat, or the reason that there is none, which becomes the outcome.
-    pub(crate) fn parse(&mut self, keys: &Arc<KeyStore>) -> Option<Parsed> {
-        let parsed = self.parsed(keys);
-        if let Err(error) = parsed {
+    /// The key's seat, or the reason that the operation cannot go, which becomes the outcome.
+    pub(crate) fn seat(&mut self, keys: &Arc<KeyStore>) -> Option<u32> {
+        let seat = self.checked(keys);
+        if let Err(error) = seat {
             self.fail(error);
         }
-        parsed.ok()
+        seat.ok()
     }
 
-    fn parsed(&self, keys: &Arc<KeyStore>) -> Result<Parsed, OpError> {
+    fn checked(&self, keys: &Arc<KeyStore>) -> Result<u32, OpError> {
         let seat = self.key.seat_in(keys).ok_or(OpError::ForeignKey)?;
-        let input = parse_input(self.size(), &self.key.n, self.input, self.output.len())?;
-        Ok(Parsed { seat, input })
+        check_input(self.size(), &self.key.n, self.input, self.output.len())?;
+        Ok(seat)
+    }
+
+    /// The input, the least significant word first.
+    fn put_input(&self, words: &mut [u32]) {
+        for (word, bytes) in words.iter_mut().zip(self.input.as_rchunks().1.iter().rev()) {
+            *word = u32::from_be_bytes(*bytes);
+        }
     }
 
     pub(crate) fn fail(&mut self, error: OpError) {
@@ -79,8 +96,8 @@ impl<'a> GpuOp<'a> {
     }
 
     fn finish(&mut self, words: &[u32]) {
-        for (bytes, word) in self.output.rchunks_mut(4).zip(words) {
-            bytes.copy_from_slice(&word.to_be_bytes());
+        for (bytes, word) in self.output.as_rchunks_mut().1.iter_mut().rev().zip(words) {
+            *bytes = word.to_be_bytes();
         }
         self.outcome = Ok(());
     }
@@ -94,12 +111,6 @@ impl fmt::Debug for GpuOp<'_> {
             .field("outcome", &self.outcome)
             .finish_non_exhaustive()
     }
-}
-
-/// An operation that may go.
-pub(crate) struct Parsed {
-    seat: u32,
-    input: Secret,
 }
 
 /// A stream with its memory. A [`Gpu`](crate::Gpu) has several, so that one copies while another computes.
@@ -125,11 +136,13 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// For so many operations of each size.
-    pub(crate) fn of(capacity: &[usize; KeySize::ALL.len()]) -> Self {
-        let most = |words: fn(KeySize, usize) -> usize| {
-            KeySize::ALL.into_iter().zip(capacity).map(|(size, &count)| words(size, count)).max().unwrap_or(0)
-        };
-        Self { transfer: most(transfer_words), tables: most(table_words) }
+    pub(crate) fn of(capacity: &[usize; KeySize::ALL.len()], plans: &[Plan; KeySize::ALL.len()]) -> Self {
+        let sizes = || KeySize::ALL.into_iter().zip(capacity.iter().zip(plans));
+        let transfer = sizes().map(|(size, (&count, _))| transfer_words(size, count)).max();
+        let tables = sizes()
+            .map(|(size, (&count, plan))| table_words(plan, size, count) + scratch_words(plan, size, count))
+            .max();
+        Self { transfer: transfer.unwrap_or(0), tables: tables.unwrap_or(0) }
     }
 
     /// Words on the device.
@@ -147,8 +160,23 @@ fn transfer_words(size: KeySize, count: usize) -> usize {
     header(count) + 2 * size.half_words() * count
 }
 
-fn table_words(size: KeySize, count: usize) -> usize {
-    blocks(size, count) * (BLOCK / 32) * size.table_words()
+fn table_words(plan: &Plan, size: KeySize, count: usize) -> usize {
+    match plan {
+        Plan::Integer(_) => blocks(size, count) * (BLOCK / 32) * size.table_words(),
+        Plan::Fp64 { .. } => blocks52(count) * (BLOCK52 / 32) * size.table_words52(),
+    }
+}
+
+/// What the three kernels hand each other.
+fn scratch_words(plan: &Plan, size: KeySize, count: usize) -> usize {
+    match plan {
+        Plan::Integer(_) => 0,
+        Plan::Fp64 { .. } => 4 * size.half_words() * count,
+    }
+}
+
+fn blocks52(count: usize) -> usize {
+    (2 * count).div_ceil(BLOCK52)
 }
 
 fn blocks(size: KeySize, count: usize) -> usize {
@@ -172,25 +200,21 @@ impl Lane {
     /// used again, since the device may still write to it.
     pub(crate) fn run(
         &mut self,
-        kernel: Kernel,
+        plan: &Plan,
         keys: &KeyStore,
         size: KeySize,
         ops: &mut [&mut GpuOp<'_>],
-        parsed: &[Parsed],
+        operation_seats: &[u32],
     ) -> Result<(), Unavailable> {
         let (count, number) = (ops.len(), 2 * size.half_words());
         let words = transfer_words(size, count);
         let outbound = &mut self.outbound.words_mut()[..words];
         let (seats, inputs) = outbound.split_at_mut(header(count));
-        for (i, (seat, input)) in
-            seats.iter_mut().zip(inputs.chunks_exact_mut(number)).take(count).enumerate()
-        {
-            *seat = parsed[i].seat;
-            for (pair, &word) in input.chunks_exact_mut(2).zip(parsed[i].input.iter()) {
-                pair.copy_from_slice(&[word as u32, (word >> 32) as u32]);
-            }
-        }
-        assert!(table_words(size, count) <= self.tables.words(), "a batch larger than its lane");
+        seats[..count].copy_from_slice(operation_seats);
+        ops.iter().zip(inputs.chunks_exact_mut(number)).for_each(|(op, input)| op.put_input(input));
+        let tables = table_words(plan, size, count);
+        let needed = tables + scratch_words(plan, size, count);
+        assert!(needed <= self.tables.words(), "a batch larger than its lane");
         let mut arguments = Arguments {
             keys: keys.address(size),
             seats: self.device_outbound.at(0),
@@ -200,9 +224,18 @@ impl Lane {
             tables: self.tables.at(0),
             count: u32::try_from(count).expect("no lane is that large"),
             exponent_bits: ops.iter().fold(0, |bits, op| bits | op.key.e),
+            scratch: self.tables.at(tables),
         };
         self.stream.send(&self.device_outbound, 0, &self.outbound, 0..words)?;
-        self.stream.launch(kernel, blocks(size, count), BLOCK, &mut arguments)?;
+        let blocks = blocks(size, count);
+        match *plan {
+            Plan::Integer(kernel) => self.stream.launch(kernel, blocks, BLOCK, &mut arguments)?,
+            Plan::Fp64 { prepare, exponentiate, finish } => {
+                self.stream.launch(prepare, blocks, BLOCK, &mut arguments)?;
+                self.stream.launch(exponentiate, blocks52(count), BLOCK52, &mut arguments)?;
+                self.stream.launch(finish, blocks, BLOCK, &mut arguments)?;
+            }
+        }
         self.stream.receive(&mut self.inbound, 0, &self.device_inbound, words)?;
         self.stream.clear(&self.device_inbound, 0..words)?;
         self.stream.clear(&self.device_outbound, 0..words)?;
@@ -211,8 +244,8 @@ impl Lane {
         for ((op, &sound), output) in ops.iter_mut().zip(sound).zip(outputs.chunks_exact(number)) {
             if sound == 1 { op.finish(output) } else { op.fail(OpError::Fault) }
         }
-        self.inbound.words_mut()[..words].zeroize();
-        self.outbound.words_mut()[..words].zeroize();
+        words::wipe(&mut self.inbound.words_mut()[..words]);
+        words::wipe(&mut self.outbound.words_mut()[..words]);
         Ok(())
     }
 }

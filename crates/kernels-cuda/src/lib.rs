@@ -4,7 +4,7 @@
 //!  Components ──> PrivateKey ──upload──> DeviceKey        key memory of the device, wiped on release
 //!                                            │
 //!  GpuOp (key, input, output) ──run──> Lane: pinned memory ──> stream: copy, kernel, copy ──> checked results
-//!                                      two of them, so that one copies while the other computes
+//!                                      several of them, so that some copy while another computes
 //! ```
 //!
 //! The kernels (`kernel/`) are CUDA C++, shipped as PTX, which the driver translates for the device that it finds.
@@ -42,7 +42,7 @@ mod keys;
 mod lane;
 
 pub use driver::Unavailable;
-pub use gpu::{Gpu, Options};
+pub use gpu::{Arithmetic, Gpu, Options};
 pub use key::{KeyError, PrivateKey};
 pub use keys::{DeviceKey, UploadError};
 pub use lane::{GpuOp, OpError};

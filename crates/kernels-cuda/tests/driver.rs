@@ -3,7 +3,8 @@
 mod support;
 
 use quadrille_kernels_cuda::{
-    Components, Gpu, KeyError, KeySize, NumbersError, OpError, Options, PrivateKey, Unavailable, UploadError,
+    Arithmetic, Components, Gpu, KeyError, KeySize, NumbersError, OpError, Options, PrivateKey, Unavailable,
+    UploadError,
 };
 use support::{Random, all_keys, fake::Fake, keys_of, run};
 
@@ -108,23 +109,44 @@ fn a_device_that_is_lost_under_several_threads_lets_all_of_them_go() {
 }
 
 #[test]
+fn the_device_decides_the_arithmetic() {
+    let fp64 = |arithmetic, single_to_double| {
+        let fake = Fake::new();
+        fake.set("single_to_double", single_to_double);
+        let gpu = Gpu::open(&Options { arithmetic, ..fake.options() }).unwrap();
+        KeySize::ALL.map(|size| gpu.uses_fp64(size))
+    };
+    for (single_to_double, fast) in [(0, false), (2, true), (32, false), (64, false)] {
+        assert_eq!(fp64(Arithmetic::Auto, single_to_double), [fast, fast, false]);
+        assert_eq!(fp64(Arithmetic::Integer, single_to_double), [false; 3]);
+        assert_eq!(fp64(Arithmetic::Fp64, single_to_double), [true, true, false]);
+    }
+}
+
+#[test]
 fn keys_are_wiped_when_they_are_released_and_their_room_is_used_again() {
+    for arithmetic in [Arithmetic::Integer, Arithmetic::Fp64] {
+        wipes(arithmetic);
+    }
+}
+
+fn wipes(arithmetic: Arithmetic) {
     let fake = Fake::new();
-    let gpu = Gpu::open(&Options { keys: 2, ..fake.options() }).unwrap();
+    let gpu = Gpu::open(&Options { keys: 2, arithmetic, ..fake.options() }).expect("a device");
     assert_eq!(fake.get("secrets"), 0, "at first there is none");
     let keys = keys_of(KeySize::Rsa2048);
     let first = keys[0].upload(&gpu);
     let second = keys[1].upload(&gpu);
-    assert_eq!(gpu.upload(&keys[2].private()).unwrap_err(), UploadError::Full(2));
+    assert_eq!(gpu.upload(&keys[2].private()).expect_err("both seats are taken"), UploadError::Full(2));
     assert_eq!(gpu.keys(KeySize::Rsa2048), 2);
     let inputs: Vec<_> = keys.iter().map(|key| Random::new(3).residue(&key.n)).collect();
-    run(&gpu, &[(&first, &inputs[0]), (&second, &inputs[1])]).0.unwrap();
+    run(&gpu, &[(&first, &inputs[0]), (&second, &inputs[1])]).0.expect("the device is there");
     assert_eq!(fake.get("secrets"), 1, "after a batch the keys are all that is left");
     drop(first);
     assert_eq!(gpu.keys(KeySize::Rsa2048), 1);
     let third = keys[2].upload(&gpu);
     let (done, results) = run(&gpu, &[(&third, &inputs[2]), (&second, &inputs[1])]);
-    done.unwrap();
+    done.expect("the device is there");
     assert_eq!(results, [Ok(keys[2].oracle(&inputs[2])), Ok(keys[1].oracle(&inputs[1]))]);
     drop((second, third));
     assert_eq!(fake.get("secrets"), 0);
@@ -138,8 +160,18 @@ fn keys_are_wiped_when_they_are_released_and_their_room_is_used_again() {
 /// Bits all over a key, in its halves, their constants and the modulus: the device finds the wrong result itself.
 #[test]
 fn a_damaged_key_gives_no_result() {
+    refuses(Arithmetic::Integer);
+}
+
+/// The key is damaged while each of the three kernels runs, and sound between them.
+#[test]
+fn a_damaged_key_gives_no_result_with_fp64() {
+    refuses(Arithmetic::Fp64);
+}
+
+fn refuses(arithmetic: Arithmetic) {
     let fake = Fake::new();
-    let gpu = Gpu::open(&fake.options()).unwrap();
+    let gpu = Gpu::open(&Options { arithmetic, ..fake.options() }).expect("a device");
     let keys = keys_of(KeySize::Rsa2048);
     let uploaded: Vec<_> = keys.iter().take(2).map(|key| key.upload(&gpu)).collect();
     let mut random = Random::new(4);
@@ -155,13 +187,55 @@ fn a_damaged_key_gives_no_result() {
         fake.set("flip_key", bit as i64);
         let inputs = [0, 1].map(|i: usize| random.residue(&keys[i].n));
         let (done, results) = run(&gpu, &[(&uploaded[0], &inputs[0]), (&uploaded[1], &inputs[1])]);
-        done.unwrap();
+        done.expect("the device is there");
         // Bits of the public exponent that no key of the batch has are not looked at.
         let unused = bit >= 13 * half + 96 && ![0, 16].contains(&(bit % 32));
         let expected = if unused { Ok(keys[0].oracle(&inputs[0])) } else { Err(OpError::Fault) };
         assert_eq!(results[0], expected, "bit {bit}");
         assert_eq!(results[1], Ok(keys[1].oracle(&inputs[1])), "the other operation, bit {bit}");
     }
+}
+
+/// Bits of what the three kernels hand each other, of the tables, and of digits, at any moment of the exponentiation.
+#[test]
+fn what_fp64_units_get_wrong_gives_no_result() {
+    let fake = Fake::new();
+    let gpu = Gpu::open(&Options { arithmetic: Arithmetic::Fp64, ..fake.options() }).expect("a device");
+    let keys = keys_of(KeySize::Rsa2048);
+    let uploaded: Vec<_> = keys.iter().take(2).map(|key| key.upload(&gpu)).collect();
+    let mut random = Random::new(5);
+    let total = std::env::var("TEST_FAULTS").map_or(150, |count| count.parse().expect("a number"));
+    // Operation 0 has lanes 0 and 1. Of a double all bits but the exponent's, beyond which the CPU does not follow.
+    let double_bit = |random: &mut Random| [random.below(52), 63][usize::from(random.below(20) == 0)];
+    let mut refused = 0;
+    for i in 0..total {
+        let kind = ["flip_scratch", "flip_digit", "flip_table"][i % 3];
+        let bit = match kind {
+            // x mod p and q, then 1, of both operations after each other.
+            "flip_scratch" => 2 * 2048 * random.below(2) + random.below(2048),
+            "flip_digit" => 64 * random.below(2) + double_bit(&mut random),
+            _ => {
+                let cell = 32 * random.below(8 * 10) + random.below(2);
+                128 * cell + 64 * random.below(2) + double_bit(&mut random)
+            }
+        };
+        // After the table was made, and before it is wiped; some 34,500 digits are put.
+        fake.set("flip_at", 400 + random.below(33_000) as i64);
+        fake.set(kind, bit as i64);
+        let inputs = [0, 1].map(|i: usize| random.residue(&keys[i].n));
+        let (done, results) = run(&gpu, &[(&uploaded[0], &inputs[0]), (&uploaded[1], &inputs[1])]);
+        done.expect("the device is there");
+        fake.set(kind, -1);
+        match &results[0] {
+            Err(error) => assert_eq!(error, &OpError::Fault, "{kind} {bit}"),
+            // What is less than one is cut off, and an entry may not be chosen any more.
+            Ok(_) => assert_eq!(results[0], Ok(keys[0].oracle(&inputs[0])), "{kind} {bit}"),
+        }
+        assert!(kind != "flip_scratch" || results[0].is_err(), "bit {bit}");
+        assert_eq!(results[1], Ok(keys[1].oracle(&inputs[1])), "the other operation, {kind} {bit}");
+        refused += usize::from(results[0].is_err());
+    }
+    assert!(4 * refused > 3 * total, "{refused} of {total}");
 }
 
 #[test]

@@ -6,7 +6,8 @@
 
 mod support;
 
-use quadrille_kernels_cuda::{DeviceKey, Gpu, InputError, KeySize, OpError, Options};
+use num_bigint::BigUint;
+use quadrille_kernels_cuda::{Arithmetic, DeviceKey, Gpu, InputError, KeySize, OpError, Options};
 use std::io::Write;
 use support::{Random, TestKey, fake::Fake, keys_of, padded, run};
 
@@ -16,20 +17,23 @@ struct Device {
     fake: Option<Fake>,
 }
 
-/// The CPU, and the GPU if there is one.
+/// The CPU, and the GPU if there is one, with each arithmetic.
 fn each_device(case: impl Fn(&Device)) {
-    let fake = Fake::new();
-    let gpu = Gpu::open(&fake.options()).expect("the fake driver has a device");
-    case(&Device { gpu, fake: Some(fake) });
-    match Gpu::open(&Options::default()) {
-        Ok(gpu) => {
-            println!("on {}", gpu.name());
-            case(&Device { gpu, fake: None });
-        }
-        Err(reason) => {
-            // Past the capture of what tests print, since a skipped test passes.
-            let _ = writeln!(std::io::stderr(), "GPU: SKIPPED, {reason}");
-            assert!(std::env::var_os("TEST_GPU").is_none(), "a GPU is required");
+    for arithmetic in [Arithmetic::Integer, Arithmetic::Fp64] {
+        let fake = Fake::new();
+        let gpu = Gpu::open(&Options { arithmetic, ..fake.options() }).expect("the fake driver has a device");
+        assert_eq!(gpu.uses_fp64(KeySize::Rsa2048), arithmetic == Arithmetic::Fp64);
+        case(&Device { gpu, fake: Some(fake) });
+        match Gpu::open(&Options { arithmetic, ..Options::default() }) {
+            Ok(gpu) => {
+                println!("on {}, {arithmetic:?}", gpu.name());
+                case(&Device { gpu, fake: None });
+            }
+            Err(reason) => {
+                // Past the capture of what tests print, since a skipped test passes.
+                let _ = writeln!(std::io::stderr(), "GPU: SKIPPED, {reason}");
+                assert!(std::env::var_os("TEST_GPU").is_none(), "a GPU is required");
+            }
         }
     }
 }
@@ -66,7 +70,8 @@ fn edges() {
     });
 }
 
-/// 0, 1, p, q, multiples of them, n - 1, and bits and all ones about the borders of words, threads and halves.
+/// 0, 1, p, q, multiples of them, n - 1, bits and all ones about the borders of words, threads and halves; and what
+/// becomes numbers of extreme digits of 52 bits.
 fn edge_inputs(key: &TestKey) -> Vec<Vec<u8>> {
     let len = key.n.len();
     let mut inputs: Vec<Vec<u8>> = [0, 1, 2, 255].iter().map(|&small| padded(&[small], len)).collect();
@@ -87,6 +92,14 @@ fn edge_inputs(key: &TestKey) -> Vec<Vec<u8>> {
         ones[index] = value.wrapping_sub(1);
         ones[index + 1..].fill(0xff);
         inputs.extend([single, ones]);
+    }
+    let [n, p] = [&key.n, &key.p].map(|number| BigUint::from_bytes_be(number));
+    let digits = (4 * len).div_ceil(52);
+    let inverse = BigUint::from(2u8).pow(52 * digits as u32).modinv(&n).expect("n is odd");
+    let repeated = |digit: u64| (1..digits).fold(BigUint::ZERO, |number, _| (number << 52) + digit);
+    let edges = [0, 1].map(|less| (1u64 << 51) - less).map(repeated);
+    for number in edges.into_iter().chain([repeated((1 << 52) - 1), &p - 1u8]) {
+        inputs.push(padded(&(number * &inverse % &n).to_bytes_be(), len));
     }
     inputs
 }
@@ -162,6 +175,35 @@ fn bad_inputs_fail_alone() {
         assert_eq!([&results[1], &results[2]], [&Err(OpError::Input(InputError::TooLarge)); 2]);
         assert_eq!(results[3], Err(OpError::ForeignKey));
         assert_eq!([&results[5], &results[6]], [&Err(OpError::Input(InputError::Length)); 2]);
+    });
+}
+
+/// Keys with a flipped bit, anywhere from the primes on, beside sound ones: no wrong result leaves the device.
+#[test]
+fn damaged_keys_give_no_wrong_result() {
+    each_device(|device| {
+        let mut random = Random::new(8);
+        for size in KeySize::ALL {
+            let (key, sound) = uploaded(&device.gpu, size).remove(0);
+            let words = size.bits() / 64;
+            let flips = if device.fake.is_some() { 4 } else { 200 };
+            let damaged: Vec<DeviceKey> = (0..flips)
+                .map(|_| {
+                    let mut damaged = key.private();
+                    damaged.flip_for_tests(32 * 4 * words + random.below(32 * 7 * words));
+                    device.gpu.upload(&damaged).expect("there is room")
+                })
+                .collect();
+            let input = random.residue(&key.n);
+            let batch: Vec<_> =
+                damaged.iter().flat_map(|damaged| [(damaged, &input[..]), (&sound, &input[..])]).collect();
+            let (done, results) = run(&device.gpu, &batch);
+            assert_eq!(done, Ok(()));
+            for pair in results.chunks(2) {
+                assert!(pair[0] == Err(OpError::Fault) || pair[0] == pair[1], "{pair:?}");
+                assert_eq!(pair[1], Ok(key.oracle(&input)));
+            }
+        }
     });
 }
 

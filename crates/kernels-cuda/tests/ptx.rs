@@ -5,7 +5,7 @@ mod interpreter;
 mod support;
 
 use interpreter::{Buffer, Machine};
-use quadrille_kernels_cuda::KeySize;
+use quadrille_kernels_cuda::{Arithmetic, KeySize};
 use sha2::{Digest, Sha256};
 use std::{fs, io::Write, path::PathBuf, process::Command};
 use support::{Random, TestKey, keys_of};
@@ -17,9 +17,12 @@ const PTX: &str = include_str!("../kernel/rsa.ptx");
 fn ptx_is_made_of_these_sources() {
     let sources = [
         include_str!("../kernel/word.cuh"),
+        include_str!("../kernel/real.cuh"),
         include_str!("../kernel/carry_device.cuh"),
         include_str!("../kernel/number.cuh"),
+        include_str!("../kernel/digits.cuh"),
         include_str!("../kernel/rsa.cuh"),
+        include_str!("../kernel/rsa52.cuh"),
         include_str!("../kernel/rsa.cu"),
     ];
     let digest = Sha256::digest(sources.concat());
@@ -52,17 +55,27 @@ fn header(start: &str) -> &'static str {
 
 #[test]
 fn ptx_computes_rsa2048() {
-    computes(KeySize::Rsa2048, 4);
+    computes(KeySize::Rsa2048, Arithmetic::Integer, 4);
+}
+
+#[test]
+fn ptx_computes_rsa2048_with_fp64() {
+    computes(KeySize::Rsa2048, Arithmetic::Fp64, 4);
 }
 
 #[test]
 fn ptx_computes_rsa3072() {
-    computes(KeySize::Rsa3072, 3);
+    computes(KeySize::Rsa3072, Arithmetic::Integer, 3);
+}
+
+#[test]
+fn ptx_computes_rsa3072_with_fp64() {
+    computes(KeySize::Rsa3072, Arithmetic::Fp64, 3);
 }
 
 #[test]
 fn ptx_computes_rsa4096() {
-    computes(KeySize::Rsa4096, 2);
+    computes(KeySize::Rsa4096, Arithmetic::Integer, 2);
 }
 
 #[test]
@@ -72,9 +85,11 @@ fn ptx_refuses_a_result_of_a_damaged_key() {
     let inputs: Vec<_> = keys.iter().map(|key| random.residue(&key.n)).collect();
     // A bit of the exponent of q.
     let damage = |words: &mut [u32]| words[11 * 32 + 5] ^= 1 << 9;
-    let results = run(KeySize::Rsa2048, keys, &inputs, damage, false);
-    assert_eq!(results[0], None);
-    assert_eq!(results[1], Some(keys[1].oracle(&inputs[1])));
+    for arithmetic in [Arithmetic::Integer, Arithmetic::Fp64] {
+        let results = run(KeySize::Rsa2048, arithmetic, keys, &inputs, damage, false);
+        assert_eq!(results[0], None);
+        assert_eq!(results[1], Some(keys[1].oracle(&inputs[1])));
+    }
 }
 
 /// The interpreter sees what it is there to see: which key an operation has is public, and an address.
@@ -82,11 +97,11 @@ fn ptx_refuses_a_result_of_a_damaged_key() {
 #[should_panic(expected = "a secret is an address")]
 fn an_address_that_depends_on_a_secret_is_found() {
     let keys = &keys_of(KeySize::Rsa2048)[..1];
-    run(KeySize::Rsa2048, keys, &[Random::new(8).residue(&keys[0].n)], |_| {}, true);
+    run(KeySize::Rsa2048, Arithmetic::Integer, keys, &[Random::new(8).residue(&keys[0].n)], |_| {}, true);
 }
 
 /// A warp with different keys, not full if `count` says so.
-fn computes(size: KeySize, count: usize) {
+fn computes(size: KeySize, arithmetic: Arithmetic, count: usize) {
     let mut keys = keys_of(size);
     keys.truncate(count);
     let mut random = Random::new(count as u64);
@@ -94,7 +109,9 @@ fn computes(size: KeySize, count: usize) {
     inputs[0] = keys[0].n.clone();
     // n is odd: this is n - 1.
     inputs[0][size.bytes() - 1] -= 1;
-    for ((key, input), result) in keys.iter().zip(&inputs).zip(run(size, &keys, &inputs, |_| {}, false)) {
+    for ((key, input), result) in
+        keys.iter().zip(&inputs).zip(run(size, arithmetic, &keys, &inputs, |_| {}, false))
+    {
         assert_eq!(result, Some(key.oracle(input)));
     }
 }
@@ -102,6 +119,7 @@ fn computes(size: KeySize, count: usize) {
 /// The results; none where the kernel refused one.
 fn run(
     size: KeySize,
+    arithmetic: Arithmetic,
     keys: &[TestKey],
     inputs: &[Vec<u8>],
     damage: fn(&mut [u32]),
@@ -129,14 +147,31 @@ fn run(
         Buffer { secret: vec![true; inputs.len()], words: inputs },
         Buffer::public(vec![0; keys.len() * words]),
         Buffer::public(vec![7; keys.len()]),
-        Buffer::public(vec![0; 16 * 32 * per_thread]),
+        Buffer::public(vec![
+            0;
+            if arithmetic == Arithmetic::Fp64 {
+                8 * 32 * 2 * (size.bits() / 2).div_ceil(52)
+            } else {
+                16 * 32 * per_thread
+            }
+        ]),
+        Buffer::public(vec![7; 2 * keys.len() * words]),
     ]
     .map(|buffer| machine.allocate(buffer));
     let exponents = keys.iter().flat_map(|key| number(&support::padded(&key.e, 4))).fold(0, |all, e| all | e);
-    let mut parameters: Vec<u32> =
-        addresses.iter().flat_map(|address| [*address as u32, (address >> 32) as u32]).collect();
+    let halves = |address: u64| [address as u32, (address >> 32) as u32];
+    let mut parameters: Vec<u32> = addresses[..6].iter().flat_map(|&address| halves(address)).collect();
     parameters.extend([keys.len() as u32, exponents]);
-    machine.run(&format!("quadrille_rsa{}", size.bits()), parameters, 0);
+    parameters.extend(halves(addresses[6]));
+    let name = format!("quadrille_rsa{}", size.bits());
+    if arithmetic == Arithmetic::Fp64 {
+        for step in ["prepare", "exponentiate", "finish"] {
+            machine.run(&format!("{name}_{step}"), parameters.clone(), 0);
+        }
+        assert!(machine.buffer(addresses[6]).words.iter().all(|&word| word == 0), "what they share is wiped");
+    } else {
+        machine.run(&name, parameters, 0);
+    }
     assert!(machine.buffer(addresses[5]).words.iter().all(|&word| word == 0), "the table is wiped");
     let outputs = machine.buffer(addresses[3]).words.chunks(words);
     let sound = &machine.buffer(addresses[4]).words;

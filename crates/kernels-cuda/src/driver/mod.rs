@@ -28,6 +28,9 @@ pub(crate) struct Device {
     pub(crate) multiprocessors: usize,
     /// Of its cores, at most, in kHz.
     pub(crate) clock: usize,
+    /// How many times as many operations on single as on double precision it does at once: 2 where that is what it is
+    /// made for, 32 or 64 where not.
+    pub(crate) single_to_double: usize,
 }
 
 // SAFETY: a context may be current in several threads at once, and the driver's functions may be called from any.
@@ -40,6 +43,7 @@ const CLOCK_RATE: c_int = 13;
 const MULTIPROCESSOR_COUNT: c_int = 16;
 const CAPABILITY_MAJOR: c_int = 75;
 const CAPABILITY_MINOR: c_int = 76;
+const SINGLE_TO_DOUBLE: c_int = 87;
 /// `CU_CTX_SCHED_BLOCKING_SYNC`: a thread that waits for the device sleeps instead of spinning.
 const WAIT_ASLEEP: c_uint = 4;
 
@@ -69,6 +73,7 @@ impl Device {
         }
         let multiprocessors = attribute(&api, ordinal, MULTIPROCESSOR_COUNT)?.unsigned_abs() as usize;
         let clock = attribute(&api, ordinal, CLOCK_RATE)?.unsigned_abs() as usize;
+        let single_to_double = attribute(&api, ordinal, SINGLE_TO_DOUBLE)?.unsigned_abs() as usize;
         // Refused where the context is active already, by whoever shares this process; then waiting spins.
         // SAFETY: the device exists.
         let _ = unsafe { (api.context_flags)(ordinal, WAIT_ASLEEP) };
@@ -76,7 +81,7 @@ impl Device {
         // SAFETY: the driver writes one handle; it is released when this value is dropped.
         let status = unsafe { (api.context_retain)(&raw mut context, ordinal) };
         check(&api, "cuDevicePrimaryCtxRetain", status)?;
-        let device = Arc::new(Self { api, ordinal, context, name, multiprocessors, clock });
+        let device = Arc::new(Self { api, ordinal, context, name, multiprocessors, clock, single_to_double });
         device.enter()?;
         Ok(device)
     }

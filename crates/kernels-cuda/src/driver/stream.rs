@@ -31,6 +31,7 @@ pub(crate) struct Arguments {
     pub(crate) tables: Address,
     pub(crate) count: u32,
     pub(crate) exponent_bits: u32,
+    pub(crate) scratch: Address,
 }
 
 impl Stream {

@@ -15,10 +15,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "../../kernel/rsa.cuh"
+#include "../../kernel/rsa52.cuh"
 
 // What is secret steers no branch and is no index, or the kernels do not compile.
 static_assert(!std::is_constructible<bool, word>::value && !std::is_convertible<word, u32>::value, "word.cuh");
+static_assert(!std::is_constructible<bool, real>::value && !std::is_convertible<real, u32>::value, "real.cuh");
+static_assert(!std::is_constructible<bool, long_word>::value && !std::is_convertible<long_word, u32>::value, "real.cuh");
 
 namespace {
 
@@ -79,16 +81,40 @@ bool is_zero(const void *start, size_t bytes) {
     return true;
 }
 
-template <class R, int T, int L> void run(const void *parameter, u32 warps) {
+// One bit, of a digit or of the tables, at the moment that digit number `left` is put.
+struct Disturbance {
+    long left, digit, table;
+    u32 *tables;
+};
+thread_local Disturbance disturbance;
+
+void disturb_once(real &digit) {
+    Disturbance &d = disturbance;
+    if (--d.left != 0) return;
+    if (d.table >= 0) d.tables[d.table / 32] ^= 1u << d.table % 32;
+    if (d.digit >= 0) {
+        long_word bits = bits_of(digit);
+        bits.of[d.digit / 64] ^= 1ull << d.digit % 64;
+        digit = real_of(bits);
+    }
+}
+
+// Which part of an operation a kernel computes; the last one, or the only one, writes the outputs.
+enum class Step { FIRST, MIDDLE, LAST };
+
+template <int T, int L>
+void run(void (*kernel)(const Batch<T, L> &, const Warp &), const void *parameter, u32 warps, Step step) {
     Batch<T, L> batch;
     memcpy(&batch, parameter, sizeof batch);
-    long bit, output, only;
+    long bit, output, only, scratch;
     {
         Fake &f = fake();
         std::lock_guard<std::mutex> guard(f.lock);
         bit = f.get("flip_key", -1);
         output = f.get("flip_output", -1);
         only = f.get("flip_only", -1);
+        scratch = f.get("flip_scratch", -1);
+        disturbance = {f.get("flip_at", 1), f.get("flip_digit", -1), f.get("flip_table", -1), batch.tables};
     }
     // A bit of the first operation's key is wrong while the kernel runs; streams share keys, so one after the other.
     static std::mutex damaged;
@@ -96,10 +122,14 @@ template <class R, int T, int L> void run(const void *parameter, u32 warps) {
     if (bit >= 0) alone.lock();
     u32 *key = const_cast<u32 *>(reinterpret_cast<const u32 *>(batch.keys + batch.seats[0]));
     if (bit >= 0) key[bit / 32] ^= 1u << bit % 32;
-    for (u32 i = 0; i < warps; i++) R::run(batch, Warp{i});
+    const bool disturbs = step == Step::MIDDLE && (disturbance.digit >= 0 || disturbance.table >= 0);
+    disturb = disturbs ? disturb_once : nullptr;
+    for (u32 i = 0; i < warps; i++) kernel(batch, Warp{i});
+    disturb = nullptr;
+    if (step == Step::FIRST && scratch >= 0) batch.scratch[scratch / 32] ^= 1u << scratch % 32;
     if (bit >= 0) key[bit / 32] ^= 1u << bit % 32;
     // Wrong results after the check.
-    for (u32 i = 0; output >= 0 && i < batch.count; i++) {
+    for (u32 i = 0; step == Step::LAST && output >= 0 && i < batch.count; i++) {
         if (only >= 0 && i != u32(only)) continue;
         batch.outputs[u64(i) * 2 * T * L + output / 32] ^= 1u << output % 32;
     }
@@ -152,7 +182,11 @@ int cuDeviceGetName(char *name, int length, int) {
 
 int cuDeviceGetAttribute(int *value, int which, int) {
     Fake &f = fake();
-    *value = which == 13 ? 1000000 : which == 16 ? int(f.get("multiprocessors", 1)) : which == 75 ? int(f.get("capability", 9)) : 0;
+    *value = which == 13   ? 1000000
+             : which == 16 ? int(f.get("multiprocessors", 1))
+             : which == 75 ? int(f.get("capability", 9))
+             : which == 87 ? int(f.get("single_to_double", 64))
+                           : 0;
     return OK;
 }
 
@@ -190,7 +224,15 @@ int cuModuleLoadData(void **module, const void *image) {
 int cuModuleUnload(void *) { return OK; }
 
 int cuModuleGetFunction(void **function, void *, const char *name) {
-    static const char *const names[] = {"quadrille_rsa2048", "quadrille_rsa3072", "quadrille_rsa4096"};
+    static const char *const names[] = {"quadrille_rsa2048",
+                                        "quadrille_rsa3072",
+                                        "quadrille_rsa4096",
+                                        "quadrille_rsa2048_prepare",
+                                        "quadrille_rsa2048_exponentiate",
+                                        "quadrille_rsa2048_finish",
+                                        "quadrille_rsa3072_prepare",
+                                        "quadrille_rsa3072_exponentiate",
+                                        "quadrille_rsa3072_finish"};
     for (const char *const &known : names) {
         if (strcmp(known, name) == 0) {
             *function = const_cast<char *>(known);
@@ -294,13 +336,22 @@ int cuLaunchKernel(void *function, unsigned blocks, unsigned, unsigned, unsigned
     u32 count;
     memcpy(&count, parameter.data() + 6 * sizeof(u64), sizeof count);
     if (long(count) > f.seen["largest"]) f.seen["largest"] = count;
-    f.seen["operations"] += count;
     const std::string name = static_cast<const char *>(function);
+    // Of the three kernels of an operation, one counts.
+    const bool counts = name.find("_prepare") == std::string::npos && name.find("_finish") == std::string::npos;
+    if (counts) f.seen["operations"] += count;
     const u32 warps = blocks * threads / 32;
     static_cast<Stream *>(stream)->queued.push_back([=] {
-        if (name == "quadrille_rsa2048") run<Rsa2048, 4, 8>(parameter.data(), warps);
-        if (name == "quadrille_rsa3072") run<Rsa3072, 4, 12>(parameter.data(), warps);
-        if (name == "quadrille_rsa4096") run<Rsa4096, 8, 8>(parameter.data(), warps);
+        const void *batch = parameter.data();
+        if (name == "quadrille_rsa2048") run<4, 8>(Rsa2048::run, batch, warps, Step::LAST);
+        if (name == "quadrille_rsa3072") run<4, 12>(Rsa3072::run, batch, warps, Step::LAST);
+        if (name == "quadrille_rsa4096") run<8, 8>(Rsa4096::run, batch, warps, Step::LAST);
+        if (name == "quadrille_rsa2048_prepare") run<4, 8>(Rsa2048::prepare<20 * 52>, batch, warps, Step::FIRST);
+        if (name == "quadrille_rsa2048_exponentiate") run<4, 8>(Exponentiation2048::run, batch, warps, Step::MIDDLE);
+        if (name == "quadrille_rsa3072_prepare") run<4, 12>(Rsa3072::prepare<30 * 52>, batch, warps, Step::FIRST);
+        if (name == "quadrille_rsa3072_exponentiate") run<4, 12>(Exponentiation3072::run, batch, warps, Step::MIDDLE);
+        if (name == "quadrille_rsa2048_finish") run<4, 8>(Rsa2048::finish, batch, warps, Step::LAST);
+        if (name == "quadrille_rsa3072_finish") run<4, 12>(Rsa3072::finish, batch, warps, Step::LAST);
     });
     return OK;
 }

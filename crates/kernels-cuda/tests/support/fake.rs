@@ -28,8 +28,14 @@ impl Fake {
         Self { folder, library }
     }
 
+    /// The same on every machine, however many cores it has.
     pub(crate) fn options(&self) -> Options {
-        Options { library: self.folder().join("libcuda.so.1").into(), keys: 64, ..Options::default() }
+        Options {
+            library: self.folder().join("libcuda.so.1").into(),
+            lanes: 4,
+            keys: 64,
+            ..Options::default()
+        }
     }
 
     /// Where the library is: for `LD_LIBRARY_PATH` of a program, which is told by `FAKE_CUDA` how to misbehave
