@@ -1,0 +1,227 @@
+#!/usr/bin/env bash
+# A visit to a machine with an NVIDIA GPU that reaches nothing else and is at hand for minutes only.
+#
+#   scripts/gpu.sh pack DIR          here: builds everything and copies it into DIR, 45 MB
+#   scripts/gpu.sh visit DIR OUT [STEP...]
+#                                    there, from the repository's root: tests, then measurements, into OUT; nine minutes
+#
+# The visit needs NVIDIA's driver, a C++ compiler and python3; ncu and compute-sanitizer where they are there.
+set -euo pipefail
+
+readonly port=18443 admin=18444
+
+main() {
+    case ${1-} in
+    pack) [[ $# -eq 2 ]] && pack "$2" ;;
+    visit) [[ $# -ge 3 ]] && visit "$(realpath "$2")" "$(realpath "$3")" "${@:4}" ;;
+    *) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 2 ;;
+    esac
+}
+
+pack() {
+    local dir=$1 target=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille/target} built test
+    # All at once, or other features were selected and BoringSSL compiled a second time.
+    local -r packages=(--release --package quadrille-cli --package quadrille-bench-handshakes
+        --package quadrille-bench-kernels --package quadrille-engine --package quadrille-kernels-cuda
+        --features quadrille-bench-kernels/aws-lc)
+    export CARGO_TARGET_DIR=$target
+    mkdir -p "$dir/driver"
+    cargo build "${packages[@]}"
+    built=$(cargo test "${packages[@]}" --test engine --test kernels_cuda --no-run 2>&1 | tee /dev/stderr)
+    for test in engine kernels_cuda; do
+        cp "$(sed -n "s|.*Executable.*(\(.*/$test-[0-9a-f]*\))|\1|p" <<<"$built")" "$dir/$test"
+    done
+    cp "$target"/release/quadrille{,-bench-handshakes,-bench-kernels} "$dir"
+    cc -shared -fPIC -O2 -o "$dir/driver/libcuda.so.1" bench/gpu/forward.c -ldl
+    strip "$dir"/quadrille* "$dir/engine" "$dir/kernels_cuda"
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$dir/key.pem" -out "$dir/cert.pem" -days 30 \
+        -subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
+    # Where the tests look for their sources and build their fake driver.
+    printf '%s\n%s\n' "$PWD" "$target/tmp" >"$dir/paths"
+}
+
+visit() {
+    local -r dir=$1 out=$2 wanted=" ${*:3} "
+    local -a paths
+    mapfile -t paths <"$dir/paths"
+    mkdir -p "${paths[1]}" "$(dirname "${paths[0]}")"
+    [[ -e ${paths[0]} ]] || ln -s "$PWD" "${paths[0]}"
+    step machine describe
+    step suite in_folder crates/kernels-cuda env TEST_GPU=required TEST_OPERATIONS=600 "$dir/kernels_cuda"
+    step engine in_folder crates/engine "$dir/engine" --nocapture lanes::every lanes::wycheproof
+    step rates rates "$dir" "$out"
+    step cores over_cores "$dir"
+    step gateway over_gateways "$dir" "$out"
+    step overload overload "$dir" "$out"
+    step sanitizer sanitize "$dir"
+    step profile profile "$dir" "$out"
+}
+
+# step NAME COMMAND...: its output goes to the terminal and into OUT/NAME.txt; a failure is told and does not end the visit.
+step() {
+    local name=$1 began=$SECONDS
+    shift
+    [[ $wanted == "  " || $wanted == *" $name "* ]] || return 0
+    echo "== $name"
+    "$@" 2>&1 | tee "$out/$name.txt" || echo "FAILED: $name"
+    echo "   ($((SECONDS - began)) s)"
+}
+
+in_folder() {
+    (cd "$1" && shift && timeout 200 "$@" | tail -n 30)
+}
+
+describe() {
+    nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.draw,power.limit,temperature.gpu \
+        --format=csv
+    lscpu | grep -E '^(Model name|CPU\(s\)|Thread|L3)'
+    grep --only-matching --max-count=1 --word-regexp avx512ifma /proc/cpuinfo || echo "no avx512ifma"
+}
+
+# A million random operations of RSA-2048 beside the lanes, fewer of the larger ones; then rates and latencies.
+rates() {
+    "$1/quadrille-bench-kernels" --sizes 2048 --gpu-only 1000 --gpu-seconds 3 --out "$2/rsa2048.json" &
+    local -r bench=$!
+    sleep 20
+    clocks
+    wait "$bench"
+    "$1/quadrille-bench-kernels" --sizes 3072,4096 --gpu-only 150 --gpu-seconds 2 --out "$2/larger.json"
+}
+
+# While it computes.
+clocks() {
+    local -r end=$((SECONDS + 12))
+    while [[ $SECONDS -lt $end ]]; do
+        sleep 2
+        nvidia-smi --query-gpu=clocks.sm,power.draw,temperature.gpu,clocks_event_reasons.active --format=csv,noheader
+    done
+}
+
+# RSA-2048 in lanes over 1 to 16 cores.
+over_cores() {
+    local cores
+    for cores in 1 2 4 8 16; do
+        [[ $cores -le $(nproc) ]] || continue
+        echo -n "$cores: "
+        taskset --cpu-list "0-$((cores - 1))" "$1/quadrille-bench-kernels" --sizes 2048 --all-cores --gpu-seconds 2
+    done
+}
+
+# Full handshakes over 1 to 8 cores of the gateway; the load comes from the other half of the machine.
+over_gateways() {
+    local cores
+    for cores in 1 2 4 8; do
+        [[ $cores -le $((($(nproc) + 1) / 2)) ]] || continue
+        serve "$1" "$cores" lanes
+        load "$1" "$2/gateway-$cores.json" --connections "$((cores * 64))" --duration 4s
+        stop_serving
+    done
+}
+
+# Four times as many handshakes as a quarter of the cores manages with lanes: with lanes, with the GPU, and with the GPU lost halfway.
+overload() {
+    local rate capacity cores=$((($(nproc) + 3) / 4))
+    serve "$1" "$cores" lanes
+    load "$1" "$2/capacity.json" --connections 256 --duration 4s
+    stop_serving
+    capacity=$(python3 -c 'import json, sys; print(round(json.load(open(sys.argv[1]))["handshakes_per_second"]))' \
+        "$2/capacity.json")
+    rate=$((4 * capacity))
+    echo "capacity $capacity/s; offered from now on $rate/s, open loop, and with 4,000 clients, closed loop"
+    local backend
+    for backend in lanes gpu; do
+        serve "$1" "$cores" "$backend"
+        load "$1" "$2/overload-$backend-open.json" --rate "$rate" --connections 8000 --duration 5s
+        stop_serving
+        serve "$1" "$cores" "$backend"
+        load "$1" "$2/overload-$backend-closed.json" --connections 4000 --duration 5s
+        operations
+        stop_serving
+    done
+    export FORWARD_TO FORWARD_LOST=$2/lost
+    FORWARD_TO=${FORWARD_TO:-$(ldconfig -p | awk '/libcuda.so.1 /{print $NF; exit}')}
+    LD_LIBRARY_PATH=$1/driver serve "$1" "$cores" gpu
+    (sleep 4 && touch "$FORWARD_LOST") &
+    load "$1" "$2/overload-lost.json" --connections 4000 --duration 8s
+    operations
+    grep --max-count=2 "GPU is lost" "$2/gateway.log" || echo "the gateway did not say that the GPU was lost"
+    stop_serving
+    rm -f "$FORWARD_LOST"
+}
+
+# serve DIR CORES BACKEND, on the first CORES cores.
+serve() {
+    taskset --cpu-list "0-$(($2 - 1))" "$1/quadrille" serve --listen 127.0.0.1:$port --admin 127.0.0.1:$admin \
+        --cert "$1/cert.pem" --key "$1/key.pem" --respond ok --threads "$2" --compute-threads "$2" --backend "$3" \
+        --session-tickets off --session-cache off --drain-timeout 1s >"$out/gateway.log" 2>&1 &
+    server=$!
+    local waited
+    for ((waited = 0; waited < 100; waited++)); do
+        grep --quiet "serving HTTPS" "$out/gateway.log" && break
+        sleep 0.2
+    done
+    began=$(cpu_of "$server")
+    what="$2 cores, $3"
+}
+
+stop_serving() {
+    kill "$server"
+    wait "$server" || true
+}
+
+# load DIR JSON ARGUMENTS...
+load() {
+    local dir=$1 json=$2 all half
+    all=$(nproc)
+    half=$((all / 2))
+    shift 2
+    taskset --cpu-list "$half-$((all - 1))" "$dir/quadrille" bench "https://localhost:$port/" \
+        --connect 127.0.0.1:$port --ca "$dir/cert.pem" --threads "$((all - half))" --requests 0 --groups X25519 --json "$@" \
+        >"$json" || true
+    python3 - "$json" "$what" "$((10000 * ($(cpu_of "$server") - began)))" <<'PYTHON'
+import json, sys
+run = json.load(open(sys.argv[1]))
+per = int(sys.argv[3]) / max(run["full"], 1)
+print(f'{sys.argv[2]:18} {run["handshakes_per_second"]:9.0f} handshakes/s  p50 {run["latency_us"]["p50"] / 1e3:8.1f} ms  '
+      f'p99 {run["latency_us"]["p99"] / 1e3:8.1f} ms  failed {run["failed"]:6}  CPU {per:6.1f} us each  {run["failures"][:2]}')
+PYTHON
+}
+
+# Hundredths of a second that a process has used.
+cpu_of() {
+    awk '{print $14 + $15}' "/proc/$1/stat"
+}
+
+operations() {
+    curl --silent "http://127.0.0.1:$admin/metrics" | grep -E '^quadrille_(key_operations_total|gpu_in_use)' || true
+}
+
+sanitize() {
+    local tool
+    command -v compute-sanitizer || return 0
+    for tool in memcheck initcheck; do
+        echo "-- $tool"
+        (cd crates/kernels-cuda && TEST_GPU=required TEST_OPERATIONS=30 timeout 60 compute-sanitizer --tool "$tool" \
+            "$1/kernels_cuda" random_operations 2>&1 | tail -n 3) || true
+    done
+}
+
+profile() {
+    command -v ncu || return 0
+    timeout 60 ncu --clock-control none --kill yes --launch-skip 3 --launch-count 3 --kernel-name regex:quadrille_rsa \
+        --section SpeedOfLight --section ComputeWorkloadAnalysis --section MemoryWorkloadAnalysis \
+        --section SchedulerStats --section WarpStateStats --section Occupancy \
+        --metrics "$(stalls)" "$1/quadrille-bench-kernels" --sizes 2048 --gpu-only 1 --gpu-seconds 1 \
+        --out "$2/profiled.json" || true
+}
+
+stalls() {
+    local reason list=()
+    for reason in no_instruction math_pipe_throttle dispatch_stall wait short_scoreboard long_scoreboard barrier \
+        lg_throttle mio_throttle not_selected selected branch_resolving imc_miss; do
+        list+=("smsp__average_warps_issue_stalled_${reason}_per_issue_active.ratio")
+    done
+    (IFS=, && echo "${list[*]}")
+}
+
+main "$@"
