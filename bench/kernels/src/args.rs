@@ -43,6 +43,9 @@ pub(crate) struct Arguments {
     /// were compared with the lanes'.
     #[arg(long, value_name = "THOUSANDS")]
     pub(crate) gpu_only: Option<usize>,
+    /// Measure the lanes on all cores that this process may use (taskset chooses them), and nothing else.
+    #[arg(long)]
+    pub(crate) all_cores: bool,
     /// Instead of speed, look for a dependence of time on inputs, with this many batches a tier.
     #[arg(long, value_name = "BATCHES")]
     pub(crate) leak: Option<usize>,

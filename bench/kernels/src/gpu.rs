@@ -32,6 +32,15 @@ pub(crate) fn run(sizes: &[usize], turn: Duration, out: &Path) -> Result<(), Box
     Ok(())
 }
 
+/// Operations a second of the lanes on all cores of this process.
+pub(crate) fn cores(sizes: &[usize], turn: Duration) -> Result<(), Box<dyn Error>> {
+    for size in sizes.iter().filter_map(|&bits| KeySize::from_bits(bits)) {
+        let (per_second, by) = gpu::on_all_cores(size, turn)?;
+        println!("RSA-{}: {per_second:.0} operations a second, {by}", size.bits());
+    }
+    Ok(())
+}
+
 /// The GPU alone: random operations beside the lanes, the table, and rate and latency by batch size and streams. Without
 /// a GPU this is an error.
 pub(crate) fn run_alone(
@@ -41,7 +50,7 @@ pub(crate) fn run_alone(
     out: &Path,
 ) -> Result<(), Box<dyn Error>> {
     let opened = gpu::open()?;
-    let sizes: Vec<KeySize> = sizes.iter().filter_map(|&bits| KeySize::of_bits(bits)).collect();
+    let sizes: Vec<KeySize> = sizes.iter().filter_map(|&bits| KeySize::from_bits(bits)).collect();
     let agreed = gpu::agree(&opened, &sizes, operations)?;
     println!("{agreed} random operations on {} agree with the lanes'.", opened.name());
     drop(opened);

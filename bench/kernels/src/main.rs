@@ -27,6 +27,9 @@ use report::Row;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
+    if arguments.all_cores {
+        return gpu::cores(&arguments.sizes, Duration::from_secs(arguments.gpu_seconds));
+    }
     machine::stay_on_this_core();
     if let Some(batches) = arguments.leak {
         return leak::run(&lanes::of_this_cpu(), batches);

@@ -44,6 +44,10 @@ impl Backend for Alone {
         self.0.capacity(key_type).max(1)
     }
 
+    fn crossover(&self, key_type: KeyType) -> usize {
+        if self.0.capacity(key_type) > 0 { 1 } else { usize::MAX }
+    }
+
     fn compute(&self, batch: &mut [Job<'_>]) {
         self.0.compute(batch).expect("the GPU is there");
     }

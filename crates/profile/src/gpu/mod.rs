@@ -227,7 +227,16 @@ fn in_lanes(gpu: &Gpu, work: impl Fn() -> Result<(), String> + Sync) -> Result<(
     })
 }
 
-/// Operations a second of all cores at once, each with full lanes.
+/// Operations a second of all cores that this process may use, each with full lanes, and what computes them.
+///
+/// # Errors
+/// A sentence, if no key can be made.
+pub fn on_all_cores(size: KeySize, turn: Duration) -> Result<(f64, &'static str), String> {
+    let bits = u32::try_from(size.bits()).unwrap_or(0);
+    let rsa = Rsa::generate(bits).map_err(|error| error.to_string())?;
+    cores(&rsa, turn).ok_or_else(|| "the lanes refuse the key".to_owned())
+}
+
 fn cores(rsa: &Rsa<Private>, turn: Duration) -> Option<(f64, &'static str)> {
     let numbers = numbers_of(rsa)?;
     let key = for_lanes(&numbers).ok()?;
