@@ -118,7 +118,8 @@ over_gateways() {
     done
 }
 
-# Four times as many handshakes as a quarter of the cores manages with lanes: with lanes, with the GPU, and with the GPU lost halfway.
+# Four times as many handshakes as a quarter of the cores manages with lanes: with lanes; with the GPU behind as many compute
+# threads, which leave it little, and behind one; and with the GPU lost halfway.
 overload() {
     local rate capacity cores=$((($(nproc) + 3) / 4))
     serve "$1" "$cores" lanes
@@ -128,13 +129,14 @@ overload() {
         "$2/capacity.json")
     rate=$((4 * capacity))
     echo "capacity $capacity/s; offered from now on $rate/s, open loop, and with 4,000 clients, closed loop"
-    local backend
-    for backend in lanes gpu; do
-        serve "$1" "$cores" "$backend"
-        load "$1" "$2/overload-$backend-open.json" --rate "$rate" --connections 8000 --duration 5s
+    local backend compute
+    for backend in "lanes $cores" "gpu $cores" "gpu 1"; do
+        read -r backend compute <<<"$backend"
+        serve "$1" "$cores" "$backend" "$compute"
+        load "$1" "$2/overload-$backend-$compute-open.json" --rate "$rate" --connections 8000 --duration 5s
         stop_serving
-        serve "$1" "$cores" "$backend"
-        load "$1" "$2/overload-$backend-closed.json" --connections 4000 --duration 5s
+        serve "$1" "$cores" "$backend" "$compute"
+        load "$1" "$2/overload-$backend-$compute-closed.json" --connections 4000 --duration 5s
         operations
         stop_serving
     done
@@ -149,10 +151,10 @@ overload() {
     rm -f "$FORWARD_LOST"
 }
 
-# serve DIR CORES BACKEND, on the first CORES cores.
+# serve DIR CORES BACKEND [COMPUTE_THREADS], on the first CORES cores.
 serve() {
     taskset --cpu-list "0-$(($2 - 1))" "$1/quadrille" serve --listen 127.0.0.1:$port --admin 127.0.0.1:$admin \
-        --cert "$1/cert.pem" --key "$1/key.pem" --respond ok --threads "$2" --compute-threads "$2" --backend "$3" \
+        --cert "$1/cert.pem" --key "$1/key.pem" --respond ok --threads "$2" --compute-threads "${4:-$2}" --backend "$3" \
         --session-tickets off --session-cache off --drain-timeout 1s >"$out/gateway.log" 2>&1 &
     server=$!
     local waited
@@ -161,7 +163,7 @@ serve() {
         sleep 0.2
     done
     began=$(cpu_of "$server")
-    what="$2 cores, $3"
+    what="$2 cores, $3, ${4:-$2} compute"
 }
 
 stop_serving() {
@@ -182,7 +184,7 @@ load() {
 import json, sys
 run = json.load(open(sys.argv[1]))
 per = int(sys.argv[3]) / max(run["full"], 1)
-print(f'{sys.argv[2]:18} {run["handshakes_per_second"]:9.0f} handshakes/s  p50 {run["latency_us"]["p50"] / 1e3:8.1f} ms  '
+print(f'{sys.argv[2]:26} {run["handshakes_per_second"]:9.0f} handshakes/s  p50 {run["latency_us"]["p50"] / 1e3:8.1f} ms  '
       f'p99 {run["latency_us"]["p99"] / 1e3:8.1f} ms  failed {run["failed"]:6}  CPU {per:6.1f} us each  {run["failures"][:2]}')
 PYTHON
 }
