@@ -37,7 +37,7 @@ fn refused_both_ways(certificates: &Certificates, pair: &Pair, culprit: Culprit,
         Culprit::Key => ("--key: ", 5),
     };
     assert!(by_flags.contains(flag), "no {flag}: {by_flags}");
-    assert!(by_file.contains(&format!("{}:{line} (", file.display())), "no line {line}: {by_file}");
+    assert!(by_file.contains(&format!("{}:{line}: ", file.display())), "no line {line}: {by_file}");
     for text in [by_flags, by_file] {
         for part in expected {
             assert!(text.contains(part), "no {part:?}: {text}");
@@ -169,7 +169,7 @@ fn a_certificate_that_another_one_hides_is_refused() {
     let file = certificates.path("hidden.yaml");
     let by_file = refused_file(&file, &configuration(&first, &more(&hidden)));
     let by_flags = refused(command(&first).arg("--cert").arg(&hidden.chain).arg("--key").arg(&hidden.key));
-    assert!(by_file.contains(&format!("{}:6 (", file.display())), "no line 6: {by_file}");
+    assert!(by_file.contains(&format!("{}:6: ", file.display())), "no line 6: {by_file}");
     for text in [by_file, by_flags] {
         for part in [name(&hidden.chain), name(&first.chain), "no client would get", "rsa2048"] {
             assert!(text.contains(part), "no {part:?}: {text}");
@@ -218,10 +218,10 @@ fn ports_that_are_taken() {
         assert!(text.contains("--listen: ") && text.contains(&taken) && text.contains("ss -ltnp"), "{text}");
         let content = configuration(&pair, "").replace("address: 127.0.0.1:0", &format!("address: {taken}"));
         let text = refused_file(&file, &content);
-        assert!(text.contains(&format!("{}:6 (", file.display())) && text.contains(&taken), "{text}");
+        assert!(text.contains(&format!("{}:6: ", file.display())) && text.contains(&taken), "{text}");
         let content = configuration(&pair, "").replace("admin: off", &format!("admin: {taken}"));
         let text = refused_file(&file, &content);
-        assert!(text.contains(&format!("{}:1 (", file.display())) && text.contains(&taken), "{text}");
+        assert!(text.contains(&format!("{}:1: ", file.display())) && text.contains(&taken), "{text}");
         let text = refused(
             serve()
                 .args(["--listen", "127.0.0.1:0", "--respond", "ok", "--admin", &taken, "--cert"])
@@ -243,7 +243,7 @@ fn settings_that_mean_nothing() {
     let content = configuration(&pair, "").replace("    respond: ok\n", upstream);
     let text = refused_file(&file, &content);
     assert!(
-        text.contains("quadrille-test.invalid") && text.contains(&format!("{}:8 (", file.display())),
+        text.contains("quadrille-test.invalid") && text.contains(&format!("{}:8: ", file.display())),
         "{text}"
     );
     let mut by_flags = serve();
