@@ -52,6 +52,8 @@ fn a_turn_is_flushed_once_when_it_ends() {
     BatchFlusher::schedule(&engine);
     assert_eq!(event_loop.0.load(Ordering::SeqCst), 2, "the next turn has its own");
     drop(completions);
+    // Or the engine would wait, when it is dropped, for a thread that waits for the gate.
+    drop(open);
 }
 
 #[test]
@@ -67,4 +69,5 @@ fn without_an_event_loop_an_operation_goes_at_once() {
     BatchFlusher::schedule(&engine);
     open.entered(1);
     assert_eq!(event_loop.0.load(Ordering::SeqCst), 0, "the event loop that has gone is left alone");
+    drop(open);
 }
