@@ -28,12 +28,12 @@ template <int T, int L> struct Key {
     u32 e;
 };
 
-// The operations of one launch. `inputs` and `outputs` are one number after the other, `seats[i]` says whose key
+// The operations of one launch. `inputs` and `outputs` are one number after the other, `slots[i]` says whose key
 // operation i wants, `sound[i]` becomes 1 where the public key confirmed output i; it is 0, and so is the output, where
 // not. Every warp has a part of `tables` to itself, TABLE_WORDS long, which is zero afterwards.
 template <int T, int L> struct Batch {
     const Key<T, L> *keys;
-    const u32 *seats;
+    const u32 *slots;
     const u32 *inputs;
     u32 *outputs;
     u32 *sound;
@@ -79,7 +79,7 @@ template <int T, int L> struct Rsa {
     // Threads without an operation of their own repeat the last one, and write nothing.
     INLINE u32 wanted(u32 lane) const { return warp.index * PER_WARP + lane / THREADS; }
     INLINE u32 number(u32 lane) const { return wanted(lane) < batch.count ? wanted(lane) : batch.count - 1; }
-    INLINE const Key<T, L> &key(u32 lane) const { return batch.keys[batch.seats[number(lane)]]; }
+    INLINE const Key<T, L> &key(u32 lane) const { return batch.keys[batch.slots[number(lane)]]; }
     INLINE const u32 *input(u32 lane) const { return batch.inputs + u64(number(lane)) * (2 * W); }
     // Where a thread's words begin in a number of the whole operation, and in one of a half.
     INLINE static u32 place(u32 lane) { return lane % THREADS * L; }

@@ -31,7 +31,7 @@ template <int T, int L, int D> struct Exponentiation {
     // Threads without an operation of their own repeat the last one, and write nothing.
     INLINE u32 wanted(u32 lane) const { return warp.index * PER_WARP + lane / 2; }
     INLINE u32 number(u32 lane) const { return wanted(lane) < batch.count ? wanted(lane) : batch.count - 1; }
-    INLINE const Key<T, L> &key(u32 lane) const { return batch.keys[batch.seats[number(lane)]]; }
+    INLINE const Key<T, L> &key(u32 lane) const { return batch.keys[batch.slots[number(lane)]]; }
     INLINE const u32 *prime(u32 lane) const { return key(lane).primes + lane % 2 * W; }
     INLINE u32 *scratch(u32 lane, u32 which) const {
         return batch.scratch + (u64(which) * batch.count + number(lane)) * (2 * W) + lane % 2 * W;

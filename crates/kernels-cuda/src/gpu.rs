@@ -192,11 +192,11 @@ impl Gpu {
     pub fn run(&self, batch: &mut [GpuOp<'_>]) -> Result<(), Unavailable> {
         for size in KeySize::ALL {
             let of_size = batch.iter_mut().filter(|op| op.size() == size);
-            let (mut ready, seats): (Vec<_>, Vec<_>) =
-                of_size.filter_map(|op| op.seat(&self.keys).map(|seat| (op, seat))).unzip();
+            let (mut ready, slots): (Vec<_>, Vec<_>) =
+                of_size.filter_map(|op| op.slot(&self.keys).map(|slot| (op, slot))).unzip();
             let most = self.capacity(size);
-            for (ops, seats) in ready.chunks_mut(most).zip(seats.chunks(most)) {
-                self.run_launch(size, ops, seats)?;
+            for (ops, slots) in ready.chunks_mut(most).zip(slots.chunks(most)) {
+                self.run_launch(size, ops, slots)?;
             }
         }
         Ok(())
@@ -216,14 +216,14 @@ impl Gpu {
         &self,
         size: KeySize,
         ops: &mut [&mut GpuOp<'_>],
-        seats: &[u32],
+        slots: &[u32],
     ) -> Result<(), Unavailable> {
         self.alive()?;
         let mut lane = self.take()?;
         let done = self
             .device
             .enter()
-            .and_then(|()| lane.run(&self.plans[size as usize], &self.keys, size, ops, seats));
+            .and_then(|()| lane.run(&self.plans[size as usize], &self.keys, size, ops, slots));
         match &done {
             Ok(()) => {
                 self.idle().push(lane);

@@ -68,19 +68,19 @@ impl<'a> GpuOp<'a> {
         self.key.size()
     }
 
-    /// The key's seat, or the reason that the operation cannot go, which becomes the outcome.
-    pub(crate) fn seat(&mut self, keys: &Arc<KeyStore>) -> Option<u32> {
-        let seat = self.checked(keys);
-        if let Err(error) = seat {
+    /// The key's slot, or the reason that the operation cannot go, which becomes the outcome.
+    pub(crate) fn slot(&mut self, keys: &Arc<KeyStore>) -> Option<u32> {
+        let slot = self.checked(keys);
+        if let Err(error) = slot {
             self.fail(error);
         }
-        seat.ok()
+        slot.ok()
     }
 
     fn checked(&self, keys: &Arc<KeyStore>) -> Result<u32, OpError> {
-        let seat = self.key.seat_in(keys).ok_or(OpError::ForeignKey)?;
+        let slot = self.key.slot_in(keys).ok_or(OpError::ForeignKey)?;
         check_input(self.size(), &self.key.n, self.input, self.output.len())?;
-        Ok(seat)
+        Ok(slot)
     }
 
     /// The input, the least significant word first.
@@ -118,7 +118,7 @@ impl fmt::Debug for GpuOp<'_> {
 pub(crate) struct Lane {
     // Dropped in this order: the stream waits for what it still does.
     stream: Stream,
-    /// Seats, then inputs.
+    /// The slots of the keys, then inputs.
     outbound: PinnedMemory,
     /// For each operation whether its result is sound, then outputs.
     inbound: PinnedMemory,
@@ -204,20 +204,20 @@ impl Lane {
         keys: &KeyStore,
         size: KeySize,
         ops: &mut [&mut GpuOp<'_>],
-        operation_seats: &[u32],
+        slots_of_keys: &[u32],
     ) -> Result<(), Unavailable> {
         let (count, number) = (ops.len(), 2 * size.half_words());
         let words = transfer_words(size, count);
         let outbound = &mut self.outbound.words_mut()[..words];
-        let (seats, inputs) = outbound.split_at_mut(header(count));
-        seats[..count].copy_from_slice(operation_seats);
+        let (slots, inputs) = outbound.split_at_mut(header(count));
+        slots[..count].copy_from_slice(slots_of_keys);
         ops.iter().zip(inputs.chunks_exact_mut(number)).for_each(|(op, input)| op.put_input(input));
         let tables = table_words(plan, size, count);
         let needed = tables + scratch_words(plan, size, count);
         assert!(needed <= self.tables.words(), "a batch larger than its lane");
         let mut arguments = Arguments {
             keys: keys.address(size),
-            seats: self.device_outbound.at(0),
+            slots: self.device_outbound.at(0),
             inputs: self.device_outbound.at(header(count)),
             outputs: self.device_inbound.at(header(count)),
             sound: self.device_inbound.at(0),

@@ -137,7 +137,7 @@ fn wipes(arithmetic: Arithmetic) {
     let keys = keys_of(KeySize::Rsa2048);
     let first = keys[0].upload(&gpu);
     let second = keys[1].upload(&gpu);
-    assert_eq!(gpu.upload(&keys[2].private()).expect_err("both seats are taken"), UploadError::Full(2));
+    assert_eq!(gpu.upload(&keys[2].private()).expect_err("both slots are taken"), UploadError::Full(2));
     assert_eq!(gpu.keys(KeySize::Rsa2048), 2);
     let inputs: Vec<_> = keys.iter().map(|key| Random::new(3).residue(&key.n)).collect();
     run(&gpu, &[(&first, &inputs[0]), (&second, &inputs[1])]).0.expect("the device is there");

@@ -123,7 +123,7 @@ fn run(
     keys: &[TestKey],
     inputs: &[Vec<u8>],
     damage: fn(&mut [u32]),
-    secret_seats: bool,
+    secret_slots: bool,
 ) -> Vec<Option<Vec<u8>>> {
     let words = size.bits() / 32;
     let mut machine = Machine::new(PTX);
@@ -143,7 +143,7 @@ fn run(
     let per_thread = words / if size == KeySize::Rsa4096 { 16 } else { 8 };
     let addresses = [
         Buffer { words: key_words, secret },
-        Buffer { words: (0..keys.len() as u32).collect(), secret: vec![secret_seats; keys.len()] },
+        Buffer { words: (0..keys.len() as u32).collect(), secret: vec![secret_slots; keys.len()] },
         Buffer { secret: vec![true; inputs.len()], words: inputs },
         Buffer::public(vec![0; keys.len() * words]),
         Buffer::public(vec![7; keys.len()]),

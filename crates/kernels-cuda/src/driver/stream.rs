@@ -24,7 +24,7 @@ const INDEPENDENT: c_uint = 1;
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) keys: Address,
-    pub(crate) seats: Address,
+    pub(crate) slots: Address,
     pub(crate) inputs: Address,
     pub(crate) outputs: Address,
     pub(crate) sound: Address,

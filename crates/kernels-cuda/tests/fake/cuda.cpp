@@ -120,7 +120,7 @@ void run(void (*kernel)(const Batch<T, L> &, const Warp &), const void *paramete
     static std::mutex damaged;
     std::unique_lock<std::mutex> alone(damaged, std::defer_lock);
     if (bit >= 0) alone.lock();
-    u32 *key = const_cast<u32 *>(reinterpret_cast<const u32 *>(batch.keys + batch.seats[0]));
+    u32 *key = const_cast<u32 *>(reinterpret_cast<const u32 *>(batch.keys + batch.slots[0]));
     if (bit >= 0) key[bit / 32] ^= 1u << bit % 32;
     const bool disturbs = step == Step::MIDDLE && (disturbance.digit >= 0 || disturbance.table >= 0);
     disturb = disturbs ? disturb_once : nullptr;
