@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use quadrille_kernels::{Ceiling, LaneOp, Lanes, PrivateKey};
+use quadrille_kernels::{Ceiling, Lanes, PrivateKey, PrivateOperation};
 
 use crate::contender::Contender;
 use crate::rival::Key;
@@ -25,7 +25,8 @@ fn contender<'a>(lanes: &'a Lanes, key: &Key, fill: usize) -> Result<Contender<'
     let mut outputs = vec![vec![0; input.len()]; fill];
     let run = move || {
         let pairs = keys.iter().zip(&mut outputs);
-        let mut batch: Vec<_> = pairs.map(|(key, output)| LaneOp::new(key, &input, output)).collect();
+        let mut batch: Vec<_> =
+            pairs.map(|(key, output)| PrivateOperation::new(key, &input, output)).collect();
         lanes.private_operations(&mut batch);
         assert!(batch.iter().all(|op| op.outcome().is_ok()), "every lane computes");
     };

@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use quadrille_kernels::{KeySize, LaneOp, Lanes, PrivateKey};
+use quadrille_kernels::{KeySize, Lanes, PrivateKey, PrivateOperation};
 
 use crate::clock::{cpu_time, median};
 use crate::rival::Key;
@@ -70,7 +70,8 @@ fn measure(lanes: &Lanes, key: &Key, batches: usize) -> Result<[Vec<f64>; 2], Bo
             .collect();
         let mut outputs = vec![vec![0; fixed.len()]; inputs.len()];
         let pairs = inputs.iter().zip(&mut outputs);
-        let mut batch: Vec<_> = pairs.map(|(input, output)| LaneOp::new(&prepared, input, output)).collect();
+        let mut batch: Vec<_> =
+            pairs.map(|(input, output)| PrivateOperation::new(&prepared, input, output)).collect();
         let start = cpu_time();
         lanes.private_operations(&mut batch);
         times[class].push((cpu_time() - start).as_nanos() as f64);

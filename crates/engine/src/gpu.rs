@@ -8,7 +8,8 @@ use crate::{
 };
 use quadrille_kernels::{Ceiling, Computed, Lanes};
 use quadrille_kernels_cuda::{
-    Components, DeviceKey, Gpu as Device, GpuOp, KeySize, OpError, Options, PrivateKey, Unavailable,
+    Components, DeviceKey, Gpu as Device, KeySize, Options, PrivateKey, PrivateOperation,
+    PrivateOperationError, Unavailable,
 };
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -97,15 +98,15 @@ impl Overflow for Gpu {
     fn compute(&self, batch: &mut [Job<'_>]) -> Result<(), String> {
         let mut filled: Vec<Filled<'_, '_>> =
             batch.iter_mut().filter_map(|job| Filled::new(job, self)).collect();
-        let mut ops: Vec<GpuOp<'_>> = filled.iter_mut().map(Filled::op).collect();
+        let mut ops: Vec<_> = filled.iter_mut().map(Filled::op).collect();
         self.device.run(&mut ops).map_err(|reason| reason.to_string())?;
-        let outcomes: Vec<_> = ops.iter().map(GpuOp::outcome).collect();
+        let outcomes: Vec<_> = ops.iter().map(PrivateOperation::outcome).collect();
         let mut sound = Vec::with_capacity(filled.len());
         for (one, outcome) in filled.into_iter().zip(outcomes) {
             match outcome {
                 Ok(()) => sound.push(one),
                 // The scalar backend computes it, and counts it.
-                Err(OpError::Fault) => one.job.finish(Err(OperationError::Failed)),
+                Err(PrivateOperationError::Fault) => one.job.finish(Err(OperationError::Failed)),
                 // Another process's or another engine's key: the lanes have it.
                 Err(_) => {}
             }
@@ -192,7 +193,7 @@ impl<'job, 'a> Filled<'job, 'a> {
         Some(Self { job, key, input, output })
     }
 
-    fn op(&mut self) -> GpuOp<'_> {
-        GpuOp::new(self.key, &self.input, &mut self.output)
+    fn op(&mut self) -> PrivateOperation<'_, DeviceKey> {
+        PrivateOperation::new(self.key, &self.input, &mut self.output)
     }
 }

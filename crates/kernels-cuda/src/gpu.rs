@@ -1,7 +1,7 @@
 //! The entrance: open the device once, upload keys, run batches.
 
 use crate::{
-    DeviceKey, GpuOp, KeySize, PTX, PrivateKey, Unavailable, UploadError,
+    DeviceKey, KeySize, PTX, PrivateKey, PrivateOperation, PrivateOperationError, Unavailable, UploadError,
     driver::{Device, Module},
     key::KernelSize,
     keys::KeyStore,
@@ -187,13 +187,13 @@ impl Gpu {
     /// Every result is checked with the public key before it leaves the device. No operation affects another.
     ///
     /// # Errors
-    /// [`Unavailable`] if the device was lost, now or before: operations whose outcome is [`OpError::NotRun`] were not
-    /// computed, and it computes nothing any more.
-    pub fn run(&self, batch: &mut [GpuOp<'_>]) -> Result<(), Unavailable> {
+    /// [`Unavailable`] if the device was lost, now or before: operations whose outcome is
+    /// [`PrivateOperationError::NotRun`] were not computed, and it computes nothing any more.
+    pub fn run(&self, batch: &mut [PrivateOperation<'_, DeviceKey>]) -> Result<(), Unavailable> {
         for size in KeySize::ALL {
             let of_size = batch.iter_mut().filter(|op| op.size() == size);
             let (mut ready, slots): (Vec<_>, Vec<_>) =
-                of_size.filter_map(|op| op.slot(&self.keys).map(|slot| (op, slot))).unzip();
+                of_size.filter_map(|op| self.slot(op).map(|slot| (op, slot))).unzip();
             let most = self.capacity(size);
             for (ops, slots) in ready.chunks_mut(most).zip(slots.chunks(most)) {
                 self.run_launch(size, ops, slots)?;
@@ -208,6 +208,16 @@ impl Gpu {
         self.freed.notify_all();
     }
 
+    /// The slot of the operation's key, or none if the operation cannot go, which becomes its outcome.
+    fn slot(&self, op: &mut PrivateOperation<'_, DeviceKey>) -> Option<u32> {
+        let slot = op.key().slot_in(&self.keys).ok_or(PrivateOperationError::ForeignKey);
+        let slot = slot.and_then(|slot| {
+            op.check()?;
+            Ok(slot)
+        });
+        slot.map_err(|error| op.finish(|_| Err(error))).ok()
+    }
+
     fn alive(&self) -> Result<(), Unavailable> {
         self.lost.get().map_or(Ok(()), |reason| Err(reason.clone()))
     }
@@ -215,7 +225,7 @@ impl Gpu {
     fn run_launch(
         &self,
         size: KeySize,
-        ops: &mut [&mut GpuOp<'_>],
+        ops: &mut [&mut PrivateOperation<'_, DeviceKey>],
         slots: &[u32],
     ) -> Result<(), Unavailable> {
         self.alive()?;

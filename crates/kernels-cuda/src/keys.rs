@@ -5,6 +5,7 @@ use crate::{
     driver::{Device, DeviceMemory, PinnedMemory, Stream, Unavailable},
     key::KernelSize,
 };
+use quadrille_rsa_numbers::{Modulus, RsaKey};
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -17,7 +18,7 @@ pub struct DeviceKey {
     size: KeySize,
     slot: u32,
     /// Public, to refuse inputs that are not below it.
-    pub(crate) n: Vec<u64>,
+    n: Vec<u64>,
     pub(crate) e: u32,
 }
 
@@ -120,6 +121,12 @@ impl DeviceKey {
     /// The key's number among the slots of its size, if it is one of that store's.
     pub(crate) fn slot_in(&self, store: &Arc<KeyStore>) -> Option<u32> {
         Arc::ptr_eq(&self.store, store).then_some(self.slot)
+    }
+}
+
+impl RsaKey for DeviceKey {
+    fn modulus(&self) -> Modulus<'_> {
+        Modulus { size: self.size, n: &self.n }
     }
 }
 

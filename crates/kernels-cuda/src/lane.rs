@@ -6,8 +6,8 @@ use crate::{
     key::KernelSize,
     keys::KeyStore,
 };
-use quadrille_rsa_numbers::{InputError, check_input, words};
-use std::{fmt, sync::Arc};
+use quadrille_rsa_numbers::{PrivateOperation, PrivateOperationError, words};
+use std::sync::Arc;
 
 /// Threads of a block: four warps. Blocks have nothing in common, so that small ones fill a device best.
 pub(crate) const BLOCK: usize = 128;
@@ -21,96 +21,6 @@ pub(crate) enum Plan {
     Integer(Kernel),
     /// Three: the exponentiation on FP64 units, and before and after it integers.
     Fp64 { prepare: Kernel, exponentiate: Kernel, finish: Kernel },
-}
-
-/// Why an operation has no result. Its output is all zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpError {
-    /// The operation has not been run.
-    #[error("the operation has not been run")]
-    NotRun,
-    /// The caller is at fault.
-    #[error(transparent)]
-    Input(#[from] InputError),
-    /// The key was uploaded to another [`Gpu`](crate::Gpu).
-    #[error("the key is not on this GPU")]
-    ForeignKey,
-    /// The computation went wrong, and its result was destroyed on the device.
-    #[error("the result failed the check with the public key")]
-    Fault,
-}
-
-/// One private operation: output = input^d mod n.
-pub struct GpuOp<'a> {
-    key: &'a DeviceKey,
-    input: &'a [u8],
-    output: &'a mut [u8],
-    outcome: Result<(), OpError>,
-}
-
-impl<'a> GpuOp<'a> {
-    /// Input and output are big-endian and as long as the key's modulus.
-    pub fn new(key: &'a DeviceKey, input: &'a [u8], output: &'a mut [u8]) -> Self {
-        Self { key, input, output, outcome: Err(OpError::NotRun) }
-    }
-
-    /// How it went; the output is to be used if `Ok`, and is all zeros otherwise.
-    pub fn outcome(&self) -> Result<(), OpError> {
-        self.outcome
-    }
-
-    /// What the device computed.
-    pub fn output(&self) -> &[u8] {
-        self.output
-    }
-
-    pub(crate) fn size(&self) -> KeySize {
-        self.key.size()
-    }
-
-    /// The key's slot, or the reason that the operation cannot go, which becomes the outcome.
-    pub(crate) fn slot(&mut self, keys: &Arc<KeyStore>) -> Option<u32> {
-        let slot = self.checked(keys);
-        if let Err(error) = slot {
-            self.fail(error);
-        }
-        slot.ok()
-    }
-
-    fn checked(&self, keys: &Arc<KeyStore>) -> Result<u32, OpError> {
-        let slot = self.key.slot_in(keys).ok_or(OpError::ForeignKey)?;
-        check_input(self.size(), &self.key.n, self.input, self.output.len())?;
-        Ok(slot)
-    }
-
-    /// The input, the least significant word first.
-    fn put_input(&self, words: &mut [u32]) {
-        for (word, bytes) in words.iter_mut().zip(self.input.as_rchunks().1.iter().rev()) {
-            *word = u32::from_be_bytes(*bytes);
-        }
-    }
-
-    pub(crate) fn fail(&mut self, error: OpError) {
-        self.output.fill(0);
-        self.outcome = Err(error);
-    }
-
-    fn finish(&mut self, words: &[u32]) {
-        for (bytes, word) in self.output.as_rchunks_mut().1.iter_mut().rev().zip(words) {
-            *bytes = word.to_be_bytes();
-        }
-        self.outcome = Ok(());
-    }
-}
-
-impl fmt::Debug for GpuOp<'_> {
-    /// Says the outcome and nothing of key, input or output.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GpuOp")
-            .field("size", &self.size())
-            .field("outcome", &self.outcome)
-            .finish_non_exhaustive()
-    }
 }
 
 /// A stream with its memory. A [`Gpu`](crate::Gpu) has several, so that one copies while another computes.
@@ -203,7 +113,7 @@ impl Lane {
         plan: &Plan,
         keys: &KeyStore,
         size: KeySize,
-        ops: &mut [&mut GpuOp<'_>],
+        ops: &mut [&mut PrivateOperation<'_, DeviceKey>],
         slots_of_keys: &[u32],
     ) -> Result<(), Unavailable> {
         let (count, number) = (ops.len(), 2 * size.half_words());
@@ -211,7 +121,7 @@ impl Lane {
         let outbound = &mut self.outbound.words_mut()[..words];
         let (slots, inputs) = outbound.split_at_mut(header(count));
         slots[..count].copy_from_slice(slots_of_keys);
-        ops.iter().zip(inputs.chunks_exact_mut(number)).for_each(|(op, input)| op.put_input(input));
+        ops.iter().zip(inputs.chunks_exact_mut(number)).for_each(|(op, input)| put_input(op.input(), input));
         let tables = table_words(plan, size, count);
         let needed = tables + scratch_words(plan, size, count);
         assert!(needed <= self.tables.words(), "a batch larger than its lane");
@@ -223,7 +133,7 @@ impl Lane {
             sound: self.device_inbound.at(0),
             tables: self.tables.at(0),
             count: u32::try_from(count).expect("no lane is that large"),
-            exponent_bits: ops.iter().fold(0, |bits, op| bits | op.key.e),
+            exponent_bits: ops.iter().fold(0, |bits, op| bits | op.key().e),
             scratch: self.tables.at(tables),
         };
         self.stream.send(&self.device_outbound, 0, &self.outbound, 0..words)?;
@@ -242,10 +152,30 @@ impl Lane {
         self.stream.wait()?;
         let (sound, outputs) = self.inbound.words()[..words].split_at(header(count));
         for ((op, &sound), output) in ops.iter_mut().zip(sound).zip(outputs.chunks_exact(number)) {
-            if sound == 1 { op.finish(output) } else { op.fail(OpError::Fault) }
+            op.finish(|bytes| {
+                if sound != 1 {
+                    return Err(PrivateOperationError::Fault);
+                }
+                put_output(output, bytes);
+                Ok(())
+            });
         }
         words::wipe(&mut self.inbound.words_mut()[..words]);
         words::wipe(&mut self.outbound.words_mut()[..words]);
         Ok(())
+    }
+}
+
+/// A big-endian input, the least significant word first.
+fn put_input(input: &[u8], words: &mut [u32]) {
+    for (word, bytes) in words.iter_mut().zip(input.as_rchunks().1.iter().rev()) {
+        *word = u32::from_be_bytes(*bytes);
+    }
+}
+
+/// The words of a result, the least significant first, as big-endian bytes.
+fn put_output(words: &[u32], output: &mut [u8]) {
+    for (bytes, word) in output.as_rchunks_mut().1.iter_mut().rev().zip(words) {
+        *bytes = word.to_be_bytes();
     }
 }

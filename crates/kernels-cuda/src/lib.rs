@@ -3,8 +3,8 @@
 //! ```text
 //!  Components ──> PrivateKey ──upload──> DeviceKey        key memory of the device, wiped on release
 //!                                            │
-//!  GpuOp (key, input, output) ──run──> Lane: pinned memory ──> stream: copy, kernel, copy ──> checked results
-//!                                      several of them, so that some copy while another computes
+//!  PrivateOperation (key, input, output) ──run──> Lane: pinned memory ──> stream: copy, kernel, copy ──> checked results
+//!                                                 several of them, so that some copy while another computes
 //! ```
 //!
 //! The kernels (`kernel/`) are CUDA C++, shipped as PTX, which the driver translates for the device that it finds.
@@ -16,12 +16,12 @@
 //!
 //! ```no_run
 //! # fn example(components: &quadrille_kernels_cuda::Components<'_>, input: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
-//! use quadrille_kernels_cuda::{Gpu, GpuOp, Options, PrivateKey};
+//! use quadrille_kernels_cuda::{Gpu, Options, PrivateKey, PrivateOperation};
 //!
 //! let gpu = Gpu::open(&Options::default())?; // once a process
 //! let key = gpu.upload(&PrivateKey::new(components)?)?; // once a key
 //! let mut output = vec![0; key.size().bytes()];
-//! let mut batch = [GpuOp::new(&key, input, &mut output)]; // best: thousands
+//! let mut batch = [PrivateOperation::new(&key, input, &mut output)]; // best: thousands
 //! gpu.run(&mut batch)?;
 //! batch[0].outcome()?;
 //! # Ok(output)
@@ -45,8 +45,9 @@ pub use driver::Unavailable;
 pub use gpu::{Arithmetic, Gpu, Options};
 pub use key::{KeyError, PrivateKey};
 pub use keys::{DeviceKey, UploadError};
-pub use lane::{GpuOp, OpError};
-pub use quadrille_rsa_numbers::{Components, InputError, KeyError as NumbersError, KeySize};
+pub use quadrille_rsa_numbers::{
+    Components, InputError, KeyError as NumbersError, KeySize, PrivateOperation, PrivateOperationError,
+};
 
 /// The kernels, as the driver takes them.
 const PTX: &str = concat!(include_str!("../kernel/rsa.ptx"), "\0");

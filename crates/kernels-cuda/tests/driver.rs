@@ -3,8 +3,8 @@
 mod support;
 
 use quadrille_kernels_cuda::{
-    Arithmetic, Components, Gpu, KeyError, KeySize, NumbersError, OpError, Options, PrivateKey, Unavailable,
-    UploadError,
+    Arithmetic, Components, Gpu, KeyError, KeySize, NumbersError, Options, PrivateKey, PrivateOperationError,
+    Unavailable, UploadError,
 };
 use support::{Random, all_keys, fake::Fake, keys_of, run};
 
@@ -84,7 +84,7 @@ fn a_lost_device_says_so_and_computes_nothing_any_more() {
     fake.set("lost_at", 1);
     let lost = Unavailable::Failed { call: "cuMemcpyHtoDAsync", error: "CUDA_ERROR_LAUNCH_FAILED".into() };
     let (done, results) = run(&gpu, &[(&uploaded, &input)]);
-    assert_eq!((done, &results[0]), (Err(lost.clone()), &Err(OpError::NotRun)));
+    assert_eq!((done, &results[0]), (Err(lost.clone()), &Err(PrivateOperationError::NotRun)));
     // Also if the device comes back: what it still holds is not known.
     fake.set("lost_at", 1 << 40);
     assert_eq!(run(&gpu, &[(&uploaded, &input)]).0, Err(lost.clone()));
@@ -190,7 +190,8 @@ fn refuses(arithmetic: Arithmetic) {
         done.expect("the device is there");
         // Bits of the public exponent that no key of the batch has are not looked at.
         let unused = bit >= 13 * half + 96 && ![0, 16].contains(&(bit % 32));
-        let expected = if unused { Ok(keys[0].oracle(&inputs[0])) } else { Err(OpError::Fault) };
+        let expected =
+            if unused { Ok(keys[0].oracle(&inputs[0])) } else { Err(PrivateOperationError::Fault) };
         assert_eq!(results[0], expected, "bit {bit}");
         assert_eq!(results[1], Ok(keys[1].oracle(&inputs[1])), "the other operation, bit {bit}");
     }
@@ -227,7 +228,7 @@ fn what_fp64_units_get_wrong_gives_no_result() {
         done.expect("the device is there");
         fake.set(kind, -1);
         match &results[0] {
-            Err(error) => assert_eq!(error, &OpError::Fault, "{kind} {bit}"),
+            Err(error) => assert_eq!(error, &PrivateOperationError::Fault, "{kind} {bit}"),
             // What is less than one is cut off, and an entry may not be chosen any more.
             Ok(_) => assert_eq!(results[0], Ok(keys[0].oracle(&inputs[0])), "{kind} {bit}"),
         }

@@ -7,7 +7,9 @@
 mod support;
 
 use num_bigint::BigUint;
-use quadrille_kernels_cuda::{Arithmetic, DeviceKey, Gpu, InputError, KeySize, OpError, Options};
+use quadrille_kernels_cuda::{
+    Arithmetic, DeviceKey, Gpu, InputError, KeySize, Options, PrivateOperationError,
+};
 use std::io::Write;
 use support::{Random, TestKey, fake::Fake, keys_of, padded, run};
 
@@ -172,9 +174,9 @@ fn bad_inputs_fail_alone() {
             let key = if i == 0 { &keys[0].0 } else { &keys[3].0 };
             assert_eq!(results[i].as_ref(), Ok(&key.oracle(batch[i].1)));
         }
-        assert_eq!([&results[1], &results[2]], [&Err(OpError::Input(InputError::TooLarge)); 2]);
-        assert_eq!(results[3], Err(OpError::ForeignKey));
-        assert_eq!([&results[5], &results[6]], [&Err(OpError::Input(InputError::Length)); 2]);
+        assert_eq!([&results[1], &results[2]], [&Err(PrivateOperationError::Input(InputError::TooLarge)); 2]);
+        assert_eq!(results[3], Err(PrivateOperationError::ForeignKey));
+        assert_eq!([&results[5], &results[6]], [&Err(PrivateOperationError::Input(InputError::Length)); 2]);
     });
 }
 
@@ -200,7 +202,7 @@ fn damaged_keys_give_no_wrong_result() {
             let (done, results) = run(&device.gpu, &batch);
             assert_eq!(done, Ok(()));
             for pair in results.chunks(2) {
-                assert!(pair[0] == Err(OpError::Fault) || pair[0] == pair[1], "{pair:?}");
+                assert!(pair[0] == Err(PrivateOperationError::Fault) || pair[0] == pair[1], "{pair:?}");
                 assert_eq!(pair[1], Ok(key.oracle(&input)));
             }
         }

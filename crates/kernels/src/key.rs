@@ -7,7 +7,7 @@ use crate::batch::KeyConstants;
 use crate::portable::ScalarKey;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{fma47::Fma47, ifma::Ifma};
-use quadrille_rsa_numbers::{Components, KeyError, KeySize, Numbers};
+use quadrille_rsa_numbers::{Components, KeyError, KeySize, Modulus, Numbers, RsaKey};
 
 /// An RSA private key ready for [`Lanes`](crate::Lanes). Prepare it once and share it; its secrets are
 /// cleared from memory when it is dropped.
@@ -39,6 +39,12 @@ impl PrivateKey {
     /// The size of the modulus.
     pub fn size(&self) -> KeySize {
         self.numbers.size
+    }
+}
+
+impl RsaKey for PrivateKey {
+    fn modulus(&self) -> Modulus<'_> {
+        Modulus { size: self.numbers.size, n: &self.numbers.n }
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::batch::{Arithmetic, KeyConstants, Lane, NoProbe, Workspace};
 use crate::cpu::{Ceiling, UnknownTier};
-use crate::error::LaneError;
 use crate::key::PrivateKey;
 #[cfg(target_arch = "x86_64")]
 use crate::{
@@ -13,53 +12,9 @@ use crate::{
     x86_64::{fma47::Fma47, ifma::Ifma},
 };
 use quadrille_rsa_numbers::{
-    KeySize, Numbers, parse_input,
+    KeySize, PrivateOperation, PrivateOperationError, RsaKey,
     words::{self, Secret},
 };
-
-/// One private operation: output = input^d mod n.
-pub struct LaneOp<'a> {
-    key: &'a PrivateKey,
-    input: &'a [u8],
-    output: &'a mut [u8],
-    outcome: Result<(), LaneError>,
-}
-
-impl<'a> LaneOp<'a> {
-    /// Input and output are big-endian and as long as the key's modulus.
-    pub fn new(key: &'a PrivateKey, input: &'a [u8], output: &'a mut [u8]) -> Self {
-        Self { key, input, output, outcome: Err(LaneError::NotRun) }
-    }
-
-    /// How it went; the output is to be used if `Ok`, and is all zeros otherwise.
-    pub fn outcome(&self) -> Result<(), LaneError> {
-        self.outcome
-    }
-
-    /// The input as words, if it is one.
-    fn parse(&self) -> Result<Secret, LaneError> {
-        let Numbers { size, n, .. } = &self.key.numbers;
-        Ok(parse_input(*size, n, self.input, self.output.len())?)
-    }
-
-    fn finish(&mut self, result: Result<&[u64], LaneError>) {
-        match result {
-            Ok(result) => words::to_be_bytes(result, self.output),
-            Err(_) => self.output.fill(0),
-        }
-        self.outcome = result.map(drop);
-    }
-}
-
-impl fmt::Debug for LaneOp<'_> {
-    /// Says the outcome and nothing of key, input or output.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LaneOp")
-            .field("size", &self.key.size())
-            .field("outcome", &self.outcome)
-            .finish_non_exhaustive()
-    }
-}
 
 /// A result of the private operation that was computed elsewhere, for [`Lanes::confirm`].
 #[derive(Clone, Copy)]
@@ -75,9 +30,8 @@ pub struct Computed<'a> {
 impl Computed<'_> {
     /// Input and result as words, if both are below the modulus.
     fn parse(&self) -> Option<(Secret, Secret)> {
-        let Numbers { size, n, .. } = &self.key.numbers;
-        let below = |bytes: &[u8]| parse_input(*size, n, bytes, size.bytes()).ok();
-        below(self.input).zip(below(self.result))
+        let modulus = self.key.modulus();
+        modulus.parse(self.input).ok().zip(modulus.parse(self.result).ok())
     }
 }
 
@@ -180,7 +134,7 @@ impl Lanes {
     /// with keys of one size; more, fewer and mixed sizes work too.
     ///
     /// Every result is checked with the public key before it is written. No operation affects another.
-    pub fn private_operations(&self, batch: &mut [LaneOp<'_>]) {
+    pub fn private_operations(&self, batch: &mut [PrivateOperation<'_, PrivateKey>]) {
         match &self.0 {
             Backend::Portable => batch.iter_mut().for_each(run_scalar),
             #[cfg(target_arch = "x86_64")]
@@ -191,12 +145,12 @@ impl Lanes {
     }
 }
 
-fn run_scalar(op: &mut LaneOp<'_>) {
-    let result = op.parse().and_then(|_| op.key.scalar.private_operation(op.input, op.output));
-    if result.is_err() {
-        op.output.fill(0);
-    }
-    op.outcome = result;
+fn run_scalar(op: &mut PrivateOperation<'_, PrivateKey>) {
+    let (checked, key, input) = (op.check(), op.key(), op.input());
+    op.finish(|output| {
+        checked?;
+        key.scalar.private_operation(input, output)
+    });
 }
 
 fn confirm_scalar(computed: &Computed<'_>) -> bool {
@@ -234,16 +188,16 @@ impl<A: Tier> Pool<A> {
         Self { arithmetic, idle: Default::default() }
     }
 
-    fn run(&self, batch: &mut [LaneOp<'_>]) {
+    fn run(&self, batch: &mut [PrivateOperation<'_, PrivateKey>]) {
         for size in KeySize::ALL {
             let (mut ready, mut inputs) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
-            for op in batch.iter_mut().filter(|op| op.key.size() == size) {
+            for op in batch.iter_mut().filter(|op| op.size() == size) {
                 match op.parse() {
                     Ok(input) => {
                         ready.push(op);
                         inputs.push(input);
                     }
-                    Err(error) => op.finish(Err(error)),
+                    Err(error) => op.finish(|_| Err(error.into())),
                 }
             }
             if !ready.is_empty() {
@@ -252,13 +206,17 @@ impl<A: Tier> Pool<A> {
         }
     }
 
-    fn run_size(&self, size: KeySize, ops: &mut [&mut LaneOp<'_>], inputs: &[Secret]) {
+    fn run_size(&self, size: KeySize, ops: &mut [&mut PrivateOperation<'_, PrivateKey>], inputs: &[Secret]) {
         let mut workspace = self.take(size);
         for (ops, inputs) in ops.chunks_mut(A::LANES).zip(inputs.chunks(A::LANES)) {
-            let lanes: Vec<_> = ops.iter().zip(inputs).map(|(op, input)| self.lane(op.key, input)).collect();
+            let lanes: Vec<_> =
+                ops.iter().zip(inputs).map(|(op, input)| self.lane(op.key(), input)).collect();
             let results = workspace.run(self.arithmetic, &lanes, &mut NoProbe);
             for (op, result) in ops.iter_mut().zip(results) {
-                op.finish(result.as_deref().map(Vec::as_slice).ok_or(LaneError::Fault));
+                op.finish(|output| {
+                    words::to_be_bytes(&result.ok_or(PrivateOperationError::Fault)?, output);
+                    Ok(())
+                });
             }
         }
         self.give_back(size, workspace);

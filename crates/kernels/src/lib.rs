@@ -15,12 +15,12 @@
 //!
 //! ```
 //! # fn example(components: &quadrille_kernels::Components<'_>, input: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
-//! use quadrille_kernels::{LaneOp, Lanes, PrivateKey};
+//! use quadrille_kernels::{Lanes, PrivateKey, PrivateOperation};
 //!
 //! let lanes = Lanes::detect()?; // once a process
 //! let key = PrivateKey::new(components)?; // once a key
 //! let mut output = vec![0; key.size().bytes()];
-//! let mut batch = [LaneOp::new(&key, input, &mut output)]; // best: lanes.width() of them
+//! let mut batch = [PrivateOperation::new(&key, input, &mut output)]; // best: lanes.width() of them
 //! lanes.private_operations(&mut batch);
 //! batch[0].outcome()?;
 //! # Ok(output)
@@ -40,7 +40,6 @@
 )]
 mod batch;
 mod cpu;
-mod error;
 mod key;
 mod lanes;
 mod portable;
@@ -49,7 +48,8 @@ mod secrecy;
 mod x86_64;
 
 pub use cpu::{CEILING_VARIABLE, Ceiling, UnknownTier};
-pub use error::LaneError;
 pub use key::PrivateKey;
-pub use lanes::{Computed, LaneOp, Lanes};
-pub use quadrille_rsa_numbers::{Components, InputError, KeyError, KeySize};
+pub use lanes::{Computed, Lanes};
+pub use quadrille_rsa_numbers::{
+    Components, InputError, KeyError, KeySize, PrivateOperation, PrivateOperationError,
+};

@@ -4,8 +4,7 @@ use std::ptr;
 
 use boring_sys as ffi;
 
-use crate::error::LaneError;
-use quadrille_rsa_numbers::{Components, KeyError};
+use quadrille_rsa_numbers::{Components, KeyError, PrivateOperationError};
 
 /// The key as BoringSSL holds it. BoringSSL clears the memory when the key is freed.
 pub(crate) struct ScalarKey(ptr::NonNull<ffi::RSA>);
@@ -52,7 +51,11 @@ impl ScalarKey {
 
     /// output = input^d mod n; both are as long as the modulus. BoringSSL checks the result with the public
     /// exponent and refuses inputs from n upwards, which the caller has excluded.
-    pub(crate) fn private_operation(&self, input: &[u8], output: &mut [u8]) -> Result<(), LaneError> {
+    pub(crate) fn private_operation(
+        &self,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), PrivateOperationError> {
         let mut written = 0;
         // SAFETY: the key is valid and is not changed by the call but for what BoringSSL locks; the buffers
         // have the lengths given.
@@ -72,7 +75,7 @@ impl ScalarKey {
         }
         // SAFETY: as in `new`.
         unsafe { ffi::ERR_clear_error() };
-        Err(LaneError::Fault)
+        Err(PrivateOperationError::Fault)
     }
 }
 

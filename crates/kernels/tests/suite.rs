@@ -6,7 +6,7 @@
 mod support;
 
 use quadrille_kernels::{
-    Ceiling, Components, Computed, InputError, KeyError, KeySize, LaneError, Lanes, PrivateKey,
+    Ceiling, Components, Computed, InputError, KeyError, KeySize, Lanes, PrivateKey, PrivateOperationError,
 };
 use std::io::Write;
 use support::{Random, TestKey, keys, keys_of, oracle, padded, run};
@@ -163,10 +163,10 @@ fn bad_inputs(lanes: &Lanes) {
         assert_eq!(results[i].as_ref(), Ok(&oracle(batch[i].0, batch[i].1)));
     }
     for i in [1, 2, 4] {
-        assert_eq!(results[i], Err(LaneError::Input(InputError::TooLarge)));
+        assert_eq!(results[i], Err(PrivateOperationError::Input(InputError::TooLarge)));
     }
     for i in [5, 6] {
-        assert_eq!(results[i], Err(LaneError::Input(InputError::Length)));
+        assert_eq!(results[i], Err(PrivateOperationError::Input(InputError::Length)));
     }
 }
 

@@ -8,7 +8,7 @@ mod support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
-use quadrille_kernels::{Ceiling, KeySize, LaneOp, Lanes, PrivateKey};
+use quadrille_kernels::{Ceiling, KeySize, Lanes, PrivateKey, PrivateOperation};
 
 /// What to look for, and how many times it was found.
 static WATCHED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
@@ -79,7 +79,7 @@ fn freed_memory_holds_nothing_of_a_key() {
         for fill in [1, lanes.width()] {
             let mut outputs = vec![vec![0; 256]; fill];
             let mut batch: Vec<_> =
-                outputs.iter_mut().map(|output| LaneOp::new(&key, &input, output)).collect();
+                outputs.iter_mut().map(|output| PrivateOperation::new(&key, &input, output)).collect();
             lanes.private_operations(&mut batch);
             assert!(batch.iter().all(|op| op.outcome() == Ok(())));
         }

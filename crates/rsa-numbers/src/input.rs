@@ -16,26 +16,36 @@ pub enum InputError {
     TooLarge,
 }
 
-/// The big-endian input of a private operation with the modulus `n` of a key of this size, as [`KeySize::words`]
-/// words.
-///
-/// # Errors
-/// See [`check_input`].
-pub fn parse_input(size: KeySize, n: &[u64], input: &[u8], output_len: usize) -> Result<Secret, InputError> {
-    check_input(size, n, input, output_len)?;
-    words::from_be_bytes(input, size.words()).ok_or(InputError::Length)
+/// The modulus of a key: what inputs are as long as, and below.
+#[derive(Clone, Copy, Debug)]
+pub struct Modulus<'a> {
+    /// By the modulus.
+    pub size: KeySize,
+    /// [`KeySize::words`] of them, least significant first.
+    pub n: &'a [u64],
 }
 
-/// Checks the big-endian input of a private operation where it is. Whether it is below the modulus becomes known, and
-/// nothing else of it.
-///
-/// # Errors
-/// See [`InputError`]; `output_len` is the length of the caller's output in bytes.
-pub fn check_input(size: KeySize, n: &[u64], input: &[u8], output_len: usize) -> Result<(), InputError> {
-    if input.len() != size.bytes() || output_len != size.bytes() {
-        return Err(InputError::Length);
+impl Modulus<'_> {
+    /// The big-endian input of a private operation, as [`KeySize::words`] words.
+    ///
+    /// # Errors
+    /// See [`check`](Self::check).
+    pub fn parse(self, input: &[u8]) -> Result<Secret, InputError> {
+        self.check(input)?;
+        words::from_be_bytes(input, self.size.words()).ok_or(InputError::Length)
     }
-    if is_below(input, n) { Ok(()) } else { Err(InputError::TooLarge) }
+
+    /// Checks the big-endian input of a private operation where it is. Whether it is below the modulus becomes known,
+    /// and nothing else of it.
+    ///
+    /// # Errors
+    /// See [`InputError`].
+    pub fn check(self, input: &[u8]) -> Result<(), InputError> {
+        if input.len() != self.size.bytes() {
+            return Err(InputError::Length);
+        }
+        if is_below(input, self.n) { Ok(()) } else { Err(InputError::TooLarge) }
+    }
 }
 
 /// Whether big-endian bytes, as a number, are below n, which has as many: by subtraction, so that the time says nothing

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Components (big-endian bytes) ──> Numbers (words of a known KeySize) ──┐
-//!  input bytes ──> parse_input: as long as the modulus, and below it ─────┴──> quadrille-kernels, quadrille-kernels-cuda
+//!  PrivateOperation (key, input, output): as long as the modulus, below it ┴──> quadrille-kernels, quadrille-kernels-cuda
 //! ```
 //!
 //! It computes nothing fast and knows no CPU, no device and no cryptographic library: what it shares is what must not
@@ -11,8 +11,10 @@
 mod input;
 mod key_size;
 mod numbers;
+mod operation;
 pub mod words;
 
-pub use input::{InputError, check_input, parse_input};
+pub use input::{InputError, Modulus};
 pub use key_size::KeySize;
 pub use numbers::{Components, KeyError, Numbers};
+pub use operation::{PrivateOperation, PrivateOperationError, RsaKey};

@@ -7,7 +7,7 @@ use boring::{
     rsa::{Padding, Rsa},
 };
 use quadrille_handshake_timing::thread_time;
-use quadrille_kernels::{LaneOp, Lanes, PrivateKey};
+use quadrille_kernels::{Lanes, PrivateKey, PrivateOperation};
 use std::time::Duration;
 
 /// Keys that everybody knows and that protect nothing, to measure with: RFC 8017 `RSAPrivateKey` in DER.
@@ -87,7 +87,8 @@ fn run_scalar(rsa: &Rsa<Private>, input: &[u8]) -> Option<()> {
 
 fn run_lanes(lanes: &Lanes, key: &PrivateKey, input: &[u8], count: usize) -> Option<()> {
     let mut outputs = vec![vec![0; input.len()]; count];
-    let mut ops: Vec<LaneOp<'_>> = outputs.iter_mut().map(|output| LaneOp::new(key, input, output)).collect();
+    let mut ops: Vec<_> =
+        outputs.iter_mut().map(|output| PrivateOperation::new(key, input, output)).collect();
     lanes.private_operations(&mut ops);
     ops.iter().all(|op| op.outcome().is_ok()).then_some(())
 }

@@ -8,7 +8,7 @@ use crossover::Crossovers;
 use parts::take_apart;
 pub(crate) use parts::{Parts, parts};
 pub use quadrille_kernels::{CEILING_VARIABLE, Ceiling, UnknownTier};
-use quadrille_kernels::{LaneOp, PrivateKey};
+use quadrille_kernels::{PrivateKey, PrivateOperation};
 use zeroize::Zeroizing;
 
 /// RSA-2048, 3072 and 4096 in the lanes of vector registers (`quadrille-kernels`); all else is scalar.
@@ -42,7 +42,7 @@ impl Lanes {
     fn pass(&self, jobs: &mut [Job<'_>]) {
         let mut filled: Vec<Filled<'_, '_>> =
             jobs.iter_mut().filter_map(|job| Filled::new(job, &self.lanes)).collect();
-        let mut ops: Vec<LaneOp<'_>> = filled.iter_mut().map(Filled::op).collect();
+        let mut ops: Vec<_> = filled.iter_mut().map(Filled::op).collect();
         self.lanes.private_operations(&mut ops);
         let sound: Vec<bool> = ops.iter().map(|op| op.outcome().is_ok()).collect();
         for (lane, _) in filled.into_iter().zip(sound).filter(|(_, sound)| *sound) {
@@ -101,8 +101,8 @@ impl<'job, 'a> Filled<'job, 'a> {
         Some(Self { job, key, input, output })
     }
 
-    fn op(&mut self) -> LaneOp<'_> {
-        LaneOp::new(self.key, &self.input, &mut self.output)
+    fn op(&mut self) -> PrivateOperation<'_, PrivateKey> {
+        PrivateOperation::new(self.key, &self.input, &mut self.output)
     }
 }
 

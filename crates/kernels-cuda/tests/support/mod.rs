@@ -5,7 +5,9 @@
 pub(crate) mod fake;
 
 use num_bigint::BigUint;
-use quadrille_kernels_cuda::{Components, DeviceKey, Gpu, GpuOp, KeySize, OpError, PrivateKey, Unavailable};
+use quadrille_kernels_cuda::{
+    Components, DeviceKey, Gpu, KeySize, PrivateKey, PrivateOperation, PrivateOperationError, Unavailable,
+};
 
 /// A key by its numbers.
 #[derive(Clone)]
@@ -73,17 +75,20 @@ pub(crate) fn padded(number: &[u8], len: usize) -> Vec<u8> {
 }
 
 /// What a batch gave, operation by operation.
-pub(crate) type Results = Vec<Result<Vec<u8>, OpError>>;
+pub(crate) type Results = Vec<Result<Vec<u8>, PrivateOperationError>>;
 
 /// Runs one batch.
 pub(crate) fn run(gpu: &Gpu, batch: &[(&DeviceKey, &[u8])]) -> (Result<(), Unavailable>, Results) {
     let mut outputs: Vec<Vec<u8>> = batch.iter().map(|(key, _)| vec![0xa5; key.size().bytes()]).collect();
-    let mut ops: Vec<GpuOp<'_>> =
-        batch.iter().zip(&mut outputs).map(|((key, input), output)| GpuOp::new(key, input, output)).collect();
+    let mut ops: Vec<_> = batch
+        .iter()
+        .zip(&mut outputs)
+        .map(|((key, input), output)| PrivateOperation::new(*key, input, output))
+        .collect();
     let done = gpu.run(&mut ops);
-    let outcomes: Vec<_> = ops.iter().map(GpuOp::outcome).collect();
+    let outcomes: Vec<_> = ops.iter().map(PrivateOperation::outcome).collect();
     for (outcome, output) in outcomes.iter().zip(&outputs) {
-        let unused = matches!(outcome, Ok(()) | Err(OpError::NotRun));
+        let unused = matches!(outcome, Ok(()) | Err(PrivateOperationError::NotRun));
         assert!(unused || output.iter().all(|&byte| byte == 0), "a failed operation has no output");
     }
     (done, outcomes.into_iter().zip(outputs).map(|(outcome, output)| outcome.map(|()| output)).collect())

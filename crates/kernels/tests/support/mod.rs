@@ -2,7 +2,9 @@
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
-use quadrille_kernels::{Ceiling, Components, KeySize, LaneError, LaneOp, Lanes, PrivateKey};
+use quadrille_kernels::{
+    Ceiling, Components, KeySize, Lanes, PrivateKey, PrivateOperation, PrivateOperationError,
+};
 
 /// A key with its numbers at hand.
 pub(crate) struct TestKey {
@@ -66,15 +68,18 @@ pub(crate) fn padded(number: &[u8], len: usize) -> Vec<u8> {
 }
 
 /// Runs one batch and returns what each lane gave.
-pub(crate) fn run(lanes: &Lanes, batch: &[(&PrivateKey, &[u8])]) -> Vec<Result<Vec<u8>, LaneError>> {
+pub(crate) fn run(
+    lanes: &Lanes,
+    batch: &[(&PrivateKey, &[u8])],
+) -> Vec<Result<Vec<u8>, PrivateOperationError>> {
     let mut outputs: Vec<Vec<u8>> = batch.iter().map(|(key, _)| vec![0xa5; key.size().bytes()]).collect();
-    let mut ops: Vec<LaneOp<'_>> = batch
+    let mut ops: Vec<_> = batch
         .iter()
         .zip(&mut outputs)
-        .map(|((key, input), output)| LaneOp::new(key, input, output))
+        .map(|((key, input), output)| PrivateOperation::new(*key, input, output))
         .collect();
     lanes.private_operations(&mut ops);
-    let outcomes: Vec<_> = ops.iter().map(LaneOp::outcome).collect();
+    let outcomes: Vec<_> = ops.iter().map(PrivateOperation::outcome).collect();
     for (outcome, output) in outcomes.iter().zip(&outputs) {
         assert!(outcome.is_ok() || output.iter().all(|&byte| byte == 0), "a failed lane has no output");
     }

@@ -11,7 +11,7 @@ use boring::{
     rsa::{Padding, Rsa},
     sign::{Signer, Verifier},
 };
-use quadrille_kernels::{Ceiling, Components, LaneOp, Lanes, PrivateKey};
+use quadrille_kernels::{Ceiling, Components, Lanes, PrivateKey, PrivateOperation};
 use std::rc::Rc;
 
 pub(super) fn cases() -> Result<Vec<Case>, ErrorStack> {
@@ -59,8 +59,8 @@ fn in_lanes(name: &str, lanes: Lanes, key: PrivateKey, input: Vec<u8>) -> Case {
     let (by, operations) = (lanes.name(), lanes.width());
     let mut outputs = vec![vec![0; input.len()]; operations];
     let run = move || {
-        let mut ops: Vec<LaneOp<'_>> =
-            outputs.iter_mut().map(|output| LaneOp::new(&key, &input, output)).collect();
+        let mut ops: Vec<_> =
+            outputs.iter_mut().map(|output| PrivateOperation::new(&key, &input, output)).collect();
         lanes.private_operations(&mut ops);
     };
     Case { by, operations, ..Case::new(Purpose::Sign, name, run) }

@@ -2,8 +2,8 @@
 
 use super::{for_lanes, numbers_of, upload};
 use boring::rsa::Rsa;
-use quadrille_kernels::{Ceiling, LaneOp, Lanes};
-use quadrille_kernels_cuda::{DeviceKey, Gpu, GpuOp, KeySize};
+use quadrille_kernels::{Ceiling, Lanes, PrivateOperation};
+use quadrille_kernels_cuda::{DeviceKey, Gpu, KeySize};
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     thread,
@@ -64,7 +64,7 @@ fn together(gpu: &Gpu, size: KeySize, keys: &[Key]) -> Result<usize, String> {
     let chosen = || keys.iter().cycle().zip(inputs.chunks_exact(bytes));
     let mut on_gpu: Vec<_> = chosen()
         .zip(there.chunks_exact_mut(bytes))
-        .map(|((key, input), output)| GpuOp::new(&key.on_device, input, output))
+        .map(|((key, input), output)| PrivateOperation::new(&key.on_device, input, output))
         .collect();
     gpu.run(&mut on_gpu).map_err(|error| error.to_string())?;
     if let Some(error) = on_gpu.iter().find_map(|op| op.outcome().err()) {
@@ -72,7 +72,7 @@ fn together(gpu: &Gpu, size: KeySize, keys: &[Key]) -> Result<usize, String> {
     }
     let mut in_lanes: Vec<_> = chosen()
         .zip(here.chunks_exact_mut(bytes))
-        .map(|((key, input), output)| LaneOp::new(&key.in_lanes, input, output))
+        .map(|((key, input), output)| PrivateOperation::new(&key.in_lanes, input, output))
         .collect();
     Lanes::up_to(Ceiling::default()).private_operations(&mut in_lanes);
     if let Some(error) = in_lanes.iter().find_map(|op| op.outcome().err()) {

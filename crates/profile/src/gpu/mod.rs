@@ -11,9 +11,9 @@ use boring::{
     pkey::Private,
     rsa::{Padding, Rsa},
 };
-use quadrille_kernels::{Ceiling, Computed, LaneOp, Lanes};
+use quadrille_kernels::{Ceiling, Computed, Lanes, PrivateOperation};
 pub use quadrille_kernels_cuda::KeySize;
-use quadrille_kernels_cuda::{Components, DeviceKey, Gpu, GpuOp, PrivateKey, Unavailable};
+use quadrille_kernels_cuda::{Components, DeviceKey, Gpu, PrivateKey, Unavailable};
 use serde::Serialize;
 use std::{
     sync::{
@@ -141,10 +141,10 @@ impl Work<'_> {
     /// One batch. The last result is compared with BoringSSL's; all were checked on the device.
     fn run(&self, count: usize) -> Result<Vec<Vec<u8>>, String> {
         let mut outputs: Vec<Vec<u8>> = self.chosen(count).map(|known| vec![0; known.input.len()]).collect();
-        let mut ops: Vec<GpuOp<'_>> = self
+        let mut ops: Vec<_> = self
             .chosen(count)
             .zip(&mut outputs)
-            .map(|(known, output)| GpuOp::new(&known.key, &known.input, output))
+            .map(|(known, output)| PrivateOperation::new(&known.key, &known.input, output))
             .collect();
         self.gpu.run(&mut ops).map_err(|error| error.to_string())?;
         if let Some(error) = ops.iter().find_map(|op| op.outcome().err()) {
@@ -248,8 +248,8 @@ fn cores(rsa: &Rsa<Private>, turn: Duration) -> Option<(f64, &'static str)> {
     let work = || {
         let mut outputs = vec![vec![0; input.len()]; lanes.width()];
         while began.elapsed() < turn {
-            let mut ops: Vec<LaneOp<'_>> =
-                outputs.iter_mut().map(|output| LaneOp::new(&key, &input, output)).collect();
+            let mut ops: Vec<_> =
+                outputs.iter_mut().map(|output| PrivateOperation::new(&key, &input, output)).collect();
             lanes.private_operations(&mut ops);
             done.fetch_add(lanes.width(), Ordering::Relaxed);
         }
