@@ -19,6 +19,7 @@ use std::{
 pub struct Reader {
     origin: Origin,
     dialect: Dialect,
+    home_of: fn(&str) -> Option<&'static str>,
     diagnostics: RefCell<Vec<Diagnostic>>,
     warnings: RefCell<Warnings>,
 }
@@ -36,7 +37,18 @@ pub enum Dialect {
 impl Reader {
     /// A reader of a document with this origin.
     pub fn new(origin: Origin, dialect: Dialect) -> Self {
-        Self { origin, dialect, diagnostics: RefCell::default(), warnings: RefCell::default() }
+        Self {
+            origin,
+            dialect,
+            home_of: |_| None,
+            diagnostics: RefCell::default(),
+            warnings: RefCell::default(),
+        }
+    }
+
+    /// The same, knowing the section in which a key belongs, by its path, for keys that are written elsewhere.
+    pub(crate) fn with_homes(self, home_of: fn(&str) -> Option<&'static str>) -> Self {
+        Self { home_of, ..self }
     }
 
     /// The document as a field. `path` is what its own fields' paths begin with; empty for a whole file.
@@ -106,6 +118,11 @@ impl<'a> Field<'a> {
     /// What the document was read from.
     pub fn origin(&self) -> &Origin {
         &self.reader.origin
+    }
+
+    /// The path of the section in which `key` belongs, if the document has one that knows it.
+    pub(crate) fn home_of(&self, key: &str) -> Option<&'static str> {
+        (self.reader.home_of)(key)
     }
 
     /// Where it is written.

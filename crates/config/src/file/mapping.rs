@@ -1,6 +1,6 @@
-//! Mappings with fixed keys, and values that name files.
+//! Mappings with fixed keys, and values that name files or what else the file describes.
 
-use super::{schema::Section, sections::SECTIONS};
+use super::schema::Section;
 use crate::{
     model::Source,
     reader::Field,
@@ -37,9 +37,18 @@ impl<'a> Field<'a> {
         };
         self.refuse_duplicates(entries);
         for entry in entries.iter().filter(|entry| !section.knows(&entry.key)) {
-            self.child(entry).error(unknown_key(&entry.key, section));
+            let field = self.child(entry);
+            field.error(unknown_key(&entry.key, section, field.home_of(&entry.key)));
         }
         Some(Mapping { field: self.clone(), section })
+    }
+
+    /// One of the names `known`, each of which is a `what`.
+    pub(super) fn name_among(&self, known: &[&str], what: &str) -> Option<String> {
+        self.parse(|name| match known.contains(&name) {
+            true => Ok(name.to_owned()),
+            false => Err(unknown_name(name, what, known)),
+        })
     }
 }
 
@@ -105,12 +114,13 @@ impl<'a> Mapping<'a> {
     }
 }
 
-fn unknown_key(name: &str, section: &'static Section) -> String {
+/// `home` is the path of a section that knows the key.
+fn unknown_key(name: &str, section: &'static Section, home: Option<&str>) -> String {
     if let Some(known) = section.nearest(name) {
         return format!("unknown key; did you mean `{known}`?");
     }
-    if let Some(home) = SECTIONS.iter().find(|other| other.knows(name)) {
-        let home = if home.path.is_empty() { "the top level".into() } else { format!("`{}`", home.path) };
+    if let Some(home) = home {
+        let home = if home.is_empty() { "the top level".into() } else { format!("`{home}`") };
         return format!("unknown key here; it belongs in {home}");
     }
     let keys: Vec<_> = section.keys.iter().map(|key| format!("`{}`", key.name)).collect();
@@ -118,7 +128,7 @@ fn unknown_key(name: &str, section: &'static Section) -> String {
 }
 
 /// The name that a reference to nothing was probably meant to be.
-pub(super) fn unknown_name(name: &str, what: &str, known: &[&str]) -> String {
+fn unknown_name(name: &str, what: &str, known: &[&str]) -> String {
     let name_quoted = quote(name);
     if let Some(near) = nearest(name, known.iter().copied()) {
         return format!("no {what} is called {name_quoted}; did you mean `{near}`?");

@@ -22,16 +22,6 @@ pub struct Listener {
     pub limits: Limits,
 }
 
-/// What is spoken inside TLS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// HTTP/1.1 and HTTP/2, by ALPN.
-    #[default]
-    Http,
-    /// Bytes are passed to the upstream as they are.
-    Tcp,
-}
-
 /// Whether a load balancer in front announces the client's address (the PROXY protocol, v1 or v2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ProxyProtocolIn {
@@ -40,18 +30,6 @@ pub enum ProxyProtocolIn {
     Off,
     /// Every connection must begin with a header.
     Required,
-}
-
-/// When slow peers are dropped.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Timeouts {
-    /// From accept to the end of the TLS handshake, a PROXY header included.
-    pub handshake: Duration,
-    /// From the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the end of the
-    /// preface.
-    pub header: Duration,
-    /// Between requests on a kept-alive connection; in TCP mode, without a byte in either direction.
-    pub idle: Duration,
 }
 
 /// How much one listener takes on. Over a limit, new connections wait in the kernel's backlog or are closed.
@@ -81,16 +59,6 @@ impl Listener {
     /// All chains, the one for the others last.
     pub fn all_chains(&self) -> impl Iterator<Item = &Chain> {
         self.chains.iter().chain(&self.otherwise)
-    }
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            handshake: Duration::from_secs(10),
-            header: Duration::from_secs(30),
-            idle: Duration::from_secs(75),
-        }
     }
 }
 

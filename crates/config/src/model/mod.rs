@@ -11,6 +11,7 @@ pub mod key_server;
 mod keyless;
 mod listener;
 mod matching;
+mod mode;
 mod place;
 mod redis_address;
 mod resumption;
@@ -18,6 +19,7 @@ mod route;
 mod routing;
 mod sampling;
 mod source;
+mod timeouts;
 mod tls;
 mod upstream;
 
@@ -26,8 +28,9 @@ pub use expression::{Expression, whole};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
 pub use key_server::{KeyServer, Listen};
 pub use keyless::{KeySource, Keyless, KeylessTls};
-pub use listener::{Limits, Listener, Mode, ProxyProtocolIn, Timeouts};
+pub use listener::{Limits, Listener, ProxyProtocolIn};
 pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
+pub use mode::Mode;
 pub use place::{Origin, Place};
 pub use redis_address::{RedisAddress, RedisScheme};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
@@ -37,6 +40,7 @@ pub use route::{
 pub use routing::{Domain, Http, RouteTable, VirtualHost};
 pub use sampling::Sampling;
 pub use source::Source;
+pub use timeouts::Timeouts;
 pub use tls::{AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, TlsPolicy, Version};
 pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,

@@ -57,3 +57,8 @@ pub(super) const SECTIONS: &[&Section] = &[
 
 /// The sections of a key server's policy, which is a file of its own.
 pub(super) const POLICY_SECTIONS: &[&Section] = &[&key_policy::KEY_POLICY, &key_policy::CLIENT];
+
+/// The path of the first section that knows this key.
+pub(super) fn home_of(key: &str) -> Option<&'static str> {
+    SECTIONS.iter().find(|section| section.knows(key)).map(|section| section.path)
+}

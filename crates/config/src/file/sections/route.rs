@@ -4,7 +4,7 @@ use super::{route_actions, route_conditions};
 use crate::{
     Field,
     file::{
-        mapping::{Mapping, unknown_name},
+        mapping::Mapping,
         schema::{Key, Preset, Section},
     },
     model::{Action, Domain, Forward, PathMatch, PathRewrite, PathRule, Place, Respond, Route, Weighted},
@@ -229,17 +229,9 @@ pub(super) fn action(keys: &Mapping<'_>, upstreams: &[&str]) -> Option<Action> {
         respond.error("`upstream` is given too, and a request goes to one of them; remove one");
     }
     let respond = respond.and_then(|field| self::respond(&field)).map(Action::Respond);
-    let upstream = upstream.and_then(|field| known(&field, upstreams));
+    let upstream = upstream.and_then(|field| field.name_among(upstreams, "upstream"));
     let upstream = upstream.map(|name| Action::Forward(Box::new(Forward::to(name))));
     upstream.or(respond)
-}
-
-/// The name of one of `upstreams`.
-pub(super) fn known(field: &Field<'_>, upstreams: &[&str]) -> Option<String> {
-    field.parse(|name| match upstreams.contains(&name) {
-        true => Ok(name.to_owned()),
-        false => Err(unknown_name(name, "upstream", upstreams)),
-    })
 }
 
 fn respond(field: &Field<'_>) -> Option<Respond> {

@@ -1,6 +1,5 @@
 //! What becomes of requests: shares, redirects, retries.
 
-use super::route::known;
 use crate::{
     Field,
     file::schema::{Key, Preset, Section},
@@ -111,7 +110,7 @@ pub(super) const RETRY: Section = Section {
 pub(super) fn split(field: &Field<'_>, upstreams: &[&str]) -> Vec<Weighted> {
     let share = |field: &Field<'_>| {
         let keys = field.mapping(&SPLIT)?;
-        let upstream = keys.require("upstream").and_then(|field| known(&field, upstreams));
+        let upstream = keys.require("upstream").and_then(|field| field.name_among(upstreams, "upstream"));
         let mut weight = NonZeroU32::MIN;
         keys.update("weight", &mut weight, values::weight);
         Some(Weighted { weight, ..Weighted::all(upstream?) })

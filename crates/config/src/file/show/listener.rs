@@ -1,6 +1,9 @@
 //! A listener with its chains.
 
-use super::{put, route, time, tls};
+use super::{
+    route, tls,
+    values::{put, time},
+};
 use crate::{
     model::{Chain, Listener, Serve},
     words::name,

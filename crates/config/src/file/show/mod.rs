@@ -3,18 +3,17 @@
 mod listener;
 mod route;
 mod tls;
+mod values;
 
 use crate::{
     model::{
-        AccessLog, Gateway, Health, HealthProbe, Resumption, SessionCache, Source, TicketKeys, Upstream,
-        UpstreamTls,
+        AccessLog, Gateway, Health, HealthProbe, Resumption, SessionCache, TicketKeys, Upstream, UpstreamTls,
     },
-    values::show_duration,
     words::name,
 };
 use listener::listener;
 use serde_json::{Map, Value, json};
-use std::{num::NonZeroUsize, time::Duration};
+use values::{or_off, put, source, threads, time};
 
 /// The configuration in effect, as the admin page `/config` shows it: what the file could have said to the same
 /// effect. Key material given in place is `(inline)`.
@@ -111,27 +110,4 @@ fn upstream_tls(tls: &UpstreamTls) -> Value {
     put(&mut shown, "server_name", tls.server_name.as_deref().map(Value::from));
     put(&mut shown, "ca", tls.ca.as_ref().map(source));
     shown
-}
-
-/// The path, or that there is none; never the bytes.
-fn source(source: &Source) -> Value {
-    source.to_string().into()
-}
-
-fn time(value: Duration) -> Value {
-    show_duration(value).into()
-}
-
-fn threads(count: Option<NonZeroUsize>) -> Value {
-    count.map_or("auto".into(), |count| count.get().into())
-}
-
-fn or_off<T>(value: Option<&T>, shown: impl FnOnce(&T) -> Value) -> Value {
-    value.map_or("off".into(), shown)
-}
-
-fn put(object: &mut Value, key: &str, value: Option<Value>) {
-    if let (Some(object), Some(value)) = (object.as_object_mut(), value) {
-        object.insert(key.to_owned(), value);
-    }
 }

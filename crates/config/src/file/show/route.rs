@@ -1,6 +1,6 @@
 //! Routes.
 
-use super::{put, time};
+use super::values::{put, time};
 use crate::model::{
     Action, Forward, HeaderChange, HeaderMatch, HeaderPart, HeaderRule, HeaderText, HostRewrite, PathRewrite,
     PathRule, QueryMatch, Redirect, Respond, RetryPolicy, Route, RouteTable, TextMatch, TextRule, Weighted,

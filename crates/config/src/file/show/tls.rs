@@ -1,6 +1,9 @@
 //! TLS of a chain.
 
-use super::{put, route::text_match, source, time};
+use super::{
+    route::text_match,
+    values::{put, source, time},
+};
 use crate::{
     model::{AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, KeySource, TlsPolicy},
     words::name,

@@ -1,0 +1,25 @@
+//! How long a peer may take.
+
+use std::time::Duration;
+
+/// When slow peers are dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Timeouts {
+    /// From accept to the end of the TLS handshake, a PROXY header included.
+    pub handshake: Duration,
+    /// From the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the end of the
+    /// preface.
+    pub header: Duration,
+    /// Between requests on a kept-alive connection; in TCP mode, without a byte in either direction.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            handshake: Duration::from_secs(10),
+            header: Duration::from_secs(30),
+            idle: Duration::from_secs(75),
+        }
+    }
+}
