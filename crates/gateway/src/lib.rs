@@ -27,12 +27,6 @@ mod tls;
 mod upstream;
 mod worker;
 
-use quadrille_config::{self as config, model};
-
-mod problem {
-    pub(crate) use quadrille_config::Diagnostic as Problem;
-}
-
 pub use admin::{Page, Pages, View};
 pub use keyserver::{KeyServerBound, serve_keys};
 pub use process::background::give_way;

@@ -2,10 +2,7 @@
 
 use crate::{
     admin::{Admin, Pages},
-    config,
     listener::{filter_chain::ActiveListener, socket},
-    model::{AccessLog, Gateway},
-    problem::Problem,
     process::{background, engine, signals::Signals, start_failure},
     reload::{
         build::{Snapshot, SnapshotContext},
@@ -23,7 +20,10 @@ use crate::{
     worker::{self, WorkerThread},
 };
 use arc_swap::ArcSwap;
-use quadrille_config::Diagnostics;
+use quadrille_config::{
+    Diagnostic, Diagnostics,
+    model::{AccessLog, Gateway},
+};
 use quadrille_engine::Engine;
 use std::{
     io,
@@ -89,7 +89,7 @@ pub struct Bound {
 ///
 /// # Errors
 /// Every problem that would keep it from being served, except taken ports.
-pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Problem>> {
+pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Diagnostic>> {
     let engine = engine::idle().map_err(start_failure)?;
     let resumption = ResumptionBackend::open(&model.resumption, None)?;
     let context = SnapshotContext {
@@ -106,7 +106,7 @@ pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Problem>> {
 ///
 /// # Errors
 /// Whatever keeps the gateway from starting. Once it serves, a bad configuration only logs, and the old one stays.
-pub fn serve(model: Gateway, origin: Origin, on_ready: impl FnOnce(&Bound)) -> Result<(), Vec<Problem>> {
+pub fn serve(model: Gateway, origin: Origin, on_ready: impl FnOnce(&Bound)) -> Result<(), Vec<Diagnostic>> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start_failure)?;
     runtime.block_on(async {
@@ -147,7 +147,7 @@ struct Server {
 }
 
 impl Server {
-    async fn start(model: Gateway, mut origin: Origin) -> Result<(Self, Bound), Vec<Problem>> {
+    async fn start(model: Gateway, mut origin: Origin) -> Result<(Self, Bound), Vec<Diagnostic>> {
         let prometheus = metrics::install();
         let engine = engine::start(&model.engine).map_err(start_failure)?;
         let contents = origin.contents().with_sources(&model);
@@ -166,7 +166,7 @@ impl Server {
         let (alive, running) = mpsc::channel(1);
         let workers = start_workers(&model, &engine, &watched, &alive).map_err(start_failure)?;
         let configuration = Arc::new(ArcSwap::from_pointee(model.clone()));
-        let (started, shown) = (config::fixed(&model), Arc::clone(&configuration));
+        let (started, shown) = (quadrille_config::fixed(&model), Arc::clone(&configuration));
         let served: Arc<ArcSwap<Served>> = Arc::default();
         let shown_served = Arc::clone(&served);
         let admin = Arc::new(Admin {
@@ -175,7 +175,7 @@ impl Server {
             resumption: Some(Arc::clone(&resumption)),
             role: "gateway",
             status: Box::new(move || shown_served.load().status()),
-            configuration: Box::new(move || config::show_in_force(&started, &shown.load())),
+            configuration: Box::new(move || quadrille_config::show_in_force(&started, &shown.load())),
             ready: AtomicBool::new(true),
             pages: origin.pages.clone(),
         });
@@ -216,7 +216,7 @@ impl Server {
         }
     }
 
-    async fn reread(&mut self) -> Result<(), Vec<Problem>> {
+    async fn reread(&mut self) -> Result<(), Vec<Diagnostic>> {
         // What is watched is read before it is used, so that a change in between is seen as one.
         let before = self.origin.contents();
         let model = (self.origin.reread)()?;
@@ -245,7 +245,7 @@ impl Server {
     }
 
     /// Makes a snapshot on another thread, while this one and the event loops go on, and puts it into service.
-    async fn apply(&mut self, model: Gateway) -> Result<Applied, Vec<Problem>> {
+    async fn apply(&mut self, model: Gateway) -> Result<Applied, Vec<Diagnostic>> {
         let began = Instant::now();
         let running = self.resumption.load_full();
         let (engine, listening, cache) = (self.engine.clone(), self.listening.clone(), self.cache.clone());
@@ -273,7 +273,7 @@ impl Server {
     }
 
     /// Puts a snapshot into service: sockets first, because only they can still fail.
-    fn install(&mut self, snapshot: Snapshot, model: &Gateway) -> Result<Vec<SocketAddr>, Vec<Problem>> {
+    fn install(&mut self, snapshot: Snapshot, model: &Gateway) -> Result<Vec<SocketAddr>, Vec<Diagnostic>> {
         let retained = ActiveListener::retained(
             &self.listening,
             snapshot.listeners.iter().map(|prepared| prepared.model.address),
@@ -343,7 +343,7 @@ impl Server {
     /// Some settings are fixed when the process starts.
     fn warn_of_fixed(&self, new: &Gateway) {
         let old = self.configuration.load();
-        for setting in config::needs_restart(&old, new) {
+        for setting in quadrille_config::needs_restart(&old, new) {
             tracing::warn!(setting, "this change takes effect at the next start");
         }
     }

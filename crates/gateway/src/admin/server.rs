@@ -3,8 +3,6 @@
 use crate::{
     admin::dashboard::{self, CONTENT_SECURITY_POLICY},
     listener::socket,
-    model,
-    problem::Problem,
     process,
     telemetry::{metrics, status::StatusSnapshot},
     tls::resumption_backend::ResumptionBackend,
@@ -18,6 +16,7 @@ use pingora_core::{
     protocols::{http::ServerSession, l4::stream::Stream},
     server::ShutdownWatch,
 };
+use quadrille_config::{Diagnostic, model};
 use quadrille_engine::Engine;
 use std::{
     net::SocketAddr,
@@ -79,7 +78,7 @@ impl Admin {
         self: &Arc<Self>,
         settings: Option<&model::Admin>,
         shutdown: &ShutdownWatch,
-    ) -> Result<Option<SocketAddr>, Vec<Problem>> {
+    ) -> Result<Option<SocketAddr>, Vec<Diagnostic>> {
         let Some(settings) = settings else { return Ok(None) };
         let socket = socket::bind_one(settings.address, &settings.place).map_err(|problem| vec![problem])?;
         let address = socket.local_addr().map_err(process::start_failure)?;

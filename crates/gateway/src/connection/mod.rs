@@ -1,6 +1,6 @@
 //! What is known about one accepted connection: plain data that the way of a connection hands on, and telemetry reads.
 
-use crate::model::Timeouts;
+use quadrille_config::model::Timeouts;
 use quadrille_engine::KeyType;
 use std::{
     net::SocketAddr,

@@ -1,12 +1,10 @@
 //! Changes to the headers of requests and answers.
 
-use crate::{
-    connection::Connection,
-    model::{HeaderChange, HeaderPart, HeaderText},
-};
+use crate::connection::Connection;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use pingora_error::Result;
 use pingora_http::{RequestHeader, ResponseHeader};
+use quadrille_config::model::{HeaderChange, HeaderPart, HeaderText};
 
 /// What is put into the text of headers.
 pub(super) struct Variables<'a> {

@@ -6,10 +6,7 @@ use super::{
     retry::{self, Failure},
     router::{MatchedRoute, RouteLookup},
 };
-use crate::{
-    model::{Action, PathMatch, Redirect},
-    telemetry::{access_log, metrics},
-};
+use crate::telemetry::{access_log, metrics};
 use async_trait::async_trait;
 use http::Version;
 use pingora_core::{
@@ -19,6 +16,7 @@ use pingora_core::{
 use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, HttpProxy, ProxyHttp, Session};
+use quadrille_config::model::{Action, PathMatch, Redirect};
 use std::{
     sync::{Arc, atomic::Ordering},
     time::Instant,

@@ -10,7 +10,6 @@ use super::{
 };
 use crate::{
     connection::Connection,
-    model::{HostRewrite, PathMatch, Redirect, Respond, RetryPolicy, Weighted},
     upstream::{ActiveRequest, Server, Upstream},
 };
 use http::{HeaderValue, header};
@@ -18,6 +17,7 @@ use pingora_core::upstreams::peer::HttpPeer;
 use pingora_error::{Error, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
+use quadrille_config::model::{HostRewrite, PathMatch, Redirect, Respond, RetryPolicy, Weighted};
 use std::{
     net::SocketAddr,
     sync::Arc,

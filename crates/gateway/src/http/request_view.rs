@@ -1,7 +1,7 @@
 //! A request as routes see it.
 
-use crate::model::{HeaderMatch, HeaderRule, QueryMatch, Route};
 use http::HeaderMap;
+use quadrille_config::model::{HeaderMatch, HeaderRule, QueryMatch, Route};
 use std::borrow::Cow;
 
 /// A request as routes see it.

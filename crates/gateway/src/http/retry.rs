@@ -1,7 +1,7 @@
 //! Which failures are tried again.
 
-use crate::model::{RetryOn, RetryPolicy};
 use pingora_error::{Error, ErrorSource, ErrorType};
+use quadrille_config::model::{RetryOn, RetryPolicy};
 use std::time::Duration;
 
 /// The first pause is random up to this, the next up to three times as much, and so on.

@@ -1,7 +1,7 @@
 //! Paths and places that become others: on the way upstream, and in redirects.
 
 use super::request_view::{RequestView, without_port};
-use crate::model::{PathMatch, PathRewrite, Redirect};
+use quadrille_config::model::{PathMatch, PathRewrite, Redirect};
 use std::borrow::Cow;
 
 /// The path that takes the place of one that the route has matched.
@@ -78,8 +78,8 @@ fn decoded(segment: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{PathRule, whole};
     use http::HeaderMap;
+    use quadrille_config::model::{PathRule, whole};
     use regex::Regex;
 
     #[test]

@@ -3,9 +3,9 @@
 use super::request_view::RequestView;
 use crate::{
     host_map::HostMap,
-    model::{Action, Domain, Forward, Place, Route, RouteTable, VirtualHost},
     upstream::{Upstream, Upstreams, WeightedUpstream, WeightedUpstreams},
 };
+use quadrille_config::model::{Action, Domain, Forward, Place, Route, RouteTable, VirtualHost};
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,

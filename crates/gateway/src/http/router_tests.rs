@@ -4,14 +4,12 @@ use super::{
     request_view::RequestView,
     router::{RouteLookup, Router},
 };
-use crate::{
-    model::{
-        Action, Domain, HeaderMatch, HeaderRule, PathMatch, PathRule, Place, QueryMatch, Respond, Route,
-        RouteTable, TextMatch, TextRule, VirtualHost, whole,
-    },
-    upstream::Upstreams,
-};
+use crate::upstream::Upstreams;
 use http::{HeaderMap, HeaderValue};
+use quadrille_config::model::{
+    Action, Domain, HeaderMatch, HeaderRule, PathMatch, PathRule, Place, QueryMatch, Respond, Route,
+    RouteTable, TextMatch, TextRule, VirtualHost, whole,
+};
 use std::sync::Arc;
 
 fn route(path: PathRule, body: &'static str) -> Route {

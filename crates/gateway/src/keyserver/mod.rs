@@ -2,14 +2,15 @@
 
 use crate::{
     admin::Admin,
-    config,
     listener::socket,
-    model::{KeyServer, Listen},
-    problem::Problem,
     process::{engine, signals::Signals, start_failure},
     reload::watch::{Contents, Watch},
     telemetry::{metrics, status::StatusSnapshot},
     tls::remote_key,
+};
+use quadrille_config::{
+    Diagnostic,
+    model::{KeyServer, Listen},
 };
 use quadrille_keyless::server::{Keys, Policy, Server, Threads};
 use serde_json::{Value, json};
@@ -40,7 +41,7 @@ pub struct KeyServerBound {
 ///
 /// # Errors
 /// Whatever keeps the server from starting. Once it serves, mistakes only log, and what was served before goes on.
-pub fn serve_keys(model: KeyServer, on_ready: impl FnOnce(&KeyServerBound)) -> Result<(), Vec<Problem>> {
+pub fn serve_keys(model: KeyServer, on_ready: impl FnOnce(&KeyServerBound)) -> Result<(), Vec<Diagnostic>> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start_failure)?;
     runtime.block_on(async {
@@ -71,7 +72,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(model: KeyServer) -> Result<(Self, KeyServerBound), Vec<Problem>> {
+    fn start(model: KeyServer) -> Result<(Self, KeyServerBound), Vec<Diagnostic>> {
         let prometheus = metrics::install();
         let engine = engine::start(&model.engine).map_err(start_failure)?;
         let contents = contents(&model);
@@ -102,7 +103,7 @@ impl Running {
     /// Each part by itself: a mistake in one leaves that part as it was.
     fn reload(&mut self, cause: &str) {
         let contents = contents(&self.model);
-        let problems: Vec<Problem> = [
+        let problems: Vec<Diagnostic> = [
             load_keys(&self.server, &self.model),
             load_policy(&self.server, &self.model),
             load_tls(&self.server, &self.model),
@@ -146,16 +147,16 @@ fn event_loops(model: &KeyServer) -> NonZeroUsize {
 }
 
 /// At start everything must be right.
-fn first_load(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
+fn first_load(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>> {
     let loads = [load_keys(server, model), load_policy(server, model), load_tls(server, model)];
-    let problems: Vec<Problem> = loads.into_iter().filter_map(Result::err).flatten().collect();
+    let problems: Vec<Diagnostic> = loads.into_iter().filter_map(Result::err).flatten().collect();
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-fn load_keys(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
+fn load_keys(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>> {
     let (directory, place) = &model.keys;
     let cannot = |error: io::Error| {
-        vec![Problem::new(place, format!("cannot read the directory {}: {error}", directory.display()))]
+        vec![Diagnostic::new(place, format!("cannot read the directory {}: {error}", directory.display()))]
     };
     let (keys, found) = Keys::load(directory, &server.keys()).map_err(cannot)?;
     let (fatal, warnings): (Vec<_>, Vec<_>) = found.into_iter().partition(|problem| problem.fatal);
@@ -164,32 +165,32 @@ fn load_keys(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
         tracing::warn!(directory = %directory.display(), "there is no private key in the directory yet");
     }
     server.set_keys(keys);
-    let problems: Vec<Problem> =
-        fatal.iter().map(|problem| Problem::new(place, problem.to_string())).collect();
+    let problems: Vec<Diagnostic> =
+        fatal.iter().map(|problem| Diagnostic::new(place, problem.to_string())).collect();
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-fn load_policy(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
+fn load_policy(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>> {
     let policy = match &model.policy {
         None => Policy::default(),
-        Some(file) => config::load_key_policy(file)?,
+        Some(file) => quadrille_config::load_key_policy(file)?,
     };
     server.set_policy(policy);
     Ok(())
 }
 
-fn load_tls(server: &Server, model: &KeyServer) -> Result<(), Vec<Problem>> {
+fn load_tls(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>> {
     let Some([certificate, key, ca]) = &model.tls else { return Ok(()) };
     let (credentials, trust) =
         remote_key::read_credentials(certificate, key, ca).map_err(|problem| vec![problem])?;
     server.set_tls(&credentials, &trust).map_err(|error| {
         let message = format!("BoringSSL does not accept the certificate and key: {error}");
-        vec![Problem::new(&certificate.1, message)]
+        vec![Diagnostic::new(&certificate.1, message)]
     })
 }
 
 /// Opens all sockets, and accepts on them. Answers their addresses, and the files to remove in the end.
-fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec<PathBuf>), Vec<Problem>> {
+fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec<PathBuf>), Vec<Diagnostic>> {
     let (mut addresses, mut files) = (Vec::new(), Vec::new());
     for (listen, place) in &model.listen {
         let threads = Arc::clone(threads);
@@ -201,7 +202,7 @@ fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec
             }
             Listen::Unix(path) => {
                 let socket = bind_unix(path, model.policy.is_some())
-                    .map_err(|error| vec![Problem::new(place, unix_trouble(path, &error))])?;
+                    .map_err(|error| vec![Diagnostic::new(place, unix_trouble(path, &error))])?;
                 addresses.push(format!("unix:{}", path.display()));
                 files.push(path.clone());
                 tokio::spawn(async move { report(threads.accept_unix(socket).await) });

@@ -9,10 +9,10 @@ use super::{
 };
 use crate::{
     connection::Connection,
-    model::ProxyProtocolIn,
     telemetry::metrics,
     tls::{Transport, client_hello},
 };
+use quadrille_config::model::ProxyProtocolIn;
 use std::{
     io,
     net::SocketAddr,

@@ -3,7 +3,6 @@
 use crate::{
     http::{HttpFilterChain, HttpSettings},
     listener::matcher::FilterChainMatcher,
-    model::{ChainMatch, Listener, Timeouts},
     telemetry::{
         sampling::Sampling,
         statistics::{ChainCounters, ListenerCounters, ListenerStatistics},
@@ -12,6 +11,7 @@ use crate::{
     upstream::WeightedUpstreams,
 };
 use arc_swap::ArcSwap;
+use quadrille_config::model::{ChainMatch, Listener, Timeouts};
 use std::{
     net::SocketAddr,
     sync::{

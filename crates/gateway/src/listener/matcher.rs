@@ -1,10 +1,9 @@
 //! Which chain a connection belongs to, looked up as Envoy does: by name, then transport, then protocol.
 
-use crate::{
-    host_map::HostMap,
+use crate::{host_map::HostMap, tls::client_hello::ClientHelloInfo};
+use quadrille_config::{
+    Diagnostic,
     model::{Chain, Listener, Transport},
-    problem::Problem,
-    tls::client_hello::ClientHelloInfo,
 };
 use std::collections::HashMap;
 
@@ -33,7 +32,7 @@ struct Protocols {
 
 impl FilterChainMatcher {
     /// Numbers are those of [`Listener::all_chains`].
-    pub(crate) fn new(listener: &Listener) -> Result<Self, Vec<Problem>> {
+    pub(crate) fn new(listener: &Listener) -> Result<Self, Vec<Diagnostic>> {
         let mut matcher = Self {
             only: matches!(&listener.chains[..], [only] if only.accepts.is_any()),
             otherwise: listener.otherwise.as_ref().map(|_| listener.chains.len()),
@@ -41,7 +40,7 @@ impl FilterChainMatcher {
         };
         let mut problems = Vec::new();
         if listener.chains.is_empty() && listener.otherwise.is_none() {
-            problems.push(Problem::new(&listener.place, "the listener has no filter chain; give it one"));
+            problems.push(Diagnostic::new(&listener.place, "the listener has no filter chain; give it one"));
         }
         for (index, chain) in listener.chains.iter().enumerate() {
             if let Err(before) = matcher.insert(chain, index) {
@@ -50,7 +49,7 @@ impl FilterChainMatcher {
                     "the chain at {other} accepts the same connections; let them differ in server names, transport \
                      or application protocols"
                 );
-                problems.push(Problem::new(&chain.place, message));
+                problems.push(Diagnostic::new(&chain.place, message));
             }
         }
         if problems.is_empty() { Ok(matcher) } else { Err(problems) }
@@ -115,7 +114,7 @@ impl Transports {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ChainMatch, Place, Serve};
+    use quadrille_config::model::{ChainMatch, Place, Serve};
 
     fn chain(names: &[&str], transport: Option<Transport>, protocols: &[&str]) -> Chain {
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();

@@ -1,6 +1,6 @@
 //! ActiveListener sockets: one for each event loop, so that the kernel spreads connections (SO_REUSEPORT).
 
-use crate::{model::Place, problem::Problem};
+use quadrille_config::{Diagnostic, model::Place};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     io,
@@ -15,8 +15,8 @@ pub(crate) fn bind_all(
     address: SocketAddr,
     place: &Place,
     count: usize,
-) -> Result<Vec<TcpListener>, Problem> {
-    let explain = |error| Problem::new(place, explain(address, &error));
+) -> Result<Vec<TcpListener>, Diagnostic> {
+    let explain = |error| Diagnostic::new(place, explain(address, &error));
     // SO_REUSEPORT would let a second gateway share the port unnoticed: see first whether it is free. A port that the
     // kernel chooses is, and another process could take it between the probe and the use.
     if address.port() != 0 {
@@ -29,8 +29,8 @@ pub(crate) fn bind_all(
 }
 
 /// One socket that shares its port with nobody.
-pub(crate) fn bind_one(address: SocketAddr, place: &Place) -> Result<TcpListener, Problem> {
-    bind(address, false).map_err(|error| Problem::new(place, explain(address, &error)))
+pub(crate) fn bind_one(address: SocketAddr, place: &Place) -> Result<TcpListener, Diagnostic> {
+    bind(address, false).map_err(|error| Diagnostic::new(place, explain(address, &error)))
 }
 
 fn bind(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {

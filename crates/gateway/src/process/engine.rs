@@ -1,9 +1,7 @@
 //! The engine, as the settings want it.
 
-use crate::{
-    model::{BackendChoice, EngineSettings},
-    telemetry::metrics::{self, EngineMetrics},
-};
+use crate::telemetry::metrics::{self, EngineMetrics};
+use quadrille_config::model::{BackendChoice, EngineSettings};
 use quadrille_engine::{Backend, Engine, Gpu, Overflow, Policy, Scalar, Settings, Unobserved};
 use std::io;
 

@@ -5,12 +5,12 @@ pub(crate) mod digest;
 pub(crate) mod engine;
 pub(crate) mod signals;
 
-use crate::{
+use quadrille_config::{
+    Diagnostic,
     model::{Origin, Place},
-    problem::Problem,
 };
 
 /// What keeps a process from starting, though nothing is wrong with its configuration.
-pub(crate) fn start_failure(error: std::io::Error) -> Vec<Problem> {
-    vec![Problem::new(&Place::whole(Origin::Process), format!("cannot start: {error}"))]
+pub(crate) fn start_failure(error: std::io::Error) -> Vec<Diagnostic> {
+    vec![Diagnostic::new(&Place::whole(Origin::Process), format!("cannot start: {error}"))]
 }

@@ -11,11 +11,13 @@ use crate::{
         filter_chain::{ActiveListener, ChainConfig, FilterChain, Handler, PreparedChain, PreparedListener},
         matcher::FilterChainMatcher,
     },
-    model::{Chain, Domain, Gateway, Listener, Serve, Tls},
-    problem::Problem,
     telemetry::sampling::Sampling,
     tls::{certificate::Certificate, certificate_selection::shadowed, resumption_backend::ResumptionBackend},
     upstream::WeightedUpstreams,
+};
+use quadrille_config::{
+    Diagnostic,
+    model::{Chain, Domain, Gateway, Listener, Serve, Tls},
 };
 use quadrille_engine::Engine;
 use std::{collections::BTreeSet, sync::Arc};
@@ -47,7 +49,7 @@ pub(crate) struct SnapshotContext<'a> {
 
 impl Snapshot {
     /// Reads and checks all that the model names.
-    pub(crate) fn new(model: &Gateway, context: &SnapshotContext<'_>) -> Result<Self, Vec<Problem>> {
+    pub(crate) fn new(model: &Gateway, context: &SnapshotContext<'_>) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let mut builder = SnapshotBuilder {
             model,
@@ -98,7 +100,7 @@ impl<'a> SnapshotBuilder<'a> {
         &mut self,
         listener: &'a Listener,
         before: Option<&ActiveListener>,
-    ) -> Result<PreparedListener, Vec<Problem>> {
+    ) -> Result<PreparedListener, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let matcher = FilterChainMatcher::new(listener)
             .map_err(|mut found| problems.append(&mut found))
@@ -128,7 +130,7 @@ impl<'a> SnapshotBuilder<'a> {
         chain: &Chain,
         before: Option<Arc<FilterChain>>,
         shown: &mut Vec<Arc<Certificate>>,
-    ) -> Result<PreparedChain, Vec<Problem>> {
+    ) -> Result<PreparedChain, Vec<Diagnostic>> {
         let (engine, resumption) = (self.context.engine, self.context.resumption);
         let mut certificates = Vec::new();
         let mut problems = Vec::new();
@@ -178,7 +180,7 @@ impl<'a> SnapshotBuilder<'a> {
 }
 
 /// A certificate that no client would get is a mistake: it would be thought to be in use.
-fn refuse_shadowed(tls: &Tls, certificates: &[Arc<Certificate>]) -> Result<(), Vec<Problem>> {
+fn refuse_shadowed(tls: &Tls, certificates: &[Arc<Certificate>]) -> Result<(), Vec<Diagnostic>> {
     let problems: Vec<_> = shadowed(certificates)
         .into_iter()
         .map(|(index, before)| {
@@ -191,7 +193,7 @@ fn refuse_shadowed(tls: &Tls, certificates: &[Arc<Certificate>]) -> Result<(), V
                 other.chain,
                 other.chain_place,
             );
-            Problem::new(&source.chain_place, message)
+            Diagnostic::new(&source.chain_place, message)
         })
         .collect();
     if problems.is_empty() { Ok(()) } else { Err(problems) }

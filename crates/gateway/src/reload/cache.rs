@@ -3,11 +3,6 @@
 use super::control::Made;
 use crate::{
     http::Router,
-    model::{
-        self, CertificateSource, ClientAuth, KeySource, Keyless, Mode, Place, RouteTable, Source, Tls,
-        TlsPolicy,
-    },
-    problem::Problem,
     tls::{
         ChainTls,
         certificate::{Certificate, PrivateKey},
@@ -17,6 +12,13 @@ use crate::{
     upstream::{Upstream, Upstreams},
 };
 use boring::{sha::Sha256, x509::X509};
+use quadrille_config::{
+    Diagnostic,
+    model::{
+        self, CertificateSource, ClientAuth, KeySource, Keyless, Mode, Place, RouteTable, Source, Tls,
+        TlsPolicy,
+    },
+};
 use quadrille_engine::Engine;
 use quadrille_keyless::client::Client;
 use std::{
@@ -107,7 +109,7 @@ impl<'a> ArtifactBuilder<'a> {
         source: &CertificateSource,
         allow_weak_keys: bool,
         engine: &Engine,
-    ) -> Result<Arc<Certificate>, Problem> {
+    ) -> Result<Arc<Certificate>, Diagnostic> {
         let contents = self.contents(source.sources());
         let key = CertificateKey { source: source.clone(), allow_weak_keys, contents };
         let known = self.now.certificates.get(&key).or_else(|| self.before.certificates.get(&key));
@@ -131,7 +133,7 @@ impl<'a> ArtifactBuilder<'a> {
     }
 
     /// The connections to these key servers.
-    fn client(&mut self, settings: &Keyless, place: &Place) -> Result<Client, Problem> {
+    fn client(&mut self, settings: &Keyless, place: &Place) -> Result<Client, Diagnostic> {
         let key = self.client_key(settings);
         let known = self.now.clients.get(&key).or_else(|| self.before.clients.get(&key));
         match known {
@@ -157,7 +159,7 @@ impl<'a> ArtifactBuilder<'a> {
         certificates: &[Arc<Certificate>],
         resumption: &Arc<ResumptionBackend>,
         engine: &Engine,
-    ) -> Result<Arc<ChainTls>, Problem> {
+    ) -> Result<Arc<ChainTls>, Diagnostic> {
         let contents = match &tls.policy.client_auth {
             ClientAuth::Off => Vec::new(),
             ClientAuth::Optional(check) | ClientAuth::Required(check) => self.contents(check.sources()),
@@ -194,7 +196,7 @@ impl<'a> ArtifactBuilder<'a> {
         &mut self,
         name: &str,
         model: &model::Upstream,
-    ) -> Result<UpstreamChange, Vec<Problem>> {
+    ) -> Result<UpstreamChange, Vec<Diagnostic>> {
         let endpoints = Upstream::resolve(model)?;
         let ca = self.ca(model).map_err(|problem| vec![problem])?;
         let digest = ca.as_ref().map_or(0, |(_, digest)| *digest);
@@ -213,7 +215,7 @@ impl<'a> ArtifactBuilder<'a> {
     }
 
     /// The CAs that an upstream's servers must lead to, with a number that tells them from others.
-    fn ca(&mut self, model: &model::Upstream) -> Result<Option<(Cas, u64)>, Problem> {
+    fn ca(&mut self, model: &model::Upstream) -> Result<Option<(Cas, u64)>, Diagnostic> {
         let Some((tls, source)) = model.tls.as_ref().and_then(|tls| Some((tls, tls.ca.as_ref()?))) else {
             return Ok(None);
         };

@@ -1,6 +1,7 @@
 //! Configurations from memory, for front ends that learn of changes while the gateway runs.
 
-use crate::{model::Gateway, problem::Problem, process, telemetry::statistics::Statistics};
+use crate::{process, telemetry::statistics::Statistics};
+use quadrille_config::{Diagnostic, model::Gateway};
 use std::{io, net::SocketAddr, time::Duration};
 use tokio::sync::{mpsc, oneshot};
 
@@ -14,7 +15,7 @@ pub struct Updates(pub(crate) mpsc::UnboundedReceiver<Command>);
 
 #[derive(Debug)]
 pub(crate) enum Command {
-    Apply(Box<Gateway>, oneshot::Sender<Result<Applied, Vec<Problem>>>),
+    Apply(Box<Gateway>, oneshot::Sender<Result<Applied, Vec<Diagnostic>>>),
     Statistics(oneshot::Sender<Statistics>),
 }
 
@@ -57,7 +58,7 @@ impl Control {
     ///
     /// # Errors
     /// Every problem with it; the old configuration then goes on serving.
-    pub async fn apply(&self, model: Gateway) -> Result<Applied, Vec<Problem>> {
+    pub async fn apply(&self, model: Gateway) -> Result<Applied, Vec<Diagnostic>> {
         self.ask(|reply| Command::Apply(Box::new(model), reply)).await.unwrap_or_else(|| Err(ended()))
     }
 
@@ -73,7 +74,7 @@ impl Control {
     }
 }
 
-fn ended() -> Vec<Problem> {
+fn ended() -> Vec<Diagnostic> {
     process::start_failure(io::Error::other("the gateway is ending"))
 }
 

@@ -1,11 +1,11 @@
 //! What is served, as telemetry asks for it.
 
 use crate::{
-    model::Listener,
     telemetry::status::{CertificateStatus, ServerStatus, StatusSnapshot, UpstreamStatus},
     tls::certificate::{Certificate, PrivateKey},
     upstream::{Upstream, Upstreams},
 };
+use quadrille_config::model::Listener;
 use std::sync::Arc;
 
 /// What is served: certificates as they were read, upstreams as they are when they are asked.

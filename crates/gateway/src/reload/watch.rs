@@ -1,10 +1,8 @@
 //! Files that a running gateway depends on: a change to any of them reloads it.
 
-use crate::{
-    model::{Gateway, Listener, Source},
-    process::digest::digest,
-};
+use crate::process::digest::digest;
 use notify::{RecursiveMode, Watcher};
+use quadrille_config::model::{Gateway, Listener, Source};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},

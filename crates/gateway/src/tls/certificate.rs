@@ -1,14 +1,14 @@
 //! Certificates with their keys, read and checked before they serve anybody.
 
 use super::{pem, remote_key::Remote};
-use crate::{
-    model::{CertificateSource, KeySource, Keyless, Place, Source},
-    problem::Problem,
-};
 use boring::{
     asn1::{Asn1Time, Asn1TimeRef},
     nid::Nid,
     x509::{X509, X509Ref},
+};
+use quadrille_config::{
+    Diagnostic,
+    model::{CertificateSource, KeySource, Keyless, Place, Source},
 };
 use quadrille_engine::{Engine, Key, KeyType, PublicKey};
 use quadrille_keyless::client::Client;
@@ -67,8 +67,8 @@ impl Certificate {
     pub(crate) fn load(
         source: &CertificateSource,
         allow_weak_keys: bool,
-        client: &mut dyn FnMut(&Keyless, &Place) -> Result<Client, Problem>,
-    ) -> Result<Self, Problem> {
+        client: &mut dyn FnMut(&Keyless, &Place) -> Result<Client, Diagnostic>,
+    ) -> Result<Self, Diagnostic> {
         let chain = pem::read_chain(&source.chain, &source.chain_place)?;
         let leaf = &chain[0];
         let key = private_key(leaf, source, client)?;
@@ -93,8 +93,8 @@ impl Certificate {
 fn private_key(
     leaf: &X509Ref,
     source: &CertificateSource,
-    client: &mut dyn FnMut(&Keyless, &Place) -> Result<Client, Problem>,
-) -> Result<PrivateKey, Problem> {
+    client: &mut dyn FnMut(&Keyless, &Place) -> Result<Client, Diagnostic>,
+) -> Result<PrivateKey, Diagnostic> {
     match &source.key {
         KeySource::Pem(file) => {
             let key = pem::read_key(file, &source.key_place)?;
@@ -102,7 +102,7 @@ fn private_key(
             Ok(PrivateKey::Local(key))
         }
         KeySource::Keyless(keyless) => {
-            let unusable = |reason: String| Problem::new(&source.chain_place, reason);
+            let unusable = |reason: String| Diagnostic::new(&source.chain_place, reason);
             let public = leaf.public_key().map_err(|error| unusable(error.to_string()))?;
             let public = PublicKey::from_pkey(public).map_err(|error| unusable(error.to_string()))?;
             let client = client(keyless, &source.key_place)?;
@@ -115,12 +115,12 @@ fn private_key(
     }
 }
 
-fn check_match(leaf: &X509Ref, key: &Key, source: &CertificateSource) -> Result<(), Problem> {
+fn check_match(leaf: &X509Ref, key: &Key, source: &CertificateSource) -> Result<(), Diagnostic> {
     let matches = leaf.public_key().is_ok_and(|public| key.pkey().public_eq(&public));
     if matches {
         return Ok(());
     }
-    Err(Problem::new(
+    Err(Diagnostic::new(
         &source.key_place,
         format!(
             "the private key {} does not match the certificate {}: the first certificate in the chain must be the key's own",
@@ -133,9 +133,9 @@ fn check_strength(
     key: &PrivateKey,
     source: &CertificateSource,
     allow_weak_keys: bool,
-) -> Result<(), Problem> {
+) -> Result<(), Diagnostic> {
     match key.key_type() {
-        KeyType::Rsa { bits } if bits < STRONG_RSA_BITS && !allow_weak_keys => Err(Problem::new(
+        KeyType::Rsa { bits } if bits < STRONG_RSA_BITS && !allow_weak_keys => Err(Diagnostic::new(
             &source.key_place,
             format!(
                 "{} is an RSA key of {bits} bits, which is weak; make one of {STRONG_RSA_BITS} bits or more, or say allow_weak_keys",
@@ -146,11 +146,11 @@ fn check_strength(
     }
 }
 
-fn read_ocsp(source: &Source, place: &Place) -> Result<Vec<u8>, Problem> {
+fn read_ocsp(source: &Source, place: &Place) -> Result<Vec<u8>, Diagnostic> {
     const DER_SEQUENCE: u8 = 0x30;
     let der = pem::read(source, place)?;
     if der.first() != Some(&DER_SEQUENCE) {
-        return Err(Problem::new(
+        return Err(Diagnostic::new(
             place,
             format!("{source} is not an OCSP response in DER; make one with: openssl ocsp ... -respout FILE"),
         ));

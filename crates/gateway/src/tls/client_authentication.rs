@@ -5,10 +5,6 @@ use super::{
     handshake_state::{ClientRejection, HandshakeState},
     pem,
 };
-use crate::{
-    model::{AltName, AltNameKind, ClientCheck, Place, Source},
-    problem::Problem,
-};
 use boring::{
     error::ErrorStack,
     hash::MessageDigest,
@@ -18,6 +14,10 @@ use boring::{
 };
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
+use quadrille_config::{
+    Diagnostic,
+    model::{AltName, AltNameKind, ClientCheck, Place, Source},
+};
 use std::{net::IpAddr, sync::Arc};
 use zeroize::Zeroizing;
 
@@ -41,7 +41,7 @@ struct Leaf {
 }
 
 impl ClientVerifier {
-    pub(super) fn new(model: &ClientCheck) -> Result<Self, Problem> {
+    pub(super) fn new(model: &ClientCheck) -> Result<Self, Diagnostic> {
         let cas = match &model.ca {
             Some((ca, place)) => pem::read_chain(ca, place)?,
             None => Vec::new(),
@@ -184,8 +184,8 @@ fn ip(bytes: &[u8]) -> Option<IpAddr> {
         .ok()
 }
 
-fn read(list: &Source, place: &Place) -> Result<(Lists, Place), Problem> {
-    let unusable = |reason: String| Problem::new(place, format!("{list}: {reason}"));
+fn read(list: &Source, place: &Place) -> Result<(Lists, Place), Diagnostic> {
+    let unusable = |reason: String| Diagnostic::new(place, format!("{list}: {reason}"));
     let pem = list.read().map_err(|error| unusable(format!("cannot be read: {error}")))?;
     let mut trial = X509StoreBuilder::new().map_err(|error| unusable(error.to_string()))?;
     match add_lists(&mut trial, &pem) {

@@ -15,10 +15,6 @@ use super::{
     resumption::{self, ResumptionSettings},
     resumption_backend::ResumptionBackend,
 };
-use crate::{
-    model::{ClientAuth, Group, Mode, TlsPolicy, Version},
-    problem::Problem,
-};
 use boring::{
     error::ErrorStack,
     sha::Sha256,
@@ -28,6 +24,10 @@ use boring::{
     },
 };
 use boring_sys as ffi;
+use quadrille_config::{
+    Diagnostic,
+    model::{ClientAuth, Group, Mode, TlsPolicy, Version},
+};
 use quadrille_engine::Engine;
 use std::sync::Arc;
 use tokio::net::TcpStream;
@@ -55,7 +55,7 @@ impl ChainTls {
         resumption: &Arc<ResumptionBackend>,
         certificates: &[Arc<Certificate>],
         engine: &Engine,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, Diagnostic> {
         let settings = Settings::new(policy, mode, resumption)?;
         let certificates = settings.certificates(certificates, engine)?;
         let base = settings.base(certificates).map_err(refused)?;
@@ -81,7 +81,7 @@ impl ChainTls {
 }
 
 impl<'a> Settings<'a> {
-    fn new(policy: &'a TlsPolicy, mode: Mode, resumption: &ResumptionBackend) -> Result<Self, Problem> {
+    fn new(policy: &'a TlsPolicy, mode: Mode, resumption: &ResumptionBackend) -> Result<Self, Diagnostic> {
         let check = match &policy.client_auth {
             ClientAuth::Off => None,
             ClientAuth::Optional(check) | ClientAuth::Required(check) => Some(ClientVerifier::new(check)?),
@@ -100,7 +100,7 @@ impl<'a> Settings<'a> {
         &self,
         certificates: &[Arc<Certificate>],
         engine: &Engine,
-    ) -> Result<CertificateSelector, Problem> {
+    ) -> Result<CertificateSelector, Diagnostic> {
         let mut selection = CertificateSelector::new(self.policy.max >= Version::Tls13);
         for certificate in certificates {
             let context = self.for_certificate(certificate, engine).map_err(refused)?;
@@ -280,9 +280,9 @@ fn wire_alpn(protocols: &[String]) -> Vec<u8> {
     protocols.iter().flat_map(prefixed).collect()
 }
 
-fn refused(error: ErrorStack) -> Problem {
-    Problem::new(
-        &crate::model::Place::builtin(),
+fn refused(error: ErrorStack) -> Diagnostic {
+    Diagnostic::new(
+        &quadrille_config::model::Place::builtin(),
         format!("BoringSSL does not accept these TLS settings: {error}"),
     )
 }

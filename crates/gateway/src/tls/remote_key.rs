@@ -1,9 +1,9 @@
 //! Keys on other machines: connections to key servers.
 
 use super::pem::{read_chain, read_key};
-use crate::{
+use quadrille_config::{
+    Diagnostic,
     model::{Keyless, KeylessTls, Place, Source},
-    problem::Problem,
 };
 use quadrille_engine::{Key, PublicKey};
 use quadrille_keyless::{
@@ -27,8 +27,8 @@ impl Remote {
         public: PublicKey,
         client: Client,
         place: &Place,
-    ) -> Result<Self, Problem> {
-        let key = RemoteKey::new(public).map_err(|error| Problem::new(place, error.to_string()))?;
+    ) -> Result<Self, Diagnostic> {
+        let key = RemoteKey::new(public).map_err(|error| Diagnostic::new(place, error.to_string()))?;
         let fallback = settings.fallback.as_ref().map(|source| read_key(source, place)).transpose()?;
         Ok(Self { key, client, fallback })
     }
@@ -36,7 +36,7 @@ impl Remote {
 
 /// Connections to these key servers. In a server, not in a check, they are opened at once: whether the key servers can be
 /// reached shows before the first handshake.
-pub(crate) fn client(settings: &Keyless, place: &Place) -> Result<Client, Problem> {
+pub(crate) fn client(settings: &Keyless, place: &Place) -> Result<Client, Diagnostic> {
     let tls = settings.tls.as_ref().map(credentials).transpose()?;
     let patience = Patience { deadline: settings.timeout, hedge: settings.hedge, ..Patience::default() };
     let client = Client::new(Settings {
@@ -47,7 +47,7 @@ pub(crate) fn client(settings: &Keyless, place: &Place) -> Result<Client, Proble
     });
     let client = client.map_err(|error| {
         let certificate = settings.tls.as_ref().map_or(place, |tls| &tls.certificate.1);
-        Problem::new(certificate, format!("BoringSSL does not accept the certificate and key: {error}"))
+        Diagnostic::new(certificate, format!("BoringSSL does not accept the certificate and key: {error}"))
     })?;
     if tokio::runtime::Handle::try_current().is_ok() {
         client.warm_up();
@@ -55,7 +55,7 @@ pub(crate) fn client(settings: &Keyless, place: &Place) -> Result<Client, Proble
     Ok(client)
 }
 
-fn credentials(tls: &KeylessTls) -> Result<(Credentials, Trust), Problem> {
+fn credentials(tls: &KeylessTls) -> Result<(Credentials, Trust), Diagnostic> {
     read_credentials(&tls.certificate, &tls.key, &tls.ca)
 }
 
@@ -64,14 +64,14 @@ pub(crate) fn read_credentials(
     certificate: &(Source, Place),
     key: &(Source, Place),
     ca: &(Source, Place),
-) -> Result<(Credentials, Trust), Problem> {
+) -> Result<(Credentials, Trust), Diagnostic> {
     let chain = read_chain(&certificate.0, &certificate.1)?;
     let own = read_key(&key.0, &key.1)?;
     let matches = chain[0].public_key().is_ok_and(|public| own.pkey().public_eq(&public));
     if !matches {
         let (key_source, certificate) = (&key.0, &certificate.0);
         let message = format!("the private key {key_source} does not match the certificate {certificate}");
-        return Err(Problem::new(&key.1, message));
+        return Err(Diagnostic::new(&key.1, message));
     }
     let trust = Trust(read_chain(&ca.0, &ca.1)?);
     Ok((Credentials { chain, key: own.pkey().to_owned() }, trust))

@@ -1,10 +1,10 @@
 //! What returning clients need, as it runs: ticket keys and session store. It outlives reloads that do not change it.
 
-use crate::{
-    model::{self, Place, RedisAddress, SessionCache, Source, TicketKeys},
-    problem::Problem,
-};
 use boring::sha::sha256;
+use quadrille_config::{
+    Diagnostic,
+    model::{self, Place, RedisAddress, SessionCache, Source, TicketKeys},
+};
 use quadrille_resumption::{
     Fleet, FleetSecret, Layered, MemoryStore, Redis, RedisOptions, RedisStore, Schedule, SessionStore,
     TicketKey, Tickets,
@@ -59,7 +59,7 @@ impl ResumptionBackend {
     pub(crate) fn open(
         model: &model::Resumption,
         running: Option<&Arc<Self>>,
-    ) -> Result<Arc<Self>, Vec<Problem>> {
+    ) -> Result<Arc<Self>, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let files = Files::read(model, &mut problems);
         if !problems.is_empty() {
@@ -118,7 +118,7 @@ struct Files {
 }
 
 impl Files {
-    fn read(model: &model::Resumption, problems: &mut Vec<Problem>) -> Self {
+    fn read(model: &model::Resumption, problems: &mut Vec<Diagnostic>) -> Self {
         let mut note = |problem| problems.push(problem);
         let keys = match &model.tickets {
             TicketKeys::Files(files, place) => {
@@ -130,7 +130,7 @@ impl Files {
             let secret = read(source, place).and_then(|bytes| {
                 let secret = FleetSecret::new(&bytes);
                 let digest = sha256(&bytes);
-                Ok((secret.map_err(|error| Problem::new(place, format!("{source} {error}")))?, digest))
+                Ok((secret.map_err(|error| Diagnostic::new(place, format!("{source} {error}")))?, digest))
             });
             secret.map_err(&mut note).ok()
         });
@@ -138,7 +138,7 @@ impl Files {
             let text = read(source, place).and_then(|bytes| {
                 let text = String::from_utf8(bytes.trim_ascii().to_vec());
                 text.map(Zeroizing::new)
-                    .map_err(|_| Problem::new(place, format!("{source} is not UTF-8 text")))
+                    .map_err(|_| Diagnostic::new(place, format!("{source} is not UTF-8 text")))
             });
             text.map_err(&mut note).ok()
         });
@@ -185,13 +185,13 @@ impl Files {
     }
 }
 
-fn read(source: &Source, place: &Place) -> Result<Zeroizing<Vec<u8>>, Problem> {
-    source.read().map_err(|error| Problem::new(place, format!("cannot read {source}: {error}")))
+fn read(source: &Source, place: &Place) -> Result<Zeroizing<Vec<u8>>, Diagnostic> {
+    source.read().map_err(|error| Diagnostic::new(place, format!("cannot read {source}: {error}")))
 }
 
-fn ticket_key(source: &Source, place: &Place) -> Result<TicketKey, Problem> {
+fn ticket_key(source: &Source, place: &Place) -> Result<TicketKey, Diagnostic> {
     let bytes = read(source, place)?;
-    TicketKey::from_file_bytes(&bytes).map_err(|error| Problem::new(place, format!("{source} {error}")))
+    TicketKey::from_file_bytes(&bytes).map_err(|error| Diagnostic::new(place, format!("{source} {error}")))
 }
 
 fn tickets(model: &model::Resumption, files: &Files, redis: Option<&Redis>) -> Option<Arc<Tickets>> {

@@ -5,10 +5,6 @@ use super::{
     load::Load,
     server::{Endpoints, Host, Server},
 };
-use crate::{
-    model::{self, Balance},
-    problem::Problem,
-};
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use boring::x509::X509;
@@ -18,6 +14,10 @@ use pingora_load_balancing::{
     Backend, Backends, LoadBalancer,
     discovery::ServiceDiscovery,
     selection::{Consistent, Random, RoundRobin},
+};
+use quadrille_config::{
+    Diagnostic,
+    model::{self, Balance},
 };
 use std::{
     collections::HashMap,
@@ -156,7 +156,7 @@ impl ServiceDiscovery for ConfiguredServers {
 const MOST_PLACES: usize = 10_000;
 
 /// The model's servers, by address.
-pub(super) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Problem>> {
+pub(super) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Diagnostic>> {
     let mut backends = Endpoints::new();
     let total = model.servers.iter().fold(0_usize, |sum, server| sum.saturating_add(server.weight.get()));
     // Exact as long as that is cheap.
@@ -174,7 +174,7 @@ pub(super) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Problem>
                 backend.ext.insert(host.clone());
                 backend
             })),
-            Err(error) => problems.push(Problem::new(
+            Err(error) => problems.push(Diagnostic::new(
                 &server.place,
                 format!("cannot resolve {}: {error}; check the name, or write an address", server.address),
             )),

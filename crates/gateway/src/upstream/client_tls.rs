@@ -2,13 +2,13 @@
 //! through pingora's connector, which keeps connections open instead, and offers no way to resume.
 
 use super::server::Server;
-use crate::model::UpstreamTls;
 use boring::{
     error::ErrorStack,
     ex_data::Index,
     ssl::{Ssl, SslConnector, SslMethod, SslSession, SslSessionCacheMode, SslVerifyMode},
     x509::{X509, store::X509StoreBuilder},
 };
+use quadrille_config::model::UpstreamTls;
 use std::{
     collections::HashMap,
     io,

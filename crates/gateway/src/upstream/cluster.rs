@@ -5,12 +5,9 @@ use super::{
     client_tls::ClientTls,
     server::{Endpoints, Server},
 };
-use crate::{
-    model,
-    problem::Problem,
-    telemetry::statistics::{UpstreamCounters, UpstreamStatistics},
-};
+use crate::telemetry::statistics::{UpstreamCounters, UpstreamStatistics};
 use boring::x509::X509;
+use quadrille_config::{Diagnostic, model};
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
@@ -45,7 +42,7 @@ impl Drop for ActiveRequest {
 
 impl Upstream {
     /// Resolves the servers.
-    pub(crate) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Problem>> {
+    pub(crate) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Diagnostic>> {
         balancer::resolve(model)
     }
 
@@ -55,7 +52,7 @@ impl Upstream {
         model: &model::Upstream,
         endpoints: Endpoints,
         ca: Option<(Arc<Box<[X509]>>, u64)>,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, Diagnostic> {
         let (ca, ca_digest) = ca.map_or((None, 0), |(ca, digest)| (Some(ca), digest));
         let model = without_servers(model);
         let balancer = Balancer::new(&model, endpoints, ca.as_ref());
@@ -63,7 +60,7 @@ impl Upstream {
         let tls = tls
             .map(|tls| tls.map(Arc::new))
             .transpose()
-            .map_err(|error| Problem::new(&model.place, error.to_string()))?;
+            .map_err(|error| Diagnostic::new(&model.place, error.to_string()))?;
         Ok(Self {
             name: name.to_owned(),
             model,

@@ -4,7 +4,6 @@ use super::{
     proxy_header::{ProxyHeaderConnector, local_header},
     server::Host,
 };
-use crate::model::{self, Health, HealthProbe, ProxyProtocolOut};
 use async_trait::async_trait;
 use boring::x509::X509;
 use pingora_core::upstreams::peer::PeerOptions;
@@ -13,6 +12,7 @@ use pingora_load_balancing::{
     Backend,
     health_check::{HealthCheck, HttpHealthCheck, TcpHealthCheck},
 };
+use quadrille_config::model::{self, Health, HealthProbe, ProxyProtocolOut};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},

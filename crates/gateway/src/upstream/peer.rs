@@ -7,12 +7,9 @@ use super::{
     server::Server,
     upgrade::UpgradeConnector,
 };
-use crate::{
-    connection::Connection,
-    model::{ProxyProtocolOut, UpstreamProtocol},
-    process::digest::digest,
-};
+use crate::{connection::Connection, process::digest::digest};
 use pingora_core::{protocols::ALPN, upstreams::peer::HttpPeer};
+use quadrille_config::model::{ProxyProtocolOut, UpstreamProtocol};
 use std::{
     sync::{
         Arc,

@@ -1,6 +1,5 @@
 //! The header by which a server learns who the client is (the PROXY protocol).
 
-use crate::model::ProxyProtocolOut;
 use async_trait::async_trait;
 use pingora_core::{
     connectors::l4::Connect,
@@ -8,6 +7,7 @@ use pingora_core::{
 };
 use pingora_error::{Error, ErrorType, OrErr, Result};
 use ppp::{v1, v2};
+use quadrille_config::model::ProxyProtocolOut;
 use std::net::{IpAddr, SocketAddr};
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 

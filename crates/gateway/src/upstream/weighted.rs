@@ -1,7 +1,7 @@
 //! Several upstreams that share requests or connections by weight.
 
 use super::cluster::{Upstream, Upstreams};
-use crate::model::Weighted;
+use quadrille_config::model::Weighted;
 use std::sync::Arc;
 
 /// Upstreams with their weights.

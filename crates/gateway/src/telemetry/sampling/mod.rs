@@ -8,9 +8,10 @@ mod names;
 mod record;
 mod sampler;
 
-use crate::{connection::Connection, model};
+use crate::connection::Connection;
 use boring::ssl::SslRef;
 use names::Names;
+use quadrille_config::model;
 use quadrille_handshake_timing::Marks;
 use std::{
     future::{Future, poll_fn},

@@ -1,6 +1,6 @@
 //! Whose turn it is to be measured.
 
-use crate::model::Sampling;
+use quadrille_config::model::Sampling;
 use std::{
     cell::RefCell,
     time::{Duration, Instant},
