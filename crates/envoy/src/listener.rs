@@ -57,6 +57,7 @@ pub(crate) struct Chain {
 
 /// What happens inside a chain.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one for each filter chain, and most are HTTP")]
 pub(crate) enum Serve {
     Http(HttpManager),
     Tcp(Vec<Weighted>),

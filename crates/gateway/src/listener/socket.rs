@@ -1,4 +1,4 @@
-//! ActiveListener sockets: one for each event loop, so that the kernel spreads connections (SO_REUSEPORT).
+//! Listening sockets: one for each event loop, so that the kernel spreads connections (SO_REUSEPORT).
 
 use quadrille_config::{Diagnostic, model::Place};
 use socket2::{Domain, Protocol, Socket, Type};
