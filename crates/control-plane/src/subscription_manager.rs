@@ -58,7 +58,7 @@ impl SubscriptionManager {
             match self.open(&key, interests) {
                 Ok(subscriptions) => self.open.push((key, subscriptions)),
                 Err(problem) => {
-                    tracing::error!(problem, "resources are referenced that cannot be subscribed to")
+                    tracing::error!(problem, "resources are referenced that cannot be subscribed to");
                 }
             }
         }

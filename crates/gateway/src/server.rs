@@ -294,7 +294,7 @@ impl Server {
                 UpstreamChange::None => {}
                 UpstreamChange::Endpoints(upstream, endpoints) => upstream.set_endpoints(endpoints),
                 UpstreamChange::New(upstream) => {
-                    drop(tokio::spawn(Upstream::run_health_checks(Arc::downgrade(&upstream))))
+                    drop(tokio::spawn(Upstream::run_health_checks(Arc::downgrade(&upstream))));
                 }
             }
         }

@@ -38,10 +38,9 @@ pub fn agree(gpu: &Gpu, sizes: &[KeySize], count: usize) -> Result<usize, String
         thread::scope(|scope| {
             let threads = thread::available_parallelism().map_or(1, usize::from);
             let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-            let joined = threads.into_iter().map(|thread| thread.join());
-            joined
-                .map(|done| done.unwrap_or_else(|_| Err("a thread panicked".to_owned())))
-                .collect::<Result<(), _>>()
+            threads
+                .into_iter()
+                .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err("a thread panicked".to_owned())))
         })?;
     }
     Ok(agreed.into_inner())
