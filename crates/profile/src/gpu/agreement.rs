@@ -1,7 +1,6 @@
 //! Random operations on the GPU beside the CPU's lanes: two arithmetics that share nothing must agree in every bit.
 
-use super::{for_lanes, numbers_of, upload};
-use boring::rsa::Rsa;
+use super::{for_lanes, generate, numbers_of, upload};
 use quadrille_kernels::{Ceiling, Lanes, PrivateOperation};
 use quadrille_kernels_cuda::{DeviceKey, Gpu, KeySize};
 use std::{
@@ -47,9 +46,7 @@ pub fn agree(gpu: &Gpu, sizes: &[KeySize], count: usize) -> Result<usize, String
 }
 
 fn key(gpu: &Gpu, size: KeySize) -> Result<Key, String> {
-    let bits = u32::try_from(size.bits()).unwrap_or(0);
-    let rsa = Rsa::generate(bits).map_err(|error| error.to_string())?;
-    let numbers = numbers_of(&rsa).ok_or("the key has no primes")?;
+    let numbers = numbers_of(&generate(size)?).ok_or("the key has no primes")?;
     Ok(Key { on_device: upload(gpu, &numbers)?, in_lanes: for_lanes(&numbers)? })
 }
 

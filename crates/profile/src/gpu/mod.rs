@@ -77,8 +77,7 @@ struct Known {
 
 fn of_size(gpu: &Gpu, size: KeySize, turn: Duration) -> Result<Rates, String> {
     let failed = |error: &dyn std::fmt::Display| format!("RSA-{}: {error}", size.bits());
-    let bits = u32::try_from(size.bits()).unwrap_or(0);
-    let made = || Rsa::generate(bits).map_err(|error| failed(&error));
+    let made = || generate(size).map_err(|error| failed(&error));
     let keys = [made()?, made()?];
     let known = |rsa| known(gpu, rsa).map_err(|error| failed(&error));
     let known = [known(&keys[0])?, known(&keys[1])?];
@@ -107,6 +106,11 @@ fn of_size(gpu: &Gpu, size: KeySize, turn: Duration) -> Result<Rates, String> {
         cpu_per_second,
         cpu_by,
     })
+}
+
+fn generate(size: KeySize) -> Result<Rsa<Private>, String> {
+    let bits = u32::try_from(size.bits()).unwrap_or(0);
+    Rsa::generate(bits).map_err(|error| error.to_string())
 }
 
 fn known(gpu: &Gpu, rsa: &Rsa<Private>) -> Result<Known, String> {
@@ -232,9 +236,7 @@ fn in_lanes(gpu: &Gpu, work: impl Fn() -> Result<(), String> + Sync) -> Result<(
 /// # Errors
 /// A sentence, if no key can be made.
 pub fn on_all_cores(size: KeySize, turn: Duration) -> Result<(f64, &'static str), String> {
-    let bits = u32::try_from(size.bits()).unwrap_or(0);
-    let rsa = Rsa::generate(bits).map_err(|error| error.to_string())?;
-    cores(&rsa, turn).ok_or_else(|| "the lanes refuse the key".to_owned())
+    cores(&generate(size)?, turn).ok_or_else(|| "the lanes refuse the key".to_owned())
 }
 
 fn cores(rsa: &Rsa<Private>, turn: Duration) -> Option<(f64, &'static str)> {

@@ -1,7 +1,6 @@
 //! Rate and latency of the GPU by the size of a batch and by how many are under way.
 
-use super::{Known, Work, known, throughput};
-use boring::rsa::Rsa;
+use super::{Known, Work, generate, known, throughput};
 use quadrille_kernels::{Ceiling, Lanes};
 use quadrille_kernels_cuda::{Gpu, KeySize, Options};
 use serde::Serialize;
@@ -51,11 +50,6 @@ pub fn sweep(
         }
     }
     Ok(points)
-}
-
-fn generate(size: KeySize) -> Result<Rsa<boring::pkey::Private>, String> {
-    let bits = u32::try_from(size.bits()).unwrap_or(0);
-    Rsa::generate(bits).map_err(|error| error.to_string())
 }
 
 fn alone(work: &Work<'_>, batch: usize, turn: Duration) -> Result<f64, String> {
