@@ -1,7 +1,7 @@
 //! The Quadrille gateway: TLS in front, HTTP or TCP behind, and the private-key operations somewhere else.
 //!
 //! ```text
-//!  listener                     tls                          http (pingora-proxy) or tcp     upstream
+//!  listener                     tls                          http or tcp                     upstream
 //!  socket ── accept ── filter ── handshake ───────────────── route, answer, forward ──────── server
 //!  (one per       (PROXY  chain   │ certificate by SNI
 //!  worker)         header)        │ key operation ──> engine

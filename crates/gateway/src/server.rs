@@ -356,7 +356,7 @@ impl Server {
         self.admin.ready.store(false, Ordering::Relaxed);
         self.shutdown.send_replace(true);
         for listening in &self.listening {
-            listening.closing.send_replace(true);
+            listening.close();
         }
         // Nobody waits for a configuration that will not come.
         self.updates = None;
@@ -377,8 +377,5 @@ fn start_workers(
     running: &mpsc::Sender<()>,
 ) -> io::Result<Vec<WorkerThread>> {
     let count = model.threads.map_or_else(std::thread::available_parallelism, Ok)?.get();
-    let pool = model.pool_size();
-    (0..count)
-        .map(|index| worker::start(index, engine.clone(), pool, shutdown.clone(), running.clone()))
-        .collect()
+    (0..count).map(|index| worker::start(index, engine.clone(), shutdown.clone(), running.clone())).collect()
 }

@@ -1,17 +1,12 @@
 //! An event-loop thread: a single-threaded runtime, its own upstream pool, no locks shared with the others.
 
 use crate::{
-    http,
     listener::{accept, filter_chain::ActiveListener, serve::Worker},
+    upstream::ConnectionPool,
 };
-use pingora_core::{apps::HttpServerApp, server::ShutdownWatch};
 use quadrille_engine::{BatchFlusher, Engine};
-use std::{io, net::TcpListener, sync::Arc, time::Duration};
-use tokio::sync::mpsc;
-
-/// After a drain began, idle connections may still send a request for this long: one that was already on its way
-/// when the client had not yet been told is answered.
-const LAST_REQUESTS: Duration = Duration::from_secs(1);
+use std::{io, net::TcpListener, sync::Arc};
+use tokio::sync::{mpsc, watch};
 
 /// A listener for an event loop to take on.
 pub(crate) type Assignment = (Arc<ActiveListener>, TcpListener);
@@ -21,19 +16,17 @@ pub(crate) struct WorkerThread {
     pub(crate) assignments: mpsc::UnboundedSender<Assignment>,
 }
 
-/// Starts a thread that keeps up to `pool` idle connections to servers. It ends, and drops `running`, when its
-/// assignments are closed and its last connection is gone.
+/// Starts a thread. It ends, and drops `running`, when its assignments are closed and its last connection is gone.
 pub(crate) fn start(
     index: usize,
     engine: Engine,
-    pool: usize,
-    shutdown: ShutdownWatch,
+    shutdown: watch::Receiver<bool>,
     running: mpsc::Sender<()>,
 ) -> io::Result<WorkerThread> {
     let (assignments, receiver) = mpsc::unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
-        runtime.block_on(work(receiver, engine, pool, shutdown));
+        runtime.block_on(work(receiver, engine, shutdown));
         drop(running);
     })?;
     Ok(WorkerThread { assignments })
@@ -42,14 +35,11 @@ pub(crate) fn start(
 async fn work(
     mut assignments: mpsc::UnboundedReceiver<Assignment>,
     engine: Engine,
-    pool: usize,
-    shutdown: ShutdownWatch,
+    shutdown: watch::Receiver<bool>,
 ) {
     tokio::spawn(BatchFlusher::new(engine));
-    let proxy = http::new_proxy(pool, shutdown.clone());
-    let late = http::new_proxy(1, shutdown.clone());
     let (alive, mut all_gone) = mpsc::channel(1);
-    let worker = Worker { proxy: Arc::clone(&proxy), late, shutdown, _alive: alive };
+    let worker = Worker { pool: ConnectionPool::new(), shutdown, _alive: alive };
     while let Some((listener, socket)) = assignments.recv().await {
         match tokio::net::TcpListener::from_std(socket) {
             Ok(socket) => {
@@ -60,8 +50,5 @@ async fn work(
         }
     }
     drop(worker);
-    if tokio::time::timeout(LAST_REQUESTS, all_gone.recv()).await.is_err() {
-        proxy.http_cleanup().await;
-        all_gone.recv().await;
-    }
+    all_gone.recv().await;
 }

@@ -1,11 +1,18 @@
 //! What is known about one accepted connection: plain data that the way of a connection hands on, and telemetry reads.
 
+mod alarm;
+mod request_clock;
+
+pub(crate) use alarm::Alarm;
+pub(crate) use request_clock::RequestClock;
+
+use http::HeaderValue;
 use quadrille_config::model::Timeouts;
 use quadrille_engine::KeyType;
 use std::{
     net::SocketAddr,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-    time::{Duration, Instant},
+    sync::{OnceLock, atomic::AtomicBool},
+    time::Duration,
 };
 
 /// What is known about one accepted connection once its handshake is done.
@@ -23,7 +30,9 @@ pub(crate) struct Connection {
     pub(crate) early: AtomicBool,
     pub(crate) handshake: Duration,
     pub(crate) key: Option<KeyTiming>,
-    pub(crate) header_clock: HeaderClock,
+    pub(crate) clock: RequestClock,
+    /// The client's address, as headers tell it.
+    pub(crate) client_ip: OnceLock<HeaderValue>,
 }
 
 /// What the private-key operation of one handshake took.
@@ -67,8 +76,17 @@ impl Connection {
             early: AtomicBool::new(false),
             handshake: Duration::ZERO,
             key: None,
-            header_clock: HeaderClock::new(timeouts),
+            clock: RequestClock::new(timeouts),
+            client_ip: OnceLock::new(),
         }
+    }
+
+    /// The client's address without its port, as headers tell it.
+    pub(crate) fn client_ip_header(&self) -> &HeaderValue {
+        self.client_ip.get_or_init(|| {
+            let text = self.client.ip().to_canonical().to_string();
+            HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("unknown"))
+        })
     }
 
     /// Of the URLs that lead here.
@@ -80,55 +98,5 @@ impl Connection {
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Connection({} -> {})", self.client, self.local)
-    }
-}
-
-/// Bounds the time from the first byte of an HTTP/1 request to the end of its header, and from the end of the TLS
-/// handshake to the end of an HTTP/2 preface, so that a client that sends a byte now and then, or none at all, does
-/// not hold a connection for ever.
-pub(crate) struct HeaderClock {
-    accepted: Instant,
-    limit: Duration,
-    /// Milliseconds since accept when the first byte came; `IDLE` before it, `OFF` behind the header.
-    began: AtomicU64,
-}
-
-const IDLE: u64 = u64::MAX - 1;
-const OFF: u64 = u64::MAX;
-
-impl HeaderClock {
-    pub(crate) fn new(timeouts: &Timeouts) -> Self {
-        Self { accepted: Instant::now(), limit: timeouts.header, began: AtomicU64::new(OFF) }
-    }
-
-    /// The next request may begin: its first byte starts the clock.
-    pub(crate) fn expect_header(&self) {
-        self.began.store(IDLE, Ordering::Relaxed);
-    }
-
-    /// Starts the clock now.
-    pub(crate) fn start(&self) {
-        let now = u64::try_from(self.accepted.elapsed().as_millis()).unwrap_or(0);
-        self.began.store(now, Ordering::Relaxed);
-    }
-
-    /// The header is complete.
-    pub(crate) fn stop(&self) {
-        self.began.store(OFF, Ordering::Relaxed);
-    }
-
-    /// Bytes have come.
-    pub(crate) fn bytes(&self) {
-        if self.began.load(Ordering::Relaxed) == IDLE {
-            self.start();
-        }
-    }
-
-    /// When the header must be complete; `None` if none has begun.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        match self.began.load(Ordering::Relaxed) {
-            IDLE | OFF => None,
-            began => Some(self.accepted + Duration::from_millis(began) + self.limit),
-        }
     }
 }

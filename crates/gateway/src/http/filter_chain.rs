@@ -1,8 +1,9 @@
 //! What HTTP knows of the filter chain that a connection came through.
 
 use super::Router;
-use crate::connection::Connection;
-use std::{ops::Deref, sync::Arc};
+use crate::{connection::Connection, upstream::ConnectionPool};
+use std::sync::Arc;
+use tokio::sync::Notify;
 
 /// A filter chain as the requests of its connections see it. While a connection is open, a reload may change what the
 /// chain serves, or take it away.
@@ -10,8 +11,12 @@ pub(crate) trait HttpFilterChain: Send + Sync {
     /// What it serves now; `None` if that is no longer HTTP.
     fn http(&self) -> Option<Arc<HttpSettings>>;
 
-    /// Whether the configuration has it no longer: its connections end when they can.
+    /// Whether it is no longer served, because the configuration has it no longer or the process drains: its connections
+    /// end when they can.
     fn is_removed(&self) -> bool;
+
+    /// Notified when it is removed.
+    fn removal(&self) -> &Notify;
 
     /// Counts a request with the status of its answer; 0 stands for none.
     fn count_response(&self, status: u16);
@@ -26,17 +31,10 @@ pub(crate) struct HttpSettings {
     pub(crate) merge_slashes: bool,
 }
 
-/// A connection over which HTTP is spoken, with its chain.
-#[derive(Clone)]
+/// A connection over which HTTP is spoken: where it came from, and where its requests go.
 pub(crate) struct HttpConnection {
     pub(crate) connection: Arc<Connection>,
     pub(crate) chain: Arc<dyn HttpFilterChain>,
-}
-
-impl Deref for HttpConnection {
-    type Target = Connection;
-
-    fn deref(&self) -> &Connection {
-        &self.connection
-    }
+    /// Of the event loop.
+    pub(crate) pool: Arc<ConnectionPool>,
 }

@@ -2,8 +2,6 @@
 
 use crate::connection::Connection;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use pingora_error::Result;
-use pingora_http::{RequestHeader, ResponseHeader};
 use quadrille_config::model::{HeaderChange, HeaderPart, HeaderText};
 
 /// What is put into the text of headers.
@@ -15,42 +13,27 @@ pub(super) struct Variables<'a> {
     pub(super) request: &'a HeaderMap,
 }
 
-/// What has headers.
-pub(super) trait Headers {
-    fn map(&self) -> &HeaderMap;
-    fn append(&mut self, name: &HeaderName, value: HeaderValue) -> Result<()>;
-    fn set(&mut self, name: &HeaderName, value: HeaderValue) -> Result<()>;
-    fn remove(&mut self, name: &HeaderName);
-    /// Of an answer, its headers as they are by now.
-    fn answer(&self) -> Option<&HeaderMap>;
-}
-
-/// Makes the changes, in their order.
-pub(super) fn apply(
-    headers: &mut impl Headers,
-    changes: &[HeaderChange],
-    values: &Variables<'_>,
-) -> Result<()> {
+/// Makes the changes, in their order. Text may name headers of an answer if it is one: as they are by then.
+pub(super) fn apply(headers: &mut HeaderMap, answer: bool, changes: &[HeaderChange], values: &Variables<'_>) {
     for change in changes {
         match change {
-            HeaderChange::Remove(name) => headers.remove(name),
+            HeaderChange::Remove(name) => _ = headers.remove(name),
             HeaderChange::Append(name, text) => {
-                if let Some(value) = values.text(text, headers.answer()) {
-                    headers.append(name, value)?;
+                if let Some(value) = values.text(text, answer.then_some(headers)) {
+                    headers.append(name, value);
                 }
             }
-            HeaderChange::AddIfAbsent(name, _) if headers.map().contains_key(name) => {}
-            HeaderChange::Replace(name, _) if !headers.map().contains_key(name) => {}
+            HeaderChange::AddIfAbsent(name, _) if headers.contains_key(name) => {}
+            HeaderChange::Replace(name, _) if !headers.contains_key(name) => {}
             HeaderChange::Set(name, text)
             | HeaderChange::AddIfAbsent(name, text)
             | HeaderChange::Replace(name, text) => {
-                if let Some(value) = values.text(text, headers.answer()) {
-                    headers.set(name, value)?;
+                if let Some(value) = values.text(text, answer.then_some(headers)) {
+                    headers.insert(name, value);
                 }
             }
         }
     }
-    Ok(())
 }
 
 impl Variables<'_> {
@@ -88,32 +71,3 @@ impl Variables<'_> {
         out.extend(text.as_bytes());
     }
 }
-
-macro_rules! headers {
-    ($kind:ty, $answer:expr) => {
-        impl Headers for $kind {
-            fn map(&self) -> &HeaderMap {
-                &self.headers
-            }
-
-            fn append(&mut self, name: &HeaderName, value: HeaderValue) -> Result<()> {
-                self.append_header(name.clone(), value).map(drop)
-            }
-
-            fn set(&mut self, name: &HeaderName, value: HeaderValue) -> Result<()> {
-                self.insert_header(name.clone(), value)
-            }
-
-            fn remove(&mut self, name: &HeaderName) {
-                drop(self.remove_header(name));
-            }
-
-            fn answer(&self) -> Option<&HeaderMap> {
-                $answer.then_some(&self.headers)
-            }
-        }
-    };
-}
-
-headers!(RequestHeader, false);
-headers!(ResponseHeader, true);

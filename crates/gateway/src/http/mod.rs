@@ -1,20 +1,44 @@
-//! HTTP: pingora-proxy does the proxying; this decides where to, and does the accounting.
+//! HTTP: requests are read, routed, answered or forwarded, and counted. hyper and h2 speak the protocol.
 
-mod app;
-mod deadline;
+mod answer;
+mod client_body;
+mod ending;
+mod exchange;
 mod filter_chain;
+mod forward;
 mod forwarded_headers;
 mod header_changes;
-mod proxy;
+mod hop_by_hop;
+mod http1;
+mod http2;
+mod replay;
 mod request;
 mod request_view;
+mod response_body;
 mod retry;
 mod rewrite;
 mod router;
 #[cfg(test)]
 mod router_tests;
+mod service;
+mod shared_stream;
+mod tunnel;
+mod upstream_request;
 
-pub(crate) use app::App;
 pub(crate) use filter_chain::{HttpConnection, HttpFilterChain, HttpSettings};
-pub(crate) use proxy::{Proxy, new_proxy};
 pub(crate) use router::Router;
+
+use crate::tls::ClientStream;
+use std::sync::Arc;
+
+/// Bytes of a request's header, at most.
+const MOST_HEADER: usize = 64 * 1024;
+
+/// Serves a connection until it ends.
+pub(crate) async fn serve(stream: ClientStream, http2: bool, connection: HttpConnection) {
+    let connection = Arc::new(connection);
+    match http2 {
+        true => Box::pin(http2::serve(stream, connection)).await,
+        false => Box::pin(http1::serve(stream, connection)).await,
+    }
+}

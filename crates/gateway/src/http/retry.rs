@@ -1,6 +1,6 @@
 //! Which failures are tried again.
 
-use pingora_error::{Error, ErrorSource, ErrorType};
+use crate::upstream::ExchangeError;
 use quadrille_config::model::{RetryOn, RetryPolicy};
 use std::time::Duration;
 
@@ -22,22 +22,15 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// How an attempt failed that ended in this error after a connection was there; `None` if it was not the server.
-    pub(super) fn classify(error: &Error) -> Option<Self> {
-        const REFUSED_STREAM: &str = "REFUSED_STREAM";
-        match (error.esource(), error.etype()) {
-            (_, ErrorType::CustomCode(RETRY, status)) => Some(Self::Status(*status)),
-            (ErrorSource::Upstream, ErrorType::H2Error) if error.to_string().contains(REFUSED_STREAM) => {
-                Some(Self::Refused)
-            }
-            (ErrorSource::Upstream, _) => Some(Self::Reset),
-            _ => None,
+    /// How an exchange failed that ended in this error after a connection was there; `None` if it was not the server.
+    pub(super) fn classify(error: &ExchangeError) -> Option<Self> {
+        match error {
+            ExchangeError::NotSent | ExchangeError::Refused => Some(Self::Refused),
+            ExchangeError::TimedOut | ExchangeError::Broken(_) => Some(Self::Reset),
+            ExchangeError::Client(_) => None,
         }
     }
 }
-
-/// Marks an answer that is thrown away because the request is tried again.
-pub(super) const RETRY: &str = "retried";
 
 /// Whether a policy lets a failure be tried again.
 pub(super) fn is_allowed(policy: &RetryPolicy, failure: Failure, idempotent: bool) -> bool {

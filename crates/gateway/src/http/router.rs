@@ -162,11 +162,6 @@ impl MatchedRoute {
         &self.routes.table.hosts[self.host].routes[self.route]
     }
 
-    /// How the request goes upstream, if it does.
-    pub(crate) fn forward(&self) -> Option<&Forward> {
-        forward(self.route())
-    }
-
     /// One of the route's upstreams, at random by weight.
     pub(crate) fn pick_upstream(&self) -> Option<&WeightedUpstream> {
         self.routes.weighted[self.host][self.route].pick()

@@ -20,7 +20,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 /// One listener for as long as its socket is open.
 pub(crate) struct ActiveListener {
@@ -50,6 +50,7 @@ pub(crate) struct FilterChain {
     accepts: ChainMatch,
     config: ArcSwap<ChainConfig>,
     removed: AtomicBool,
+    removal: Notify,
     pub(crate) counters: ChainCounters,
 }
 
@@ -104,6 +105,7 @@ impl FilterChain {
             accepts: accepts.clone(),
             config: ArcSwap::new(config),
             removed: AtomicBool::new(false),
+            removal: Notify::new(),
             counters: ChainCounters::default(),
         }
     }
@@ -120,6 +122,12 @@ impl FilterChain {
     pub(crate) fn config(&self) -> Arc<ChainConfig> {
         self.config.load_full()
     }
+
+    /// Tells its connections to end when they can.
+    fn remove(&self) {
+        self.removed.store(true, Ordering::Release);
+        self.removal.notify_waiters();
+    }
 }
 
 impl HttpFilterChain for FilterChain {
@@ -131,7 +139,11 @@ impl HttpFilterChain for FilterChain {
     }
 
     fn is_removed(&self) -> bool {
-        self.removed.load(Ordering::Relaxed)
+        self.removed.load(Ordering::Acquire)
+    }
+
+    fn removal(&self) -> &Notify {
+        &self.removal
     }
 
     fn count_response(&self, status: u16) {
@@ -206,7 +218,7 @@ impl ActiveListener {
         let config = prepared.activate();
         for chain in &before.chains {
             if !config.chains.iter().any(|kept| Arc::ptr_eq(kept, chain)) {
-                chain.removed.store(true, Ordering::Relaxed);
+                chain.remove();
             }
         }
         self.config.store(Arc::new(config));
@@ -232,7 +244,7 @@ impl ActiveListener {
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
         for chain in &self.config().chains {
-            chain.removed.store(true, Ordering::Relaxed);
+            chain.remove();
         }
     }
 }

@@ -6,13 +6,13 @@ use super::{
 };
 use crate::{
     connection::Connection,
-    http::{self, App, HttpConnection},
+    http::{self, HttpConnection},
     tcp,
     tls::{ClientStream, Inner, Transport},
+    upstream::ConnectionPool,
 };
-use pingora_core::{apps::ServerApp, server::ShutdownWatch};
-use pingora_proxy::HttpProxy;
 use std::{sync::Arc, time::Duration};
+use tokio::sync::watch;
 use tokio_boring::SslStream;
 
 /// While draining: from the end of the handshake to the first byte of the request.
@@ -24,11 +24,9 @@ const LAST_FIRST_BYTES: Duration = Duration::from_secs(1);
 /// What every connection of one event loop shares.
 #[derive(Clone)]
 pub(crate) struct Worker {
-    pub(crate) proxy: Arc<HttpProxy<http::Proxy>>,
-    /// For connections whose handshake ends when the drain has begun: `proxy` would drop them before their request.
-    pub(crate) late: Arc<HttpProxy<http::Proxy>>,
+    pub(crate) pool: Arc<ConnectionPool>,
     /// Becomes true when the process drains.
-    pub(crate) shutdown: ShutdownWatch,
+    pub(crate) shutdown: watch::Receiver<bool>,
     /// Held by every connection; a drain is over when nobody holds it.
     pub(crate) _alive: tokio::sync::mpsc::Sender<()>,
 }
@@ -41,12 +39,12 @@ pub(super) async fn serve_tls(
     config: &ChainConfig,
     worker: &Worker,
 ) {
-    let connection = Arc::new(connection);
+    let connection = shared(connection, worker);
     match &config.handler {
         Handler::Tcp(to) => Box::pin(tcp::pass(tls, &connection, to, config.timeouts.idle)).await,
         Handler::Http(_) => {
             let http2 = tls.ssl().selected_alpn_protocol() == Some(b"h2");
-            serve_http(Inner::Tls(tls), connection, chain, http2, config, worker).await;
+            serve_http(Inner::Tls(tls), connection, chain, http2, worker).await;
         }
     }
 }
@@ -59,14 +57,14 @@ pub(super) async fn serve_plain(
     config: &ChainConfig,
     worker: &Worker,
 ) {
-    let connection = Arc::new(connection);
+    let connection = shared(connection, worker);
     match &config.handler {
         Handler::Tcp(to) => Box::pin(tcp::pass(transport, &connection, to, config.timeouts.idle)).await,
         Handler::Http(_) => {
             let Some(http2) = detect_http2(&mut transport, config.timeouts.idle, worker).await else {
                 return;
             };
-            serve_http(Inner::Plain(transport), connection, chain, http2, config, worker).await;
+            serve_http(Inner::Plain(transport), connection, chain, http2, worker).await;
         }
     }
 }
@@ -95,22 +93,17 @@ async fn serve_http(
     connection: Arc<Connection>,
     chain: Arc<FilterChain>,
     http2: bool,
-    config: &ChainConfig,
     worker: &Worker,
 ) {
-    let app = app(&connection, config.timeouts.idle, worker);
-    let context = HttpConnection { connection: Arc::clone(&connection), chain };
-    match ClientStream::new(inner, connection, http2, Box::new(context)) {
-        Ok(stream) => drop(app.process_new(Box::new(stream), &worker.shutdown).await),
-        Err(error) => tracing::error!(%error, "cannot serve the connection"),
-    }
+    let stream = ClientStream::new(inner, Arc::clone(&connection), http2);
+    let pool = Arc::clone(&worker.pool);
+    http::serve(stream, http2, HttpConnection { connection, chain, pool }).await;
 }
 
 /// A connection that comes late in a drain has a while for its one request, and no more.
-fn app(connection: &Arc<Connection>, idle: Duration, worker: &Worker) -> Arc<App> {
-    let (proxy, idle) = match *worker.shutdown.borrow() {
-        true => (&worker.late, idle.min(FIRST_REQUEST)),
-        false => (&worker.proxy, idle),
-    };
-    App::new(Arc::clone(proxy), Arc::clone(connection), idle)
+fn shared(mut connection: Connection, worker: &Worker) -> Arc<Connection> {
+    if *worker.shutdown.borrow() {
+        connection.clock.shorten_idle(FIRST_REQUEST);
+    }
+    Arc::new(connection)
 }

@@ -3,7 +3,7 @@
 use crate::{
     connection::Connection,
     telemetry::access_log,
-    upstream::{Server, Upstream, WeightedUpstreams, proxy_header},
+    upstream::{Alpn, Server, ServerStream, Upstream, WeightedUpstreams},
 };
 use std::{
     io,
@@ -15,10 +15,7 @@ use std::{
     task::{Context, Poll},
     time::{Duration, Instant},
 };
-use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
-    net::TcpStream,
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Large enough that one record (16 KiB) is one write.
 const BUFFER: usize = 32 * 1024;
@@ -45,12 +42,7 @@ pub(crate) async fn pass(
     }
 }
 
-type Bytes = Pin<Box<dyn Duplex>>;
-
-trait Duplex: AsyncRead + AsyncWrite + Send {}
-impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
-
-async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<(Bytes, Server)> {
+async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<(ServerStream, Server)> {
     let mut last = io::Error::other("no healthy server");
     let mut tried = Vec::new();
     for _ in 0..=upstream.retries() {
@@ -59,32 +51,19 @@ async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<(By
             break;
         };
         tried.push(server.address);
-        let attempt = connect_to(upstream, &server, connection);
-        match tokio::time::timeout(upstream.model().timeouts.connect, attempt).await {
-            Ok(Ok(stream)) => return Ok((stream, server)),
-            Ok(Err(error)) => last = error,
-            Err(_) => last = io::ErrorKind::TimedOut.into(),
+        match upstream.connect(&server, connection, Alpn::None).await {
+            Ok(stream) => return Ok((stream, server)),
+            Err(error) => last = error,
         }
         upstream.counters.connect_failures.add();
     }
     Err(last)
 }
 
-async fn connect_to(upstream: &Upstream, server: &Server, connection: &Connection) -> io::Result<Bytes> {
-    let mut tcp = TcpStream::connect(server.address).await?;
-    tcp.set_nodelay(true)?;
-    let header = proxy_header(upstream.model().proxy_protocol, connection.client, connection.local);
-    tcp.write_all(&header).await?;
-    match upstream.tls() {
-        None => Ok(Box::pin(tcp)),
-        Some(tls) => Ok(Box::pin(tls.connect(server, tcp).await?)),
-    }
-}
-
 /// Bytes to the server, and bytes to the client.
-async fn copy_until_idle(
+pub(crate) async fn copy_until_idle(
     client: impl AsyncRead + AsyncWrite + Unpin,
-    server: Bytes,
+    server: impl AsyncRead + AsyncWrite + Unpin,
     idle: Duration,
 ) -> (u64, u64) {
     let activity = Arc::new(Activity::new());

@@ -17,6 +17,7 @@ pub(crate) mod resumption_backend;
 pub(crate) mod session_clock;
 mod stream;
 mod transport;
+mod write_buffer;
 
 pub(crate) use context::ChainTls;
 pub(crate) use handshake_state::{ClientRejection, HandshakeState, KeyFailure, ResumptionState};

@@ -1,40 +1,33 @@
-//! A connection, with TLS or without, in the form that pingora reads and writes.
+//! A connection from a client, with TLS or without, as HTTP reads and writes it: with deadlines, and with what is written in
+//! small pieces collected into whole TLS records.
 
-use super::{Transport, early_data};
-use crate::connection::Connection;
-use async_trait::async_trait;
+use super::{Transport, early_data, write_buffer::WriteBuffer};
+use crate::connection::{Alarm, Connection};
 use boring::ssl::SslRef;
-use pingora_core::protocols::{
-    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, TimingDigest,
-    UniqueID, UniqueIDType, raw_connect::ProxyDigest, tls::SslDigest,
-};
-use pingora_http::ResponseHeader;
 use std::{
-    any::Any,
-    future::Future,
-    io,
-    os::fd::AsRawFd,
+    io::{self, IoSlice},
     pin::Pin,
     sync::{Arc, atomic::Ordering},
     task::{Context, Poll, ready},
+    time::Instant,
 };
-use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
-    time::{Sleep, sleep_until},
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_boring::SslStream;
 
 /// A connection over which HTTP can be spoken.
 #[derive(Debug)]
 pub(crate) struct ClientStream {
     inner: Inner,
-    http2: bool,
     connection: Arc<Connection>,
-    digests: Digests,
+    http2: bool,
     /// Bytes of the HTTP/2 preface that are still to come.
     preface: usize,
-    /// Set while a header is incomplete and nothing comes.
-    alarm: Option<Pin<Box<Sleep>>>,
+    /// Set while nothing comes.
+    read_alarm: Alarm,
+    written: WriteBuffer,
+    write_alarm: Alarm,
+    /// Since when the client takes nothing.
+    stalled: Option<Instant>,
 }
 
 /// `PRI * HTTP/2.0 SM` with its line ends (RFC 9113 section 3.4).
@@ -47,22 +40,7 @@ pub(crate) enum Inner {
     Plain(Transport),
 }
 
-/// What pingora passes on to the code that sees only requests.
-#[derive(Debug)]
-struct Digests {
-    ssl: Option<Arc<SslDigest>>,
-    proxy: Arc<ProxyDigest>,
-    socket: Arc<SocketDigest>,
-}
-
 impl Inner {
-    fn transport(&self) -> &Transport {
-        match self {
-            Self::Tls(tls) => tls.get_ref(),
-            Self::Plain(transport) => transport,
-        }
-    }
-
     fn ssl(&self) -> Option<&SslRef> {
         match self {
             Self::Tls(tls) => Some(tls.ssl()),
@@ -72,55 +50,74 @@ impl Inner {
 }
 
 impl ClientStream {
-    /// `http2` says what is spoken; `context` is what the code that sees only requests finds in its `ProxyDigest`.
-    pub(crate) fn new(
-        inner: Inner,
-        connection: Arc<Connection>,
-        http2: bool,
-        context: Box<dyn Any + Send + Sync>,
-    ) -> pingora_error::Result<Self> {
-        let socket = SocketDigest::from_raw_fd(inner.transport().tcp().as_raw_fd());
-        let _ = socket.peer_addr.set(Some(connection.client.into()));
-        let _ = socket.local_addr.set(Some(connection.local.into()));
-        let ssl = inner
-            .ssl()
-            .map(|_| Arc::new(SslDigest::new(connection.cipher, connection.version, None, None, Vec::new())));
-        // The one slot for data of ours that reaches HTTP/2 requests too.
-        let proxy = ProxyDigest::new(Box::new(ResponseHeader::build(200, Some(0))?), Some(context));
-        let digests = Digests { ssl, proxy: Arc::new(proxy), socket: Arc::new(socket) };
+    pub(crate) fn new(inner: Inner, connection: Arc<Connection>, http2: bool) -> Self {
         if http2 {
-            connection.header_clock.start();
+            connection.clock.begin_header();
         }
-        let preface = if http2 { HTTP2_PREFACE } else { 0 };
-        Ok(Self { inner, http2, connection, digests, preface, alarm: None })
+        Self {
+            inner,
+            connection,
+            http2,
+            preface: if http2 { HTTP2_PREFACE } else { 0 },
+            read_alarm: Alarm::default(),
+            written: WriteBuffer::default(),
+            write_alarm: Alarm::default(),
+            stalled: None,
+        }
     }
 
-    fn received(&mut self, count: usize) {
-        let clock = &self.connection.header_clock;
-        if self.preface == 0 {
-            clock.bytes();
-        } else {
+    /// Whether everything that was written before has left or waits in the buffer, and so many bytes fit behind it.
+    pub(crate) fn has_room_for(&self, count: usize) -> bool {
+        self.stalled.is_none() && self.written.has_room_for(count)
+    }
+
+    /// Bytes have come.
+    fn received(&mut self, count: usize) -> io::Result<()> {
+        if count > 0 && self.connection.early.load(Ordering::Relaxed) {
+            let early = self.inner.ssl().is_some_and(early_data::in_progress);
+            self.connection.early.store(early, Ordering::Relaxed);
+        }
+        let clock = &self.connection.clock;
+        if !self.http2 {
+            return if count > 0 && clock.received_is_overdue() { Err(overdue()) } else { Ok(()) };
+        }
+        if self.preface > 0 {
             self.preface = self.preface.saturating_sub(count);
             if self.preface == 0 {
-                clock.stop();
+                clock.end_header();
             }
         }
+        Ok(())
     }
 
-    /// Nothing has come: an error once the header is overdue.
+    /// Nothing has come: an error once a header or the next request is overdue.
     fn poll_overdue(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Some(due) = self.connection.header_clock.due() else {
-            self.alarm = None;
-            return Poll::Pending;
-        };
-        let due = due.into();
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(due)));
-        if alarm.deadline() != due {
-            alarm.as_mut().reset(due);
-        }
-        ready!(alarm.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the request header took too long")))
+        let clock = &self.connection.clock;
+        // An HTTP/2 connection that is idle is told to close by whoever serves it.
+        let due = clock.header_due().or_else(|| clock.idle_due().filter(|_| !self.http2));
+        let Some(due) = due else { return Poll::Pending };
+        ready!(self.read_alarm.poll_due(context, due));
+        Poll::Ready(Err(overdue()))
     }
+
+    /// The client has taken nothing: an error once that has lasted too long.
+    fn poll_stalled<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        outcome: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if outcome.is_ready() {
+            self.stalled = None;
+            return outcome;
+        }
+        let since = *self.stalled.get_or_insert_with(Instant::now);
+        ready!(self.write_alarm.poll_due(context, since + self.connection.clock.idle_limit()));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing")))
+    }
+}
+
+fn overdue() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the request took too long to come")
 }
 
 impl AsyncRead for ClientStream {
@@ -132,84 +129,48 @@ impl AsyncRead for ClientStream {
         let before = out.filled().len();
         match Pin::new(&mut self.inner).poll_read(context, out) {
             Poll::Pending => self.poll_overdue(context),
-            ready => {
-                self.received(out.filled().len() - before);
-                if self.connection.early.load(Ordering::Relaxed) {
-                    let early = self.inner.ssl().is_some_and(early_data::in_progress);
-                    self.connection.early.store(early, Ordering::Relaxed);
-                }
-                ready
-            }
+            Poll::Ready(Ok(())) => Poll::Ready(self.received(out.filled().len() - before)),
+            failed => failed,
         }
     }
 }
 
 impl AsyncWrite for ClientStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let outcome = this.written.poll_write(&mut this.inner, context, bytes);
+        this.poll_stalled(context, outcome)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        bytes: &[u8],
+        slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(context, bytes)
+        let this = self.get_mut();
+        let outcome = this.written.poll_write_vectored(&mut this.inner, context, slices);
+        this.poll_stalled(context, outcome)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(context)
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(context)
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let outcome = this.written.poll_flush(&mut this.inner, context);
+        this.poll_stalled(context, outcome)
     }
-}
 
-#[async_trait]
-impl Shutdown for ClientStream {
-    async fn shutdown(&mut self) {
-        if let Err(error) = AsyncWriteExt::shutdown(&mut self.inner).await {
-            tracing::debug!(%error, "close_notify was not sent");
-        }
-    }
-}
-
-impl UniqueID for ClientStream {
-    fn id(&self) -> UniqueIDType {
-        self.inner.transport().tcp().as_raw_fd()
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let outcome = match this.written.poll_flush(&mut this.inner, context) {
+            Poll::Ready(Ok(())) => Pin::new(&mut this.inner).poll_shutdown(context),
+            other => other,
+        };
+        this.poll_stalled(context, outcome)
     }
 }
-
-impl Ssl for ClientStream {
-    fn get_ssl(&self) -> Option<&SslRef> {
-        self.inner.ssl()
-    }
-
-    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
-        self.digests.ssl.clone()
-    }
-
-    fn selected_alpn_proto(&self) -> Option<ALPN> {
-        Some(if self.http2 { ALPN::H2 } else { ALPN::H1 })
-    }
-}
-
-impl GetTimingDigest for ClientStream {
-    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        Vec::new()
-    }
-}
-
-impl GetProxyDigest for ClientStream {
-    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        Some(Arc::clone(&self.digests.proxy))
-    }
-}
-
-impl GetSocketDigest for ClientStream {
-    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        Some(Arc::clone(&self.digests.socket))
-    }
-}
-
-impl Peek for ClientStream {}
 
 impl AsyncRead for Inner {
     fn poll_read(

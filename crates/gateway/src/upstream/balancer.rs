@@ -5,7 +5,7 @@ use super::{
     load::Load,
     server::{Endpoints, Host, Server},
 };
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use async_trait::async_trait;
 use boring::x509::X509;
 use futures_util::FutureExt;
@@ -32,6 +32,9 @@ const SEARCH: usize = 256;
 pub(super) struct Balancer {
     selection: Selection,
     endpoints: ConfiguredServers,
+    /// The server, where there is but one and its health is not checked: nothing is to be selected.
+    only: ArcSwapOption<Server>,
+    checked: bool,
 }
 
 enum Selection {
@@ -56,7 +59,8 @@ impl Balancer {
             }
             Balance::ClientIp => Selection::ClientIp(LoadBalancer::from_backends(backends)),
         };
-        let balancer = Self { selection, endpoints };
+        let (only, checked) = (ArcSwapOption::empty(), model.health.is_some());
+        let balancer = Self { selection, endpoints, only, checked };
         balancer.discover();
         balancer
     }
@@ -78,6 +82,9 @@ impl Balancer {
 
     /// A healthy server, if possible one that has not been tried.
     pub(super) fn pick(&self, client: SocketAddr, tried: &[SocketAddr]) -> Option<Server> {
+        if let Some(only) = &*self.only.load() {
+            return Some(Server::clone(only));
+        }
         let untried =
             |address: &PeerAddress| address.as_inet().is_none_or(|address| !tried.contains(address));
         let backend = self
@@ -121,6 +128,14 @@ impl Balancer {
         backends.get_backend().iter().filter_map(server).collect()
     }
 
+    fn servers_of(endpoints: &Endpoints) -> Vec<Server> {
+        let server = |backend: &Backend| {
+            let PeerAddress::Inet(address) = backend.addr else { return None };
+            Some(Server { address, host: Host::attached(backend)?.0.clone(), _load: None })
+        };
+        endpoints.iter().filter_map(server).collect()
+    }
+
     pub(super) fn backends(&self) -> &Backends {
         match &self.selection {
             Selection::RoundRobin(balancer) => balancer.backends(),
@@ -131,6 +146,11 @@ impl Balancer {
 
     /// What is discovered is there already.
     fn discover(&self) {
+        let only = match &Self::servers_of(&self.endpoints.0.load())[..] {
+            [only] if !self.checked => Some(Arc::new(only.clone())),
+            _ => None,
+        };
+        self.only.store(only);
         let _ = match &self.selection {
             Selection::RoundRobin(balancer) => balancer.update().now_or_never(),
             Selection::Random(balancer) | Selection::LeastRequest(balancer, _) => {

@@ -1,7 +1,6 @@
-//! TLS towards the servers in TCP mode and for upgrades: connections resume the sessions of earlier ones. Other HTTP goes
-//! through pingora's connector, which keeps connections open instead, and offers no way to resume.
+//! TLS towards the servers: connections resume the sessions of earlier ones.
 
-use super::server::Server;
+use super::{connector::Alpn, server::Server};
 use boring::{
     error::ErrorStack,
     ex_data::Index,
@@ -60,8 +59,16 @@ impl ClientTls {
     }
 
     /// A verified connection, or one that resumes a verified session.
-    pub(crate) async fn connect(&self, server: &Server, tcp: TcpStream) -> io::Result<SslStream<TcpStream>> {
+    pub(super) async fn connect(
+        &self,
+        server: &Server,
+        tcp: TcpStream,
+        alpn: Alpn,
+    ) -> io::Result<SslStream<TcpStream>> {
         let mut configuration = self.connector.configure()?;
+        if alpn != Alpn::None {
+            configuration.set_alpn_protos(alpn.wire())?;
+        }
         if !self.verify {
             configuration.set_verify(SslVerifyMode::NONE);
         }

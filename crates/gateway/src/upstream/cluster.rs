@@ -20,12 +20,10 @@ pub(crate) struct Upstream {
     /// Without the servers, which change.
     pub(super) model: model::Upstream,
     balancer: Balancer,
-    /// Trusted for the servers' certificates; `None` means the system's.
-    pub(super) ca: Option<Arc<Box<[X509]>>>,
-    /// Tells connections that were verified against other CAs apart.
-    pub(super) ca_digest: u64,
-    /// For TCP mode and upgrades.
-    pub(super) tls: Option<Arc<ClientTls>>,
+    /// Of the CAs that are trusted for the servers' certificates.
+    ca_digest: u64,
+    /// TLS towards the servers; `None` is plain text.
+    pub(super) tls: Option<ClientTls>,
     pub(crate) counters: UpstreamCounters,
 }
 
@@ -57,15 +55,11 @@ impl Upstream {
         let model = without_servers(model);
         let balancer = Balancer::new(&model, endpoints, ca.as_ref());
         let tls = model.tls.as_ref().map(|tls| ClientTls::new(tls, ca.as_ref().map(|ca| &***ca)));
-        let tls = tls
-            .map(|tls| tls.map(Arc::new))
-            .transpose()
-            .map_err(|error| Diagnostic::new(&model.place, error.to_string()))?;
+        let tls = tls.transpose().map_err(|error| Diagnostic::new(&model.place, error.to_string()))?;
         Ok(Self {
             name: name.to_owned(),
             model,
             balancer,
-            ca,
             ca_digest,
             tls,
             counters: UpstreamCounters::default(),
@@ -138,14 +132,14 @@ impl Upstream {
         self.model.retries
     }
 
-    /// TLS towards the servers in TCP mode; `None` is plain text.
-    pub(crate) fn tls(&self) -> Option<&ClientTls> {
-        self.tls.as_deref()
-    }
-
     /// Every server, and whether it is healthy as far as is known.
     pub(crate) fn servers(&self) -> Vec<(Server, bool)> {
         self.balancer.servers()
+    }
+
+    /// Whether there is a server at this address, and it is healthy as far as is known.
+    pub(super) fn has_healthy(&self, address: SocketAddr) -> bool {
+        self.servers().iter().any(|(server, healthy)| *healthy && server.address == address)
     }
 
     /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy.

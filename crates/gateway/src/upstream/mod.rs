@@ -3,15 +3,25 @@
 mod balancer;
 mod client_tls;
 mod cluster;
+mod connector;
+mod exchange;
 mod health;
+mod http1;
+mod http2;
 mod load;
-mod peer;
+mod pool;
 mod proxy_header;
+mod request_body;
 mod server;
-mod upgrade;
 mod weighted;
 
 pub(crate) use cluster::{ActiveRequest, Upstream, Upstreams};
-pub(crate) use proxy_header::proxy_header;
+pub(crate) use connector::{Alpn, ServerStream};
+pub(crate) use exchange::{ClientBodyError, ExchangeError, Limits};
+pub(crate) use pool::{ConnectionPool, Lease, ResponseBody};
+pub(crate) use request_body::{BoxError, RequestBody};
 pub(crate) use server::{Endpoints, Server};
 pub(crate) use weighted::{WeightedUpstream, WeightedUpstreams};
+
+/// Bytes of a response's header, at most.
+const MOST_RESPONSE_HEADER: u32 = 256 * 1024;

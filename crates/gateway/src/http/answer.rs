@@ -1,0 +1,82 @@
+//! Answers of the gateway's own.
+
+use super::{
+    exchange::Exchange,
+    header_changes::{self, Variables},
+    request::Request,
+    response_body::ResponseBody,
+    rewrite,
+    router::MatchedRoute,
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use quadrille_config::model::{PathMatch, Redirect, Respond};
+
+/// What is known when an answer is made.
+pub(super) struct Answer<'a> {
+    pub(super) request: &'a Request,
+    /// Whose changes to headers apply.
+    pub(super) route: Option<&'a MatchedRoute>,
+    pub(super) exchange: Box<Exchange>,
+}
+
+impl Answer<'_> {
+    /// A few words of plain text.
+    pub(super) fn text(self, status: u16, body: &'static str) -> Response<ResponseBody> {
+        self.respond(&Respond { status, ..Respond::text(body) })
+    }
+
+    /// A status, and nothing else.
+    pub(super) fn status(self, status: u16) -> Response<ResponseBody> {
+        self.respond(&Respond { status, ..Respond::text("") })
+    }
+
+    /// What the configuration says.
+    pub(super) fn respond(self, respond: &Respond) -> Response<ResponseBody> {
+        let mut headers = HeaderMap::with_capacity(4);
+        if !respond.body.is_empty()
+            && let Ok(content_type) = HeaderValue::from_str(&respond.content_type)
+        {
+            headers.insert(header::CONTENT_TYPE, content_type);
+        }
+        if !matches!(respond.status, 204 | 304) {
+            headers.insert(header::CONTENT_LENGTH, respond.body.len().into());
+        }
+        self.finish(respond.status, headers, respond.body.clone())
+    }
+
+    /// To somewhere else.
+    pub(super) fn redirect(self, redirect: &Redirect, matched: &PathMatch) -> Response<ResponseBody> {
+        let tls = self.exchange.http.connection.tls;
+        let location = rewrite::location(redirect, matched, &self.request.view(tls));
+        let mut headers = HeaderMap::with_capacity(4);
+        if let Ok(location) = HeaderValue::try_from(location) {
+            headers.insert(header::LOCATION, location);
+        }
+        headers.insert(header::CONTENT_LENGTH, 0.into());
+        self.finish(redirect.status, headers, Bytes::new())
+    }
+
+    fn finish(mut self, status: u16, mut headers: HeaderMap, body: Bytes) -> Response<ResponseBody> {
+        if let Some(matched) = self.route {
+            let upstream = self.exchange.upstream.as_ref().map_or("", |(upstream, _)| upstream.name());
+            let values = Variables {
+                connection: &self.exchange.http.connection,
+                http2: self.request.is_http2(),
+                upstream,
+                request: &self.request.headers,
+            };
+            header_changes::apply(&mut headers, true, &matched.route().response_headers, &values);
+        }
+        let body = if self.request.method == Method::HEAD { Bytes::new() } else { body };
+        self.exchange.status = status;
+        let ending = !self.request.is_http2() && self.exchange.http.chain.is_removed();
+        let mut response = Response::new(ResponseBody::whole(body, self.exchange));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if ending {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        *response.headers_mut() = headers;
+        response
+    }
+}

@@ -1,0 +1,117 @@
+//! The body of a client's request, of either version, for which the client has the idle time between two pieces.
+
+use crate::{
+    connection::{Alarm, Connection},
+    upstream::{BoxError, ClientBodyError},
+};
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use http_body::{Body, Frame, SizeHint};
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+/// A request's body.
+pub(super) struct ClientBody {
+    source: Source,
+    connection: Arc<Connection>,
+    alarm: Alarm,
+    waiting_since: Option<Instant>,
+}
+
+enum Source {
+    Http1(hyper::body::Incoming),
+    Http2 { stream: h2::RecvStream, length: Option<u64>, data_ended: bool },
+}
+
+impl ClientBody {
+    pub(super) fn http1(incoming: hyper::body::Incoming, connection: &Arc<Connection>) -> Self {
+        Self::new(Source::Http1(incoming), connection)
+    }
+
+    pub(super) fn http2(stream: h2::RecvStream, headers: &HeaderMap, connection: &Arc<Connection>) -> Self {
+        let length = headers.get(header::CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        Self::new(Source::Http2 { stream, length, data_ended: false }, connection)
+    }
+
+    fn new(source: Source, connection: &Arc<Connection>) -> Self {
+        Self { source, connection: Arc::clone(connection), alarm: Alarm::default(), waiting_since: None }
+    }
+
+    /// The stream behind the body of HTTP/2, for a tunnel.
+    pub(super) fn into_stream(self) -> Option<h2::RecvStream> {
+        match self.source {
+            Source::Http1(_) => None,
+            Source::Http2 { stream, .. } => Some(stream),
+        }
+    }
+}
+
+impl Source {
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match self {
+            Self::Http1(incoming) => {
+                Pin::new(incoming).poll_frame(context).map_err(|error| ClientBodyError(error.into()).into())
+            }
+            Self::Http2 { stream, data_ended, .. } => {
+                let failed = |error: h2::Error| Some(Err(ClientBodyError(error.into()).into()));
+                if !*data_ended {
+                    match ready!(stream.poll_data(context)) {
+                        Some(Ok(data)) => {
+                            let released = stream.flow_control().release_capacity(data.len());
+                            return Poll::Ready(match released {
+                                Ok(()) => Some(Ok(Frame::data(data))),
+                                Err(error) => failed(error),
+                            });
+                        }
+                        Some(Err(error)) => return Poll::Ready(failed(error)),
+                        None => *data_ended = true,
+                    }
+                }
+                Poll::Ready(match ready!(stream.poll_trailers(context)) {
+                    Ok(trailers) => trailers.map(|trailers| Ok(Frame::trailers(trailers))),
+                    Err(error) => failed(error),
+                })
+            }
+        }
+    }
+}
+
+impl Body for ClientBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = &mut *self;
+        let poll = this.source.poll_frame(context);
+        if poll.is_ready() {
+            this.waiting_since = None;
+            return poll;
+        }
+        let since = *this.waiting_since.get_or_insert_with(Instant::now);
+        ready!(this.alarm.poll_due(context, since + this.connection.clock.idle_limit()));
+        Poll::Ready(Some(Err(ClientBodyError("the client took too long".into()).into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.source {
+            Source::Http1(incoming) => incoming.is_end_stream(),
+            Source::Http2 { stream, .. } => stream.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.source {
+            Source::Http1(incoming) => incoming.size_hint(),
+            Source::Http2 { length: Some(length), .. } => SizeHint::with_exact(*length),
+            Source::Http2 { .. } => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! One request with its response: counted and logged when it is over.
+
+use super::{HttpConnection, request::Request};
+use crate::{
+    telemetry::{access_log, metrics},
+    upstream::{ActiveRequest, ExchangeError, Server, Upstream},
+};
+use http::Method;
+use std::{sync::Arc, time::Instant};
+
+/// One request with its response. It is over when this is dropped.
+pub(super) struct Exchange {
+    pub(super) http: Arc<HttpConnection>,
+    pub(super) began: Instant,
+    /// Of the response that was sent; 0 before that.
+    pub(super) status: u16,
+    /// Of its body, as sent.
+    pub(super) bytes: usize,
+    pub(super) upstream: Option<(Arc<Upstream>, ActiveRequest)>,
+    /// Counts as busy for as long as it is here.
+    pub(super) server: Option<Server>,
+    pub(super) error: Option<&'static str>,
+    line: Option<Box<Line>>,
+}
+
+/// What the access log tells of a request.
+struct Line {
+    method: Method,
+    host: String,
+    path: String,
+    http2: bool,
+}
+
+impl Exchange {
+    pub(super) fn begin(http: &Arc<HttpConnection>, request: &Request) -> Box<Self> {
+        http.connection.clock.begin_request();
+        let line = access_log::enabled().then(|| {
+            Box::new(Line {
+                method: request.method.clone(),
+                host: request.host().unwrap_or_default().to_owned(),
+                path: request.uri.path().to_owned(),
+                http2: request.is_http2(),
+            })
+        });
+        Box::new(Self {
+            http: Arc::clone(http),
+            began: Instant::now(),
+            status: 0,
+            bytes: 0,
+            upstream: None,
+            server: None,
+            error: None,
+            line,
+        })
+    }
+
+    /// Notes an error of the server's, or of the client's on the way there.
+    pub(super) fn fail(&mut self, error: &ExchangeError, outcome: &'static str) {
+        self.error = Some(error.label());
+        let Some((upstream, _)) = &self.upstream else { return };
+        if matches!(error, ExchangeError::TimedOut) {
+            upstream.counters.timeouts.add();
+        }
+        // Clients that leave are no errors of ours.
+        if !matches!(error, ExchangeError::Client(_)) {
+            let server = self.server.as_ref().map(|server| server.address);
+            tracing::warn!(upstream = upstream.name(), ?server, %error, outcome);
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.http.connection.clock.end_request();
+        metrics::request(self.status);
+        if let Some((upstream, _)) = &self.upstream {
+            upstream.counters.responses.add(self.status);
+        }
+        self.http.chain.count_response(self.status);
+        let Some(line) = self.line.take() else { return };
+        access_log::Request {
+            method: line.method.as_str(),
+            host: &line.host,
+            path: &line.path,
+            protocol: if line.http2 { "HTTP/2" } else { "HTTP/1" },
+            status: self.status,
+            bytes: self.bytes,
+            took: self.began.elapsed(),
+            upstream: self.upstream.as_ref().map_or("-", |(upstream, _)| upstream.name()),
+            error: self.error,
+        }
+        .write(&self.http.connection);
+    }
+}

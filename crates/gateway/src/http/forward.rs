@@ -1,0 +1,298 @@
+//! A request on its way to a server: attempts, and the response of the last.
+
+use super::{
+    HttpConnection,
+    answer::Answer,
+    client_body::ClientBody,
+    exchange::Exchange,
+    header_changes::{self, Variables},
+    hop_by_hop,
+    replay::Replay,
+    request::Request,
+    response_body::ResponseBody,
+    retry::{self, Failure},
+    router::MatchedRoute,
+    service::{Informational, Outcome},
+    tunnel::{self, Tunnel},
+    upstream_request,
+};
+use crate::upstream::{self, ExchangeError, Lease, Limits, Server, Upstream};
+use http::{HeaderValue, Response, StatusCode, header};
+use quadrille_config::model::{Forward, Weighted};
+use std::{io, net::SocketAddr, sync::Arc, time::Instant};
+
+/// One request on its way.
+pub(super) struct Forwarding<'a> {
+    pub(super) request: &'a Request,
+    pub(super) matched: &'a MatchedRoute,
+    pub(super) to: &'a Forward,
+    /// Which of the route's weighted upstreams it goes to.
+    pub(super) weighted: Option<&'a Weighted>,
+    pub(super) upstream: Arc<Upstream>,
+    body: Replay,
+    tried: Vec<SocketAddr>,
+    /// When all must be over.
+    whole: Option<Instant>,
+}
+
+/// Why an attempt came to nothing.
+enum AttemptError {
+    NoServer,
+    OutOfTime,
+    InvalidPath,
+    Connect(io::Error),
+    Exchange {
+        error: ExchangeError,
+        reused: bool,
+    },
+    /// An answer that is to be tried again.
+    Status(u16),
+}
+
+/// Sends a request to a server, with further attempts as far as they are allowed and safe.
+pub(super) async fn forward(
+    request: &Request,
+    body: ClientBody,
+    matched: &MatchedRoute,
+    to: &Forward,
+    mut exchange: Box<Exchange>,
+    informational: &Informational,
+) -> Outcome {
+    let picked = matched.pick_upstream().and_then(|one| Some((one.index, one.upstream.as_ref()?)));
+    let Some((index, upstream)) = picked else {
+        tracing::debug!(route = %matched.place(), "the route's upstream does not exist (yet)");
+        return Answer { request, route: Some(matched), exchange }.text(503, "No such upstream.\n").into();
+    };
+    exchange.upstream = Some((Arc::clone(upstream), upstream.begin()));
+    let (body, client) = match request.websocket {
+        true => (Replay::empty(), Some(body)),
+        false => (Replay::new(body), None),
+    };
+    let mut forwarding = Forwarding {
+        request,
+        matched,
+        to,
+        weighted: to.to.get(index),
+        upstream: Arc::clone(upstream),
+        body,
+        tried: Vec::new(),
+        whole: to.timeout.filter(|_| !request.websocket).map(|timeout| exchange.began + timeout),
+    };
+    loop {
+        match forwarding.attempt(&mut exchange, informational).await {
+            Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                return Box::pin(forwarding.switch(response, client, exchange)).await;
+            }
+            Ok(response) => return forwarding.finish(response, exchange).into(),
+            Err(error) if forwarding.tries_again(&error) => {}
+            Err(error) => {
+                let status = forwarding.status_of(&error);
+                if let AttemptError::Exchange { error, .. } = &error {
+                    exchange.fail(error, "no response");
+                }
+                return Answer { request, route: None, exchange }.status(status).into();
+            }
+        }
+    }
+}
+
+impl Forwarding<'_> {
+    async fn attempt(
+        &mut self,
+        exchange: &mut Exchange,
+        informational: &Informational,
+    ) -> Result<Response<upstream::ResponseBody>, AttemptError> {
+        if self.to.retry.is_some() && !self.tried.is_empty() {
+            Box::pin(tokio::time::sleep(retry::backoff(self.tried.len()))).await;
+        }
+        let client = exchange.http.connection.client;
+        let Some(server) = self.upstream.pick(client, &self.tried) else {
+            self.upstream.counters.no_server.add();
+            return Err(AttemptError::NoServer);
+        };
+        if !self.tried.is_empty() {
+            self.upstream.counters.retries.add();
+        }
+        if self.whole.is_some_and(|whole| whole <= Instant::now()) {
+            return Err(AttemptError::OutOfTime);
+        }
+        self.tried.push(server.address);
+        exchange.server = Some(server.clone());
+        let mut fresh = false;
+        loop {
+            match self.send(&server, fresh, exchange, informational).await {
+                // The server closed an idle connection at that moment: this says nothing of the server.
+                Err(AttemptError::Exchange { error: ExchangeError::NotSent, reused: true }) => fresh = true,
+                Ok(response) if self.is_to_be_tried_again(response.status()) => {
+                    return Err(AttemptError::Status(response.status().as_u16()));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn send(
+        &self,
+        server: &Server,
+        fresh: bool,
+        exchange: &Exchange,
+        informational: &Informational,
+    ) -> Result<Response<upstream::ResponseBody>, AttemptError> {
+        let http = &exchange.http;
+        let limits = self.limits();
+        let lease = match [limits.header, limits.whole].into_iter().flatten().min() {
+            None => self.connect(http, server, fresh).await,
+            Some(due) => {
+                let connecting = tokio::time::timeout_at(due.into(), self.connect(http, server, fresh));
+                Box::pin(connecting).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+            }
+        }
+        .map_err(AttemptError::Connect)?;
+        let reused = lease.reused;
+        let mut request = upstream_request::build(self, &http.connection, server, lease.is_http2())
+            .map_err(|_| AttemptError::InvalidPath)?
+            .map(|()| self.body.attempt());
+        let passed_on = informational.clone();
+        hyper::ext::on_informational(&mut request, move |response| {
+            // A 100 is for whoever sends the body, which is the gateway here.
+            if response.status() != StatusCode::CONTINUE {
+                passed_on.push(response.status(), response.headers());
+            }
+        });
+        let sending = lease.send(request, limits);
+        sending.await.map_err(|error| AttemptError::Exchange { error, reused })
+    }
+
+    async fn connect(&self, http: &HttpConnection, server: &Server, fresh: bool) -> io::Result<Lease> {
+        match self.request.websocket {
+            true => Box::pin(http.pool.separate(&self.upstream, server, &http.connection)).await,
+            false => http.pool.lease(&self.upstream, server, &http.connection, fresh).await,
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let timeouts = &self.upstream.model().timeouts;
+        let per_try = self.to.retry.as_ref().and_then(|policy| policy.per_try_timeout);
+        Limits {
+            read: self.to.idle.unwrap_or(timeouts.read),
+            write: self.to.idle.unwrap_or(timeouts.write),
+            header: per_try.filter(|_| !self.request.websocket).map(|limit| Instant::now() + limit),
+            whole: self.whole,
+        }
+    }
+
+    fn is_to_be_tried_again(&self, status: StatusCode) -> bool {
+        !status.is_informational() && self.policy_allows(Failure::Status(status.as_u16()))
+    }
+
+    /// Whether the route's policy tries such a failure again.
+    fn policy_allows(&self, failure: Failure) -> bool {
+        let Some(policy) = &self.to.retry else { return false };
+        self.tried.len() <= policy.retries as usize
+            && self.body.is_repeatable()
+            && !self.request.websocket
+            && self.whole.is_none_or(|whole| Instant::now() < whole)
+            && retry::is_allowed(policy, failure, self.request.method.is_idempotent())
+    }
+
+    fn tries_again(&self, error: &AttemptError) -> bool {
+        if matches!(error, AttemptError::Connect(_)) {
+            self.upstream.counters.connect_failures.add();
+        }
+        let within = self.tried.len() <= self.upstream.retries();
+        match (error, &self.to.retry) {
+            (AttemptError::NoServer | AttemptError::OutOfTime | AttemptError::InvalidPath, _) => false,
+            (AttemptError::Status(_), _) => true,
+            (AttemptError::Connect(_), Some(_)) => self.policy_allows(Failure::Connect),
+            // Nothing has been sent yet, so any method may be tried again.
+            (AttemptError::Connect(_), None) => within,
+            (AttemptError::Exchange { error, .. }, Some(_)) => {
+                Failure::classify(error).is_some_and(|failure| self.policy_allows(failure))
+            }
+            (AttemptError::Exchange { error, reused }, None) => {
+                let unseen = matches!(error, ExchangeError::NotSent | ExchangeError::Refused);
+                let closed = *reused && matches!(error, ExchangeError::Broken(_));
+                let safe = unseen || closed && self.request.method.is_idempotent();
+                within && safe && self.body.is_repeatable()
+            }
+        }
+    }
+
+    /// What the client is told (RFC 9110 section 15.6).
+    fn status_of(&self, error: &AttemptError) -> u16 {
+        let unreachable = self.matched.unreachable();
+        match error {
+            AttemptError::NoServer => 503,
+            AttemptError::OutOfTime => 504,
+            AttemptError::InvalidPath => 400,
+            AttemptError::Status(status) => *status,
+            AttemptError::Connect(error) => {
+                let server = self.tried.last();
+                tracing::warn!(upstream = self.upstream.name(), ?server, %error, "cannot reach the server");
+                let timed_out = error.kind() == io::ErrorKind::TimedOut;
+                if timed_out && unreachable != 503 { 504 } else { unreachable }
+            }
+            AttemptError::Exchange { error: ExchangeError::TimedOut, .. } => 504,
+            AttemptError::Exchange { error: ExchangeError::Client(_), .. } => 400,
+            AttemptError::Exchange { .. } => unreachable,
+        }
+    }
+
+    /// Passes a response on.
+    fn finish(
+        self,
+        response: Response<upstream::ResponseBody>,
+        mut exchange: Box<Exchange>,
+    ) -> Response<ResponseBody> {
+        let (mut head, body) = response.into_parts();
+        exchange.status = head.status.as_u16();
+        hop_by_hop::remove(&mut head.headers);
+        self.change(&mut head.headers, &exchange);
+        if !self.request.is_http2() && exchange.http.chain.is_removed() {
+            head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        head.version = self.request.version;
+        head.extensions.clear();
+        Response::from_parts(head, ResponseBody::forwarded(body, exchange))
+    }
+
+    /// Opens the tunnel that a server has agreed to.
+    async fn switch(
+        self,
+        response: Response<upstream::ResponseBody>,
+        client: Option<ClientBody>,
+        mut exchange: Box<Exchange>,
+    ) -> Outcome {
+        let (mut head, body) = response.into_parts();
+        exchange.status = head.status.as_u16();
+        let upgrade = head.headers.get(header::UPGRADE).cloned();
+        hop_by_hop::remove(&mut head.headers);
+        self.change(&mut head.headers, &exchange);
+        let idle = self.to.idle.unwrap_or(exchange.http.connection.clock.idle_limit());
+        let Some((server, ahead)) = body.into_stream().await else {
+            return Answer { request: self.request, route: None, exchange }.status(502).into();
+        };
+        let tunnel = Tunnel { server, ahead, client, idle, exchange };
+        tunnel::accept(head, upgrade, self.request.is_http2(), tunnel)
+    }
+
+    fn change(&self, headers: &mut http::HeaderMap, exchange: &Exchange) {
+        let weighted = self.weighted.map(|weighted| &weighted.response_headers[..]).unwrap_or_default();
+        let own = &self.matched.route().response_headers[..];
+        if weighted.is_empty() && own.is_empty() {
+            return;
+        }
+        let values = self.variables(&exchange.http.connection);
+        header_changes::apply(headers, true, weighted, &values);
+        header_changes::apply(headers, true, own, &values);
+    }
+
+    pub(super) fn variables<'a>(&'a self, connection: &'a crate::connection::Connection) -> Variables<'a> {
+        Variables {
+            connection,
+            http2: self.request.is_http2(),
+            upstream: self.upstream.name(),
+            request: &self.request.headers,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Headers that are for one connection and go no further (RFC 9110 section 7.6.1).
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+
+/// Takes them out, and those that `Connection` names.
+pub(super) fn remove(headers: &mut HeaderMap) {
+    if headers.contains_key(header::CONNECTION) {
+        let named: Vec<HeaderName> = tokens(headers, header::CONNECTION)
+            .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
+            .collect();
+        for name in named {
+            // Whoever names these does not mean what is forwarded.
+            if name != header::HOST && name != header::CONTENT_LENGTH {
+                headers.remove(name);
+            }
+        }
+        headers.remove(header::CONNECTION);
+    }
+    for name in [KEEP_ALIVE, PROXY_CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE] {
+        headers.remove(name);
+    }
+    // Trailers pass; gRPC insists that this is said.
+    if headers.contains_key(header::TE) {
+        let trailers = tokens(headers, header::TE).any(|token| token.eq_ignore_ascii_case("trailers"));
+        headers.remove(header::TE);
+        if trailers {
+            headers.insert(header::TE, HeaderValue::from_static("trailers"));
+        }
+    }
+}
+
+/// Whether an HTTP/1.1 request asks for the WebSocket protocol (RFC 6455 section 4.1).
+pub(super) fn asks_for_websocket(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::UPGRADE)
+        && tokens(headers, header::UPGRADE).any(|token| token.eq_ignore_ascii_case("websocket"))
+        && tokens(headers, header::CONNECTION).any(|token| token.eq_ignore_ascii_case("upgrade"))
+}
+
+/// The members of a list.
+fn tokens(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect::<Vec<_>>();
+    values.into_iter().flat_map(|value| value.split(',')).map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    #[test]
+    fn what_is_for_one_connection_goes_no_further() {
+        let mut some = headers(&[
+            ("connection", "keep-alive, X-Mine"),
+            ("connection", "host"),
+            ("host", "a"),
+            ("x-mine", "1"),
+            ("keep-alive", "5"),
+            ("te", "gzip, trailers"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "h2c"),
+            ("x-other", "2"),
+        ]);
+        remove(&mut some);
+        assert_eq!(some, headers(&[("host", "a"), ("te", "trailers"), ("x-other", "2")]));
+    }
+
+    #[test]
+    fn only_websocket_counts_as_an_upgrade() {
+        for (upgrade, connection, expected) in [
+            ("websocket", "Upgrade", true),
+            ("h2c, WebSocket", "keep-alive, upgrade", true),
+            ("h2c", "upgrade", false),
+            ("websocket", "close", false),
+        ] {
+            let headers = headers(&[("upgrade", upgrade), ("connection", connection)]);
+            assert_eq!(asks_for_websocket(&headers), expected, "{upgrade} {connection}");
+        }
+    }
+}

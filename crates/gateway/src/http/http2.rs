@@ -1,0 +1,290 @@
+//! A client's connection over which HTTP/2 is spoken (RFC 9113), with all its streams: one task, whose turn ends with
+//! everything that the streams have to say leaving together.
+
+use super::{
+    HttpConnection, MOST_HEADER,
+    client_body::ClientBody,
+    ending::Ending,
+    response_body::ResponseBody,
+    service::{self, Informational, Outcome},
+    shared_stream::SharedStream,
+    tunnel::StreamBytes,
+};
+use crate::{connection::Alarm, tls::ClientStream};
+use bytes::Bytes;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use h2::{
+    Reason, RecvStream, SendStream,
+    server::{self, SendResponse},
+};
+use http::{Request, Response, StatusCode, header};
+use http_body::{Body, Frame};
+use std::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
+};
+
+/// Bytes of requests that a client may send ahead on one stream, and on the connection.
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// Bytes of a response that wait for the client's window and for the connection.
+const SEND_BUFFER: usize = 256 * 1024;
+/// Streams at a time.
+const MOST_STREAMS: u32 = 250;
+
+/// After it was told to go, a client without streams has this long to close.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// In one turn, so many requests are accepted and so many streams run before other connections have theirs.
+const BUDGET: usize = 64;
+
+type Connection = server::Connection<SharedStream, Bytes>;
+
+/// Serves requests until the connection ends.
+pub(super) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
+    let shared = SharedStream::new(stream);
+    let mut builder = server::Builder::new();
+    builder
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(MOST_STREAMS)
+        .max_header_list_size(MOST_HEADER as u32)
+        .max_send_buffer_size(SEND_BUFFER)
+        .enable_connect_protocol();
+    let mut handshake = pin!(builder.handshake(shared.clone()));
+    let shaken = poll_fn(|context| {
+        let shaken = handshake.as_mut().poll(context);
+        drop(shared.poll_send(context));
+        shaken
+    });
+    let connection = match shaken.await {
+        Ok(connection) => connection,
+        Err(error) => return tracing::debug!(%error, "no HTTP/2 preface"),
+    };
+    let mut driver = Driver {
+        connection,
+        shared,
+        streams: FuturesUnordered::new(),
+        http: &http,
+        ending: Ending::new(&http),
+        late: http.chain.is_removed(),
+        told_to_go: None,
+        alarm: Alarm::default(),
+    };
+    poll_fn(|context| driver.poll_turn(context)).await;
+    // Streams of clients that are gone end here.
+    drop(driver.streams);
+    let _ = poll_fn(|context| driver.shared.poll_send(context)).await;
+}
+
+type Stream = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+struct Driver<'a> {
+    connection: Connection,
+    shared: SharedStream,
+    streams: FuturesUnordered<Stream>,
+    http: &'a Arc<HttpConnection>,
+    ending: Ending<'a>,
+    /// The chain was gone already when the connection came: its first request is its last.
+    late: bool,
+    told_to_go: Option<Instant>,
+    alarm: Alarm,
+}
+
+impl Driver<'_> {
+    /// Does what there is to do, and sends what came of it; ready when the connection is over.
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut budget = BUDGET;
+        loop {
+            let accepted = self.poll_accept(context, &mut budget);
+            let ran = self.run_streams(context, &mut budget);
+            if accepted.is_ready() {
+                return Poll::Ready(());
+            }
+            if budget == 0 {
+                context.waker().wake_by_ref();
+                break;
+            }
+            // What the streams have written is framed by the next look for requests.
+            if !ran {
+                break;
+            }
+        }
+        self.tell_to_go(context);
+        if let Poll::Ready(Err(_)) = self.shared.poll_send(context) {
+            return Poll::Ready(());
+        }
+        self.poll_idle(context)
+    }
+
+    /// Reads frames, begins streams, frames what the others have written; ready at the end.
+    fn poll_accept(&mut self, context: &mut Context<'_>, budget: &mut usize) -> Poll<()> {
+        while *budget > 0 {
+            match ready!(self.connection.poll_accept(context)) {
+                Some(Ok((request, respond))) => {
+                    *budget -= 1;
+                    self.streams.push(Box::pin(serve_stream(Arc::clone(self.http), request, respond)));
+                    if self.late {
+                        self.connection.graceful_shutdown();
+                    }
+                }
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "an HTTP/2 connection has failed");
+                    return Poll::Ready(());
+                }
+                None => return Poll::Ready(()),
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Whether any of them did something.
+    fn run_streams(&mut self, context: &mut Context<'_>, budget: &mut usize) -> bool {
+        let mut ran = false;
+        while *budget > 0 && matches!(self.streams.poll_next_unpin(context), Poll::Ready(Some(()))) {
+            *budget -= 1;
+            ran = true;
+        }
+        ran
+    }
+
+    /// Once the chain is gone, no more streams are taken; those that are there finish.
+    fn tell_to_go(&mut self, context: &mut Context<'_>) {
+        if self.told_to_go.is_none() && !self.late && self.ending.poll(context).is_ready() {
+            self.go(context);
+        }
+    }
+
+    fn go(&mut self, context: &mut Context<'_>) {
+        self.told_to_go = Some(Instant::now());
+        self.connection.graceful_shutdown();
+        context.waker().wake_by_ref();
+    }
+
+    /// Ready when a client without streams has had its time.
+    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if !self.streams.is_empty() {
+            return Poll::Pending;
+        }
+        if let Some(told) = self.told_to_go {
+            return self.alarm.poll_due(context, told + FAREWELL);
+        }
+        if let Some(due) = self.http.connection.clock.idle_due()
+            && self.alarm.poll_due(context, due).is_ready()
+        {
+            self.go(context);
+        }
+        Poll::Pending
+    }
+}
+
+/// One request.
+async fn serve_stream(
+    http: Arc<HttpConnection>,
+    request: Request<RecvStream>,
+    mut respond: SendResponse<Bytes>,
+) {
+    let (head, body) = request.into_parts();
+    let expects = head.headers.contains_key(header::EXPECT);
+    let body = ClientBody::http2(body, &head.headers, &http.connection);
+    if expects && !body.is_end_stream() {
+        let mut go_on = Response::new(());
+        *go_on.status_mut() = StatusCode::CONTINUE;
+        let _ = respond.send_informational(go_on);
+    }
+    let informational = Informational::default();
+    let mut serving = pin!(service::serve(&http, Request::from_parts(head, body), &informational));
+    let outcome = poll_fn(|context| {
+        if respond.poll_reset(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        let outcome = serving.as_mut().poll(context);
+        for response in informational.take() {
+            let _ = respond.send_informational(response);
+        }
+        outcome.map(Some)
+    })
+    .await;
+    match outcome {
+        // The client wants it no longer.
+        None => {}
+        Some(Outcome::Response(response)) => {
+            send(response, respond, http.connection.clock.idle_limit()).await;
+        }
+        Some(Outcome::Tunnel(response, mut tunnel)) => {
+            let incoming = tunnel.client.take().and_then(ClientBody::into_stream);
+            if let (Some(incoming), Ok(outgoing)) = (incoming, respond.send_response(response, false)) {
+                Box::pin(tunnel.run(StreamBytes::new(incoming, outgoing))).await;
+            }
+        }
+    }
+}
+
+/// Sends a response, as fast as the client takes it; one that takes nothing for `patience` is given up.
+async fn send(response: Response<ResponseBody>, mut respond: SendResponse<Bytes>, patience: Duration) {
+    let (head, body) = response.into_parts();
+    let ended = body.is_end_stream();
+    let Ok(mut stream) = respond.send_response(Response::from_parts(head, ()), ended) else { return };
+    if ended {
+        return;
+    }
+    let mut body = pin!(body);
+    let mut alarm = Alarm::default();
+    loop {
+        let frame = poll_fn(|context| {
+            if stream.poll_reset(context).is_ready() {
+                return Poll::Ready(Err(()));
+            }
+            body.as_mut().poll_frame(context).map(Ok)
+        });
+        let Ok(frame) = frame.await else { return };
+        let sent = match frame {
+            None => return drop(stream.send_data(Bytes::new(), true)),
+            Some(Err(_)) => return stream.send_reset(Reason::INTERNAL_ERROR),
+            Some(Ok(frame)) => match frame.into_data().map_err(Frame::into_trailers) {
+                Ok(data) => {
+                    let last = body.is_end_stream();
+                    match send_data(&mut stream, data, last, &mut alarm, patience).await {
+                        Ok(()) if last => return,
+                        sent => sent,
+                    }
+                }
+                Err(Ok(trailers)) => return drop(stream.send_trailers(trailers)),
+                Err(Err(_)) => Ok(()),
+            },
+        };
+        if sent.is_err() {
+            return stream.send_reset(Reason::CANCEL);
+        }
+    }
+}
+
+/// Sends data as the window opens; an error if it stays shut for `patience`, or the stream is gone.
+async fn send_data(
+    stream: &mut SendStream<Bytes>,
+    mut data: Bytes,
+    last: bool,
+    alarm: &mut Alarm,
+    patience: Duration,
+) -> Result<(), ()> {
+    stream.reserve_capacity(data.len());
+    while !data.is_empty() {
+        let mut room = stream.capacity();
+        if room == 0 {
+            let due = Instant::now() + patience;
+            room = poll_fn(|context| match stream.poll_capacity(context) {
+                Poll::Ready(Some(Ok(room))) => Poll::Ready(Ok(room)),
+                Poll::Ready(_) => Poll::Ready(Err(())),
+                Poll::Pending => alarm.poll_due(context, due).map(|()| Err(())),
+            })
+            .await?;
+        }
+        let piece = data.split_to(room.min(data.len()));
+        let ends = last && data.is_empty();
+        stream.send_data(piece, ends).map_err(drop)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! A request's body, of which the beginning is remembered, so that another attempt can send it again.
+
+use super::client_body::ClientBody;
+use crate::upstream::{BoxError, RequestBody};
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
+};
+
+/// Of a body, this much is remembered.
+const MOST_REMEMBERED: usize = 64 * 1024;
+
+/// A body for several attempts, one after the other.
+#[derive(Clone)]
+pub(super) struct Replay(Option<Arc<Mutex<Shared>>>);
+
+struct Shared {
+    source: ClientBody,
+    size: SizeHint,
+    pieces: Vec<Bytes>,
+    remembered: usize,
+    trailers: Option<HeaderMap>,
+    complete: bool,
+    /// More has come than is remembered.
+    overflowed: bool,
+}
+
+/// The body of one attempt.
+struct Attempt {
+    shared: Arc<Mutex<Shared>>,
+    position: usize,
+    ended: bool,
+}
+
+impl Replay {
+    pub(super) fn new(source: ClientBody) -> Self {
+        if source.is_end_stream() {
+            return Self(None);
+        }
+        Self(Some(Arc::new(Mutex::new(Shared {
+            size: source.size_hint(),
+            source,
+            pieces: Vec::new(),
+            remembered: 0,
+            trailers: None,
+            complete: false,
+            overflowed: false,
+        }))))
+    }
+
+    /// No body.
+    pub(super) fn empty() -> Self {
+        Self(None)
+    }
+
+    /// Whether another attempt can send all of it.
+    pub(super) fn is_repeatable(&self) -> bool {
+        self.0.as_ref().is_none_or(|shared| !lock(shared).overflowed)
+    }
+
+    /// The body of one more attempt.
+    pub(super) fn attempt(&self) -> RequestBody {
+        match &self.0 {
+            None => RequestBody::default(),
+            Some(shared) => {
+                RequestBody::new(Box::pin(Attempt { shared: Arc::clone(shared), position: 0, ended: false }))
+            }
+        }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// The next piece from the client.
+    fn poll_source(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = match ready!(Pin::new(&mut self.source).poll_frame(context)) {
+            None => {
+                self.complete = true;
+                return Poll::Ready(None);
+            }
+            Some(Ok(frame)) => frame,
+            failed => return Poll::Ready(failed),
+        };
+        match (frame.data_ref(), frame.trailers_ref()) {
+            (Some(data), _) if !self.overflowed && self.remembered + data.len() <= MOST_REMEMBERED => {
+                self.remembered += data.len();
+                self.pieces.push(data.clone());
+            }
+            (_, Some(trailers)) => self.trailers = Some(trailers.clone()),
+            _ => {
+                self.overflowed = true;
+                self.pieces = Vec::new();
+            }
+        }
+        Poll::Ready(Some(Ok(frame)))
+    }
+}
+
+impl Body for Attempt {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let shared = Arc::clone(&self.shared);
+        let mut shared = lock(&shared);
+        if let Some(piece) = shared.pieces.get(self.position) {
+            self.position += 1;
+            return Poll::Ready(Some(Ok(Frame::data(piece.clone()))));
+        }
+        if shared.complete {
+            self.ended = true;
+            return Poll::Ready(shared.trailers.clone().map(|trailers| Ok(Frame::trailers(trailers))));
+        }
+        let frame = ready!(shared.poll_source(context));
+        self.position = shared.pieces.len();
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let shared = lock(&self.shared);
+        let complete = shared.complete || shared.source.is_end_stream();
+        complete && self.position >= shared.pieces.len() && (self.ended || shared.trailers.is_none())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        if self.position == 0 { lock(&self.shared).size } else { SizeHint::default() }
+    }
+}

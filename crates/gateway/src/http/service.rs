@@ -1,0 +1,101 @@
+//! What happens to a request: routed, then answered or forwarded.
+
+use super::{
+    HttpConnection,
+    answer::Answer,
+    client_body::ClientBody,
+    exchange::Exchange,
+    forward,
+    request::{self, Request},
+    response_body::ResponseBody,
+    router::RouteLookup,
+    tunnel::Tunnel,
+};
+use http::{HeaderMap, Response, Version, header};
+use quadrille_config::model::{Action, PathMatch, Redirect};
+use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering};
+
+/// What a client gets.
+pub(super) enum Outcome {
+    Response(Response<ResponseBody>),
+    /// The header, and bytes in both directions behind it.
+    Tunnel(Response<()>, Box<Tunnel>),
+}
+
+impl From<Response<ResponseBody>> for Outcome {
+    fn from(response: Response<ResponseBody>) -> Self {
+        Self::Response(response)
+    }
+}
+
+/// Informational responses (1xx) that a server has sent and that are still to be passed on.
+#[derive(Clone, Default)]
+pub(super) struct Informational(Arc<Mutex<Vec<Response<()>>>>);
+
+impl Informational {
+    pub(super) fn push(&self, status: http::StatusCode, headers: &HeaderMap) {
+        let mut response = Response::new(());
+        *response.status_mut() = status;
+        *response.headers_mut() = headers.clone();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(response);
+    }
+
+    pub(super) fn take(&self) -> Vec<Response<()>> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Serves a request.
+pub(super) async fn serve(
+    http: &Arc<HttpConnection>,
+    request: http::Request<ClientBody>,
+    informational: &Informational,
+) -> Outcome {
+    let (mut request, body) = request::split(request, http.connection.early.load(Ordering::Relaxed));
+    let exchange = Exchange::begin(http, &request);
+    if request.early && (!request.method.is_safe() || request.websocket) {
+        let late = "Too early; send it again once the handshake is complete.\n";
+        return Answer { request: &request, route: None, exchange }.text(425, late).into();
+    }
+    if let Err(problem) = check_host(&request) {
+        return Answer { request: &request, route: None, exchange }.text(400, problem).into();
+    }
+    let Some(settings) = http.chain.http() else {
+        // A reload has made it something else.
+        return Answer { request: &request, route: None, exchange }.status(500).into();
+    };
+    if (settings.normalize_path || settings.merge_slashes)
+        && request.normalize(settings.normalize_path, settings.merge_slashes).is_err()
+    {
+        return Answer { request: &request, route: None, exchange }.text(400, "The path is none.\n").into();
+    }
+    let looked_up = settings.router.find(&request.view(http.connection.tls));
+    let route = match &looked_up {
+        Some(RouteLookup::Route(matched)) => Some(matched),
+        _ => None,
+    };
+    let answer = Answer { request: &request, route, exchange };
+    match (&looked_up, route) {
+        (Some(RouteLookup::NeedsTls), _) => answer.redirect(&Redirect::https(), &PathMatch::any()).into(),
+        (_, None) => answer.text(404, "No route for this host and path.\n").into(),
+        (_, Some(matched)) => match &matched.route().action {
+            Action::Respond(respond) => answer.respond(respond).into(),
+            Action::Redirect(redirect) => answer.redirect(redirect, &matched.route().path).into(),
+            Action::Forward(to) => {
+                let exchange = answer.exchange;
+                forward::forward(&request, body, matched, to, exchange, informational).await
+            }
+        },
+    }
+}
+
+/// Without a host, only routes for every host are left, and only HTTP/1.0 may come so (RFC 9112 section 3.2).
+fn check_host(request: &Request) -> Result<(), &'static str> {
+    if request.headers.get_all(header::HOST).iter().nth(1).is_some() {
+        return Err("The request names several hosts.\n");
+    }
+    if request.host().is_none() && request.version >= Version::HTTP_11 {
+        return Err("The request names no host.\n");
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Bytes in both directions behind a WebSocket handshake (RFC 6455 over HTTP/1.1, RFC 8441 over HTTP/2).
+
+use super::{client_body::ClientBody, exchange::Exchange, service::Outcome};
+use crate::{tcp, upstream::ServerStream};
+use bytes::{Buf, Bytes};
+use http::{HeaderValue, Response, StatusCode, header, response::Parts};
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// A tunnel that is about to begin.
+pub(super) struct Tunnel {
+    pub(super) server: ServerStream,
+    /// What the server has sent already.
+    pub(super) ahead: Bytes,
+    /// The stream of a client of HTTP/2.
+    pub(super) client: Option<ClientBody>,
+    pub(super) idle: Duration,
+    pub(super) exchange: Box<Exchange>,
+}
+
+/// The client's answer to a server that has switched protocols.
+pub(super) fn accept(head: Parts, upgrade: Option<HeaderValue>, http2: bool, mut tunnel: Tunnel) -> Outcome {
+    let mut response = Response::new(());
+    *response.headers_mut() = head.headers;
+    let headers = response.headers_mut();
+    if http2 {
+        headers.remove(header::SEC_WEBSOCKET_ACCEPT);
+        tunnel.exchange.status = 200;
+    } else {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(header::UPGRADE, upgrade.unwrap_or(HeaderValue::from_static("websocket")));
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    }
+    Outcome::Tunnel(response, Box::new(tunnel))
+}
+
+impl Tunnel {
+    /// Passes bytes until both sides have closed, or nothing has moved for the idle time.
+    pub(super) async fn run(self, client: impl AsyncRead + AsyncWrite + Unpin) {
+        let Self { server, ahead, client: _, idle, mut exchange } = self;
+        let (_, to_client) = tcp::copy_until_idle(client, WithPrefix::new(ahead, server), idle).await;
+        exchange.bytes = usize::try_from(to_client).unwrap_or(usize::MAX);
+    }
+}
+
+/// A stream that begins with bytes that have been read already.
+pub(super) struct WithPrefix<S> {
+    prefix: Bytes,
+    stream: S,
+}
+
+impl<S> WithPrefix<S> {
+    pub(super) fn new(prefix: Bytes, stream: S) -> Self {
+        Self { prefix, stream }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for WithPrefix<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.prefix.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(context, out);
+        }
+        let count = self.prefix.len().min(out.remaining());
+        out.put_slice(&self.prefix[..count]);
+        self.prefix.advance(count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for WithPrefix<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// A stream of HTTP/2 as bytes in both directions.
+pub(super) struct StreamBytes {
+    incoming: h2::RecvStream,
+    received: Bytes,
+    outgoing: h2::SendStream<Bytes>,
+}
+
+impl StreamBytes {
+    pub(super) fn new(incoming: h2::RecvStream, outgoing: h2::SendStream<Bytes>) -> Self {
+        Self { incoming, received: Bytes::new(), outgoing }
+    }
+}
+
+impl AsyncRead for StreamBytes {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.received.is_empty() {
+            match ready!(self.incoming.poll_data(context)) {
+                None => return Poll::Ready(Ok(())),
+                Some(data) => self.received = data.map_err(io::Error::other)?,
+            }
+        }
+        let count = self.received.len().min(out.remaining());
+        out.put_slice(&self.received[..count]);
+        self.received.advance(count);
+        self.incoming.flow_control().release_capacity(count).map_err(io::Error::other)?;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for StreamBytes {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        self.outgoing.reserve_capacity(bytes.len());
+        let mut room = self.outgoing.capacity();
+        while room == 0 {
+            match ready!(self.outgoing.poll_capacity(context)) {
+                Some(capacity) => room = capacity.map_err(io::Error::other)?,
+                None => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+            }
+        }
+        let count = room.min(bytes.len());
+        let sent = self.outgoing.send_data(Bytes::copy_from_slice(&bytes[..count]), false);
+        Poll::Ready(sent.map(|()| count).map_err(io::Error::other))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.outgoing.send_data(Bytes::new(), true).map_err(io::Error::other))
+    }
+}

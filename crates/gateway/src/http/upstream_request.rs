@@ -1,0 +1,111 @@
+//! The request that a server gets.
+
+use super::{
+    forward::Forwarding, forwarded_headers, header_changes, hop_by_hop, request::with_query, rewrite,
+};
+use crate::{connection::Connection, upstream::Server};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header, uri::PathAndQuery};
+use quadrille_config::model::HostRewrite;
+
+const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
+
+/// A part of the request cannot be what it is to become.
+pub(super) struct Invalid;
+
+/// The client's request as the route, the server and the version of HTTP want it; without its body.
+pub(super) fn build(
+    forwarding: &Forwarding<'_>,
+    connection: &Connection,
+    server: &Server,
+    http2: bool,
+) -> Result<Request<()>, Invalid> {
+    let request = forwarding.request;
+    let mut headers = request.headers.clone();
+    hop_by_hop::remove(&mut headers);
+    headers.remove(header::EXPECT);
+    let host = request.host_value();
+    if let Some(host) = &host
+        && request.uri.authority().is_some()
+    {
+        headers.insert(header::HOST, host.clone());
+    }
+    if request.is_http2() {
+        join_cookies(&mut headers);
+    }
+    if request.early {
+        headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
+    }
+    forwarded_headers::set(connection, host.as_ref(), &mut headers).map_err(|_| Invalid)?;
+    let path = path(forwarding)?;
+    rewrite_host(forwarding, server, &mut headers);
+    if request.websocket {
+        websocket(&mut headers, request.is_http2());
+    }
+    let weighted = forwarding.weighted.map(|weighted| &weighted.request_headers[..]).unwrap_or_default();
+    let own = &forwarding.matched.route().request_headers[..];
+    if !weighted.is_empty() || !own.is_empty() {
+        let values = forwarding.variables(connection);
+        header_changes::apply(&mut headers, false, weighted, &values);
+        header_changes::apply(&mut headers, false, own, &values);
+    }
+    let mut built = Request::new(());
+    *built.method_mut() = if request.websocket { Method::GET } else { request.method.clone() };
+    *built.version_mut() = if http2 { Version::HTTP_2 } else { Version::HTTP_11 };
+    *built.uri_mut() = if http2 {
+        let host = headers.remove(header::HOST).ok_or(Invalid)?;
+        let scheme = if forwarding.upstream.model().tls.is_some() { "https" } else { "http" };
+        let uri = Uri::builder().scheme(scheme).authority(host.as_bytes()).path_and_query(path);
+        uri.build().map_err(|_| Invalid)?
+    } else {
+        Uri::from(path)
+    };
+    *built.headers_mut() = headers;
+    Ok(built)
+}
+
+/// Path and query, rewritten if the route says so.
+fn path(forwarding: &Forwarding<'_>) -> Result<PathAndQuery, Invalid> {
+    let uri = &forwarding.request.uri;
+    match &forwarding.to.rewrite {
+        Some(to) => {
+            let path = rewrite::path(to, &forwarding.matched.route().path, uri.path());
+            with_query(&path, uri.query()).map_err(|_| Invalid)
+        }
+        None => Ok(uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"))),
+    }
+}
+
+fn rewrite_host(forwarding: &Forwarding<'_>, server: &Server, headers: &mut HeaderMap) {
+    let host = match &forwarding.to.host {
+        None => return,
+        Some(HostRewrite::Literal(host)) => HeaderValue::from_str(host).ok(),
+        Some(HostRewrite::Server) => HeaderValue::from_str(&server.host).ok(),
+        Some(HostRewrite::Header(name)) => forwarding.request.headers.get(name).cloned(),
+    };
+    if let Some(host) = host {
+        headers.insert(header::HOST, host);
+    }
+}
+
+/// HTTP/2 may send cookies in several headers; HTTP/1 must not (RFC 9113 section 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    if headers.get_all(header::COOKIE).iter().nth(1).is_none() {
+        return;
+    }
+    let cookies: Vec<&[u8]> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..])) {
+        headers.insert(header::COOKIE, joined);
+    }
+}
+
+/// The handshake of RFC 6455. A client of HTTP/2 has none of its headers (RFC 8441 section 5).
+fn websocket(headers: &mut HeaderMap, http2: bool) {
+    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    if http2 {
+        let nonce: [u8; 16] = std::array::from_fn(|_| fastrand::u8(..));
+        if let Ok(key) = HeaderValue::try_from(boring::base64::encode_block(&nonce)) {
+            headers.insert(header::SEC_WEBSOCKET_KEY, key);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What is written in small pieces, collected into whole TLS records (RFC 8446 section 5.1).
+
+use std::{
+    cell::RefCell,
+    io::{self, ErrorKind, IoSlice},
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+use tokio::io::AsyncWrite;
+
+/// The plaintext of the largest record.
+const RECORD: usize = 16 * 1024;
+
+/// Buffers that a thread keeps for its connections.
+const SPARE: usize = 8;
+
+thread_local! {
+    static SPARES: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Plaintext that waits for the rest of its record, or for a flush. It has memory only while there is any.
+#[derive(Debug, Default)]
+pub(super) struct WriteBuffer {
+    bytes: Vec<u8>,
+    /// Of these, already handed on.
+    sent: usize,
+}
+
+impl WriteBuffer {
+    /// Takes what fits. Whole records with nothing before them go on without a copy.
+    pub(super) fn poll_write(
+        &mut self,
+        inner: &mut (impl AsyncWrite + Unpin),
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.bytes.is_empty() && bytes.len() >= RECORD {
+            return Pin::new(inner).poll_write(context, bytes);
+        }
+        if self.bytes.len() == RECORD {
+            ready!(self.poll_drain(inner, context))?;
+            return self.poll_write(inner, context, bytes);
+        }
+        let taken = bytes.len().min(RECORD - self.bytes.len());
+        if self.bytes.capacity() == 0 {
+            self.bytes = SPARES.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(RECORD));
+        }
+        self.bytes.extend_from_slice(&bytes[..taken]);
+        Poll::Ready(Ok(taken))
+    }
+
+    /// The same for several slices; blocks only if nothing was taken.
+    pub(super) fn poll_write_vectored(
+        &mut self,
+        inner: &mut (impl AsyncWrite + Unpin),
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut total = 0;
+        for slice in slices {
+            let mut rest = &slice[..];
+            while !rest.is_empty() {
+                match self.poll_write(inner, context, rest) {
+                    Poll::Ready(Ok(count)) if count > 0 => {
+                        total += count;
+                        rest = &rest[count..];
+                    }
+                    // An error that follows what was taken comes again with the next call.
+                    _ if total > 0 => return Poll::Ready(Ok(total)),
+                    other => return other,
+                }
+            }
+        }
+        Poll::Ready(Ok(total))
+    }
+
+    /// Whether so many bytes are taken at once, without waiting for the peer.
+    pub(super) fn has_room_for(&self, count: usize) -> bool {
+        count <= RECORD - self.bytes.len()
+    }
+
+    pub(super) fn poll_flush(
+        &mut self,
+        inner: &mut (impl AsyncWrite + Unpin),
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_drain(inner, context))?;
+        Pin::new(inner).poll_flush(context)
+    }
+
+    /// Hands everything on, and gives the memory back.
+    fn poll_drain(
+        &mut self,
+        inner: &mut (impl AsyncWrite + Unpin),
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.sent < self.bytes.len() {
+            match ready!(Pin::new(&mut *inner).poll_write(context, &self.bytes[self.sent..]))? {
+                0 => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
+                count => self.sent += count,
+            }
+        }
+        self.sent = 0;
+        if self.bytes.capacity() > 0 {
+            let mut spare = std::mem::take(&mut self.bytes);
+            spare.clear();
+            SPARES.with_borrow_mut(|spares| {
+                if spares.len() < SPARE {
+                    spares.push(spare);
+                }
+            });
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::Waker;
+
+    /// Takes `room` bytes of each call while it is open.
+    struct Peer {
+        seen: Vec<Vec<u8>>,
+        room: usize,
+        open: bool,
+    }
+
+    impl AsyncWrite for Peer {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            if !self.open {
+                return Poll::Pending;
+            }
+            let taken = bytes.len().min(self.room);
+            self.seen.push(bytes[..taken].to_vec());
+            Poll::Ready(Ok(taken))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn peer(room: usize) -> Peer {
+        Peer { seen: Vec::new(), room, open: true }
+    }
+
+    fn write(buffer: &mut WriteBuffer, peer: &mut Peer, bytes: &[u8]) -> Poll<usize> {
+        let context = &mut Context::from_waker(Waker::noop());
+        buffer.poll_write(peer, context, bytes).map(|count| count.expect("no error"))
+    }
+
+    fn flush(buffer: &mut WriteBuffer, peer: &mut Peer) -> bool {
+        let context = &mut Context::from_waker(Waker::noop());
+        buffer.poll_flush(peer, context).map(|flushed| flushed.expect("no error")).is_ready()
+    }
+
+    #[test]
+    fn small_pieces_leave_together() {
+        let (mut buffer, mut peer) = (WriteBuffer::default(), peer(usize::MAX));
+        for piece in ["head", " and ", "body"] {
+            assert_eq!(write(&mut buffer, &mut peer, piece.as_bytes()), Poll::Ready(piece.len()));
+        }
+        assert!(peer.seen.is_empty());
+        assert!(flush(&mut buffer, &mut peer));
+        assert_eq!(peer.seen, [b"head and body".to_vec()]);
+        assert_eq!(buffer.bytes.capacity(), 0, "an idle connection holds nothing");
+    }
+
+    #[test]
+    fn records_are_filled() {
+        let (mut buffer, mut peer) = (WriteBuffer::default(), peer(usize::MAX));
+        assert_eq!(write(&mut buffer, &mut peer, &[1; 100]), Poll::Ready(100));
+        assert_eq!(write(&mut buffer, &mut peer, &[2; 2 * RECORD]), Poll::Ready(RECORD - 100));
+        assert_eq!(write(&mut buffer, &mut peer, &[2; 2 * RECORD]), Poll::Ready(2 * RECORD), "no copy");
+        assert!(peer.seen.iter().map(Vec::len).eq([RECORD, 2 * RECORD]));
+    }
+
+    #[test]
+    fn a_peer_that_takes_nothing_holds_the_writer_up() {
+        let (mut buffer, mut peer) = (WriteBuffer::default(), peer(1000));
+        peer.open = false;
+        assert_eq!(write(&mut buffer, &mut peer, &[3; RECORD - 1]), Poll::Ready(RECORD - 1));
+        assert_eq!(write(&mut buffer, &mut peer, &[4; 2]), Poll::Ready(1));
+        assert_eq!(write(&mut buffer, &mut peer, &[4; 1]), Poll::Pending);
+        assert!(!flush(&mut buffer, &mut peer));
+        peer.open = true;
+        assert!(flush(&mut buffer, &mut peer));
+        let seen = peer.seen.concat();
+        assert!(seen.len() == RECORD && seen[RECORD - 1] == 4);
+    }
+}

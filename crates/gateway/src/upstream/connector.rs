@@ -1,0 +1,134 @@
+//! Opens connections to servers: TCP, the PROXY header, TLS.
+
+use super::{cluster::Upstream, proxy_header::proxy_header, server::Server};
+use crate::connection::Connection;
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
+    net::TcpStream,
+};
+use tokio_boring::SslStream;
+
+/// A connection to a server, with TLS or without.
+#[derive(Debug)]
+pub(crate) enum ServerStream {
+    Plain(TcpStream),
+    Tls(SslStream<TcpStream>),
+}
+
+/// What is offered by ALPN (RFC 7301), in its wire form; nothing for protocols that have no name there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alpn {
+    None,
+    Http1,
+    Http2,
+    Both,
+}
+
+impl Alpn {
+    pub(super) fn wire(self) -> &'static [u8] {
+        match self {
+            Self::None => b"",
+            Self::Http1 => b"\x08http/1.1",
+            Self::Http2 => b"\x02h2",
+            Self::Both => b"\x02h2\x08http/1.1",
+        }
+    }
+}
+
+impl Upstream {
+    /// A connection on behalf of a client's, within the upstream's time limit.
+    ///
+    /// # Errors
+    /// `TimedOut` if that has passed; otherwise what TCP or TLS says.
+    pub(crate) async fn connect(
+        &self,
+        server: &Server,
+        client: &Connection,
+        alpn: Alpn,
+    ) -> io::Result<ServerStream> {
+        let connecting = async {
+            let mut tcp = TcpStream::connect(server.address).await?;
+            tcp.set_nodelay(true)?;
+            let header = proxy_header(self.model.proxy_protocol, client.client, client.local);
+            tcp.write_all(&header).await?;
+            match &self.tls {
+                None => Ok(ServerStream::Plain(tcp)),
+                Some(tls) => Ok(ServerStream::Tls(tls.connect(server, tcp, alpn).await?)),
+            }
+        };
+        match tokio::time::timeout(self.model.timeouts.connect, connecting).await {
+            Ok(connected) => connected,
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "connecting took too long")),
+        }
+    }
+}
+
+impl ServerStream {
+    /// Whether the server has chosen HTTP/2; `None` if there was no choice.
+    pub(super) fn chose_http2(&self) -> Option<bool> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(tls) => tls.ssl().selected_alpn_protocol().map(|protocol| protocol == b"h2"),
+        }
+    }
+}
+
+impl AsyncRead for ServerStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_read(context, out),
+            Self::Tls(tls) => Pin::new(tls).poll_read(context, out),
+        }
+    }
+}
+
+impl AsyncWrite for ServerStream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_write(context, bytes),
+            Self::Tls(tls) => Pin::new(tls).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            // The kernel takes one piece with less ado.
+            Self::Plain(tcp) => match slices {
+                [only] => Pin::new(tcp).poll_write(context, only),
+                several => Pin::new(tcp).poll_write_vectored(context, several),
+            },
+            Self::Tls(tls) => Pin::new(tls).poll_write_vectored(context, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        matches!(self, Self::Plain(_))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_flush(context),
+            Self::Tls(tls) => Pin::new(tls).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(context),
+            Self::Tls(tls) => Pin::new(tls).poll_shutdown(context),
+        }
+    }
+}

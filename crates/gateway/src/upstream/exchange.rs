@@ -1,0 +1,151 @@
+//! What may go wrong between a request and its response, and how long each may take.
+
+use super::request_body::{BodyProgress, BoxError};
+use crate::connection::Alarm;
+use std::{
+    fmt,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
+};
+
+/// How long a server may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Without a byte from the server.
+    pub(crate) read: Duration,
+    /// Without the server taking a byte of the request's body.
+    pub(crate) write: Duration,
+    /// When the response's header must be there.
+    pub(crate) header: Option<Instant>,
+    /// When the response must be complete.
+    pub(crate) whole: Option<Instant>,
+}
+
+/// Why there is no response, or not the whole of it.
+#[derive(Debug)]
+pub(crate) enum ExchangeError {
+    /// Nothing of the request was sent.
+    NotSent,
+    /// The server has said that it has not looked at the request (RFC 9113 section 8.7).
+    Refused,
+    /// One of the [`Limits`] has passed.
+    TimedOut,
+    /// The client failed to send its request's body.
+    Client(BoxError),
+    /// The connection broke, or what came is no HTTP.
+    Broken(BoxError),
+}
+
+impl ExchangeError {
+    /// For the access log.
+    pub(crate) fn label(&self) -> &'static str {
+        match self {
+            Self::NotSent => "upstream closed",
+            Self::Refused => "upstream refused",
+            Self::TimedOut => "upstream timeout",
+            Self::Client(_) => "client body",
+            Self::Broken(_) => "upstream reset",
+        }
+    }
+}
+
+impl fmt::Display for ExchangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSent => f.write_str("the server closed the connection before the request"),
+            Self::Refused => f.write_str("the server refused the request"),
+            Self::TimedOut => f.write_str("the server took too long"),
+            Self::Client(error) => write!(f, "the request's body: {error}"),
+            Self::Broken(error) => write!(f, "the connection to the server: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ExchangeError {}
+
+/// An error of the request's body that came from the client.
+#[derive(Debug)]
+pub(crate) struct ClientBodyError(pub(crate) BoxError);
+
+impl fmt::Display for ClientBodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for ClientBodyError {}
+
+impl From<hyper::Error> for ExchangeError {
+    fn from(error: hyper::Error) -> Self {
+        let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+        while let Some(cause) = source {
+            if let Some(client) = cause.downcast_ref::<ClientBodyError>() {
+                return Self::Client(client.to_string().into());
+            }
+            if let Some(h2) = cause.downcast_ref::<h2::Error>() {
+                let refused = h2.reason() == Some(h2::Reason::REFUSED_STREAM)
+                    || h2.is_go_away() && h2.reason() == Some(h2::Reason::NO_ERROR);
+                if refused {
+                    return Self::Refused;
+                }
+            }
+            source = cause.source();
+        }
+        Self::Broken(error.into())
+    }
+}
+
+/// Watches that an exchange moves.
+#[derive(Debug)]
+pub(super) struct Watchdog {
+    limits: Limits,
+    /// Since when nothing has moved.
+    since: Instant,
+    header_seen: bool,
+    body: Option<(Arc<BodyProgress>, u32)>,
+}
+
+impl Watchdog {
+    pub(super) fn new(limits: Limits, body: Option<Arc<BodyProgress>>) -> Self {
+        Self { limits, since: Instant::now(), header_seen: false, body: body.map(|progress| (progress, 0)) }
+    }
+
+    /// The response's header is there.
+    pub(super) fn header(&mut self) {
+        self.header_seen = true;
+    }
+
+    /// From now on the server is waited for: before, nobody has asked.
+    pub(super) fn restart(&mut self) {
+        self.since = Instant::now();
+    }
+
+    /// Nothing has come: ready once that has lasted too long.
+    pub(super) fn poll_overdue(&mut self, context: &mut Context<'_>, alarm: &mut Alarm) -> Poll<()> {
+        let stall = self.stall_due();
+        let header = self.limits.header.filter(|_| !self.header_seen);
+        let Some(due) = [stall, header, self.limits.whole].into_iter().flatten().min() else {
+            return Poll::Pending;
+        };
+        ready!(alarm.poll_due(context, due));
+        Poll::Ready(())
+    }
+
+    fn stall_due(&mut self) -> Option<Instant> {
+        let mut limit = self.limits.read;
+        if let Some((progress, seen)) = &mut self.body {
+            let frames = progress.frames();
+            if frames != *seen || progress.waits_for_client() {
+                (*seen, self.since) = (frames, Instant::now());
+            }
+            if progress.waits_for_client() {
+                return None;
+            }
+            if !progress.is_complete() {
+                limit = self.limits.write;
+            }
+        }
+        Some(self.since + limit)
+    }
+}

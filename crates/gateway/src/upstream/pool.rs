@@ -1,0 +1,412 @@
+//! The connections of one event loop to servers: those that are idle wait here for the next request.
+
+use super::{
+    cluster::Upstream,
+    connector::Alpn,
+    exchange::{ExchangeError, Limits},
+    http1::{Http1Body, Http1Connection},
+    http2::{Http2Body, Http2Connection, Http2Exchange},
+    request_body::RequestBody,
+    server::Server,
+};
+use crate::connection::Connection;
+use bytes::Bytes;
+use futures_util::{FutureExt, future::Either};
+use http::{Request, Response};
+use http_body::{Body, Frame, SizeHint};
+use quadrille_config::model::{ProxyProtocolOut, UpstreamProtocol};
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+use tokio::sync::oneshot;
+
+/// How long a request waits for a busy connection to come free, where there are as many as the pool may keep, before it
+/// gets one of its own.
+const PATIENCE: Duration = Duration::from_millis(3);
+
+/// Between two looks for connections that are idle for too long, that were closed, or whose server is gone.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// The connections of one event loop.
+pub(crate) struct ConnectionPool {
+    peers: Mutex<HashMap<PeerKey, Peer>>,
+    /// A task looks after those that wait: one timer for all of them.
+    has_impatience: AtomicBool,
+}
+
+/// Connections to one server that may stand for each other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct PeerKey {
+    /// Where the upstream is in memory; the peer's weak reference keeps the place from being taken by another. What was
+    /// verified by one upstream's rules must not serve another.
+    upstream: usize,
+    address: SocketAddr,
+    /// The host, whose name the certificate carries.
+    host: Arc<str>,
+    /// A connection that has announced one client by a PROXY header must not carry another's requests.
+    announced: Option<SocketAddr>,
+}
+
+impl PeerKey {
+    fn new(upstream: &Arc<Upstream>, server: &Server, client: &Connection) -> Self {
+        let announces = upstream.model().proxy_protocol != ProxyProtocolOut::Off;
+        Self {
+            upstream: Arc::as_ptr(upstream).addr(),
+            address: server.address,
+            host: Arc::clone(&server.host),
+            announced: announces.then_some(client.client),
+        }
+    }
+}
+
+struct Peer {
+    upstream: Weak<Upstream>,
+    /// The one that was used last comes last.
+    #[expect(clippy::vec_box, reason = "they go in and out all the time, and are large")]
+    idle: Vec<Box<Http1Connection>>,
+    /// HTTP/1.1 connections, idle or not.
+    open: usize,
+    /// Requests that wait for one, and since when.
+    waiting: VecDeque<(oneshot::Sender<Box<Http1Connection>>, Instant)>,
+    http2: Vec<Http2Connection>,
+}
+
+/// Where an HTTP/1.1 connection belongs. It counts as open for as long as this lives.
+pub(super) struct Place {
+    /// Idle connections must not keep their pool alive.
+    pool: Weak<ConnectionPool>,
+    key: PeerKey,
+}
+
+/// A connection for one request.
+pub(crate) struct Lease {
+    exchange: Exchange,
+    /// It has carried requests before, so that its server may be about to close it.
+    pub(crate) reused: bool,
+}
+
+enum Exchange {
+    Http1(Box<Http1Connection>),
+    Http2(Http2Exchange),
+}
+
+impl ConnectionPool {
+    /// An empty pool, which a task of this event loop sweeps.
+    pub(crate) fn new() -> Arc<Self> {
+        let pool = Arc::new(Self { peers: Mutex::default(), has_impatience: AtomicBool::new(false) });
+        let swept = Arc::downgrade(&pool);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(SWEEP).await;
+                let Some(pool) = swept.upgrade() else { return };
+                pool.sweep(Instant::now());
+            }
+        });
+        pool
+    }
+
+    /// A connection to a server for one request of this client. `fresh` asks for one that has carried none yet.
+    ///
+    /// # Errors
+    /// As of [`Upstream::connect`].
+    pub(crate) async fn lease(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        server: &Server,
+        client: &Connection,
+        fresh: bool,
+    ) -> io::Result<Lease> {
+        let key = PeerKey::new(upstream, server, client);
+        if !fresh && let Some(exchange) = self.take(&key) {
+            return Ok(Lease { exchange, reused: true });
+        }
+        // Most requests do not come here, and need no room for it.
+        Box::pin(self.wait_or_open(key, upstream, server, client, fresh)).await
+    }
+
+    async fn wait_or_open(
+        self: &Arc<Self>,
+        key: PeerKey,
+        upstream: &Arc<Upstream>,
+        server: &Server,
+        client: &Connection,
+        fresh: bool,
+    ) -> io::Result<Lease> {
+        if !fresh && let Some(connection) = self.wait(&key, upstream.model().pool.get()).await {
+            return Ok(Lease { exchange: Exchange::Http1(connection), reused: true });
+        }
+        let tls = upstream.model().tls.is_some();
+        let alpn = match upstream.model().protocol {
+            UpstreamProtocol::Auto if tls => Alpn::Both,
+            UpstreamProtocol::Auto | UpstreamProtocol::Http1 => Alpn::Http1,
+            UpstreamProtocol::Http2 => Alpn::Http2,
+        };
+        let place = self.place(key.clone(), upstream);
+        let stream = upstream.connect(server, client, alpn).await?;
+        let http2 = stream.chose_http2().unwrap_or(upstream.model().protocol == UpstreamProtocol::Http2);
+        let exchange = if http2 {
+            let connection = Http2Connection::new(stream).await?;
+            let exchange = connection.exchange();
+            self.lock().entry(key).or_insert_with(|| Peer::new(upstream)).http2.push(connection);
+            Exchange::Http2(exchange)
+        } else {
+            Exchange::Http1(Http1Connection::new(stream, place).await?)
+        };
+        Ok(Lease { exchange, reused: false })
+    }
+
+    /// A connection of its own, which returns to no pool: for an upgrade.
+    ///
+    /// # Errors
+    /// As of [`Upstream::connect`].
+    pub(crate) async fn separate(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        server: &Server,
+        client: &Connection,
+    ) -> io::Result<Lease> {
+        // A key that no other connection has.
+        let key = PeerKey {
+            upstream: 0,
+            address: server.address,
+            host: Arc::clone(&server.host),
+            announced: Some(client.client),
+        };
+        let stream = upstream.connect(server, client, Alpn::Http1).await?;
+        let place = Place { pool: Arc::downgrade(self), key };
+        Ok(Lease { exchange: Exchange::Http1(Http1Connection::new(stream, place).await?), reused: false })
+    }
+
+    fn place(self: &Arc<Self>, key: PeerKey, upstream: &Arc<Upstream>) -> Place {
+        self.lock().entry(key.clone()).or_insert_with(|| Peer::new(upstream)).open += 1;
+        Place { pool: Arc::downgrade(self), key }
+    }
+
+    /// An open connection that is free.
+    fn take(&self, key: &PeerKey) -> Option<Exchange> {
+        loop {
+            let mut peers = self.lock();
+            let peer = peers.get_mut(key)?;
+            if let Some(connection) = peer.http2.iter_mut().find(|connection| connection.has_room()) {
+                connection.used = Instant::now();
+                return Some(Exchange::Http2(connection.exchange()));
+            }
+            let mut connection = peer.idle.pop()?;
+            // Dropping one takes the lock again.
+            drop(peers);
+            if connection.is_ready() {
+                return Some(Exchange::Http1(connection));
+            }
+        }
+    }
+
+    /// A connection that comes free soon, where as many are open as may be kept.
+    async fn wait(self: &Arc<Self>, key: &PeerKey, most: usize) -> Option<Box<Http1Connection>> {
+        let freed = {
+            let mut peers = self.lock();
+            let peer = peers.get_mut(key)?;
+            if peer.open < most {
+                return None;
+            }
+            let (sender, freed) = oneshot::channel();
+            peer.waiting.push_back((sender, Instant::now()));
+            freed
+        };
+        if !self.has_impatience.swap(true, Ordering::Relaxed) {
+            tokio::spawn(Arc::clone(self).release_impatient());
+        }
+        freed.await.ok()
+    }
+
+    /// Lets those go on without a connection that have waited for long enough, until nobody waits.
+    async fn release_impatient(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(PATIENCE).await;
+            let now = Instant::now();
+            let mut anybody = false;
+            for peer in self.lock().values_mut() {
+                let is_patient = |(sender, since): &(oneshot::Sender<_>, Instant)| {
+                    !sender.is_closed() && now.saturating_duration_since(*since) < PATIENCE
+                };
+                peer.waiting.retain(is_patient);
+                anybody |= !peer.waiting.is_empty();
+            }
+            if !anybody {
+                return self.has_impatience.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Closes what need not be kept.
+    fn sweep(&self, now: Instant) {
+        let mut closed = Vec::new();
+        let mut peers = self.lock();
+        peers.retain(|key, peer| {
+            let upstream = peer.upstream.upgrade();
+            let limit = upstream.as_ref().map_or(Duration::ZERO, |upstream| upstream.model().timeouts.idle);
+            let healthy = upstream.is_some_and(|upstream| upstream.has_healthy(key.address));
+            let is_due = |since: Instant| !healthy || now.saturating_duration_since(since) >= limit;
+            let (keep, close): (Vec<_>, Vec<_>) = std::mem::take(&mut peer.idle)
+                .into_iter()
+                .partition(|connection| !is_due(connection.idle_since));
+            peer.idle = keep;
+            closed.extend(close);
+            peer.http2.retain(|connection| {
+                !connection.is_closed() && (connection.exchanges() > 0 || !is_due(connection.used))
+            });
+            peer.open > 0 || !peer.http2.is_empty()
+        });
+        // Some may have been closed by their servers.
+        let idle: Vec<_> = peers.values_mut().flat_map(|peer| std::mem::take(&mut peer.idle)).collect();
+        drop(peers);
+        drop(closed);
+        for mut connection in idle {
+            if connection.is_ready() {
+                self.keep(connection);
+            }
+        }
+    }
+
+    /// Keeps an idle connection, unless there are enough.
+    fn keep(&self, connection: Box<Http1Connection>) {
+        let mut peers = self.lock();
+        let Some(peer) = peers.get_mut(&connection.place.key) else {
+            return drop_unlocked(peers, connection);
+        };
+        let most = peer.upstream.upgrade().map_or(0, |upstream| upstream.model().pool.get());
+        if peer.idle.len() < most {
+            peer.idle.push(connection);
+        } else {
+            drop_unlocked(peers, connection);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PeerKey, Peer>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Dropping a connection takes the lock again.
+fn drop_unlocked(peers: MutexGuard<'_, HashMap<PeerKey, Peer>>, connection: Box<Http1Connection>) {
+    drop(peers);
+    drop(connection);
+}
+
+impl Peer {
+    fn new(upstream: &Arc<Upstream>) -> Self {
+        Self {
+            upstream: Arc::downgrade(upstream),
+            idle: Vec::new(),
+            open: 0,
+            waiting: VecDeque::new(),
+            http2: Vec::new(),
+        }
+    }
+}
+
+impl Place {
+    /// The connection is free for the next request, which may be waiting already.
+    pub(super) fn put_back(mut connection: Box<Http1Connection>) {
+        let Some(pool) = connection.place.pool.upgrade() else { return };
+        loop {
+            let waiting =
+                pool.lock().get_mut(&connection.place.key).and_then(|peer| peer.waiting.pop_front());
+            let Some(waiting) = waiting else { return pool.keep(connection) };
+            match waiting.0.send(connection) {
+                Ok(()) => return,
+                Err(refused) => connection = refused,
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade()
+            && let Some(peer) = pool.lock().get_mut(&self.key)
+        {
+            peer.open -= 1;
+        }
+    }
+}
+
+impl Lease {
+    /// Sends a request, and waits for the header of its response.
+    ///
+    /// # Errors
+    /// There is none, and why.
+    pub(crate) fn send(
+        self,
+        request: Request<RequestBody>,
+        limits: Limits,
+    ) -> impl Future<Output = Result<Response<ResponseBody>, ExchangeError>> {
+        match self.exchange {
+            Exchange::Http1(connection) => {
+                let sent = connection.send(request, limits);
+                Either::Left(sent.map(|sent| Ok(sent?.map(ResponseBody::Http1))))
+            }
+            Exchange::Http2(exchange) => {
+                let sent = exchange.send(request, limits);
+                Either::Right(sent.map(|sent| Ok(sent?.map(ResponseBody::Http2))))
+            }
+        }
+    }
+
+    pub(crate) fn is_http2(&self) -> bool {
+        matches!(self.exchange, Exchange::Http2(_))
+    }
+}
+
+/// The body of a server's response.
+pub(crate) enum ResponseBody {
+    Http1(Http1Body),
+    Http2(Http2Body),
+}
+
+impl ResponseBody {
+    /// Behind a 101: the connection, and what came behind the response's header.
+    pub(crate) async fn into_stream(self) -> Option<(super::ServerStream, Bytes)> {
+        match self {
+            Self::Http1(body) => body.into_stream().await,
+            Self::Http2(_) => None,
+        }
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = ExchangeError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ExchangeError>>> {
+        match self.get_mut() {
+            Self::Http1(body) => Pin::new(body).poll_frame(context),
+            Self::Http2(body) => Pin::new(body).poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Http1(body) => body.is_end_stream(),
+            Self::Http2(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Http1(body) => body.size_hint(),
+            Self::Http2(body) => body.size_hint(),
+        }
+    }
+}

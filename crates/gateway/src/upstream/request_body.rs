@@ -1,0 +1,91 @@
+//! The body of a request on its way to a server, and how far it is.
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use std::{
+    error::Error,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU32, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Where a request's body comes from.
+pub(crate) type BodySource = Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>;
+
+/// The body of a request; most have none.
+#[derive(Default)]
+pub(crate) struct RequestBody(Option<(BodySource, Arc<BodyProgress>)>);
+
+/// How far a body is.
+#[derive(Debug, Default)]
+pub(super) struct BodyProgress {
+    /// Frames taken from it.
+    frames: AtomicU32,
+    state: AtomicU8,
+}
+
+const TO_BE_TAKEN: u8 = 0;
+const WAITS_FOR_CLIENT: u8 = 1;
+const COMPLETE: u8 = 2;
+
+impl RequestBody {
+    pub(crate) fn new(source: BodySource) -> Self {
+        Self(Some((source, Arc::default())))
+    }
+
+    pub(super) fn progress(&self) -> Option<Arc<BodyProgress>> {
+        self.0.as_ref().map(|(_, progress)| Arc::clone(progress))
+    }
+}
+
+impl BodyProgress {
+    pub(super) fn frames(&self) -> u32 {
+        self.frames.load(Ordering::Relaxed)
+    }
+
+    /// Whether the server has no part in it that nothing moves.
+    pub(super) fn waits_for_client(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == WAITS_FOR_CLIENT
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == COMPLETE
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let Some((source, progress)) = &mut self.0 else { return Poll::Ready(None) };
+        let poll = source.as_mut().poll_frame(context);
+        let state = match &poll {
+            Poll::Pending => WAITS_FOR_CLIENT,
+            Poll::Ready(None) => COMPLETE,
+            Poll::Ready(Some(_)) if source.is_end_stream() => COMPLETE,
+            Poll::Ready(Some(_)) => TO_BE_TAKEN,
+        };
+        progress.state.store(state, Ordering::Relaxed);
+        if poll.is_ready() {
+            progress.frames.fetch_add(1, Ordering::Relaxed);
+        }
+        poll
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.as_ref().is_none_or(|(source, _)| source.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.as_ref().map_or_else(|| SizeHint::with_exact(0), |(source, _)| source.size_hint())
+    }
+}
