@@ -4,11 +4,10 @@ use clap::ValueEnum;
 use quadrille_config::model::AccessLog;
 use quadrille_gateway::ACCESS_LOG_TARGET;
 use std::{fs::OpenOptions, io};
-use tracing::Level;
 use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter, Layer,
-    filter::{FilterExt, filter_fn},
+    filter::{FilterExt, LevelFilter, filter_fn},
     fmt,
     layer::SubscriberExt,
     registry::LookupSpan,
@@ -47,13 +46,15 @@ impl Logging {
             vec![format!("--log-level: {error}; write one of error, warn, info, debug, trace")]
         })?;
         let (errors, errors_guard) = tracing_appender::non_blocking(io::stderr());
-        let not_access = filter_fn(|event| event.target() != ACCESS_LOG_TARGET);
+        // Without hints, every span of every library would be made, of which h2 has one for each frame, and then dropped.
+        let not_access =
+            filter_fn(|event| event.target() != ACCESS_LOG_TARGET).with_max_level_hint(LevelFilter::TRACE);
         let log = self.layer(errors).with_filter(level.and(not_access));
         let (access, access_guard) = match access_writer(access)? {
             None => (None, None),
             Some((writer, guard)) => {
-                let only_access =
-                    filter_fn(|event| event.target() == ACCESS_LOG_TARGET && *event.level() <= Level::INFO);
+                let only_access = filter_fn(|event| event.target() == ACCESS_LOG_TARGET)
+                    .with_max_level_hint(LevelFilter::INFO);
                 (Some(self.layer(writer).with_filter(only_access)), Some(guard))
             }
         };
