@@ -18,6 +18,7 @@ mod host_map;
 mod http;
 mod keyserver;
 mod listener;
+mod pooled_buffer;
 mod process;
 mod reload;
 mod server;
