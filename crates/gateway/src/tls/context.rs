@@ -24,6 +24,7 @@ use boring::{
     },
 };
 use boring_sys as ffi;
+use foreign_types::ForeignType;
 use quadrille_config::{
     Diagnostic,
     model::{ClientAuth, Group, Mode, TlsPolicy, Version},
@@ -66,6 +67,8 @@ impl ChainTls {
     pub(crate) fn session(&self, tcp: &Arc<TcpStream>) -> Result<Ssl, ErrorStack> {
         let mut ssl = Ssl::new(&self.base)?;
         HandshakeState::attach(&mut ssl, tcp, &self.resumption)?;
+        // SAFETY: the connection is live; what only a handshake needs is freed when it is complete.
+        unsafe { ffi::SSL_set_shed_handshake_config(ssl.as_ptr(), 1) };
         Ok(ssl)
     }
 
