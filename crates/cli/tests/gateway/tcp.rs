@@ -9,6 +9,7 @@ use std::{
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     process::Command,
     thread,
+    time::Duration,
 };
 
 /// Answers with what it got, and with how much that was once the client has closed its half.
@@ -179,6 +180,28 @@ fn a_connection_on_which_nothing_moves_is_closed() {
     let mut back = Vec::new();
     let _ = tls.read_to_end(&mut back);
     assert_eq!(back, b"hello");
+}
+
+#[test]
+fn a_client_that_does_not_read_is_dropped_though_it_goes_on_talking() {
+    let flooding = serve_each(|tcp| {
+        let mut hears = tcp.try_clone().expect("a clone");
+        thread::spawn(move || while hears.read(&mut [0; 1024]).is_ok_and(|count| count > 0) {});
+        let mut floods = tcp;
+        while floods.write_all(&[0; 64 * 1024]).is_ok() {}
+    });
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let upstreams = format!("flood: {{servers: [\"{flooding}\"]}}");
+    let keys = "mode: tcp, upstream: flood, timeouts: {idle: 1s}";
+    let file = Configuration::new(&document(&[listener(&pair, keys)], &upstreams));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let mut tls = Connector::new(&certificates).tls(gateway.address(0)).expect("a TLS connection");
+    let dropped = (0..600).any(|_| {
+        thread::sleep(Duration::from_millis(100));
+        tls.write_all(b"still here").is_err()
+    });
+    assert!(dropped);
 }
 
 #[test]

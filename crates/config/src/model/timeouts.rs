@@ -10,7 +10,8 @@ pub struct Timeouts {
     /// From the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the end of the
     /// preface.
     pub header: Duration,
-    /// Between requests on a kept-alive connection; in TCP mode, without a byte in either direction.
+    /// Between requests on a kept-alive connection; in TCP mode, without a byte in either direction, or while one side
+    /// takes nothing of what it is sent.
     pub idle: Duration,
 }
 

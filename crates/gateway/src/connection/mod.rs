@@ -1,9 +1,11 @@
 //! What is known about one accepted connection: plain data that the way of a connection hands on, and telemetry reads.
 
 mod alarm;
+mod pooled_buffer;
 mod request_clock;
 
 pub(crate) use alarm::Alarm;
+pub(crate) use pooled_buffer::PooledBuffer;
 pub(crate) use request_clock::RequestClock;
 
 use http::HeaderValue;

@@ -1,7 +1,7 @@
 //! Bytes in both directions behind a WebSocket handshake (RFC 6455 over HTTP/1.1, RFC 8441 over HTTP/2).
 
 use super::{client_body::ClientBody, exchange::Exchange, service::Outcome};
-use crate::{tcp, upstream::ServerStream};
+use crate::{tcp, tls::ClientStream, upstream::ServerStream};
 use bytes::{Buf, Bytes};
 use http::{HeaderValue, Response, StatusCode, header, response::Parts};
 use std::{
@@ -41,10 +41,10 @@ pub(super) fn accept(head: Parts, upgrade: Option<HeaderValue>, http2: bool, mut
 
 impl Tunnel {
     /// Passes bytes until both sides have closed, or nothing has moved for the idle time.
-    pub(super) async fn run(self, client: impl AsyncRead + AsyncWrite + Unpin) {
+    pub(super) async fn run(self, mut client: impl tcp::Stream) {
         let Self { server, ahead, client: _, idle, mut exchange } = self;
-        let (_, to_client) = tcp::copy_until_idle(client, WithPrefix::new(ahead, server), idle).await;
-        exchange.bytes = usize::try_from(to_client).unwrap_or(usize::MAX);
+        let copied = tcp::copy_both_ways(&mut client, &mut WithPrefix::new(ahead, server), idle).await;
+        exchange.bytes = usize::try_from(copied.from_server).unwrap_or(usize::MAX);
     }
 }
 
@@ -59,6 +59,20 @@ impl<S> WithPrefix<S> {
         Self { prefix, stream }
     }
 }
+
+impl<S: tcp::Stream> tcp::Stream for WithPrefix<S> {
+    fn sent(&self) -> u64 {
+        self.stream.sent()
+    }
+}
+
+impl tcp::Stream for ClientStream {
+    fn sent(&self) -> u64 {
+        self.sent()
+    }
+}
+
+impl tcp::Stream for StreamBytes {}
 
 impl<S: AsyncRead + Unpin> AsyncRead for WithPrefix<S> {
     fn poll_read(

@@ -20,10 +20,11 @@ use boring::{
     sha::Sha256,
     ssl::{
         AlpnError, ClientHello, NameType, SelectCertError, Ssl, SslContext, SslContextBuilder, SslMethod,
-        SslOptions, SslRef, SslVerifyMode, SslVersion, select_next_proto,
+        SslMode, SslOptions, SslRef, SslVerifyMode, SslVersion, select_next_proto,
     },
 };
 use boring_sys as ffi;
+use foreign_types::ForeignType;
 use quadrille_config::{
     Diagnostic,
     model::{ClientAuth, Group, Mode, TlsPolicy, Version},
@@ -66,6 +67,8 @@ impl ChainTls {
     pub(crate) fn session(&self, tcp: &Arc<TcpStream>) -> Result<Ssl, ErrorStack> {
         let mut ssl = Ssl::new(&self.base)?;
         HandshakeState::attach(&mut ssl, tcp, &self.resumption)?;
+        // SAFETY: the connection is live; what only a handshake needs is freed when it is complete.
+        unsafe { ffi::SSL_set_shed_handshake_config(ssl.as_ptr(), 1) };
         Ok(ssl)
     }
 
@@ -164,6 +167,8 @@ impl<'a> Settings<'a> {
         builder.set_min_proto_version(Some(ssl_version(self.policy.min)))?;
         builder.set_max_proto_version(Some(ssl_version(self.policy.max)))?;
         builder.set_options(SslOptions::CIPHER_SERVER_PREFERENCE);
+        // A write ends with each record, and may go on with the same bytes at another address.
+        builder.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER);
         builder.set_strict_cipher_list(&cipher_list(self.policy))?;
         set_tls13_ciphers(&mut builder)?;
         builder.set_curves_list(&group_list(&self.policy.groups))?;

@@ -41,6 +41,13 @@ pub(crate) enum Inner {
 }
 
 impl Inner {
+    fn transport(&self) -> &Transport {
+        match self {
+            Self::Tls(tls) => tls.get_ref(),
+            Self::Plain(transport) => transport,
+        }
+    }
+
     fn ssl(&self) -> Option<&SslRef> {
         match self {
             Self::Tls(tls) => Some(tls.ssl()),
@@ -64,6 +71,11 @@ impl ClientStream {
             write_alarm: Alarm::default(),
             stalled: None,
         }
+    }
+
+    /// How many bytes have left.
+    pub(crate) fn sent(&self) -> u64 {
+        self.inner.transport().sent()
     }
 
     /// Whether everything that was written before has left or waits in the buffer, and so many bytes fit behind it.

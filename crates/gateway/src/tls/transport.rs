@@ -1,42 +1,49 @@
-//! The TCP side of a TLS connection, reading ahead.
+//! The TCP side of a TLS connection: reads ahead, and sends the records of one turn together.
 //!
-//! BoringSSL asks for five bytes of record header, then for the record: two system calls for each of the four or
-//! five records of a handshake. Here one call takes what the kernel has, and what was not asked for waits. The
-//! waiting bytes are held only while there are any, so that an idle connection costs nothing.
+//! BoringSSL asks for five bytes of record header, then for the record, and writes each record by itself: two system
+//! calls for each record that comes, one for each that goes. Here one call takes what the kernel has, and what was not
+//! asked for waits; what is written is collected until it is flushed or the buffer is full.
+//!
+//! BoringSSL flushes behind each flight of a handshake and behind a fatal alert. Tickets and answers to a KeyUpdate
+//! leave with the flight or with the application data that follows; close_notify is followed by a shutdown.
 
+use crate::connection::PooledBuffer;
 use socket2::SockRef;
 use std::{
-    cell::RefCell,
+    future::poll_fn,
     io::{self, ErrorKind},
     net::Shutdown,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
     net::TcpStream,
 };
 
-/// Two of the largest TLS records (RFC 8446 section 5.2).
-const CHUNK: usize = 2 * (16 * 1024 + 256 + 5);
+/// From this size on, bytes are read into the caller's memory, or sent from it, rather than copied once more. It is
+/// larger than a record, so that records are collected.
+const DIRECT: usize = 32 * 1024;
 
-thread_local! {
-    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; CHUNK].into());
-}
+/// How long the last bytes of a connection that was shut down may take to leave.
+const LAST_BYTES: Duration = Duration::from_secs(30);
 
-/// A TCP stream that reads ahead.
+/// A TCP stream that reads ahead, and whose writes leave when they are flushed.
 #[derive(Debug)]
 pub(crate) struct Transport {
     /// Shared with whoever watches for the client to leave.
     tcp: Arc<TcpStream>,
-    ahead: Vec<u8>,
-    taken: usize,
+    ahead: PooledBuffer,
+    unsent: PooledBuffer,
+    /// Bytes that the kernel has taken.
+    sent: u64,
 }
 
 impl Transport {
     pub(crate) fn new(tcp: TcpStream) -> Self {
-        Self { tcp: Arc::new(tcp), ahead: Vec::new(), taken: 0 }
+        Self { tcp: Arc::new(tcp), ahead: PooledBuffer::default(), unsent: PooledBuffer::default(), sent: 0 }
     }
 
     pub(crate) fn tcp(&self) -> &Arc<TcpStream> {
@@ -45,77 +52,110 @@ impl Transport {
 
     /// What has been read and not yet been asked for.
     pub(crate) fn waiting(&self) -> &[u8] {
-        &self.ahead[self.taken..]
+        self.ahead.bytes()
     }
 
-    /// Reads more, so that [`waiting`](Self::waiting) grows; false at the end of the stream.
-    async fn read_more(&mut self) -> io::Result<bool> {
-        std::future::poll_fn(|context| {
-            SCRATCH.with_borrow_mut(|scratch| {
-                let mut buffer = ReadBuf::new(scratch);
-                ready!(self.poll_receive(context, &mut buffer))?;
-                self.ahead.extend_from_slice(buffer.filled());
-                Poll::Ready(Ok(!buffer.filled().is_empty()))
-            })
-        })
-        .await
+    /// How many bytes the kernel has taken so far: as long as this grows, the client reads.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
     }
 
-    /// The same, where the end of the stream is an error.
+    /// Reads more, so that [`waiting`](Self::waiting) grows. The end of the stream is an error, and so is more than the
+    /// buffer holds.
     pub(crate) async fn need_more(&mut self) -> io::Result<()> {
-        if self.read_more().await? { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
+        if self.ahead.room() == 0 {
+            return Err(io::Error::new(ErrorKind::InvalidData, "too much to be read ahead"));
+        }
+        match poll_fn(|context| self.poll_read_ahead(context)).await? {
+            0 => Err(ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Drops bytes that were dealt with.
     pub(crate) fn consume(&mut self, count: usize) {
-        self.taken = (self.taken + count).min(self.ahead.len());
-        if self.taken == self.ahead.len() {
-            self.ahead = Vec::new();
-            self.taken = 0;
-        }
+        self.ahead.consume(count);
     }
 
-    /// One system call. A buffer that was not filled means that the kernel has no more: tokio is told, so that the
-    /// next call waits instead of asking.
-    fn poll_receive(&self, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        loop {
-            ready!(self.tcp.poll_read_ready(context))?;
-            let room = out.initialize_unfilled();
-            let asked = room.len();
-            match self.tcp.try_read(room) {
-                Ok(count) => {
-                    if (1..asked).contains(&count) {
-                        self.wait_for(Interest::READABLE);
-                    }
-                    out.advance(count);
-                    return Poll::Ready(Ok(()));
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
+    fn poll_read_ahead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let Self { tcp, ahead, .. } = self;
+        ahead.fill(usize::MAX, |room| {
+            ready!(poll_receive(tcp, context, room))?;
+            Poll::Ready(Ok(room.filled().len()))
+        })
     }
 
-    fn poll_send(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.tcp.poll_write_ready(context))?;
-            match self.tcp.try_write(bytes) {
-                Ok(count) => {
-                    if (1..bytes.len()).contains(&count) {
-                        self.wait_for(Interest::WRITABLE);
-                    }
-                    return Poll::Ready(Ok(count));
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Err(error)),
+            if let Poll::Ready(outcome) = self.send(bytes) {
+                return Poll::Ready(outcome);
             }
         }
     }
 
-    /// Makes tokio forget that the socket was ready; there is no system call in this.
-    fn wait_for(&self, interest: Interest) {
-        let _ = self.tcp.try_io(interest, || Err::<(), _>(ErrorKind::WouldBlock.into()));
+    fn poll_send_all(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.unsent.is_empty() {
+            ready!(self.tcp.poll_write_ready(context))?;
+            if let Poll::Ready(outcome) = self.send_unsent() {
+                outcome?;
+            }
+        }
+        Poll::Ready(Ok(()))
     }
+
+    /// One system call with what was collected.
+    fn send_unsent(&mut self) -> Poll<io::Result<()>> {
+        let unsent = std::mem::take(&mut self.unsent);
+        let outcome = self.send(unsent.bytes());
+        self.unsent = unsent;
+        let count = ready!(outcome)?;
+        self.unsent.consume(count);
+        Poll::Ready(if count == 0 { Err(ErrorKind::WriteZero.into()) } else { Ok(()) })
+    }
+
+    /// One system call, or none if tokio knows that the kernel takes nothing; pending does not mean that anybody will
+    /// be woken. If the kernel took less than it was given, tokio is told, so that the next call waits instead of
+    /// asking.
+    fn send(&mut self, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.tcp.try_write(bytes) {
+            Ok(count) => {
+                if (1..bytes.len()).contains(&count) {
+                    forget_ready(&self.tcp, Interest::WRITABLE);
+                }
+                self.sent += count as u64;
+                Poll::Ready(Ok(count))
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+/// One system call. A buffer that was not filled means that the kernel has no more: tokio is told, so that the next
+/// call waits instead of asking.
+fn poll_receive(tcp: &TcpStream, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    loop {
+        ready!(tcp.poll_read_ready(context))?;
+        let room = out.initialize_unfilled();
+        let asked = room.len();
+        match tcp.try_read(room) {
+            Ok(count) => {
+                if (1..asked).contains(&count) {
+                    forget_ready(tcp, Interest::READABLE);
+                }
+                out.advance(count);
+                return Poll::Ready(Ok(()));
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Poll::Ready(Err(error)),
+        }
+    }
+}
+
+/// Makes tokio forget that the socket was ready; there is no system call in this.
+fn forget_ready(tcp: &TcpStream, interest: Interest) {
+    let _ = tcp.try_io(interest, || Err::<(), _>(ErrorKind::WouldBlock.into()));
 }
 
 impl AsyncRead for Transport {
@@ -125,17 +165,15 @@ impl AsyncRead for Transport {
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.waiting().is_empty() {
-            if out.remaining() >= CHUNK {
-                return self.poll_receive(context, out);
+            let polled = match out.remaining() {
+                DIRECT.. => poll_receive(&self.tcp, context, out),
+                _ => self.poll_read_ahead(context).map_ok(drop),
+            };
+            // Whoever waits for an answer has said everything, flushed or not. A failure is told to the next write.
+            if polled.is_pending() && !self.unsent.is_empty() {
+                let _ = self.send_unsent();
             }
-            return SCRATCH.with_borrow_mut(|scratch| {
-                let mut buffer = ReadBuf::new(scratch);
-                ready!(self.poll_receive(context, &mut buffer))?;
-                let (asked, ahead) = buffer.filled().split_at(buffer.filled().len().min(out.remaining()));
-                out.put_slice(asked);
-                self.ahead.extend_from_slice(ahead);
-                Poll::Ready(Ok(()))
-            });
+            ready!(polled)?;
         }
         let count = self.waiting().len().min(out.remaining());
         out.put_slice(&self.waiting()[..count]);
@@ -145,15 +183,209 @@ impl AsyncRead for Transport {
 }
 
 impl AsyncWrite for Transport {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.poll_send(context, bytes)
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.unsent.room() < bytes.len() {
+            ready!(self.poll_send_all(context))?;
+        }
+        if self.unsent.is_empty() && bytes.len() >= DIRECT {
+            return self.poll_send(context, bytes);
+        }
+        Poll::Ready(Ok(self.unsent.put(bytes)))
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_send_all(context)
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(SockRef::from(&*self.tcp).shutdown(Shutdown::Write))
+    /// Always ready: asked a second time, BoringSSL would wait for the client's close_notify, and take application data
+    /// for an error. What the kernel does not take at once is sent by a task of its own.
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.poll_send_all(context) {
+            Poll::Ready(Ok(())) => Poll::Ready(SockRef::from(&*self.tcp).shutdown(Shutdown::Write)),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => {
+                let rest = std::mem::take(&mut self.unsent);
+                drop(tokio::spawn(send_last_bytes(Arc::clone(&self.tcp), rest)));
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+}
+
+async fn send_last_bytes(tcp: Arc<TcpStream>, rest: PooledBuffer) {
+    let mut transport = Transport { tcp, ahead: PooledBuffer::default(), unsent: rest, sent: 0 };
+    let all = poll_fn(|context| transport.poll_send_all(context));
+    if let Ok(Ok(())) = tokio::time::timeout(LAST_BYTES, all).await {
+        let _ = SockRef::from(&*transport.tcp).shutdown(Shutdown::Write);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        Arc, AsyncRead, AsyncWrite, Context, ErrorKind, Pin, Poll, ReadBuf, SockRef, TcpStream, Transport,
+    };
+    use std::{task::Waker, time::Duration};
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    /// A transport and its peer; little fits between them.
+    async fn pair() -> (Transport, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let peer =
+            TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a connection");
+        let (tcp, _) = listener.accept().await.expect("a connection");
+        SockRef::from(&tcp).set_send_buffer_size(8 * 1024).expect("a small buffer");
+        tcp.set_nodelay(true).expect("no delay");
+        tcp.writable().await.expect("a connection");
+        (Transport::new(tcp), peer)
+    }
+
+    fn write(transport: &mut Transport, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+        Pin::new(transport).poll_write(&mut Context::from_waker(Waker::noop()), bytes)
+    }
+
+    fn flush(transport: &mut Transport) -> Poll<std::io::Result<()>> {
+        Pin::new(transport).poll_flush(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// Writes records until nothing more is taken, and says what was.
+    fn write_until_full(transport: &mut Transport) -> Vec<u8> {
+        let mut written = Vec::new();
+        for index in 0_u8..100 {
+            let record = vec![index; 16 * 1024];
+            match write(transport, &record) {
+                Poll::Ready(count) => written.extend_from_slice(&record[..count.expect("writing")]),
+                Poll::Pending => return written,
+            }
+        }
+        panic!("there is no end to what is taken");
+    }
+
+    async fn read_to_end(mut peer: TcpStream) -> Vec<u8> {
+        let mut all = Vec::new();
+        let read = tokio::time::timeout(Duration::from_secs(60), peer.read_to_end(&mut all));
+        read.await.expect("an end in time").expect("reading");
+        all
+    }
+
+    #[tokio::test]
+    async fn what_is_written_leaves_when_it_is_flushed() {
+        let (mut transport, mut peer) = pair().await;
+        for part in [&b"one "[..], b"two ", b"three"] {
+            assert!(matches!(write(&mut transport, part), Poll::Ready(Ok(count)) if count == part.len()));
+        }
+        assert_eq!(transport.sent(), 0);
+        transport.flush().await.expect("flushing");
+        assert_eq!(transport.sent(), 13);
+        let mut seen = [0; 13];
+        peer.read_exact(&mut seen).await.expect("reading");
+        assert_eq!(&seen, b"one two three");
+    }
+
+    #[tokio::test]
+    async fn waiting_for_an_answer_sends_what_was_said() {
+        let (mut transport, mut peer) = pair().await;
+        transport.write_all(b"question").await.expect("writing");
+        let mut answer = [0; 6];
+        let answered = async {
+            let mut question = [0; 8];
+            peer.read_exact(&mut question).await.expect("reading");
+            peer.write_all(b"answer").await.expect("writing");
+        };
+        let (read, ()) = tokio::join!(transport.read_exact(&mut answer), answered);
+        read.expect("an answer");
+        assert_eq!(&answer, b"answer");
+    }
+
+    #[tokio::test]
+    async fn a_large_write_is_not_copied() {
+        let (mut transport, _peer) = pair().await;
+        let Poll::Ready(Ok(count)) = write(&mut transport, &[7; 1 << 20]) else { panic!("nothing is taken") };
+        assert!(transport.unsent.is_empty());
+        assert_eq!(transport.sent(), count as u64);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_does_not_read_stops_the_writer_and_loses_nothing() {
+        let (mut transport, mut peer) = pair().await;
+        let written = write_until_full(&mut transport);
+        assert!(flush(&mut transport).is_pending());
+        assert!(write(&mut transport, &[0; 16 * 1024]).is_pending());
+        let mut seen = vec![0; written.len()];
+        let (flushed, read) = tokio::join!(transport.flush(), peer.read_exact(&mut seen));
+        flushed.expect("flushing");
+        read.expect("reading");
+        assert!(seen == written);
+        assert_eq!(transport.sent(), written.len() as u64);
+    }
+
+    #[tokio::test]
+    async fn shutdown_does_not_wait_and_sends_everything() {
+        let (mut transport, peer) = pair().await;
+        transport.write_all(b"last words").await.expect("writing");
+        transport.shutdown().await.expect("shutting down");
+        assert_eq!(read_to_end(peer).await, b"last words");
+
+        let (mut transport, peer) = pair().await;
+        let written = write_until_full(&mut transport);
+        let shut = Pin::new(&mut transport).poll_shutdown(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(shut, Poll::Ready(Ok(()))));
+        drop(transport);
+        assert!(read_to_end(peer).await == written);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_is_gone_is_an_error() {
+        let (mut transport, peer) = pair().await;
+        SockRef::from(&peer).set_linger(Some(Duration::ZERO)).expect("a reset");
+        drop(peer);
+        let failed = tokio::time::timeout(Duration::from_secs(60), async {
+            loop {
+                let written = transport.write_all(&[1; 1024]).await;
+                if let Err(error) = written.and(transport.flush().await) {
+                    return error.kind();
+                }
+            }
+        });
+        let kind = failed.await.expect("an error in time");
+        assert!(matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{kind}");
+    }
+
+    #[tokio::test]
+    async fn what_was_not_asked_for_waits() {
+        let (mut transport, mut peer) = pair().await;
+        peer.write_all(b"headerrecord").await.expect("writing");
+        transport.need_more().await.expect("bytes");
+        while transport.waiting().len() < 12 {
+            transport.need_more().await.expect("bytes");
+        }
+        let mut header = [0; 6];
+        transport.read_exact(&mut header).await.expect("reading");
+        assert_eq!((&header, transport.waiting()), (b"header", &b"record"[..]));
+        transport.consume(6);
+        drop(peer);
+        let end = transport.need_more().await.expect_err("the end");
+        assert_eq!(end.kind(), ErrorKind::UnexpectedEof);
+    }
+
+    #[tokio::test]
+    async fn no_more_is_read_ahead_than_the_buffer_holds() {
+        let (mut transport, mut peer) = pair().await;
+        let flood = async { while peer.write_all(&[3; 4096]).await.is_ok() {} };
+        let read = async { while transport.need_more().await.is_ok() {} };
+        tokio::select! { () = flood => panic!("the transport is gone"), () = read => {} }
+        assert_eq!(transport.waiting().len(), crate::connection::CAPACITY);
+        let mut memory = [0; 100];
+        let mut out = ReadBuf::new(&mut memory);
+        let polled = Pin::new(&mut transport).poll_read(&mut Context::from_waker(Waker::noop()), &mut out);
+        assert!(polled.is_ready() && out.filled() == [3; 100]);
+        assert_eq!(Arc::strong_count(transport.tcp()), 1);
     }
 }

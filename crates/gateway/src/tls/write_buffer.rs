@@ -1,7 +1,7 @@
 //! What is written in small pieces, collected into whole TLS records (RFC 8446 section 5.1).
 
+use crate::connection::PooledBuffer;
 use std::{
-    cell::RefCell,
     io::{self, ErrorKind, IoSlice},
     pin::Pin,
     task::{Context, Poll, ready},
@@ -11,20 +11,9 @@ use tokio::io::AsyncWrite;
 /// The plaintext of the largest record.
 const RECORD: usize = 16 * 1024;
 
-/// Buffers that a thread keeps for its connections.
-const SPARE: usize = 8;
-
-thread_local! {
-    static SPARES: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Plaintext that waits for the rest of its record, or for a flush. It has memory only while there is any.
+/// Plaintext that waits for the rest of its record, or for a flush.
 #[derive(Debug, Default)]
-pub(super) struct WriteBuffer {
-    bytes: Vec<u8>,
-    /// Of these, already handed on.
-    sent: usize,
-}
+pub(super) struct WriteBuffer(PooledBuffer);
 
 impl WriteBuffer {
     /// Takes what fits. Whole records with nothing before them go on without a copy.
@@ -34,19 +23,20 @@ impl WriteBuffer {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if self.bytes.is_empty() && bytes.len() >= RECORD {
+        if self.0.is_empty() && bytes.len() >= RECORD {
             return Pin::new(inner).poll_write(context, bytes);
         }
-        if self.bytes.len() == RECORD {
+        if self.room() == 0 {
             ready!(self.poll_drain(inner, context))?;
             return self.poll_write(inner, context, bytes);
         }
-        let taken = bytes.len().min(RECORD - self.bytes.len());
-        if self.bytes.capacity() == 0 {
-            self.bytes = SPARES.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(RECORD));
-        }
-        self.bytes.extend_from_slice(&bytes[..taken]);
-        Poll::Ready(Ok(taken))
+        let taken = bytes.len().min(self.room());
+        Poll::Ready(Ok(self.0.put(&bytes[..taken])))
+    }
+
+    /// How much of the record is empty.
+    fn room(&self) -> usize {
+        RECORD.saturating_sub(self.0.bytes().len())
     }
 
     /// The same for several slices; blocks only if nothing was taken.
@@ -76,7 +66,7 @@ impl WriteBuffer {
 
     /// Whether so many bytes are taken at once, without waiting for the peer.
     pub(super) fn has_room_for(&self, count: usize) -> bool {
-        count <= RECORD - self.bytes.len()
+        count <= self.room()
     }
 
     pub(super) fn poll_flush(
@@ -88,27 +78,17 @@ impl WriteBuffer {
         Pin::new(inner).poll_flush(context)
     }
 
-    /// Hands everything on, and gives the memory back.
+    /// Hands everything on.
     fn poll_drain(
         &mut self,
         inner: &mut (impl AsyncWrite + Unpin),
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        while self.sent < self.bytes.len() {
-            match ready!(Pin::new(&mut *inner).poll_write(context, &self.bytes[self.sent..]))? {
+        while !self.0.is_empty() {
+            match ready!(Pin::new(&mut *inner).poll_write(context, self.0.bytes()))? {
                 0 => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
-                count => self.sent += count,
+                count => self.0.consume(count),
             }
-        }
-        self.sent = 0;
-        if self.bytes.capacity() > 0 {
-            let mut spare = std::mem::take(&mut self.bytes);
-            spare.clear();
-            SPARES.with_borrow_mut(|spares| {
-                if spares.len() < SPARE {
-                    spares.push(spare);
-                }
-            });
         }
         Poll::Ready(Ok(()))
     }
@@ -172,7 +152,6 @@ mod tests {
         assert!(peer.seen.is_empty());
         assert!(flush(&mut buffer, &mut peer));
         assert_eq!(peer.seen, [b"head and body".to_vec()]);
-        assert_eq!(buffer.bytes.capacity(), 0, "an idle connection holds nothing");
     }
 
     #[test]

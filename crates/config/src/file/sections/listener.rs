@@ -151,7 +151,8 @@ pub(super) const TIMEOUTS: Section = Section {
             name: "idle",
             value: "duration",
             preset: Preset::Is("75s"),
-            about: "Between requests on a connection; in `tcp` mode, without a byte in either direction. A client that \
+            about: "Between requests on a connection; in `tcp` mode, without a byte in either direction, or \
+                    while one side takes nothing of what it is sent. A client that \
                     comes back later pays for a new handshake.",
         },
     ],

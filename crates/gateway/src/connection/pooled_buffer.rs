@@ -1,0 +1,159 @@
+//! Bytes on their way through the gateway. The memory under them comes from a pool of the event loop and goes back when
+//! the last byte has left, so that an idle connection holds none.
+
+use std::cell::RefCell;
+use tokio::io::ReadBuf;
+
+/// Four of the largest TLS records (RFC 8446 section 5.2).
+pub(crate) const CAPACITY: usize = 4 * (16 * 1024 + 256 + 5);
+
+/// Free memory that each thread keeps; the rest goes back to the allocator.
+const KEPT: usize = 16;
+
+thread_local! {
+    static FREE: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Bytes that are added at the end and taken from the front, [`CAPACITY`] at most.
+#[derive(Debug, Default)]
+pub(crate) struct PooledBuffer {
+    /// Empty while there are no bytes.
+    memory: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+impl PooledBuffer {
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.end]
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// How many bytes can be added.
+    pub(crate) fn room(&self) -> usize {
+        CAPACITY - (self.end - self.start)
+    }
+
+    /// Lets `read` add up to `most` bytes, as far as there is room.
+    pub(crate) fn fill<T>(&mut self, most: usize, read: impl FnOnce(&mut ReadBuf<'_>) -> T) -> T {
+        self.make_room();
+        let limit = CAPACITY.min(self.end.saturating_add(most));
+        let mut room = ReadBuf::new(&mut self.memory[self.end..limit]);
+        let outcome = read(&mut room);
+        self.end += room.filled().len();
+        self.release_if_empty();
+        outcome
+    }
+
+    /// Adds as many of these bytes as there is room for, and says how many that is.
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.room());
+        self.fill(count, |room| room.put_slice(&bytes[..count]));
+        count
+    }
+
+    /// Takes bytes away, those that came first.
+    pub(crate) fn consume(&mut self, count: usize) {
+        self.start = (self.start + count).min(self.end);
+        self.release_if_empty();
+    }
+
+    /// All that is free lies behind the bytes afterwards.
+    fn make_room(&mut self) {
+        if self.memory.is_empty() {
+            self.memory = take_memory();
+        } else if self.start > 0 {
+            self.memory.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+    }
+
+    fn release_if_empty(&mut self) {
+        if self.is_empty() && !self.memory.is_empty() {
+            give_memory(std::mem::take(&mut self.memory));
+            (self.start, self.end) = (0, 0);
+        }
+    }
+}
+
+impl Drop for PooledBuffer {
+    fn drop(&mut self) {
+        self.consume(usize::MAX);
+    }
+}
+
+fn take_memory() -> Box<[u8]> {
+    FREE.with_borrow_mut(Vec::pop).unwrap_or_else(|| vec![0; CAPACITY].into())
+}
+
+fn give_memory(memory: Box<[u8]>) {
+    // A thread that ends has no pool any more; then the memory is freed here.
+    let _ = FREE.try_with(|free| {
+        let mut free = free.borrow_mut();
+        if free.len() < KEPT {
+            free.push(memory);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CAPACITY, FREE, KEPT, PooledBuffer};
+
+    fn free() -> usize {
+        FREE.with_borrow(Vec::len)
+    }
+
+    #[test]
+    fn bytes_leave_in_the_order_in_which_they_came() {
+        let mut buffer = PooledBuffer::default();
+        assert_eq!(buffer.put(b"abc"), 3);
+        buffer.consume(1);
+        assert_eq!(buffer.put(b"de"), 2);
+        assert_eq!(buffer.bytes(), b"bcde");
+        assert_eq!(buffer.room(), CAPACITY - 4);
+        let count = buffer.fill(2, |room| {
+            assert_eq!(room.remaining(), 2);
+            room.put_slice(b"f");
+            room.filled().len()
+        });
+        assert_eq!((count, buffer.bytes()), (1, &b"bcdef"[..]));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_taken() {
+        let mut buffer = PooledBuffer::default();
+        assert_eq!(buffer.put(&[1; CAPACITY - 1]), CAPACITY - 1);
+        assert_eq!(buffer.put(b"two"), 1);
+        assert_eq!((buffer.put(b"none"), buffer.room()), (0, 0));
+        buffer.consume(CAPACITY - 1);
+        assert_eq!(buffer.put(b"hree"), 4);
+        assert_eq!(buffer.bytes(), b"three");
+    }
+
+    #[test]
+    fn memory_is_held_only_while_there_are_bytes_and_the_pool_is_bounded() {
+        let mut buffer = PooledBuffer::default();
+        assert_eq!((buffer.memory.len(), free()), (0, 0));
+        buffer.put(b"bytes");
+        assert_eq!((buffer.memory.len(), free()), (CAPACITY, 0));
+        buffer.consume(5);
+        assert_eq!((buffer.memory.len(), free()), (0, 1));
+        buffer.fill(CAPACITY, |_| ());
+        assert_eq!((buffer.memory.len(), free()), (0, 1), "nothing was read");
+        let filled = || {
+            let mut buffer = PooledBuffer::default();
+            buffer.put(b"bytes");
+            buffer
+        };
+        let many: Vec<_> = (0..2 * KEPT).map(|_| filled()).collect();
+        assert_eq!(free(), 0);
+        drop(many);
+        assert_eq!(free(), KEPT);
+    }
+}
