@@ -94,7 +94,7 @@ impl Client {
         origin: Origin,
         impatient: bool,
     ) -> Result<Answer, Failure> {
-        if opcode::of(&operation).1.len() > MAX_PAYLOAD {
+        if opcode::from_operation(&operation).1.len() > MAX_PAYLOAD {
             return Err(Failure::Refused(ErrorCode::Format));
         }
         let job = Job { key: key.clone(), operation, origin };

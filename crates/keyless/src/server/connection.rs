@@ -8,10 +8,10 @@ use super::{
     keys::StoredKey,
     metrics::{self, KeyCounters},
     policy::{Grant, Wish},
-    session::{Asked, Request, Session},
 };
 use crate::{
     io::Stream,
+    session::{ReceivedRequest, ServerEvent, ServerSession},
     wire::{ErrorCode, Ski, Violation, WINDOW, opcode},
 };
 use ::metrics::Histogram;
@@ -62,9 +62,9 @@ pub(super) struct Connection {
     grant: Grant,
     identity: super::Identity,
     stream: Stream,
-    session: Session,
+    session: ServerSession,
     /// Requests that wait for their share of the engine.
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<ReceivedRequest>,
     running: Completions<Running>,
     /// Counted as busy among the clients.
     busy: bool,
@@ -101,7 +101,7 @@ impl Connection {
             grant,
             identity,
             stream,
-            session: Session::new(mode),
+            session: ServerSession::new(mode),
             waiting: VecDeque::new(),
             running: Completions::new(),
             busy: false,
@@ -158,7 +158,7 @@ impl Connection {
             }
         }
         self.note_business();
-        if drains && self.session.open() == 0 && self.session.writer().is_empty() {
+        if drains && self.session.unanswered() == 0 && self.session.writer().is_empty() {
             return Err(Ended::Drained);
         }
         self.poll_alarm(context)
@@ -175,9 +175,9 @@ impl Connection {
     }
 
     fn has_room(&mut self) -> bool {
-        let open = self.session.open();
-        let alone = open == 0;
-        open < WINDOW
+        let unanswered = self.session.unanswered();
+        let alone = unanswered == 0;
+        unanswered < WINDOW
             && self.session.writer().len() < MOST_UNSENT
             && (alone || self.client.has_room(&self.grant.limits))
     }
@@ -210,13 +210,13 @@ impl Connection {
     fn take_requests(&mut self) -> Result<bool, Ended> {
         let mut any = false;
         while self.has_room() {
-            match self.session.next()? {
+            match self.session.next_event()? {
                 None => break,
-                Some(Asked::Request(request)) => {
+                Some(ServerEvent::Request(request)) => {
                     self.client.taken();
                     self.waiting.push_back(request);
                 }
-                Some(Asked::Withdraw(id)) => self.withdraw(id),
+                Some(ServerEvent::Withdraw(id)) => self.withdraw(id),
             }
             any = true;
         }
@@ -242,7 +242,7 @@ impl Connection {
     }
 
     /// Or says why not: to the client, and to the operator.
-    fn begin(&mut self, request: &Request) -> Result<(), (ErrorCode, &'static str)> {
+    fn begin(&mut self, request: &ReceivedRequest) -> Result<(), (ErrorCode, &'static str)> {
         let keys = self.shared.keys.load();
         let unknown = if request.key.ski.is_none() && request.key.modulus.is_none() {
             ErrorCode::Internal
@@ -281,7 +281,7 @@ impl Connection {
         Ok(())
     }
 
-    fn refuse(&mut self, request: &Request, error: ErrorCode, reason: &'static str) {
+    fn refuse(&mut self, request: &ReceivedRequest, error: ErrorCode, reason: &'static str) {
         metrics::refused(&self.client.name, reason);
         let key = request.key.ski.map(|ski| ski.to_string()).unwrap_or_default();
         self.client.audit.refused(Instant::now(), reason, opcode::name(request.opcode), &key);
@@ -347,7 +347,7 @@ impl Connection {
     fn poll_alarm(&mut self, context: &mut Context<'_>) -> Result<(), Ended> {
         loop {
             let unread = !self.session.writer().is_empty();
-            let stuck = unread || self.session.open() == 0 && self.session.is_in_between();
+            let stuck = unread || self.session.unanswered() == 0 && self.session.has_partial_message();
             let due = self.moved + if stuck { STUCK } else { self.idle };
             if self.alarm.is_elapsed() || self.alarm.deadline() > due.into() {
                 self.alarm.as_mut().reset(due.into());
@@ -356,7 +356,7 @@ impl Connection {
                 return Ok(());
             }
             if due <= Instant::now() {
-                match (stuck, self.session.open()) {
+                match (stuck, self.session.unanswered()) {
                     (true, _) => return Err(Ended::Stuck),
                     (false, 0) => return Err(Ended::Idle),
                     // Its operations take long.
@@ -372,7 +372,7 @@ impl Drop for Connection {
         if self.busy {
             self.shared.clients.shares.end(&self.client.busy);
         }
-        self.client.answered(self.session.open());
+        self.client.answered(self.session.unanswered());
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  listener ── handshake ── identity ── policy ──> connection ── share of the engine ──> engine
-//!              (mutual TLS, or              (who may use      (Session: frames without I/O;
+//!              (mutual TLS, or              (who may use      (ServerSession: no I/O;
 //!               the kernel's word)           which key)        a flood waits in its own queue)
 //! ```
 
@@ -17,9 +17,6 @@ mod identity;
 mod keys;
 mod metrics;
 mod policy;
-mod session;
-#[cfg(test)]
-mod session_tests;
 mod threads;
 
 pub use identity::{Identity, Name};

@@ -45,7 +45,7 @@ impl Connection {
     pub(super) fn put(&mut self, ski: Ski, operation: &Operation) -> Option<u32> {
         let id = self.number;
         self.number = self.number.wrapping_add(1);
-        let (opcode, payload) = opcode::of(operation);
+        let (opcode, payload) = opcode::from_operation(operation);
         let request = Request { id, key: KeyName::from(ski), opcode, payload, hints: Hints::default() };
         self.writer.put(&Message::Request(request)).then_some(id)
     }
