@@ -2,24 +2,13 @@
 //! checked.
 
 use super::{
+    error::SessionError,
     keep_alive::{KeepAlive, SilenceTimer, Verdict},
+    operation::RemoteOperation,
     requests::{Completion, Requests},
 };
-use crate::wire::{Incoming, KeyName, Message, Mode, Reader, Request, Violation, WINDOW, Writer, opcode};
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-/// A private-key operation that a server is asked for.
-pub trait RemoteOperation {
-    /// The request, under this id.
-    fn request(&self, id: u32) -> Request<'_>;
-    /// Whether the result is secret, as a decrypted premaster secret is: the memory that it passes through is wiped.
-    fn is_secret(&self) -> bool;
-    /// Whether the result is right. A session ends with the first that is not.
-    fn accepts(&self, result: &[u8]) -> bool;
-}
+use crate::wire::{Incoming, Message, Mode, Reader, Violation, WINDOW, Writer, opcode};
+use std::time::{Duration, Instant};
 
 /// The client's end of one connection. The driver sends what is [unsent](Self::unsent), hands over what it
 /// [receives](Self::receive), takes [events](Self::next_event), and calls [`tick`](Self::tick) when it is
@@ -45,28 +34,14 @@ pub enum ClientEvent<O> {
     Completed(Completion<O>),
 }
 
-/// Why a session cannot go on. Requests that have not been completed never will be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SessionError {
-    /// The server has done what no correct one does.
-    #[error("{0}")]
-    Violation(#[from] Violation),
-    /// The server is silent, and taken for dead.
-    #[error("it does not answer")]
-    Silent,
-    /// The server has returned a result, for an operation with this key, that the operation does not accept.
-    #[error("it returned a wrong result")]
-    WrongResult(KeyName),
-}
-
 /// What a server that does not read can make a session keep, in bytes.
-const MOST_UNSENT: usize = 256 * 1024;
+const MAX_UNSENT: usize = 256 * 1024;
 
 const PING: Message<'static> = Message::Ping { id: 0, data: b"" };
 
 impl<O: RemoteOperation> ClientSession<O> {
-    /// A session of a connection that has just been opened in this mode. Frames of the batched mode are `padded` if wanted;
-    /// packets of the compatible mode always are.
+    /// A session of a connection that has just been opened in this mode. Frames of the batched mode are `padded` if
+    /// wanted; packets of the compatible mode always are.
     pub fn new(now: Instant, mode: Mode, padded: bool, keep_alive: KeepAlive) -> Self {
         let mut writer = Writer::new(mode);
         writer.set_padded(padded);
@@ -80,11 +55,11 @@ impl<O: RemoteOperation> ClientSession<O> {
 
     /// Whether one more request may be submitted: the server's window is open, and it reads what it is sent.
     pub fn has_room(&self) -> bool {
-        self.requests.len() < WINDOW && self.writer.len() < MOST_UNSENT
+        self.requests.len() < WINDOW && self.writer.len() < MAX_UNSENT
     }
 
-    /// Puts an operation's request behind what is to be sent, and gives its id. Its completion is an event, at the latest
-    /// at the deadline. `None` if there is no [room](Self::has_room), or its payload is longer than
+    /// Puts an operation's request behind what is to be sent, and gives its id. Its completion is an event, at the
+    /// latest at the deadline. `None` if there is no [room](Self::has_room), or its payload is longer than
     /// [`MAX_PAYLOAD`](crate::wire::MAX_PAYLOAD).
     pub fn submit(&mut self, now: Instant, operation: O, deadline: Option<Instant>) -> Option<u32> {
         if !self.has_room() {
@@ -199,19 +174,5 @@ impl<O: RemoteOperation> ClientSession<O> {
     /// completed or withdrawn, in the order of submission.
     pub fn into_operations(self) -> Vec<O> {
         self.requests.into_operations()
-    }
-}
-
-impl<O: RemoteOperation> RemoteOperation for Arc<O> {
-    fn request(&self, id: u32) -> Request<'_> {
-        (**self).request(id)
-    }
-
-    fn is_secret(&self) -> bool {
-        (**self).is_secret()
-    }
-
-    fn accepts(&self, result: &[u8]) -> bool {
-        (**self).accepts(result)
     }
 }

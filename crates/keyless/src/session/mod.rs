@@ -4,13 +4,17 @@
 mod client;
 #[cfg(test)]
 mod client_tests;
+mod error;
 mod keep_alive;
+mod operation;
 mod requests;
 mod server;
 #[cfg(test)]
 mod server_tests;
 
-pub use client::{ClientEvent, ClientSession, RemoteOperation, SessionError};
+pub use client::{ClientEvent, ClientSession};
+pub use error::SessionError;
 pub use keep_alive::KeepAlive;
+pub use operation::RemoteOperation;
 pub use requests::{Completion, Outcome};
 pub(crate) use server::{ReceivedRequest, ServerEvent, ServerSession};

@@ -1,6 +1,6 @@
 //! The requests of a client that its server has not answered: their ids, their deadlines, and the check of each result.
 
-use super::client::{RemoteOperation, SessionError};
+use super::{error::SessionError, operation::RemoteOperation};
 use crate::wire::{ErrorCode, Violation};
 use std::{
     collections::{BTreeSet, HashMap},
