@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-fn site() -> Site {
+pub(crate) fn site() -> Site {
     let site = Site::new();
     site.certificate("rsa", "rsa:2048");
     fs::copy(site.path("rsa.pem"), site.path("served.pem")).expect("it is there");
@@ -17,7 +17,7 @@ fn site() -> Site {
     site
 }
 
-fn serve(site: &Site, start: crate::servers::Start, key: &str) -> (Running, u16) {
+pub(crate) fn serve(site: &Site, start: crate::servers::Start, key: &str) -> (Running, u16) {
     site.write("served.both", &format!("{}{}", site.read("rsa.pem"), site.read(key)));
     let port = free_port();
     let running = start(site, key, port);
