@@ -6,7 +6,7 @@ use super::{
     job::Job,
     local_pool::{LocalPool, Task},
     metrics::ServerMetrics,
-    settings::Patience,
+    settings::FailoverPolicy,
     shared::Shared,
 };
 use crate::{
@@ -26,9 +26,9 @@ use tokio::{io::ReadBuf, time::Sleep};
 use zeroize::Zeroizing;
 
 /// A server that cannot be reached is tried again after this time, doubled each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-const READ_AT_ONCE: usize = 32 * 1024;
+const MIN_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(2);
+const READ_BUFFER: usize = 32 * 1024;
 
 /// Why a connection has ended.
 #[derive(Debug, thiserror::Error)]
@@ -59,25 +59,25 @@ pub(super) fn start_pool(shared: &Arc<Shared>) -> Arc<LocalPool> {
 /// Connects, and connects again, until the client closes.
 async fn keep_up(task: Task, server: usize) {
     let pool = Arc::clone(task.pool());
-    let mut pause = FIRST_PAUSE;
+    let mut backoff = MIN_BACKOFF;
     while !pool.is_closed() {
         if let Some(rest) = pool.shared.fleet.distrusted_for(Instant::now(), server) {
             // The client may close meanwhile.
-            tokio::time::sleep(rest.min(LONGEST_PAUSE)).await;
+            tokio::time::sleep(rest.min(MAX_BACKOFF)).await;
             continue;
         }
         let began = Instant::now();
         let settings = &pool.shared.settings;
-        let limit = settings.patience.deadline;
+        let limit = settings.failover.deadline;
         match pool.shared.connector.connect(&settings.servers[server], limit).await {
             Ok(connected) => run(&pool, server, connected).await,
             Err(error) => pool.shared.fleet.unreachable(server, &error.to_string()),
         }
-        if began.elapsed() > LONGEST_PAUSE {
-            pause = FIRST_PAUSE;
+        if began.elapsed() > MAX_BACKOFF {
+            backoff = MIN_BACKOFF;
         }
-        tokio::time::sleep(jittered(pause)).await;
-        pause = (2 * pause).min(LONGEST_PAUSE);
+        tokio::time::sleep(jittered(backoff)).await;
+        backoff = (2 * backoff).min(MAX_BACKOFF);
     }
 }
 
@@ -88,7 +88,7 @@ async fn run(pool: &Arc<LocalPool>, server: usize, connected: Connected) {
     match &reason {
         CloseReason::Session(SessionError::Violation(violation)) => fleet.violated(server, violation),
         CloseReason::Session(SessionError::WrongResult(key)) => {
-            let distrust = pool.shared.settings.patience.distrust;
+            let distrust = pool.shared.settings.failover.distrust;
             let key = key.ski.map(|ski| ski.to_string()).unwrap_or_default();
             fleet.distrust(Instant::now(), server, distrust, &key);
         }
@@ -125,7 +125,7 @@ impl Connection {
             pool.shared.compatible.store(true, Ordering::Relaxed);
         }
         let settings = &pool.shared.settings;
-        let Patience { ping: idle, stall, .. } = settings.patience;
+        let FailoverPolicy { ping: idle, stall, .. } = settings.failover;
         let now = Instant::now();
         let keep_alive = KeepAlive::Pings { idle, stall };
         let session = ClientSession::new(now, mode, settings.padding, keep_alive);
@@ -139,7 +139,7 @@ impl Connection {
             established: false,
             alarm,
             metrics,
-            buffer: Zeroizing::new(vec![0; READ_AT_ONCE]),
+            buffer: Zeroizing::new(vec![0; READ_BUFFER]),
         }
     }
 
@@ -233,9 +233,9 @@ impl Connection {
 }
 
 /// Half of it to all of it, so that event loops do not come back all at once.
-fn jittered(pause: Duration) -> Duration {
+fn jittered(backoff: Duration) -> Duration {
     let mut byte = [0; 1];
     // Without randomness, without jitter.
     let _ = boring::rand::rand_bytes(&mut byte);
-    pause / 2 + pause / 2 * u32::from(byte[0]) / 255
+    backoff / 2 + backoff / 2 * u32::from(byte[0]) / 255
 }

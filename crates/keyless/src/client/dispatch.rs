@@ -1,7 +1,7 @@
 //! Which server computes which operation, and what happens when one does not answer: a state machine without I/O, one for
 //! each event loop. Time is an argument.
 
-use super::{latency::Latencies, link::Links, settings::Patience};
+use super::{latency::Latencies, link::Links, settings::FailoverPolicy};
 use crate::{
     session::{ClientSession, Completion, Outcome, RemoteOperation},
     wire::{ErrorCode, Request},
@@ -66,7 +66,7 @@ pub(super) struct Ticked {
 
 /// The operations of one event loop.
 pub(super) struct Dispatch<J> {
-    patience: Patience,
+    failover: FailoverPolicy,
     capacity: usize,
     links: Links,
     open: HashMap<u32, Open<J>>,
@@ -105,15 +105,15 @@ struct Attempt {
 }
 
 const HEDGES_EARNED: f32 = 0.1;
-const MOST_HEDGES: f32 = 32.0;
+const MAX_HEDGES: f32 = 32.0;
 /// Before enough is known of the servers, and never sooner than the second.
 const FIRST_HEDGE: Duration = Duration::from_millis(100);
 const SOONEST_HEDGE: Duration = Duration::from_millis(5);
 
 impl<J: RemoteOperation> Dispatch<J> {
-    pub(super) fn new(servers: usize, patience: Patience, capacity: usize) -> Self {
+    pub(super) fn new(servers: usize, failover: FailoverPolicy, capacity: usize) -> Self {
         Self {
-            patience,
+            failover,
             capacity,
             links: Links::new(servers),
             open: HashMap::new(),
@@ -123,7 +123,7 @@ impl<J: RemoteOperation> Dispatch<J> {
             slow: VecDeque::new(),
             deadlines: Default::default(),
             latencies: Latencies::default(),
-            hedges: MOST_HEDGES,
+            hedges: MAX_HEDGES,
         }
     }
 
@@ -133,12 +133,12 @@ impl<J: RemoteOperation> Dispatch<J> {
             return Err(Failure::Full);
         }
         let id = self.new_id();
-        self.hedges = (self.hedges + HEDGES_EARNED).min(MOST_HEDGES);
+        self.hedges = (self.hedges + HEDGES_EARNED).min(MAX_HEDGES);
         let open = Open { job, asked: 0, refused_by: 0, refusal: None, impatient, result: None, waker: None };
         self.open.insert(id, open);
-        let limit = if impatient { self.patience.stall } else { self.patience.deadline };
+        let limit = if impatient { self.failover.stall } else { self.failover.deadline };
         self.deadlines[usize::from(impatient)].push_back((now + limit, id));
-        let _ = self.place(now, id);
+        let _ = self.assign(now, id);
         Ok(id)
     }
 
@@ -170,7 +170,7 @@ impl<J: RemoteOperation> Dispatch<J> {
     pub(super) fn up(&mut self, now: Instant, server: usize) {
         self.links.up(now, server);
         for id in std::mem::take(&mut self.unassigned) {
-            let _ = self.place(now, id);
+            let _ = self.assign(now, id);
         }
     }
 
@@ -182,7 +182,7 @@ impl<J: RemoteOperation> Dispatch<J> {
             if let Some(open) = self.open.get_mut(&id) {
                 open.asked &= !bit(server);
                 if open.asked == 0 {
-                    wakers.extend(self.place(now, id));
+                    wakers.extend(self.assign(now, id));
                 }
             }
         }
@@ -232,7 +232,7 @@ impl<J: RemoteOperation> Dispatch<J> {
                 open.asked &= !bit(server);
                 open.refused_by |= bit(server);
                 open.refusal = Some(error);
-                if open.asked == 0 { self.place(now, id) } else { None }
+                if open.asked == 0 { self.assign(now, id) } else { None }
             }
             Outcome::Withdrawn { computed } => {
                 if computed {
@@ -248,7 +248,7 @@ impl<J: RemoteOperation> Dispatch<J> {
     pub(super) fn due(&mut self) -> Option<Instant> {
         self.forget_answered();
         let hedge = self.to_hedge.front().map(|attempt| attempt.sent + self.hedge_after());
-        let stall = self.slow.front().map(|attempt| attempt.sent + self.patience.stall / 2);
+        let stall = self.slow.front().map(|attempt| attempt.sent + self.failover.stall / 2);
         let deadlines = self.deadlines.iter().filter_map(|queue| queue.front().map(|(due, _)| *due));
         deadlines.chain(hedge).chain(stall).min()
     }
@@ -264,7 +264,7 @@ impl<J: RemoteOperation> Dispatch<J> {
                 self.slow.push_back(attempt);
             }
         }
-        let overdue_after = self.patience.stall / 2;
+        let overdue_after = self.failover.stall / 2;
         while let Some(attempt) = self.slow.pop_front_if(|attempt| attempt.sent + overdue_after <= now) {
             if self.waits(attempt) {
                 self.overdue(now, attempt);
@@ -300,7 +300,7 @@ impl<J: RemoteOperation> Dispatch<J> {
     }
 
     /// Gives an operation that nobody has to a server, or lets it wait for one, or fails it.
-    fn place(&mut self, now: Instant, id: u32) -> Option<Waker> {
+    fn assign(&mut self, now: Instant, id: u32) -> Option<Waker> {
         let open = self.open.get_mut(&id).filter(|open| open.result.is_none())?;
         match self.links.choose(now, open.asked | open.refused_by) {
             Some(server) => {
@@ -322,7 +322,7 @@ impl<J: RemoteOperation> Dispatch<J> {
 
     /// Asks a second server, if there is one and few enough were asked twice.
     fn hedge(&mut self, now: Instant, attempt: Attempt) -> bool {
-        let allowed = self.patience.hedge && self.hedges >= 1.0;
+        let allowed = self.failover.hedge && self.hedges >= 1.0;
         let done = allowed && self.ask_another(now, attempt.id);
         if done {
             self.hedges -= 1.0;
@@ -345,7 +345,7 @@ impl<J: RemoteOperation> Dispatch<J> {
     /// An attempt has lasted longer than any should. Of a server that says nothing at all, and that its session now
     /// pings, all operations go to others without counting.
     fn overdue(&mut self, now: Instant, attempt: Attempt) {
-        let limit = self.patience.stall / 2;
+        let limit = self.failover.stall / 2;
         if self.links.get(attempt.server).is_some_and(|link| link.silence(now) >= limit) {
             self.ask_another(now, attempt.id);
         } else {
@@ -376,7 +376,7 @@ impl<J: RemoteOperation> Dispatch<J> {
             && self.open.get(&attempt.id).is_some_and(|open| open.result.is_none())
     }
 
-    /// Attempts and deadlines of operations that have been answered are nobody's business.
+    /// Drops attempts and deadlines of operations that have been answered.
     fn forget_answered(&mut self) {
         while self.to_hedge.front().is_some_and(|attempt| !self.waits(*attempt)) {
             self.to_hedge.pop_front();
@@ -394,7 +394,7 @@ impl<J: RemoteOperation> Dispatch<J> {
     fn hedge_after(&self) -> Duration {
         const SHARE: f64 = 0.99;
         let usual = self.latencies.quantile(SHARE).unwrap_or(FIRST_HEDGE);
-        usual.clamp(SOONEST_HEDGE, (self.patience.stall / 2).max(SOONEST_HEDGE))
+        usual.clamp(SOONEST_HEDGE, (self.failover.stall / 2).max(SOONEST_HEDGE))
     }
 }
 

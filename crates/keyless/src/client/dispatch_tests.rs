@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use super::{
-    Failure, Patience,
+    FailoverPolicy, Failure,
     dispatch::{Assignment, Dispatch},
 };
 use crate::{
@@ -69,7 +69,7 @@ impl Simulation {
     fn new(servers: usize) -> Self {
         let now = Instant::now();
         let mut this = Self {
-            dispatch: Dispatch::new(servers, Patience::default(), CAPACITY),
+            dispatch: Dispatch::new(servers, FailoverPolicy::default(), CAPACITY),
             servers: (0..servers).map(|_| Server::new(now)).collect(),
             operations: HashMap::new(),
             now,

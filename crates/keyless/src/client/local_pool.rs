@@ -49,7 +49,7 @@ impl LocalPool {
     /// Starts the task that looks at the clock on this thread's runtime; connections are for the caller to start.
     pub(super) fn start(shared: &Arc<Shared>) -> Arc<Self> {
         let count = shared.settings.servers.len();
-        let dispatch = Dispatch::new(count, shared.settings.patience, shared.settings.capacity);
+        let dispatch = Dispatch::new(count, shared.settings.failover, shared.settings.capacity);
         let state = State { dispatch, connections: vec![None; count], clock: None, alarm: None };
         let pool = Arc::new(Self {
             shared: Arc::clone(shared),
@@ -70,7 +70,7 @@ impl LocalPool {
         if self.closed.load(Ordering::Relaxed) {
             return Err(Failure::Closed);
         }
-        self.with(|dispatch| dispatch.submit(Instant::now(), job, impatient))
+        self.with_dispatch(|dispatch| dispatch.submit(Instant::now(), job, impatient))
     }
 
     pub(super) fn poll(&self, id: u32, waker: &Waker) -> Poll<Result<Bytes, Failure>> {
@@ -78,15 +78,15 @@ impl LocalPool {
     }
 
     pub(super) fn withdraw(&self, id: u32) {
-        self.with(|dispatch| dispatch.withdraw(id));
+        self.with_dispatch(|dispatch| dispatch.withdraw(id));
     }
 
     pub(super) fn up(&self, server: usize) {
-        self.with(|dispatch| dispatch.up(Instant::now(), server));
+        self.with_dispatch(|dispatch| dispatch.up(Instant::now(), server));
     }
 
     pub(super) fn lost(&self, server: usize) {
-        wake(self.with(|dispatch| dispatch.lost(Instant::now(), server)));
+        wake(self.with_dispatch(|dispatch| dispatch.lost(Instant::now(), server)));
     }
 
     pub(super) fn heard(&self, server: usize) {
@@ -94,7 +94,7 @@ impl LocalPool {
     }
 
     pub(super) fn completed(&self, server: usize, completion: Completion<Assignment<Job>>) {
-        wake(self.with(|dispatch| dispatch.completed(Instant::now(), server, completion)));
+        wake(self.with_dispatch(|dispatch| dispatch.completed(Instant::now(), server, completion)));
     }
 
     /// Submits to this server's session what it is to be asked for; afterwards this task is woken when there is more.
@@ -135,7 +135,7 @@ impl LocalPool {
     }
 
     /// Does something with the operations, and wakes the tasks that have something to do after that.
-    fn with<T>(&self, action: impl FnOnce(&mut Dispatch<Job>) -> T) -> T {
+    fn with_dispatch<T>(&self, action: impl FnOnce(&mut Dispatch<Job>) -> T) -> T {
         let mut state = self.state();
         let result = action(&mut state.dispatch);
         let ready = state.dispatch.take_ready();
@@ -177,7 +177,7 @@ impl Task {
             };
             pool.until(due).await;
             let now = Instant::now();
-            let ticked = pool.with(|dispatch| dispatch.tick(now));
+            let ticked = pool.with_dispatch(|dispatch| dispatch.tick(now));
             if ticked.hedged > 0 {
                 metrics::hedged(ticked.hedged);
             }

@@ -24,7 +24,7 @@ pub use dispatch::Failure;
 pub use job::{Origin, RemoteKey};
 pub use probe::{Pong, ping};
 pub use quadrille_config::model::key_server::Protocol;
-pub use settings::{Patience, Settings};
+pub use settings::{FailoverPolicy, Settings};
 
 use crate::wire::{ErrorCode, MAX_PAYLOAD, opcode};
 use boring::error::ErrorStack;

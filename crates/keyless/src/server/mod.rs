@@ -42,8 +42,8 @@ pub(crate) struct Shared {
     policy: ArcSwap<Policy>,
     tls: ArcSwap<Option<SslContext>>,
     clients: Clients,
-    /// Those whose name is not known.
-    strangers: Audit,
+    /// Refusals of clients whose identity is not established.
+    unidentified: Audit,
 }
 
 impl Server {
@@ -56,7 +56,7 @@ impl Server {
             policy: ArcSwap::default(),
             tls: ArcSwap::from_pointee(None),
             clients: Clients::new(window),
-            strangers: Audit::new("(unknown)".to_owned()),
+            unidentified: Audit::new("(unknown)".to_owned()),
         }))
     }
 

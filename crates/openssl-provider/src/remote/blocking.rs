@@ -2,7 +2,7 @@
 
 use super::{
     operation::KeyServerOperation,
-    server::{BETWEEN_ATTEMPTS, DEADLINE, PATIENCE, RESTART, ServerError, Servers},
+    server::{DEADLINE, RECONNECT_INTERVAL, RESTART_GRACE, SERVER_TIMEOUT, ServerError, Servers},
 };
 use crate::{process::PerProcess, wait};
 use quadrille_keyless::session::{ClientEvent, KeepAlive, Outcome};
@@ -33,39 +33,39 @@ pub(super) fn compute(servers: &Servers, operation: KeyServerOperation) -> wait:
         let mut last = (None, ServerError::Slow);
         for (index, server) in servers.iter().enumerate() {
             let left = DEADLINE.saturating_sub(began.elapsed());
-            let patience = if index + 1 < servers.len() { left.min(PATIENCE) } else { left };
-            match ask(server, &operation, patience) {
+            let timeout = if index + 1 < servers.len() { left.min(SERVER_TIMEOUT) } else { left };
+            match ask(server, &operation, timeout) {
                 Ok(result) => {
                     DOWN.store(false, Ordering::Relaxed);
                     return Ok(result);
                 }
-                Err(trouble) => last = (Some(server.as_path()), trouble),
+                Err(last_error) => last = (Some(server.as_path()), last_error),
             }
         }
-        let (server, trouble) = last;
-        let is_gone = matches!(trouble, ServerError::Connect(_) | ServerError::Lost(_));
-        if !is_gone || began.elapsed() > RESTART || DOWN.load(Ordering::Relaxed) {
+        let (server, last_error) = last;
+        let is_gone = matches!(last_error, ServerError::Connect(_) | ServerError::Lost(_));
+        if !is_gone || began.elapsed() > RESTART_GRACE || DOWN.load(Ordering::Relaxed) {
             DOWN.store(is_gone, Ordering::Relaxed);
-            return Err(trouble.failure(server, operation.ski));
+            return Err(last_error.failure(server, operation.ski));
         }
-        std::thread::sleep(BETWEEN_ATTEMPTS);
+        std::thread::sleep(RECONNECT_INTERVAL);
     }
 }
 
 type Answer = Result<Zeroizing<Vec<u8>>, ServerError>;
 
-fn ask(server: &Path, operation: &Arc<KeyServerOperation>, patience: Duration) -> Answer {
+fn ask(server: &Path, operation: &Arc<KeyServerOperation>, timeout: Duration) -> Answer {
     // A connection that was idle may be one to a server that has gone meanwhile.
     let kept = idle().get_mut(server).and_then(Vec::pop);
     if let Some(connection) = kept {
-        match ask_over(connection, server, operation, patience) {
+        match ask_over(connection, server, operation, timeout) {
             Err(ServerError::Lost(_)) => {}
             answer => return answer,
         }
     }
-    let opened = Connection::open(server, Some(PATIENCE), KeepAlive::Off);
+    let opened = Connection::open(server, Some(SERVER_TIMEOUT), KeepAlive::Off);
     let connection = opened.map_err(|error| ServerError::Connect(error.to_string()))?;
-    ask_over(connection, server, operation, patience)
+    ask_over(connection, server, operation, timeout)
 }
 
 /// The connection is kept for the next operation, unless something was wrong with it.
@@ -73,10 +73,10 @@ fn ask_over(
     mut connection: Connection,
     server: &Path,
     operation: &Arc<KeyServerOperation>,
-    patience: Duration,
+    timeout: Duration,
 ) -> Answer {
     let now = Instant::now();
-    let submitted = connection.session.submit(now, Arc::clone(operation), Some(now + patience));
+    let submitted = connection.session.submit(now, Arc::clone(operation), Some(now + timeout));
     submitted.ok_or_else(|| ServerError::Lost("the operation is too long".to_owned()))?;
     let outcome = loop {
         connection.send()?;

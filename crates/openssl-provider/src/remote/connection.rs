@@ -22,13 +22,13 @@ pub(super) struct Connection<O> {
 }
 
 impl<O: RemoteOperation> Connection<O> {
-    /// `patience` is how long reads and writes wait; without, they do not.
-    pub(super) fn open(server: &Path, patience: Option<Duration>, keep_alive: KeepAlive) -> io::Result<Self> {
+    /// `timeout` is how long reads and writes wait; without, they do not.
+    pub(super) fn open(server: &Path, timeout: Option<Duration>, keep_alive: KeepAlive) -> io::Result<Self> {
         let stream = UnixStream::connect(server)?;
-        match patience {
+        match timeout {
             Some(_) => {
-                stream.set_read_timeout(patience)?;
-                stream.set_write_timeout(patience)?;
+                stream.set_read_timeout(timeout)?;
+                stream.set_write_timeout(timeout)?;
             }
             None => stream.set_nonblocking(true)?,
         }
@@ -51,7 +51,7 @@ impl<O: RemoteOperation> Connection<O> {
     }
 
     /// Hands what has come to the session, which is to be asked for events after that. False if nothing has come, or
-    /// nothing within the patience.
+    /// nothing within the timeout.
     pub(super) fn receive(&mut self) -> io::Result<bool> {
         let count = match self.stream.read(&mut self.buffer[..]) {
             Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it")),

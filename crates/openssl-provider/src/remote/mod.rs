@@ -1,8 +1,9 @@
 //! Keys that are in a key server on this machine: `quadrille keyserver --unix PATH`. The server's process computes for all
 //! processes together, and none of them has the key.
 //!
-//! Both ways drive the session of `quadrille_keyless`, on sockets of their own and without an async runtime. Inside ASYNC jobs, the operations of a process share one connection (`multiplexer`). A thread that blocks talks to the
-//! server itself (`blocking`): that is two system calls, and nobody in between.
+//! Inside ASYNC jobs, the operations of a process share one connection (`multiplexer`). A thread that blocks talks to the
+//! server itself (`blocking`): that is two system calls, and nobody in between. Both drive the session of
+//! `quadrille_keyless`, on sockets of their own and without an async runtime.
 
 mod blocking;
 mod connection;

@@ -3,7 +3,7 @@
 
 use super::{
     operation::KeyServerOperation,
-    server::{BETWEEN_ATTEMPTS, DEADLINE, PATIENCE, RESTART, ServerError, Servers},
+    server::{DEADLINE, RECONNECT_INTERVAL, RESTART_GRACE, SERVER_TIMEOUT, ServerError, Servers},
 };
 use crate::{
     error::{Failure, Reason},
@@ -169,7 +169,7 @@ struct Multiplexer {
     /// Which server is asked, or will be next.
     server: usize,
     /// Why the last attempt failed, and since when all have.
-    trouble: Option<(ServerError, Instant)>,
+    last_error: Option<(ServerError, Instant)>,
     next_attempt: Instant,
 }
 
@@ -182,7 +182,7 @@ impl Multiplexer {
             waiting: VecDeque::new(),
             connection: None,
             server: 0,
-            trouble: None,
+            last_error: None,
             next_attempt: now,
         }
     }
@@ -193,8 +193,8 @@ impl Multiplexer {
             self.take_commands();
             let now = Instant::now();
             self.connect(now);
-            if let Err(trouble) = self.exchange(now) {
-                self.lose(trouble, now);
+            if let Err(last_error) = self.exchange(now) {
+                self.lose(last_error, now);
             }
             self.expire(now);
         }
@@ -252,8 +252,11 @@ impl Multiplexer {
             return;
         }
         // With nobody else to ask, a slow server is as good as any.
-        let keep_alive =
-            if self.servers.len() > 1 { KeepAlive::Replies { stall: PATIENCE } } else { KeepAlive::Off };
+        let keep_alive = if self.servers.len() > 1 {
+            KeepAlive::Replies { stall: SERVER_TIMEOUT }
+        } else {
+            KeepAlive::Off
+        };
         for offset in 0..self.servers.len() {
             let index = (self.server + offset) % self.servers.len();
             match Connection::open(&self.servers[index], None, keep_alive) {
@@ -263,12 +266,12 @@ impl Multiplexer {
                     return;
                 }
                 Err(error) => {
-                    let since = self.trouble.as_ref().map_or(now, |(_, since)| *since);
-                    self.trouble = Some((ServerError::Connect(error.to_string()), since));
+                    let since = self.last_error.as_ref().map_or(now, |(_, since)| *since);
+                    self.last_error = Some((ServerError::Connect(error.to_string()), since));
                 }
             }
         }
-        self.next_attempt = now + BETWEEN_ATTEMPTS;
+        self.next_attempt = now + RECONNECT_INTERVAL;
     }
 
     fn exchange(&mut self, now: Instant) -> Result<(), ServerError> {
@@ -286,7 +289,7 @@ impl Multiplexer {
             let received = connection.receive()?;
             while let Some(event) = connection.session.next_event(now)? {
                 if let ClientEvent::Completed(completion) = event {
-                    self.trouble = None;
+                    self.last_error = None;
                     complete(server, completion);
                 }
             }
@@ -297,10 +300,10 @@ impl Multiplexer {
     }
 
     /// What is unanswered is asked again, of the next server.
-    fn lose(&mut self, trouble: ServerError, now: Instant) {
+    fn lose(&mut self, last_error: ServerError, now: Instant) {
         self.server = (self.server + 1) % self.servers.len().max(1);
-        let since = self.trouble.as_ref().map_or(now, |(_, since)| *since);
-        self.trouble = Some((trouble, since));
+        let since = self.last_error.as_ref().map_or(now, |(_, since)| *since);
+        self.last_error = Some((last_error, since));
         let lost = self.connection.take();
         let unanswered = lost.map_or_else(Vec::new, |connection| connection.session.into_operations());
         for request in unanswered.into_iter().rev() {
@@ -318,16 +321,19 @@ impl Multiplexer {
     /// Ends what waits for a connection at its deadline, and when no server has been there for a while, at once.
     fn expire(&mut self, now: Instant) {
         let (servers, server) = (&self.servers, self.server);
-        let failure = |request: &Request, trouble: &ServerError| {
-            Err(trouble.failure(servers.get(server).map(std::path::PathBuf::as_path), request.operation.ski))
+        let failure = |request: &Request, last_error: &ServerError| {
+            Err(last_error
+                .failure(servers.get(server).map(std::path::PathBuf::as_path), request.operation.ski))
         };
-        let trouble = self.trouble.clone();
+        let last_error = self.last_error.clone();
         let all_gone = self.connection.is_none()
-            && trouble.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) > RESTART);
+            && last_error
+                .as_ref()
+                .is_some_and(|(_, since)| now.saturating_duration_since(*since) > RESTART_GRACE);
         self.waiting.retain(|request| {
             let late = all_gone || now > request.deadline;
             if late {
-                let why = trouble.as_ref().map_or(&ServerError::Slow, |(trouble, _)| trouble);
+                let why = last_error.as_ref().map_or(&ServerError::Slow, |(last_error, _)| last_error);
                 request.finish(failure(request, why));
             }
             !late && !locked(&request.state).over

@@ -15,12 +15,12 @@ use std::{
 /// A handshake is not held up longer than this by key servers.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 /// A server that has not answered for so long is left for another one, if there is one.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
 /// A server that is not there is looked for so often.
-pub(super) const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
+pub(super) const RECONNECT_INTERVAL: Duration = Duration::from_millis(20);
 /// How long the first operations wait for a server that has gone to come back. After that operations fail at once, until
 /// it is there.
-pub(super) const RESTART: Duration = Duration::from_secs(1);
+pub(super) const RESTART_GRACE: Duration = Duration::from_secs(1);
 
 /// Key servers by their sockets; the first is preferred.
 pub(crate) type Servers = Arc<[PathBuf]>;

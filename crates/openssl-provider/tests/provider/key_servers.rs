@@ -65,7 +65,7 @@ fn another_key_server_takes_over() {
 fn a_key_in_the_process_takes_over() {
     for start in [nginx, haproxy] as [crate::servers::Start; 2] {
         let site = site();
-        let fallback = site.at("rsa.key");
+        let fallback = site.path_text("rsa.key");
         site.stand_in("remote.key", &["keys"], "rsa", &["--fallback", &fallback]);
         let (running, port) = serve(&site, start, "remote.key");
         for _ in 0..3 {
