@@ -13,9 +13,9 @@ impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
 
 /// A socket read ahead: BoringSSL asks for the five bytes of a record's header, then for the record. One system call
 /// takes what the kernel has.
-pub(crate) type Ahead<S> = BufReader<S>;
+pub(crate) type ReadAhead<S> = BufReader<S>;
 
 /// How much is read ahead: a whole record, and what comes with it.
-pub(crate) fn read_ahead<S: AsyncRead>(socket: S) -> Ahead<S> {
+pub(crate) fn read_ahead<S: AsyncRead>(socket: S) -> ReadAhead<S> {
     BufReader::with_capacity(18 * 1024, socket)
 }

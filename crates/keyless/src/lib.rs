@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!  gateway                                         key server
-//!   RemoteKey + Operation ──> Client ── frames ──> Session ── policy, limits ──> engine
+//!   RemoteKey + Operation ──> Client ── frames ──> Server ── policy, limits ──> engine
 //!                               │ verified with the public key      │
 //!   Answer (a plain future) <───┴──────── replies, any order <──────┘
 //! ```
 //!
 //! - [`wire`]: messages to bytes and back, without I/O. The protocol is described in `wire.md` beside the sources.
+//! - [`session`]: the two ends of a connection, without I/O.
 //! - [`client`]: one pool for a process, a connection of each event loop to each server, failover, hedged requests. What it
 //!   decides, it decides in pure state machines that take `now`.
 //! - [`server`]: answers operations through the engine for clients whom a policy knows.
@@ -17,6 +18,7 @@
 pub mod client;
 mod io;
 pub mod server;
+pub mod session;
 mod tls;
 pub mod wire;
 

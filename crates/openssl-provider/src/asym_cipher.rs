@@ -160,17 +160,17 @@ impl Context {
             version.ok_or_else(|| Failure::new(Reason::UnsupportedParameter, "this TLS version"))
         };
         for value in params.iter() {
-            if value.is(c"pad-mode") {
+            if value.is_named(c"pad-mode") {
                 self.mode = mode(value)?;
-            } else if value.is(c"digest") {
+            } else if value.is_named(c"digest") {
                 self.digest = Digest::of_value(value)?;
-            } else if value.is(c"mgf1-digest") {
+            } else if value.is_named(c"mgf1-digest") {
                 self.mgf1 = Some(Digest::of_value(value)?);
-            } else if value.is(c"oaep-label") {
+            } else if value.is_named(c"oaep-label") {
                 self.label = value.bytes().ok_or(Reason::UnsupportedParameter)?.to_vec();
-            } else if value.is(c"tls-client-version") {
+            } else if value.is_named(c"tls-client-version") {
                 self.versions[0] = version(value)?;
-            } else if value.is(c"tls-negotiated-version") {
+            } else if value.is_named(c"tls-negotiated-version") {
                 self.versions[1] = version(value)?;
             }
         }

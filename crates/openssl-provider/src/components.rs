@@ -23,7 +23,7 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    pub(crate) fn of(key: KeyType) -> Option<Self> {
+    pub(crate) fn for_key_type(key: KeyType) -> Option<Self> {
         match key {
             KeyType::Rsa { .. } => Some(Self::Rsa),
             KeyType::EcdsaP256 | KeyType::EcdsaP384 | KeyType::EcdsaP521 => Some(Self::Ec),

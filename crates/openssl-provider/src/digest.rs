@@ -86,8 +86,8 @@ impl Digest {
         self.algorithm().map_or(Nid::MD5_SHA1, |algorithm| algorithm.type_())
     }
 
-    /// Of one piece.
-    pub(crate) fn of(self, data: &[u8]) -> Result<Vec<u8>, Failure> {
+    /// The digest of data that is there in one piece.
+    pub(crate) fn one_shot(self, data: &[u8]) -> Result<Vec<u8>, Failure> {
         let mut running = Running::new(self)?;
         running.update(data)?;
         running.finish()
@@ -130,7 +130,7 @@ mod tests {
             [("SHA2-256", 32), ("sha256", 32), ("SHA-384", 48), ("MD5-SHA1", 36), ("SHA1", 20)]
         {
             let digest = Digest::named(name).unwrap();
-            assert_eq!((digest.size(), digest.of(b"x").unwrap().len()), (size, size), "{name}");
+            assert_eq!((digest.size(), digest.one_shot(b"x").unwrap().len()), (size, size), "{name}");
         }
         assert!(Digest::named("SHA3-256").unwrap_err().detail.contains("SHA3-256"));
     }

@@ -20,13 +20,13 @@ use zeroize::Zeroizing;
 /// A key as this provider has it.
 pub(crate) struct ProviderKey {
     public: PublicKey,
-    secret: Secret,
+    private: PrivateHalf,
 }
 
-enum Secret {
+enum PrivateHalf {
     /// A public key only.
-    None,
-    Here(LocalKey),
+    Absent,
+    Local(LocalKey),
     /// In a key server of this machine, and perhaps here too, for when no key server answers.
     Remote(RemoteKey, Option<LocalKey>),
 }
@@ -39,7 +39,7 @@ pub(crate) struct LocalKey {
 
 impl ProviderKey {
     pub(crate) fn public_only(pkey: PKey<Public>) -> Result<Self, Failure> {
-        Ok(Self { public: PublicKey::from_pkey(pkey)?, secret: Secret::None })
+        Ok(Self { public: PublicKey::from_pkey(pkey)?, private: PrivateHalf::Absent })
     }
 
     pub(crate) fn local(pkey: PKey<Private>) -> Result<Self, Failure> {
@@ -47,7 +47,7 @@ impl ProviderKey {
         if public.key_type() == KeyType::Ed25519 {
             return Err(Failure::new(Reason::UnsupportedKey, "it is neither RSA nor ECDSA"));
         }
-        Ok(Self { public, secret: Secret::Here(LocalKey::new(&pkey)?) })
+        Ok(Self { public, private: PrivateHalf::Local(LocalKey::new(&pkey)?) })
     }
 
     /// # Errors
@@ -64,7 +64,7 @@ impl ProviderKey {
             ));
         }
         let fallback = fallback.map(LocalKey::new).transpose()?;
-        Ok(Self { public, secret: Secret::Remote(remote, fallback) })
+        Ok(Self { public, private: PrivateHalf::Remote(remote, fallback) })
     }
 
     pub(crate) fn public(&self) -> &PublicKey {
@@ -76,15 +76,15 @@ impl ProviderKey {
     }
 
     pub(crate) fn has_private(&self) -> bool {
-        !matches!(self.secret, Secret::None)
+        !matches!(self.private, PrivateHalf::Absent)
     }
 
     /// What implicit rejection derives its answers from: the private key, or where it is elsewhere, a random number of this
     /// process.
     pub(crate) fn rejection_secret(&self) -> Result<Zeroizing<[u8; 32]>, Failure> {
         static RANDOM: PerProcess<Zeroizing<[u8; 32]>> = PerProcess::new();
-        match &self.secret {
-            Secret::Here(local) | Secret::Remote(_, Some(local)) => {
+        match &self.private {
+            PrivateHalf::Local(local) | PrivateHalf::Remote(_, Some(local)) => {
                 Ok(Zeroizing::new(boring::sha::sha256(&local.der)))
             }
             _ => {
@@ -98,11 +98,11 @@ impl ProviderKey {
     /// Computes an operation, and waits for it as the caller's situation allows. The result has been checked with the
     /// public key.
     pub(crate) fn compute(&self, operation: Operation) -> Outcome {
-        match &self.secret {
-            Secret::None => Err(Failure::new(Reason::NoPrivateKey, "this is a public key")),
-            Secret::Here(local) => wait::for_answer(local.submit(operation)?),
-            Secret::Remote(remote, None) => remote.compute(operation),
-            Secret::Remote(remote, Some(local)) => match remote.compute(operation.clone()) {
+        match &self.private {
+            PrivateHalf::Absent => Err(Failure::new(Reason::NoPrivateKey, "this is a public key")),
+            PrivateHalf::Local(local) => wait::for_answer(local.submit(operation)?),
+            PrivateHalf::Remote(remote, None) => remote.compute(operation),
+            PrivateHalf::Remote(remote, Some(local)) => match remote.compute(operation.clone()) {
                 Err(failure) if failure.reason == Reason::KeyServer => {
                     wait::for_answer(local.submit(operation)?)
                 }
@@ -124,13 +124,13 @@ impl LocalKey {
             on_own_stack(|| Key::from_pkey(PKey::private_key_from_der(&self.der).ok()?).ok()).ok().flatten()
         });
         let key = made.as_ref().ok_or(Reason::Internal)?;
-        Ok(Box::pin(Engined(engine.submit(key, operation)?)))
+        Ok(Box::pin(EngineAnswer(engine.submit(key, operation)?)))
     }
 }
 
-struct Engined(Completion);
+struct EngineAnswer(Completion);
 
-impl Future for Engined {
+impl Future for EngineAnswer {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {

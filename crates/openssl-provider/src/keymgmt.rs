@@ -55,7 +55,7 @@ macro_rules! functions {
             Dispatch::new(id::GET_PARAMS, get_params as *const ()),
             Dispatch::new(id::GETTABLE_PARAMS, $gettable as *const ()),
             Dispatch::new(id::QUERY_OPERATION_NAME, $query as *const ()),
-            Dispatch::new(id::HAS, has as *const ()),
+            Dispatch::new(id::HAS, has_selection as *const ()),
             Dispatch::new(id::VALIDATE, validate as *const ()),
             Dispatch::new(id::MATCH, matches as *const ()),
             Dispatch::new(id::IMPORT, import as *const ()),
@@ -116,7 +116,7 @@ pub(crate) fn with_reference(object: *mut KeyObject, call: impl FnOnce(&[u8]) ->
     called
 }
 
-unsafe extern "C" fn has(object: *const c_void, selection: c_int) -> c_int {
+unsafe extern "C" fn has_selection(object: *const c_void, selection: c_int) -> c_int {
     guard(|| {
         // SAFETY: OpenSSL passes our object.
         let key = unsafe { KeyObject::key(object) };
@@ -128,7 +128,7 @@ unsafe extern "C" fn has(object: *const c_void, selection: c_int) -> c_int {
 /// A key that was imported or loaded has been checked.
 unsafe extern "C" fn validate(object: *const c_void, selection: c_int, _how: c_int) -> c_int {
     // SAFETY: as for `has`.
-    unsafe { has(object, selection) }
+    unsafe { has_selection(object, selection) }
 }
 
 unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {

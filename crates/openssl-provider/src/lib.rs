@@ -144,7 +144,7 @@ fn configure(core: &Core) -> Result<(), Failure> {
         compute::set_threads(count);
     }
     if let Some(count) = number(core, c"most-lost-jobs")? {
-        wait::set_most_lost(count);
+        wait::set_max_lost_jobs(count);
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ impl<'a> Params<'a> {
 
     /// The value of this name.
     pub(crate) fn get(self, name: &CStr) -> Option<Value<'a>> {
-        self.iter().find(|value| value.is(name))
+        self.iter().find(|value| value.is_named(name))
     }
 
     /// All values.
@@ -83,7 +83,7 @@ impl<'a> Value<'a> {
         Entry { key: param.key, data_type: param.data_type, data: param.data, size: param.size }
     }
 
-    pub(crate) fn is(self, name: &CStr) -> bool {
+    pub(crate) fn is_named(self, name: &CStr) -> bool {
         // SAFETY: a name is a C string.
         unsafe { CStr::from_ptr(self.param().key) == name }
     }

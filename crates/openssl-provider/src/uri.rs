@@ -48,7 +48,7 @@ pub(crate) fn resolve(uri: &str) -> Result<(Family, ProviderKey), Failure> {
     } else {
         return Err(bad(uri, "after quadrille: comes file:/path, or unix:/socket?key=/certificate"));
     };
-    let family = Family::of(key.key_type())
+    let family = Family::for_key_type(key.key_type())
         .ok_or_else(|| Failure::new(Reason::UnsupportedKey, format!("{uri}: it is neither RSA nor ECDSA")))?;
     Ok((family, key))
 }

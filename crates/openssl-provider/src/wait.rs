@@ -29,89 +29,89 @@ pub(crate) type Answer = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 pub(crate) type Outcome = Result<Zeroizing<Vec<u8>>, Failure>;
 
 /// Paused jobs that were never resumed.
-static LOST: AtomicUsize = AtomicUsize::new(0);
+static LOST_JOBS: AtomicUsize = AtomicUsize::new(0);
 
 /// From so many lost jobs on, operations block instead. Each costs some 80 KiB.
-static MOST_LOST: AtomicUsize = AtomicUsize::new(512);
+static MAX_LOST_JOBS: AtomicUsize = AtomicUsize::new(512);
 
 /// Its address distinguishes our descriptor from others in a wait context.
 static KEY: u8 = 0;
 
 /// Sets how many jobs may be lost.
-pub(crate) fn set_most_lost(count: usize) {
-    MOST_LOST.store(count, Ordering::Relaxed);
+pub(crate) fn set_max_lost_jobs(count: usize) {
+    MAX_LOST_JOBS.store(count, Ordering::Relaxed);
 }
 
 /// Whether [`for_answer`] would pause a job.
 pub(crate) fn can_pause() -> bool {
     // SAFETY: it has no preconditions.
     let in_job = || Async::get().filter(|host| unsafe { !(host.current_job)().is_null() });
-    LOST.load(Ordering::Relaxed) < MOST_LOST.load(Ordering::Relaxed) && in_job().is_some()
+    LOST_JOBS.load(Ordering::Relaxed) < MAX_LOST_JOBS.load(Ordering::Relaxed) && in_job().is_some()
 }
 
 /// Waits for a result.
 pub(crate) fn for_answer(answer: Answer) -> Outcome {
     let Some(host) = Async::get().filter(|_| can_pause()) else { return block(answer) };
-    match Waiting::of_current_job(host) {
-        Some(waiting) => waiting.run(host, answer),
+    match JobWait::of_current_job(host) {
+        Some(wait) => wait.run(host, answer),
         None => block(answer),
     }
 }
 
-/// What the wait context of a connection owns.
-struct Place {
+/// An operation for which a job is paused. The wait context of the connection owns it.
+struct PausedOperation {
     signal: Arc<Signal>,
     answer: Option<Answer>,
 }
 
-/// A place, and the wait context whose it is, or will be.
-struct Waiting {
+/// A job that waits: its paused operation, and the wait context whose it is, or will be.
+struct JobWait {
     context: *mut c_void,
-    place: *mut Place,
+    paused: *mut PausedOperation,
     is_new: bool,
 }
 
-impl Waiting {
+impl JobWait {
     /// `None` if something is waited for there already.
     fn of_current_job(host: &Async) -> Option<Self> {
-        let (mut fd, mut place) = (-1, std::ptr::null_mut());
+        let (mut fd, mut paused) = (-1, std::ptr::null_mut());
         // SAFETY: the context is that of the current job, and the places for the answers are there.
         let context = unsafe { (host.wait_context)((host.current_job)()) };
         if context.is_null() {
             return None;
         }
         // SAFETY: as above.
-        if unsafe { (host.get_fd)(context, key(), &mut fd, &mut place) } == 1 && !place.is_null() {
-            let place = place.cast::<Place>();
+        if unsafe { (host.get_fd)(context, key(), &mut fd, &mut paused) } == 1 && !paused.is_null() {
+            let paused = paused.cast::<PausedOperation>();
             // SAFETY: `run` made it for this context; nothing but its one job uses it.
-            return unsafe { (*place).answer.is_none() }.then_some(Self { context, place, is_new: false });
+            return unsafe { (*paused).answer.is_none() }.then_some(Self { context, paused, is_new: false });
         }
         let signal = Arc::new(Signal::new().ok()?);
-        let place = Box::into_raw(Box::new(Place { signal, answer: None }));
-        Some(Self { context, place, is_new: true })
+        let paused = Box::into_raw(Box::new(PausedOperation { signal, answer: None }));
+        Some(Self { context, paused, is_new: true })
     }
 
     /// What is ready at once leaves no descriptor in the context: a server may only learn of descriptors by pauses, and HAProxy
     /// stops at one that it does not know. So whoever is given a descriptor is paused for it, too.
     fn run(self, host: &Async, answer: Answer) -> Outcome {
-        let place = self.place;
-        // SAFETY: the wait context owns the place, or nobody but us, until it is given to it below. It lives at least until
+        let paused = self.paused;
+        // SAFETY: the wait context owns what is paused, or nobody but us, until it is given to it below. It lives at least until
         // this job goes on or is lost. Between pauses only this job touches it. If it is lost, what follows a pause is
         // never run, and nothing on the stack is left to be dropped.
-        unsafe { (*place).answer = Some(answer) };
+        unsafe { (*paused).answer = Some(answer) };
         // SAFETY: as above.
-        let ready = unsafe { (*place).poll() };
+        let ready = unsafe { (*paused).poll() };
         if let Poll::Ready(outcome) = ready {
             self.discard();
             return outcome;
         }
         if self.is_new {
-            // SAFETY: the context takes over the place, and gives it to `freed`.
+            // SAFETY: the context takes over what is paused, and gives it to `freed`.
             let taken =
-                unsafe { (host.set_fd)(self.context, key(), (*place).signal.fd(), place.cast(), freed) };
+                unsafe { (host.set_fd)(self.context, key(), (*paused).signal.fd(), paused.cast(), freed) };
             if taken != 1 {
                 // SAFETY: as above.
-                let answer = unsafe { (*place).answer.take() };
+                let answer = unsafe { (*paused).answer.take() };
                 self.discard();
                 return answer.map_or_else(|| Err(Reason::Internal.into()), block);
             }
@@ -120,21 +120,21 @@ impl Waiting {
             // SAFETY: this is a job.
             if unsafe { (host.pause)() } != 1 {
                 // SAFETY: as above.
-                let answer = unsafe { (*place).answer.take() };
+                let answer = unsafe { (*paused).answer.take() };
                 return answer.map_or_else(|| Err(Reason::Internal.into()), block);
             }
             // SAFETY: as above.
-            if let Poll::Ready(outcome) = unsafe { (*place).resumed() } {
+            if let Poll::Ready(outcome) = unsafe { (*paused).resumed() } {
                 return outcome;
             }
         }
     }
 
-    /// Frees a place that no context has.
+    /// Frees a paused operation that no context has.
     fn discard(self) {
         if self.is_new {
             // SAFETY: it was made in `of_current_job`, and nobody else has it.
-            drop(unsafe { Box::from_raw(self.place) });
+            drop(unsafe { Box::from_raw(self.paused) });
         }
     }
 }
@@ -144,7 +144,7 @@ fn key() -> *const c_void {
     (&raw const KEY).cast()
 }
 
-impl Place {
+impl PausedOperation {
     /// Resumed for nothing, it must not stay readable.
     fn resumed(&mut self) -> Poll<Outcome> {
         let polled = self.poll();
@@ -169,12 +169,12 @@ impl Place {
 }
 
 /// The connection is freed, and with it the wait context.
-unsafe extern "C" fn freed(_context: *mut c_void, _key: *const c_void, _fd: c_int, place: *mut c_void) {
+unsafe extern "C" fn freed(_context: *mut c_void, _key: *const c_void, _fd: c_int, paused: *mut c_void) {
     let _ = std::panic::catch_unwind(|| {
-        // SAFETY: `place` is the box that was handed over with this function, and is handed back once.
-        let place = unsafe { Box::from_raw(place.cast::<Place>()) };
-        if place.answer.is_some() {
-            LOST.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: `paused` is the box that was handed over with this function, and is handed back once.
+        let paused = unsafe { Box::from_raw(paused.cast::<PausedOperation>()) };
+        if paused.answer.is_some() {
+            LOST_JOBS.fetch_add(1, Ordering::Relaxed);
         }
     });
 }

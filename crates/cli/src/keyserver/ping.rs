@@ -74,8 +74,8 @@ impl Ping {
     }
 
     async fn operations(&self, settings: &Settings, server: &Address, key: &RemoteKey) -> Result<(), String> {
-        let patience = client::Patience { deadline: self.timeout, ..settings.patience };
-        let settings = Settings { servers: vec![server.clone()], patience, ..settings.clone() };
+        let failover = client::FailoverPolicy { deadline: self.timeout, ..settings.failover };
+        let settings = Settings { servers: vec![server.clone()], failover, ..settings.clone() };
         let client = Client::new(settings).map_err(|error| error.to_string())?;
         // The first waits for the connection.
         timed(&client, key, 1).await?;

@@ -8,7 +8,7 @@ use quadrille_config::{
 use quadrille_engine::{Key, PublicKey};
 use quadrille_keyless::{
     Credentials, Trust,
-    client::{Client, Patience, RemoteKey, Settings},
+    client::{Client, FailoverPolicy, RemoteKey, Settings},
 };
 
 /// A certificate's private key on key servers.
@@ -38,11 +38,12 @@ impl Remote {
 /// reached shows before the first handshake.
 pub(crate) fn client(settings: &Keyless, place: &Place) -> Result<Client, Diagnostic> {
     let tls = settings.tls.as_ref().map(credentials).transpose()?;
-    let patience = Patience { deadline: settings.timeout, hedge: settings.hedge, ..Patience::default() };
+    let failover =
+        FailoverPolicy { deadline: settings.timeout, hedge: settings.hedge, ..FailoverPolicy::default() };
     let client = Client::new(Settings {
         protocol: settings.protocol,
         padding: settings.padding,
-        patience,
+        failover,
         ..Settings::new(settings.servers.clone(), tls)
     });
     let client = client.map_err(|error| {

@@ -1,8 +1,11 @@
 //! Which server computes which operation, and what happens when one does not answer: a state machine without I/O, one for
 //! each event loop. Time is an argument.
 
-use super::{latency::Latencies, link::Links, settings::Patience};
-use crate::wire::{ErrorCode, Violation, WINDOW};
+use super::{latency::Latencies, link::Links, settings::FailoverPolicy};
+use crate::{
+    session::{ClientSession, Completion, Outcome, RemoteOperation},
+    wire::{ErrorCode, Request},
+};
 use quadrille_engine::OperationError;
 use std::{
     collections::{HashMap, VecDeque},
@@ -48,39 +51,31 @@ impl From<OperationError> for Failure {
 /// A signature in its TLS form, or a raw RSA result, checked with the public key.
 pub(super) type Bytes = Zeroizing<Vec<u8>>;
 
-/// What a server said, judged.
-pub(super) enum Reply {
-    Good(Bytes),
-    Refused(ErrorCode),
-}
-
-/// What is to be sent to a server.
-pub(super) enum ToSend<J> {
-    Request(u32, Arc<J>),
-    Withdraw(u32),
+/// An operation as one server is asked for it.
+pub(super) struct Assignment<J> {
+    id: u32,
+    job: Arc<J>,
 }
 
 /// What a look at the clock has brought.
 #[derive(Default)]
 pub(super) struct Ticked {
     pub(super) wakers: Vec<Waker>,
-    /// Servers that have said nothing for long though something was asked: ask them whether they are still there.
-    pub(super) suspects: Vec<usize>,
     pub(super) hedged: u64,
 }
 
 /// The operations of one event loop.
 pub(super) struct Dispatch<J> {
-    patience: Patience,
+    failover: FailoverPolicy,
     capacity: usize,
     links: Links,
     open: HashMap<u32, Open<J>>,
     last: u32,
     /// Operations for which there is no server now.
-    homeless: VecDeque<u32>,
-    /// When each attempt was sent, in this order; for hedging, and after that for the stall limit.
-    young: VecDeque<Attempt>,
-    old: VecDeque<Attempt>,
+    unassigned: VecDeque<u32>,
+    /// Attempts in the order of sending: those that may be hedged, and those that have lasted longer than is usual.
+    to_hedge: VecDeque<Attempt>,
+    slow: VecDeque<Attempt>,
     /// In the order of their ends: patient operations, impatient ones.
     deadlines: [VecDeque<(Instant, u32)>; 2],
     latencies: Latencies,
@@ -110,25 +105,25 @@ struct Attempt {
 }
 
 const HEDGES_EARNED: f32 = 0.1;
-const MOST_HEDGES: f32 = 32.0;
+const MAX_HEDGES: f32 = 32.0;
 /// Before enough is known of the servers, and never sooner than the second.
 const FIRST_HEDGE: Duration = Duration::from_millis(100);
 const SOONEST_HEDGE: Duration = Duration::from_millis(5);
 
-impl<J> Dispatch<J> {
-    pub(super) fn new(servers: usize, patience: Patience, capacity: usize) -> Self {
+impl<J: RemoteOperation> Dispatch<J> {
+    pub(super) fn new(servers: usize, failover: FailoverPolicy, capacity: usize) -> Self {
         Self {
-            patience,
+            failover,
             capacity,
             links: Links::new(servers),
             open: HashMap::new(),
             last: 0,
-            homeless: VecDeque::new(),
-            young: VecDeque::new(),
-            old: VecDeque::new(),
+            unassigned: VecDeque::new(),
+            to_hedge: VecDeque::new(),
+            slow: VecDeque::new(),
             deadlines: Default::default(),
             latencies: Latencies::default(),
-            hedges: MOST_HEDGES,
+            hedges: MAX_HEDGES,
         }
     }
 
@@ -138,12 +133,12 @@ impl<J> Dispatch<J> {
             return Err(Failure::Full);
         }
         let id = self.new_id();
-        self.hedges = (self.hedges + HEDGES_EARNED).min(MOST_HEDGES);
+        self.hedges = (self.hedges + HEDGES_EARNED).min(MAX_HEDGES);
         let open = Open { job, asked: 0, refused_by: 0, refusal: None, impatient, result: None, waker: None };
         self.open.insert(id, open);
-        let limit = if impatient { self.patience.stall } else { self.patience.deadline };
+        let limit = if impatient { self.failover.stall } else { self.failover.deadline };
         self.deadlines[usize::from(impatient)].push_back((now + limit, id));
-        let _ = self.place(now, id);
+        let _ = self.assign(now, id);
         Ok(id)
     }
 
@@ -174,8 +169,8 @@ impl<J> Dispatch<J> {
     /// A server can be asked.
     pub(super) fn up(&mut self, now: Instant, server: usize) {
         self.links.up(now, server);
-        for id in std::mem::take(&mut self.homeless) {
-            let _ = self.place(now, id);
+        for id in std::mem::take(&mut self.unassigned) {
+            let _ = self.assign(now, id);
         }
     }
 
@@ -187,28 +182,28 @@ impl<J> Dispatch<J> {
             if let Some(open) = self.open.get_mut(&id) {
                 open.asked &= !bit(server);
                 if open.asked == 0 {
-                    wakers.extend(self.place(now, id));
+                    wakers.extend(self.assign(now, id));
                 }
             }
         }
         wakers
     }
 
-    /// What to send to this server next.
-    pub(super) fn next_to_send(&mut self, now: Instant, server: usize) -> Option<ToSend<J>> {
-        let link = self.links.get_mut(server)?;
-        if let Some(id) = link.withdrawn.pop() {
-            return Some(ToSend::Withdraw(id));
-        }
-        while link.sent.len() < WINDOW {
-            let id = link.queue.pop_front()?;
-            if let Some(open) = self.open.get(&id) {
-                link.ask(now, id);
-                self.young.push_back(Attempt { sent: now, id, server });
-                return Some(ToSend::Request(id, Arc::clone(&open.job)));
+    /// Submits to this server's session what it is to be asked for, as far as there is room, and withdraws what it need
+    /// not compute any more.
+    pub(super) fn fill(&mut self, now: Instant, server: usize, session: &mut ClientSession<Assignment<J>>) {
+        let Some(link) = self.links.get_mut(server) else { return };
+        link.withdrawn.drain(..).for_each(|request| session.withdraw(request));
+        while session.has_room() {
+            let Some(id) = link.queue.pop_front() else { break };
+            let Some(open) = self.open.get(&id).filter(|open| open.result.is_none()) else { continue };
+            let assignment = Assignment { id, job: Arc::clone(&open.job) };
+            // Its deadline is kept here, because several sessions may have it.
+            if let Some(request) = session.submit(now, assignment, None) {
+                link.ask(now, id, request);
+                self.to_hedge.push_back(Attempt { sent: now, id, server });
             }
         }
-        None
     }
 
     /// A server has said something.
@@ -218,47 +213,42 @@ impl<J> Dispatch<J> {
         }
     }
 
-    /// The operation that a reply of this server is for; `None` if nobody waits for it any more.
-    pub(super) fn asked(&self, server: usize, id: u32) -> Result<Option<Arc<J>>, Violation> {
-        let sent = self.links.get(server).is_some_and(|link| link.sent.contains_key(&id));
-        if !sent {
-            return Err(Violation::UnknownReply(id));
-        }
-        let waiting = self.open.get(&id).filter(|open| open.result.is_none());
-        Ok(waiting.map(|open| Arc::clone(&open.job)))
-    }
-
-    /// A server has answered a request that it had. Gives back how long it took, and whom to wake.
-    pub(super) fn replied(
+    /// This server's session has completed a request. Gives back whom to wake.
+    pub(super) fn completed(
         &mut self,
         now: Instant,
         server: usize,
-        id: u32,
-        reply: Reply,
-    ) -> (Duration, Option<Waker>) {
-        let Some(link) = self.links.get_mut(server) else { return (Duration::ZERO, None) };
-        let took = link.answered(now, id);
-        match reply {
-            Reply::Good(bytes) => {
+        completion: Completion<Assignment<J>>,
+    ) -> Option<Waker> {
+        let Completion { operation: Assignment { id, .. }, took, outcome } = completion;
+        self.links.get_mut(server)?.answered(now, id, took);
+        match outcome {
+            Outcome::Computed(bytes) => {
                 self.latencies.record(took);
-                (took, self.finish(id, Ok(bytes)))
+                self.finish(id, Ok(bytes))
             }
-            Reply::Refused(error) => {
-                let Some(open) = self.open.get_mut(&id) else { return (took, None) };
+            Outcome::Refused(error) => {
+                let open = self.open.get_mut(&id)?;
                 open.asked &= !bit(server);
                 open.refused_by |= bit(server);
                 open.refusal = Some(error);
-                let waker = if open.asked == 0 { self.place(now, id) } else { None };
-                (took, waker)
+                if open.asked == 0 { self.assign(now, id) } else { None }
             }
+            Outcome::Withdrawn { computed } => {
+                if computed {
+                    self.latencies.record(took);
+                }
+                None
+            }
+            Outcome::Expired => None,
         }
     }
 
     /// When [`tick`](Self::tick) is due.
     pub(super) fn due(&mut self) -> Option<Instant> {
         self.forget_answered();
-        let hedge = self.young.front().map(|attempt| attempt.sent + self.hedge_after());
-        let stall = self.old.front().map(|attempt| attempt.sent + self.patience.stall / 2);
+        let hedge = self.to_hedge.front().map(|attempt| attempt.sent + self.hedge_after());
+        let stall = self.slow.front().map(|attempt| attempt.sent + self.failover.stall / 2);
         let deadlines = self.deadlines.iter().filter_map(|queue| queue.front().map(|(due, _)| *due));
         deadlines.chain(hedge).chain(stall).min()
     }
@@ -268,16 +258,16 @@ impl<J> Dispatch<J> {
         let mut ticked = Ticked::default();
         self.forget_answered();
         let hedge_after = self.hedge_after();
-        while let Some(attempt) = self.young.pop_front_if(|attempt| attempt.sent + hedge_after <= now) {
+        while let Some(attempt) = self.to_hedge.pop_front_if(|attempt| attempt.sent + hedge_after <= now) {
             if self.waits(attempt) {
                 ticked.hedged += u64::from(self.hedge(now, attempt));
-                self.old.push_back(attempt);
+                self.slow.push_back(attempt);
             }
         }
-        let overdue_after = self.patience.stall / 2;
-        while let Some(attempt) = self.old.pop_front_if(|attempt| attempt.sent + overdue_after <= now) {
+        let overdue_after = self.failover.stall / 2;
+        while let Some(attempt) = self.slow.pop_front_if(|attempt| attempt.sent + overdue_after <= now) {
             if self.waits(attempt) {
-                self.overdue(now, attempt, &mut ticked);
+                self.overdue(now, attempt);
             }
         }
         for queue in 0..self.deadlines.len() {
@@ -310,7 +300,7 @@ impl<J> Dispatch<J> {
     }
 
     /// Gives an operation that nobody has to a server, or lets it wait for one, or fails it.
-    fn place(&mut self, now: Instant, id: u32) -> Option<Waker> {
+    fn assign(&mut self, now: Instant, id: u32) -> Option<Waker> {
         let open = self.open.get_mut(&id).filter(|open| open.result.is_none())?;
         match self.links.choose(now, open.asked | open.refused_by) {
             Some(server) => {
@@ -320,7 +310,7 @@ impl<J> Dispatch<J> {
             }
             // One that is not there now may know the key that the others do not.
             None if !open.impatient && !self.links.all_in(open.refused_by) => {
-                self.homeless.push_back(id);
+                self.unassigned.push_back(id);
                 None
             }
             None => {
@@ -332,7 +322,7 @@ impl<J> Dispatch<J> {
 
     /// Asks a second server, if there is one and few enough were asked twice.
     fn hedge(&mut self, now: Instant, attempt: Attempt) -> bool {
-        let allowed = self.patience.hedge && self.hedges >= 1.0;
+        let allowed = self.failover.hedge && self.hedges >= 1.0;
         let done = allowed && self.ask_another(now, attempt.id);
         if done {
             self.hedges -= 1.0;
@@ -352,14 +342,11 @@ impl<J> Dispatch<J> {
         true
     }
 
-    /// An attempt has lasted longer than any should. Of a server that says nothing at all, all operations go to others
-    /// without counting.
-    fn overdue(&mut self, now: Instant, attempt: Attempt, ticked: &mut Ticked) {
-        let limit = self.patience.stall / 2;
+    /// An attempt has lasted longer than any should. Of a server that says nothing at all, and that its session now
+    /// pings, all operations go to others without counting.
+    fn overdue(&mut self, now: Instant, attempt: Attempt) {
+        let limit = self.failover.stall / 2;
         if self.links.get(attempt.server).is_some_and(|link| link.silence(now) >= limit) {
-            if !ticked.suspects.contains(&attempt.server) {
-                ticked.suspects.push(attempt.server);
-            }
             self.ask_another(now, attempt.id);
         } else {
             self.hedge(now, attempt);
@@ -385,16 +372,17 @@ impl<J> Dispatch<J> {
 
     fn waits(&self, attempt: Attempt) -> bool {
         let sent = self.links.get(attempt.server).and_then(|link| link.sent.get(&attempt.id));
-        sent == Some(&attempt.sent) && self.open.get(&attempt.id).is_some_and(|open| open.result.is_none())
+        sent.is_some_and(|sent| sent.at == attempt.sent)
+            && self.open.get(&attempt.id).is_some_and(|open| open.result.is_none())
     }
 
-    /// Attempts and deadlines of operations that have been answered are nobody's business.
+    /// Drops attempts and deadlines of operations that have been answered.
     fn forget_answered(&mut self) {
-        while self.young.front().is_some_and(|attempt| !self.waits(*attempt)) {
-            self.young.pop_front();
+        while self.to_hedge.front().is_some_and(|attempt| !self.waits(*attempt)) {
+            self.to_hedge.pop_front();
         }
-        while self.old.front().is_some_and(|attempt| !self.waits(*attempt)) {
-            self.old.pop_front();
+        while self.slow.front().is_some_and(|attempt| !self.waits(*attempt)) {
+            self.slow.pop_front();
         }
         let open = &self.open;
         let over = |id: &u32| open.get(id).is_none_or(|open| open.result.is_some());
@@ -406,7 +394,21 @@ impl<J> Dispatch<J> {
     fn hedge_after(&self) -> Duration {
         const SHARE: f64 = 0.99;
         let usual = self.latencies.quantile(SHARE).unwrap_or(FIRST_HEDGE);
-        usual.clamp(SOONEST_HEDGE, (self.patience.stall / 2).max(SOONEST_HEDGE))
+        usual.clamp(SOONEST_HEDGE, (self.failover.stall / 2).max(SOONEST_HEDGE))
+    }
+}
+
+impl<J: RemoteOperation> RemoteOperation for Assignment<J> {
+    fn request(&self, id: u32) -> Request<'_> {
+        self.job.request(id)
+    }
+
+    fn is_secret(&self) -> bool {
+        self.job.is_secret()
+    }
+
+    fn accepts(&self, result: &[u8]) -> bool {
+        self.job.accepts(result)
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 pub(super) struct Fleet {
     servers: Vec<Server>,
     /// What it says of servers when the last one goes, once.
-    alone: AtomicBool,
+    all_down_reported: AtomicBool,
 }
 
 struct Server {
@@ -36,7 +36,7 @@ struct State {
 }
 
 /// Longest distrust.
-const LONGEST_DISTRUST: Duration = Duration::from_secs(3600);
+const MAX_DISTRUST: Duration = Duration::from_secs(3600);
 
 impl Fleet {
     pub(super) fn new(servers: &[Address]) -> Self {
@@ -47,7 +47,7 @@ impl Fleet {
         };
         let servers: Vec<_> = servers.iter().map(server).collect();
         servers.iter().for_each(|server| metrics::up(&server.name, false));
-        Self { servers, alone: AtomicBool::new(false) }
+        Self { servers, all_down_reported: AtomicBool::new(false) }
     }
 
     pub(super) fn name(&self, server: usize) -> &str {
@@ -71,7 +71,7 @@ impl Fleet {
         if first {
             tracing::info!(server = server.name, "key server is up");
             metrics::up(&server.name, true);
-            self.alone.store(false, Ordering::Relaxed);
+            self.all_down_reported.store(false, Ordering::Relaxed);
         }
     }
 
@@ -87,7 +87,7 @@ impl Fleet {
         if last {
             tracing::warn!(server = server.name, reason, "key server is lost");
             metrics::up(&server.name, false);
-            self.report_alone();
+            self.report_all_down();
         }
     }
 
@@ -100,7 +100,7 @@ impl Fleet {
         };
         if first {
             tracing::warn!(server = server.name, reason, "key server cannot be reached; trying again");
-            self.report_alone();
+            self.report_all_down();
         }
     }
 
@@ -120,8 +120,8 @@ impl Fleet {
             if state.distrusted_until.is_some_and(|until| until > now) {
                 return;
             }
-            let again = state.distrusted_until.is_some_and(|until| now < until + LONGEST_DISTRUST);
-            state.distrust = if again { (2 * state.distrust).min(LONGEST_DISTRUST) } else { first };
+            let again = state.distrusted_until.is_some_and(|until| now < until + MAX_DISTRUST);
+            state.distrust = if again { (2 * state.distrust).min(MAX_DISTRUST) } else { first };
             state.distrusted_until = Some(now + state.distrust);
             server.distrusted.store(true, Ordering::Relaxed);
             state.distrust
@@ -149,8 +149,8 @@ impl Fleet {
         left
     }
 
-    fn report_alone(&self) {
-        if self.up() == 0 && !self.alone.swap(true, Ordering::Relaxed) {
+    fn report_all_down(&self) {
+        if self.up() == 0 && !self.all_down_reported.swap(true, Ordering::Relaxed) {
             tracing::error!("no key server can be reached; handshakes wait until one can, or fail");
         }
     }

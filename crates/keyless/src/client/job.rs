@@ -1,6 +1,9 @@
 //! An operation for key servers, and the key that it is for.
 
-use crate::wire::{Hints, KeyName, Request, Ski, modulus_digest, opcode};
+use crate::{
+    session::RemoteOperation,
+    wire::{Hints, KeyName, Request, Ski, modulus_digest, opcode},
+};
 use boring::error::ErrorStack;
 use quadrille_engine::{KeyType, Operation, PublicKey};
 use std::net::IpAddr;
@@ -57,19 +60,20 @@ pub(super) struct Job {
     pub(super) origin: Origin,
 }
 
-impl Job {
-    pub(super) fn is_secret(&self) -> bool {
-        matches!(self.operation, Operation::Decrypt { .. })
-    }
-
-    pub(super) fn request(&self, id: u32) -> Request<'_> {
-        let (opcode, payload) = opcode::of(&self.operation);
+impl RemoteOperation for Job {
+    fn request(&self, id: u32) -> Request<'_> {
+        let (opcode, payload) = opcode::from_operation(&self.operation);
         let Origin { sni, client, server } = &self.origin;
         let hints = Hints { sni: sni.as_deref(), client: *client, server: *server };
         Request { id, key: self.key.name, opcode, payload, hints }
     }
 
-    pub(super) fn holds(&self, result: &[u8]) -> bool {
+    fn is_secret(&self) -> bool {
+        matches!(self.operation, Operation::Decrypt { .. })
+    }
+
+    /// No result is believed that the public key does not confirm.
+    fn accepts(&self, result: &[u8]) -> bool {
         self.operation.verify(&self.key.public, result)
     }
 }

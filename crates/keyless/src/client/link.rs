@@ -10,15 +10,23 @@ pub(super) struct Link {
     up: bool,
     /// Operations to be sent.
     pub(super) queue: VecDeque<u32>,
-    /// Operations that it need not compute any more, to be told.
+    /// Requests that it need not compute any more, to be told.
     pub(super) withdrawn: Vec<u32>,
-    /// Requests without a reply, with the time of sending; those withdrawn too, since they are answered.
-    pub(super) sent: HashMap<u32, Instant>,
+    /// Operations that it has not answered; those withdrawn too, since they are answered.
+    pub(super) sent: HashMap<u32, Sent>,
     /// When it last said anything, or was first asked something after that.
     pub(super) heard: Instant,
     /// How long it takes, in seconds, smoothed.
     mean: f64,
     measured: Instant,
+}
+
+/// An operation that a server was asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    pub(super) at: Instant,
+    /// Its id among the requests on the connection.
+    request: u32,
 }
 
 /// All servers, by index.
@@ -90,8 +98,8 @@ impl Links {
         for (index, link) in self.links.iter_mut().enumerate().filter(|(index, _)| servers >> index & 1 == 1)
         {
             // What has not been sent is found to be gone when its turn comes.
-            if link.sent.contains_key(&id) {
-                link.withdrawn.push(id);
+            if let Some(sent) = link.sent.get(&id) {
+                link.withdrawn.push(sent.request);
                 self.ready |= 1 << index;
             }
         }
@@ -116,12 +124,12 @@ impl Links {
 }
 
 impl Link {
-    /// It has been sent this request.
-    pub(super) fn ask(&mut self, now: Instant, id: u32) {
+    /// It is asked for this operation.
+    pub(super) fn ask(&mut self, now: Instant, id: u32, request: u32) {
         if self.sent.is_empty() {
             self.heard = now;
         }
-        self.sent.insert(id, now);
+        self.sent.insert(id, Sent { at: now, request });
     }
 
     /// For how long it has said nothing although it was asked something.
@@ -129,14 +137,12 @@ impl Link {
         if self.sent.is_empty() { Duration::ZERO } else { now.saturating_duration_since(self.heard) }
     }
 
-    /// How long the request had been open.
-    pub(super) fn answered(&mut self, now: Instant, id: u32) -> Duration {
+    /// It has answered, after this time.
+    pub(super) fn answered(&mut self, now: Instant, id: u32, took: Duration) {
         self.heard = now;
-        let Some(sent) = self.sent.remove(&id) else { return Duration::ZERO };
-        let took = now.saturating_duration_since(sent);
+        self.sent.remove(&id);
         self.mean += SMOOTHING * (took.as_secs_f64() - self.mean);
         self.measured = now;
-        took
     }
 
     fn cost(&self, now: Instant, best: f64) -> f64 {

@@ -2,12 +2,12 @@
 //! connection, and a task that looks at the clock.
 
 use super::{
-    dispatch::{Bytes, Dispatch, Failure, Reply, ToSend},
+    dispatch::{Assignment, Bytes, Dispatch, Failure},
     job::Job,
     metrics,
     shared::Shared,
 };
-use crate::wire::Violation;
+use crate::session::{ClientSession, Completion};
 use std::{
     future::poll_fn,
     pin::pin,
@@ -16,7 +16,7 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::{Context, Poll, Waker},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 pub(super) struct LocalPool {
@@ -29,27 +29,11 @@ pub(super) struct LocalPool {
 
 struct State {
     dispatch: Dispatch<Job>,
-    /// Of the connections' tasks.
-    links: Vec<LinkState>,
+    /// Of the connections' tasks, by server.
+    connections: Vec<Option<Waker>>,
     /// Of the task that looks at the clock, and when it will by itself.
     clock: Option<Waker>,
     alarm: Option<Instant>,
-}
-
-#[derive(Default)]
-struct LinkState {
-    waker: Option<Waker>,
-    /// Its server is to be asked whether it is still there.
-    suspect: bool,
-}
-
-/// What a connection is told beside what it is to send.
-pub(super) enum Drained {
-    All,
-    /// The server is to be asked whether it is still there.
-    Suspect,
-    /// The client closes.
-    Closed,
 }
 
 /// Held by each task: counts it.
@@ -65,9 +49,8 @@ impl LocalPool {
     /// Starts the task that looks at the clock on this thread's runtime; connections are for the caller to start.
     pub(super) fn start(shared: &Arc<Shared>) -> Arc<Self> {
         let count = shared.settings.servers.len();
-        let dispatch = Dispatch::new(count, shared.settings.patience, shared.settings.capacity);
-        let links = (0..count).map(|_| LinkState::default()).collect();
-        let state = State { dispatch, links, clock: None, alarm: None };
+        let dispatch = Dispatch::new(count, shared.settings.failover, shared.settings.capacity);
+        let state = State { dispatch, connections: vec![None; count], clock: None, alarm: None };
         let pool = Arc::new(Self {
             shared: Arc::clone(shared),
             state: Mutex::new(state),
@@ -87,7 +70,7 @@ impl LocalPool {
         if self.closed.load(Ordering::Relaxed) {
             return Err(Failure::Closed);
         }
-        self.with(|dispatch| dispatch.submit(Instant::now(), job, impatient))
+        self.with_dispatch(|dispatch| dispatch.submit(Instant::now(), job, impatient))
     }
 
     pub(super) fn poll(&self, id: u32, waker: &Waker) -> Poll<Result<Bytes, Failure>> {
@@ -95,67 +78,48 @@ impl LocalPool {
     }
 
     pub(super) fn withdraw(&self, id: u32) {
-        self.with(|dispatch| dispatch.withdraw(id));
+        self.with_dispatch(|dispatch| dispatch.withdraw(id));
     }
 
     pub(super) fn up(&self, server: usize) {
-        self.state().links[server].suspect = false;
-        self.with(|dispatch| dispatch.up(Instant::now(), server));
+        self.with_dispatch(|dispatch| dispatch.up(Instant::now(), server));
     }
 
     pub(super) fn lost(&self, server: usize) {
-        wake(self.with(|dispatch| dispatch.lost(Instant::now(), server)));
+        wake(self.with_dispatch(|dispatch| dispatch.lost(Instant::now(), server)));
     }
 
     pub(super) fn heard(&self, server: usize) {
         self.state().dispatch.heard(Instant::now(), server);
     }
 
-    pub(super) fn asked(&self, server: usize, id: u32) -> Result<Option<Arc<Job>>, Violation> {
-        self.state().dispatch.asked(server, id)
+    pub(super) fn completed(&self, server: usize, completion: Completion<Assignment<Job>>) {
+        wake(self.with_dispatch(|dispatch| dispatch.completed(Instant::now(), server, completion)));
     }
 
-    /// How long the request had been open.
-    pub(super) fn replied(&self, server: usize, id: u32, reply: Reply) -> Duration {
-        let (took, waker) = self.with(|dispatch| dispatch.replied(Instant::now(), server, id, reply));
-        wake(waker);
-        took
-    }
-
-    /// Hands everything that is to be sent to `send`, which says whether it wants more; afterwards this task is woken when
-    /// there is more. False if the connection is to be closed.
-    pub(super) fn drain(
+    /// Submits to this server's session what it is to be asked for; afterwards this task is woken when there is more.
+    pub(super) fn fill(
         &self,
         server: usize,
         context: &Context<'_>,
-        mut send: impl FnMut(ToSend<Job>) -> bool,
-    ) -> Drained {
-        if self.closed.load(Ordering::Relaxed) {
-            return Drained::Closed;
-        }
+        session: &mut ClientSession<Assignment<Job>>,
+    ) {
         let mut state = self.state();
-        let link = &mut state.links[server];
-        let suspect = std::mem::take(&mut link.suspect);
-        if !link.waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
-            link.waker = Some(context.waker().clone());
+        let waker = &mut state.connections[server];
+        if !waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+            *waker = Some(context.waker().clone());
         }
-        let now = Instant::now();
-        while let Some(next) = state.dispatch.next_to_send(now, server) {
-            if !send(next) {
-                break;
-            }
-        }
+        state.dispatch.fill(Instant::now(), server, session);
         let clock = state.clock_if_late();
         drop(state);
         wake(clock);
-        if suspect { Drained::Suspect } else { Drained::All }
     }
 
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         let mut state = self.state();
         let mut wakers = state.dispatch.close();
-        wakers.extend(state.links.iter_mut().filter_map(|link| link.waker.take()));
+        wakers.extend(state.connections.iter_mut().filter_map(Option::take));
         wakers.extend(state.clock.take());
         drop(state);
         wake(wakers);
@@ -171,13 +135,13 @@ impl LocalPool {
     }
 
     /// Does something with the operations, and wakes the tasks that have something to do after that.
-    fn with<T>(&self, action: impl FnOnce(&mut Dispatch<Job>) -> T) -> T {
+    fn with_dispatch<T>(&self, action: impl FnOnce(&mut Dispatch<Job>) -> T) -> T {
         let mut state = self.state();
         let result = action(&mut state.dispatch);
         let ready = state.dispatch.take_ready();
         let due = |index: &usize| ready >> index & 1 == 1;
-        let indexes = (0..state.links.len()).filter(due);
-        let wakers: Vec<Waker> = indexes.filter_map(|index| state.links[index].waker.take()).collect();
+        let indexes = (0..state.connections.len()).filter(due);
+        let wakers: Vec<Waker> = indexes.filter_map(|index| state.connections[index].take()).collect();
         let clock = state.clock_if_late();
         drop(state);
         wake(wakers.into_iter().chain(clock));
@@ -213,17 +177,9 @@ impl Task {
             };
             pool.until(due).await;
             let now = Instant::now();
-            let ticked = pool.with(|dispatch| dispatch.tick(now));
+            let ticked = pool.with_dispatch(|dispatch| dispatch.tick(now));
             if ticked.hedged > 0 {
                 metrics::hedged(ticked.hedged);
-            }
-            for server in ticked.suspects {
-                let waker = {
-                    let mut state = pool.state();
-                    state.links[server].suspect = true;
-                    state.links[server].waker.take()
-                };
-                wake(waker);
             }
             wake(ticked.wakers);
         }

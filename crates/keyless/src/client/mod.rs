@@ -24,7 +24,7 @@ pub use dispatch::Failure;
 pub use job::{Origin, RemoteKey};
 pub use probe::{Pong, ping};
 pub use quadrille_config::model::key_server::Protocol;
-pub use settings::{Patience, Settings};
+pub use settings::{FailoverPolicy, Settings};
 
 use crate::wire::{ErrorCode, MAX_PAYLOAD, opcode};
 use boring::error::ErrorStack;
@@ -94,7 +94,7 @@ impl Client {
         origin: Origin,
         impatient: bool,
     ) -> Result<Answer, Failure> {
-        if opcode::of(&operation).1.len() > MAX_PAYLOAD {
+        if opcode::from_operation(&operation).1.len() > MAX_PAYLOAD {
             return Err(Failure::Refused(ErrorCode::Format));
         }
         let job = Job { key: key.clone(), operation, origin };

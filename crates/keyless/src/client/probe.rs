@@ -1,9 +1,10 @@
 //! Is a server there, and what does it speak? For people.
 
-use super::{ConnectError, Connector};
+use super::{ConnectError, Connector, job::Job};
 use crate::{
     Address,
-    wire::{Incoming, Message, Mode, Reader, Writer},
+    session::{ClientEvent, ClientSession, KeepAlive},
+    wire::Mode,
 };
 use std::{
     io,
@@ -33,12 +34,10 @@ pub async fn ping(connector: &Connector, address: &Address, limit: Duration) -> 
     let mut connected = connector.connect(address, limit).await?;
     let handshake = began.elapsed();
     let mode = connected.mode;
-    let mut writer = Writer::new(mode);
-    writer.put(&Message::Ping { id: 1, data: b"ping" });
-    let sent = Instant::now();
+    let keep_alive = KeepAlive::Pings { idle: limit, stall: limit };
+    let mut session = ClientSession::<Job>::new(Instant::now(), mode, false, keep_alive);
     let answered = async {
-        connected.stream.write_all(writer.unsent()).await?;
-        let mut reader = Reader::new(mode);
+        connected.stream.write_all(session.unsent()).await?;
         let mut buffer = [0; 2048];
         loop {
             let count = connected.stream.read(&mut buffer).await?;
@@ -46,14 +45,16 @@ pub async fn ping(connector: &Connector, address: &Address, limit: Duration) -> 
                 let refused = "the server closed the connection; it may not accept this certificate";
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, refused));
             }
-            reader.receive(&buffer[..count]);
-            match reader.next_message().map_err(io::Error::other)? {
-                Some(Incoming::Message(Message::Pong { id: 1, data: b"ping" })) => return Ok(()),
-                Some(other) => return Err(io::Error::other(format!("the server answers {other:?}"))),
-                None => {}
+            let now = Instant::now();
+            session.receive(now, &buffer[..count]);
+            if let Some(ClientEvent::Established { round_trip }) =
+                session.next_event(now).map_err(io::Error::other)?
+            {
+                return Ok(round_trip);
             }
         }
     };
-    tokio::time::timeout(limit, answered).await.map_err(|_| ConnectError::Timeout(limit))??;
-    Ok(Pong { mode, security: connected.security, connected: handshake, round_trip: sent.elapsed() })
+    let answered = tokio::time::timeout(limit, answered).await;
+    let round_trip = answered.map_err(|_| ConnectError::Timeout(limit))??;
+    Ok(Pong { mode, security: connected.security, connected: handshake, round_trip })
 }

@@ -16,14 +16,14 @@ pub struct Settings {
     /// Pad frames of our own mode to multiples of 1 KiB, so that their lengths tell less.
     pub padding: bool,
     /// When to give up, and when to ask a second server.
-    pub patience: Patience,
+    pub failover: FailoverPolicy,
     /// Operations of one event loop that may be open before new ones are refused.
     pub capacity: usize,
 }
 
 /// When to give up, and when to ask a second server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct FailoverPolicy {
     /// An operation without a result after this time has failed.
     pub deadline: Duration,
     /// A server that leaves an operation unanswered and says nothing for so long is taken for dead, and its operations
@@ -37,7 +37,7 @@ pub struct Patience {
     pub ping: Duration,
 }
 
-impl Default for Patience {
+impl Default for FailoverPolicy {
     fn default() -> Self {
         Self {
             deadline: Duration::from_secs(5),
@@ -57,7 +57,7 @@ impl Settings {
             tls,
             protocol: Protocol::Auto,
             padding: false,
-            patience: Patience::default(),
+            failover: FailoverPolicy::default(),
             capacity: 16 * 1024,
         }
     }

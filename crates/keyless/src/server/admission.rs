@@ -48,7 +48,7 @@ pub(super) struct Shares {
 
 /// One client's connections that want something.
 #[derive(Debug, Default)]
-pub(super) struct Busy(AtomicUsize);
+pub(super) struct BusyConnections(AtomicUsize);
 
 impl Shares {
     pub(super) fn new(window: usize) -> Self {
@@ -56,14 +56,14 @@ impl Shares {
     }
 
     /// A connection of this client has something to do.
-    pub(super) fn begin(&self, client: &Busy) {
+    pub(super) fn begin(&self, client: &BusyConnections) {
         if client.0.fetch_add(1, Ordering::Relaxed) == 0 {
             self.active.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// It has nothing any more.
-    pub(super) fn end(&self, client: &Busy) {
+    pub(super) fn end(&self, client: &BusyConnections) {
         if client.0.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.active.fetch_sub(1, Ordering::Relaxed);
         }
@@ -71,7 +71,7 @@ impl Shares {
 
     /// How many operations one connection of this client may have in the engine; at least one, so that every connection
     /// comes on by its own results.
-    pub(super) fn of_connection(&self, client: &Busy) -> usize {
+    pub(super) fn per_connection(&self, client: &BusyConnections) -> usize {
         let clients = self.active.load(Ordering::Relaxed).max(1);
         let connections = client.0.load(Ordering::Relaxed).max(1);
         (self.window / clients / connections).max(1)
@@ -80,7 +80,7 @@ impl Shares {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bucket, Busy, Shares};
+    use super::{Bucket, BusyConnections, Shares};
     use std::{
         num::NonZeroUsize,
         time::{Duration, Instant},
@@ -101,20 +101,20 @@ mod tests {
     #[test]
     fn a_flood_of_connections_gets_one_clients_share() {
         let shares = Shares::new(64);
-        let (flood, other) = (Busy::default(), Busy::default());
+        let (flood, other) = (BusyConnections::default(), BusyConnections::default());
         shares.begin(&other);
-        assert_eq!(shares.of_connection(&other), 64, "alone");
+        assert_eq!(shares.per_connection(&other), 64, "alone");
         for _ in 0..4 {
             shares.begin(&flood);
         }
-        assert_eq!((shares.of_connection(&other), shares.of_connection(&flood)), (32, 8));
+        assert_eq!((shares.per_connection(&other), shares.per_connection(&flood)), (32, 8));
         for _ in 0..1000 {
             shares.begin(&flood);
         }
-        assert_eq!((shares.of_connection(&other), shares.of_connection(&flood)), (32, 1));
+        assert_eq!((shares.per_connection(&other), shares.per_connection(&flood)), (32, 1));
         for _ in 0..1004 {
             shares.end(&flood);
         }
-        assert_eq!(shares.of_connection(&other), 64);
+        assert_eq!(shares.per_connection(&other), 64);
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Lines a second for one client.
-const MOST_LINES: u32 = 100;
+const MAX_LINES: u32 = 100;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The refusals of one client.
@@ -51,7 +51,7 @@ impl Audit {
         let new = Second { began: now, lines: 0, left_out: 0 };
         let current = second.insert(before.filter(goes_on).unwrap_or(new));
         current.lines += 1;
-        let line = current.lines <= MOST_LINES;
+        let line = current.lines <= MAX_LINES;
         current.left_out += u64::from(!line);
         (line, left_out)
     }
@@ -62,14 +62,14 @@ pub(super) const TARGET: &str = "audit";
 
 #[cfg(test)]
 mod tests {
-    use super::{Audit, MOST_LINES};
+    use super::{Audit, MAX_LINES};
     use std::time::{Duration, Instant};
 
     #[test]
     fn some_lines_a_second_and_then_a_number() {
         let (audit, start) = (Audit::new("client".into()), Instant::now());
         let lines = (0..1000).filter(|_| audit.count(start).0).count();
-        assert_eq!(lines, MOST_LINES as usize);
+        assert_eq!(lines, MAX_LINES as usize);
         assert_eq!(audit.count(start + Duration::from_secs(2)), (true, 900));
         assert_eq!(audit.count(start + Duration::from_secs(2)), (true, 0));
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Identity, Limits,
-    admission::{Bucket, Busy, Shares},
+    admission::{Bucket, BusyConnections, Shares},
     audit::Audit,
 };
 use std::{
@@ -15,7 +15,7 @@ use std::{
 };
 
 /// Connections of one client at the same time.
-const MOST_CONNECTIONS: usize = 1024;
+const MAX_CONNECTIONS: usize = 1024;
 
 pub(super) struct Clients {
     pub(super) shares: Shares,
@@ -26,7 +26,7 @@ pub(super) struct Clients {
 pub(super) struct Client {
     /// As logs and metrics show it.
     pub(super) name: String,
-    pub(super) busy: Busy,
+    pub(super) busy: BusyConnections,
     pub(super) audit: Audit,
     /// Operations that have been taken and not answered.
     in_flight: AtomicUsize,
@@ -42,14 +42,14 @@ impl Clients {
     pub(super) fn enter(&self, identity: &Identity) -> Option<Arc<Client>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = known.get(identity).and_then(Weak::upgrade) {
-            return (Arc::strong_count(&client) <= MOST_CONNECTIONS).then_some(client);
+            return (Arc::strong_count(&client) <= MAX_CONNECTIONS).then_some(client);
         }
         known.retain(|_, client| client.strong_count() > 0);
         let name = identity.to_string();
         let client = Arc::new(Client {
             audit: Audit::new(name.clone()),
             name,
-            busy: Busy::default(),
+            busy: BusyConnections::default(),
             in_flight: AtomicUsize::new(0),
             bucket: Mutex::default(),
         });

@@ -4,14 +4,14 @@ use super::{
     Shared,
     clients::Client,
     completions::{Completions, Done},
-    handshake::Known,
+    handshake::IdentifiedClient,
     keys::StoredKey,
     metrics::{self, KeyCounters},
-    policy::{Grant, Wish},
-    session::{Asked, Request, Session},
+    policy::{Grant, OperationKind},
 };
 use crate::{
     io::Stream,
+    session::{ReceivedRequest, ServerEvent, ServerSession},
     wire::{ErrorCode, Ski, Violation, WINDOW, opcode},
 };
 use ::metrics::Histogram;
@@ -30,7 +30,7 @@ use tokio::{io::ReadBuf, sync::watch, time::Sleep};
 
 /// Why a connection has ended.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Ended {
+pub(super) enum CloseReason {
     #[error("the client closed it")]
     Closed,
     #[error("{0}")]
@@ -47,13 +47,13 @@ pub(super) enum Ended {
     Drained,
 }
 
-const READ_AT_ONCE: usize = 32 * 1024;
+const READ_BUFFER: usize = 32 * 1024;
 /// Replies that a client does not read: no more requests are taken before it does.
-const MOST_UNSENT: usize = 256 * 1024;
-/// Operations that are begun before other connections have their turn.
-const AT_ONCE: usize = 64;
+const MAX_UNSENT: usize = 256 * 1024;
+/// Operations that are submitted before other connections have their turn.
+const MAX_SUBMITTED_PER_TURN: usize = 64;
 /// A message that has begun must end, and replies must be read, within this time.
-const STUCK: Duration = Duration::from_secs(30);
+const STUCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Connection {
     shared: Arc<Shared>,
@@ -62,24 +62,24 @@ pub(super) struct Connection {
     grant: Grant,
     identity: super::Identity,
     stream: Stream,
-    session: Session,
+    session: ServerSession,
     /// Requests that wait for their share of the engine.
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<ReceivedRequest>,
     running: Completions<Running>,
     /// Counted as busy among the clients.
     busy: bool,
     idle: Duration,
-    moved: Instant,
+    last_progress: Instant,
     alarm: Pin<Box<Sleep>>,
     draining: watch::Receiver<bool>,
-    counters: HashMap<(Ski, Wish), Arc<KeyCounters>>,
+    counters: HashMap<(Ski, OperationKind), Arc<KeyCounters>>,
     seconds: Histogram,
     buffer: Vec<u8>,
 }
 
 struct Running {
     began: Instant,
-    wish: Wish,
+    kind: OperationKind,
     counters: Arc<KeyCounters>,
 }
 
@@ -87,11 +87,11 @@ impl Connection {
     /// `None` if the policy does not name this client.
     pub(super) fn new(
         shared: Arc<Shared>,
-        known: Known,
+        identified: IdentifiedClient,
         client: Arc<Client>,
         draining: watch::Receiver<bool>,
     ) -> Option<Self> {
-        let Known { stream, mode, identity, idle } = known;
+        let IdentifiedClient { stream, mode, identity, idle } = identified;
         let policy = shared.policy.load_full();
         let grant = Grant::new(&policy, &identity)?;
         Some(Self {
@@ -101,22 +101,22 @@ impl Connection {
             grant,
             identity,
             stream,
-            session: Session::new(mode),
+            session: ServerSession::new(mode),
             waiting: VecDeque::new(),
             running: Completions::new(),
             busy: false,
             idle,
-            moved: Instant::now(),
-            alarm: Box::pin(tokio::time::sleep(STUCK)),
+            last_progress: Instant::now(),
+            alarm: Box::pin(tokio::time::sleep(STUCK_TIMEOUT)),
             draining,
             counters: HashMap::new(),
             seconds: metrics::seconds(),
-            buffer: vec![0; READ_AT_ONCE],
+            buffer: vec![0; READ_BUFFER],
         })
     }
 
     /// Serves the client until it leaves.
-    pub(super) async fn serve(mut self) -> Ended {
+    pub(super) async fn serve(mut self) -> CloseReason {
         let mut draining = self.draining.clone();
         let mut drain = Box::pin(async move {
             let _ = draining.wait_for(|draining| *draining).await;
@@ -129,7 +129,7 @@ impl Connection {
         .await
     }
 
-    fn poll(&mut self, context: &mut Context<'_>, drains: bool) -> Poll<Ended> {
+    fn poll(&mut self, context: &mut Context<'_>, drains: bool) -> Poll<CloseReason> {
         match self.poll_all(context, drains) {
             Ok(()) => Poll::Pending,
             Err(ended) => {
@@ -140,49 +140,49 @@ impl Connection {
         }
     }
 
-    fn poll_all(&mut self, context: &mut Context<'_>, drains: bool) -> Result<(), Ended> {
-        self.follow_policy()?;
-        let mut begun = 0;
+    fn poll_all(&mut self, context: &mut Context<'_>, drains: bool) -> Result<(), CloseReason> {
+        self.apply_policy_change()?;
+        let mut submitted = 0;
         loop {
             for done in self.running.take_ready(context) {
                 self.answer(done);
             }
-            begun += self.begin_waiting();
+            submitted += self.submit_waiting();
             let read = if !drains && self.has_room() { self.poll_read(context)? } else { Poll::Pending };
             if self.poll_write(context)?.is_pending() && read.is_pending() {
                 break;
             }
-            if begun >= AT_ONCE {
+            if submitted >= MAX_SUBMITTED_PER_TURN {
                 context.waker().wake_by_ref();
                 break;
             }
         }
-        self.note_business();
-        if drains && self.session.open() == 0 && self.session.writer().is_empty() {
-            return Err(Ended::Drained);
+        self.update_busy();
+        if drains && self.session.unanswered() == 0 && self.session.writer().is_empty() {
+            return Err(CloseReason::Drained);
         }
         self.poll_alarm(context)
     }
 
     /// A changed policy holds for connections that are open, too.
-    fn follow_policy(&mut self) -> Result<(), Ended> {
+    fn apply_policy_change(&mut self) -> Result<(), CloseReason> {
         let policy = self.shared.policy.load();
         if !Arc::ptr_eq(&policy, &self.policy) {
-            self.grant = Grant::new(&policy, &self.identity).ok_or(Ended::NotNamed)?;
+            self.grant = Grant::new(&policy, &self.identity).ok_or(CloseReason::NotNamed)?;
             self.policy = Arc::clone(&policy);
         }
         Ok(())
     }
 
     fn has_room(&mut self) -> bool {
-        let open = self.session.open();
-        let alone = open == 0;
-        open < WINDOW
-            && self.session.writer().len() < MOST_UNSENT
+        let unanswered = self.session.unanswered();
+        let alone = unanswered == 0;
+        unanswered < WINDOW
+            && self.session.writer().len() < MAX_UNSENT
             && (alone || self.client.has_room(&self.grant.limits))
     }
 
-    fn poll_read(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, Ended> {
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, CloseReason> {
         // What was read before there was room comes first.
         if self.take_requests()? {
             return Ok(Poll::Ready(()));
@@ -193,9 +193,9 @@ impl Connection {
         let count = read.filled().len();
         match polled {
             Poll::Pending => {}
-            Poll::Ready(()) if count == 0 => return Err(Ended::Closed),
+            Poll::Ready(()) if count == 0 => return Err(CloseReason::Closed),
             Poll::Ready(()) => {
-                self.moved = Instant::now();
+                self.last_progress = Instant::now();
                 self.session.receive(&buffer[..count]);
             }
         }
@@ -207,16 +207,16 @@ impl Connection {
     }
 
     /// Takes requests that have come for as long as there is room; true if there were any.
-    fn take_requests(&mut self) -> Result<bool, Ended> {
+    fn take_requests(&mut self) -> Result<bool, CloseReason> {
         let mut any = false;
         while self.has_room() {
-            match self.session.next()? {
+            match self.session.next_event()? {
                 None => break,
-                Some(Asked::Request(request)) => {
+                Some(ServerEvent::Request(request)) => {
                     self.client.taken();
                     self.waiting.push_back(request);
                 }
-                Some(Asked::Withdraw(id)) => self.withdraw(id),
+                Some(ServerEvent::Withdraw(id)) => self.withdraw(id),
             }
             any = true;
         }
@@ -224,25 +224,25 @@ impl Connection {
     }
 
     /// Hands waiting requests to the engine, as many as are this connection's share.
-    fn begin_waiting(&mut self) -> usize {
+    fn submit_waiting(&mut self) -> usize {
         if self.waiting.is_empty() {
             return 0;
         }
-        self.note_business();
-        let share = self.shared.clients.shares.of_connection(&self.client.busy);
-        let mut begun = 0;
-        while self.running.len() < share && begun < AT_ONCE {
+        self.update_busy();
+        let share = self.shared.clients.shares.per_connection(&self.client.busy);
+        let mut submitted = 0;
+        while self.running.len() < share && submitted < MAX_SUBMITTED_PER_TURN {
             let Some(request) = self.waiting.pop_front() else { break };
-            begun += 1;
-            if let Err((error, reason)) = self.begin(&request) {
+            submitted += 1;
+            if let Err((error, reason)) = self.submit(&request) {
                 self.refuse(&request, error, reason);
             }
         }
-        begun
+        submitted
     }
 
     /// Or says why not: to the client, and to the operator.
-    fn begin(&mut self, request: &Request) -> Result<(), (ErrorCode, &'static str)> {
+    fn submit(&mut self, request: &ReceivedRequest) -> Result<(), (ErrorCode, &'static str)> {
         let keys = self.shared.keys.load();
         let unknown = if request.key.ski.is_none() && request.key.modulus.is_none() {
             ErrorCode::Internal
@@ -254,10 +254,11 @@ impl Connection {
         if !self.grant.knows(&names) {
             return Err((ErrorCode::KeyNotFound, "denied"));
         }
-        let wish = if request.opcode == opcode::RSA_DECRYPT { Wish::Decrypt } else { Wish::Sign };
+        let kind =
+            if request.opcode == opcode::RSA_DECRYPT { OperationKind::Decrypt } else { OperationKind::Sign };
         let operation =
             opcode::operation(request.opcode, &request.payload).map_err(|error| (error, "opcode"))?;
-        if !self.grant.allows(wish, &names) {
+        if !self.grant.allows(kind, &names) {
             return Err((ErrorCode::Denied, "denied"));
         }
         let now = Instant::now();
@@ -273,15 +274,15 @@ impl Connection {
         if !completion.is_in_place() {
             BatchFlusher::schedule(&self.shared.engine);
         }
-        let counters = counters(&mut self.counters, &self.client.name, stored, wish);
-        if let Some(done) = self.running.push(request.id, completion, Running { began: now, wish, counters })
+        let counters = counters(&mut self.counters, &self.client.name, stored, kind);
+        if let Some(done) = self.running.push(request.id, completion, Running { began: now, kind, counters })
         {
             self.answer(done);
         }
         Ok(())
     }
 
-    fn refuse(&mut self, request: &Request, error: ErrorCode, reason: &'static str) {
+    fn refuse(&mut self, request: &ReceivedRequest, error: ErrorCode, reason: &'static str) {
         metrics::refused(&self.client.name, reason);
         let key = request.key.ski.map(|ski| ski.to_string()).unwrap_or_default();
         self.client.audit.refused(Instant::now(), reason, opcode::name(request.opcode), &key);
@@ -293,7 +294,7 @@ impl Connection {
         match result {
             Ok(outcome) => {
                 running.counters.ok.increment(1);
-                if running.wish == Wish::Decrypt {
+                if running.kind == OperationKind::Decrypt {
                     self.session.wipe();
                 }
                 self.reply(id, Ok(&outcome.bytes));
@@ -319,23 +320,23 @@ impl Connection {
         self.client.answered(1);
     }
 
-    fn poll_write(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, Ended> {
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, CloseReason> {
         if self.session.writer().is_empty() {
             return Ok(Poll::Pending);
         }
         let unsent = self.session.writer().unsent();
         let count = match self.stream.as_mut().poll_write(context, unsent)? {
             Poll::Pending => return Ok(Poll::Pending),
-            Poll::Ready(0) => return Err(Ended::Closed),
+            Poll::Ready(0) => return Err(CloseReason::Closed),
             Poll::Ready(count) => count,
         };
         self.session.writer().advance(count);
-        self.moved = Instant::now();
+        self.last_progress = Instant::now();
         Ok(Poll::Ready(()))
     }
 
     /// Clients that want something share the engine.
-    fn note_business(&mut self) {
+    fn update_busy(&mut self) {
         let busy = !self.waiting.is_empty() || self.running.len() > 0;
         if busy != self.busy {
             self.busy = busy;
@@ -344,11 +345,11 @@ impl Connection {
         }
     }
 
-    fn poll_alarm(&mut self, context: &mut Context<'_>) -> Result<(), Ended> {
+    fn poll_alarm(&mut self, context: &mut Context<'_>) -> Result<(), CloseReason> {
         loop {
             let unread = !self.session.writer().is_empty();
-            let stuck = unread || self.session.open() == 0 && self.session.is_in_between();
-            let due = self.moved + if stuck { STUCK } else { self.idle };
+            let stuck = unread || self.session.unanswered() == 0 && self.session.has_partial_message();
+            let due = self.last_progress + if stuck { STUCK_TIMEOUT } else { self.idle };
             if self.alarm.is_elapsed() || self.alarm.deadline() > due.into() {
                 self.alarm.as_mut().reset(due.into());
             }
@@ -356,11 +357,11 @@ impl Connection {
                 return Ok(());
             }
             if due <= Instant::now() {
-                match (stuck, self.session.open()) {
-                    (true, _) => return Err(Ended::Stuck),
-                    (false, 0) => return Err(Ended::Idle),
+                match (stuck, self.session.unanswered()) {
+                    (true, _) => return Err(CloseReason::Stuck),
+                    (false, 0) => return Err(CloseReason::Idle),
                     // Its operations take long.
-                    (false, _) => self.moved = Instant::now(),
+                    (false, _) => self.last_progress = Instant::now(),
                 }
             }
         }
@@ -372,20 +373,20 @@ impl Drop for Connection {
         if self.busy {
             self.shared.clients.shares.end(&self.client.busy);
         }
-        self.client.answered(self.session.open());
+        self.client.answered(self.session.unanswered());
     }
 }
 
 fn counters(
-    known: &mut HashMap<(Ski, Wish), Arc<KeyCounters>>,
+    known: &mut HashMap<(Ski, OperationKind), Arc<KeyCounters>>,
     client: &str,
     stored: &StoredKey,
-    wish: Wish,
+    kind: OperationKind,
 ) -> Arc<KeyCounters> {
-    let operation = match wish {
-        Wish::Sign => "sign",
-        Wish::Decrypt => "decrypt",
+    let operation = match kind {
+        OperationKind::Sign => "sign",
+        OperationKind::Decrypt => "decrypt",
     };
     let new = || Arc::new(KeyCounters::new(client, &stored.name, operation));
-    Arc::clone(known.entry((stored.ski, wish)).or_insert_with(new))
+    Arc::clone(known.entry((stored.ski, kind)).or_insert_with(new))
 }

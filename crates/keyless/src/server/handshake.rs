@@ -1,8 +1,8 @@
-//! From a socket to a client whose name is known.
+//! From a socket to a client whose identity is established.
 
 use super::{Identity, Shared};
 use crate::{
-    io::{Ahead, Stream, read_ahead},
+    io::{ReadAhead, Stream, read_ahead},
     wire::{ALPN, Mode},
 };
 use boring::ssl::{Ssl, SslRef};
@@ -13,8 +13,8 @@ use tokio::{
 };
 use tokio_boring::SslStreamBuilder;
 
-/// A client whose name is known.
-pub(super) struct Known {
+/// A client whose identity is established, and its connection.
+pub(super) struct IdentifiedClient {
     pub(super) stream: Stream,
     pub(super) mode: Mode,
     pub(super) identity: Identity,
@@ -22,9 +22,9 @@ pub(super) struct Known {
     pub(super) idle: Duration,
 }
 
-/// Why there is none.
+/// Why a client is not accepted.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refused {
+pub(super) enum HandshakeError {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("the TLS handshake failed: {0}")]
@@ -38,9 +38,9 @@ pub(super) enum Refused {
     User(u32),
 }
 
-impl Refused {
+impl HandshakeError {
     /// Whether an operator should hear of it: not of scanners and of balancers that look whether the port is open.
-    pub(super) fn is_news(&self) -> bool {
+    pub(super) fn is_worth_logging(&self) -> bool {
         !matches!(self, Self::Silent | Self::Io(_))
     }
 }
@@ -50,45 +50,52 @@ const UNIX_IDLE: Duration = Duration::from_secs(3600);
 /// First byte of a TLS record with a handshake (RFC 8446 section 5.1).
 const TLS_HANDSHAKE: u8 = 0x16;
 
-pub(super) async fn over_tcp(shared: &Shared, tcp: TcpStream) -> Result<Known, Refused> {
+pub(super) async fn over_tcp(shared: &Shared, tcp: TcpStream) -> Result<IdentifiedClient, HandshakeError> {
     tcp.set_nodelay(true)?;
     socket2::SockRef::from(&tcp).set_keepalive(true)?;
     over_tls(shared, read_ahead(tcp), TCP_IDLE).await
 }
 
 /// A client on this machine: TLS as over TCP, or the protocol itself, and then the kernel's word counts.
-pub(super) async fn over_unix(shared: &Shared, unix: UnixStream) -> Result<Known, Refused> {
+pub(super) async fn over_unix(shared: &Shared, unix: UnixStream) -> Result<IdentifiedClient, HandshakeError> {
     let uid = unix.peer_cred()?.uid();
     let mut stream = read_ahead(unix);
-    let first = *stream.fill_buf().await?.first().ok_or(Refused::Silent)?;
+    let first = *stream.fill_buf().await?.first().ok_or(HandshakeError::Silent)?;
     if first == TLS_HANDSHAKE {
         return over_tls(shared, stream, UNIX_IDLE).await;
     }
-    let mode = Mode::from_first_byte(first).ok_or(Refused::Unknown(first))?;
+    let mode = Mode::from_first_byte(first).ok_or(HandshakeError::Unknown(first))?;
     // SAFETY: geteuid has no preconditions and cannot fail.
     let own = unsafe { libc::geteuid() };
     if uid != own && uid != 0 && !shared.policy.load().has_rules() {
-        return Err(Refused::User(uid));
+        return Err(HandshakeError::User(uid));
     }
-    Ok(Known { stream: Box::pin(stream), mode, identity: Identity::of_user(uid), idle: UNIX_IDLE })
+    Ok(IdentifiedClient { stream: Box::pin(stream), mode, identity: Identity::of_user(uid), idle: UNIX_IDLE })
 }
 
-async fn over_tls<S>(shared: &Shared, socket: Ahead<S>, idle: Duration) -> Result<Known, Refused>
+async fn over_tls<S>(
+    shared: &Shared,
+    socket: ReadAhead<S>,
+    idle: Duration,
+) -> Result<IdentifiedClient, HandshakeError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + fmt::Debug + 'static,
 {
     let context = shared.tls.load_full();
-    let context =
-        context.as_ref().as_ref().ok_or_else(|| Refused::Tls("the server has no certificate".into()))?;
-    let ssl = Ssl::new(context).map_err(|error| Refused::Tls(error.to_string()))?;
+    let context = context
+        .as_ref()
+        .as_ref()
+        .ok_or_else(|| HandshakeError::Tls("the server has no certificate".into()))?;
+    let ssl = Ssl::new(context).map_err(|error| HandshakeError::Tls(error.to_string()))?;
     let accepted = SslStreamBuilder::new(ssl, socket).accept().await;
-    let stream = accepted.map_err(|error| Refused::Tls(reason(error.ssl(), &error)))?;
+    let stream = accepted.map_err(|error| HandshakeError::Tls(reason(error.ssl(), &error)))?;
     let ssl = stream.ssl();
-    let certificate = ssl.peer_certificate().ok_or_else(|| Refused::Tls("no client certificate".into()))?;
+    let certificate =
+        ssl.peer_certificate().ok_or_else(|| HandshakeError::Tls("no client certificate".into()))?;
     let identity = Identity::of_certificate(&certificate);
     let ours = ssl.selected_alpn_protocol() == Some(ALPN.as_bytes());
     let mode = if ours { Mode::Batched } else { Mode::Compatible };
-    Ok(Known { stream: Box::pin(stream), mode, identity, idle })
+    Ok(IdentifiedClient { stream: Box::pin(stream), mode, identity, idle })
 }
 
 /// With the fault of the client's certificate, and whose it is, where it is that.

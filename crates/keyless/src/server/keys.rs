@@ -44,7 +44,7 @@ pub struct KeyProblem {
 }
 
 /// More than any key.
-const LONGEST_FILE: u64 = 1024 * 1024;
+const MAX_FILE: u64 = 1024 * 1024;
 
 impl Keys {
     /// Reads every file of a directory that holds a private key in PEM. Files without one, such as certificates, and
@@ -111,7 +111,7 @@ impl StoredKey {
     /// The key of a file; the same object as before if it is the same key, because backends have prepared that.
     fn read(file: &Path, before: &Keys) -> Result<Option<Arc<Self>>, String> {
         let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
-        if !metadata.is_file() || metadata.len() > LONGEST_FILE {
+        if !metadata.is_file() || metadata.len() > MAX_FILE {
             return Ok(None);
         }
         let pem = fs::read(file).map(Zeroizing::new).map_err(|error| error.to_string())?;

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  listener ── handshake ── identity ── policy ──> connection ── share of the engine ──> engine
-//!              (mutual TLS, or              (who may use      (Session: frames without I/O;
+//!              (mutual TLS, or              (who may use      (ServerSession: no I/O;
 //!               the kernel's word)           which key)        a flood waits in its own queue)
 //! ```
 
@@ -17,9 +17,6 @@ mod identity;
 mod keys;
 mod metrics;
 mod policy;
-mod session;
-#[cfg(test)]
-mod session_tests;
 mod threads;
 
 pub use identity::{Identity, Name};
@@ -45,8 +42,8 @@ pub(crate) struct Shared {
     policy: ArcSwap<Policy>,
     tls: ArcSwap<Option<SslContext>>,
     clients: Clients,
-    /// Those whose name is not known.
-    strangers: Audit,
+    /// Refusals of clients whose identity is not established.
+    unidentified: Audit,
 }
 
 impl Server {
@@ -59,7 +56,7 @@ impl Server {
             policy: ArcSwap::default(),
             tls: ArcSwap::from_pointee(None),
             clients: Clients::new(window),
-            strangers: Audit::new("(unknown)".to_owned()),
+            unidentified: Audit::new("(unknown)".to_owned()),
         }))
     }
 

@@ -10,9 +10,9 @@ pub(super) struct Grant {
     pub(super) limits: Limits,
 }
 
-/// What a client wants to do with a key.
+/// The operations that a policy distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Wish {
+pub(super) enum OperationKind {
     Sign,
     Decrypt,
 }
@@ -35,8 +35,8 @@ impl Grant {
     }
 
     /// Whether the client may do this with a key of any of these names.
-    pub(super) fn allows(&self, wish: Wish, names: &[&str]) -> bool {
-        self.rules.iter().any(|rule| wish.is_allowed_by(rule) && covers(rule, names))
+    pub(super) fn allows(&self, kind: OperationKind, names: &[&str]) -> bool {
+        self.rules.iter().any(|rule| kind.is_allowed_by(rule) && covers(rule, names))
     }
 
     /// Whether the client may do anything with a key of any of these names; otherwise it need not learn that there is one.
@@ -45,7 +45,7 @@ impl Grant {
     }
 }
 
-impl Wish {
+impl OperationKind {
     fn is_allowed_by(self, rule: &Rule) -> bool {
         match self {
             Self::Sign => rule.sign,
@@ -60,7 +60,7 @@ fn covers(rule: &Rule, names: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Grant, Identity, Limits, Pattern, Policy, Rule, Wish};
+    use super::{Grant, Identity, Limits, OperationKind, Pattern, Policy, Rule};
 
     fn rule(client: &str, keys: &[&str], decrypt: bool) -> Rule {
         let pattern = |text: &&str| Pattern::new(text).unwrap();
@@ -76,7 +76,9 @@ mod tests {
     #[test]
     fn without_rules_all_sign_and_none_decrypts() {
         let grant = Grant::new(&Policy::default(), &Identity::of_user(7)).unwrap();
-        assert!(grant.allows(Wish::Sign, &["any"]) && !grant.allows(Wish::Decrypt, &["any"]));
+        assert!(
+            grant.allows(OperationKind::Sign, &["any"]) && !grant.allows(OperationKind::Decrypt, &["any"])
+        );
     }
 
     #[test]
@@ -85,8 +87,10 @@ mod tests {
         let policy = Policy { rules: Some(rules) };
         let grant = |uid| Grant::new(&policy, &Identity::of_user(uid));
         let both: Grant = grant(7).unwrap();
-        assert!(both.allows(Wish::Sign, &["shop"]) && !both.allows(Wish::Decrypt, &["shop"]));
-        assert!(both.allows(Wish::Decrypt, &["mail-1"]) && !both.knows(&["mail"]));
+        assert!(
+            both.allows(OperationKind::Sign, &["shop"]) && !both.allows(OperationKind::Decrypt, &["shop"])
+        );
+        assert!(both.allows(OperationKind::Decrypt, &["mail-1"]) && !both.knows(&["mail"]));
         assert!(!grant(8).unwrap().knows(&["shop", "0011"]));
         assert_eq!(
             Grant::new(&Policy { rules: Some(vec![rule("edge", &["*"], true)]) }, &Identity::of_user(7)),

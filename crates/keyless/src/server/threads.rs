@@ -2,8 +2,8 @@
 
 use super::{
     Server, Shared,
-    connection::{Connection, Ended},
-    handshake::{self, Known, Refused},
+    connection::{CloseReason, Connection},
+    handshake::{self, HandshakeError, IdentifiedClient},
     metrics::{self, OpenConnection},
 };
 use quadrille_engine::BatchFlusher;
@@ -20,14 +20,14 @@ use std::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
-/// Event-loop threads, among which connections are dealt out. Dropped, they stop accepting, answer what is under way, and
-/// end.
+/// Event-loop threads, among which connections are distributed. Dropped, they stop accepting, answer what is under way,
+/// and end.
 pub struct Threads {
-    senders: Vec<mpsc::UnboundedSender<Placed>>,
+    senders: Vec<mpsc::UnboundedSender<AcceptedSocket>>,
     next: AtomicUsize,
     draining: watch::Sender<bool>,
     /// Connections that may still be opened.
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// Closed when every thread has ended.
     running: watch::Receiver<()>,
 }
@@ -37,11 +37,11 @@ enum Socket {
     Unix(UnixStream),
 }
 
-/// A socket, and its place among those that may be open.
-type Placed = (Socket, OwnedSemaphorePermit);
+/// A socket, and the permit to have it open.
+type AcceptedSocket = (Socket, OwnedSemaphorePermit);
 
-const MOST_CONNECTIONS: usize = 16 * 1024;
-const HANDSHAKE: Duration = Duration::from_secs(10);
+const MAX_CONNECTIONS: usize = 16 * 1024;
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Threads {
     /// Starts the threads.
@@ -63,8 +63,8 @@ impl Threads {
             })?;
             senders.push(sender);
         }
-        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        Ok(Self { senders, next: AtomicUsize::new(0), draining, places, running })
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        Ok(Self { senders, next: AtomicUsize::new(0), draining, permits, running })
     }
 
     /// Accepts on this socket until the threads drain.
@@ -106,7 +106,7 @@ impl Threads {
                 _ = draining.wait_for(|draining| *draining) => return,
             };
             match accepted {
-                Ok(socket) => self.deal(socket),
+                Ok(socket) => self.assign(socket),
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -115,12 +115,12 @@ impl Threads {
         }
     }
 
-    fn deal(&self, socket: Socket) {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+    fn assign(&self, socket: Socket) {
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
             return metrics::refused_connection("too_many");
         };
         let index = self.next.fetch_add(1, Ordering::Relaxed) % self.senders.len().max(1);
-        let _ = self.senders.get(index).map(|sender| sender.send((socket, place)));
+        let _ = self.senders.get(index).map(|sender| sender.send((socket, permit)));
     }
 }
 
@@ -143,7 +143,7 @@ impl Acceptor {
 
 async fn work(
     shared: Arc<Shared>,
-    mut sockets: mpsc::UnboundedReceiver<Placed>,
+    mut sockets: mpsc::UnboundedReceiver<AcceptedSocket>,
     draining: watch::Receiver<bool>,
     alive: Arc<watch::Sender<()>>,
 ) {
@@ -155,12 +155,12 @@ async fn work(
             received = sockets.recv() => received,
             _ = drained.wait_for(|draining| *draining) => None,
         };
-        let Some((socket, place)) = received else { break };
+        let Some((socket, permit)) = received else { break };
         let (shared, draining, here) = (Arc::clone(&shared), draining.clone(), here.clone());
         tokio::spawn(async move {
             let _open = OpenConnection::new();
             Box::pin(serve(shared, socket, draining)).await;
-            drop((place, here));
+            drop((permit, here));
         });
     }
     drop(here);
@@ -171,32 +171,38 @@ async fn work(
 async fn serve(shared: Arc<Shared>, socket: Socket, draining: watch::Receiver<bool>) {
     let (peer, shaken) = match socket {
         Socket::Tcp(tcp, peer) => {
-            (peer.to_string(), tokio::time::timeout(HANDSHAKE, tcp_handshake(&shared, tcp)).await)
+            (peer.to_string(), tokio::time::timeout(HANDSHAKE_TIMEOUT, tcp_handshake(&shared, tcp)).await)
         }
-        Socket::Unix(unix) => {
-            ("a Unix socket".to_owned(), tokio::time::timeout(HANDSHAKE, unix_handshake(&shared, unix)).await)
-        }
+        Socket::Unix(unix) => (
+            "a Unix socket".to_owned(),
+            tokio::time::timeout(HANDSHAKE_TIMEOUT, unix_handshake(&shared, unix)).await,
+        ),
     };
     match shaken {
         Err(_) => metrics::refused_connection("timeout"),
-        Ok(Err(refused)) => {
+        Ok(Err(error)) => {
             metrics::refused_connection("handshake");
-            if refused.is_news() && shared.strangers.may_write(Instant::now()) {
-                tracing::warn!(target: super::audit::TARGET, peer, reason = %refused, "client refused");
+            if error.is_worth_logging() && shared.unidentified.may_write(Instant::now()) {
+                tracing::warn!(target: super::audit::TARGET, peer, reason = %error, "client refused");
             }
         }
-        Ok(Ok(known)) => serve_known(shared, known, &peer, draining).await,
+        Ok(Ok(identified)) => serve_identified(shared, identified, &peer, draining).await,
     }
 }
 
-async fn serve_known(shared: Arc<Shared>, known: Known, peer: &str, draining: watch::Receiver<bool>) {
-    let (name, mode) = (known.identity.to_string(), known.mode);
-    let Some(client) = shared.clients.enter(&known.identity) else {
+async fn serve_identified(
+    shared: Arc<Shared>,
+    identified: IdentifiedClient,
+    peer: &str,
+    draining: watch::Receiver<bool>,
+) {
+    let (name, mode) = (identified.identity.to_string(), identified.mode);
+    let Some(client) = shared.clients.enter(&identified.identity) else {
         metrics::refused_connection("too_many");
         tracing::warn!(target: super::audit::TARGET, peer, client = name, reason = "too many connections", "client refused");
         return;
     };
-    let Some(connection) = Connection::new(shared, known, client, draining) else {
+    let Some(connection) = Connection::new(shared, identified, client, draining) else {
         metrics::refused_connection("policy");
         tracing::warn!(target: super::audit::TARGET, peer, client = name, reason = "the policy does not name it", "client refused");
         return;
@@ -204,7 +210,7 @@ async fn serve_known(shared: Arc<Shared>, known: Known, peer: &str, draining: wa
     tracing::debug!(peer, client = name, %mode, "client connected");
     let ended = connection.serve().await;
     match ended {
-        Ended::Violation(violation) => {
+        CloseReason::Violation(violation) => {
             metrics::violation(&name);
             tracing::warn!(target: super::audit::TARGET, peer, client = name, reason = %violation, "connection closed");
         }
@@ -212,12 +218,12 @@ async fn serve_known(shared: Arc<Shared>, known: Known, peer: &str, draining: wa
     }
 }
 
-async fn tcp_handshake(shared: &Shared, tcp: TcpStream) -> Result<Known, Refused> {
+async fn tcp_handshake(shared: &Shared, tcp: TcpStream) -> Result<IdentifiedClient, HandshakeError> {
     tcp.set_nonblocking(true)?;
     handshake::over_tcp(shared, tokio::net::TcpStream::from_std(tcp)?).await
 }
 
-async fn unix_handshake(shared: &Shared, unix: UnixStream) -> Result<Known, Refused> {
+async fn unix_handshake(shared: &Shared, unix: UnixStream) -> Result<IdentifiedClient, HandshakeError> {
     unix.set_nonblocking(true)?;
     handshake::over_unix(shared, tokio::net::UnixStream::from_std(unix)?).await
 }

@@ -37,7 +37,7 @@ const SIGNATURES: [(SignatureScheme, u8); 13] = [
 ];
 
 /// The opcode and the payload of an operation.
-pub fn of(operation: &Operation) -> (u8, &[u8]) {
+pub fn from_operation(operation: &Operation) -> (u8, &[u8]) {
     match operation {
         Operation::Decrypt { ciphertext } => (RSA_DECRYPT, ciphertext),
         Operation::Sign { scheme, digest } => {

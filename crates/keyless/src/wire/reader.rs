@@ -61,7 +61,7 @@ impl Reader {
     }
 
     /// Whether a message has begun and not ended.
-    pub fn is_in_between(&self) -> bool {
+    pub fn has_partial_message(&self) -> bool {
         self.at < self.buffer.len()
     }
 

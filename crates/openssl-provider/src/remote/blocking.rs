@@ -1,21 +1,23 @@
 //! A thread that has nothing else to do asks a key server, and waits for the reply.
 
 use super::{
-    connection::Connection,
-    server::{BETWEEN_ATTEMPTS, DEADLINE, PATIENCE, RESTART, ServerError, Servers},
+    operation::KeyServerOperation,
+    server::{DEADLINE, RECONNECT_INTERVAL, RESTART_GRACE, SERVER_TIMEOUT, ServerError, Servers},
 };
-use crate::{process::PerProcess, wait::Outcome};
-use quadrille_engine::Operation;
-use quadrille_keyless::wire::Ski;
+use crate::{process::PerProcess, wait};
+use quadrille_keyless::session::{ClientEvent, KeepAlive, Outcome};
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
+use zeroize::Zeroizing;
+
+type Connection = super::connection::Connection<Arc<KeyServerOperation>>;
 
 /// The connections of this process that nobody uses now: as many as threads have asked at the same time.
 static IDLE: PerProcess<Mutex<HashMap<PathBuf, Vec<Connection>>>> = PerProcess::new();
@@ -24,78 +26,72 @@ static IDLE: PerProcess<Mutex<HashMap<PathBuf, Vec<Connection>>>> = PerProcess::
 static DOWN: AtomicBool = AtomicBool::new(false);
 
 /// Asks one server after the other. An operation that was computed twice does no harm.
-pub(super) fn compute(servers: &Servers, ski: Ski, operation: &Operation) -> Outcome {
+pub(super) fn compute(servers: &Servers, operation: KeyServerOperation) -> wait::Outcome {
+    let operation = Arc::new(operation);
     let began = Instant::now();
     loop {
         let mut last = (None, ServerError::Slow);
         for (index, server) in servers.iter().enumerate() {
             let left = DEADLINE.saturating_sub(began.elapsed());
-            let patience = if index + 1 < servers.len() { left.min(PATIENCE) } else { left };
-            match ask(server, ski, operation, patience) {
+            let timeout = if index + 1 < servers.len() { left.min(SERVER_TIMEOUT) } else { left };
+            match ask(server, &operation, timeout) {
                 Ok(result) => {
                     DOWN.store(false, Ordering::Relaxed);
                     return Ok(result);
                 }
-                Err(trouble) => last = (Some(server.as_path()), trouble),
+                Err(last_error) => last = (Some(server.as_path()), last_error),
             }
         }
-        let (server, trouble) = last;
-        let is_gone = matches!(trouble, ServerError::Connect(_) | ServerError::Lost(_));
-        if !is_gone || began.elapsed() > RESTART || DOWN.load(Ordering::Relaxed) {
+        let (server, last_error) = last;
+        let is_gone = matches!(last_error, ServerError::Connect(_) | ServerError::Lost(_));
+        if !is_gone || began.elapsed() > RESTART_GRACE || DOWN.load(Ordering::Relaxed) {
             DOWN.store(is_gone, Ordering::Relaxed);
-            return Err(trouble.failure(server, ski));
+            return Err(last_error.failure(server, operation.ski));
         }
-        std::thread::sleep(BETWEEN_ATTEMPTS);
+        std::thread::sleep(RECONNECT_INTERVAL);
     }
 }
 
-type Asked = Result<zeroize::Zeroizing<Vec<u8>>, ServerError>;
+type Answer = Result<Zeroizing<Vec<u8>>, ServerError>;
 
-fn ask(server: &Path, ski: Ski, operation: &Operation, patience: Duration) -> Asked {
-    // A connection that has rested may be one to a server that has gone meanwhile.
-    let rested = idle().get_mut(server).and_then(Vec::pop);
-    if let Some(connection) = rested {
-        match ask_over(connection, server, ski, operation, patience) {
+fn ask(server: &Path, operation: &Arc<KeyServerOperation>, timeout: Duration) -> Answer {
+    // A connection that was idle may be one to a server that has gone meanwhile.
+    let kept = idle().get_mut(server).and_then(Vec::pop);
+    if let Some(connection) = kept {
+        match ask_over(connection, server, operation, timeout) {
             Err(ServerError::Lost(_)) => {}
-            asked => return asked,
+            answer => return answer,
         }
     }
-    let connection =
-        Connection::open(server, Some(PATIENCE)).map_err(|error| ServerError::Connect(error.to_string()))?;
-    ask_over(connection, server, ski, operation, patience)
+    let opened = Connection::open(server, Some(SERVER_TIMEOUT), KeepAlive::Off);
+    let connection = opened.map_err(|error| ServerError::Connect(error.to_string()))?;
+    ask_over(connection, server, operation, timeout)
 }
 
-/// The connection rests afterwards, unless something was wrong with it.
+/// The connection is kept for the next operation, unless something was wrong with it.
 fn ask_over(
     mut connection: Connection,
     server: &Path,
-    ski: Ski,
-    operation: &Operation,
-    patience: Duration,
-) -> Asked {
-    let until = Instant::now() + patience;
-    let lost = |error: std::io::Error| ServerError::Lost(error.to_string());
-    let id = connection
-        .put(ski, operation)
-        .ok_or_else(|| ServerError::Lost("the operation is too long".to_owned()))?;
-    while !connection.send().map_err(lost)? {
-        if Instant::now() > until {
-            return Err(ServerError::Slow);
+    operation: &Arc<KeyServerOperation>,
+    timeout: Duration,
+) -> Answer {
+    let now = Instant::now();
+    let submitted = connection.session.submit(now, Arc::clone(operation), Some(now + timeout));
+    submitted.ok_or_else(|| ServerError::Lost("the operation is too long".to_owned()))?;
+    let outcome = loop {
+        connection.send()?;
+        if let Some(ClientEvent::Completed(completion)) = connection.session.next_event(Instant::now())? {
+            break completion.outcome;
         }
-    }
-    let mut reply = None;
-    while reply.is_none() {
-        let came = connection.receive(|of, result| {
-            if of == id {
-                reply = Some(result);
-            }
-        });
-        if !came.map_err(lost)? && Instant::now() >= until {
-            return Err(ServerError::Slow);
-        }
-    }
+        connection.receive()?;
+    };
+    let answer = match outcome {
+        Outcome::Computed(result) => Ok(result),
+        Outcome::Refused(code) => Err(ServerError::Refused(code)),
+        Outcome::Expired | Outcome::Withdrawn { .. } => return Err(ServerError::Slow),
+    };
     idle().entry(server.to_owned()).or_default().push(connection);
-    reply.unwrap_or(Err(quadrille_keyless::wire::ErrorCode::Internal)).map_err(ServerError::Refused)
+    answer
 }
 
 fn idle() -> MutexGuard<'static, HashMap<PathBuf, Vec<Connection>>> {

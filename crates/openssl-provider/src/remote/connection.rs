@@ -1,9 +1,8 @@
-//! One connection to a key server: requests go out, replies come back by number. Without waiting.
+//! A socket to a key server, with the session on it.
 
-use super::server::Reply;
-use quadrille_engine::Operation;
-use quadrille_keyless::wire::{
-    Hints, Incoming, KeyName, Message, Mode, Reader, Request, Ski, Writer, opcode,
+use quadrille_keyless::{
+    session::{ClientSession, KeepAlive, RemoteOperation},
+    wire::Mode,
 };
 use std::{
     io::{self, Read, Write},
@@ -12,65 +11,48 @@ use std::{
         unix::net::UnixStream,
     },
     path::Path,
-    time::Duration,
+    time::{Duration, Instant},
 };
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
-pub(super) struct Connection {
+pub(super) struct Connection<O> {
+    pub(super) session: ClientSession<O>,
     stream: UnixStream,
-    reader: Reader,
-    writer: Writer,
-    number: u32,
     buffer: Box<[u8; 16 * 1024]>,
 }
 
-impl Connection {
-    /// `patience` is how long reads and writes wait; without, they do not.
-    pub(super) fn open(server: &Path, patience: Option<Duration>) -> io::Result<Self> {
+impl<O: RemoteOperation> Connection<O> {
+    /// `timeout` is how long reads and writes wait; without, they do not.
+    pub(super) fn open(server: &Path, timeout: Option<Duration>, keep_alive: KeepAlive) -> io::Result<Self> {
         let stream = UnixStream::connect(server)?;
-        match patience {
+        match timeout {
             Some(_) => {
-                stream.set_read_timeout(patience)?;
-                stream.set_write_timeout(patience)?;
+                stream.set_read_timeout(timeout)?;
+                stream.set_write_timeout(timeout)?;
             }
             None => stream.set_nonblocking(true)?,
         }
-        let (mut reader, mut writer) = (Reader::new(Mode::Batched), Writer::new(Mode::Batched));
-        reader.wipe();
-        writer.wipe();
-        Ok(Self { stream, reader, writer, number: 0, buffer: Box::new([0; 16 * 1024]) })
+        let session = ClientSession::new(Instant::now(), Mode::Batched, false, keep_alive);
+        Ok(Self { session, stream, buffer: Box::new([0; 16 * 1024]) })
     }
 
-    /// Puts a request behind those that are to be sent. `None` if it is too long.
-    pub(super) fn put(&mut self, ski: Ski, operation: &Operation) -> Option<u32> {
-        let id = self.number;
-        self.number = self.number.wrapping_add(1);
-        let (opcode, payload) = opcode::of(operation);
-        let request = Request { id, key: KeyName::from(ski), opcode, payload, hints: Hints::default() };
-        self.writer.put(&Message::Request(request)).then_some(id)
-    }
-
-    /// Nobody waits for this request any more.
-    pub(super) fn withdraw(&mut self, id: u32) {
-        self.writer.put(&Message::Withdraw { id });
-    }
-
-    /// Sends what can be sent. True if all is.
-    pub(super) fn send(&mut self) -> io::Result<bool> {
-        while !self.writer.is_empty() {
-            match self.stream.write(self.writer.unsent()) {
+    /// Sends what can be sent.
+    pub(super) fn send(&mut self) -> io::Result<()> {
+        while self.session.has_unsent() {
+            match self.stream.write(self.session.unsent()) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => self.writer.advance(count),
+                Ok(count) => self.session.advance(count),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
-        Ok(true)
+        Ok(())
     }
 
-    /// Takes what has come, once. False if nothing has, or nothing within the patience.
-    pub(super) fn receive(&mut self, mut take: impl FnMut(u32, Reply)) -> io::Result<bool> {
+    /// Hands what has come to the session, which is to be asked for events after that. False if nothing has come, or
+    /// nothing within the timeout.
+    pub(super) fn receive(&mut self) -> io::Result<bool> {
         let count = match self.stream.read(&mut self.buffer[..]) {
             Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it")),
             Ok(count) => count,
@@ -78,17 +60,8 @@ impl Connection {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) => return Err(error),
         };
-        self.reader.receive(&self.buffer[..count]);
+        self.session.receive(Instant::now(), &self.buffer[..count]);
         self.buffer[..count].zeroize();
-        while let Some(incoming) = self.reader.next_message().map_err(io::Error::other)? {
-            match incoming {
-                Incoming::Message(Message::Reply { id, result }) => {
-                    take(id, result.map(|bytes| Zeroizing::new(bytes.to_vec())));
-                }
-                Incoming::Malformed { id, error } => take(id, Err(error)),
-                Incoming::Message(_) => {}
-            }
-        }
         Ok(true)
     }
 

@@ -2,17 +2,20 @@
 //! processes together, and none of them has the key.
 //!
 //! Inside ASYNC jobs, the operations of a process share one connection (`multiplexer`). A thread that blocks talks to the
-//! server itself (`blocking`): that is two system calls, and nobody in between.
+//! server itself (`blocking`): that is two system calls, and nobody in between. Both drive the session of
+//! `quadrille_keyless`, on sockets of their own and without an async runtime.
 
 mod blocking;
 mod connection;
 mod multiplexer;
+mod operation;
 mod server;
 
 use crate::{
     error::Failure,
     wait::{self, Outcome},
 };
+use operation::KeyServerOperation;
 use quadrille_engine::{Operation, PublicKey};
 use quadrille_keyless::wire::Ski;
 use server::Servers;
@@ -30,13 +33,13 @@ impl RemoteKey {
         Ok(Self { ski: Ski::from_key(public.pkey())?, servers: servers.into() })
     }
 
-    /// Computes an operation. The key server's engine has checked the result before it sent it, and has the key anyway: to check it
-    /// once more here would cost as much as the way there and back.
+    /// Computes an operation. The result has been checked with the public key, by the key server.
     pub(crate) fn compute(&self, operation: Operation) -> Outcome {
+        let operation = KeyServerOperation { ski: self.ski, operation };
         if wait::can_pause() {
-            wait::for_answer(multiplexer::submit(&self.servers, self.ski, operation)?)
+            wait::for_answer(multiplexer::submit(&self.servers, operation)?)
         } else {
-            blocking::compute(&self.servers, self.ski, &operation)
+            blocking::compute(&self.servers, operation)
         }
     }
 }

@@ -2,88 +2,94 @@
 //! with the first operation.
 
 use super::{
-    connection::Connection,
-    server::{BETWEEN_ATTEMPTS, DEADLINE, PATIENCE, RESTART, Reply, ServerError, Servers},
+    operation::KeyServerOperation,
+    server::{DEADLINE, RECONNECT_INTERVAL, RESTART_GRACE, SERVER_TIMEOUT, ServerError, Servers},
 };
 use crate::{
     error::{Failure, Reason},
     process::PerProcess,
     signal::Signal,
-    wait::{Answer, Outcome},
+    wait,
 };
-use quadrille_engine::Operation;
-use quadrille_keyless::wire::{Ski, WINDOW};
+use quadrille_keyless::{
+    session::{ClientEvent, Completion, KeepAlive, Outcome, RemoteOperation},
+    wire,
+};
 use std::{
     collections::{HashMap, VecDeque},
     future::Future,
     io,
+    path::Path,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
     time::Instant,
 };
 
+type Connection = super::connection::Connection<Arc<Request>>;
+
 /// The threads of this process, one for each list of servers.
-static MULTIPLEXERS: PerProcess<Mutex<HashMap<Servers, Arc<Inbox>>>> = PerProcess::new();
+static MULTIPLEXERS: PerProcess<Mutex<HashMap<Servers, Arc<CommandQueue>>>> = PerProcess::new();
 
 /// Hands an operation to the thread.
-pub(super) fn submit(servers: &Servers, ski: Ski, operation: Operation) -> Result<Answer, Failure> {
-    let inbox = inbox(servers).map_err(|error| {
+pub(super) fn submit(servers: &Servers, operation: KeyServerOperation) -> Result<wait::Answer, Failure> {
+    let commands = command_queue(servers).map_err(|error| {
         Failure::new(Reason::KeyServer, format!("cannot start a thread for the key server: {error}"))
     })?;
     let request =
-        Arc::new(Request { ski, operation, until: Instant::now() + DEADLINE, state: Mutex::default() });
-    inbox.put(Letter::Ask(Arc::clone(&request)));
-    Ok(Box::pin(Pending { request, inbox }))
+        Arc::new(Request { operation, deadline: Instant::now() + DEADLINE, state: Mutex::default() });
+    commands.push(Command::Submit(Arc::clone(&request)));
+    Ok(Box::pin(Pending { request, commands }))
 }
 
-fn inbox(servers: &Servers) -> io::Result<Arc<Inbox>> {
+fn command_queue(servers: &Servers) -> io::Result<Arc<CommandQueue>> {
     let mut all = locked(MULTIPLEXERS.get(Mutex::default));
-    if let Some(inbox) = all.get(servers) {
-        return Ok(Arc::clone(inbox));
+    if let Some(commands) = all.get(servers) {
+        return Ok(Arc::clone(commands));
     }
-    let inbox = Arc::new(Inbox { letters: Mutex::default(), signal: Signal::new()? });
-    let thread = Multiplexer::new(Arc::clone(servers), Arc::clone(&inbox));
+    let commands = Arc::new(CommandQueue { waiting: Mutex::default(), signal: Signal::new()? });
+    let thread = Multiplexer::new(Arc::clone(servers), Arc::clone(&commands));
     std::thread::Builder::new().name("quadrille-keys".into()).spawn(move || thread.run())?;
-    all.insert(Arc::clone(servers), Arc::clone(&inbox));
-    Ok(inbox)
+    all.insert(Arc::clone(servers), Arc::clone(&commands));
+    Ok(commands)
 }
 
-/// What has been handed to the thread, and it has not seen yet.
-struct Inbox {
-    letters: Mutex<Vec<Letter>>,
+/// Commands for the thread that it has not seen yet.
+struct CommandQueue {
+    waiting: Mutex<Vec<Command>>,
     signal: Signal,
 }
 
-enum Letter {
-    Ask(Arc<Request>),
-    /// Nobody waits any more.
-    Forget(Arc<Request>),
+enum Command {
+    Submit(Arc<Request>),
+    /// Nobody waits for it any more.
+    Withdraw(Arc<Request>),
 }
 
 struct Request {
-    ski: Ski,
-    operation: Operation,
-    until: Instant,
+    operation: KeyServerOperation,
+    deadline: Instant,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    outcome: Option<Outcome>,
+    outcome: Option<wait::Outcome>,
     waker: Option<Waker>,
     over: bool,
+    /// Its id on the connection, once it has been submitted there.
+    id: Option<u32>,
 }
 
 struct Pending {
     request: Arc<Request>,
-    inbox: Arc<Inbox>,
+    commands: Arc<CommandQueue>,
 }
 
 impl Future for Pending {
-    type Output = Outcome;
+    type Output = wait::Outcome;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<wait::Outcome> {
         let mut state = locked(&self.request.state);
         match state.outcome.take() {
             Some(outcome) => {
@@ -106,17 +112,17 @@ impl Drop for Pending {
             !std::mem::replace(&mut state.over, true) && state.outcome.take().is_none()
         };
         if waits {
-            self.inbox.put(Letter::Forget(Arc::clone(&self.request)));
+            self.commands.push(Command::Withdraw(Arc::clone(&self.request)));
         }
     }
 }
 
-impl Inbox {
-    fn put(&self, letter: Letter) {
-        let mut letters = locked(&self.letters);
-        let first = letters.is_empty();
-        letters.push(letter);
-        drop(letters);
+impl CommandQueue {
+    fn push(&self, command: Command) {
+        let mut waiting = locked(&self.waiting);
+        let first = waiting.is_empty();
+        waiting.push(command);
+        drop(waiting);
         if first {
             self.signal.set();
         }
@@ -124,7 +130,7 @@ impl Inbox {
 }
 
 impl Request {
-    fn finish(&self, outcome: Outcome) {
+    fn finish(&self, outcome: wait::Outcome) {
         let waker = {
             let mut state = locked(&self.state);
             if state.over {
@@ -139,54 +145,56 @@ impl Request {
     }
 }
 
+impl RemoteOperation for Request {
+    fn request(&self, id: u32) -> wire::Request<'_> {
+        self.operation.request(id)
+    }
+
+    fn is_secret(&self) -> bool {
+        self.operation.is_secret()
+    }
+
+    fn accepts(&self, result: &[u8]) -> bool {
+        self.operation.accepts(result)
+    }
+}
+
 /// The thread.
 struct Multiplexer {
     servers: Servers,
-    inbox: Arc<Inbox>,
-    /// Not sent yet.
+    commands: Arc<CommandQueue>,
+    /// Not submitted to a connection.
     waiting: VecDeque<Arc<Request>>,
-    /// Sent, by number.
-    open: HashMap<u32, Arc<Request>>,
     connection: Option<Connection>,
     /// Which server is asked, or will be next.
     server: usize,
     /// Why the last attempt failed, and since when all have.
-    trouble: Option<(ServerError, Instant)>,
+    last_error: Option<(ServerError, Instant)>,
     next_attempt: Instant,
-    /// Since when requests are open and nothing has come.
-    silent: Instant,
 }
 
 impl Multiplexer {
-    fn new(servers: Servers, inbox: Arc<Inbox>) -> Self {
+    fn new(servers: Servers, commands: Arc<CommandQueue>) -> Self {
         let now = Instant::now();
         Self {
             servers,
-            inbox,
+            commands,
             waiting: VecDeque::new(),
-            open: HashMap::new(),
             connection: None,
             server: 0,
-            trouble: None,
+            last_error: None,
             next_attempt: now,
-            silent: now,
         }
     }
 
     fn run(mut self) {
         loop {
             self.sleep();
-            self.take_letters();
+            self.take_commands();
             let now = Instant::now();
             self.connect(now);
-            if let Err(error) = self.exchange(now) {
-                self.lose(ServerError::Lost(error.to_string()), now);
-            }
-            if !self.open.is_empty()
-                && now.saturating_duration_since(self.silent) > PATIENCE
-                && self.servers.len() > 1
-            {
-                self.lose(ServerError::Slow, now);
+            if let Err(last_error) = self.exchange(now) {
+                self.lose(last_error, now);
             }
             self.expire(now);
         }
@@ -194,34 +202,44 @@ impl Multiplexer {
 
     /// Until there is something to do.
     fn sleep(&mut self) {
-        let mut fds = [poll_for(self.inbox.signal.fd(), libc::POLLIN); 2];
+        let mut fds = [poll_for(self.commands.signal.fd(), libc::POLLIN); 2];
         let mut count = 1;
-        if let Some(connection) = &mut self.connection {
-            let unsent = !connection.send().unwrap_or(true);
+        if let Some(connection) = &self.connection {
+            let unsent = connection.session.has_unsent();
             let events = libc::POLLIN | if unsent { libc::POLLOUT } else { 0 };
             fds[1] = poll_for(connection.fd(), events);
             count = 2;
         }
-        let limit = match (&self.connection, self.waiting.is_empty() && self.open.is_empty()) {
-            (_, true) => -1,
-            (Some(_), false) => 100,
-            (None, false) => 20,
-        };
+        let limit = self.due().map_or(-1, |due| {
+            let left = due.saturating_duration_since(Instant::now());
+            // Rounded up, so as not to wake just before it.
+            libc::c_int::try_from(left.as_millis() + 1).unwrap_or(libc::c_int::MAX)
+        });
         // SAFETY: `count` entries are there.
         unsafe { libc::poll(fds.as_mut_ptr(), count, limit) };
-        self.inbox.signal.clear();
+        self.commands.signal.clear();
     }
 
-    fn take_letters(&mut self) {
-        for letter in std::mem::take(&mut *locked(&self.inbox.letters)) {
-            match letter {
-                Letter::Ask(request) => self.waiting.push_back(request),
-                Letter::Forget(request) => {
+    /// When something is to be done though nothing comes.
+    fn due(&self) -> Option<Instant> {
+        let oldest = self.waiting.front();
+        match &self.connection {
+            Some(connection) => {
+                connection.session.due().into_iter().chain(oldest.map(|request| request.deadline)).min()
+            }
+            None => oldest.map(|_| self.next_attempt),
+        }
+    }
+
+    fn take_commands(&mut self) {
+        for command in std::mem::take(&mut *locked(&self.commands.waiting)) {
+            match command {
+                Command::Submit(request) => self.waiting.push_back(request),
+                Command::Withdraw(request) => {
                     self.waiting.retain(|other| !Arc::ptr_eq(other, &request));
-                    let number =
-                        self.open.iter().find(|(_, other)| Arc::ptr_eq(other, &request)).map(|(id, _)| *id);
-                    if let (Some(number), Some(connection)) = (number, &mut self.connection) {
-                        connection.withdraw(number);
+                    let id = locked(&request.state).id;
+                    if let (Some(id), Some(connection)) = (id, &mut self.connection) {
+                        connection.session.withdraw(id);
                     }
                 }
             }
@@ -233,88 +251,105 @@ impl Multiplexer {
         if self.connection.is_some() || self.waiting.is_empty() || now < self.next_attempt {
             return;
         }
+        // With nobody else to ask, a slow server is as good as any.
+        let keep_alive = if self.servers.len() > 1 {
+            KeepAlive::Replies { stall: SERVER_TIMEOUT }
+        } else {
+            KeepAlive::Off
+        };
         for offset in 0..self.servers.len() {
             let index = (self.server + offset) % self.servers.len();
-            match Connection::open(&self.servers[index], None) {
+            match Connection::open(&self.servers[index], None, keep_alive) {
                 Ok(connection) => {
                     self.connection = Some(connection);
                     self.server = index;
-                    self.silent = now;
                     return;
                 }
                 Err(error) => {
-                    let since = self.trouble.as_ref().map_or(now, |(_, since)| *since);
-                    self.trouble = Some((ServerError::Connect(error.to_string()), since));
+                    let since = self.last_error.as_ref().map_or(now, |(_, since)| *since);
+                    self.last_error = Some((ServerError::Connect(error.to_string()), since));
                 }
             }
         }
-        self.next_attempt = now + BETWEEN_ATTEMPTS;
+        self.next_attempt = now + RECONNECT_INTERVAL;
     }
 
-    fn exchange(&mut self, now: Instant) -> io::Result<()> {
+    fn exchange(&mut self, now: Instant) -> Result<(), ServerError> {
         let Some(connection) = &mut self.connection else { return Ok(()) };
-        if self.open.is_empty() {
-            self.silent = now;
-        }
-        while self.open.len() < WINDOW {
+        while connection.session.has_room() {
             let Some(request) = self.waiting.pop_front() else { break };
-            match connection.put(request.ski, &request.operation) {
-                Some(id) => drop(self.open.insert(id, request)),
+            match connection.session.submit(now, Arc::clone(&request), Some(request.deadline)) {
+                Some(id) => locked(&request.state).id = Some(id),
                 None => request.finish(Err(Failure::new(Reason::WrongInput, "the operation is too long"))),
             }
         }
         connection.send()?;
-        let (open, server) = (&mut self.open, &self.servers[self.server]);
-        let mut came = false;
-        while connection.receive(|id, reply: Reply| {
-            came = true;
-            if let Some(request) = open.remove(&id) {
-                request.finish(
-                    reply.map_err(|code| ServerError::Refused(code).failure(Some(server), request.ski)),
-                );
+        let server = &self.servers[self.server];
+        loop {
+            let received = connection.receive()?;
+            while let Some(event) = connection.session.next_event(now)? {
+                if let ClientEvent::Completed(completion) = event {
+                    self.last_error = None;
+                    complete(server, completion);
+                }
             }
-        })? {}
-        if came {
-            self.silent = now;
-            self.trouble = None;
+            if !received {
+                return Ok(connection.session.tick(now)?);
+            }
         }
-        Ok(())
     }
 
-    /// What was open is asked again, of the next server.
-    fn lose(&mut self, trouble: ServerError, now: Instant) {
-        self.connection = None;
+    /// What is unanswered is asked again, of the next server.
+    fn lose(&mut self, last_error: ServerError, now: Instant) {
         self.server = (self.server + 1) % self.servers.len().max(1);
-        let since = self.trouble.as_ref().map_or(now, |(_, since)| *since);
-        self.trouble = Some((trouble, since));
-        let mut again: Vec<_> = self.open.drain().collect();
-        again.sort_by_key(|(id, _)| *id);
-        for (_, request) in again.into_iter().rev().filter(|(_, request)| !locked(&request.state).over) {
-            self.waiting.push_front(request);
+        let since = self.last_error.as_ref().map_or(now, |(_, since)| *since);
+        self.last_error = Some((last_error, since));
+        let lost = self.connection.take();
+        let unanswered = lost.map_or_else(Vec::new, |connection| connection.session.into_operations());
+        for request in unanswered.into_iter().rev() {
+            let over = {
+                let mut state = locked(&request.state);
+                state.id = None;
+                state.over
+            };
+            if !over {
+                self.waiting.push_front(request);
+            }
         }
     }
 
-    /// Nobody waits for ever; and when no server has been there for a while, not even for long.
+    /// Ends what waits for a connection at its deadline, and when no server has been there for a while, at once.
     fn expire(&mut self, now: Instant) {
         let (servers, server) = (&self.servers, self.server);
-        let failure = |request: &Request, trouble: &ServerError| {
-            Err(trouble.failure(servers.get(server).map(std::path::PathBuf::as_path), request.ski))
+        let failure = |request: &Request, last_error: &ServerError| {
+            Err(last_error
+                .failure(servers.get(server).map(std::path::PathBuf::as_path), request.operation.ski))
         };
-        let trouble = self.trouble.clone();
+        let last_error = self.last_error.clone();
         let all_gone = self.connection.is_none()
-            && trouble.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) > RESTART);
+            && last_error
+                .as_ref()
+                .is_some_and(|(_, since)| now.saturating_duration_since(*since) > RESTART_GRACE);
         self.waiting.retain(|request| {
-            let late = all_gone || now > request.until;
+            let late = all_gone || now > request.deadline;
             if late {
-                let why = trouble.as_ref().map_or(&ServerError::Slow, |(trouble, _)| trouble);
+                let why = last_error.as_ref().map_or(&ServerError::Slow, |(last_error, _)| last_error);
                 request.finish(failure(request, why));
             }
             !late && !locked(&request.state).over
         });
-        for request in self.open.values().filter(|request| now > request.until) {
-            request.finish(failure(request, &ServerError::Slow));
-        }
     }
+}
+
+fn complete(server: &Path, completion: Completion<Arc<Request>>) {
+    let Completion { operation: request, outcome, .. } = completion;
+    let failure = |error: ServerError| Err(error.failure(Some(server), request.operation.ski));
+    request.finish(match outcome {
+        Outcome::Computed(result) => Ok(result),
+        Outcome::Refused(code) => failure(ServerError::Refused(code)),
+        Outcome::Expired => failure(ServerError::Slow),
+        Outcome::Withdrawn { .. } => return,
+    });
 }
 
 fn poll_for(fd: i32, events: i16) -> libc::pollfd {

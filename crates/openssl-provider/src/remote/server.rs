@@ -1,23 +1,26 @@
 //! What is to be known of key servers: where they are, how long they are waited for, and how they fail.
 
 use crate::error::{Failure, Reason};
-use quadrille_keyless::wire::{ErrorCode, Ski};
+use quadrille_keyless::{
+    session::SessionError,
+    wire::{ErrorCode, Ski},
+};
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
-use zeroize::Zeroizing;
 
 /// A handshake is not held up longer than this by key servers.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 /// A server that has not answered for so long is left for another one, if there is one.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
 /// A server that is not there is looked for so often.
-pub(super) const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
+pub(super) const RECONNECT_INTERVAL: Duration = Duration::from_millis(20);
 /// How long the first operations wait for a server that has gone to come back. After that operations fail at once, until
 /// it is there.
-pub(super) const RESTART: Duration = Duration::from_secs(1);
+pub(super) const RESTART_GRACE: Duration = Duration::from_secs(1);
 
 /// Key servers by their sockets; the first is preferred.
 pub(crate) type Servers = Arc<[PathBuf]>;
@@ -48,6 +51,21 @@ impl ServerError {
     }
 }
 
+impl From<io::Error> for ServerError {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(error.to_string())
+    }
+}
+
+impl From<SessionError> for ServerError {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Silent => Self::Slow,
+            other => Self::Lost(other.to_string()),
+        }
+    }
+}
+
 fn remedy(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::Denied => "; decryption, for RSA key exchange, must be allowed by its --policy",
@@ -55,6 +73,3 @@ fn remedy(code: ErrorCode) -> &'static str {
         _ => "",
     }
 }
-
-/// What a server has answered.
-pub(super) type Reply = Result<Zeroizing<Vec<u8>>, ErrorCode>;

@@ -74,7 +74,7 @@ pub(crate) fn oaep(
     let (seed, data) = padded[1..].split_at_mut(hash);
     mask(mgf1, data, seed)?;
     mask(mgf1, seed, data)?;
-    good &= data[..hash].ct_eq(&digest.of(label)?);
+    good &= data[..hash].ct_eq(&digest.one_shot(label)?);
     let mut found = Choice::from(0);
     let mut start = 0_u32;
     for (index, byte) in (0_u32..).zip(&*data).skip(hash) {

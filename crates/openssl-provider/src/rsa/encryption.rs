@@ -66,7 +66,7 @@ fn oaep(
     let mut padded = Zeroizing::new(vec![0; size]);
     let (seed, data) = padded[1..].split_at_mut(hash);
     rand_bytes(seed)?;
-    data[..hash].copy_from_slice(&digest.of(label)?);
+    data[..hash].copy_from_slice(&digest.one_shot(label)?);
     data[hash + fill] = 1;
     data[hash + fill + 1..].copy_from_slice(message);
     mask(mgf1, seed, data)?;
@@ -79,7 +79,7 @@ pub(super) fn mask(digest: Digest, seed: &[u8], data: &mut [u8]) -> Result<(), F
     for (counter, block) in (0_u32..).zip(data.chunks_mut(digest.size().max(1))) {
         let mut input = Zeroizing::new(seed.to_vec());
         input.extend(counter.to_be_bytes());
-        let mask = Zeroizing::new(digest.of(&input)?);
+        let mask = Zeroizing::new(digest.one_shot(&input)?);
         block.iter_mut().zip(mask.iter()).for_each(|(byte, mask)| *byte ^= mask);
     }
     Ok(())

@@ -55,13 +55,13 @@ impl Settings {
 
     pub(super) fn set(&mut self, params: Params<'_>) -> Result<(), Failure> {
         for value in params.iter() {
-            if value.is(c"digest") {
+            if value.is_named(c"digest") {
                 self.digest = Some(Digest::of_value(value)?);
-            } else if value.is(c"pad-mode") {
+            } else if value.is_named(c"pad-mode") {
                 self.mode = mode(value)?;
-            } else if value.is(c"saltlen") {
+            } else if value.is_named(c"saltlen") {
                 self.salt = salt(value)?;
-            } else if value.is(c"mgf1-digest") {
+            } else if value.is_named(c"mgf1-digest") {
                 self.mgf1 = Some(Digest::of_value(value)?);
             }
         }

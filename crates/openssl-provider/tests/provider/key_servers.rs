@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-fn site() -> Site {
+pub(crate) fn site() -> Site {
     let site = Site::new();
     site.certificate("rsa", "rsa:2048");
     fs::copy(site.path("rsa.pem"), site.path("served.pem")).expect("it is there");
@@ -17,7 +17,7 @@ fn site() -> Site {
     site
 }
 
-fn serve(site: &Site, start: crate::servers::Start, key: &str) -> (Running, u16) {
+pub(crate) fn serve(site: &Site, start: crate::servers::Start, key: &str) -> (Running, u16) {
     site.write("served.both", &format!("{}{}", site.read("rsa.pem"), site.read(key)));
     let port = free_port();
     let running = start(site, key, port);
@@ -65,7 +65,7 @@ fn another_key_server_takes_over() {
 fn a_key_in_the_process_takes_over() {
     for start in [nginx, haproxy] as [crate::servers::Start; 2] {
         let site = site();
-        let fallback = site.at("rsa.key");
+        let fallback = site.path_text("rsa.key");
         site.stand_in("remote.key", &["keys"], "rsa", &["--fallback", &fallback]);
         let (running, port) = serve(&site, start, "remote.key");
         for _ in 0..3 {

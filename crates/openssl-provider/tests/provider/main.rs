@@ -1,6 +1,7 @@
 //! The module as OpenSSL and real servers load it: openssl, nginx, HAProxy, Apache, Node, curl.
 
 mod aborts;
+mod bad_key_servers;
 mod guides;
 mod key_servers;
 mod operations;

@@ -87,7 +87,7 @@ fn what_the_provider_signs_it_verifies_and_nothing_else() {
     for (key, options) in [
         ("site.key".to_owned(), "-pkeyopt digest:sha256"),
         ("site.key".to_owned(), "-pkeyopt digest:sha256 -pkeyopt rsa_padding_mode:pss"),
-        (format!("quadrille:file:{}", site.at("curve.key")), ""),
+        (format!("quadrille:file:{}", site.path_text("curve.key")), ""),
     ] {
         site.plain_openssl("dgst -sha256 -binary -out digest message");
         site.openssl(format!("pkeyutl -sign -inkey {key} -in digest -out signature {options}").trim_end());
@@ -107,7 +107,7 @@ fn ecdsa_by_uri_and_certificates() {
     for (name, curve) in [("p256", "P-256"), ("p384", "P-384"), ("p521", "P-521")] {
         site.certificate(name, &format!("ec:{curve}"));
         public(&site, name);
-        signs(&site, &format!("quadrille:file:{}", site.at(&format!("{name}.key"))), name, "-sha256");
+        signs(&site, &format!("quadrille:file:{}", site.path_text(&format!("{name}.key"))), name, "-sha256");
         signs(&site, &format!("{name}.key"), name, "-sha256");
     }
     site.certificate("site", "rsa:2048");
@@ -115,7 +115,7 @@ fn ecdsa_by_uri_and_certificates() {
         site.openssl(&format!("req -x509 -key site.key -subj /CN=new -out new.pem {options}"));
         assert!(site.plain_openssl("verify -CAfile new.pem new.pem").contains("OK"));
     }
-    let key = format!("quadrille:file:{}", site.at("p256.key"));
+    let key = format!("quadrille:file:{}", site.path_text("p256.key"));
     site.openssl(&format!("req -x509 -key {key} -subj /CN=new -out new.pem -sha256"));
     assert!(site.plain_openssl("verify -CAfile new.pem new.pem").contains("OK"));
 }
@@ -185,7 +185,7 @@ fn what_is_wrong_with_a_uri_is_said() {
     let site = site();
     site.certificate("site", "rsa:2048");
     site.openssl("genpkey -algorithm ED25519 -out ed.key");
-    let at = |name: &str| site.at(name);
+    let at = |name: &str| site.path_text(name);
     site.write("empty.pem", "");
     for (uri, words) in [
         ("quadrille:file:/nowhere/site.key".to_owned(), "No such file"),

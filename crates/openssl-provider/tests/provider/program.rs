@@ -12,7 +12,7 @@ fn compiled(site: &Site) -> String {
         .arg(source)
         .args(["-lcrypto", "-pthread"]);
     finish(&mut compiler);
-    site.at("program")
+    site.path_text("program")
 }
 
 fn site() -> Site {
@@ -39,7 +39,7 @@ fn valgrind_finds_nothing() {
     finish(site.plain("strip").args(["--strip-debug", "-o", "stripped.so"]).arg(crate::support::module()));
     let configuration = site.read("openssl.cnf");
     let module = crate::support::module().display().to_string();
-    site.write("openssl.cnf", &configuration.replace(&module, &site.at("stripped.so")));
+    site.write("openssl.cnf", &configuration.replace(&module, &site.path_text("stripped.so")));
     let mut command = site.plain("timeout");
     // valgrind knows no AVX-512; the portable tier is BoringSSL's.
     command.env("QUADRILLE_CPU", "portable").args([

@@ -48,7 +48,7 @@ fn all_handshakes(start: Start) {
 }
 
 fn resumes(site: &Site, port: u16, key: &str) {
-    let session = site.at("session");
+    let session = site.path_text("session");
     handshake(site, port, &format!("-tls1_2 -sess_out {session}"))
         .unwrap_or_else(|| panic!("{key}: no session"));
     let again = handshake(site, port, &format!("-tls1_2 -sess_in {session}")).unwrap_or_default();
@@ -61,7 +61,7 @@ fn dh_parameters(site: &Site) {
 }
 
 pub(crate) fn nginx(site: &Site, key: &str, port: u16) -> Running {
-    let folder = site.at("");
+    let folder = site.path_text("");
     let text = format!(
         "daemon off; pid {folder}nginx.pid; error_log stderr; worker_processes 2; env OPENSSL_CONF;\n\
          events {{ worker_connections 1024; }}\n\
@@ -89,7 +89,7 @@ pub(crate) fn haproxy_configuration(site: &Site, port: u16) -> PathBuf {
          \x20 tune.ssl.default-dh-param 2048\n\
          defaults\n  mode http\n  timeout client 10s\n  timeout server 10s\n  timeout connect 5s\n\
          frontend f\n  bind 127.0.0.1:{port} ssl crt {}\n  http-request return status 200 content-type text/plain string ok\n",
-        site.at("served.both")
+        site.path_text("served.both")
     );
     site.write(&format!("haproxy-{port}.cfg"), &text)
 }
@@ -99,7 +99,7 @@ fn apache(site: &Site, key: &str, port: u16) -> Running {
     let load = modules
         .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
         .concat();
-    let folder = site.at("");
+    let folder = site.path_text("");
     fs::create_dir_all(site.path("www")).expect("it is there");
     site.write("www/index.html", "ok");
     set_mode(&site.path("www"), 0o755);
@@ -155,9 +155,11 @@ fn s_server_by_uri_with_and_without_jobs() {
     let site = Site::new();
     site.certificate("rsa", "rsa:2048");
     let _server = site.key_server("keys", &["rsa"]);
-    for key in
-        [site.at("rsa.key"), format!("quadrille:file:{}", site.at("rsa.key")), site.uri(&["keys"], "rsa")]
-    {
+    for key in [
+        site.path_text("rsa.key"),
+        format!("quadrille:file:{}", site.path_text("rsa.key")),
+        site.uri(&["keys"], "rsa"),
+    ] {
         for mode in ["", "-async"] {
             let port = free_port();
             let mut command = site.with_provider("openssl");

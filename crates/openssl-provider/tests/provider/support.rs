@@ -38,7 +38,7 @@ impl Site {
     }
 
     /// As text, for configurations.
-    pub(crate) fn at(&self, name: &str) -> String {
+    pub(crate) fn path_text(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
 
@@ -118,8 +118,8 @@ impl Site {
     /// The URI of a certificate's key in key servers.
     pub(crate) fn uri(&self, servers: &[&str], certificate: &str) -> String {
         let sockets: Vec<String> =
-            servers.iter().map(|name| format!("unix:{}", self.at(&format!("{name}.sock")))).collect();
-        format!("quadrille:{}?key={}", sockets.join(","), self.at(&format!("{certificate}.pem")))
+            servers.iter().map(|name| format!("unix:{}", self.path_text(&format!("{name}.sock")))).collect();
+        format!("quadrille:{}?key={}", sockets.join(","), self.path_text(&format!("{certificate}.pem")))
     }
 
     /// FILE: a PEM file that stands for the key, as `quadrille provider key` makes it.
@@ -127,7 +127,7 @@ impl Site {
         let mut command = Command::new(quadrille());
         command.args(["provider", "key", "--cert"]).arg(self.path(&format!("{certificate}.pem")));
         for server in servers {
-            command.args(["--server", &format!("unix:{}", self.at(&format!("{server}.sock")))]);
+            command.args(["--server", &format!("unix:{}", self.path_text(&format!("{server}.sock")))]);
         }
         finish(command.args(more).arg("--out").arg(self.path(file)));
         set_mode(&self.path(file), 0o644);

@@ -42,7 +42,7 @@ fn read(mode: Mode, bytes: &[u8], portion: usize) -> Vec<String> {
             seen.push(format!("{incoming:?}"));
         }
     }
-    assert!(!reader.is_in_between());
+    assert!(!reader.has_partial_message());
     seen
 }
 
@@ -76,7 +76,7 @@ fn a_frame_of_ours_holds_them_all_and_is_padded_only_if_asked() {
         last = Some(format!("{incoming:?}"));
     }
     assert_eq!(last.unwrap(), format!("{:?}", Incoming::Message(Message::Withdraw { id: 9 })));
-    assert!(reader.padded() && !reader.is_in_between());
+    assert!(reader.padded() && !reader.has_partial_message());
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn codes_and_opcodes_are_their_own_inverse() {
     for byte in 0..=255_u8 {
         assert_eq!(ErrorCode::from_byte(byte).byte(), byte);
         if let Ok(operation) = opcode::operation(byte, b"payload") {
-            assert_eq!(opcode::of(&operation), (byte, &b"payload"[..]));
+            assert_eq!(opcode::from_operation(&operation), (byte, &b"payload"[..]));
             assert!(matches!(opcode::name(byte), "sign" | "decrypt"));
         }
     }

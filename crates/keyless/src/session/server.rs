@@ -1,41 +1,41 @@
-//! One client's connection without I/O: bytes become requests, replies become bytes.
+//! The server's end of a connection without I/O: bytes become requests, replies become bytes.
 
 use crate::wire::{ErrorCode, Incoming, KeyName, Message, Mode, Reader, Violation, Writer, opcode};
 use std::collections::HashSet;
 
-/// One client's connection.
-pub(super) struct Session {
+/// The server's end of one client's connection.
+pub(crate) struct ServerSession {
     reader: Reader,
     writer: Writer,
-    /// Requests that have not been answered.
-    open: HashSet<u32>,
+    /// Ids of requests that have not been answered.
+    unanswered: HashSet<u32>,
 }
 
-/// What a client has said that is not answered at once.
+/// What a client has sent that is not answered at once.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    /// Compute this, and then [`reply`](Session::reply).
-    Request(Request),
+pub(crate) enum ServerEvent {
+    /// Compute this, and then [`reply`](ServerSession::reply).
+    Request(ReceivedRequest),
     /// Nobody waits for this any more; reply nevertheless.
     Withdraw(u32),
 }
 
 /// A private-key operation.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Request {
-    pub(super) id: u32,
-    pub(super) key: KeyName,
-    pub(super) opcode: u8,
-    pub(super) payload: Box<[u8]>,
+pub(crate) struct ReceivedRequest {
+    pub(crate) id: u32,
+    pub(crate) key: KeyName,
+    pub(crate) opcode: u8,
+    pub(crate) payload: Box<[u8]>,
 }
 
-impl Session {
-    pub(super) fn new(mode: Mode) -> Self {
-        Self { reader: Reader::new(mode), writer: Writer::new(mode), open: HashSet::new() }
+impl ServerSession {
+    pub(crate) fn new(mode: Mode) -> Self {
+        Self { reader: Reader::new(mode), writer: Writer::new(mode), unanswered: HashSet::new() }
     }
 
     /// Takes what has come.
-    pub(super) fn receive(&mut self, bytes: &[u8]) {
+    pub(crate) fn receive(&mut self, bytes: &[u8]) {
         self.reader.receive(bytes);
     }
 
@@ -44,7 +44,7 @@ impl Session {
     ///
     /// # Errors
     /// What no correct client sends; the connection cannot go on.
-    pub(super) fn next(&mut self) -> Result<Option<Asked>, Violation> {
+    pub(crate) fn next_event(&mut self) -> Result<Option<ServerEvent>, Violation> {
         loop {
             let incoming = match self.reader.next_message() {
                 Ok(Some(incoming)) => incoming,
@@ -62,8 +62,8 @@ impl Session {
                 Incoming::Message(Message::Ping { id, data }) => {
                     self.writer.put(&Message::Pong { id, data });
                 }
-                Incoming::Message(Message::Withdraw { id }) if self.open.contains(&id) => {
-                    return Ok(Some(Asked::Withdraw(id)));
+                Incoming::Message(Message::Withdraw { id }) if self.unanswered.contains(&id) => {
+                    return Ok(Some(ServerEvent::Withdraw(id)));
                 }
                 // It has been answered meanwhile; or an answer to nothing.
                 Incoming::Message(Message::Withdraw { .. } | Message::Pong { .. }) => {}
@@ -72,10 +72,10 @@ impl Session {
                     return Err(Violation::WrongSide(opcode));
                 }
                 Incoming::Message(Message::Request(request)) => {
-                    if !self.open.insert(request.id) {
+                    if !self.unanswered.insert(request.id) {
                         return Err(Violation::DuplicateRequest(request.id));
                     }
-                    return Ok(Some(Asked::Request(Request {
+                    return Ok(Some(ServerEvent::Request(ReceivedRequest {
                         id: request.id,
                         key: request.key,
                         opcode: request.opcode,
@@ -87,30 +87,30 @@ impl Session {
     }
 
     /// Answers a request that is open; others are not answered a second time.
-    pub(super) fn reply(&mut self, id: u32, result: Result<&[u8], ErrorCode>) {
-        if self.open.remove(&id) {
+    pub(crate) fn reply(&mut self, id: u32, result: Result<&[u8], ErrorCode>) {
+        if self.unanswered.remove(&id) {
             self.writer.set_padded(self.reader.padded());
             self.writer.put(&Message::Reply { id, result });
         }
     }
 
     /// From now on replies may be secret, and their memory is wiped.
-    pub(super) fn wipe(&mut self) {
+    pub(crate) fn wipe(&mut self) {
         self.writer.wipe();
     }
 
-    /// How many requests are open.
-    pub(super) fn open(&self) -> usize {
-        self.open.len()
+    /// How many requests have not been answered.
+    pub(crate) fn unanswered(&self) -> usize {
+        self.unanswered.len()
     }
 
     /// Whether a message has begun and not ended.
-    pub(super) fn is_in_between(&self) -> bool {
-        self.reader.is_in_between()
+    pub(crate) fn has_partial_message(&self) -> bool {
+        self.reader.has_partial_message()
     }
 
     /// Bytes to be sent.
-    pub(super) fn writer(&mut self) -> &mut Writer {
+    pub(crate) fn writer(&mut self) -> &mut Writer {
         &mut self.writer
     }
 }

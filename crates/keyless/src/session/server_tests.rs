@@ -1,8 +1,8 @@
-//! The server's side of a connection, without I/O.
+//! The server's end of a connection, without I/O.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
-use super::session::{Asked, Session};
+use super::{ServerEvent, ServerSession};
 use crate::wire::{ErrorCode, Hints, Incoming, Message, Mode, Reader, Request, Ski, Violation, Writer};
 
 fn bytes(mode: Mode, messages: &[Message<'_>]) -> Vec<u8> {
@@ -21,7 +21,7 @@ fn request(id: u32) -> Message<'static> {
     })
 }
 
-fn replies(mode: Mode, session: &mut Session) -> Vec<String> {
+fn replies(mode: Mode, session: &mut ServerSession) -> Vec<String> {
     let mut reader = Reader::new(mode);
     let unsent = session.writer().unsent().to_vec();
     session.writer().advance(unsent.len());
@@ -36,13 +36,13 @@ fn shown(message: Message<'_>) -> String {
 #[test]
 fn requests_come_out_and_replies_go_in_any_order_once() {
     for mode in [Mode::Compatible, Mode::Batched] {
-        let mut session = Session::new(mode);
+        let mut session = ServerSession::new(mode);
         session.receive(&bytes(mode, &[request(1), Message::Ping { id: 9, data: b"x" }, request(2)]));
         let mut ids = Vec::new();
-        while let Some(Asked::Request(request)) = session.next().unwrap() {
+        while let Some(ServerEvent::Request(request)) = session.next_event().unwrap() {
             ids.push(request.id);
         }
-        assert_eq!((ids, session.open()), (vec![1, 2], 2));
+        assert_eq!((ids, session.unanswered()), (vec![1, 2], 2));
         session.reply(2, Ok(b"two"));
         session.reply(2, Ok(b"again"));
         session.reply(7, Ok(b"never asked"));
@@ -53,41 +53,41 @@ fn requests_come_out_and_replies_go_in_any_order_once() {
             shown(Message::Reply { id: 1, result: Err(ErrorCode::KeyNotFound) }),
         ];
         assert_eq!(replies(mode, &mut session), expected);
-        assert_eq!(session.open(), 0);
+        assert_eq!(session.unanswered(), 0);
     }
 }
 
 #[test]
 fn a_number_may_be_used_again_only_after_its_reply() {
-    let mut session = Session::new(Mode::Batched);
+    let mut session = ServerSession::new(Mode::Batched);
     session.receive(&bytes(Mode::Batched, &[request(1)]));
-    assert!(matches!(session.next(), Ok(Some(Asked::Request(_)))));
+    assert!(matches!(session.next_event(), Ok(Some(ServerEvent::Request(_)))));
     session.reply(1, Ok(b""));
     session.receive(&bytes(Mode::Batched, &[request(1), request(1)]));
-    assert!(matches!(session.next(), Ok(Some(Asked::Request(_)))));
-    assert_eq!(session.next(), Err(Violation::DuplicateRequest(1)));
+    assert!(matches!(session.next_event(), Ok(Some(ServerEvent::Request(_)))));
+    assert_eq!(session.next_event(), Err(Violation::DuplicateRequest(1)));
 }
 
 #[test]
 fn a_withdrawal_of_what_is_over_is_nobodys_business() {
-    let mut session = Session::new(Mode::Batched);
+    let mut session = ServerSession::new(Mode::Batched);
     session.receive(&bytes(
         Mode::Batched,
         &[Message::Withdraw { id: 5 }, request(1), Message::Withdraw { id: 1 }],
     ));
-    assert!(matches!(session.next(), Ok(Some(Asked::Request(_)))));
-    assert_eq!(session.next(), Ok(Some(Asked::Withdraw(1))));
-    assert_eq!(session.next(), Ok(None));
+    assert!(matches!(session.next_event(), Ok(Some(ServerEvent::Request(_)))));
+    assert_eq!(session.next_event(), Ok(Some(ServerEvent::Withdraw(1))));
+    assert_eq!(session.next_event(), Ok(None));
 }
 
 #[test]
 fn a_client_that_replies_or_speaks_another_version_is_told_off() {
-    let mut session = Session::new(Mode::Batched);
+    let mut session = ServerSession::new(Mode::Batched);
     session.receive(&bytes(Mode::Batched, &[Message::Reply { id: 1, result: Ok(b"") }]));
-    assert_eq!(session.next(), Err(Violation::WrongSide(0xf0)));
-    let mut session = Session::new(Mode::Compatible);
+    assert_eq!(session.next_event(), Err(Violation::WrongSide(0xf0)));
+    let mut session = ServerSession::new(Mode::Compatible);
     session.receive(b"GET / HTTP/1.1\r\n\r\n");
-    assert_eq!(session.next(), Err(Violation::Version(b'G')));
+    assert_eq!(session.next_event(), Err(Violation::Version(b'G')));
     let told = [shown(Message::Reply { id: 0, result: Err(ErrorCode::Version) })];
     assert_eq!(replies(Mode::Compatible, &mut session), told);
 }
