@@ -7,7 +7,7 @@ use quadrille_bench_handshakes::{
     bulk,
     certificate::CertificateFiles,
     contestants::{Contestant, Stage},
-    cross_check::H2load,
+    h2load::H2load,
     idle::{self, Before},
     provider::{Pairs, contenders},
     report::{

@@ -18,6 +18,7 @@ pub mod certificate;
 pub mod contestants;
 pub mod cpu;
 pub mod cross_check;
+pub mod h2load;
 pub mod idle;
 pub mod machine;
 pub mod memory;
