@@ -44,6 +44,14 @@ struct Visit {
     latency_us: Histogram<u64>,
 }
 
+/// One call of h2load.
+#[derive(Default)]
+struct Run {
+    cpu: Duration,
+    requests: u64,
+    per_second: f64,
+}
+
 /// Warms up and measures `servers` in turn. Each server's result comes in the place it has in `servers`; h2load writes its
 /// log into `directory`.
 pub fn measure(
@@ -89,14 +97,27 @@ fn visit(
     requests: u64,
     directory: &Path,
 ) -> Result<Visit> {
-    if workload.is_download() {
-        return run(h2load, workload, server, requests, directory);
-    }
+    let seen = run(h2load, workload, server, requests, None)?;
     // The first request of each connection is measured alone, and taken off with the handshake.
     let unpaced = Workload { per_second: None, ..workload };
-    let opening = run(h2load, unpaced, server, workload.connections as u64, directory)?;
-    let seen = run(h2load, workload, server, requests, directory)?;
-    Ok(Visit { cpu: seen.cpu.saturating_sub(opening.cpu), counted: seen.counted - opening.counted, ..seen })
+    let opening = match workload.is_download() {
+        true => Run::default(),
+        false => run(h2load, unpaced, server, workload.connections as u64, None)?,
+    };
+    // In a run of its own: h2load writes its log request by request, and more CPU goes into each request of a server that
+    // waits for a slower client.
+    let log = directory.join("h2load.log");
+    // h2load would append to it.
+    File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    let logged = run(h2load, workload, server, whole(workload, requests / 2), Some(&log))?;
+    let latency_us = h2load::latencies(&log)?;
+    ensure!(latency_us.len() == logged.requests, "h2load logs {} requests", latency_us.len());
+    Ok(Visit {
+        cpu: seen.cpu.saturating_sub(opening.cpu),
+        counted: seen.requests - opening.requests,
+        per_second: seen.per_second,
+        latency_us,
+    })
 }
 
 /// Opens the connections and makes `requests` requests on them.
@@ -105,15 +126,14 @@ fn run(
     workload: Workload,
     server: &Server,
     requests: u64,
-    directory: &Path,
-) -> Result<Visit> {
-    let log = directory.join("h2load.log");
-    // h2load would append to it.
-    File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    log: Option<&Path>,
+) -> Result<Run> {
     let mut command = h2load.command(workload.connections, requests);
     command.args(["--groups=X25519", "--tls13-ciphers=TLS_AES_128_GCM_SHA256"]);
     command.arg(format!("--max-concurrent-streams={}", workload.streams));
-    command.arg("--log-file").arg(&log);
+    if let Some(log) = log {
+        command.arg("--log-file").arg(log);
+    }
     if let Some(rate) = workload.per_second {
         command.arg(format!("--rps={}", rate / workload.connections as f64));
     }
@@ -128,9 +148,7 @@ fn run(
     let seen = h2load::run(&mut command, requests)?;
     let cpu = clock.settled().context("the server has ended")?.saturating_sub(before);
     ensure!(seen.body_bytes == requests * workload.body.bytes, "the bodies have another length");
-    let latency_us = h2load::latencies(&log)?;
-    ensure!(latency_us.len() == requests, "h2load logs {} of {requests} requests", latency_us.len());
-    Ok(Visit { cpu, counted: requests, per_second: seen.per_second, latency_us })
+    Ok(Run { cpu, requests, per_second: seen.per_second })
 }
 
 fn first_count(workload: Workload, time: Duration) -> u64 {
