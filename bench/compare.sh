@@ -1,10 +1,11 @@
 #!/bin/sh
 # The comparison with nginx, HAProxy, Envoy and hitch: installs what is missing, builds the harness, measures.
 #
-#   bench/compare.sh                           everything, into bench/REPORT.md with its picture; about a quarter of an hour
+#   bench/compare.sh                           everything, into bench/REPORT.md with its picture; about twenty minutes
 #   bench/compare.sh --quick                   everything, shorter, into bench/out/REPORT.md; a few minutes
 #   bench/compare.sh --idle-connections 10000  memory alone
-#   bench/compare.sh --bulk                    downloads alone
+#   bench/compare.sh --requests                requests on open connections alone, and handshakes with one request
+#   bench/compare.sh --bulk                    of these, downloads alone
 #   bench/compare.sh --provider                nginx and HAProxy with this project's OpenSSL provider, beside themselves
 #   bench/compare.sh --cross-check             full handshakes, with h2load beside our own generator
 #   bench/compare.sh --keys p256 ...           handshakes alone, with the harness's own options (--help lists them)

@@ -11,8 +11,8 @@ use quadrille_bench_handshakes::{
 };
 use quadrille_profile::load::TlsVersion;
 
-/// CPU per TLS handshake, speed and price of a download, memory per idle connection: nginx, HAProxy, Envoy, hitch and Quadrille
-/// side by side.
+/// CPU per TLS handshake and per request, speed and price of a download, memory per idle connection: nginx, HAProxy, Envoy,
+/// hitch and Quadrille side by side.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// Measure everything, and write this page and a picture beside it.
@@ -23,7 +23,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = positive, group = "what")]
     pub(crate) idle_connections: Option<usize>,
 
-    /// Measure a download through each server instead.
+    /// Measure requests on open connections instead, with small bodies and large ones.
+    #[arg(long, group = "what")]
+    pub(crate) requests: bool,
+
+    /// Measure downloads through each server instead: of --requests, the large bodies alone.
     #[arg(long, group = "what")]
     pub(crate) bulk: bool,
 
@@ -82,7 +86,7 @@ pub(crate) struct Args {
 
     /// Requests on each connection; 0 is the handshake alone.
     #[arg(long, default_value_t = 1)]
-    pub(crate) requests: u32,
+    pub(crate) requests_per_connection: u32,
 
     /// Core that the servers run on.
     #[arg(long, default_value_t = 0)]

@@ -1,4 +1,4 @@
-//! The same handshakes made by a generator that is not ours: h2load, of nghttp2, on OpenSSL.
+//! The same handshakes made by a generator that is not ours, h2load.
 //!
 //! Both ask for the same version, group, cipher suite and request, close each connection after it, and have 32 connections in
 //! flight. h2load spends more on a handshake than most servers do, so that a server with a whole core waits for it; and a server
@@ -6,19 +6,15 @@
 //! the server gets, under both generators, only so much of its core that even h2load can keep it busy ([`Throttle`]). Then both the server's
 //! CPU per handshake and its handshakes a second must agree.
 
-use std::{
-    fmt::Display,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fmt::Display, process::Command, time::Duration};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::unistd::Pid;
 use quadrille_profile::load::{Load, TlsVersion};
 
 use crate::{
     cpu::CpuClock,
+    h2load::{self, H2load},
     rival::Rival,
     rounds::Plan,
     scenario::Scenario,
@@ -78,26 +74,7 @@ pub struct Checked {
     pub gave_up: Option<String>,
 }
 
-/// h2load, and its version.
-#[derive(Clone, Debug)]
-pub struct H2load {
-    program: PathBuf,
-    /// As it says itself.
-    pub version: String,
-}
-
 impl H2load {
-    /// Looks for it.
-    pub fn find(program: &Path) -> Result<Self> {
-        let output = Command::new(program)
-            .arg("--version")
-            .output()
-            .with_context(|| format!("{} does not run (package nghttp2-client)", program.display()))?;
-        let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        ensure!(version.starts_with("h2load"), "{} is not h2load", program.display());
-        Ok(Self { program: program.into(), version })
-    }
-
     /// Rounds with both generators in turn against each server, which runs on `core`.
     pub fn check(
         &self,
@@ -181,7 +158,7 @@ impl H2load {
                 if gave_up.is_some() {
                     continue;
                 }
-                let mut command = self.command(scenario.clients, *requests);
+                let mut command = self.connections(scenario.clients, *requests);
                 command
                     .arg("--ciphers=DHE-RSA-AES128-GCM-SHA256")
                     .arg(format!("https://{}/", server.address));
@@ -209,7 +186,7 @@ impl H2load {
         let mut side = Side::default();
         let mut requests = 1000;
         for round in 0..=plan.rounds {
-            let mut command = self.command(clients, requests);
+            let mut command = self.connections(clients, requests);
             command.args(["--no-tls-proto", "http/1.1"]).arg(format!("http://{}/", upstream.address));
             let clock = CpuClock::of_trees(&[upstream.pid()])?;
             let visit = counted(upstream.pid(), &clock, Ration::WHOLE, &mut command, requests)?;
@@ -223,7 +200,7 @@ impl H2load {
 
     fn theirs(&self, target: &Target<'_>, count: u64) -> Result<Visit> {
         let Target { scenario, server, ration } = *target;
-        let mut command = self.command(scenario.clients, count);
+        let mut command = self.connections(scenario.clients, count);
         command.arg("--groups").arg(&scenario.groups);
         // The same version and cipher suite as ours.
         command.arg(match scenario.version {
@@ -235,10 +212,9 @@ impl H2load {
     }
 
     /// A new connection for each request, `clients` of them at once.
-    fn command(&self, clients: usize, requests: u64) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(["--h1", "--threads", "1", "--header", "connection: close"]);
-        command.args(["--clients", &clients.to_string(), "--requests", &requests.to_string()]);
+    fn connections(&self, clients: usize, requests: u64) -> Command {
+        let mut command = self.command(clients, requests);
+        command.args(["--h1", "--header", "connection: close"]);
         command
     }
 }
@@ -248,19 +224,14 @@ fn counted(
     server: Pid,
     clock: &CpuClock,
     ration: Ration,
-    h2load: &mut Command,
+    command: &mut Command,
     requests: u64,
 ) -> Result<Visit> {
     let before = clock.settled()?;
     let throttle = Throttle::start(server, ration)?;
-    let output = h2load.output().context("h2load does not run")?;
+    let seen = h2load::run(command, requests)?;
     drop(throttle);
     let used = clock.settled().context("the server has ended")?.saturating_sub(before);
-    let text = String::from_utf8_lossy(&output.stdout);
-    let Some(seen) = parse(&text) else {
-        bail!("h2load says: {}", text.lines().last().unwrap_or("nothing"));
-    };
-    ensure!(seen.succeeded == requests, "h2load: {} of {requests} requests succeeded", seen.succeeded);
     let elapsed = Duration::from_secs_f64(requests as f64 / seen.per_second.max(1e-9));
     Ok(Visit { cpu: used, handshakes: requests, elapsed, share: ration.share })
 }
@@ -311,32 +282,4 @@ impl Visit {
 
 fn count(per_second: f64, time: Duration) -> u64 {
     ((per_second * time.as_secs_f64()) as u64).max(64)
-}
-
-#[derive(Debug, PartialEq)]
-struct Seen {
-    per_second: f64,
-    succeeded: u64,
-}
-
-/// What h2load prints at its end.
-fn parse(text: &str) -> Option<Seen> {
-    let finished = text.lines().find_map(|line| line.strip_prefix("finished in "))?;
-    let per_second = finished.split(", ").nth(1)?.strip_suffix(" req/s")?.parse().ok()?;
-    let requests = text.lines().find_map(|line| line.strip_prefix("requests: "))?;
-    let succeeded = requests.split(", ").find_map(|part| part.strip_suffix(" succeeded"))?.parse().ok()?;
-    Some(Seen { per_second, succeeded })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_h2load_prints() {
-        let text = "starting benchmark...\nfinished in 6.07s, 329.68 req/s, 0B/s\n\
-                    requests: 2000 total, 2000 started, 2000 done, 1999 succeeded, 1 failed, 0 errored, 0 timeout\n";
-        assert_eq!(parse(text), Some(Seen { per_second: 329.68, succeeded: 1999 }));
-        assert_eq!(parse("starting benchmark...\n"), None);
-    }
 }

@@ -1,18 +1,18 @@
 //! The experiments, one after the other: what they print, and what they leave for the page and as JSON.
 
+mod requests;
+
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
 use quadrille_bench_handshakes::{
-    bulk,
     certificate::CertificateFiles,
     contestants::{Contestant, Stage},
-    cross_check::H2load,
+    h2load::H2load,
     idle::{self, Before},
     provider::{Pairs, contenders},
     report::{
-        self, BulkRow, CrossCheck, HandshakeRow, IdleRow, ProviderRows, latency_table, provider_rows,
-        provider_table,
+        self, CrossCheck, HandshakeRow, IdleRow, ProviderRows, latency_table, provider_rows, provider_table,
     },
     rival::{Job, Provider, Rival},
     scenario::{KeyKind, Resumption, Scenario},
@@ -25,8 +25,6 @@ use crate::args::Args;
 
 /// Handshakes a second of clients who each find the server idle.
 const QUIET: f64 = 60.0;
-/// Bodies that each server delivers in each round.
-const DOWNLOADS: u64 = 8;
 /// What the other generator repeats: RSA-4096, where every server is slower than h2load, and others, where h2load is.
 const CROSS_CHECKED: [(TlsVersion, KeyKind); 4] = [
     (TlsVersion::V1_3, KeyKind::Rsa4096),
@@ -75,7 +73,7 @@ impl<'a> Laboratory<'a> {
             plan.rounds,
             plan.round_time.as_secs_f64(),
             plan.handshakes,
-            args.requests
+            args.requests_per_connection
         );
         let mut tables: Vec<(Scenario, Vec<HandshakeRow>)> = Vec::new();
         for key in args.keys() {
@@ -103,26 +101,6 @@ impl<'a> Laboratory<'a> {
             "no server could be measured"
         );
         Ok(tables)
-    }
-
-    /// Speed and price of a download.
-    pub(crate) fn bulk(&mut self) -> Result<Vec<BulkRow>> {
-        ensure!(self.upstream.is_some(), "downloads need nginx as the upstream");
-        let certificate = CertificateFiles::make(KeyKind::P256, self.directory.path())?;
-        let scenario = self.scenario(KeyKind::P256, TlsVersion::V1_3, Resumption::Off);
-        // The key makes no difference to what follows the handshake.
-        let contestants: Vec<Contestant> =
-            self.contestants.iter().filter(|one| one.rival != Rival::Keyless).cloned().collect();
-        let started = self.stage(&certificate, self.most_clients(), true).start_all(&contestants, &scenario);
-        eprintln!("downloads");
-        let rounds = self.args.plan().rounds;
-        let transfers =
-            bulk::measure(&scenario, &started.servers, rounds, DOWNLOADS, |line| eprintln!("{line}"));
-        let rows = report::bulk_rows(&contestants, &started.with_the_missing(transfers));
-        println!("Downloads\n{}", report::bulk_table(&rows));
-        self.write_json("bulk.json", &rows)?;
-        ensure!(rows.iter().any(|row| row.gb_per_second.is_some()), "no server could be measured");
-        Ok(rows)
     }
 
     /// Memory per idle connection.
@@ -246,7 +224,7 @@ impl<'a> Laboratory<'a> {
             resumption,
             groups: self.args.groups.clone(),
             clients: self.most_clients(),
-            requests: self.args.requests,
+            requests: self.args.requests_per_connection,
             per_second: None,
         }
     }

@@ -8,16 +8,18 @@
 //!                                              report (page, picture, tables, JSON)
 //! ```
 //!
-//! - `quadrille_profile::load` makes handshakes and counts what the peer really did.
+//! - `quadrille_profile::load` makes handshakes and counts what the peer really did; [`h2load`] makes requests on open
+//!   connections, and checks the other's handshakes.
 //! - [`rival`] knows how to configure each server; [`contestants`] starts them, [`server`] keeps one running on its core.
 //! - [`cpu`] and [`memory`] ask the kernel what a process tree has used.
-//! - [`rounds`], [`bulk`], [`idle`], [`provider`] and [`cross_check`] are the experiments; [`report`] says what they found.
+//! - [`rounds`], [`requests`], [`idle`], [`provider`] and [`cross_check`] are the experiments; [`report`] says what they
+//!   found.
 
-pub mod bulk;
 pub mod certificate;
 pub mod contestants;
 pub mod cpu;
 pub mod cross_check;
+pub mod h2load;
 pub mod idle;
 pub mod machine;
 pub mod memory;
@@ -25,6 +27,7 @@ pub mod pin;
 pub mod process_tree;
 pub mod provider;
 pub mod report;
+pub mod requests;
 pub mod rival;
 pub mod rounds;
 pub mod scenario;

@@ -35,7 +35,8 @@ fn run(args: &Args) -> Result<()> {
     let mut laboratory = Laboratory::new(args)?;
     match &args.report {
         Some(file) => everything(args, &mut laboratory, machine, file),
-        None if args.bulk => laboratory.bulk().map(drop),
+        None if args.requests => laboratory.requests().map(drop),
+        None if args.bulk => laboratory.downloads().map(drop),
         None if args.provider => laboratory.provider().map(drop),
         None if args.cross_check => laboratory.cross_check().map(drop),
         None if args.idle_connections.is_some() => laboratory.idle().map(drop),
@@ -47,7 +48,7 @@ fn run(args: &Args) -> Result<()> {
 fn everything(args: &Args, laboratory: &mut Laboratory<'_>, machine: Machine, file: &Path) -> Result<()> {
     let handshakes = laboratory.handshakes()?;
     let left_out = |error: anyhow::Error| eprintln!("left out: {error:#}");
-    let bulk = laboratory.bulk().map_err(left_out).unwrap_or_default();
+    let requests = laboratory.requests().map_err(|error| format!("{error:#}"));
     let provider = laboratory.provider().map_err(|error| format!("{error:#}"));
     let cross_check = laboratory.cross_check().map_err(|error| format!("{error:#}"));
     let idle = laboratory.idle().map_err(left_out).unwrap_or_default();
@@ -58,8 +59,8 @@ fn everything(args: &Args, laboratory: &mut Laboratory<'_>, machine: Machine, fi
         plan: args.plan(),
         contestants: laboratory.contestants().to_vec(),
         handshakes,
+        requests,
         provider,
-        bulk,
         idle,
         cross_check,
     };

@@ -7,7 +7,8 @@ use anyhow::Result;
 
 use crate::{
     contestants::{Contestant, Stage},
-    cross_check::{H2load, Side},
+    cross_check::Side,
+    h2load::H2load,
     rival::Rival,
     rounds::{Measured, Plan},
     scenario::Scenario,

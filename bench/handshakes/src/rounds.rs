@@ -51,6 +51,11 @@ impl Plan {
         Self { handshakes: (self.handshakes / 4).max(1), round_time: self.round_time / 2, ..self }
     }
 
+    /// Twice the time in as many rounds, for what opens its connections anew in each: that then weighs less.
+    pub fn longer(self) -> Self {
+        Self { round_time: self.round_time * 2, ..self }
+    }
+
     /// As much time in twice as many rounds, for two that are compared in each: the less time lies between their turns, the
     /// rarer the machine changes its speed in between.
     pub fn finer(self) -> Self {

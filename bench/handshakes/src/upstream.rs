@@ -1,6 +1,7 @@
 //! The plain HTTP server behind those that pass requests on: nginx, on the client's core, not counted.
 
 use std::{
+    fmt,
     fs::{self, File},
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
@@ -17,10 +18,36 @@ use crate::{
     server::{Companion, free_address},
 };
 
-/// Path of the large body.
-pub const BULK_PATH: &str = "/bulk";
-/// Its length in bytes.
-pub const BULK_BYTES: u64 = 64 << 20;
+/// A body that the upstream has, as a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Body {
+    /// Where it is found.
+    pub path: &'static str,
+    /// Its length.
+    pub bytes: u64,
+}
+
+impl Body {
+    /// About as much as an answer of an API: what fits into one TCP segment.
+    pub const SMALL: Self = Self { path: "/files/small", bytes: 1_400 };
+    /// As much as one TLS record holds.
+    pub const MEDIUM: Self = Self { path: "/files/medium", bytes: 16 << 10 };
+    /// What takes so long that nothing but its bytes matters.
+    pub const LARGE: Self = Self { path: "/files/large", bytes: 64 << 20 };
+
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::SMALL, Self::MEDIUM, Self::LARGE];
+}
+
+impl fmt::Display for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bytes {
+            bytes if bytes >= 1 << 20 => write!(f, "{} MiB", bytes >> 20),
+            bytes if bytes.is_multiple_of(1 << 10) => write!(f, "{} KiB", bytes >> 10),
+            bytes => write!(f, "{bytes} B"),
+        }
+    }
+}
 
 const START_TIME: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -34,11 +61,13 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// Starts it on `core`, with room for `connections` at once: `ok` at `/`, and [`BULK_BYTES`] at [`BULK_PATH`].
+    /// Starts it on `core`, with room for `connections` at once: `ok` at `/`, and each [`Body`] at its path.
     pub fn start(nginx: &Path, core: usize, connections: usize, directory: &Path) -> Result<Self> {
         let files = directory.join("files");
         fs::create_dir_all(&files)?;
-        write_bulk(&files.join(BULK_PATH.trim_start_matches('/')))?;
+        for body in Body::ALL {
+            write_body(&directory.join(body.path.trim_start_matches('/')), body.bytes)?;
+        }
         make_folder_for_workers(directory)?;
         make_folder_for_workers(&files)?;
         let address = free_address()?;
@@ -65,18 +94,21 @@ impl Upstream {
 }
 
 /// Bytes that no compression helps with, the same ones in every run.
-fn write_bulk(path: &Path) -> Result<()> {
+fn write_body(path: &Path, bytes: u64) -> Result<()> {
     let mut file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut piece = vec![0; 1 << 20];
-    for _ in 0..BULK_BYTES >> 20 {
+    let mut left = bytes;
+    while left > 0 {
         for word in piece.as_chunks_mut::<8>().0 {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
             *word = state.to_le_bytes();
         }
-        file.write_all(&piece)?;
+        let length = left.min(piece.len() as u64);
+        file.write_all(&piece[..length as usize])?;
+        left -= length;
     }
     Ok(())
 }
@@ -107,4 +139,20 @@ fn answers(address: SocketAddr) -> Result<bool> {
     let mut response = String::new();
     stream.read_to_string(&mut response)?;
     Ok(response.ends_with("ok"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_have_their_length() {
+        let directory = tempfile::tempdir().unwrap();
+        for (bytes, name) in [(1_400, "1400 B"), (16 << 10, "16 KiB"), ((1 << 20) + 8, "1 MiB")] {
+            let path = directory.path().join("body");
+            write_body(&path, bytes).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().len(), bytes);
+            assert_eq!(Body { path: "/body", bytes }.to_string(), name);
+        }
+    }
 }

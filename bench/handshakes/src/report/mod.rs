@@ -1,19 +1,22 @@
 //! What the experiments found: tables for a terminal, JSON for programs, and [`markdown`] with its [`picture`] for readers.
 
-mod bulk;
 mod cross_check;
 mod handshakes;
 mod idle;
 pub mod markdown;
 pub mod picture;
 mod provider;
+mod requests;
 
 pub use self::{
-    bulk::{BulkRow, bulk_rows, bulk_table},
     cross_check::{CrossCheck, CrossRow, Seen, cross_rows, cross_table},
     handshakes::{HandshakeRow, handshake_rows, handshake_table},
     idle::{IdleRow, idle_row, idle_table},
     provider::{Medians, ProviderRow, ProviderRows, latency_table, provider_rows, provider_table},
+    requests::{
+        ProxiedRow, Ratios, RequestFindings, RequestRow, proxied_rows, proxied_table, request_rows,
+        request_table,
+    },
 };
 
 use crate::statistics::Spread;

@@ -109,7 +109,12 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
             ),
             (
                 "@upstreams@",
-                behind(&|port| format!("    upstream upstream {{ server 127.0.0.1:{port}; keepalive 64; }}")),
+                behind(&|port| {
+                    format!(
+                        "    upstream upstream {{ server 127.0.0.1:{port}; keepalive 512; \
+                         keepalive_requests 100000000; }}"
+                    )
+                }),
             ),
         ],
         Rival::Haproxy | Rival::HaproxyTcp => {
@@ -128,7 +133,11 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
                 ),
                 (
                     "@upstreams@",
-                    behind(&|port| format!("\nbackend upstream\n    server upstream 127.0.0.1:{port}\n")),
+                    behind(&|port| {
+                        // Its default gives the first request of each client a connection of its own.
+                        let reuse = if http { "    http-reuse always\n" } else { "" };
+                        format!("\nbackend upstream\n{reuse}    server upstream 127.0.0.1:{port}\n")
+                    }),
                 ),
             ]
         }

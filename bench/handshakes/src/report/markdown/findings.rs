@@ -3,7 +3,7 @@
 use crate::{
     contestants::Contestant,
     machine::Machine,
-    report::{BulkRow, CrossCheck, HandshakeRow, IdleRow, ProviderRows},
+    report::{CrossCheck, HandshakeRow, IdleRow, ProviderRows, RequestFindings},
     rounds::Plan,
     scenario::Scenario,
 };
@@ -21,10 +21,10 @@ pub struct Findings {
     pub contestants: Vec<Contestant>,
     /// CPU per handshake, scenario by scenario.
     pub handshakes: Vec<(Scenario, Vec<HandshakeRow>)>,
+    /// Requests on open connections, or why they were not measured.
+    pub requests: Result<RequestFindings, String>,
     /// Servers with the provider in their OpenSSL, or why they were not measured.
     pub provider: Result<ProviderRows, String>,
-    /// One large body.
-    pub bulk: Vec<BulkRow>,
     /// Memory per idle connection.
     pub idle: Vec<IdleRow>,
     /// What the generator that is not ours saw, or why it did not.

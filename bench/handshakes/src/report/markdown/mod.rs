@@ -5,6 +5,7 @@ mod findings;
 mod keys;
 mod others;
 mod provider;
+mod requests;
 
 use std::fmt::Write as _;
 
@@ -12,8 +13,9 @@ pub use self::findings::Findings;
 use self::{
     cell::in_cell,
     keys::key_section,
-    others::{bulk_section, cross_section, idle_section},
+    others::{cross_section, idle_section},
     provider::provider_section,
+    requests::request_section,
 };
 use super::{HandshakeRow, handshakes::remarks};
 use crate::{
@@ -37,8 +39,8 @@ pub fn page(findings: &Findings, picture: &str) -> String {
     for key in [KeyKind::Rsa2048, KeyKind::P256, KeyKind::Rsa4096] {
         page += &key_section(findings, key);
     }
+    page += &request_section(&findings.requests);
     page += &provider_section(&findings.provider);
-    page += &bulk_section(&findings.bulk);
     page += &idle_section(&findings.idle);
     page += &cross_section(&findings.cross_check);
     page += &checks(&findings.handshakes);
@@ -186,8 +188,8 @@ mod tests {
                 ),
                 (scenario(Resumption::On), vec![row("nginx", 200.0, 1, 50), row("quadrille", 150.0, 0, 60)]),
             ],
+            requests: Err("nginx is not there".into()),
             provider: Err("the module is not there".into()),
-            bulk: Vec::new(),
             idle: Vec::new(),
             cross_check: Err("h2load is not there".into()),
         }
@@ -200,6 +202,7 @@ mod tests {
         assert!(page.contains("| server | TLS 1.3 full | TLS 1.3 resumed |"), "{page}");
         assert!(page.contains("| quadrille | 430 (0.43) | 150 (0.15) |"), "{page}");
         assert!(page.contains("| envoy | left out: cannot / be had |"), "{page}");
+        assert!(page.contains("Not done: nginx is not there."), "{page}");
         assert!(page.contains("Not done: the module is not there."), "{page}");
         assert!(page.contains("Not done: h2load is not there."), "{page}");
         assert!(page.contains("nginx: 1 of 51 were full"), "{page}");

@@ -1,40 +1,9 @@
-//! The page's sections on downloads, memory, and the other generator.
+//! The page's sections on memory, and on the other generator.
 
 use std::fmt::Write as _;
 
 use super::cell::in_cell;
-use crate::{
-    report::{BulkRow, CrossCheck, IdleRow, cross_check::TOLERANCE, ratio},
-    upstream::BULK_BYTES,
-};
-
-pub(super) fn bulk_section(rows: &[BulkRow]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut text = format!(
-        "## Bulk\n\nA body of {} MiB, four downloads at once, through each server from one plain nginx on the client's core. Where a server \
-         does not use its core whole, the client's core, with decryption and the upstream, was the limit: then CPU per gigabyte is what \
-         compares.\n\n| server | GB/s | CPU s per GB | core | agreed on |\n|---|---:|---:|---:|---|\n",
-        BULK_BYTES >> 20
-    );
-    for row in rows {
-        let _ = match (row.gb_per_second, row.cpu_seconds_per_gb, row.server_busy) {
-            (Some(speed), Some(price), Some(busy)) => writeln!(
-                text,
-                "| {} | {speed:.2} | {price:.2} | {:.0} % | {} |",
-                row.server,
-                busy * 100.0,
-                row.negotiated.join(", ")
-            ),
-            _ => {
-                let note = row.note.as_deref().unwrap_or("not measured");
-                writeln!(text, "| {} | - | - | - | {} |", row.server, in_cell(note))
-            }
-        };
-    }
-    text + "\n"
-}
+use crate::report::{CrossCheck, IdleRow, cross_check::TOLERANCE, ratio};
 
 pub(super) fn idle_section(rows: &[IdleRow]) -> String {
     if rows.is_empty() {
