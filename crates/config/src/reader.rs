@@ -22,6 +22,7 @@ pub struct Reader {
     home_of: fn(&str) -> Option<&'static str>,
     diagnostics: RefCell<Vec<Diagnostic>>,
     warnings: RefCell<Warnings>,
+    references: RefCell<Vec<(Place, String)>>,
 }
 
 /// How strictly a tree is read.
@@ -43,6 +44,7 @@ impl Reader {
             home_of: |_| None,
             diagnostics: RefCell::default(),
             warnings: RefCell::default(),
+            references: RefCell::default(),
         }
     }
 
@@ -113,6 +115,16 @@ impl<'a> Field<'a> {
     /// Adds what is worth knowing about a document inside this one.
     pub fn extend_warnings(&self, warnings: Warnings) {
         self.reader.warnings.borrow_mut().extend(warnings);
+    }
+
+    /// Notes that something of this name must be in the document.
+    pub(crate) fn refer_to(&self, name: &str) {
+        self.reader.references.borrow_mut().push((self.place(), name.to_owned()));
+    }
+
+    /// Everything in the document that was [referred to](Self::refer_to), with the place of the reference.
+    pub(crate) fn references(&self) -> Vec<(Place, String)> {
+        self.reader.references.take()
     }
 
     /// What the document was read from.
@@ -217,6 +229,12 @@ impl<'a> Field<'a> {
             self.refuse_duplicates(entries);
         }
         entries.iter().map(|entry| (entry.key.as_str(), self.child(entry))).collect()
+    }
+
+    /// The keys of a mapping.
+    pub(crate) fn keys(&self) -> Vec<&'a str> {
+        let Value::Mapping(entries) = &self.node.value else { return Vec::new() };
+        entries.iter().map(|entry| entry.key.as_str()).collect()
     }
 
     /// The entry of this key, if this is a mapping that has it.

@@ -1,25 +1,24 @@
 //! The YAML front end: a file becomes the plain [`Gateway`], or every mistake in it is named.
 //!
 //! ```text
-//!  text ── tree ──> nodes with lines ── reader + schema ──> sections ──> model::Gateway
-//!                                            └──────────────────┴──────> Diagnostics (file, line, field, remedy)
+//!  text ── tree ──> nodes with lines ── reader + sections (schema) ──> model::Gateway ── sections ──> /config
+//!                                            └─────────┴──> Diagnostics (file, line, field, remedy)
 //! ```
 //!
 //! Nothing is opened but the file itself: whether certificates can be read is found out when they are loaded, on
 //! start and on every reload. The command line reads its values with [`values`](crate::values) and [`words`](crate::words) too.
 
-mod mapping;
+mod fields;
 mod reference;
 mod restart;
 mod schema;
 mod sections;
-mod show;
+mod shown;
 #[cfg(test)]
 mod tests;
 
 pub use reference::{key_policy_reference, reference};
 pub use restart::{fixed, needs_restart, show_in_force};
-pub use show::show;
 
 use crate::{
     diagnostic::{Diagnostic, Diagnostics},
@@ -27,6 +26,7 @@ use crate::{
     reader::{Dialect, Field, Reader},
     yaml::{self, Limits},
 };
+use serde_json::Value;
 use std::{io, path::Path};
 use zeroize::Zeroizing;
 
@@ -82,6 +82,12 @@ pub fn parse_key_policy(text: &str, file_name: &str) -> Result<Policy, Diagnosti
     parse_document(text, file_name, sections::EMPTY_POLICY, sections::key_policy)
 }
 
+/// The configuration in effect, defaults included, as the admin page `/config` shows it: what the file could have said to
+/// the same effect. Key material given in place is `(inline)`.
+pub fn show(gateway: &Gateway) -> Value {
+    sections::GATEWAY.show(gateway)
+}
+
 fn parse_document<T>(
     text: &str,
     file_name: &str,
@@ -94,7 +100,7 @@ fn parse_document<T>(
         Ok(None) => return Err(Diagnostic::new(&Place::field(&origin, 1, ""), empty).into()),
         Err(error) => return Err(Diagnostic::syntax(&origin, error).into()),
     };
-    let reader = Reader::new(origin, Dialect::Strict).with_homes(sections::home_of);
+    let reader = Reader::new(origin, Dialect::Strict).with_homes(schema::home_of);
     let read = section(&reader.root(&root, ""));
     reader.finish(read).map(|(document, _)| document)
 }
