@@ -1,7 +1,7 @@
 //! Values that name files or what else the file describes.
 
 use crate::{
-    Field,
+    Field, Problem,
     model::{Place, Source},
     text::{nearest, quote},
     values,
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 impl Field<'_> {
     /// Overwrites `value` with what `parser` makes of this.
-    pub(super) fn set<T>(&self, value: &mut T, parser: impl FnOnce(&str) -> Result<T, String>) {
+    pub(super) fn set<T>(&self, value: &mut T, parser: impl FnOnce(&str) -> Result<T, Problem>) {
         if let Some(parsed) = self.parse(parser) {
             *value = parsed;
         }
@@ -39,7 +39,10 @@ impl Field<'_> {
             return self.file().map(Source::File);
         }
         if !text.trim().contains('\n') {
-            return self.fail("PEM text must keep its lines; begin it with `|` on the line of the key");
+            return self.fail(Problem::new(
+                "PEM text must keep its lines",
+                "begin it with `|` on the line of the key",
+            ));
         }
         Some(Source::inline(text))
     }
@@ -58,13 +61,15 @@ impl Field<'_> {
 }
 
 /// What is wrong with the name of an upstream that is none of the `known`.
-pub(super) fn unknown_upstream(name: &str, known: &[&str]) -> String {
+pub(super) fn unknown_upstream(name: &str, known: &[&str]) -> Problem {
     let quoted = quote(name);
     if let Some(near) = nearest(name, known.iter().copied()) {
-        return format!("no upstream is called {quoted}; did you mean `{near}`?");
+        return Problem::new(format!("no upstream is called {quoted}"), format!("did you mean `{near}`?"));
     }
     match known {
-        [] => format!("no upstream is called {quoted}; add it to `upstreams`"),
-        _ => format!("no upstream is called {quoted}; known are {}", known.join(", ")),
+        [] => Problem::new(format!("no upstream is called {quoted}"), "add it to `upstreams`"),
+        _ => {
+            Problem::new(format!("no upstream is called {quoted}"), format!("known are {}", known.join(", ")))
+        }
     }
 }

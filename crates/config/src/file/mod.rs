@@ -22,7 +22,7 @@ pub use restart::{fixed, needs_restart, show_in_force};
 
 use crate::{
     diagnostic::{Diagnostic, Diagnostics},
-    model::{Gateway, Origin, Place, key_server::Policy},
+    model::{Gateway, Origin, Place, Problem, key_server::Policy},
     reader::{Dialect, Field, Reader},
     yaml::{self, Limits},
 };
@@ -58,11 +58,11 @@ fn load_document<T>(
 /// # Errors
 /// If it cannot be read, or is no text.
 pub fn read_text(path: &Path) -> Result<Zeroizing<String>, Diagnostics> {
-    let refuse = |text: String| Diagnostics::whole(Origin::file(&path.display().to_string()), text);
+    let refuse = |problem| Diagnostics::whole(Origin::file(&path.display().to_string()), problem);
     let bytes = std::fs::read(path).map(Zeroizing::new).map_err(|error| refuse(unreadable(&error)))?;
     match std::str::from_utf8(&bytes) {
         Ok(text) => Ok(Zeroizing::new(text.to_owned())),
-        Err(_) => Err(refuse("not UTF-8 text; save it as UTF-8".to_owned())),
+        Err(_) => Err(refuse(Problem::new("not UTF-8 text", "save it as UTF-8"))),
     }
 }
 
@@ -91,7 +91,7 @@ pub fn show(gateway: &Gateway) -> Value {
 fn parse_document<T>(
     text: &str,
     file_name: &str,
-    empty: &str,
+    empty: [&str; 2],
     section: impl FnOnce(&Field<'_>) -> Option<T>,
 ) -> Result<T, Diagnostics> {
     let origin = Origin::file(file_name);
@@ -105,12 +105,12 @@ fn parse_document<T>(
     reader.finish(read).map(|(document, _)| document)
 }
 
-fn unreadable(error: &io::Error) -> String {
+fn unreadable(error: &io::Error) -> Problem {
     let remedy = match error.kind() {
-        io::ErrorKind::NotFound => "; check the path",
-        io::ErrorKind::PermissionDenied => "; let the user that runs quadrille read it",
-        io::ErrorKind::IsADirectory => "; name the file in it",
-        _ => "",
+        io::ErrorKind::NotFound => Some("check the path"),
+        io::ErrorKind::PermissionDenied => Some("let the user that runs quadrille read it"),
+        io::ErrorKind::IsADirectory => Some("name the file in it"),
+        _ => None,
     };
-    format!("cannot be read: {error}{remedy}")
+    Problem { message: format!("cannot be read: {error}"), remedy: remedy.map(str::to_owned) }
 }

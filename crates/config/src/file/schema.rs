@@ -5,7 +5,7 @@
 //! page `/config`; what a running process takes only at its next start; and `docs/reference/configuration.md`.
 
 use super::sections::SECTIONS;
-use crate::{Field, text::nearest, yaml::Value as Yaml};
+use crate::{Field, Problem, text::nearest, yaml::Value as Yaml};
 use serde_json::Value;
 
 /// A mapping with fixed keys. Reading fills a `D`, and a part `M` of the model is shown; they differ where the model has
@@ -113,15 +113,15 @@ impl<D, M> Section<D, M> {
     }
 
     /// `home` is the path of a section that knows the key.
-    fn unknown_key(&self, name: &str, home: Option<&str>) -> String {
+    fn unknown_key(&self, name: &str, home: Option<&str>) -> Problem {
         if let Some(known) = nearest(name, self.keys.iter().map(|key| key.name)) {
-            return format!("unknown key; did you mean `{known}`?");
+            return Problem::new("unknown key", format!("did you mean `{known}`?"));
         }
         if let Some(home) = home {
             let home = if home.is_empty() { "the top level".into() } else { format!("`{home}`") };
-            return format!("unknown key here; it belongs in {home}");
+            return Problem::new("unknown key here", format!("it belongs in {home}"));
         }
-        format!("unknown key; known here are {}", self.names())
+        Problem::new("unknown key", format!("known here are {}", self.names()))
     }
 
     fn names(&self) -> String {
@@ -131,9 +131,9 @@ impl<D, M> Section<D, M> {
 }
 
 impl<D, M> Key<D, M> {
-    fn missing(&self) -> String {
+    fn missing(&self) -> Problem {
         let name = self.name;
-        format!("`{name}` is missing; add `{name}: ...` ({})", self.value)
+        Problem::new(format!("`{name}` is missing"), format!("add `{name}: ...` ({})", self.value))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::text_match::text_match;
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::{list, placed_source, put},
@@ -76,9 +76,12 @@ fn short_client_auth(field: &Field<'_>) -> ClientAuth {
     ClientAuth::Off
 }
 
-fn without_ca(asked: Asked) -> String {
+fn without_ca(asked: Asked) -> Problem {
     let mode = name(asked);
-    format!("no CA to verify clients with; write `client_auth: {{mode: {mode}, ca: clients-ca.pem}}`")
+    Problem::new(
+        "no CA to verify clients with",
+        format!("write `client_auth: {{mode: {mode}, ca: clients-ca.pem}}`"),
+    )
 }
 
 pub(super) fn show(client_auth: &ClientAuth) -> Value {

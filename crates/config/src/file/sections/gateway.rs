@@ -9,7 +9,7 @@ use super::{
     upstream::{self, UPSTREAM},
 };
 use crate::{
-    Diagnostic, Field,
+    Diagnostic, Field, Problem,
     file::{
         fields::unknown_upstream,
         schema::{Key, Preset, Section},
@@ -113,7 +113,7 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
 };
 
 /// What an empty file is told.
-pub(in crate::file) const EMPTY: &str = "the file is empty; it needs at least `listeners`";
+pub(in crate::file) const EMPTY: [&str; 2] = ["the file is empty", "it needs at least `listeners`"];
 
 /// The whole document.
 pub(in crate::file) fn gateway(root: &Field<'_>) -> Option<Gateway> {
@@ -140,8 +140,8 @@ fn refuse_unknown_upstreams(root: &Field<'_>) {
 fn refuse_the_admin_address(root: &Field<'_>, gateway: &Gateway) {
     let Some(admin) = &gateway.admin else { return };
     for listener in gateway.listeners.iter().filter(|listener| collide(admin.address, listener.address)) {
-        let text = format!("`admin` already has {}; give each its own", admin.address);
-        root.report(Diagnostic::new(&listener.place, text));
+        let problem = Problem::new(format!("`admin` already has {}", admin.address), "give each its own");
+        root.report(Diagnostic::new(&listener.place, problem));
     }
 }
 
@@ -152,8 +152,9 @@ fn listeners(field: &Field<'_>) -> Vec<Listener> {
         let Some(listener) = listener::listener(&field) else { continue };
         let Some(listener) = beside_others(listener, &field, &mut listeners) else { continue };
         if let Some((other, line)) = taken.iter().find(|(other, _)| collide(*other, listener.address)) {
-            let text = format!("the listener on line {line} already has {other}; give each its own");
-            field.at("address").error(text);
+            let problem =
+                Problem::new(format!("the listener on line {line} already has {other}"), "give each its own");
+            field.at("address").error(problem);
         }
         taken.push((listener.address, field.line()));
         listeners.push(listener);
@@ -186,7 +187,7 @@ fn beside_others(listener: Listener, field: &Field<'_>, others: &mut [Listener])
 
 fn upstreams(field: &Field<'_>) -> BTreeMap<String, Upstream> {
     let named = |(name, field): &(&str, Field<'_>)| {
-        let name = values::upstream_name(name).map_err(|message| field.error(message)).ok();
+        let name = values::upstream_name(name).map_err(|problem| field.error(problem)).ok();
         let upstream = upstream::upstream(field);
         Some((name?, upstream?))
     };

@@ -1,7 +1,7 @@
 //! Who may use which key of a key server: a file of its own.
 
 use crate::{
-    Field,
+    Field, Problem,
     file::schema::{Key, Preset, Section, not_shown},
     model::key_server::{Limits, Pattern, Policy, Rule},
     values::count,
@@ -9,7 +9,7 @@ use crate::{
 };
 use std::num::NonZeroUsize;
 
-pub(in crate::file) const EMPTY_POLICY: &str = "the file is empty; it needs `clients`";
+pub(in crate::file) const EMPTY_POLICY: [&str; 2] = ["the file is empty", "it needs `clients`"];
 
 pub(super) const KEY_POLICY: Section<Policy> = Section {
     path: "",
@@ -122,14 +122,16 @@ fn rule(field: &Field<'_>) -> Option<Rule> {
     })
 }
 
-fn parsed<T>(field: &Field<'_>, parser: fn(&str) -> Result<T, String>) -> Vec<T> {
+fn parsed<T>(field: &Field<'_>, parser: fn(&str) -> Result<T, Problem>) -> Vec<T> {
     field.items_or_one().iter().filter_map(|item| item.parse(parser)).collect()
 }
 
-fn most(text: &str) -> Result<NonZeroUsize, String> {
+fn most(text: &str) -> Result<NonZeroUsize, Problem> {
     const MOST: usize = 1_000_000;
     match count(text)? {
-        count if count.get() > MOST => Err(format!("more than {MOST} operations; write less")),
+        count if count.get() > MOST => {
+            Err(Problem::new(format!("more than {MOST} operations"), "write less"))
+        }
         count => Ok(count),
     }
 }

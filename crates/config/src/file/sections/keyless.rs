@@ -1,7 +1,7 @@
 //! A certificate's private key on key servers.
 
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::{placed_source, source, time},
@@ -156,9 +156,10 @@ fn keyless(field: &Field<'_>) -> Option<Keyless> {
     KEYLESS.read(field, &mut draft)?;
     let over_tcp = draft.keyless.servers.iter().any(|server| matches!(server, Address::Tcp { .. }));
     if over_tcp && field.entry("ca").is_none() {
-        field.error(
-            "servers over TCP need mutual TLS; add `ca`, `certificate` and `key`, or use `unix:/path` sockets",
-        );
+        field.error(Problem::new(
+            "servers over TCP need mutual TLS",
+            "add `ca`, `certificate` and `key`, or use `unix:/path` sockets",
+        ));
     }
     refuse_half_of_mutual_tls(field);
     let tls = draft.ca.zip(draft.certificate).zip(draft.key);
@@ -170,13 +171,13 @@ fn servers(field: &Field<'_>) -> Vec<Address> {
     const MOST: usize = 64;
     let items = field.items_or_one();
     if items.len() > MOST {
-        field.error(format!("more than {MOST} servers; use fewer"));
+        field.error(Problem::new(format!("more than {MOST} servers"), "use fewer"));
     }
     let mut servers = Vec::new();
     for item in items {
         match item.parse(str::parse::<Address>) {
             Some(server) if servers.contains(&server) => {
-                item.error("this server is listed twice; remove one");
+                item.error(Problem::new("this server is listed twice", "remove one"));
             }
             Some(server) => servers.push(server),
             None => {}
@@ -190,7 +191,10 @@ fn refuse_half_of_mutual_tls(field: &Field<'_>) {
     let (given, missing): (Vec<_>, Vec<_>) =
         ["ca", "certificate", "key"].into_iter().partition(|key| field.entry(key).is_some());
     for key in missing.iter().filter(|_| !given.is_empty()) {
-        field.error(format!("`{key}` is missing; mutual TLS needs `ca`, `certificate` and `key` together"));
+        field.error(Problem::new(
+            format!("`{key}` is missing"),
+            "mutual TLS needs `ca`, `certificate` and `key` together",
+        ));
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     route_refused, route_respond, tls,
 };
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::{if_true, or_off, put, text},
@@ -187,7 +187,7 @@ impl ListenerDraft {
         if !self.plain_text {
             LISTENER.require(field, "certificates");
         } else if let Some(certificates) = field.entry("certificates") {
-            certificates.error("`tls: off` has no use for certificates; remove one of them");
+            certificates.error(Problem::new("`tls: off` has no use for certificates", "remove one of them"));
         }
         let policy = self.tls.take().unwrap_or_else(|| TlsPolicy::new(self.mode));
         (!self.plain_text).then(|| Tls { certificates: std::mem::take(&mut self.certificates), policy })
@@ -195,7 +195,10 @@ impl ListenerDraft {
 
     fn take_serve(&mut self, field: &Field<'_>) -> Serve {
         if ["routes", "upstream", "respond"].iter().all(|key| field.entry(key).is_none()) {
-            field.error("nothing says where connections go; add `upstream`, `respond` or `routes`");
+            field.error(Problem::new(
+                "nothing says where connections go",
+                "add `upstream`, `respond` or `routes`",
+            ));
         }
         let mut routes = std::mem::take(&mut self.routes);
         routes.extend(self.take_last_route(field));

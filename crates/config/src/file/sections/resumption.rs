@@ -1,7 +1,7 @@
 //! How returning clients avoid a full handshake.
 
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::{placed_source, source, time},
@@ -170,30 +170,42 @@ fn show_cache(cache: &SessionCache) -> Value {
 }
 
 fn refuse_contradictions(field: &Field<'_>, resumption: &Resumption) {
-    let error = |key: &str, message: &str| field.at(key).error(message);
+    let error = |key: &str, problem: Problem| field.at(key).error(problem);
     if resumption.early_data
         && let Some(problem) = resumption.tickets.early_data_problem(&resumption.cache)
     {
-        error("early_data", problem);
+        error("early_data", problem.into());
     }
     if resumption.cache_size == 0 && matches!(resumption.cache, SessionCache::Memory) {
         error(
             "cache_size",
-            "a cache in this process keeps at least 1 session; to keep none, write `cache: off`",
+            Problem::new(
+                "a cache in this process keeps at least 1 session",
+                "to keep none, write `cache: off`",
+            ),
         );
     }
     match (&resumption.cache, &resumption.tickets, &resumption.fleet_secret) {
         (SessionCache::Redis(..), _, None) => error(
             "cache",
-            "sessions in Redis are sealed with a secret that all gateways share; make one with `quadrille tickets generate FILE` and name it as `fleet_secret: FILE`",
+            Problem::new(
+                "sessions in Redis are sealed with a secret that all gateways share",
+                "make one with `quadrille tickets generate FILE` and name it as `fleet_secret: FILE`",
+            ),
         ),
         (SessionCache::Off | SessionCache::Memory, TicketKeys::Fleet(_), _) => error(
             "tickets",
-            "the ticket keys of a fleet rotate through Redis; say where it is, such as `cache: redis://127.0.0.1:6379`",
+            Problem::new(
+                "the ticket keys of a fleet rotate through Redis",
+                "say where it is, such as `cache: redis://127.0.0.1:6379`",
+            ),
         ),
         (SessionCache::Off | SessionCache::Memory, _, Some(_)) => error(
             "fleet_secret",
-            "nothing leaves this process: the cache is not in Redis; remove `fleet_secret`, or write `cache: redis://HOST`",
+            Problem::new(
+                "nothing leaves this process: the cache is not in Redis",
+                "remove `fleet_secret`, or write `cache: redis://HOST`",
+            ),
         ),
         _ => {}
     }

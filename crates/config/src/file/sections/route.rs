@@ -9,7 +9,7 @@ use super::{
     text_match::without_frame,
 };
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::{if_true, list, put, text, time},
@@ -172,7 +172,7 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
     let action = draft.into_action()?;
     if !matches!(action, Action::Forward(_)) {
         for field in ["rewrite", "timeout", "retry"].iter().filter_map(|key| field.entry(key)) {
-            field.error("no request of this route goes upstream; remove this");
+            field.error(Problem::new("no request of this route goes upstream", "remove this"));
         }
     }
     Some(WrittenRoute { host: host?, route: Route { headers, ..Route::new(path?, action, field.place()) } })
@@ -182,19 +182,25 @@ fn refuse_contradictions(field: &Field<'_>) {
     const PATHS: [&str; 3] = ["path", "path_exact", "path_regex"];
     let mut written = PATHS.iter().filter_map(|key| field.entry(key));
     if let (Some(_), Some(second)) = (written.next(), written.next()) {
-        second.error("a route has one path; remove one, or write two routes");
+        second.error(Problem::new("a route has one path", "remove one, or write two routes"));
     }
     if let (Some(_), Some(rewrite)) = (field.entry("path_regex"), field.entry("rewrite")) {
-        rewrite
-            .error("a regular expression has no prefix that could be rewritten; use `path` or `path_exact`");
+        rewrite.error(Problem::new(
+            "a regular expression has no prefix that could be rewritten",
+            "use `path` or `path_exact`",
+        ));
     }
     refuse_upstream_and_respond(field);
     const ACTIONS: [&str; 4] = ["upstream", "respond", "split", "redirect"];
     let written: Vec<_> = ACTIONS.into_iter().filter_map(|key| Some((key, field.entry(key)?))).collect();
     match &written[..] {
-        [] => field.error("nothing says where matching requests go; add `upstream` or `respond`"),
+        [] => field
+            .error(Problem::new("nothing says where matching requests go", "add `upstream` or `respond`")),
         [(first, _), .., ("split" | "redirect", last)] => {
-            last.error(format!("`{first}` is given too, and a request goes to one of them; remove one"));
+            last.error(Problem::new(
+                format!("`{first}` is given too, and a request goes to one of them"),
+                "remove one",
+            ));
         }
         _ => {}
     }
@@ -203,7 +209,8 @@ fn refuse_contradictions(field: &Field<'_>) {
 /// Of a route, or of a listener, which may have both keys too.
 pub(super) fn refuse_upstream_and_respond(field: &Field<'_>) {
     if let (Some(_), Some(respond)) = (field.entry("upstream"), field.entry("respond")) {
-        respond.error("`upstream` is given too, and a request goes to one of them; remove one");
+        respond
+            .error(Problem::new("`upstream` is given too, and a request goes to one of them", "remove one"));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::route_shown::{header_changes, path_rewrite};
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::{if_true, put},
@@ -130,7 +130,10 @@ pub(super) fn redirect(field: &Field<'_>) -> Option<Redirect> {
     let mut redirect = Redirect { scheme: None, ..Redirect::https() };
     REDIRECT.read(field, &mut redirect)?;
     if ["scheme", "host", "port", "path"].iter().all(|key| field.entry(key).is_none()) {
-        field.error("the client would be sent to where it is; add `scheme`, `host`, `port` or `path`");
+        field.error(Problem::new(
+            "the client would be sent to where it is",
+            "add `scheme`, `host`, `port` or `path`",
+        ));
     }
     Some(redirect)
 }

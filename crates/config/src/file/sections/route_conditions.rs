@@ -2,7 +2,7 @@
 
 use super::text_match::text_match;
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::{if_true, put},
@@ -123,7 +123,7 @@ fn header(field: &Field<'_>) -> Option<HeaderMatch> {
     HEADER.read(field, &mut draft)?;
     let rules = ["exact", "prefix", "suffix", "contains", "regex", "present"];
     if rules.iter().filter(|key| field.entry(key).is_some()).count() > 1 {
-        field.error("there are several conditions here; write one in each item of the list");
+        field.error(Problem::new("there are several conditions here", "write one in each item of the list"));
     }
     let HeaderDraft { name, rule, present, ignore_case, invert } = draft;
     let rule = match rule {

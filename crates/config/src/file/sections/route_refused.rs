@@ -1,7 +1,7 @@
 //! Routes that a listener cannot have beside others, or in its mode.
 
 use super::route::WrittenRoute;
-use crate::{Diagnostic, Field, model::Action, values};
+use crate::{Diagnostic, Field, Problem, model::Action, values};
 use std::collections::{
     HashMap,
     hash_map::Entry::{Occupied, Vacant},
@@ -16,9 +16,11 @@ pub(super) fn refuse_shadowed(field: &Field<'_>, routes: &[WrittenRoute]) {
             Vacant(entry) => _ = entry.insert(route.place.line.unwrap_or_default()),
             Occupied(entry) => {
                 let line = entry.get();
-                let text =
-                    format!("never reached: the route on line {line} takes the same requests; remove one");
-                field.report(Diagnostic::new(&route.place, text));
+                let problem = Problem::new(
+                    format!("never reached: the route on line {line} takes the same requests"),
+                    "remove one",
+                );
+                field.report(Diagnostic::new(&route.place, problem));
             }
         }
     }
@@ -27,8 +29,11 @@ pub(super) fn refuse_shadowed(field: &Field<'_>, routes: &[WrittenRoute]) {
 /// TCP mode passes bytes: there is one place where they can go. `field` is the listener.
 pub(super) fn refuse_second_target(field: &Field<'_>, routes: &[WrittenRoute]) {
     if let [_, second, ..] = routes {
-        let text = "a listener in tcp mode has one target, and this is another; keep a single `upstream`";
-        field.report(Diagnostic::new(&second.route.place, text));
+        let problem = Problem::new(
+            "a listener in tcp mode has one target, and this is another",
+            "keep a single `upstream`",
+        );
+        field.report(Diagnostic::new(&second.route.place, problem));
     }
 }
 
@@ -43,7 +48,7 @@ pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
         {
             continue;
         }
-        written.error(format!("tcp mode sees no `{key}`; remove it, or use `mode: http`"));
+        written.error(Problem::new(format!("tcp mode sees no `{key}`"), "remove it, or use `mode: http`"));
     }
     match route.route.action {
         Action::Respond(_) => field.at("respond").error(NO_ANSWERS),
@@ -52,4 +57,5 @@ pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
     }
 }
 
-pub(super) const NO_ANSWERS: &str = "tcp mode has no answers of its own; use `upstream`, or `mode: http`";
+pub(super) const NO_ANSWERS: [&str; 2] =
+    ["tcp mode has no answers of its own", "use `upstream`, or `mode: http`"];

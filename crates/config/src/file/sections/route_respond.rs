@@ -1,7 +1,7 @@
 //! The fixed answers that routes may give.
 
 use crate::{
-    Field,
+    Field, Problem,
     file::schema::{Key, Preset, Section},
     model::Respond,
     values,
@@ -49,7 +49,10 @@ pub(super) fn respond(field: &Field<'_>) -> Option<Respond> {
     let mut respond = Respond::text("");
     RESPOND.read(field, &mut respond)?;
     if matches!(respond.status, 204 | 304) && !respond.body.is_empty() {
-        field.at("body").error(format!("an answer with status {} has no body; remove it", respond.status));
+        field.at("body").error(Problem::new(
+            format!("an answer with status {} has no body", respond.status),
+            "remove it",
+        ));
     }
     Some(respond)
 }

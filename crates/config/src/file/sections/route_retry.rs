@@ -1,7 +1,7 @@
 //! Which failures are tried again.
 
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::time,
@@ -76,7 +76,7 @@ fn failures(field: &Field<'_>, on: &mut RetryOn) {
     }
 }
 
-fn failure(on: &mut RetryOn, text: &str) -> Result<(), String> {
+fn failure(on: &mut RetryOn, text: &str) -> Result<(), Problem> {
     match text {
         "connect-failure" => on.connect_failure = true,
         "refused-stream" => on.refused_stream = true,
@@ -85,11 +85,7 @@ fn failure(on: &mut RetryOn, text: &str) -> Result<(), String> {
         "5xx" => on.server_error = true,
         "conflict" => on.conflict = true,
         _ => on.statuses.push(values::status(text).map_err(|_| {
-            format!(
-                "{} is no failure; known are `connect-failure`, `refused-stream`, `reset`, `gateway-error`, `5xx`, \
-                 `conflict` and statuses",
-                quote(text)
-            )
+            Problem::new(format!("{} is no failure", quote(text)), "known are `connect-failure`, `refused-stream`, `reset`, `gateway-error`, `5xx`, `conflict` and statuses")
         })?),
     }
     Ok(())

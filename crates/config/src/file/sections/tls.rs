@@ -2,7 +2,7 @@
 
 use super::client_auth;
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::put,
@@ -117,14 +117,17 @@ fn refuse_no_version(field: &Field<'_>, policy: &TlsPolicy) {
     }
     let (min, max) = (name(policy.min), name(policy.max));
     let key = if field.entry("max").is_some() { "max" } else { "min" };
-    field
-        .at(key)
-        .error(format!("no version is left from min {min} to max {max}; lower `min` or raise `max`"));
+    field.at(key).error(Problem::new(
+        format!("no version is left from min {min} to max {max}"),
+        "lower `min` or raise `max`",
+    ));
 }
 
 fn refuse_static_rsa(field: &Field<'_>, policy: &TlsPolicy) {
     if policy.static_rsa && policy.min == Version::Tls13 {
-        field.at("static_rsa").error("TLS 1.3 has no RSA key exchange; set `min: 1.2`, or remove this");
+        field
+            .at("static_rsa")
+            .error(Problem::new("TLS 1.3 has no RSA key exchange", "set `min: 1.2`, or remove this"));
     }
 }
 
@@ -134,14 +137,14 @@ fn groups(field: &Field<'_>, max: Version) -> Vec<Group> {
     for item in &items {
         match item.parse(word) {
             Some(group) if groups.contains(&group) => {
-                item.error(format!("`{}` is listed twice; remove one", name(group)));
+                item.error(Problem::new(format!("`{}` is listed twice", name(group)), "remove one"));
             }
             Some(group) => groups.push(group),
             None => {}
         }
     }
     if groups == [Group::X25519MlKem768] && items.len() == 1 && max < Version::Tls13 {
-        field.error("X25519MLKEM768 needs TLS 1.3, and max is below; add `X25519`");
+        field.error(Problem::new("X25519MLKEM768 needs TLS 1.3, and max is below", "add `X25519`"));
     }
     groups
 }
@@ -154,10 +157,13 @@ fn protocols(field: &Field<'_>, mode: Mode) -> Vec<String> {
     for item in field.items() {
         let Some(protocol) = item.parse(alpn) else { continue };
         if mode == Mode::Http && !["h2", "http/1.1"].contains(&protocol.as_str()) {
-            item.error("an http listener speaks `h2` and `http/1.1`; use one of them, or `mode: tcp`");
+            item.error(Problem::new(
+                "an http listener speaks `h2` and `http/1.1`",
+                "use one of them, or `mode: tcp`",
+            ));
         }
         if protocols.contains(&protocol) {
-            item.error("this protocol is listed twice; remove one");
+            item.error(Problem::new("this protocol is listed twice", "remove one"));
         }
         protocols.push(protocol);
     }

@@ -5,7 +5,7 @@ use super::{
     upstream_tls::{self, UPSTREAM_TLS},
 };
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::{or_off, time},
@@ -193,8 +193,9 @@ fn servers(field: &Field<'_>) -> Vec<Server> {
     for item in field.items() {
         let Some(server) = server(&item) else { continue };
         if let Some(line) = seen.insert(server.address.clone(), item.line()) {
-            item.error(format!(
-                "the server of line {line} again; to give it a larger share, set its `weight`"
+            item.error(Problem::new(
+                format!("the server of line {line} again"),
+                "to give it a larger share, set its `weight`",
             ));
         }
         servers.push(server);

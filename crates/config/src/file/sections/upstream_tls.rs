@@ -1,7 +1,7 @@
 //! TLS towards the servers.
 
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::source,
@@ -53,7 +53,7 @@ pub(super) fn tls(field: &Field<'_>) -> Option<UpstreamTls> {
     let mut tls = UpstreamTls::default();
     UPSTREAM_TLS.read(field, &mut tls)?;
     if let (false, Some(ca)) = (tls.verify, field.entry("ca")) {
-        ca.error("`verify: off` means that no CA is looked at; remove one of them");
+        ca.error(Problem::new("`verify: off` means that no CA is looked at", "remove one of them"));
     }
     Some(tls)
 }
