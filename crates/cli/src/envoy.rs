@@ -26,7 +26,11 @@ pub(crate) fn serve(file: PathBuf, logging: &Logging) -> Result<(), Vec<String>>
     let origin = Origin {
         more_files: Some(Box::new({
             let xds = xds.clone();
-            move || xds.bootstrap().files.clone()
+            move || xds.files()
+        })),
+        in_service: Some(Box::new({
+            let xds = xds.clone();
+            move || xds.commit_bootstrap()
         })),
         updates: Some(updates),
         pages: Some(Arc::new(EnvoyPages::new(control, xds.clone()))),
@@ -47,7 +51,7 @@ pub(crate) fn read(file: &Path) -> Result<(Bootstrap, Gateway, Vec<String>), Dia
 
 fn reread(file: &Path, xds: &XdsManager) -> Result<Gateway, Diagnostics> {
     let (bootstrap, _, warnings) = read(file)?;
-    let model = xds.update_bootstrap(bootstrap)?;
+    let model = xds.prepare_bootstrap(bootstrap)?;
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(model)
 }

@@ -3,6 +3,7 @@
 use crate::resumption_flags::ResumptionFlags;
 use clap::Args;
 use quadrille_config::{
+    Problem,
     model::{
         AccessLog, Action, Admin, BackendChoice, CertificateSource, Chain, ClientAuth, ClientCheck, Domain,
         Forward, Gateway, Group, Http, KeySource, Keyless, KeylessTls, Listener, Mode, PathMatch, Place,
@@ -112,7 +113,7 @@ impl AdminFlag {
     }
 }
 
-pub(crate) fn admin(text: &str) -> Result<AdminFlag, String> {
+pub(crate) fn admin(text: &str) -> Result<AdminFlag, Problem> {
     if text == "off" { Ok(AdminFlag::Off) } else { values::admin_address(text).map(AdminFlag::At) }
 }
 

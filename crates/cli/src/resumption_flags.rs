@@ -2,6 +2,7 @@
 
 use clap::Args;
 use quadrille_config::{
+    Problem,
     model::{Place, Resumption, SessionCache, Source, TicketKeys},
     values,
 };
@@ -45,7 +46,7 @@ pub(crate) struct ResumptionFlags {
     redis_ca: Option<PathBuf>,
 }
 
-fn session_cache(text: &str) -> Result<SessionCache, String> {
+fn session_cache(text: &str) -> Result<SessionCache, Problem> {
     values::session_cache(text, Place::flag("--session-cache"))
 }
 

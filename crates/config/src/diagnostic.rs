@@ -1,7 +1,7 @@
 //! What is wrong with a configuration: one form for every front end, and for what is found out when it is put into service.
 
 use crate::{
-    model::{Origin, Place},
+    model::{Origin, Place, Problem},
     yaml::SyntaxError,
 };
 use std::fmt;
@@ -12,10 +12,8 @@ use std::fmt;
 pub struct Diagnostic {
     /// What it was read from, with line and path of the field.
     pub place: Place,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it, where that is known.
-    pub remedy: Option<String>,
+    /// What is wrong, and what to do about it.
+    pub problem: Problem,
     /// The other setting that it contradicts, where there is one; the message shows it.
     pub contradicts: Option<Place>,
 }
@@ -25,23 +23,14 @@ pub struct Diagnostic {
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostic {
-    /// Something wrong here. In `text`, the remedy follows what is wrong after `; `, as people read it.
-    pub fn new(place: &Place, text: impl Into<String>) -> Self {
-        let (place, text) = (place.clone(), text.into());
-        match text.split_once("; ") {
-            Some((message, remedy)) => Self {
-                place,
-                message: message.to_owned(),
-                remedy: Some(remedy.to_owned()),
-                contradicts: None,
-            },
-            None => Self { place, message: text, remedy: None, contradicts: None },
-        }
+    /// Something wrong here.
+    pub fn new(place: &Place, problem: impl Into<Problem>) -> Self {
+        Self { place: place.clone(), problem: problem.into(), contradicts: None }
     }
 
     /// A document that is no YAML.
     pub fn syntax(origin: &Origin, error: SyntaxError) -> Self {
-        Self::new(&Place::field(origin, error.line, ""), error.message)
+        Self::new(&Place::field(origin, error.line, ""), error.problem)
     }
 
     /// The same, where the message shows that it contradicts what is written there.
@@ -53,14 +42,6 @@ impl Diagnostic {
     pub fn concerns(&self, origin: &Origin) -> bool {
         std::iter::once(&self.place).chain(&self.contradicts).any(|place| place.origin == *origin)
     }
-
-    /// What is wrong, and the remedy, without the place.
-    pub fn text(&self) -> String {
-        match &self.remedy {
-            Some(remedy) => format!("{}; {remedy}", self.message),
-            None => self.message.clone(),
-        }
-    }
 }
 
 impl Diagnostics {
@@ -71,8 +52,8 @@ impl Diagnostics {
     }
 
     /// A mistake of the origin as a whole.
-    pub fn whole(origin: Origin, text: impl Into<String>) -> Self {
-        Diagnostic::new(&Place::whole(origin), text).into()
+    pub fn whole(origin: Origin, problem: impl Into<Problem>) -> Self {
+        Diagnostic::new(&Place::whole(origin), problem).into()
     }
 
     /// Each as a line of text.
@@ -96,8 +77,7 @@ impl fmt::Display for Diagnostic {
         if !path.is_empty() {
             write!(f, ": {path}")?;
         }
-        write!(f, ": {}", self.message)?;
-        self.remedy.iter().try_for_each(|remedy| write!(f, "; {remedy}"))
+        write!(f, ": {}", self.problem)
     }
 }
 

@@ -24,6 +24,7 @@ pub use file::{
     fixed, key_policy_reference, load, load_key_policy, needs_restart, parse, parse_key_policy, read_text,
     reference, show, show_in_force,
 };
+pub use model::Problem;
 pub use reader::{Dialect, Field, Reader};
 pub use text::quote;
 pub use warnings::Warnings;

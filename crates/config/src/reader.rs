@@ -2,7 +2,7 @@
 
 use crate::{
     diagnostic::{Diagnostic, Diagnostics},
-    model::{Origin, Place},
+    model::{Origin, Place, Problem},
     text::quote,
     warnings::Warnings,
     yaml::{Entry, Node, Value},
@@ -22,6 +22,7 @@ pub struct Reader {
     home_of: fn(&str) -> Option<&'static str>,
     diagnostics: RefCell<Vec<Diagnostic>>,
     warnings: RefCell<Warnings>,
+    references: RefCell<Vec<(Place, String)>>,
 }
 
 /// How strictly a tree is read.
@@ -43,6 +44,7 @@ impl Reader {
             home_of: |_| None,
             diagnostics: RefCell::default(),
             warnings: RefCell::default(),
+            references: RefCell::default(),
         }
     }
 
@@ -79,14 +81,14 @@ pub struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Notes a mistake here; the remedy follows after `; `.
-    pub fn error(&self, text: impl Into<String>) {
-        self.reader.diagnostics.borrow_mut().push(Diagnostic::new(&self.place(), text));
+    /// Notes a mistake here.
+    pub fn error(&self, problem: impl Into<Problem>) {
+        self.reader.diagnostics.borrow_mut().push(Diagnostic::new(&self.place(), problem));
     }
 
     /// Notes a mistake here, and has no value.
-    pub fn fail<T>(&self, text: impl Into<String>) -> Option<T> {
-        self.error(text);
+    pub fn fail<T>(&self, problem: impl Into<Problem>) -> Option<T> {
+        self.error(problem);
         None
     }
 
@@ -113,6 +115,16 @@ impl<'a> Field<'a> {
     /// Adds what is worth knowing about a document inside this one.
     pub fn extend_warnings(&self, warnings: Warnings) {
         self.reader.warnings.borrow_mut().extend(warnings);
+    }
+
+    /// Notes that something of this name must be in the document.
+    pub(crate) fn refer_to(&self, name: &str) {
+        self.reader.references.borrow_mut().push((self.place(), name.to_owned()));
+    }
+
+    /// Everything in the document that was [referred to](Self::refer_to), with the place of the reference.
+    pub(crate) fn references(&self) -> Vec<(Place, String)> {
+        self.reader.references.take()
     }
 
     /// What the document was read from.
@@ -170,7 +182,8 @@ impl<'a> Field<'a> {
         match &self.node.value {
             Value::Scalar(text) => Some(text),
             Value::Sequence(items) if is_ipv6(items) => {
-                self.mismatch("a single value; an IPv6 address needs quotes: \"[::]:8443\"")
+                let message = "found a list, expected a single value";
+                self.fail(Problem::new(message, "an IPv6 address needs quotes: \"[::]:8443\""))
             }
             Value::Mapping(entries) if self.lenient() => match entries.as_slice() {
                 // A wrapper such as `google.protobuf.UInt32Value`, written out.
@@ -184,8 +197,8 @@ impl<'a> Field<'a> {
     }
 
     /// What `parser` makes of a single value; its error becomes a mistake here.
-    pub fn parse<T>(&self, parser: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
-        parser(self.text()?).map_err(|text| self.error(text)).ok()
+    pub fn parse<T>(&self, parser: impl FnOnce(&str) -> Result<T, Problem>) -> Option<T> {
+        parser(self.text()?).map_err(|problem| self.error(problem)).ok()
     }
 
     /// The items of a list.
@@ -197,7 +210,7 @@ impl<'a> Field<'a> {
             _ => return self.mismatch("a list, with `- ` before every item").unwrap_or_default(),
         };
         if items.is_empty() && !self.lenient() {
-            self.error("the list is empty; give it at least one item");
+            self.error(Problem::new("the list is empty", "give it at least one item"));
         }
         let item = |(index, node): (usize, &'a Node)| {
             let path = format!("{}[{index}]", self.path);
@@ -217,6 +230,12 @@ impl<'a> Field<'a> {
             self.refuse_duplicates(entries);
         }
         entries.iter().map(|entry| (entry.key.as_str(), self.child(entry))).collect()
+    }
+
+    /// The keys of a mapping.
+    pub(crate) fn keys(&self) -> Vec<&'a str> {
+        let Value::Mapping(entries) = &self.node.value else { return Vec::new() };
+        entries.iter().map(|entry| entry.key.as_str()).collect()
     }
 
     /// The entry of this key, if this is a mapping that has it.
@@ -245,7 +264,8 @@ impl<'a> Field<'a> {
                 Vacant(first) => _ = first.insert(entry.line),
                 Occupied(first) => {
                     let first = first.get();
-                    self.child(entry).error(format!("written twice, first on line {first}; remove one"));
+                    self.child(entry)
+                        .error(Problem::new(format!("written twice, first on line {first}"), "remove one"));
                 }
             }
         }
@@ -254,7 +274,10 @@ impl<'a> Field<'a> {
     /// Something else was expected here.
     pub fn mismatch<T>(&self, expected: &str) -> Option<T> {
         let found = match &self.node.value {
-            Value::Null => return self.fail(format!("has no value; remove the key, or give it {expected}")),
+            Value::Null => {
+                return self
+                    .fail(Problem::new("has no value", format!("remove the key, or give it {expected}")));
+            }
             Value::Scalar(text) => quote(text),
             Value::Sequence(_) => "a list".into(),
             Value::Mapping(_) => "a mapping".into(),

@@ -4,7 +4,7 @@
 //! and returns the value, or a message that says what is wrong with the text and what to write instead.
 
 use crate::{
-    model::{AccessLog, Expression, Place, RedisAddress, SessionCache, TicketKeys},
+    model::{AccessLog, Expression, Place, Problem, RedisAddress, SessionCache, TicketKeys},
     text::quote,
     words::switch,
 };
@@ -16,7 +16,7 @@ use std::{
 };
 
 /// A duration with its unit (`us`, `ms`, `s`, `m`, `h`, `d`): `10ms`, `1.5s`, `1h30m`, or a plain `0`.
-pub fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, Problem> {
     if text == "0" {
         return Ok(Duration::ZERO);
     }
@@ -36,9 +36,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A [`duration`] that is not zero, for timeouts and intervals.
-pub fn timeout(text: &str) -> Result<Duration, String> {
+pub fn timeout(text: &str) -> Result<Duration, Problem> {
     match duration(text)? {
-        Duration::ZERO => Err("zero would end everything at once; write a longer time".to_owned()),
+        Duration::ZERO => Err(Problem::new("zero would end everything at once", "write a longer time")),
         timeout => Ok(timeout),
     }
 }
@@ -54,51 +54,55 @@ pub fn show_duration(value: Duration) -> String {
 }
 
 /// A whole number of at least one, in digits.
-pub fn count(text: &str) -> Result<NonZeroUsize, String> {
+pub fn count(text: &str) -> Result<NonZeroUsize, Problem> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.then(|| text.parse().ok()).flatten();
-    number.ok_or_else(|| format!("{} is not a whole number of at least 1; write plain digits", quote(text)))
+    number.ok_or_else(|| {
+        Problem::new(format!("{} is not a whole number of at least 1", quote(text)), "write plain digits")
+    })
 }
 
 /// A whole number, zero included, in digits.
-pub fn count_or_zero(text: &str) -> Result<usize, String> {
+pub fn count_or_zero(text: &str) -> Result<usize, Problem> {
     if text == "0" {
         return Ok(0);
     }
     count(text)
         .map(NonZeroUsize::get)
-        .map_err(|_| format!("{} is not a whole number; write plain digits", quote(text)))
+        .map_err(|_| Problem::new(format!("{} is not a whole number", quote(text)), "write plain digits"))
 }
 
 /// A number of threads; `auto` means one for each CPU.
-pub fn threads(text: &str) -> Result<Option<NonZeroUsize>, String> {
+pub fn threads(text: &str) -> Result<Option<NonZeroUsize>, Problem> {
     match text {
         "auto" => Ok(None),
-        _ => count(text).map(Some).map_err(|message| format!("{message}, or `auto` for one for each CPU")),
+        _ => count(text).map(Some).map_err(|problem| {
+            Problem::new(problem.message, "write plain digits, or `auto` for one for each CPU")
+        }),
     }
 }
 
 /// Where to listen: `0.0.0.0:8443`, `[::]:8443`, `localhost:8443`; `8443` and `:8443` mean every IPv4 and IPv6
 /// address of this machine.
-pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
+pub fn listen_address(text: &str) -> Result<SocketAddr, Problem> {
     own_address(text, Ipv6Addr::UNSPECIFIED.into())
 }
 
 /// Where the admin pages are: like [`listen_address`], but a port alone means loopback.
-pub fn admin_address(text: &str) -> Result<SocketAddr, String> {
+pub fn admin_address(text: &str) -> Result<SocketAddr, Problem> {
     own_address(text, Ipv4Addr::LOCALHOST.into())
 }
 
 /// Where sessions are kept: `off`, `memory`, or an address of Redis.
-pub fn session_cache(text: &str, place: Place) -> Result<SessionCache, String> {
+pub fn session_cache(text: &str, place: Place) -> Result<SessionCache, Problem> {
     match text {
         "memory" => Ok(SessionCache::Memory),
         _ if RedisAddress::looks_like(text) => Ok(SessionCache::Redis(text.parse()?, place)),
         _ => match switch(text) {
             Ok(on) => Ok(if on { SessionCache::Memory } else { SessionCache::Off }),
-            Err(_) => Err(format!(
-                "{} is not a session cache; use off, memory or an address like redis://127.0.0.1:6379",
-                quote(text)
+            Err(_) => Err(Problem::new(
+                format!("{} is not a session cache", quote(text)),
+                "use off, memory or an address like redis://127.0.0.1:6379",
             )),
         },
     }
@@ -114,18 +118,20 @@ pub fn ticket_keys(text: &str, place: Place) -> Option<TicketKeys> {
 }
 
 /// How long a session may be resumed: seven days at most (RFC 8446 section 4.6.1).
-pub fn session_lifetime(text: &str) -> Result<Duration, String> {
+pub fn session_lifetime(text: &str) -> Result<Duration, Problem> {
     match timeout(text)? {
-        lifetime if lifetime > WEEK => Err("TLS lets sessions live for 7d at most; write less".to_owned()),
+        lifetime if lifetime > WEEK => {
+            Err(Problem::new("TLS lets sessions live for 7d at most", "write less"))
+        }
         lifetime => Ok(lifetime),
     }
 }
 
 /// How long a ticket key encrypts.
-pub fn rotation(text: &str) -> Result<Duration, String> {
+pub fn rotation(text: &str) -> Result<Duration, Problem> {
     match timeout(text)? {
         rotation if rotation < Duration::from_secs(1) => {
-            Err("keys that rotate faster than every second are of no use; write `1s` or more".to_owned())
+            Err(Problem::new("keys that rotate faster than every second are of no use", "write `1s` or more"))
         }
         rotation => Ok(rotation),
     }
@@ -134,68 +140,81 @@ pub fn rotation(text: &str) -> Result<Duration, String> {
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// A server of an upstream: `host:port`, where an IPv6 address stands in brackets.
-pub fn server_address(text: &str) -> Result<String, String> {
+pub fn server_address(text: &str) -> Result<String, Problem> {
     let shown = quote(text);
     if let Some((scheme, _)) = text.split_once("://") {
         let tls = if scheme == "https" { " and set `tls: on`" } else { "" };
-        return Err(format!("{shown} is a URL; write `host:port`{tls}"));
+        return Err(Problem::new(format!("{shown} is a URL"), format!("write `host:port`{tls}")));
     }
     if text.parse::<Ipv6Addr>().is_ok() {
-        return Err(format!("{shown} has no port, and an IPv6 address needs brackets; write `[{text}]:80`"));
+        return Err(Problem::new(
+            format!("{shown} has no port, and an IPv6 address needs brackets"),
+            format!("write `[{text}]:80`"),
+        ));
     }
     let Some((host, port)) = text.rsplit_once(':') else {
-        return Err(format!("{shown} has no port; write `host:port`"));
+        return Err(Problem::new(format!("{shown} has no port"), "write `host:port`"));
     };
     if !matches!(port.parse::<u16>(), Ok(1..)) {
-        return Err(format!("{shown} has no usable port; ports are 1 to 65535"));
+        return Err(Problem::new(format!("{shown} has no usable port"), "ports are 1 to 65535"));
     }
     let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let good = match bracketed {
         Some(address) => address.parse::<Ipv6Addr>().is_ok(),
         None => !host.is_empty() && host.bytes().all(is_host_byte),
     };
-    if good { Ok(text.to_owned()) } else { Err(format!("{shown} names no host; write `host:port`")) }
+    if good {
+        Ok(text.to_owned())
+    } else {
+        Err(Problem::new(format!("{shown} names no host"), "write `host:port`"))
+    }
 }
 
 /// A host that a route answers for: `example.com`, `*.example.com` (one label), or `*` for every host. In lower
 /// case, as hosts are compared.
-pub fn route_host(text: &str) -> Result<Option<String>, String> {
+pub fn route_host(text: &str) -> Result<Option<String>, Problem> {
     if text == "*" {
         return Ok(None);
     }
     let shown = quote(text);
     let name = text.strip_prefix("*.").unwrap_or(text);
     if text.contains("://") || text.contains('/') {
-        return Err(format!("{shown} is a URL; write the host here and the rest under `path`"));
+        return Err(Problem::new(
+            format!("{shown} is a URL"),
+            "write the host here and the rest under `path`",
+        ));
     }
     if name.contains('*') {
-        return Err(format!("{shown} is not a host; `*` can only stand for the whole first label"));
+        return Err(Problem::new(
+            format!("{shown} is not a host"),
+            "`*` can only stand for the whole first label",
+        ));
     }
     if name.contains(':') {
-        return Err(format!("{shown} has a port; routes match the host alone"));
+        return Err(Problem::new(format!("{shown} has a port"), "routes match the host alone"));
     }
     if !name.is_ascii() {
-        return Err(format!("{shown} is not ASCII; write the host in its `xn--` form"));
+        return Err(Problem::new(format!("{shown} is not ASCII"), "write the host in its `xn--` form"));
     }
     if name.is_empty() || name.split('.').any(|label| label.is_empty() || label.len() > 63) {
-        return Err(format!("{shown} is not a host; write `example.com` or `*.example.com`"));
+        return Err(Problem::new(format!("{shown} is not a host"), "write `example.com` or `*.example.com`"));
     }
     if let Some(odd) = name.chars().find(|c| !is_host_byte(*c as u8)) {
-        return Err(format!("{shown} is not a host: {odd:?} cannot be in one"));
+        return Err(format!("{shown} is not a host: {odd:?} cannot be in one").into());
     }
     Ok(Some(text.to_ascii_lowercase()))
 }
 
 /// A host name, without wildcard or port.
-pub fn host(text: &str) -> Result<String, String> {
+pub fn host(text: &str) -> Result<String, Problem> {
     match route_host(text)? {
         Some(host) if !host.starts_with('*') => Ok(host),
-        _ => Err(format!("{} is a pattern; write one host", quote(text))),
+        _ => Err(Problem::new(format!("{} is a pattern", quote(text)), "write one host")),
     }
 }
 
 /// A path prefix that a route answers for; `/` is every path.
-pub fn route_path(text: &str) -> Result<Option<String>, String> {
+pub fn route_path(text: &str) -> Result<Option<String>, Problem> {
     match text {
         "/" => Ok(None),
         _ => path(text).map(Some),
@@ -203,108 +222,120 @@ pub fn route_path(text: &str) -> Result<Option<String>, String> {
 }
 
 /// A path of a URL, without a query.
-pub fn path(text: &str) -> Result<String, String> {
+pub fn path(text: &str) -> Result<String, Problem> {
     let shown = quote(text);
     if !text.starts_with('/') {
-        return Err(format!("{shown} does not begin with a slash; write `/{}`", text.trim_start()));
+        return Err(Problem::new(
+            format!("{shown} does not begin with a slash"),
+            format!("write `/{}`", text.trim_start()),
+        ));
     }
     if text.contains(['?', '#', '*']) {
-        return Err(format!("{shown} has a query, a fragment or a pattern; write a plain path"));
+        return Err(Problem::new(
+            format!("{shown} has a query, a fragment or a pattern"),
+            "write a plain path",
+        ));
     }
     if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(format!("{shown} has a character that a URL must percent-encode"));
+        return Err(format!("{shown} has a character that a URL must percent-encode").into());
     }
     Ok(text.to_owned())
 }
 
 /// A share, relative to others.
-pub fn weight(text: &str) -> Result<NonZeroU32, String> {
+pub fn weight(text: &str) -> Result<NonZeroU32, Problem> {
     let count = count(text)?;
-    NonZeroU32::try_from(u32::try_from(count.get()).unwrap_or(u32::MAX)).map_err(|error| error.to_string())
+    Ok(NonZeroU32::try_from(count).unwrap_or(NonZeroU32::MAX))
 }
 
 /// A port that can be connected to.
-pub fn port(text: &str) -> Result<u16, String> {
+pub fn port(text: &str) -> Result<u16, Problem> {
     match text.parse::<u16>() {
         Ok(port) if port > 0 => Ok(port),
-        _ => Err(format!("{} is not a port; ports are 1 to 65535", quote(text))),
+        _ => Err(Problem::new(format!("{} is not a port", quote(text)), "ports are 1 to 65535")),
     }
 }
 
 /// `https` or `http`.
-pub fn scheme(text: &str) -> Result<String, String> {
+pub fn scheme(text: &str) -> Result<String, Problem> {
     match text {
         "https" | "http" => Ok(text.to_owned()),
-        _ => Err(format!("{} is not a scheme; write `https` or `http`", quote(text))),
+        _ => Err(Problem::new(format!("{} is not a scheme", quote(text)), "write `https` or `http`")),
     }
 }
 
 /// The status of a redirect.
-pub fn redirect_status(text: &str) -> Result<u16, String> {
+pub fn redirect_status(text: &str) -> Result<u16, Problem> {
     match text.parse() {
         Ok(status @ (301 | 302 | 303 | 307 | 308)) => Ok(status),
-        _ => Err(format!("{} sends nobody elsewhere; write 301, 302, 303, 307 or 308", quote(text))),
+        _ => Err(Problem::new(
+            format!("{} sends nobody elsewhere", quote(text)),
+            "write 301, 302, 303, 307 or 308",
+        )),
     }
 }
 
 /// The name of a header.
-pub fn header_name(text: &str) -> Result<http::HeaderName, String> {
-    text.parse().map_err(|_| format!("{} is not the name of a header", quote(text)))
+pub fn header_name(text: &str) -> Result<http::HeaderName, Problem> {
+    text.parse().map_err(|_| format!("{} is not the name of a header", quote(text)).into())
 }
 
 /// A regular expression that a text matches as a whole.
-pub fn whole_regex(text: &str) -> Result<Expression, String> {
+pub fn whole_regex(text: &str) -> Result<Expression, Problem> {
     crate::model::whole(text).map_err(|error| {
         let last = error.to_string().lines().last().unwrap_or_default().trim().to_owned();
-        format!("{} is not a regular expression: {last}", quote(text))
+        format!("{} is not a regular expression: {last}", quote(text)).into()
     })
 }
 
 /// The HTTP status of a final response.
-pub fn status(text: &str) -> Result<u16, String> {
+pub fn status(text: &str) -> Result<u16, Problem> {
     let status = text.parse().ok().filter(|status| (200..=599).contains(status));
-    status.ok_or_else(|| format!("{} is not the status of a response; use 200 to 599", quote(text)))
+    status.ok_or_else(|| {
+        Problem::new(format!("{} is not the status of a response", quote(text)), "use 200 to 599")
+    })
 }
 
 /// The value of a header field.
-pub fn header_value(text: &str) -> Result<String, String> {
+pub fn header_value(text: &str) -> Result<String, Problem> {
     let good = !text.is_empty() && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-    if good { Ok(text.to_owned()) } else { Err(format!("{} cannot be sent in a header", quote(text))) }
+    if good { Ok(text.to_owned()) } else { Err(format!("{} cannot be sent in a header", quote(text)).into()) }
 }
 
 /// An ALPN protocol (RFC 7301): 1 to 255 bytes.
-pub fn alpn(text: &str) -> Result<String, String> {
+pub fn alpn(text: &str) -> Result<String, Problem> {
     match text.len() {
         1..=255 => Ok(text.to_owned()),
-        _ => Err("an ALPN protocol has 1 to 255 bytes".to_owned()),
+        _ => Err("an ALPN protocol has 1 to 255 bytes".into()),
     }
 }
 
 /// A name for an upstream: letters, digits, `_`, `-` and `.`, so that logs and metrics can carry it.
-pub fn upstream_name(text: &str) -> Result<String, String> {
+pub fn upstream_name(text: &str) -> Result<String, Problem> {
     let good = (1..=128).contains(&text.len()) && text.bytes().all(is_host_byte);
-    let refuse = || format!("{} cannot be a name; use letters, digits, `_`, `-` and `.`", quote(text));
+    let refuse =
+        || Problem::new(format!("{} cannot be a name", quote(text)), "use letters, digits, `_`, `-` and `.`");
     good.then(|| text.to_owned()).ok_or_else(refuse)
 }
 
 /// The path of a file.
-pub fn file(text: &str) -> Result<PathBuf, String> {
+pub fn file(text: &str) -> Result<PathBuf, Problem> {
     if text.trim().is_empty() {
-        return Err("the path is empty; write the path of a file".to_owned());
+        return Err(Problem::new("the path is empty", "write the path of a file"));
     }
     if text.contains(['\n', '\r', '\0']) {
-        return Err(format!("{} is not a path; write it on one line", quote(text)));
+        return Err(Problem::new(format!("{} is not a path", quote(text)), "write it on one line"));
     }
     Ok(PathBuf::from(text))
 }
 
 /// `off`, `stdout`, or the path of a file. A file that is called `off` needs to be written `./off`.
-pub fn access_log(text: &str) -> Result<AccessLog, String> {
+pub fn access_log(text: &str) -> Result<AccessLog, Problem> {
     match text.to_ascii_lowercase().as_str() {
         "off" | "false" | "no" => Ok(AccessLog::Off),
         "stdout" | "on" | "true" | "yes" | "-" => Ok(AccessLog::Stdout),
         "stderr" => {
-            Err("`stderr` carries the gateway's own log; write stdout or the path of a file".to_owned())
+            Err(Problem::new("`stderr` carries the gateway's own log", "write stdout or the path of a file"))
         }
         _ => file(text).map(AccessLog::File),
     }
@@ -325,23 +356,30 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 /// One number with its unit.
-fn term(number: &str, unit: &str, text: &str) -> Result<Duration, String> {
+fn term(number: &str, unit: &str, text: &str) -> Result<Duration, Problem> {
     let value: f64 = number.parse().map_err(|_| no_duration(text))?;
     if unit.is_empty() {
-        return Err(format!("{} has no unit; write `{number}s` or `{number}ms`", quote(text)));
+        return Err(Problem::new(
+            format!("{} has no unit", quote(text)),
+            format!("write `{number}s` or `{number}ms`"),
+        ));
     }
     let known = UNITS.iter().find(|(name, _)| *name == unit || (*name == "us" && unit == "\u{b5}s"));
-    let (_, nanos) =
-        known.ok_or_else(|| format!("{} has an unknown unit; use us, ms, s, m, h or d", quote(text)))?;
+    let (_, nanos) = known.ok_or_else(|| {
+        Problem::new(format!("{} has an unknown unit", quote(text)), "use us, ms, s, m, h or d")
+    })?;
     Duration::try_from_secs_f64(value * (*nanos as f64 / 1e9)).map_err(|_| too_long(text))
 }
 
-fn no_duration(text: &str) -> String {
-    format!("{} is not a duration; write a number and a unit, such as 10ms, 1.5s or 2m", quote(text))
+fn no_duration(text: &str) -> Problem {
+    Problem::new(
+        format!("{} is not a duration", quote(text)),
+        "write a number and a unit, such as 10ms, 1.5s or 2m",
+    )
 }
 
-fn too_long(text: &str) -> String {
-    format!("{} is longer than a year; write a shorter time", quote(text))
+fn too_long(text: &str) -> Problem {
+    Problem::new(format!("{} is longer than a year", quote(text)), "write a shorter time")
 }
 
 fn leading(text: &str, wanted: impl Fn(char) -> bool) -> &str {
@@ -350,10 +388,13 @@ fn leading(text: &str, wanted: impl Fn(char) -> bool) -> &str {
 }
 
 /// An address of this machine; a port alone stands for `all`.
-fn own_address(text: &str, all: IpAddr) -> Result<SocketAddr, String> {
+fn own_address(text: &str, all: IpAddr) -> Result<SocketAddr, Problem> {
     let shown = quote(text);
     if let Ok(ip) = text.parse() {
-        return Err(format!("{shown} has no port; write `{}`", SocketAddr::new(ip, 8443)));
+        return Err(Problem::new(
+            format!("{shown} has no port"),
+            format!("write `{}`", SocketAddr::new(ip, 8443)),
+        ));
     }
     let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
     let ip = match host {
@@ -365,9 +406,12 @@ fn own_address(text: &str, all: IpAddr) -> Result<SocketAddr, String> {
     let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     match (ip, digits, port.parse()) {
         (Some(ip), true, Ok(port)) => Ok(SocketAddr::new(ip, port)),
-        (Some(_), true, Err(_)) => Err(format!("{shown} has no usable port; ports are 0 to 65535")),
-        _ => Err(format!(
-            "{shown} is not an address of this machine; write an IP address and a port: `0.0.0.0:8443`"
+        (Some(_), true, Err(_)) => {
+            Err(Problem::new(format!("{shown} has no usable port"), "ports are 0 to 65535"))
+        }
+        _ => Err(Problem::new(
+            format!("{shown} is not an address of this machine"),
+            "write an IP address and a port: `0.0.0.0:8443`",
         )),
     }
 }

@@ -5,8 +5,8 @@
 
 use crate::{
     model::{
-        BackendChoice, Balance, Group, Mode, ProxyProtocolIn, ProxyProtocolOut, Transport, UpstreamProtocol,
-        Version, key_server::Protocol,
+        BackendChoice, Balance, Group, Mode, Problem, ProxyProtocolIn, ProxyProtocolOut, Transport,
+        UpstreamProtocol, Version, key_server::Protocol,
     },
     text::{nearest, quote},
 };
@@ -24,7 +24,7 @@ pub trait Word: Copy + PartialEq + 'static {
 ///
 /// # Errors
 /// Says which names there are.
-pub fn word<T: Word>(text: &str) -> Result<T, String> {
+pub fn word<T: Word>(text: &str) -> Result<T, Problem> {
     let found = T::WORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     found.map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<_> = names::<T>().collect();
@@ -32,12 +32,12 @@ pub fn word<T: Word>(text: &str) -> Result<T, String> {
             Some(near) if text.len() > 3 => format!("did you mean `{near}`?"),
             _ => format!("use {}", one_of(&names)),
         };
-        format!("{} is not {}; {remedy}", quote(text), T::WHAT)
+        Problem::new(format!("{} is not {}", quote(text), T::WHAT), remedy)
     })
 }
 
 /// `on` or `off`.
-pub fn switch(text: &str) -> Result<bool, String> {
+pub fn switch(text: &str) -> Result<bool, Problem> {
     word(text)
 }
 

@@ -1,7 +1,7 @@
 //! Control planes and the streams to them.
 
 use crate::{node, tls::Tls};
-use quadrille_config::{Diagnostic, Diagnostics, model::Place};
+use quadrille_config::{Diagnostic, Diagnostics, Problem, model::Place};
 use quadrille_envoy::{Address, ApiSource, Bootstrap, Cluster, ConfigSource, DynamicResources, References};
 use quadrille_xds::{
     Client, Dialect, Interest, Limits, ResourceType, proto,
@@ -48,11 +48,11 @@ impl ControlPlanes {
         };
         let required = control_planes.required_streams(&bootstrap.dynamic, &bootstrap.resources.references());
         let place = Place::whole(bootstrap.origin.clone());
-        let wrong = |text: String| Diagnostic::new(&place, text);
+        let wrong = |problem: Problem| Diagnostic::new(&place, problem);
         let unusable = required.iter().filter_map(|(stream, _)| control_planes.client(stream).err());
         let mut problems: Vec<Diagnostic> = unusable.map(wrong).collect();
         if control_planes.node.id.is_empty() {
-            problems.push(wrong("node.id is missing; control planes know gateways by it".to_owned()));
+            problems.push(wrong(Problem::new("node.id is missing", "control planes know gateways by it")));
         }
         if problems.is_empty() { Ok(control_planes) } else { Err(problems.into()) }
     }
@@ -103,12 +103,12 @@ impl ControlPlanes {
     ///
     /// # Errors
     /// If its control plane cannot be used.
-    pub(crate) fn client(&self, stream: &StreamKey) -> Result<Client, String> {
+    pub(crate) fn client(&self, stream: &StreamKey) -> Result<Client, Problem> {
         let source = &stream.source;
         let cluster = self.clusters.get(&source.cluster).ok_or_else(|| {
-            format!(
-                "the control plane `{}` is no cluster of the bootstrap; write it under static_resources.clusters",
-                source.cluster
+            Problem::new(
+                format!("the control plane `{}` is no cluster of the bootstrap", source.cluster),
+                "write it under static_resources.clusters",
             )
         })?;
         let connect = connect(&source.cluster, cluster)?;

@@ -13,6 +13,7 @@ use quadrille_envoy::{
 use quadrille_xds::{Rejection, Update};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -20,6 +21,8 @@ use std::{
 pub(crate) struct ResourceStore {
     /// Its resources, written in it or in files, are never replaced by a control plane.
     bootstrap: Arc<Bootstrap>,
+    /// One that was read again, and is not in service yet.
+    prepared: Option<Bootstrap>,
     /// Of the bootstrap that the process was started with.
     dynamic: DynamicResources,
     known: Resources,
@@ -60,17 +63,38 @@ impl ResourceStore {
             known: bootstrap.resources.clone(),
             active: bootstrap.resources.clone(),
             bootstrap: Arc::new(bootstrap),
+            prepared: None,
             digests: Digests::new(),
         }
     }
 
-    /// The last bootstrap that was accepted.
+    /// The bootstrap that is in service.
     pub(crate) fn bootstrap(&self) -> &Arc<Bootstrap> {
         &self.bootstrap
     }
 
-    /// Replaces the static resources, and keeps what control planes have sent.
-    pub(crate) fn update_bootstrap(&mut self, bootstrap: Bootstrap) -> Result<Gateway, Diagnostics> {
+    /// The files that the bootstrap which was read last names.
+    pub(crate) fn files(&self) -> &[PathBuf] {
+        &self.prepared.as_ref().unwrap_or(&self.bootstrap).files
+    }
+
+    /// The gateway that another bootstrap makes together with what control planes have sent.
+    pub(crate) fn prepare_bootstrap(&mut self, bootstrap: Bootstrap) -> Result<Gateway, Diagnostics> {
+        let next = self.with_bootstrap(bootstrap.clone());
+        let (gateway, _) = next.active.model(&next.bootstrap.base)?;
+        self.prepared = Some(bootstrap);
+        Ok(gateway)
+    }
+
+    /// The prepared bootstrap is in service. What control planes have sent meanwhile is kept too.
+    pub(crate) fn commit_bootstrap(&mut self) {
+        if let Some(bootstrap) = self.prepared.take() {
+            *self = self.with_bootstrap(bootstrap);
+        }
+    }
+
+    /// The same with other static resources, and with what control planes have sent.
+    fn with_bootstrap(&self, bootstrap: Bootstrap) -> Self {
         let mut next = Self::new(bootstrap);
         for ((kind, name), digest) in &self.digests {
             if !next.bootstrap.resources.contains(*kind, name) && next.known.copy(&self.known, *kind, name) {
@@ -78,10 +102,8 @@ impl ResourceStore {
             }
         }
         next.active = activate(&next.known, &self.active);
-        let (gateway, _) = next.active.model(&next.bootstrap.base)?;
         next.dynamic = self.dynamic.clone();
-        *self = next;
-        Ok(gateway)
+        next
     }
 
     pub(crate) fn active(&self) -> &Resources {

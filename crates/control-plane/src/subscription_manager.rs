@@ -5,6 +5,7 @@ use crate::{
     gateway_updater::{GatewayUpdater, Updates},
     state::State,
 };
+use quadrille_config::Problem;
 use quadrille_gateway::Control;
 use quadrille_xds::{Interest, ResourceType, Subscriptions};
 use std::{collections::BTreeMap, sync::Arc};
@@ -58,7 +59,7 @@ impl SubscriptionManager {
             match self.open(&key, interests) {
                 Ok(subscriptions) => self.open.push((key, subscriptions)),
                 Err(problem) => {
-                    tracing::error!(problem, "resources are referenced that cannot be subscribed to");
+                    tracing::error!(%problem, "resources are referenced that cannot be subscribed to");
                 }
             }
         }
@@ -68,7 +69,7 @@ impl SubscriptionManager {
         &self,
         key: &StreamKey,
         interests: BTreeMap<ResourceType, Interest>,
-    ) -> Result<Subscriptions, String> {
+    ) -> Result<Subscriptions, Problem> {
         let client = self.control_planes.client(key)?;
         let subscriptions = Subscriptions::default();
         for (kind, interest) in interests {

@@ -1,6 +1,7 @@
 //! The resource store without a control plane: updates are made as the stream makes them.
 
 use crate::{
+    XdsManager,
     control_planes::ControlPlanes,
     resource_store::{ResourceDiff, ResourceStore},
 };
@@ -142,7 +143,8 @@ fn a_bootstrap_that_is_read_again_keeps_what_has_come() {
     let mut store = ResourceStore::new(bootstrap_with_ads());
     commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
     commit(&mut store, &update(ResourceType::Routes, &[routes("a")]));
-    let gateway = store.update_bootstrap(bootstrap_with_ads()).unwrap();
+    let gateway = store.prepare_bootstrap(bootstrap_with_ads()).unwrap();
+    store.commit_bootstrap();
     assert_eq!(gateway.listeners.len(), 1);
     assert!(commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")])).is_empty());
 }
@@ -162,7 +164,7 @@ fn a_bootstrap_that_is_rejected_changes_nothing() {
         )
     };
     let bad = format!("{bad}  listeners:\n{}{}", static_listener("one"), static_listener("two"));
-    let problems = store.update_bootstrap(bootstrap(&bad, "bootstrap.yaml").unwrap()).unwrap_err();
+    let problems = store.prepare_bootstrap(bootstrap(&bad, "bootstrap.yaml").unwrap()).unwrap_err();
     assert!(problems.lines()[0].contains("has this address already"), "{problems:?}");
     assert!(
         commit(&mut store, &update(ResourceType::Cluster, &[cluster])).is_empty(),
@@ -170,6 +172,21 @@ fn a_bootstrap_that_is_rejected_changes_nothing() {
     );
     commit(&mut store, &update(ResourceType::Cluster, &[]));
     assert!(!store.active().clusters.contains_key("c"), "and it goes when the control plane drops it");
+}
+
+/// The gateway may still refuse it: a certificate may be missing, or an address taken.
+#[test]
+fn a_bootstrap_is_active_once_the_gateway_serves_it() {
+    let xds = XdsManager::new(bootstrap_with_ads());
+    let more = ADS.replace("  clusters:\n", "  clusters:\n  - {name: c, type: STATIC}\n");
+    let prepare = || xds.prepare_bootstrap(bootstrap(&more, "bootstrap.yaml").unwrap()).unwrap();
+    let is_active = || xds.active().resources.contains(ResourceType::Cluster, "c");
+    assert!(prepare().upstreams.contains_key("c"));
+    assert!(!is_active() && !xds.bootstrap().resources.contains(ResourceType::Cluster, "c"));
+    xds.commit_bootstrap();
+    assert!(is_active());
+    xds.commit_bootstrap();
+    assert!(is_active(), "nothing new was prepared");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use quadrille_config::{
 };
 use quadrille_envoy::Bootstrap;
 use quadrille_gateway::Control;
-use std::{io, sync::Arc};
+use std::{io, path::PathBuf, sync::Arc};
 
 /// Keeps the resources of a bootstrap and of its control planes, and puts them into service. Clones share all of it.
 #[derive(Clone)]
@@ -23,20 +23,31 @@ impl XdsManager {
     }
 
     /// The gateway of a bootstrap that was read again, with everything that control planes have sent so far. The control planes
-    /// themselves and the node's identity change at the next start only.
+    /// themselves and the node's identity change at the next start only. The bootstrap of before stays the active one until
+    /// [`commit_bootstrap`](Self::commit_bootstrap).
     ///
     /// # Errors
-    /// Every contradiction, with its place. What was active before stays active.
-    pub fn update_bootstrap(&self, bootstrap: Bootstrap) -> Result<Gateway, Diagnostics> {
-        self.0.store().update_bootstrap(bootstrap)
+    /// Every contradiction, with its place.
+    pub fn prepare_bootstrap(&self, bootstrap: Bootstrap) -> Result<Gateway, Diagnostics> {
+        self.0.store().prepare_bootstrap(bootstrap)
     }
 
-    /// The last bootstrap that was accepted, as it was read.
+    /// The gateway serves the bootstrap that was prepared last.
+    pub fn commit_bootstrap(&self) {
+        self.0.store().commit_bootstrap();
+    }
+
+    /// The files besides the bootstrap's own of the one that was read last, in service or not.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.0.store().files().to_vec()
+    }
+
+    /// The bootstrap that is in service, as it was read.
     pub fn bootstrap(&self) -> Arc<Bootstrap> {
         self.0.store().bootstrap().clone()
     }
 
-    /// The last bootstrap that was accepted, with the active resources of control planes beside its own.
+    /// The bootstrap that is in service, with the active resources of control planes beside its own.
     pub fn active(&self) -> Bootstrap {
         let store = self.0.store();
         Bootstrap { resources: store.active().clone(), ..Bootstrap::clone(store.bootstrap()) }

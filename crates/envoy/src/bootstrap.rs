@@ -15,7 +15,7 @@ use crate::{
     tls::secret,
 };
 use quadrille_config::{
-    Diagnostic, Diagnostics, Warnings,
+    Diagnostic, Diagnostics, Problem, Warnings,
     model::{Admin, Gateway, Origin},
     read_text,
     yaml::{Limits, Node},
@@ -143,7 +143,7 @@ fn static_resources(field: &Field<'_>, resources: &mut Resources) -> Option<()> 
             return;
         };
         if resources.contains(kind, &name) {
-            field.error(format!("`{name}` is written twice; remove one"));
+            field.error(Problem::new(format!("`{name}` is written twice"), "remove one"));
             good = false;
         }
         resources.insert_static(name, resource);
@@ -175,7 +175,7 @@ fn dynamic(field: &Field<'_>) -> Option<DynamicResources> {
     };
     let (lds, cds) = (source("lds_config")?, source("cds_config")?);
     if ads.is_none() && [&lds, &cds].into_iter().any(|source| matches!(source, Some(ConfigSource::Ads))) {
-        return field.fail("`ads_config` is missing; it names the control plane");
+        return field.fail(Problem::new("`ads_config` is missing", "it names the control plane"));
     }
     Some(DynamicResources { ads, lds, cds })
 }

@@ -10,7 +10,7 @@ use crate::{
     values::{enumeration, number},
 };
 use quadrille_config::{
-    Diagnostic,
+    Diagnostic, Problem,
     model::{Balance, Health, Place, Server, Upstream, UpstreamProtocol, UpstreamTimeouts},
 };
 use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc, time::Duration};
@@ -131,9 +131,9 @@ fn must_be_addresses(endpoints: &[Endpoint], field: &Field<'_>) -> Option<()> {
         Address::Pipe(_) => false,
     };
     match endpoints.iter().find(is_name) {
-        Some(endpoint) => field.fail(format!(
-            "{}: a name needs a cluster of type STRICT_DNS or LOGICAL_DNS; this one is STATIC",
-            endpoint.address.text()
+        Some(endpoint) => field.fail(Problem::new(
+            format!("{}: a name needs a cluster of type STRICT_DNS or LOGICAL_DNS", endpoint.address.text()),
+            "this one is STATIC",
         )),
         None => Some(()),
     }
@@ -162,8 +162,9 @@ fn transport_socket(message: &Message<'_>) -> Option<Option<ClusterTls>> {
     match kind.rsplit('.').next() {
         Some("UpstreamTlsContext") => upstream(&config).map(Some),
         Some("RawBuffer") => Some(None),
-        _ => config.fail(format!(
-            "refused: there is no transport socket {kind} towards servers; TLS and raw buffer"
+        _ => config.fail(Problem::new(
+            format!("refused: there is no transport socket {kind} towards servers"),
+            "TLS and raw buffer",
         )),
     }
 }
@@ -250,8 +251,10 @@ fn balance(message: &Message<'_>) -> Option<Balance> {
         };
         return Some(balance);
     }
-    field
-        .fail("none of these policies is known; known are RoundRobin, LeastRequest, Random, RingHash, Maglev")
+    field.fail(Problem::new(
+        "none of these policies is known",
+        "known are RoundRobin, LeastRequest, Random, RingHash, Maglev",
+    ))
 }
 
 /// Reads servers, with the name that they are asked for by.

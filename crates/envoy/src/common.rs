@@ -5,7 +5,10 @@ use crate::{
     schema, values,
 };
 use base64ct::{Base64, Encoding};
-use quadrille_config::model::{Expression, Source, TextMatch, TextRule, whole};
+use quadrille_config::{
+    Problem,
+    model::{Expression, Source, TextMatch, TextRule, whole},
+};
 use std::{net::IpAddr, path::PathBuf, time::Duration};
 use zeroize::Zeroizing;
 
@@ -50,7 +53,7 @@ pub(crate) fn address(field: &Field<'_>) -> Option<Address> {
 fn socket_address(socket: &Message<'_>) -> Option<Address> {
     let protocol = |text: &str| match text {
         "TCP" | "0" => Ok(()),
-        _ => Err("only TCP is served; there is no UDP and no HTTP/3".to_owned()),
+        _ => Err(Problem::new("only TCP is served", "there is no UDP and no HTTP/3")),
     };
     if let Some(field) = socket.get("protocol") {
         field.parse(protocol)?;
@@ -59,7 +62,7 @@ fn socket_address(socket: &Message<'_>) -> Option<Address> {
     let host = socket.require("address")?.text()?.to_owned();
     let port = socket.require("port_value")?.parse(|text| {
         let port = values::number(text)?;
-        u16::try_from(port).map_err(|_| format!("{port} is no port; ports are 0 to 65535"))
+        u16::try_from(port).map_err(|_| Problem::new(format!("{port} is no port"), "ports are 0 to 65535"))
     })?;
     Some(Address::Socket { host, port })
 }
@@ -67,7 +70,9 @@ fn socket_address(socket: &Message<'_>) -> Option<Address> {
 /// An address of this machine.
 pub(crate) fn own_address(field: &Field<'_>) -> Option<std::net::SocketAddr> {
     match address(field)? {
-        Address::Pipe(_) => field.fail("Unix sockets are not listened on; write a `socket_address`"),
+        Address::Pipe(_) => {
+            field.fail(Problem::new("Unix sockets are not listened on", "write a `socket_address`"))
+        }
         Address::Socket { host, port } => match host.parse::<IpAddr>() {
             Ok(ip) => Some((ip, port).into()),
             Err(_) => field.fail(format!(
@@ -83,7 +88,7 @@ pub(crate) fn data_source(field: &Field<'_>) -> Option<Source> {
     let message = field.message(&schema::DATA_SOURCE)?;
     match message.one_of(&["filename", "inline_bytes", "inline_string", "environment_variable"]) {
         Some(("filename", file)) => match file.text()? {
-            "" => file.fail("the path is empty; write the path of a file"),
+            "" => file.fail(Problem::new("the path is empty", "write the path of a file")),
             path => Some(Source::File(path.into())),
         },
         Some(("inline_bytes", bytes)) => {
@@ -98,17 +103,18 @@ pub(crate) fn data_source(field: &Field<'_>) -> Option<Source> {
                 Err(_) => variable.fail(format!("the environment variable `{name}` is not set")),
             }
         }
-        None => field.fail(
-            "says nothing; write `filename`, `inline_string`, `inline_bytes` or `environment_variable`",
-        ),
+        None => field.fail(Problem::new(
+            "says nothing",
+            "write `filename`, `inline_string`, `inline_bytes` or `environment_variable`",
+        )),
     }
 }
 
 /// Bytes as protobuf's JSON has them.
-pub(crate) fn base64(text: &str) -> Result<Zeroizing<Vec<u8>>, String> {
+pub(crate) fn base64(text: &str) -> Result<Zeroizing<Vec<u8>>, Problem> {
     // BASE64 in YAML is often folded over lines.
     let joined: Zeroizing<String> = Zeroizing::new(text.split_ascii_whitespace().collect());
-    Base64::decode_vec(&joined).map(Zeroizing::new).map_err(|_| "not base64".to_owned())
+    Base64::decode_vec(&joined).map(Zeroizing::new).map_err(|_| "not base64".into())
 }
 
 /// `google.protobuf.Duration`, as text or as the message itself.
@@ -117,9 +123,7 @@ pub(crate) fn duration(field: &Field<'_>) -> Option<Duration> {
         return field.parse(values::duration);
     }
     let part = |name: &str| match field.entry(name) {
-        Some(part) => {
-            part.parse(|text| text.parse::<u64>().map_err(|_| "not a time of zero or more".to_owned()))
-        }
+        Some(part) => part.parse(|text| text.parse::<u64>().map_err(|_| "not a time of zero or more".into())),
         None => Some(0),
     };
     let (seconds, nanos) = (part("seconds")?, part("nanos")?);
@@ -160,7 +164,10 @@ pub(crate) fn string_matcher(field: &Field<'_>) -> Option<TextMatch> {
             }
         }
         None => {
-            return field.fail("says nothing; write `exact`, `prefix`, `suffix`, `contains` or `safe_regex`");
+            return field.fail(Problem::new(
+                "says nothing",
+                "write `exact`, `prefix`, `suffix`, `contains` or `safe_regex`",
+            ));
         }
     };
     Some(TextMatch { rule, ignore_case: message.flag("ignore_case") })
@@ -172,9 +179,9 @@ pub(crate) fn regex_matcher(field: &Field<'_>) -> Option<Expression> {
     message.require("regex")?.parse(|text| whole(text).map_err(|error| not_an_expression(&error)))
 }
 
-pub(crate) fn not_an_expression(error: &regex::Error) -> String {
+pub(crate) fn not_an_expression(error: &regex::Error) -> Problem {
     // The last line of the crate's drawing is the reason.
     let reason = error.to_string();
     let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
-    format!("not a regular expression that can be served: {reason}")
+    format!("not a regular expression that can be served: {reason}").into()
 }

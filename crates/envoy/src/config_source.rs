@@ -6,6 +6,7 @@ use crate::{
     schema,
     values::enumeration,
 };
+use quadrille_config::Problem;
 use std::{path::PathBuf, time::Duration};
 
 /// Where resources come from.
@@ -62,7 +63,10 @@ pub(crate) fn config_source(field: &Field<'_>) -> Option<ConfigSource> {
             Some(ConfigSource::Api(ApiSource { initial_fetch_timeout: timeout, ..source }))
         }
         Some(_) => Some(ConfigSource::Ads),
-        None => field.fail("says nothing; write `ads: {}`, `api_config_source` or `path_config_source`"),
+        None => field.fail(Problem::new(
+            "says nothing",
+            "write `ads: {}`, `api_config_source` or `path_config_source`",
+        )),
     }
 }
 
@@ -94,7 +98,10 @@ pub(crate) fn api_source(field: &Field<'_>) -> Option<ApiSource> {
             initial_fetch_timeout: INITIAL_FETCH,
         });
     }
-    field.fail("`grpc_services` with `envoy_grpc` is missing; it names the control plane's cluster")
+    field.fail(Problem::new(
+        "`grpc_services` with `envoy_grpc` is missing",
+        "it names the control plane's cluster",
+    ))
 }
 
 /// `envoy.config.core.v3.HeaderValue`.
@@ -104,7 +111,7 @@ pub(crate) fn header_value(field: &Field<'_>) -> Option<(String, String)> {
     let value = match message.get("raw_value") {
         Some(raw) => raw.parse(|text| {
             let bytes = base64(text)?;
-            String::from_utf8(bytes.to_vec()).map_err(|_| "not UTF-8".to_owned())
+            String::from_utf8(bytes.to_vec()).map_err(|_| "not UTF-8".into())
         })?,
         None => message.string("value"),
     };

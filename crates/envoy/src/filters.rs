@@ -4,8 +4,8 @@ use crate::{
     reader::{Field, Message, ReadMessage},
     schema::{FILTER, FieldPolicy, HTTP_FILTER, Schema},
 };
-use FieldPolicy::{Accepted, Ignored, Refused};
-use quadrille_config::quote;
+use FieldPolicy::{Accepted, Ignored, Refused, RefusedWith};
+use quadrille_config::{Problem, quote};
 
 /// A filter that has its effect, with its own configuration.
 pub(crate) struct Filter<'a> {
@@ -22,12 +22,15 @@ pub(crate) type Known = &'static [(&'static str, FieldPolicy)];
 
 const METADATA: FieldPolicy = Accepted("it tells Istio's telemetry who is who");
 const TELEMETRY: FieldPolicy = Accepted("telemetry; Quadrille has its own");
-const LETS_IN: FieldPolicy = Refused(
-    "it decides who is let in, and ignoring it would let everybody in; remove it, or decide behind Quadrille",
+const LETS_IN: FieldPolicy = RefusedWith(
+    "it decides who is let in, and ignoring it would let everybody in",
+    "remove it, or decide behind Quadrille",
 );
 const RUNS_CODE: FieldPolicy = Refused("what its code does cannot be known: it may decide who is let in");
-const LIMITS: FieldPolicy =
-    Refused("it limits clients, and ignoring it would lift the limit; remove it, or limit behind Quadrille");
+const LIMITS: FieldPolicy = RefusedWith(
+    "it limits clients, and ignoring it would lift the limit",
+    "remove it, or limit behind Quadrille",
+);
 
 /// Filters of listeners.
 pub(crate) const LISTENER_FILTERS: Known = &[
@@ -178,13 +181,21 @@ fn filter<'a>(
             Some(None)
         }
         Some(Refused(why)) => field.fail(format!("the filter {shown} is refused: {why}")),
+        Some(RefusedWith(why, remedy)) => {
+            field.fail(Problem::new(format!("the filter {shown} is refused: {why}"), remedy))
+        }
         None if optional => {
-            field.warn(&format!("filter {known_as}"), format!("the filter {shown} is unknown, and it is optional"));
+            field.warn(
+                &format!("filter {known_as}"),
+                format!("the filter {shown} is unknown, and it is optional"),
+            );
             Some(None)
         }
-        None => field.fail(format!(
-            "the filter {shown} is refused: Quadrille does not know it, and it may decide who is let in; remove it, or \
-             say `is_optional: true`"
+        None => field.fail(Problem::new(
+            format!(
+                "the filter {shown} is refused: Quadrille does not know it, and it may decide who is let in"
+            ),
+            "remove it, or say `is_optional: true`",
         )),
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     values::number,
 };
 use quadrille_config::{
+    Problem,
     model::{Health, HealthProbe},
     values::path,
 };
@@ -18,7 +19,9 @@ pub(crate) fn health(cluster: &Message<'_>) -> Option<Option<Health>> {
     let field = match checks.as_slice() {
         [] => return Some(None),
         [only] => only,
-        [_, second, ..] => return second.fail("refused: a cluster has one health check; remove this one"),
+        [_, second, ..] => {
+            return second.fail(Problem::new("refused: a cluster has one health check", "remove this one"));
+        }
     };
     let message = field.message(&schema::HEALTH_CHECK)?;
     let probe = match message.one_of(&["http_health_check", "tcp_health_check"]) {
@@ -32,7 +35,9 @@ pub(crate) fn health(cluster: &Message<'_>) -> Option<Option<Health>> {
     let time = |name| -> Option<Duration> {
         let field = message.require(name)?;
         match duration(&field)? {
-            Duration::ZERO => field.fail("zero would end every check at once; write a longer time"),
+            Duration::ZERO => {
+                field.fail(Problem::new("zero would end every check at once", "write a longer time"))
+            }
             time => Some(time),
         }
     };

@@ -10,8 +10,9 @@ use crate::{
     tls::{DownstreamTls, downstream},
     values::number,
 };
-use quadrille_config::model::{
-    AccessLog, ChainMatch, Limits, Place, ProxyProtocolIn, Timeouts, Transport, Weighted,
+use quadrille_config::{
+    Problem,
+    model::{AccessLog, ChainMatch, Limits, Place, ProxyProtocolIn, Timeouts, Transport, Weighted},
 };
 use std::{net::SocketAddr, num::NonZeroU32, time::Duration};
 
@@ -92,7 +93,7 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
         None => None,
     };
     if good && chains.is_empty() && otherwise.is_none() {
-        return field.fail("`filter_chains` is missing; a listener needs one");
+        return field.fail(Problem::new("`filter_chains` is missing", "a listener needs one"));
     }
     let inspection = match message.get("listener_filters_timeout") {
         Some(field) => duration(&field)?,
@@ -170,9 +171,9 @@ fn chain_match(field: &Field<'_>, port: Option<u16>) -> Option<ChainMatch> {
             "tls" => Some(Transport::Tls),
             "raw_buffer" => Some(Transport::Plain),
             other => {
-                return field.fail(format!(
-                    "{} is not told apart; use `tls` or `raw_buffer`",
-                    quadrille_config::quote(other)
+                return field.fail(Problem::new(
+                    format!("{} is not told apart", quadrille_config::quote(other)),
+                    "use `tls` or `raw_buffer`",
                 ));
             }
         },
@@ -192,8 +193,9 @@ fn transport_socket(message: &Message<'_>) -> Option<Option<DownstreamTls>> {
     match kind.rsplit('.').next() {
         Some("DownstreamTlsContext") => downstream(&config).map(Some),
         Some("RawBuffer") => Some(None),
-        _ => config.fail(format!(
-            "refused: there is no transport socket {kind} towards clients; TLS and raw buffer"
+        _ => config.fail(Problem::new(
+            format!("refused: there is no transport socket {kind} towards clients"),
+            "TLS and raw buffer",
         )),
     }
 }
@@ -209,8 +211,13 @@ fn serve(message: &Message<'_>, chain: &Field<'_>) -> Option<Served> {
     let filters = filters::network(message.list("filters"))?;
     let [filter] = filters.as_slice() else {
         return match filters.get(1) {
-            Some(second) => second.field.fail("a second filter that ends the chain; one of them never runs"),
-            None => chain.fail("`filters` is missing; write an HTTP connection manager or a TCP proxy"),
+            Some(second) => second
+                .field
+                .fail(Problem::new("a second filter that ends the chain", "one of them never runs")),
+            None => chain.fail(Problem::new(
+                "`filters` is missing",
+                "write an HTTP connection manager or a TCP proxy",
+            )),
         };
     };
     let Some(config) = &filter.config else {

@@ -5,7 +5,7 @@
 use crate::schema::{FieldPolicy, Schema};
 pub(crate) use quadrille_config::Field;
 use quadrille_config::{
-    Dialect, Reader,
+    Dialect, Problem, Reader,
     model::Origin,
     yaml::{Entry, Node, Value},
 };
@@ -41,14 +41,14 @@ impl<'a> ReadMessage<'a> for Field<'a> {
 
     fn any(&self) -> Option<(&'a str, Self)> {
         let Some(url) = self.entry(TYPE) else {
-            return self.fail("`@type` is missing; it says which message this is");
+            return self.fail(Problem::new("`@type` is missing", "it says which message this is"));
         };
         let name = type_name(url.text()?);
         if !name.ends_with(".TypedStruct") {
             return Some((name, self.clone()));
         }
         let Some(inner) = self.entry("type_url").or_else(|| self.entry("typeUrl")) else {
-            return self.fail("`type_url` is missing; it says which message this is");
+            return self.fail(Problem::new("`type_url` is missing", "it says which message this is"));
         };
         let name = type_name(inner.text()?);
         Some((name, self.entry("value").unwrap_or_else(|| self.clone())))
@@ -74,7 +74,7 @@ impl<'a> Message<'a> {
         let field = self.field.child(entry);
         let name = snake_case(&entry.key);
         if self.entries.iter().any(|(known, _)| *known == name) {
-            field.error("written twice; remove one");
+            field.error(Problem::new("written twice", "remove one"));
             return;
         }
         let known = self.schema.field(&name);
@@ -87,6 +87,9 @@ impl<'a> Message<'a> {
                 field.warn(&kind, format!("ignored: {why}"));
             }
             FieldPolicy::Refused(why) => field.error(format!("refused: {why}")),
+            FieldPolicy::RefusedWith(why, remedy) => {
+                field.error(Problem::new(format!("refused: {why}"), remedy));
+            }
         }
         self.entries.push((name, field));
     }
@@ -117,7 +120,7 @@ impl<'a> Message<'a> {
     pub(crate) fn read<T>(
         &self,
         name: &'static str,
-        parser: impl FnOnce(&str) -> Result<T, String>,
+        parser: impl FnOnce(&str) -> Result<T, Problem>,
     ) -> Option<T> {
         self.get(name)?.parse(parser)
     }
@@ -142,9 +145,9 @@ impl<'a> Message<'a> {
         let mut given = names.iter().filter_map(|&name| Some((name, self.get(name)?)));
         let first = given.next()?;
         if let Some((second, field)) = given.next() {
-            field.error(format!(
-                "`{}` is given too, and only one of them can hold; remove `{second}` or it",
-                first.0
+            field.error(Problem::new(
+                format!("`{}` is given too, and only one of them can hold", first.0),
+                format!("remove `{second}` or it"),
             ));
         }
         Some(first)
@@ -175,7 +178,7 @@ pub(crate) fn snake_case(name: &str) -> Cow<'_, str> {
 fn is_default(node: &Node, policy: FieldPolicy) -> bool {
     match &node.value {
         Value::Null => true,
-        Value::Scalar(text) if matches!(policy, FieldPolicy::Refused(_)) => {
+        Value::Scalar(text) if matches!(policy, FieldPolicy::Refused(_) | FieldPolicy::RefusedWith(..)) => {
             matches!(text.as_str(), "" | "false")
         }
         Value::Scalar(text) => matches!(text.as_str(), "" | "false" | "0" | "0s"),

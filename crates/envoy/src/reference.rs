@@ -68,10 +68,11 @@ fn row(name: &str, policy: FieldPolicy) -> String {
 
 fn row_text(name: &str, policy: FieldPolicy) -> String {
     let (what, about) = match policy {
-        FieldPolicy::Read(about) => ("read", about),
-        FieldPolicy::Accepted(about) => ("accepted", about),
-        FieldPolicy::Ignored(about) => ("ignored", about),
-        FieldPolicy::Refused(about) => ("**refused**", about),
+        FieldPolicy::Read(about) => ("read", about.to_owned()),
+        FieldPolicy::Accepted(about) => ("accepted", about.to_owned()),
+        FieldPolicy::Ignored(about) => ("ignored", about.to_owned()),
+        FieldPolicy::Refused(why) => ("**refused**", why.to_owned()),
+        FieldPolicy::RefusedWith(why, remedy) => ("**refused**", format!("{why}; {remedy}")),
     };
     format!("| {name} | {what} | {about} |\n")
 }

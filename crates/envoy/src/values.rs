@@ -1,38 +1,41 @@
 //! Single values as protobuf's JSON has them, and as people write them.
 
-use quadrille_config::{quote, values};
+use quadrille_config::{Problem, quote, values};
 use std::time::Duration;
 
 /// `0.010s` as in protobuf's JSON, or `10ms` as people write it; zero in any form.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, Problem> {
     if text.starts_with('-') {
-        return Err(format!("{} is a negative time", quote(text)));
+        return Err(format!("{} is a negative time", quote(text)).into());
     }
     values::duration(text)
 }
 
 /// `true` or `false`.
-pub(crate) fn boolean(text: &str) -> Result<bool, String> {
+pub(crate) fn boolean(text: &str) -> Result<bool, Problem> {
     match text {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(format!("{} is not `true` or `false`", quote(text))),
+        _ => Err(format!("{} is not `true` or `false`", quote(text)).into()),
     }
 }
 
 /// A whole number, which JSON may have in quotes or with a `.0`.
-pub(crate) fn number(text: &str) -> Result<u32, String> {
+pub(crate) fn number(text: &str) -> Result<u32, Problem> {
     let digits = text.strip_suffix(".0").unwrap_or(text);
-    digits.parse().map_err(|_| format!("{} is not a whole number from 0 to {}", quote(text), u32::MAX))
+    digits.parse().map_err(|_| format!("{} is not a whole number from 0 to {}", quote(text), u32::MAX).into())
 }
 
 /// The value of an enumeration, by its name or its number.
-pub(crate) fn enumeration<T: Copy>(table: &[(&str, u32, T)]) -> impl FnOnce(&str) -> Result<T, String> {
+pub(crate) fn enumeration<T: Copy>(table: &[(&str, u32, T)]) -> impl FnOnce(&str) -> Result<T, Problem> {
     move |text| {
         let found = table.iter().find(|(name, number, _)| *name == text || number.to_string() == text);
         found.map(|(_, _, value)| *value).ok_or_else(|| {
             let names: Vec<_> = table.iter().map(|(name, ..)| *name).collect();
-            format!("{} is not supported here; use {}", quote(text), names.join(", "))
+            Problem::new(
+                format!("{} is not supported here", quote(text)),
+                format!("use {}", names.join(", ")),
+            )
         })
     }
 }

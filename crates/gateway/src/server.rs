@@ -48,6 +48,8 @@ pub struct Origin {
     pub file: Option<PathBuf>,
     /// More files to watch: asked for after each reading.
     pub more_files: Option<MoreFiles>,
+    /// Told when what was read again is in service.
+    pub in_service: Option<Box<dyn Fn()>>,
     /// Configurations that come while the gateway runs.
     pub updates: Option<Updates>,
     /// Pages that the admin address has besides its own.
@@ -66,7 +68,7 @@ impl Origin {
 
     /// A configuration that is read again from this file when it, or what it names, changes.
     pub fn reading(file: Option<PathBuf>, reread: Reread) -> Self {
-        Self { reread, file, more_files: None, updates: None, pages: None }
+        Self { reread, file, more_files: None, in_service: None, updates: None, pages: None }
     }
 
     /// All files that are watched besides those that the model names, as they are now.
@@ -222,6 +224,7 @@ impl Server {
         let model = (self.origin.reread)()?;
         let before = self.origin.contents().and(before).with_sources(&model);
         self.apply(model).await?;
+        self.origin.in_service.iter().for_each(|tell| tell());
         self.files.follow(before);
         Ok(())
     }

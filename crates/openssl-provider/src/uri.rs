@@ -80,7 +80,7 @@ fn socket(uri: &str, server: &str) -> Result<PathBuf, Failure> {
         Ok(Address::Tcp { .. }) => {
             Err(bad(uri, "only key servers of this machine can be asked from here: write unix:/path"))
         }
-        Err(error) => Err(bad(uri, &error)),
+        Err(problem) => Err(bad(uri, &problem.to_string())),
     }
 }
 

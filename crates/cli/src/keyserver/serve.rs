@@ -5,6 +5,7 @@ use crate::{
     logging::Logging,
 };
 use quadrille_config::{
+    Problem,
     model::{AccessLog, BackendChoice, EngineSettings, KeyServer, Listen, Place, Source},
     values, words,
 };
@@ -104,9 +105,11 @@ impl Serve {
     }
 }
 
-fn listen(text: &str) -> Result<Listen, String> {
+fn listen(text: &str) -> Result<Listen, Problem> {
     match text.strip_prefix("unix:") {
-        Some("") => Err("the path of the socket is missing; write unix:/run/quadrille/keys.sock".to_owned()),
+        Some("") => {
+            Err(Problem::new("the path of the socket is missing", "write unix:/run/quadrille/keys.sock"))
+        }
         Some(path) => Ok(Listen::Unix(path.into())),
         None => values::listen_address(text).map(|address: SocketAddr| Listen::Tcp(address)),
     }

@@ -1,32 +1,32 @@
 //! The YAML front end: a file becomes the plain [`Gateway`], or every mistake in it is named.
 //!
 //! ```text
-//!  text ── tree ──> nodes with lines ── reader + schema ──> sections ──> model::Gateway
-//!                                            └──────────────────┴──────> Diagnostics (file, line, field, remedy)
+//!  text ── tree ──> nodes with lines ── reader + sections (schema) ──> model::Gateway ── sections ──> /config
+//!                                            └─────────┴──> Diagnostics (file, line, field, remedy)
 //! ```
 //!
 //! Nothing is opened but the file itself: whether certificates can be read is found out when they are loaded, on
 //! start and on every reload. The command line reads its values with [`values`](crate::values) and [`words`](crate::words) too.
 
-mod mapping;
+mod fields;
 mod reference;
 mod restart;
 mod schema;
 mod sections;
-mod show;
+mod shown;
 #[cfg(test)]
 mod tests;
 
 pub use reference::{key_policy_reference, reference};
 pub use restart::{fixed, needs_restart, show_in_force};
-pub use show::show;
 
 use crate::{
     diagnostic::{Diagnostic, Diagnostics},
-    model::{Gateway, Origin, Place, key_server::Policy},
+    model::{Gateway, Origin, Place, Problem, key_server::Policy},
     reader::{Dialect, Field, Reader},
     yaml::{self, Limits},
 };
+use serde_json::Value;
 use std::{io, path::Path};
 use zeroize::Zeroizing;
 
@@ -58,11 +58,11 @@ fn load_document<T>(
 /// # Errors
 /// If it cannot be read, or is no text.
 pub fn read_text(path: &Path) -> Result<Zeroizing<String>, Diagnostics> {
-    let refuse = |text: String| Diagnostics::whole(Origin::file(&path.display().to_string()), text);
+    let refuse = |problem| Diagnostics::whole(Origin::file(&path.display().to_string()), problem);
     let bytes = std::fs::read(path).map(Zeroizing::new).map_err(|error| refuse(unreadable(&error)))?;
     match std::str::from_utf8(&bytes) {
         Ok(text) => Ok(Zeroizing::new(text.to_owned())),
-        Err(_) => Err(refuse("not UTF-8 text; save it as UTF-8".to_owned())),
+        Err(_) => Err(refuse(Problem::new("not UTF-8 text", "save it as UTF-8"))),
     }
 }
 
@@ -82,10 +82,16 @@ pub fn parse_key_policy(text: &str, file_name: &str) -> Result<Policy, Diagnosti
     parse_document(text, file_name, sections::EMPTY_POLICY, sections::key_policy)
 }
 
+/// The configuration in effect, defaults included, as the admin page `/config` shows it: what the file could have said to
+/// the same effect. Key material given in place is `(inline)`.
+pub fn show(gateway: &Gateway) -> Value {
+    sections::GATEWAY.show(gateway)
+}
+
 fn parse_document<T>(
     text: &str,
     file_name: &str,
-    empty: &str,
+    empty: [&str; 2],
     section: impl FnOnce(&Field<'_>) -> Option<T>,
 ) -> Result<T, Diagnostics> {
     let origin = Origin::file(file_name);
@@ -94,17 +100,17 @@ fn parse_document<T>(
         Ok(None) => return Err(Diagnostic::new(&Place::field(&origin, 1, ""), empty).into()),
         Err(error) => return Err(Diagnostic::syntax(&origin, error).into()),
     };
-    let reader = Reader::new(origin, Dialect::Strict).with_homes(sections::home_of);
+    let reader = Reader::new(origin, Dialect::Strict).with_homes(schema::home_of);
     let read = section(&reader.root(&root, ""));
     reader.finish(read).map(|(document, _)| document)
 }
 
-fn unreadable(error: &io::Error) -> String {
+fn unreadable(error: &io::Error) -> Problem {
     let remedy = match error.kind() {
-        io::ErrorKind::NotFound => "; check the path",
-        io::ErrorKind::PermissionDenied => "; let the user that runs quadrille read it",
-        io::ErrorKind::IsADirectory => "; name the file in it",
-        _ => "",
+        io::ErrorKind::NotFound => Some("check the path"),
+        io::ErrorKind::PermissionDenied => Some("let the user that runs quadrille read it"),
+        io::ErrorKind::IsADirectory => Some("name the file in it"),
+        _ => None,
     };
-    format!("cannot be read: {error}{remedy}")
+    Problem { message: format!("cannot be read: {error}"), remedy: remedy.map(str::to_owned) }
 }

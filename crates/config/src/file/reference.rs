@@ -1,8 +1,7 @@
 //! `docs/reference/configuration.md`, made from the schema.
 
 use super::{
-    restart::is_fixed,
-    schema::{Key, Preset, Section},
+    schema::{Described, KeyDescription, Preset},
     sections::{POLICY_SECTIONS, SECTIONS},
 };
 
@@ -16,8 +15,8 @@ pub fn key_policy_reference() -> String {
     document(POLICY_INTRODUCTION, POLICY_SECTIONS)
 }
 
-fn document(introduction: &str, sections: &[&Section]) -> String {
-    let rendered: Vec<_> = sections.iter().map(|section| render(section, sections)).collect();
+fn document(introduction: &str, sections: &[&dyn Described]) -> String {
+    let rendered: Vec<_> = sections.iter().map(|section| render(*section, sections)).collect();
     format!("{introduction}\n{}", rendered.join("\n"))
 }
 
@@ -66,24 +65,23 @@ upstreams:
 A key that is not listed here is refused, and so is one that is written twice or has no value.
 "#;
 
-fn render(section: &Section, all: &[&Section]) -> String {
-    let title = match section.path {
+fn render(section: &dyn Described, all: &[&dyn Described]) -> String {
+    let title = match section.path() {
         "" => "The file".to_owned(),
         path => format!("`{path}`"),
     };
-    let rows: String = section.keys.iter().map(|key| row(section, key, all)).collect();
+    let rows: String = section.keys().iter().map(|key| row(section, key, all)).collect();
     let (about, head) =
-        (section.about, "| Key | Value | Default | What it does and costs |\n|---|---|---|---|");
+        (section.about(), "| Key | Value | Default | What it does and costs |\n|---|---|---|---|");
     format!("## {title}\n\n{about}\n\n{head}\n{rows}")
 }
 
-fn row(section: &Section, key: &Key, all: &[&Section]) -> String {
+fn row(section: &dyn Described, key: &KeyDescription, all: &[&dyn Described]) -> String {
     let value = match described_at(section, key, all) {
         Some(path) => format!("[{}](#{})", key.value, anchor(path)),
         None => key.value.to_owned(),
     };
-    let path = path_of(section, key);
-    let restart = if is_fixed(&path) { " *Takes effect at the next start.*" } else { "" };
+    let restart = if key.needs_restart { " *Takes effect at the next start.*" } else { "" };
     let preset = match key.preset {
         Preset::Required => "required".to_owned(),
         Preset::Is(value) => format!("`{value}`"),
@@ -92,16 +90,20 @@ fn row(section: &Section, key: &Key, all: &[&Section]) -> String {
     format!("| `{}` | {value} | {preset} | {}{restart} |\n", key.name, key.about)
 }
 
-fn path_of(section: &Section, key: &Key) -> String {
-    if section.path.is_empty() { key.name.to_owned() } else { format!("{}.{}", section.path, key.name) }
+fn path_of(section: &dyn Described, key: &KeyDescription) -> String {
+    if section.path().is_empty() { key.name.to_owned() } else { format!("{}.{}", section.path(), key.name) }
 }
 
 /// The section that the value of `key` is, or that its items are.
-fn described_at(section: &Section, key: &Key, all: &[&Section]) -> Option<&'static str> {
+fn described_at(
+    section: &dyn Described,
+    key: &KeyDescription,
+    all: &[&dyn Described],
+) -> Option<&'static str> {
     let prefix = path_of(section, key);
     let below =
         |path: &str| path.strip_prefix(&prefix).is_some_and(|rest| ["", "[]", ".<name>"].contains(&rest));
-    all.iter().map(|section| section.path).find(|path| below(path))
+    all.iter().map(|section| section.path()).find(|path| below(path))
 }
 
 /// The anchor that Markdown renderers give to a heading.

@@ -1,29 +1,17 @@
 //! Keys that take effect when the process starts, whatever a reload reads.
 
-use super::show;
+use super::{sections::GATEWAY, show};
 use crate::model::{Gateway, Resumption};
 use serde_json::{Map, Value, json};
 
-/// A key that needs a restart.
-struct Fixed {
-    /// Its path in the file; everything below it is meant too.
-    path: &'static str,
-    /// Whether a running process would have to start again for the second.
-    changed: fn(&Gateway, &Gateway) -> bool,
-}
-
-const FIXED: &[Fixed] = &[
-    Fixed { path: "engine", changed: |old, new| old.engine != new.engine },
-    Fixed { path: "threads", changed: |old, new| old.threads != new.threads },
-    // Threads keep one pool for all upstreams; it serves less just as well.
-    Fixed { path: "upstreams.<name>.pool", changed: |old, new| old.pool_size() < new.pool_size() },
-    Fixed { path: "access_log", changed: |old, new| old.access_log != new.access_log },
-    Fixed { path: "admin", changed: |old, new| old.admin != new.admin },
-];
+/// Threads keep one pool for all upstreams, so that what counts is the sum; a pool that is larger than needed serves as well.
+const POOL: &str = "upstreams.<name>.pool";
 
 /// The keys whose values differ, and that a process which runs with `old` takes from `new` only when it starts again.
 pub fn needs_restart(old: &Gateway, new: &Gateway) -> Vec<&'static str> {
-    FIXED.iter().filter(|key| (key.changed)(old, new)).map(|key| key.path).collect()
+    let fixed = GATEWAY.keys.iter().filter(|key| key.needs_restart);
+    let changed = fixed.filter(|key| (key.show)(old) != (key.show)(new)).map(|key| key.name);
+    changed.chain((old.pool_size() < new.pool_size()).then_some(POOL)).collect()
 }
 
 /// What of a configuration holds until the process ends, without anything that could be a key.
@@ -49,18 +37,14 @@ pub fn show_in_force(old: &Gateway, new: &Gateway) -> Value {
     shown
 }
 
-/// Whether a change of the key at this path takes effect at the next start.
-pub(super) fn is_fixed(path: &str) -> bool {
-    FIXED
-        .iter()
-        .any(|key| path.strip_prefix(key.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{is_fixed, show_in_force};
-    use crate::{file::show, model::Gateway};
-    use std::time::Duration;
+    use super::{POOL, needs_restart, show_in_force};
+    use crate::{
+        file::{sections::SECTIONS, show},
+        model::{Gateway, Place, Upstream},
+    };
+    use std::{num::NonZeroUsize, time::Duration};
 
     #[test]
     fn what_needs_a_restart_is_shown_apart() {
@@ -78,8 +62,33 @@ mod tests {
     }
 
     #[test]
-    fn whole_sections_and_single_keys() {
-        assert!(["engine", "engine.batch", "upstreams.<name>.pool"].iter().all(|path| is_fixed(path)));
-        assert!(["engines", "upstreams.<name>.servers", "drain_timeout"].iter().all(|path| !is_fixed(path)));
+    fn a_larger_pool_needs_a_restart_and_a_smaller_one_does_not() {
+        let (small, mut large) = (Gateway::default(), Gateway::default());
+        let mut upstream = Upstream::new(Vec::new(), Place::builtin());
+        upstream.pool = NonZeroUsize::MIN.saturating_add(1000);
+        large.upstreams.insert("u".to_owned(), upstream);
+        assert_eq!(needs_restart(&small, &large), [POOL]);
+        assert_eq!(needs_restart(&large, &small), [""; 0]);
+    }
+
+    /// What is said of a section holds for the keys in it, and what is compared is what is documented.
+    #[test]
+    fn sections_and_their_keys_agree() {
+        let mut fixed = Vec::new();
+        for section in SECTIONS {
+            for key in section.keys().iter().filter(|key| key.needs_restart) {
+                fixed.push([section.path(), key.name].join(".").trim_start_matches('.').to_owned());
+            }
+        }
+        let top: Vec<_> =
+            super::GATEWAY.keys.iter().filter(|key| key.needs_restart).map(|key| key.name).collect();
+        for path in &fixed {
+            let compared = path == POOL || top.iter().any(|top| path.split('.').next() == Some(top));
+            assert!(compared, "{path} is documented as fixed, and not compared");
+        }
+        for section in SECTIONS.iter().filter(|section| top.contains(&section.path())) {
+            assert!(section.keys().iter().all(|key| key.needs_restart), "{}", section.path());
+        }
+        assert!(fixed.iter().any(|path| path == POOL));
     }
 }

@@ -13,6 +13,7 @@ mod listener;
 mod matching;
 mod mode;
 mod place;
+mod problem;
 mod redis_address;
 mod resumption;
 mod route;
@@ -32,6 +33,7 @@ pub use listener::{Limits, Listener, ProxyProtocolIn};
 pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
 pub use mode::Mode;
 pub use place::{Origin, Place};
+pub use problem::Problem;
 pub use redis_address::{RedisAddress, RedisScheme};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
 pub use route::{

@@ -1,5 +1,6 @@
 //! `redis://user:password@host:port/database`, and its relatives.
 
+use super::Problem;
 use std::{
     fmt,
     hash::{Hash, Hasher},
@@ -48,9 +49,9 @@ impl RedisAddress {
 }
 
 impl FromStr for RedisAddress {
-    type Err = String;
+    type Err = Problem;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Problem> {
         let known = SCHEMES.iter().find_map(|(prefix, scheme)| Some((text.strip_prefix(prefix)?, *scheme)));
         let (rest, scheme) = known.ok_or_else(|| {
             "a Redis address begins with redis://, rediss:// (TLS) or redis+cluster://, such as redis://127.0.0.1:6379"
@@ -69,12 +70,13 @@ impl FromStr for RedisAddress {
         let nodes: Vec<_> = hosts.split(',').map(node).collect::<Result<_, _>>()?;
         match scheme {
             RedisScheme::Cluster if database != 0 => {
-                return Err("a cluster has no databases; leave out the number".into());
+                return Err(Problem::new("a cluster has no databases", "leave out the number"));
             }
             RedisScheme::Plain | RedisScheme::Tls if nodes.len() > 1 => {
-                return Err(
-                    "one Redis has one address; several nodes of a cluster are redis+cluster://A,B,C".into(),
-                );
+                return Err(Problem::new(
+                    "one Redis has one address",
+                    "several nodes of a cluster are redis+cluster://A,B,C",
+                ));
             }
             _ => {}
         }
@@ -82,7 +84,7 @@ impl FromStr for RedisAddress {
     }
 }
 
-fn credentials(login: &str) -> Result<(Option<String>, Option<Zeroizing<String>>), String> {
+fn credentials(login: &str) -> Result<(Option<String>, Option<Zeroizing<String>>), Problem> {
     let (user, password) =
         login.split_once(':').ok_or("write credentials as user:password@, or :password@")?;
     let user = decoded(user)?;
@@ -91,8 +93,8 @@ fn credentials(login: &str) -> Result<(Option<String>, Option<Zeroizing<String>>
 }
 
 /// Percent-encoding, RFC 3986 section 2.1.
-fn decoded(text: &str) -> Result<String, String> {
-    let wrong = || "in credentials, % begins two hexadecimal digits; write % itself as %25".to_owned();
+fn decoded(text: &str) -> Result<String, Problem> {
+    let wrong = || Problem::new("in credentials, % begins two hexadecimal digits", "write % itself as %25");
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
@@ -109,13 +111,13 @@ fn decoded(text: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| wrong())
 }
 
-fn node(text: &str) -> Result<(String, u16), String> {
+fn node(text: &str) -> Result<(String, u16), Problem> {
     let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, port)) => (host, port.strip_prefix(':')),
         None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
     };
     if host.is_empty() {
-        return Err("the address has no host; write it like redis://127.0.0.1:6379".into());
+        return Err(Problem::new("the address has no host", "write it like redis://127.0.0.1:6379"));
     }
     let port = port.map_or(Ok(PORT), str::parse).ok().filter(|port| *port != 0);
     Ok((host.to_owned(), port.ok_or("a port is a number from 1 to 65535")?))
@@ -192,7 +194,7 @@ mod tests {
             ("redis://:%4@h", "two hexadecimal digits"),
         ] {
             let error = text.parse::<RedisAddress>().unwrap_err();
-            assert!(error.contains(message), "{text}: {error}");
+            assert!(error.to_string().contains(message), "{text}: {error}");
         }
     }
 }

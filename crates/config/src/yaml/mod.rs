@@ -6,6 +6,7 @@
 //! The tree knows nothing of files or meanings. It is made from text here, and can be made from elsewhere: a node that
 //! comes from no text has line 0.
 
+use crate::model::Problem;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use std::collections::HashMap;
 use zeroize::Zeroizing;
@@ -66,7 +67,7 @@ pub struct SyntaxError {
     /// Counted from one.
     pub line: u64,
     /// What is wrong, and what to do about it.
-    pub message: String,
+    pub problem: Problem,
 }
 
 /// Reads the one document of `text`; `None` if there is none.
@@ -77,9 +78,13 @@ pub fn read(text: &str, limits: Limits) -> Result<Option<Node>, SyntaxError> {
     let mut documents = parse(text, limits)?.into_iter();
     let first = documents.next();
     match documents.next() {
-        Some(Document { line, .. }) => {
-            fail(line, "a second document begins here; a configuration is one document, remove the `---`")
-        }
+        Some(Document { line, .. }) => fail(
+            line,
+            Problem::new(
+                "a second document begins here",
+                "a configuration is one document, remove the `---`",
+            ),
+        ),
         None => Ok(first.map(|document| document.root)),
     }
 }
@@ -152,17 +157,18 @@ fn explain(error: &ScanError, text: &str) -> SyntaxError {
     let line = error.marker().line() as u64;
     let written = text.lines().nth(error.marker().line().saturating_sub(1)).unwrap_or_default();
     let remedy = if written.contains("[::") || written.contains("]:") {
-        "; an IPv6 address needs quotes: \"[::]:8443\""
+        Some("an IPv6 address needs quotes: \"[::]:8443\"")
     } else if written.trim_start_matches(' ').starts_with('\t') {
-        "; indent with spaces, not tabs"
+        Some("indent with spaces, not tabs")
     } else if error.info().contains("mapping values are not allowed") {
-        "; check the indentation, and quote values that contain `: `"
+        Some("check the indentation, and quote values that contain `: `")
     } else if error.info().contains("unexpected character") {
-        "; quote values that begin with a special character"
+        Some("quote values that begin with a special character")
     } else {
-        ""
+        None
     };
-    SyntaxError { line, message: format!("not valid YAML: {}{remedy}", error.info()) }
+    let message = format!("not valid YAML: {}", error.info());
+    SyntaxError { line, problem: Problem { message, remedy: remedy.map(str::to_owned) } }
 }
 
 fn line_of(span: Span) -> u64 {
@@ -220,9 +226,13 @@ impl Builder {
                     self.check_depth(node.depth(), line)?;
                     self.complete(Node { line, ..node }, 0)
                 }
-                None => {
-                    fail(line, "this alias stands inside the value that it refers to; write the value out")
-                }
+                None => fail(
+                    line,
+                    Problem::new(
+                        "this alias stands inside the value that it refers to",
+                        "write the value out",
+                    ),
+                ),
             },
             Event::DocumentStart(_) => {
                 self.begun = line;
@@ -244,7 +254,7 @@ impl Builder {
             self.open.last(),
             Some(Open { node: Node { value: Value::Mapping(_), .. }, key: None, .. })
         ) {
-            return fail(line, "a key is a list or a mapping; keys are plain words");
+            return fail(line, Problem::new("a key is a list or a mapping", "keys are plain words"));
         }
         self.open.push(Open { node: Node { line, value }, anchor, key: None });
         self.check_depth(0, line)
@@ -256,7 +266,7 @@ impl Builder {
         if self.nodes > self.limits.nodes {
             return fail(
                 node.line,
-                "the document is too large: aliases multiply it, or it is no configuration",
+                "the document is too large: aliases multiply it, or it is no configuration".into(),
             );
         }
         if anchor != 0 {
@@ -278,7 +288,10 @@ impl Builder {
         if self.open.len() + below > self.limits.depth {
             return fail(
                 line,
-                "nested too deeply for a configuration; check the indentation and the brackets",
+                Problem::new(
+                    "nested too deeply for a configuration",
+                    "check the indentation and the brackets",
+                ),
             );
         }
         Ok(())
@@ -288,7 +301,7 @@ impl Builder {
 fn as_key(node: Node) -> Result<(String, u64), SyntaxError> {
     match node.value {
         Value::Scalar(text) => Ok((text.to_string(), node.line)),
-        _ => fail(node.line, "a key is empty, a list or a mapping; keys are plain words"),
+        _ => fail(node.line, Problem::new("a key is empty, a list or a mapping", "keys are plain words")),
     }
 }
 
@@ -296,12 +309,12 @@ fn as_key(node: Node) -> Result<(String, u64), SyntaxError> {
 fn refuse_tag(tag: Option<&Tag>, line: u64) -> Result<(), SyntaxError> {
     match tag {
         Some(tag) if !tag.is_yaml_core_schema() => {
-            fail(line, &format!("the tag `{tag}` has no meaning here; remove it"))
+            fail(line, Problem::new(format!("the tag `{tag}` has no meaning here"), "remove it"))
         }
         _ => Ok(()),
     }
 }
 
-fn fail<T>(line: u64, message: &str) -> Result<T, SyntaxError> {
-    Err(SyntaxError { line, message: message.to_owned() })
+fn fail<T>(line: u64, problem: Problem) -> Result<T, SyntaxError> {
+    Err(SyntaxError { line, problem })
 }

@@ -64,7 +64,8 @@ mod tests {
         tests::commit(&mut store, &tests::update(ResourceType::Listener, &[tests::listener("l", "b")]));
         let shown = page(&store)[3]["dynamic_listeners"].to_string();
         assert!(shown.contains("\"route_config_name\":\"a\"") && !shown.contains("warming"), "{shown}");
-        store.update_bootstrap(tests::bootstrap_with_ads()).unwrap();
+        store.prepare_bootstrap(tests::bootstrap_with_ads()).unwrap();
+        store.commit_bootstrap();
         assert_eq!(page(&store)[3]["dynamic_listeners"].to_string(), shown, "also after a reload");
         tests::commit(&mut store, &tests::update(ResourceType::Listener, &[]));
         assert_eq!(page(&store)[3]["dynamic_listeners"], json!([]));

@@ -2,7 +2,7 @@
 
 use super::provider::{Provider, of_proxy_config};
 use crate::reader::{Field, reader};
-use quadrille_config::{model::Place, yaml::Limits};
+use quadrille_config::{Problem, model::Place, yaml::Limits};
 
 /// What the manifests say.
 #[derive(Debug, Default)]
@@ -77,7 +77,8 @@ fn mesh_config(field: &Field<'_>, found: &mut Found) -> Option<()> {
     };
     if let Some((provider, field)) = of_proxy_config(&default)? {
         if let Some((_, first)) = &found.mesh {
-            return field.fail(format!("a second default for the mesh; the first is {first}"));
+            return field
+                .fail(Problem::new("a second default for the mesh", format!("the first is {first}")));
         }
         found.mesh = Some((provider, field.place()));
     }
@@ -127,7 +128,10 @@ fn embedded(field: &Field<'_>, read: impl FnOnce(&Field<'_>) -> Option<()>) -> O
     let document = match quadrille_config::yaml::read(field.text()?, Limits::BY_HAND) {
         Ok(Some(document)) => document,
         Ok(None) => return Some(()),
-        Err(error) => return field.fail(format!("line {} of the text: {}", error.line, error.message)),
+        Err(error) => {
+            let message = format!("line {} of the text: {}", error.line, error.problem.message);
+            return field.fail(Problem { message, ..error.problem });
+        }
     };
     let reader = reader(field.origin().clone());
     let done = read(&reader.root(&document, field.path()));

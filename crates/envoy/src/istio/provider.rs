@@ -5,7 +5,7 @@ use crate::{
     reader::{Field, Message, ReadMessage},
     schema,
 };
-use quadrille_config::values::show_duration;
+use quadrille_config::{Problem, values::show_duration};
 use std::{fmt, time::Duration};
 
 /// A provider as Istio writes it.
@@ -60,7 +60,7 @@ pub(super) fn of_proxy_config<'a>(field: &Field<'a>) -> Option<Option<(Provider,
     let found = match provider.one_of(&["cryptomb", "qat"]) {
         Some(("cryptomb", inner)) => settings(Kind::CryptoMb, &inner.message(&schema::ISTIO_CRYPTOMB)?)?,
         Some((_, inner)) => settings(Kind::Qat, &inner.message(&schema::ISTIO_QAT)?)?,
-        None => return field.fail("names no provider; write `cryptomb` or `qat`"),
+        None => return field.fail(Problem::new("names no provider", "write `cryptomb` or `qat`")),
     };
     Some(Some((found, field)))
 }

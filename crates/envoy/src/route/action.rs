@@ -11,7 +11,10 @@ use crate::{
     schema,
     values::{enumeration, number},
 };
-use quadrille_config::model::{Action, Forward, HostRewrite, PathMatch, RetryPolicy, Weighted};
+use quadrille_config::{
+    Problem,
+    model::{Action, Forward, HostRewrite, PathMatch, RetryPolicy, Weighted},
+};
 use std::{num::NonZeroU32, time::Duration};
 
 /// What Envoy takes when nothing is said.
@@ -32,7 +35,9 @@ pub(super) fn action(message: &Message<'_>, path: &PathMatch, inherited: &Inheri
         Some(("route", field)) => forward(&field, path, inherited).map(|to| Action::Forward(Box::new(to))),
         Some(("redirect", field)) => redirect(&field, path).map(|to| Action::Redirect(Box::new(to))),
         Some((_, field)) => direct_response(&field, inherited.largest_body).map(Action::Respond),
-        None => message.field().fail("does nothing; write `route`, `redirect` or `direct_response`"),
+        None => message
+            .field()
+            .fail(Problem::new("does nothing", "write `route`, `redirect` or `direct_response`")),
     }
 }
 

@@ -5,8 +5,9 @@ use crate::{
     reader::{Field, Message, ReadMessage},
     schema,
 };
-use quadrille_config::model::{
-    HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule, whole,
+use quadrille_config::{
+    Problem,
+    model::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule, whole},
 };
 
 pub(super) fn path_match(condition: &Message<'_>) -> Option<PathMatch> {
@@ -21,7 +22,11 @@ pub(super) fn path_match(condition: &Message<'_>) -> Option<PathMatch> {
             }
             _ => return prefix.fail("begins with a slash, ends without one, and has no `?` or `#`"),
         },
-        None => return condition.field().fail("says nothing of the path; write `prefix: \"/\"` for all"),
+        None => {
+            return condition
+                .field()
+                .fail(Problem::new("says nothing of the path", "write `prefix: \"/\"` for all"));
+        }
     };
     // It is a wrapper: true when nothing is said.
     let ignore_case = condition.get("case_sensitive").is_some() && !condition.flag("case_sensitive");
@@ -54,8 +59,10 @@ fn header_matcher(field: &Field<'_>) -> Option<HeaderMatch> {
     let name = name_field.text()?.to_ascii_lowercase();
     let known = [":method", ":path", ":authority", ":scheme"].contains(&name.as_str());
     if !known && name.starts_with(':') {
-        return name_field
-            .fail("no request has it; there are `:method`, `:path`, `:authority` and `:scheme`");
+        return name_field.fail(Problem::new(
+            "no request has it",
+            "there are `:method`, `:path`, `:authority` and `:scheme`",
+        ));
     }
     let name = if name == "host" { ":authority".to_owned() } else { name };
     let kinds = [
@@ -77,7 +84,7 @@ fn header_matcher(field: &Field<'_>) -> Option<HeaderMatch> {
         Some(("range_match", range)) => {
             let range = range.message(&schema::INT64_RANGE)?;
             let end = |name| match range.get(name) {
-                Some(field) => field.parse(|text| text.parse().map_err(|_| "not a whole number".to_owned())),
+                Some(field) => field.parse(|text| text.parse().map_err(|_| "not a whole number".into())),
                 None => Some(0),
             };
             HeaderRule::Range(end("start")?, end("end")?)

@@ -8,6 +8,7 @@ use crate::{
 };
 use http::{HeaderName, HeaderValue};
 use quadrille_config::{
+    Problem,
     model::{HeaderChange, HeaderPart, HeaderText},
     quote,
 };
@@ -63,14 +64,14 @@ fn addition(field: &Field<'_>) -> Option<HeaderChange> {
     let message = field.message(&schema::HEADER_OPTION)?;
     let header = message.require("header")?;
     let (key, value) = header_value(&header)?;
-    let refuse = |reason: String| header.fail(reason);
+    let refuse = |problem: Problem| header.fail(problem);
     let key = match name(&key) {
         Ok(key) => key,
-        Err(reason) => return refuse(reason),
+        Err(problem) => return refuse(problem),
     };
     let value = match format(&value) {
         Ok(value) => value,
-        Err(reason) => return refuse(reason),
+        Err(problem) => return refuse(problem),
     };
     let action = match (message.get("append_action"), message.get("append")) {
         (Some(action), _) => action.parse(enumeration(ACTIONS))?,
@@ -80,15 +81,18 @@ fn addition(field: &Field<'_>) -> Option<HeaderChange> {
     Some(action(key, value))
 }
 
-fn name(text: &str) -> Result<HeaderName, String> {
+fn name(text: &str) -> Result<HeaderName, Problem> {
     if text.starts_with(':') || text.eq_ignore_ascii_case("host") {
-        return Err(format!("{} cannot be changed like a header; use the route's rewrites", quote(text)));
+        return Err(Problem::new(
+            format!("{} cannot be changed like a header", quote(text)),
+            "use the route's rewrites",
+        ));
     }
-    HeaderName::try_from(text).map_err(|_| format!("{} is no name of a header", quote(text)))
+    HeaderName::try_from(text).map_err(|_| format!("{} is no name of a header", quote(text)).into())
 }
 
 /// A value with Envoy's formats in it.
-pub(super) fn format(text: &str) -> Result<HeaderText, String> {
+pub(super) fn format(text: &str) -> Result<HeaderText, Problem> {
     let mut parts = Vec::new();
     let mut literal = String::new();
     let mut rest = text;
@@ -96,7 +100,10 @@ pub(super) fn format(text: &str) -> Result<HeaderText, String> {
         literal.push_str(&rest[..at]);
         rest = &rest[at + 1..];
         let Some(end) = rest.find('%') else {
-            return Err(format!("a `%` without its second one in {}; write `%%` for one", quote(text)));
+            return Err(Problem::new(
+                format!("a `%` without its second one in {}", quote(text)),
+                "write `%%` for one",
+            ));
         };
         if end == 0 {
             literal.push('%');
@@ -111,7 +118,7 @@ pub(super) fn format(text: &str) -> Result<HeaderText, String> {
     Ok(HeaderText(parts))
 }
 
-fn push_literal(parts: &mut Vec<HeaderPart>, literal: &mut String) -> Result<(), String> {
+fn push_literal(parts: &mut Vec<HeaderPart>, literal: &mut String) -> Result<(), Problem> {
     if literal.is_empty() {
         return Ok(());
     }
@@ -123,7 +130,7 @@ fn push_literal(parts: &mut Vec<HeaderPart>, literal: &mut String) -> Result<(),
 }
 
 /// What stands between two `%`.
-fn command(text: &str) -> Result<HeaderPart, String> {
+fn command(text: &str) -> Result<HeaderPart, Problem> {
     let argument = |prefix: &str| text.strip_prefix(prefix)?.strip_prefix('(')?.strip_suffix(')');
     if let Some(header) = argument("REQ") {
         return match header {
@@ -137,7 +144,10 @@ fn command(text: &str) -> Result<HeaderPart, String> {
     let known = COMMANDS.iter().find(|(known, _)| *known == text);
     known.map(|(_, part)| part.clone()).ok_or_else(|| {
         let known: Vec<_> = COMMANDS.iter().map(|(known, _)| format!("%{known}%")).collect();
-        format!("`%{text}%` is not known; known are %REQ(name)%, %RESP(name)%, {}", known.join(", "))
+        Problem::new(
+            format!("`%{text}%` is not known"),
+            format!("known are %REQ(name)%, %RESP(name)%, {}", known.join(", ")),
+        )
     })
 }
 

@@ -14,7 +14,10 @@ use crate::{
 use action::Inherited;
 use condition::{header_matchers, path_match, query_matchers};
 use headers::{Changes, Order};
-use quadrille_config::model::{Domain, Route, RouteTable, VirtualHost};
+use quadrille_config::{
+    Problem,
+    model::{Domain, Route, RouteTable, VirtualHost},
+};
 use std::{collections::HashMap, sync::Arc};
 
 /// `envoy.config.route.v3.RouteConfiguration`.
@@ -65,8 +68,9 @@ fn unique(field: &Field<'_>, host: &VirtualHost, known: &mut HashMap<Domain, Str
     let mut good = true;
     for domain in &host.domains {
         if let Some(first) = known.insert(domain.clone(), host.name.clone()) {
-            field.error(format!(
-                "the domain `{domain}` is `{first}`'s already; a request can go to one of them only"
+            field.error(Problem::new(
+                format!("the domain `{domain}` is `{first}`'s already"),
+                "a request can go to one of them only",
             ));
             good = false;
         }
@@ -85,7 +89,7 @@ fn virtual_host(
     let changes = Changes::read(&message)?;
     let domains = message.list("domains");
     if domains.is_empty() {
-        return field.fail("`domains` is missing; write `\"*\"` for all");
+        return field.fail(Problem::new("`domains` is missing", "write `\"*\"` for all"));
     }
     let domains = domains.iter().map(|domain| domain.parse(read_domain)).collect::<Option<Vec<_>>>()?;
     let retry = match message.get("retry_policy") {
@@ -112,12 +116,12 @@ fn virtual_host(
     })
 }
 
-fn read_domain(text: &str) -> Result<Domain, String> {
+fn read_domain(text: &str) -> Result<Domain, Problem> {
     let stars = text.matches('*').count();
     if text.is_empty() || stars > 1 || (stars == 1 && !text.starts_with('*') && !text.ends_with('*')) {
-        return Err(format!(
-            "{} is no domain; write `example.com`, `*.example.com`, `example.*` or `*`",
-            quadrille_config::quote(text)
+        return Err(Problem::new(
+            format!("{} is no domain", quadrille_config::quote(text)),
+            "write `example.com`, `*.example.com`, `example.*` or `*`",
         ));
     }
     Ok(Domain::wildcard(text))

@@ -7,7 +7,10 @@ use crate::{
     values::{enumeration, number},
 };
 use bytes::Bytes;
-use quadrille_config::model::{PathMatch, PathRewrite, PathRule, Redirect, Respond};
+use quadrille_config::{
+    Problem,
+    model::{PathMatch, PathRewrite, PathRule, Redirect, Respond},
+};
 use regex::Regex;
 
 pub(super) fn redirect(field: &Field<'_>, path: &PathMatch) -> Option<Redirect> {
@@ -37,7 +40,10 @@ pub(super) fn redirect(field: &Field<'_>, path: &PathMatch) -> Option<Redirect> 
     let port = match message.get("port_redirect") {
         Some(field) => Some(field.parse(|text| {
             let port = number(text)?;
-            u16::try_from(port).ok().filter(|port| *port > 0).ok_or_else(|| format!("{port} is no port"))
+            u16::try_from(port)
+                .ok()
+                .filter(|port| *port > 0)
+                .ok_or_else(|| format!("{port} is no port").into())
         })?),
         None => None,
     };
@@ -56,7 +62,7 @@ pub(super) fn redirect(field: &Field<'_>, path: &PathMatch) -> Option<Redirect> 
 
 pub(super) fn prefix_rewrite(field: &Field<'_>, path: &PathMatch) -> Option<PathRewrite> {
     if matches!(path.rule, PathRule::Regex(_)) {
-        return field.fail("a regular expression matches no prefix; write `regex_rewrite`");
+        return field.fail(Problem::new("a regular expression matches no prefix", "write `regex_rewrite`"));
     }
     Some(PathRewrite::Prefix(field.text()?.to_owned()))
 }
@@ -97,7 +103,7 @@ pub(super) fn direct_response(field: &Field<'_>, largest: usize) -> Option<Respo
     let status = message.require("status")?.parse(|text| {
         let status = number(text)?;
         let status = u16::try_from(status).ok().filter(|status| (200..=599).contains(status));
-        status.ok_or_else(|| "not the status of an answer; use 200 to 599".to_owned())
+        status.ok_or_else(|| Problem::new("not the status of an answer", "use 200 to 599"))
     })?;
     let body = match message.get("body") {
         Some(body) => read_body(&body, largest)?,

@@ -1,7 +1,7 @@
 //! Messages that stand in many places.
 
 use super::{
-    FieldPolicy::{Accepted, Ignored, Read, Refused},
+    FieldPolicy::{Accepted, Ignored, Read, Refused, RefusedWith},
     HARMLESS, STRICT, Schema,
 };
 
@@ -80,7 +80,7 @@ pub(crate) const API_CONFIG_SOURCE: Schema = Schema {
         ("api_type", Read("")),
         ("transport_api_version", Read("`V3`")),
         ("grpc_services", Read("the first that has `envoy_grpc`")),
-        ("cluster_names", Refused("REST; use `grpc_services`")),
+        ("cluster_names", RefusedWith("REST", "use `grpc_services`")),
         ("set_node_on_first_message_only", Accepted("the node is told in the first message")),
         ("request_timeout", Ignored("streams have no timeout")),
         ("refresh_delay", Ignored("only REST polls")),

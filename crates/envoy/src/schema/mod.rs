@@ -44,6 +44,8 @@ pub(crate) enum FieldPolicy {
     Ignored(&'static str),
     /// It is an error.
     Refused(&'static str),
+    /// It is an error, and this does instead.
+    RefusedWith(&'static str, &'static str),
 }
 
 impl Schema {
@@ -178,8 +180,9 @@ pub(crate) const ALL: &[(&str, &[&Schema])] = &[
 const HARMLESS: FieldPolicy = FieldPolicy::Ignored("Quadrille does not know this field");
 
 /// For messages that decide who is let in, and to whom secrets are shown.
-const STRICT: FieldPolicy = FieldPolicy::Refused(
-    "Quadrille does not know this field, and ignoring it here could weaken security; remove it",
+const STRICT: FieldPolicy = FieldPolicy::RefusedWith(
+    "Quadrille does not know this field, and ignoring it here could weaken security",
+    "remove it",
 );
 
 /// Which fields the tests have read: a field that claims to be read, and is not, is a lie in the reference.

@@ -1,7 +1,7 @@
 //! Route configurations, virtual hosts, and what a route matches.
 
 use super::{
-    FieldPolicy::{Accepted, Ignored, Read, Refused},
+    FieldPolicy::{Accepted, Ignored, Read, Refused, RefusedWith},
     HARMLESS, Schema,
 };
 
@@ -96,7 +96,7 @@ pub(crate) const ROUTE_MATCH: Schema = Schema {
         ("connect_matcher", Refused("there is no CONNECT")),
         ("path_match_policy", Refused("there are no path templates")),
         ("case_sensitive", Read("")),
-        ("runtime_fraction", Refused("routes take all requests or none; use weighted clusters")),
+        ("runtime_fraction", RefusedWith("routes take all requests or none", "use weighted clusters")),
         ("headers", Read("")),
         ("query_parameters", Read("")),
         ("grpc", Read("as a condition on `content-type`")),

@@ -1,7 +1,7 @@
 //! Transport sockets, certificates, and what is asked of the other side.
 
 use super::{
-    FieldPolicy::{Accepted, Ignored, Read, Refused},
+    FieldPolicy::{Accepted, Ignored, Read, Refused, RefusedWith},
     STRICT, Schema,
 };
 
@@ -12,7 +12,7 @@ pub(crate) const DOWNSTREAM_TLS: Schema = Schema {
         ("require_client_certificate", Read("")),
         (
             "require_sni",
-            Refused("clients without SNI get the first certificate; match `server_names` instead"),
+            RefusedWith("clients without SNI get the first certificate", "match `server_names` instead"),
         ),
         (
             "session_ticket_keys",
@@ -107,8 +107,8 @@ pub(crate) const TLS_CERTIFICATE: Schema = Schema {
         ("private_key_provider", Read("`cryptomb` and `qat`")),
         ("ocsp_staple", Read("DER")),
         ("watched_directory", Accepted("files are watched anyway, and renamed folders with them")),
-        ("password", Refused("encrypted keys are not read; decrypt it with `openssl pkey`")),
-        ("pkcs12", Refused("PKCS #12 is not read; convert it with `openssl pkcs12`")),
+        ("password", RefusedWith("encrypted keys are not read", "decrypt it with `openssl pkey`")),
+        ("pkcs12", RefusedWith("PKCS #12 is not read", "convert it with `openssl pkcs12`")),
         ("signed_certificate_timestamp", Ignored("timestamps come in the certificate")),
     ],
     others: STRICT,

@@ -6,6 +6,7 @@ use crate::{
     schema,
 };
 use quadrille_config::{
+    Problem,
     model::{CertificateSource, KeySource, Place, Source},
     quote,
 };
@@ -66,7 +67,7 @@ fn provider<'a>(field: &Field<'a>, own_key: bool) -> Option<Provider<'a>> {
     let message = field.message(&schema::PRIVATE_KEY_PROVIDER)?;
     let name = message.string("provider_name");
     let Some(config) = message.get("typed_config") else {
-        return field.fail("`typed_config` is missing; it names the private key");
+        return field.fail(Problem::new("`typed_config` is missing", "it names the private key"));
     };
     let (kind, config) = config.any()?;
     match kind.rsplit('.').next() {
@@ -77,7 +78,7 @@ fn provider<'a>(field: &Field<'a>, own_key: bool) -> Option<Provider<'a>> {
                 None => {
                     return config
                         .field()
-                        .fail("`poll_delay` is missing; CryptoMB needs one, such as `10ms`");
+                        .fail(Problem::new("`poll_delay` is missing", "CryptoMB needs one, such as `10ms`"));
                 }
             };
             Some(Provider { key: Some(provided_key(&config)?), poll_delay })
@@ -96,10 +97,9 @@ fn provider<'a>(field: &Field<'a>, own_key: bool) -> Option<Provider<'a>> {
             );
             Some(Provider { key: None, poll_delay: None })
         }
-        _ => field.fail(format!(
-            "refused: there is no provider {} ({kind}); use `cryptomb` or `qat`, or give the certificate a \
-             `private_key` and say `fallback: true`",
-            quote(&name)
+        _ => field.fail(Problem::new(
+            format!("refused: there is no provider {} ({kind})", quote(&name)),
+            "use `cryptomb` or `qat`, or give the certificate a `private_key` and say `fallback: true`",
         )),
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     values::enumeration,
 };
 use quadrille_config::{
-    Diagnostic,
+    Diagnostic, Problem,
     model::{ClientAuth, Place, Source, Tls, TlsPolicy},
 };
 use std::{
@@ -78,7 +78,8 @@ pub(crate) fn downstream(field: &Field<'_>) -> Option<DownstreamTls> {
     let by_name = by_name.map(|item| secret_reference(&item).map(From::Secret));
     let certificates: Vec<_> = here.chain(by_name).collect::<Vec<_>>().into_iter().collect::<Option<_>>()?;
     if certificates.is_empty() {
-        return common_field.fail("there is no certificate; write `tls_certificates`, or name a secret");
+        return common_field
+            .fail(Problem::new("there is no certificate", "write `tls_certificates`, or name a secret"));
     }
     let (validation, validation_secret) = validations(&common)?;
     let tls = DownstreamTls {
@@ -214,13 +215,13 @@ impl DownstreamTls {
                 _ => return wrong(reference, "`session_ticket_keys`"),
             },
         };
-        let refused = |reason: &str| Diagnostic::new(&self.place, reason);
+        let refused = |problem: Problem| Diagnostic::new(&self.place, problem);
         let client_auth = self.client_auth(checked).map_err(refused)?;
         let policy = TlsPolicy { client_auth, ..self.policy.clone() };
         Ok(Resolved { tls: Arc::new(Tls { certificates, policy }), ticket_keys, poll_delays })
     }
 
-    fn client_auth(&self, secret: Option<&Validation>) -> Result<ClientAuth, &'static str> {
+    fn client_auth(&self, secret: Option<&Validation>) -> Result<ClientAuth, Problem> {
         let written = self.validation.clone().unwrap_or_default();
         let check = match secret {
             Some(secret) => written.merged(secret.clone()),
@@ -231,7 +232,7 @@ impl DownstreamTls {
             (Some(check), false) => Ok(ClientAuth::Optional(Box::new(check))),
             (None, false) => Ok(ClientAuth::Off),
             (None, true) => Err(
-                "refused: `require_client_certificate` without a `trusted_ca`, or hashes, would accept every certificate",
+                "refused: `require_client_certificate` without a `trusted_ca`, or hashes, would accept every certificate".into(),
             ),
         }
     }

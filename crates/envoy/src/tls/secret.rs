@@ -11,7 +11,7 @@ use crate::{
     schema,
 };
 use quadrille_config::{
-    Diagnostic,
+    Diagnostic, Problem,
     model::{Place, Source},
 };
 
@@ -56,9 +56,10 @@ pub(crate) fn secret(field: &Field<'_>) -> Option<(String, Secret)> {
         Some(("validation_context", inner)) => Content::Validation(validation(&inner)?),
         Some((_, inner)) => Content::TicketKeys(ticket_keys(&inner)?, inner.place()),
         None => {
-            return field.fail(
-                "holds nothing that is known; write `tls_certificate`, `validation_context` or `session_ticket_keys`",
-            );
+            return field.fail(Problem::new(
+                "holds nothing that is known",
+                "write `tls_certificate`, `validation_context` or `session_ticket_keys`",
+            ));
         }
     };
     Some((name, Secret { content }))

@@ -12,7 +12,7 @@ use crate::{
     schema,
 };
 use quadrille_config::{
-    Diagnostic,
+    Diagnostic, Problem,
     model::{AltNameKind, KeySource, Place, Source, TextRule, TlsPolicy, UpstreamTls},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -51,7 +51,10 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
         if !policy.ciphers.is_empty() || policy.groups != default.groups || policy.min > default.min {
             tls.beyond = Some(Diagnostic::new(
                 &parameters_field.place(),
-                "refused: versions, suites and curves towards servers cannot be chosen; remove it",
+                Problem::new(
+                    "refused: versions, suites and curves towards servers cannot be chosen",
+                    "remove it",
+                ),
             ));
         }
     }
@@ -116,16 +119,24 @@ impl ClusterTls {
                 None => return Err(reference.missing()),
             };
         }
-        let refuse = |reason: &str| Err(Diagnostic::new(&self.place, format!("refused: {reason}")));
+        let refuse = |reason: Problem| {
+            let message = format!("refused: {}", reason.message);
+            Err(Diagnostic::new(&self.place, Problem { message, ..reason }))
+        };
         if !validation.certificates.is_empty() || !validation.public_keys.is_empty() {
-            return refuse("hashes of servers' certificates are not compared; verify them by a `trusted_ca`");
+            return refuse(Problem::new(
+                "hashes of servers' certificates are not compared",
+                "verify them by a `trusted_ca`",
+            ));
         }
         if validation.revoked.is_some() {
-            return refuse("revocation lists are not read for servers; remove `crl`");
+            return refuse(Problem::new("revocation lists are not read for servers", "remove `crl`"));
         }
         let verified = validation.ca.is_some() || validation.system;
         if !verified && !validation.names.is_empty() {
-            return refuse("subjectAltNames prove nothing without a `trusted_ca` that vouches for them");
+            return refuse(
+                "subjectAltNames prove nothing without a `trusted_ca` that vouches for them".into(),
+            );
         }
         let name = match validation.names.as_slice() {
             [] => None,
@@ -134,7 +145,8 @@ impl ClusterTls {
                 None => {
                     return refuse(
                         "of servers' names, one exact DNS name can be verified, and it must be the `sni` if there is \
-                         one",
+                         one"
+                            .into(),
                     );
                 }
             },

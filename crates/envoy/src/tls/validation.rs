@@ -6,7 +6,10 @@ use crate::{
     schema,
     values::enumeration,
 };
-use quadrille_config::model::{AltName, AltNameKind, ClientCheck, Place, Source};
+use quadrille_config::{
+    Problem,
+    model::{AltName, AltNameKind, ClientCheck, Place, Source},
+};
 
 /// `envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext`, for either side.
 #[derive(Clone, Debug, Default)]
@@ -36,13 +39,15 @@ impl Validation {
     ///
     /// # Errors
     /// If what is asked proves nothing.
-    pub(crate) fn client_check(&self) -> Result<Option<ClientCheck>, &'static str> {
+    pub(crate) fn client_check(&self) -> Result<Option<ClientCheck>, Problem> {
         let pinned = !self.certificates.is_empty() || !self.public_keys.is_empty();
         match (self.ca.is_some(), pinned, self.names.is_empty()) {
-            _ if self.system => Err("clients are not verified by the system's CAs; name a `trusted_ca`"),
+            _ if self.system => {
+                Err(Problem::new("clients are not verified by the system's CAs", "name a `trusted_ca`"))
+            }
             (false, false, true) => Ok(None),
             (false, false, false) => {
-                Err("subjectAltNames prove nothing without a `trusted_ca` that vouches for them")
+                Err("subjectAltNames prove nothing without a `trusted_ca` that vouches for them".into())
             }
             _ => Ok(Some(ClientCheck {
                 ca: self.ca.clone(),
@@ -68,7 +73,7 @@ pub(crate) fn validation(field: &Field<'_>) -> Option<Validation> {
     };
     let ca = source("trusted_ca")?;
     let revoked = source("crl")?;
-    let hashes = |name, parse: fn(&str) -> Result<[u8; 32], String>| {
+    let hashes = |name, parse: fn(&str) -> Result<[u8; 32], Problem>| {
         let items = message.list(name);
         items.iter().map(|item| item.parse(parse)).collect::<Option<Vec<_>>>()
     };
@@ -99,18 +104,20 @@ fn alt_name(field: &Field<'_>) -> Option<AltName> {
 }
 
 /// SHA-256 in hexadecimal, with colons between the bytes or without.
-fn hexadecimal(text: &str) -> Result<[u8; 32], String> {
+fn hexadecimal(text: &str) -> Result<[u8; 32], Problem> {
     let digits: String = text.chars().filter(|letter| *letter != ':').collect();
     let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
     let bytes = (0..digits.len()).step_by(2).map(byte).collect::<Option<Vec<u8>>>();
     bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
-        "not a SHA-256 in hexadecimal; make one with: openssl x509 -in cert.pem -outform DER | sha256sum"
-            .to_owned()
+        Problem::new(
+            "not a SHA-256 in hexadecimal",
+            "make one with: openssl x509 -in cert.pem -outform DER | sha256sum",
+        )
     })
 }
 
 /// SHA-256 of a public key, in base64 (RFC 7469 section 2.4).
-fn pin(text: &str) -> Result<[u8; 32], String> {
+fn pin(text: &str) -> Result<[u8; 32], Problem> {
     let bytes = base64(text).ok().and_then(|bytes| bytes.as_slice().try_into().ok());
-    bytes.ok_or_else(|| "not a SHA-256 in base64".to_owned())
+    bytes.ok_or_else(|| "not a SHA-256 in base64".into())
 }

@@ -4,31 +4,27 @@ use super::{
     HttpConnection,
     answer::Answer,
     client_body::ClientBody,
+    destination::Destination,
     exchange::Exchange,
-    header_changes::{self, Variables},
     hop_by_hop,
+    informational::Informational,
+    outcome::Outcome,
     replay::Replay,
     request::Request,
     response_body::ResponseBody,
     retry::{self, Failure},
     router::MatchedRoute,
-    service::{Informational, Outcome},
     tunnel::{self, Tunnel},
     upstream_request,
 };
-use crate::upstream::{self, ExchangeError, Lease, Limits, Server, Upstream};
+use crate::upstream::{self, ExchangeError, Lease, Limits, Server};
 use http::{HeaderValue, Response, StatusCode, header};
-use quadrille_config::model::{Forward, Weighted};
+use quadrille_config::model::Forward;
 use std::{io, net::SocketAddr, sync::Arc, time::Instant};
 
 /// One request on its way.
-pub(super) struct Forwarding<'a> {
-    pub(super) request: &'a Request,
-    pub(super) matched: &'a MatchedRoute,
-    pub(super) to: &'a Forward,
-    /// Which of the route's weighted upstreams it goes to.
-    pub(super) weighted: Option<&'a Weighted>,
-    pub(super) upstream: Arc<Upstream>,
+struct Forwarding<'a> {
+    destination: Destination<'a>,
     body: Replay,
     tried: Vec<SocketAddr>,
     /// When all must be over.
@@ -69,11 +65,13 @@ pub(super) async fn forward(
         false => (Replay::new(body), None),
     };
     let mut forwarding = Forwarding {
-        request,
-        matched,
-        to,
-        weighted: to.to.get(index),
-        upstream: Arc::clone(upstream),
+        destination: Destination {
+            request,
+            matched,
+            to,
+            weighted: to.to.get(index),
+            upstream: Arc::clone(upstream),
+        },
         body,
         tried: Vec::new(),
         whole: to.timeout.filter(|_| !request.websocket).map(|timeout| exchange.began + timeout),
@@ -102,16 +100,16 @@ impl Forwarding<'_> {
         exchange: &mut Exchange,
         informational: &Informational,
     ) -> Result<Response<upstream::ResponseBody>, AttemptError> {
-        if self.to.retry.is_some() && !self.tried.is_empty() {
+        if self.destination.to.retry.is_some() && !self.tried.is_empty() {
             Box::pin(tokio::time::sleep(retry::backoff(self.tried.len()))).await;
         }
         let client = exchange.http.connection.client;
-        let Some(server) = self.upstream.pick(client, &self.tried) else {
-            self.upstream.counters.no_server.add();
+        let Some(server) = self.destination.upstream.pick(client, &self.tried) else {
+            self.destination.upstream.counters.no_server.add();
             return Err(AttemptError::NoServer);
         };
         if !self.tried.is_empty() {
-            self.upstream.counters.retries.add();
+            self.destination.upstream.counters.retries.add();
         }
         if self.whole.is_some_and(|whole| whole <= Instant::now()) {
             return Err(AttemptError::OutOfTime);
@@ -149,9 +147,10 @@ impl Forwarding<'_> {
         }
         .map_err(AttemptError::Connect)?;
         let reused = lease.reused;
-        let mut request = upstream_request::build(self, &http.connection, server, lease.is_http2())
-            .map_err(|_| AttemptError::InvalidPath)?
-            .map(|()| self.body.attempt());
+        let mut request =
+            upstream_request::build(&self.destination, &http.connection, server, lease.is_http2())
+                .map_err(|_| AttemptError::InvalidPath)?
+                .map(|()| self.body.attempt());
         let passed_on = informational.clone();
         hyper::ext::on_informational(&mut request, move |response| {
             // A 100 is for whoever sends the body, which is the gateway here.
@@ -164,19 +163,21 @@ impl Forwarding<'_> {
     }
 
     async fn connect(&self, http: &HttpConnection, server: &Server, fresh: bool) -> io::Result<Lease> {
-        match self.request.websocket {
-            true => Box::pin(http.pool.separate(&self.upstream, server, &http.connection)).await,
-            false => http.pool.lease(&self.upstream, server, &http.connection, fresh).await,
+        match self.destination.request.websocket {
+            true => Box::pin(http.pool.separate(&self.destination.upstream, server, &http.connection)).await,
+            false => http.pool.lease(&self.destination.upstream, server, &http.connection, fresh).await,
         }
     }
 
     fn limits(&self) -> Limits {
-        let timeouts = &self.upstream.model().timeouts;
-        let per_try = self.to.retry.as_ref().and_then(|policy| policy.per_try_timeout);
+        let timeouts = &self.destination.upstream.model().timeouts;
+        let per_try = self.destination.to.retry.as_ref().and_then(|policy| policy.per_try_timeout);
         Limits {
-            read: self.to.idle.unwrap_or(timeouts.read),
-            write: self.to.idle.unwrap_or(timeouts.write),
-            header: per_try.filter(|_| !self.request.websocket).map(|limit| Instant::now() + limit),
+            read: self.destination.to.idle.unwrap_or(timeouts.read),
+            write: self.destination.to.idle.unwrap_or(timeouts.write),
+            header: per_try
+                .filter(|_| !self.destination.request.websocket)
+                .map(|limit| Instant::now() + limit),
             whole: self.whole,
         }
     }
@@ -187,20 +188,20 @@ impl Forwarding<'_> {
 
     /// Whether the route's policy tries such a failure again.
     fn policy_allows(&self, failure: Failure) -> bool {
-        let Some(policy) = &self.to.retry else { return false };
+        let Some(policy) = &self.destination.to.retry else { return false };
         self.tried.len() <= policy.retries as usize
             && self.body.is_repeatable()
-            && !self.request.websocket
+            && !self.destination.request.websocket
             && self.whole.is_none_or(|whole| Instant::now() < whole)
-            && retry::is_allowed(policy, failure, self.request.method.is_idempotent())
+            && retry::is_allowed(policy, failure, self.destination.request.method.is_idempotent())
     }
 
     fn tries_again(&self, error: &AttemptError) -> bool {
         if matches!(error, AttemptError::Connect(_)) {
-            self.upstream.counters.connect_failures.add();
+            self.destination.upstream.counters.connect_failures.add();
         }
-        let within = self.tried.len() <= self.upstream.retries();
-        match (error, &self.to.retry) {
+        let within = self.tried.len() <= self.destination.upstream.retries();
+        match (error, &self.destination.to.retry) {
             (AttemptError::NoServer | AttemptError::OutOfTime | AttemptError::InvalidPath, _) => false,
             (AttemptError::Status(_), _) => true,
             (AttemptError::Connect(_), Some(_)) => self.policy_allows(Failure::Connect),
@@ -212,7 +213,7 @@ impl Forwarding<'_> {
             (AttemptError::Exchange { error, reused }, None) => {
                 let unseen = matches!(error, ExchangeError::NotSent | ExchangeError::Refused);
                 let closed = *reused && matches!(error, ExchangeError::Broken(_));
-                let safe = unseen || closed && self.request.method.is_idempotent();
+                let safe = unseen || closed && self.destination.request.method.is_idempotent();
                 within && safe && self.body.is_repeatable()
             }
         }
@@ -220,7 +221,7 @@ impl Forwarding<'_> {
 
     /// What the client is told (RFC 9110 section 15.6).
     fn status_of(&self, error: &AttemptError) -> u16 {
-        let unreachable = self.matched.unreachable();
+        let unreachable = self.destination.matched.unreachable();
         match error {
             AttemptError::NoServer => 503,
             AttemptError::OutOfTime => 504,
@@ -228,7 +229,7 @@ impl Forwarding<'_> {
             AttemptError::Status(status) => *status,
             AttemptError::Connect(error) => {
                 let server = self.tried.last();
-                tracing::warn!(upstream = self.upstream.name(), ?server, %error, "cannot reach the server");
+                tracing::warn!(upstream = self.destination.upstream.name(), ?server, %error, "cannot reach the server");
                 let timed_out = error.kind() == io::ErrorKind::TimedOut;
                 if timed_out && unreachable != 503 { 504 } else { unreachable }
             }
@@ -247,11 +248,11 @@ impl Forwarding<'_> {
         let (mut head, body) = response.into_parts();
         exchange.status = head.status.as_u16();
         hop_by_hop::remove(&mut head.headers);
-        self.change(&mut head.headers, &exchange);
-        if !self.request.is_http2() && exchange.http.chain.is_removed() {
+        self.destination.change_response(&mut head.headers, &exchange.http.connection);
+        if !self.destination.request.is_http2() && exchange.http.chain.is_removed() {
             head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        head.version = self.request.version;
+        head.version = self.destination.request.version;
         head.extensions.clear();
         Response::from_parts(head, ResponseBody::forwarded(body, exchange))
     }
@@ -264,35 +265,15 @@ impl Forwarding<'_> {
         mut exchange: Box<Exchange>,
     ) -> Outcome {
         let (mut head, body) = response.into_parts();
-        exchange.status = head.status.as_u16();
         let upgrade = head.headers.get(header::UPGRADE).cloned();
         hop_by_hop::remove(&mut head.headers);
-        self.change(&mut head.headers, &exchange);
-        let idle = self.to.idle.unwrap_or(exchange.http.connection.clock.idle_limit());
+        self.destination.change_response(&mut head.headers, &exchange.http.connection);
+        let idle = self.destination.to.idle.unwrap_or(exchange.http.connection.clock.idle_limit());
         let Some((server, ahead)) = body.into_stream().await else {
-            return Answer { request: self.request, route: None, exchange }.status(502).into();
+            return Answer { request: self.destination.request, route: None, exchange }.status(502).into();
         };
-        let tunnel = Tunnel { server, ahead, client, idle, exchange };
-        tunnel::accept(head, upgrade, self.request.is_http2(), tunnel)
-    }
-
-    fn change(&self, headers: &mut http::HeaderMap, exchange: &Exchange) {
-        let weighted = self.weighted.map(|weighted| &weighted.response_headers[..]).unwrap_or_default();
-        let own = &self.matched.route().response_headers[..];
-        if weighted.is_empty() && own.is_empty() {
-            return;
-        }
-        let values = self.variables(&exchange.http.connection);
-        header_changes::apply(headers, true, weighted, &values);
-        header_changes::apply(headers, true, own, &values);
-    }
-
-    pub(super) fn variables<'a>(&'a self, connection: &'a crate::connection::Connection) -> Variables<'a> {
-        Variables {
-            connection,
-            http2: self.request.is_http2(),
-            upstream: self.upstream.name(),
-            request: &self.request.headers,
-        }
+        let response = tunnel::accept(head, upgrade, self.destination.request.is_http2());
+        exchange.status = response.status().as_u16();
+        Outcome::Tunnel(response, Box::new(Tunnel { server, ahead, client, idle, exchange }))
     }
 }

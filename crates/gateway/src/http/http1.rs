@@ -4,8 +4,10 @@ use super::{
     HttpConnection, MOST_HEADER,
     client_body::ClientBody,
     ending::Ending,
+    informational::Informational,
+    outcome::Outcome,
     response_body::ResponseBody,
-    service::{self, Informational, Outcome},
+    service,
     shared_stream::SharedStream,
     tunnel::{Tunnel, WithPrefix},
 };

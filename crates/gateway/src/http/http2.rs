@@ -2,13 +2,8 @@
 //! everything that the streams have to say leaving together.
 
 use super::{
-    HttpConnection, MOST_HEADER,
-    client_body::ClientBody,
-    ending::Ending,
-    response_body::ResponseBody,
-    service::{self, Informational, Outcome},
-    shared_stream::SharedStream,
-    tunnel::StreamBytes,
+    HttpConnection, MOST_HEADER, client_body::ClientBody, ending::Ending, informational::Informational,
+    outcome::Outcome, response_body::ResponseBody, service, shared_stream::SharedStream, tunnel::StreamBytes,
 };
 use crate::{connection::Alarm, tls::ClientStream};
 use bytes::Bytes;

@@ -2,6 +2,7 @@
 
 mod answer;
 mod client_body;
+mod destination;
 mod ending;
 mod exchange;
 mod filter_chain;
@@ -11,6 +12,8 @@ mod header_changes;
 mod hop_by_hop;
 mod http1;
 mod http2;
+mod informational;
+mod outcome;
 mod replay;
 mod request;
 mod request_view;

@@ -6,44 +6,14 @@ use super::{
     client_body::ClientBody,
     exchange::Exchange,
     forward,
+    informational::Informational,
+    outcome::Outcome,
     request::{self, Request},
-    response_body::ResponseBody,
     router::RouteLookup,
-    tunnel::Tunnel,
 };
-use http::{HeaderMap, Response, Version, header};
+use http::{Version, header};
 use quadrille_config::model::{Action, PathMatch, Redirect};
-use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering};
-
-/// What a client gets.
-pub(super) enum Outcome {
-    Response(Response<ResponseBody>),
-    /// The header, and bytes in both directions behind it.
-    Tunnel(Response<()>, Box<Tunnel>),
-}
-
-impl From<Response<ResponseBody>> for Outcome {
-    fn from(response: Response<ResponseBody>) -> Self {
-        Self::Response(response)
-    }
-}
-
-/// Informational responses (1xx) that a server has sent and that are still to be passed on.
-#[derive(Clone, Default)]
-pub(super) struct Informational(Arc<Mutex<Vec<Response<()>>>>);
-
-impl Informational {
-    pub(super) fn push(&self, status: http::StatusCode, headers: &HeaderMap) {
-        let mut response = Response::new(());
-        *response.status_mut() = status;
-        *response.headers_mut() = headers.clone();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(response);
-    }
-
-    pub(super) fn take(&self) -> Vec<Response<()>> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+use std::sync::{Arc, atomic::Ordering};
 
 /// Serves a request.
 pub(super) async fn serve(

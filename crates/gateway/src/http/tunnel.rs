@@ -1,6 +1,6 @@
 //! Bytes in both directions behind a WebSocket handshake (RFC 6455 over HTTP/1.1, RFC 8441 over HTTP/2).
 
-use super::{client_body::ClientBody, exchange::Exchange, service::Outcome};
+use super::{client_body::ClientBody, exchange::Exchange};
 use crate::{tcp, tls::ClientStream, upstream::ServerStream};
 use bytes::{Buf, Bytes};
 use http::{HeaderValue, Response, StatusCode, header, response::Parts};
@@ -24,19 +24,18 @@ pub(super) struct Tunnel {
 }
 
 /// The client's answer to a server that has switched protocols.
-pub(super) fn accept(head: Parts, upgrade: Option<HeaderValue>, http2: bool, mut tunnel: Tunnel) -> Outcome {
+pub(super) fn accept(head: Parts, upgrade: Option<HeaderValue>, http2: bool) -> Response<()> {
     let mut response = Response::new(());
     *response.headers_mut() = head.headers;
     let headers = response.headers_mut();
     if http2 {
         headers.remove(header::SEC_WEBSOCKET_ACCEPT);
-        tunnel.exchange.status = 200;
     } else {
         headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(header::UPGRADE, upgrade.unwrap_or(HeaderValue::from_static("websocket")));
         *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     }
-    Outcome::Tunnel(response, Box::new(tunnel))
+    response
 }
 
 impl Tunnel {

@@ -1,8 +1,6 @@
 //! The request that a server gets.
 
-use super::{
-    forward::Forwarding, forwarded_headers, header_changes, hop_by_hop, request::with_query, rewrite,
-};
+use super::{destination::Destination, forwarded_headers, hop_by_hop, request::with_query, rewrite};
 use crate::{connection::Connection, upstream::Server};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header, uri::PathAndQuery};
 use quadrille_config::model::HostRewrite;
@@ -14,12 +12,12 @@ pub(super) struct Invalid;
 
 /// The client's request as the route, the server and the version of HTTP want it; without its body.
 pub(super) fn build(
-    forwarding: &Forwarding<'_>,
+    destination: &Destination<'_>,
     connection: &Connection,
     server: &Server,
     http2: bool,
 ) -> Result<Request<()>, Invalid> {
-    let request = forwarding.request;
+    let request = destination.request;
     let mut headers = request.headers.clone();
     hop_by_hop::remove(&mut headers);
     headers.remove(header::EXPECT);
@@ -36,24 +34,18 @@ pub(super) fn build(
         headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
     }
     forwarded_headers::set(connection, host.as_ref(), &mut headers).map_err(|_| Invalid)?;
-    let path = path(forwarding)?;
-    rewrite_host(forwarding, server, &mut headers);
+    let path = path(destination)?;
+    rewrite_host(destination, server, &mut headers);
     if request.websocket {
         websocket(&mut headers, request.is_http2());
     }
-    let weighted = forwarding.weighted.map(|weighted| &weighted.request_headers[..]).unwrap_or_default();
-    let own = &forwarding.matched.route().request_headers[..];
-    if !weighted.is_empty() || !own.is_empty() {
-        let values = forwarding.variables(connection);
-        header_changes::apply(&mut headers, false, weighted, &values);
-        header_changes::apply(&mut headers, false, own, &values);
-    }
+    destination.change_request(&mut headers, connection);
     let mut built = Request::new(());
     *built.method_mut() = if request.websocket { Method::GET } else { request.method.clone() };
     *built.version_mut() = if http2 { Version::HTTP_2 } else { Version::HTTP_11 };
     *built.uri_mut() = if http2 {
         let host = headers.remove(header::HOST).ok_or(Invalid)?;
-        let scheme = if forwarding.upstream.model().tls.is_some() { "https" } else { "http" };
+        let scheme = if destination.upstream.model().tls.is_some() { "https" } else { "http" };
         let uri = Uri::builder().scheme(scheme).authority(host.as_bytes()).path_and_query(path);
         uri.build().map_err(|_| Invalid)?
     } else {
@@ -64,23 +56,23 @@ pub(super) fn build(
 }
 
 /// Path and query, rewritten if the route says so.
-fn path(forwarding: &Forwarding<'_>) -> Result<PathAndQuery, Invalid> {
-    let uri = &forwarding.request.uri;
-    match &forwarding.to.rewrite {
+fn path(destination: &Destination<'_>) -> Result<PathAndQuery, Invalid> {
+    let uri = &destination.request.uri;
+    match &destination.to.rewrite {
         Some(to) => {
-            let path = rewrite::path(to, &forwarding.matched.route().path, uri.path());
+            let path = rewrite::path(to, &destination.matched.route().path, uri.path());
             with_query(&path, uri.query()).map_err(|_| Invalid)
         }
         None => Ok(uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"))),
     }
 }
 
-fn rewrite_host(forwarding: &Forwarding<'_>, server: &Server, headers: &mut HeaderMap) {
-    let host = match &forwarding.to.host {
+fn rewrite_host(destination: &Destination<'_>, server: &Server, headers: &mut HeaderMap) {
+    let host = match &destination.to.host {
         None => return,
         Some(HostRewrite::Literal(host)) => HeaderValue::from_str(host).ok(),
         Some(HostRewrite::Server) => HeaderValue::from_str(&server.host).ok(),
-        Some(HostRewrite::Header(name)) => forwarding.request.headers.get(name).cloned(),
+        Some(HostRewrite::Header(name)) => destination.request.headers.get(name).cloned(),
     };
     if let Some(host) = host {
         headers.insert(header::HOST, host);

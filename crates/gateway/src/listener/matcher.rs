@@ -2,7 +2,7 @@
 
 use crate::{host_map::HostMap, tls::client_hello::ClientHelloInfo};
 use quadrille_config::{
-    Diagnostic,
+    Diagnostic, Problem,
     model::{Chain, Listener, Transport},
 };
 use std::collections::HashMap;
@@ -40,14 +40,17 @@ impl FilterChainMatcher {
         };
         let mut problems = Vec::new();
         if listener.chains.is_empty() && listener.otherwise.is_none() {
-            problems.push(Diagnostic::new(&listener.place, "the listener has no filter chain; give it one"));
+            problems.push(Diagnostic::new(
+                &listener.place,
+                Problem::new("the listener has no filter chain", "give it one"),
+            ));
         }
         for (index, chain) in listener.chains.iter().enumerate() {
             if let Err(before) = matcher.insert(chain, index) {
                 let other = &listener.chains[before].place;
-                let message = format!(
-                    "the chain at {other} accepts the same connections; let them differ in server names, transport \
-                     or application protocols"
+                let message = Problem::new(
+                    format!("the chain at {other} accepts the same connections"),
+                    "let them differ in server names, transport or application protocols",
                 );
                 problems.push(Diagnostic::new(&chain.place, message));
             }
@@ -193,7 +196,7 @@ mod tests {
         ] {
             let problems =
                 FilterChainMatcher::new(&listener(vec![one, other], false)).expect_err("two alike");
-            assert!(problems[0].message.contains("accepts the same connections"), "{problems:?}");
+            assert!(problems[0].problem.message.contains("accepts the same connections"), "{problems:?}");
         }
         let apart = vec![chain(&["a"], Some(Transport::Tls), &[]), chain(&["a"], None, &[])];
         assert!(FilterChainMatcher::new(&listener(apart, false)).is_ok());

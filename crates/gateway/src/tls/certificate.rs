@@ -7,7 +7,7 @@ use boring::{
     x509::{X509, X509Ref},
 };
 use quadrille_config::{
-    Diagnostic,
+    Diagnostic, Problem,
     model::{CertificateSource, KeySource, Keyless, Place, Source},
 };
 use quadrille_engine::{Engine, Key, KeyType, PublicKey};
@@ -137,9 +137,9 @@ fn check_strength(
     match key.key_type() {
         KeyType::Rsa { bits } if bits < STRONG_RSA_BITS && !allow_weak_keys => Err(Diagnostic::new(
             &source.key_place,
-            format!(
-                "{} is an RSA key of {bits} bits, which is weak; make one of {STRONG_RSA_BITS} bits or more, or say allow_weak_keys",
-                source.key
+            Problem::new(
+                format!("{} is an RSA key of {bits} bits, which is weak", source.key),
+                format!("make one of {STRONG_RSA_BITS} bits or more, or say allow_weak_keys"),
             ),
         )),
         _ => Ok(()),
@@ -152,7 +152,10 @@ fn read_ocsp(source: &Source, place: &Place) -> Result<Vec<u8>, Diagnostic> {
     if der.first() != Some(&DER_SEQUENCE) {
         return Err(Diagnostic::new(
             place,
-            format!("{source} is not an OCSP response in DER; make one with: openssl ocsp ... -respout FILE"),
+            Problem::new(
+                format!("{source} is not an OCSP response in DER"),
+                "make one with: openssl ocsp ... -respout FILE",
+            ),
         ));
     }
     Ok(der.to_vec())

@@ -2,7 +2,7 @@
 
 use boring::x509::X509;
 use quadrille_config::{
-    Diagnostic,
+    Diagnostic, Problem,
     model::{Place, Source},
 };
 use quadrille_engine::Key;
@@ -17,13 +17,19 @@ pub(super) fn read(source: &Source, place: &Place) -> Result<Zeroizing<Vec<u8>>,
 pub(crate) fn read_chain(source: &Source, place: &Place) -> Result<Vec<X509>, Diagnostic> {
     let pem = read(source, place)?;
     if pem.trim_ascii().is_empty() {
-        return Err(Diagnostic::new(place, format!("{source} is empty; it should hold certificates in PEM")));
+        return Err(Diagnostic::new(
+            place,
+            Problem::new(format!("{source} is empty"), "it should hold certificates in PEM"),
+        ));
     }
     match X509::stack_from_pem(&pem) {
         Ok(chain) if !chain.is_empty() => Ok(chain),
         Ok(_) => Err(Diagnostic::new(
             place,
-            format!("{source} holds no certificate; it should have a PEM block BEGIN CERTIFICATE"),
+            Problem::new(
+                format!("{source} holds no certificate"),
+                "it should have a PEM block BEGIN CERTIFICATE",
+            ),
         )),
         Err(_) => Err(Diagnostic::new(
             place,
@@ -38,7 +44,7 @@ pub(crate) fn read_key(source: &Source, place: &Place) -> Result<Key, Diagnostic
     if pem.trim_ascii().is_empty() {
         return Err(Diagnostic::new(
             place,
-            format!("{source} is empty; it should hold a private key in PEM"),
+            Problem::new(format!("{source} is empty"), "it should hold a private key in PEM"),
         ));
     }
     Key::from_pem(&pem).map_err(|error| Diagnostic::new(place, format!("{source}: {error}")))

@@ -7,7 +7,7 @@ use crate::{
     values::admin_address,
 };
 
-pub(super) const ADMIN: Section = Section {
+pub(super) const ADMIN: Section<Option<Admin>, Admin> = Section {
     path: "admin",
     about: "The dashboard at `/`, and the pages `/metrics`, `/status`, `/healthz`, `/ready` and `/config`. An address alone is short for a mapping with it; \
             `off` switches them off.",
@@ -17,15 +17,23 @@ pub(super) const ADMIN: Section = Section {
         preset: Preset::Required,
         about: "Where the pages are, in plain HTTP and without a password: keep it on loopback or a private network. A \
                 port alone means loopback.",
+        needs_restart: true,
+        read: |field, admin| *admin = at_address(field),
+        show: |admin| admin.address.to_string().into(),
     }],
 };
 
 /// The pages, unless they are switched off.
 pub(super) fn admin(field: &Field<'_>) -> Option<Admin> {
-    let address = match field.is_scalar() {
-        true if matches!(field.text()?.to_ascii_lowercase().as_str(), "off" | "false" | "no") => return None,
-        true => field.clone(),
-        false => field.mapping(&ADMIN)?.require("address")?,
-    };
-    Some(Admin { address: address.parse(admin_address)?, place: address.place() })
+    if field.is_scalar() {
+        let off = matches!(field.text()?.to_ascii_lowercase().as_str(), "off" | "false" | "no");
+        return if off { None } else { at_address(field) };
+    }
+    let mut admin = None;
+    ADMIN.read(field, &mut admin)?;
+    admin
+}
+
+fn at_address(field: &Field<'_>) -> Option<Admin> {
+    Some(Admin { address: field.parse(admin_address)?, place: field.place() })
 }

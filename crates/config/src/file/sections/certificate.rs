@@ -3,11 +3,14 @@
 use super::keyless;
 use crate::{
     Field,
-    file::schema::{Key, Preset, Section},
-    model::{CertificateSource, Source},
+    file::{
+        schema::{Key, Preset, Section},
+        shown::source,
+    },
+    model::{CertificateSource, KeySource, Place, Source},
 };
 
-pub(super) const CERTIFICATE: Section = Section {
+pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Section {
     path: "listeners[].certificates[]",
     about: "A certificate chain with its private key. The files are read again on every reload, and watched.",
     keys: &[
@@ -17,6 +20,9 @@ pub(super) const CERTIFICATE: Section = Section {
             preset: Preset::Required,
             about: "The certificates in PEM, the server's own first. Every certificate in it is sent in every full \
                     handshake: leave the root out.",
+            needs_restart: false,
+            read: |field, draft| draft.chain = field.placed(Field::pem),
+            show: |certificate| source(&certificate.chain),
         },
         Key {
             name: "key",
@@ -26,6 +32,9 @@ pub(super) const CERTIFICATE: Section = Section {
                     configuration is as readable as the configuration. An ECDSA P-256 key costs a small part of what an \
                     RSA key costs; give both kinds, and each client gets the one it can verify. A mapping says that \
                     the key is on another machine.",
+            needs_restart: false,
+            read: |field, draft| draft.key = field.placed(keyless::key),
+            show: |certificate| keyless::show(&certificate.key),
         },
         Key {
             name: "ocsp",
@@ -33,23 +42,26 @@ pub(super) const CERTIFICATE: Section = Section {
             preset: Preset::Means("no staple"),
             about: "An OCSP response in DER to staple (RFC 6066). Renewing the file is up to you; it is sent in every \
                     full handshake with a client that asks.",
+            needs_restart: false,
+            read: |field, draft| draft.ocsp = field.placed(Field::file_source),
+            show: |certificate| certificate.ocsp.as_ref().map(source).into(),
         },
     ],
 };
 
+/// What has been read of a certificate.
+#[derive(Default)]
+pub(super) struct CertificateDraft {
+    chain: Option<(Source, Place)>,
+    key: Option<(KeySource, Place)>,
+    ocsp: Option<(Source, Place)>,
+}
+
 /// A certificate chain with its private key.
 pub(super) fn certificate(field: &Field<'_>) -> Option<CertificateSource> {
-    let keys = field.mapping(&CERTIFICATE)?;
-    let (chain, key, ocsp) = (keys.require("chain"), keys.require("key"), keys.get("ocsp"));
-    let chain_source = chain.as_ref().and_then(Field::pem);
-    let key_source = key.as_ref().and_then(keyless::key);
-    let ocsp_source = ocsp.as_ref().and_then(Field::file).map(Source::File);
-    Some(CertificateSource {
-        chain: chain_source?,
-        key: key_source?,
-        ocsp: ocsp_source,
-        chain_place: chain?.place(),
-        key_place: key?.place(),
-        ocsp_place: ocsp.as_ref().map(Field::place),
-    })
+    let mut draft = CertificateDraft::default();
+    CERTIFICATE.read(field, &mut draft)?;
+    let ((chain, chain_place), (key, key_place)) = (draft.chain?, draft.key?);
+    let (ocsp, ocsp_place) = draft.ocsp.unzip();
+    Some(CertificateSource { chain, key, ocsp, chain_place, key_place, ocsp_place })
 }

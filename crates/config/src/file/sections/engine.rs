@@ -1,14 +1,16 @@
 //! How private-key operations are collected and computed.
 
 use crate::{
-    Field,
-    file::schema::{Key, Preset, Section},
+    file::{
+        schema::{Key, Preset, Section},
+        shown::{threads, time},
+    },
     model::EngineSettings,
-    values::{count, duration, threads},
-    words::word,
+    values::{self, count, duration},
+    words::{name, word},
 };
 
-pub(super) const ENGINE: Section = Section {
+pub(super) const ENGINE: Section<EngineSettings> = Section {
     path: "engine",
     about: "How private-key operations are collected and computed. The defaults suit most machines: batches fill by \
             themselves while the backend is busy.",
@@ -20,6 +22,9 @@ pub(super) const ENGINE: Section = Section {
             about: "Which backend computes: `lanes` is the fastest that this CPU has (AVX-512 IFMA, eight RSA operations \
                     at once; AVX2, four; else `scalar`); `auto` adds an NVIDIA GPU, if there is one, for what would wait \
                     too long; `gpu` does not start without it; `scalar` is BoringSSL, one operation at a time.",
+            needs_restart: true,
+            read: |field, engine| field.set(&mut engine.backend, word),
+            show: |engine| name(engine.backend).into(),
         },
         Key {
             name: "poll_delay",
@@ -27,6 +32,9 @@ pub(super) const ENGINE: Section = Section {
             preset: Preset::Is("0"),
             about: "Wait up to this long for a batch to fill, as Envoy's CryptoMB does. Adds up to this delay to every \
                     handshake on a quiet server; `0` never waits.",
+            needs_restart: true,
+            read: |field, engine| field.set(&mut engine.poll_delay, duration),
+            show: |engine| time(engine.poll_delay),
         },
         Key {
             name: "batch",
@@ -34,12 +42,18 @@ pub(super) const ENGINE: Section = Section {
             preset: Preset::Is("8"),
             about: "The most operations that are taken together, in whole passes of the backend (8 with AVX-512 IFMA, 4 \
                     with AVX2); with a `poll_delay`, also how many need not wait for it.",
+            needs_restart: true,
+            read: |field, engine| field.set(&mut engine.batch, count),
+            show: |engine| engine.batch.get().into(),
         },
         Key {
             name: "threads",
             value: "count, or `auto`",
             preset: Preset::Is("auto"),
             about: "Compute threads; `auto` is one for each CPU. They compete with the event loops for the same CPUs.",
+            needs_restart: true,
+            read: |field, engine| field.set(&mut engine.threads, values::threads),
+            show: |engine| threads(engine.threads),
         },
         Key {
             name: "queue",
@@ -47,19 +61,9 @@ pub(super) const ENGINE: Section = Section {
             preset: Preset::Is("16384"),
             about: "Operations that may wait, in all queues together, before new ones are refused and their handshakes \
                     fail. A longer queue means a longer wait under overload, not more handshakes a second.",
+            needs_restart: true,
+            read: |field, engine| field.set(&mut engine.queue, count),
+            show: |engine| engine.queue.get().into(),
         },
     ],
 };
-
-/// How private-key operations are collected and computed.
-pub(super) fn engine(field: &Field<'_>) -> EngineSettings {
-    let mut engine = EngineSettings::default();
-    if let Some(keys) = field.mapping(&ENGINE) {
-        keys.update("backend", &mut engine.backend, word);
-        keys.update("poll_delay", &mut engine.poll_delay, duration);
-        keys.update("batch", &mut engine.batch, count);
-        keys.update("threads", &mut engine.threads, threads);
-        keys.update("queue", &mut engine.queue, count);
-    }
-    engine
-}

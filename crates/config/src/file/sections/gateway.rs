@@ -1,18 +1,27 @@
 //! The whole document.
 
-use super::{admin, engine, listener, resumption, sampling, upstream};
+use super::{
+    admin::{self, ADMIN},
+    engine::ENGINE,
+    listener,
+    resumption::{self, RESUMPTION},
+    sampling::{self, SAMPLING},
+    upstream::{self, UPSTREAM},
+};
 use crate::{
-    Field,
+    Diagnostic, Field, Problem,
     file::{
-        mapping::Mapping,
+        fields::unknown_upstream,
         schema::{Key, Preset, Section},
+        shown::{or_off, threads, time},
     },
-    model::{AccessLog, Admin, Gateway, Listener, Upstream},
+    model::{AccessLog, Gateway, Listener, Upstream},
     values,
 };
-use std::net::SocketAddr;
+use serde_json::Value;
+use std::{collections::BTreeMap, net::SocketAddr};
 
-pub(super) const GATEWAY: Section = Section {
+pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
     path: "",
     about: "The whole file is one mapping. Only `listeners` is needed.",
     keys: &[
@@ -21,18 +30,27 @@ pub(super) const GATEWAY: Section = Section {
             value: "list of listeners",
             preset: Preset::Required,
             about: "The sockets that accept TLS connections.",
+            needs_restart: false,
+            read: |field, gateway| gateway.listeners = listeners(field),
+            show: |gateway| gateway.listeners.iter().flat_map(listener::show).collect(),
         },
         Key {
             name: "upstreams",
             value: "mapping of names to upstreams",
             preset: Preset::Means("none"),
             about: "Groups of servers that routes point to. A name has letters, digits, `_`, `-` and `.`.",
+            needs_restart: false,
+            read: |field, gateway| gateway.upstreams = upstreams(field),
+            show: |gateway| show_upstreams(&gateway.upstreams),
         },
         Key {
             name: "engine",
             value: "mapping",
             preset: Preset::Means("its defaults"),
             about: "How private-key operations are collected and computed.",
+            needs_restart: true,
+            read: |field, gateway| _ = ENGINE.read(field, &mut gateway.engine),
+            show: |gateway| ENGINE.show(&gateway.engine),
         },
         Key {
             name: "resumption",
@@ -40,18 +58,27 @@ pub(super) const GATEWAY: Section = Section {
             preset: Preset::Means("its defaults"),
             about: "How returning clients avoid a full handshake. `off` makes every handshake a full one, with a \
                     private-key operation for each.",
+            needs_restart: false,
+            read: |field, gateway| gateway.resumption = resumption::resumption(field),
+            show: |gateway| RESUMPTION.show(&gateway.resumption),
         },
         Key {
             name: "sampling",
             value: "mapping, `on` or `off`",
             preset: Preset::Is("on"),
             about: "Which handshakes are measured message by message.",
+            needs_restart: false,
+            read: |field, gateway| gateway.sampling = sampling::sampling(field),
+            show: |gateway| or_off(gateway.sampling.as_ref(), |sampling| SAMPLING.show(sampling)),
         },
         Key {
             name: "admin",
             value: "mapping, an address, or `off`",
             preset: Preset::Is("127.0.0.1:9901"),
             about: "The dashboard, and the metrics and health pages.",
+            needs_restart: true,
+            read: |field, gateway| gateway.admin = admin::admin(field),
+            show: |gateway| or_off(gateway.admin.as_ref(), |admin| ADMIN.show(admin)),
         },
         Key {
             name: "threads",
@@ -59,6 +86,9 @@ pub(super) const GATEWAY: Section = Section {
             preset: Preset::Is("auto"),
             about: "Event-loop threads; `auto` is one for each CPU. More threads than CPUs cost context switches; \
                     each thread keeps its own pool of upstream connections.",
+            needs_restart: true,
+            read: |field, gateway| field.set(&mut gateway.threads, values::threads),
+            show: |gateway| threads(gateway.threads),
         },
         Key {
             name: "drain_timeout",
@@ -66,62 +96,67 @@ pub(super) const GATEWAY: Section = Section {
             preset: Preset::Is("30s"),
             about: "How long a stopping gateway waits for open connections before it cuts them. A longer time delays \
                     the stop as long as one client holds on.",
+            needs_restart: false,
+            read: |field, gateway| field.set(&mut gateway.drain_timeout, values::duration),
+            show: |gateway| time(gateway.drain_timeout),
         },
         Key {
             name: "access_log",
             value: "`off`, `stdout` or a path",
             preset: Preset::Is("off"),
             about: "Where finished requests are recorded, one line each. Costs one formatted line a request.",
+            needs_restart: true,
+            read: |field, gateway| gateway.access_log = access_log(field),
+            show: |gateway| show_access_log(&gateway.access_log),
         },
     ],
 };
 
 /// What an empty file is told.
-pub(in crate::file) const EMPTY: &str = "the file is empty; it needs at least `listeners`";
+pub(in crate::file) const EMPTY: [&str; 2] = ["the file is empty", "it needs at least `listeners`"];
 
 /// The whole document.
 pub(in crate::file) fn gateway(root: &Field<'_>) -> Option<Gateway> {
     if root.is_null() {
-        root.error(EMPTY);
-        return None;
+        return root.fail(EMPTY);
     }
-    let keys = root.mapping(&GATEWAY)?;
     let mut gateway = Gateway::default();
-    let upstreams = keys.get("upstreams").map(|field| field.entries()).unwrap_or_default();
-    let names: Vec<_> = upstreams.iter().map(|(name, _)| *name).collect();
-
-    if let Some(field) = keys.get("admin") {
-        gateway.admin = admin::admin(&field);
-    }
-    gateway.listeners = listeners(&keys, gateway.admin.as_ref(), &names);
-    gateway.upstreams = upstreams.iter().filter_map(|(name, field)| named_upstream(name, field)).collect();
-    if let Some(field) = keys.get("engine") {
-        gateway.engine = engine::engine(&field);
-    }
-    if let Some(field) = keys.get("resumption") {
-        gateway.resumption = resumption::resumption(&field);
-    }
-    if let Some(field) = keys.get("sampling") {
-        gateway.sampling = sampling::sampling(&field);
-    }
-    keys.update("threads", &mut gateway.threads, values::threads);
-    keys.update("drain_timeout", &mut gateway.drain_timeout, values::duration);
-    if let Some(field) = keys.get("access_log") {
-        gateway.access_log = access_log(&field);
-    }
+    GATEWAY.read(root, &mut gateway)?;
+    refuse_unknown_upstreams(root);
+    refuse_the_admin_address(root, &gateway);
     Some(gateway)
 }
 
-fn listeners(keys: &Mapping<'_>, admin: Option<&Admin>, upstreams: &[&str]) -> Vec<Listener> {
-    let mut taken: Vec<_> = admin.map(|admin| (admin.address, "`admin`".to_owned())).into_iter().collect();
-    let mut listeners = Vec::new();
-    for field in keys.require("listeners").map(|field| field.items()).unwrap_or_default() {
-        let Some(listener) = listener::listener(&field, upstreams) else { continue };
-        let Some(listener) = beside_others(listener, &field, &mut listeners) else { continue };
-        if let Some((other, owner)) = taken.iter().find(|(other, _)| collide(*other, listener.address)) {
-            field.at("address").error(format!("{owner} already has {other}; give each its own"));
+/// An upstream that is a mistake itself is known all the same.
+fn refuse_unknown_upstreams(root: &Field<'_>) {
+    let known = root.entry("upstreams").map(|field| field.keys()).unwrap_or_default();
+    for (place, name) in root.references() {
+        if !known.contains(&name.as_str()) {
+            root.report(Diagnostic::new(&place, unknown_upstream(&name, &known)));
         }
-        taken.push((listener.address, format!("the listener on line {}", field.line())));
+    }
+}
+
+fn refuse_the_admin_address(root: &Field<'_>, gateway: &Gateway) {
+    let Some(admin) = &gateway.admin else { return };
+    for listener in gateway.listeners.iter().filter(|listener| collide(admin.address, listener.address)) {
+        let problem = Problem::new(format!("`admin` already has {}", admin.address), "give each its own");
+        root.report(Diagnostic::new(&listener.place, problem));
+    }
+}
+
+fn listeners(field: &Field<'_>) -> Vec<Listener> {
+    let mut taken: Vec<(SocketAddr, u64)> = Vec::new();
+    let mut listeners = Vec::new();
+    for field in field.items() {
+        let Some(listener) = listener::listener(&field) else { continue };
+        let Some(listener) = beside_others(listener, &field, &mut listeners) else { continue };
+        if let Some((other, line)) = taken.iter().find(|(other, _)| collide(*other, listener.address)) {
+            let problem =
+                Problem::new(format!("the listener on line {line} already has {other}"), "give each its own");
+            field.at("address").error(problem);
+        }
+        taken.push((listener.address, field.line()));
         listeners.push(listener);
     }
     listeners
@@ -150,16 +185,31 @@ fn beside_others(listener: Listener, field: &Field<'_>, others: &mut [Listener])
     None
 }
 
-fn named_upstream(name: &str, field: &Field<'_>) -> Option<(String, Upstream)> {
-    let name = values::upstream_name(name).map_err(|message| field.error(message)).ok();
-    let upstream = upstream::upstream(field);
-    Some((name?, upstream?))
+fn upstreams(field: &Field<'_>) -> BTreeMap<String, Upstream> {
+    let named = |(name, field): &(&str, Field<'_>)| {
+        let name = values::upstream_name(name).map_err(|problem| field.error(problem)).ok();
+        let upstream = upstream::upstream(field);
+        Some((name?, upstream?))
+    };
+    field.entries().iter().filter_map(named).collect()
+}
+
+fn show_upstreams(upstreams: &BTreeMap<String, Upstream>) -> Value {
+    upstreams.iter().map(|(name, upstream)| (name.as_str(), UPSTREAM.show(upstream))).collect()
 }
 
 fn access_log(field: &Field<'_>) -> AccessLog {
     match field.parse(values::access_log) {
         Some(AccessLog::File(_)) => field.file().map_or(AccessLog::Off, AccessLog::File),
         other => other.unwrap_or_default(),
+    }
+}
+
+fn show_access_log(access_log: &AccessLog) -> Value {
+    match access_log {
+        AccessLog::Off => "off".into(),
+        AccessLog::Stdout => "stdout".into(),
+        AccessLog::File(path) => path.display().to_string().into(),
     }
 }
 

@@ -1,17 +1,17 @@
 //! Who may use which key of a key server: a file of its own.
 
 use crate::{
-    Field,
-    file::schema::{Key, Preset, Section},
+    Field, Problem,
+    file::schema::{Key, Preset, Section, not_shown},
     model::key_server::{Limits, Pattern, Policy, Rule},
     values::count,
     words::{Word, word},
 };
 use std::num::NonZeroUsize;
 
-pub(in crate::file) const EMPTY_POLICY: &str = "the file is empty; it needs `clients`";
+pub(in crate::file) const EMPTY_POLICY: [&str; 2] = ["the file is empty", "it needs `clients`"];
 
-pub(super) const KEY_POLICY: Section = Section {
+pub(super) const KEY_POLICY: Section<Policy> = Section {
     path: "",
     about: "Who may use which key, for what, and how much.",
     keys: &[Key {
@@ -19,10 +19,13 @@ pub(super) const KEY_POLICY: Section = Section {
         value: "list of mappings",
         preset: Preset::Required,
         about: "The clients that are served. Others are refused, even if the client CA vouches for them.",
+        needs_restart: false,
+        read: |field, policy| policy.rules = Some(rules(field)),
+        show: not_shown,
     }],
 };
 
-pub(super) const CLIENT: Section = Section {
+pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
     path: "clients[]",
     about: "What some clients may do. Of several entries for one client all hold; limits are those of the first.",
     keys: &[
@@ -32,6 +35,9 @@ pub(super) const CLIENT: Section = Section {
             preset: Preset::Required,
             about: "A subject alternative name of the client's certificate: a DNS name, a URI such as a SPIFFE id, a mail \
                     or an IP address; without any, its common name. Clients on Unix sockets are `uid:33`.",
+            needs_restart: false,
+            read: |field, draft| draft.client = field.parse(Pattern::new),
+            show: not_shown,
         },
         Key {
             name: "keys",
@@ -39,6 +45,9 @@ pub(super) const CLIENT: Section = Section {
             preset: Preset::Is("[\"*\"]"),
             about: "File names without their endings, or key identifiers in hexadecimal. A client does not learn that \
                     other keys exist.",
+            needs_restart: false,
+            read: |field, draft| draft.keys = parsed(field, Pattern::new),
+            show: not_shown,
         },
         Key {
             name: "operations",
@@ -47,69 +56,82 @@ pub(super) const CLIENT: Section = Section {
             about: "`decrypt` is for RSA key exchange in TLS 1.2. Whoever may ask for it can read recorded connections of \
                     that kind, and can misuse the key server as an oracle (Bleichenbacher): give it to nobody who does \
                     not need it.",
+            needs_restart: false,
+            read: |field, draft| draft.operations = parsed(field, word),
+            show: not_shown,
         },
         Key {
             name: "rate",
             value: "count",
             preset: Preset::Means("no limit"),
             about: "Operations a second, all connections of one client together; more are refused.",
+            needs_restart: false,
+            read: |field, draft| draft.limits.rate = field.parse(count),
+            show: not_shown,
         },
         Key {
             name: "in_flight",
             value: "count",
             preset: Preset::Is("4096"),
             about: "Operations at the same time; more wait on the client's side.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.limits.in_flight, most),
+            show: not_shown,
         },
     ],
 };
 
+/// What has been read of a rule.
+pub(super) struct RuleDraft {
+    client: Option<Pattern>,
+    keys: Vec<Pattern>,
+    operations: Vec<Allowed>,
+    limits: Limits,
+}
+
 /// What a key server's policy file says.
 pub(in crate::file) fn key_policy(root: &Field<'_>) -> Option<Policy> {
     if root.is_null() {
-        root.error(EMPTY_POLICY);
-        return None;
+        return root.fail(EMPTY_POLICY);
     }
-    let keys = root.mapping(&KEY_POLICY)?;
-    let clients = keys.require("clients")?;
+    let mut policy = Policy::default();
+    KEY_POLICY.read(root, &mut policy)?;
+    Some(policy)
+}
+
+fn rules(field: &Field<'_>) -> Vec<Rule> {
     // Nobody at all is a policy, too.
-    let items = if clients.is_empty_list() { Vec::new() } else { clients.items() };
-    Some(Policy { rules: Some(items.iter().filter_map(rule).collect()) })
+    let items = if field.is_empty_list() { Vec::new() } else { field.items() };
+    items.iter().filter_map(rule).collect()
 }
 
 fn rule(field: &Field<'_>) -> Option<Rule> {
-    let keys = field.mapping(&CLIENT)?;
-    let client = keys.require("client").and_then(|field| field.parse(Pattern::new));
-    let patterns = match keys.get("keys") {
-        Some(field) => list(&field).iter().filter_map(|item| item.parse(Pattern::new)).collect(),
-        None => vec![Pattern::any()],
+    let mut draft = RuleDraft {
+        client: None,
+        keys: vec![Pattern::any()],
+        operations: vec![Allowed::Sign],
+        limits: Limits::default(),
     };
-    let operations = match keys.get("operations") {
-        Some(field) => list(&field).iter().filter_map(|item| item.parse(word)).collect(),
-        None => vec![Allowed::Sign],
-    };
-    let mut limits = Limits::default();
-    if let Some(field) = keys.get("rate") {
-        limits.rate = field.parse(count);
-    }
-    keys.update("in_flight", &mut limits.in_flight, most);
+    CLIENT.read(field, &mut draft)?;
     Some(Rule {
-        client: client?,
-        keys: patterns,
-        sign: operations.contains(&Allowed::Sign),
-        decrypt: operations.contains(&Allowed::Decrypt),
-        limits,
+        client: draft.client?,
+        keys: draft.keys,
+        sign: draft.operations.contains(&Allowed::Sign),
+        decrypt: draft.operations.contains(&Allowed::Decrypt),
+        limits: draft.limits,
     })
 }
 
-/// A list, or its only item.
-fn list<'a>(field: &Field<'a>) -> Vec<Field<'a>> {
-    if field.is_scalar() { vec![field.clone()] } else { field.items() }
+fn parsed<T>(field: &Field<'_>, parser: fn(&str) -> Result<T, Problem>) -> Vec<T> {
+    field.items_or_one().iter().filter_map(|item| item.parse(parser)).collect()
 }
 
-fn most(text: &str) -> Result<NonZeroUsize, String> {
+fn most(text: &str) -> Result<NonZeroUsize, Problem> {
     const MOST: usize = 1_000_000;
     match count(text)? {
-        count if count.get() > MOST => Err(format!("more than {MOST} operations; write less")),
+        count if count.get() > MOST => {
+            Err(Problem::new(format!("more than {MOST} operations"), "write less"))
+        }
         count => Ok(count),
     }
 }

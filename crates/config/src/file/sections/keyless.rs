@@ -1,17 +1,18 @@
 //! A certificate's private key on key servers.
 
 use crate::{
-    Field,
+    Field, Problem,
     file::{
-        mapping::Mapping,
         schema::{Key, Preset, Section},
+        shown::{placed_source, source, time},
     },
     model::{KeySource, Keyless, KeylessTls, Place, Source, key_server::Address},
     values::timeout,
-    words::{switch, word},
+    words::{name, switch, word},
 };
+use serde_json::Value;
 
-pub(super) const KEY: Section = Section {
+pub(super) const KEY: Section<Option<Keyless>, Keyless> = Section {
     path: "listeners[].certificates[].key",
     about: "A private key that is not on this machine.",
     keys: &[Key {
@@ -20,10 +21,13 @@ pub(super) const KEY: Section = Section {
         preset: Preset::Required,
         about: "The key is on key servers (`quadrille keyserver`, or others that speak the protocol); only the \
                 certificate is here.",
+        needs_restart: false,
+        read: |field, key| *key = keyless(field),
+        show: |keyless| KEYLESS.show(keyless),
     }],
 };
 
-pub(super) const KEYLESS: Section = Section {
+pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
     path: "listeners[].certificates[].key.keyless",
     about: "Key servers, and how they are asked. Certificates with the same servers share their connections. Every \
             result is checked with the certificate's public key; a server that returns a wrong one is not asked again \
@@ -35,6 +39,9 @@ pub(super) const KEYLESS: Section = Section {
             preset: Preset::Required,
             about: "All should hold the same keys. Every operation goes to the one that will probably answer first, and to \
                     another if that fails. The port is 2407 if left out.",
+            needs_restart: false,
+            read: |field, draft| draft.keyless.servers = servers(field),
+            show: |keyless| keyless.servers.iter().map(ToString::to_string).collect(),
         },
         Key {
             name: "ca",
@@ -42,12 +49,18 @@ pub(super) const KEYLESS: Section = Section {
             preset: Preset::Means("none"),
             about: "The CA certificates in PEM that the servers' certificates must lead to. Needed unless all servers \
                     are Unix sockets.",
+            needs_restart: false,
+            read: |field, draft| draft.ca = field.placed(Field::pem),
+            show: |keyless| show_tls(keyless, |tls| &tls.ca),
         },
         Key {
             name: "certificate",
             value: "path, or PEM text",
             preset: Preset::Means("none"),
             about: "The gateway's own certificate in PEM, by which the servers know it. Needed with `ca`.",
+            needs_restart: false,
+            read: |field, draft| draft.certificate = field.placed(Field::pem),
+            show: |keyless| show_tls(keyless, |tls| &tls.certificate),
         },
         Key {
             name: "key",
@@ -55,6 +68,9 @@ pub(super) const KEYLESS: Section = Section {
             preset: Preset::Means("none"),
             about: "The key of `certificate` in PEM, not encrypted. It opens the key servers, not the site. Needed with \
                     `ca`.",
+            needs_restart: false,
+            read: |field, draft| draft.key = field.placed(Field::pem),
+            show: |keyless| show_tls(keyless, |tls| &tls.key),
         },
         Key {
             name: "protocol",
@@ -62,6 +78,9 @@ pub(super) const KEYLESS: Section = Section {
             preset: Preset::Is("auto"),
             about: "`batched` is our own mode, over TLS 1.3, with many operations in a frame; `compatible` is what other \
                     keyless servers speak, with 1 KiB for each operation. `auto` takes our own where the server has it.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.keyless.protocol, word),
+            show: |keyless| name(keyless.protocol).into(),
         },
         Key {
             name: "padding",
@@ -69,6 +88,9 @@ pub(super) const KEYLESS: Section = Section {
             preset: Preset::Is("off"),
             about: "Pad frames of our own mode to multiples of 1 KiB, so that their lengths tell less. `compatible` always \
                     pads.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.keyless.padding, switch),
+            show: |keyless| keyless.padding.into(),
         },
         Key {
             name: "timeout",
@@ -76,6 +98,9 @@ pub(super) const KEYLESS: Section = Section {
             preset: Preset::Is("5s"),
             about: "An operation without a result after this time fails, and its handshake with it. It bounds how long \
                     handshakes wait while all servers are away.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.keyless.timeout, timeout),
+            show: |keyless| time(keyless.timeout),
         },
         Key {
             name: "hedge",
@@ -83,6 +108,9 @@ pub(super) const KEYLESS: Section = Section {
             preset: Preset::Is("on"),
             about: "Ask a second server when an operation takes longer than 99 of 100 do. Costs at most a tenth more \
                     operations.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.keyless.hedge, switch),
+            show: |keyless| keyless.hedge.into(),
         },
         Key {
             name: "fallback",
@@ -90,49 +118,66 @@ pub(super) const KEYLESS: Section = Section {
             preset: Preset::Means("none"),
             about: "The private key itself, used only while no server can be asked. It brings back to the gateway what \
                     keyless operation takes away from it.",
+            needs_restart: false,
+            read: |field, draft| draft.keyless.fallback = field.pem(),
+            show: |keyless| keyless.fallback.as_ref().map(source).into(),
         },
     ],
 };
+
+/// What has been read of key servers.
+pub(super) struct KeylessDraft {
+    keyless: Keyless,
+    ca: Option<(Source, Place)>,
+    certificate: Option<(Source, Place)>,
+    key: Option<(Source, Place)>,
+}
 
 /// Where the key is.
 pub(super) fn key(field: &Field<'_>) -> Option<KeySource> {
     if !field.is_mapping() {
         return field.pem().map(KeySource::Pem);
     }
-    let keys = field.mapping(&KEY)?;
-    keyless(&keys.require("keyless")?).map(|keyless| KeySource::Keyless(Box::new(keyless)))
+    let mut keyless = None;
+    KEY.read(field, &mut keyless)?;
+    keyless.map(|keyless| KeySource::Keyless(Box::new(keyless)))
+}
+
+pub(super) fn show(key: &KeySource) -> Value {
+    match key {
+        KeySource::Pem(pem) => source(pem),
+        KeySource::Keyless(keyless) => KEY.show(keyless),
+    }
 }
 
 fn keyless(field: &Field<'_>) -> Option<Keyless> {
-    let keys = field.mapping(&KEYLESS)?;
-    let servers = servers(&keys.require("servers")?);
-    let mut keyless = Keyless::new(servers);
-    keyless.tls = tls(&keys);
-    let over_tcp = keyless.servers.iter().any(|server| matches!(server, Address::Tcp { .. }));
-    if over_tcp && keys.get("ca").is_none() {
-        field.error(
-            "servers over TCP need mutual TLS; add `ca`, `certificate` and `key`, or use `unix:/path` sockets",
-        );
+    let mut draft =
+        KeylessDraft { keyless: Keyless::new(Vec::new()), ca: None, certificate: None, key: None };
+    KEYLESS.read(field, &mut draft)?;
+    let over_tcp = draft.keyless.servers.iter().any(|server| matches!(server, Address::Tcp { .. }));
+    if over_tcp && field.entry("ca").is_none() {
+        field.error(Problem::new(
+            "servers over TCP need mutual TLS",
+            "add `ca`, `certificate` and `key`, or use `unix:/path` sockets",
+        ));
     }
-    keys.update("protocol", &mut keyless.protocol, word);
-    keys.update("padding", &mut keyless.padding, switch);
-    keys.update("timeout", &mut keyless.timeout, timeout);
-    keys.update("hedge", &mut keyless.hedge, switch);
-    keyless.fallback = keys.get("fallback").and_then(|field| field.pem());
-    Some(keyless)
+    refuse_half_of_mutual_tls(field);
+    let tls = draft.ca.zip(draft.certificate).zip(draft.key);
+    let tls = tls.map(|((ca, certificate), key)| KeylessTls { ca, certificate, key });
+    Some(Keyless { tls, ..draft.keyless })
 }
 
 fn servers(field: &Field<'_>) -> Vec<Address> {
     const MOST: usize = 64;
-    let items = if field.is_scalar() { vec![field.clone()] } else { field.items() };
+    let items = field.items_or_one();
     if items.len() > MOST {
-        field.error(format!("more than {MOST} servers; use fewer"));
+        field.error(Problem::new(format!("more than {MOST} servers"), "use fewer"));
     }
     let mut servers = Vec::new();
     for item in items {
         match item.parse(str::parse::<Address>) {
             Some(server) if servers.contains(&server) => {
-                item.error("this server is listed twice; remove one");
+                item.error(Problem::new("this server is listed twice", "remove one"));
             }
             Some(server) => servers.push(server),
             None => {}
@@ -142,22 +187,17 @@ fn servers(field: &Field<'_>) -> Vec<Address> {
 }
 
 /// All three, or none.
-fn tls(keys: &Mapping<'_>) -> Option<KeylessTls> {
-    let given = ["ca", "certificate", "key"].map(|name| (name, keys.get(name)));
-    if given.iter().all(|(_, field)| field.is_none()) {
-        return None;
+fn refuse_half_of_mutual_tls(field: &Field<'_>) {
+    let (given, missing): (Vec<_>, Vec<_>) =
+        ["ca", "certificate", "key"].into_iter().partition(|key| field.entry(key).is_some());
+    for key in missing.iter().filter(|_| !given.is_empty()) {
+        field.error(Problem::new(
+            format!("`{key}` is missing"),
+            "mutual TLS needs `ca`, `certificate` and `key` together",
+        ));
     }
-    let mut sources: Vec<Option<(Source, Place)>> = Vec::new();
-    for (name, field) in given {
-        if field.is_none() {
-            keys.field().error(format!(
-                "`{name}` is missing; mutual TLS needs `ca`, `certificate` and `key` together"
-            ));
-        }
-        sources.push(field.and_then(|field| Some((field.pem()?, field.place()))));
-    }
-    let mut sources = sources.into_iter();
-    let mut next = || sources.next().flatten();
-    let (ca, certificate, key) = (next(), next(), next());
-    Some(KeylessTls { ca: ca?, certificate: certificate?, key: key? })
+}
+
+fn show_tls(keyless: &Keyless, part: fn(&KeylessTls) -> &(Source, Place)) -> Value {
+    placed_source(keyless.tls.as_ref().map(part))
 }

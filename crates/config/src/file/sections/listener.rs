@@ -1,29 +1,29 @@
-//! A listener, with its timeouts and limits.
+//! A listener: one socket, and one way to serve what comes in on it.
 
 use super::{
-    certificate,
-    route::{self, Written},
-    tls,
+    certificate::{self, CERTIFICATE},
+    connection_match::MATCH,
+    listener_limits::{LIMITS, TIMEOUTS},
+    route::{self, WrittenRoute},
+    route_refused, route_respond, tls,
 };
 use crate::{
-    Field,
+    Field, Problem,
     file::{
-        mapping::Mapping,
         schema::{Key, Preset, Section},
+        shown::{if_true, or_off, put, text},
     },
     model::{
-        Action, CertificateSource, Chain, ChainMatch, Http, Limits, Listener, Mode, RouteTable, Serve,
-        Timeouts, Tls, TlsPolicy,
+        Action, CertificateSource, Chain, ChainMatch, Http, Limits, Listener, Mode, ProxyProtocolIn, Respond,
+        RouteTable, Serve, Timeouts, Tls, TlsPolicy,
     },
-    values::{self, count, listen_address, timeout},
-    words::{switch, word},
+    values::listen_address,
+    words::{name, switch, word},
 };
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
-};
+use serde_json::{Value, json};
+use std::{net::SocketAddr, sync::Arc};
 
-pub(super) const LISTENER: Section = Section {
+pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
     path: "listeners[]",
     about: "One socket that accepts TLS connections.",
     keys: &[
@@ -33,6 +33,9 @@ pub(super) const LISTENER: Section = Section {
             preset: Preset::Required,
             about: "Where to listen: `0.0.0.0:8443` for IPv4, `\"[::]:8443\"` (in quotes) for IPv6 and IPv4; `8443` and \
                     `:8443` mean the latter. Every thread has its own socket on it.",
+            needs_restart: false,
+            read: |field, draft| draft.address = field.parse(listen_address),
+            show: |shown| shown.listener.address.to_string().into(),
         },
         Key {
             name: "match",
@@ -40,6 +43,9 @@ pub(super) const LISTENER: Section = Section {
             preset: Preset::Means("every connection"),
             about: "For which connections this is. Listeners with the same address share its socket if they differ in \
                     this; a connection that none of them is for is closed.",
+            needs_restart: false,
+            read: |field, draft| _ = MATCH.read(field, &mut draft.accepts),
+            show: |shown| show_match(&shown.chain.accepts),
         },
         Key {
             name: "mode",
@@ -47,13 +53,19 @@ pub(super) const LISTENER: Section = Section {
             preset: Preset::Is("http"),
             about: "What is spoken inside TLS: HTTP/1.1 and HTTP/2, or bytes that are passed on as they are. `tcp` is \
                     cheaper for each byte, and sees no hosts, paths or requests.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.mode, word),
+            show: |shown| name(shown.chain.mode()).into(),
         },
         Key {
             name: "certificates",
             value: "list of certificates",
-            preset: Preset::Required,
+            preset: Preset::Means("required unless `tls` is `off`"),
             about: "Chosen by the client's SNI and by the algorithms that it can verify; the first serves clients \
                     without SNI.",
+            needs_restart: false,
+            read: |field, draft| draft.certificates = certificates(field),
+            show: |shown| show_certificates(shown.chain.tls.as_deref()),
         },
         Key {
             name: "tls",
@@ -61,6 +73,9 @@ pub(super) const LISTENER: Section = Section {
             preset: Preset::Means("its defaults"),
             about: "Versions, groups, client certificates. `off` serves plain text, without certificates: anybody on the \
                     way can read and change it.",
+            needs_restart: false,
+            read: |field, draft| draft.read_tls(field),
+            show: |shown| or_off(shown.chain.tls.as_deref(), |tls| tls::show(&tls.policy)),
         },
         Key {
             name: "routes",
@@ -68,18 +83,27 @@ pub(super) const LISTENER: Section = Section {
             preset: Preset::Means("none"),
             about: "Which requests go where. An exact host comes before a wildcard and a wildcard before none, then the \
                     longest path wins. A listener needs a route, an `upstream` or a `respond`.",
+            needs_restart: false,
+            read: |field, draft| draft.routes = routes(field, draft.mode),
+            show: |shown| show_routes(&shown.chain.serve),
         },
         Key {
             name: "upstream",
             value: "name of an upstream",
             preset: Preset::Means("none"),
             about: "Short for a last route that matches everything. In `tcp` mode this is the usual form.",
+            needs_restart: false,
+            read: |field, draft| draft.upstream = field.upstream_name(),
+            show: shown_as_route,
         },
         Key {
             name: "respond",
             value: "text, or mapping",
             preset: Preset::Means("none"),
             about: "Short for a last route that answers everything. Not in `tcp` mode.",
+            needs_restart: false,
+            read: |field, draft| draft.respond = route_respond::respond(field),
+            show: shown_as_route,
         },
         Key {
             name: "proxy_protocol",
@@ -88,226 +112,174 @@ pub(super) const LISTENER: Section = Section {
             about: "Whether a load balancer in front announces the client's address (PROXY protocol v1 or v2). With \
                     `required`, connections without the header are closed: whoever can connect can claim any address, \
                     so let only the load balancer connect.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.proxy_protocol, word),
+            show: |shown| name(shown.listener.proxy_protocol).into(),
         },
         Key {
             name: "timeouts",
             value: "mapping",
             preset: Preset::Means("its defaults"),
             about: "When slow clients are dropped.",
+            needs_restart: false,
+            read: |field, draft| _ = TIMEOUTS.read(field, &mut draft.timeouts),
+            show: |shown| TIMEOUTS.show(&shown.chain.timeouts),
         },
         Key {
             name: "limits",
             value: "mapping",
             preset: Preset::Means("its defaults"),
             about: "How much the listener takes on.",
+            needs_restart: false,
+            read: |field, draft| _ = LIMITS.read(field, &mut draft.limits),
+            show: |shown| LIMITS.show(&shown.listener.limits),
         },
     ],
 };
 
-pub(super) const MATCH: Section = Section {
-    path: "listeners[].match",
-    about: "Connections, by what the client says first. The name decides before the transport, and that before the \
-            protocols; at each step the most specific value wins for good, as in Envoy's filter chains.",
-    keys: &[
-        Key {
-            name: "server_names",
-            value: "list of hosts",
-            preset: Preset::Means("any, or none"),
-            about: "The client's SNI: `example.com`, or `*.example.com` for everything below it, however deep.",
-        },
-        Key {
-            name: "transport",
-            value: "`tls` or `plain`",
-            preset: Preset::Means("both"),
-            about: "Whether the client begins with a TLS handshake.",
-        },
-        Key {
-            name: "application_protocols",
-            value: "list of protocols",
-            preset: Preset::Means("any, or none"),
-            about: "ALPN protocols, of which the client offers one.",
-        },
-    ],
-};
-
-pub(super) const TIMEOUTS: Section = Section {
-    path: "listeners[].timeouts",
-    about: "When slow clients are dropped. Longer times let slow clients in, and let idle ones hold memory for longer.",
-    keys: &[
-        Key {
-            name: "handshake",
-            value: "duration",
-            preset: Preset::Is("10s"),
-            about: "From accepting a connection to the end of its TLS handshake, a PROXY header included.",
-        },
-        Key {
-            name: "header",
-            value: "duration",
-            preset: Preset::Is("30s"),
-            about: "From the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the \
-                    end of the preface.",
-        },
-        Key {
-            name: "idle",
-            value: "duration",
-            preset: Preset::Is("75s"),
-            about: "Between requests on a connection; in `tcp` mode, without a byte in either direction, or \
-                    while one side takes nothing of what it is sent. A client that \
-                    comes back later pays for a new handshake.",
-        },
-    ],
-};
-
-pub(super) const LIMITS: Section = Section {
-    path: "listeners[].limits",
-    about: "How much one listener takes on, in all threads together.",
-    keys: &[
-        Key {
-            name: "connections",
-            value: "count",
-            preset: Preset::Is("100000"),
-            about: "Open connections. Each costs memory even when idle, and a file descriptor; a second one while an \
-                    upstream serves it.",
-        },
-        Key {
-            name: "handshakes",
-            value: "count",
-            preset: Preset::Is("20000"),
-            about: "Handshakes in flight. Each holds its buffers and may wait in the engine's queue, so more of them \
-                    means more memory and a longer wait under overload, not more handshakes a second.",
-        },
-    ],
-};
-
-/// A listener; its routes may point to `upstreams`.
-pub(super) fn listener(field: &Field<'_>, upstreams: &[&str]) -> Option<Listener> {
-    let keys = field.mapping(&LISTENER)?;
-    let address = keys.require("address");
-    let place = address.as_ref().map_or_else(|| field.place(), Field::place);
-    let address = address.and_then(|address| address.parse(listen_address));
-    let mode = keys.read("mode", word).unwrap_or_default();
-
-    let tls = tls_of(&keys, mode);
-    let serve = serve(routes(&keys, mode, upstreams), mode);
-    let mut chain = Chain::new(tls, serve, place.clone());
-    chain.accepts = keys.get("match").map(|field| accepts(&field)).unwrap_or_default();
-    chain.timeouts = keys.get("timeouts").map(|field| timeouts(&field)).unwrap_or_default();
-    let address_or_any = address.unwrap_or(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
-    let mut listener = Listener::new(address_or_any, place, chain);
-    listener.proxy_protocol = keys.read("proxy_protocol", word).unwrap_or_default();
-    listener.limits = keys.get("limits").map(|field| limits(&field)).unwrap_or_default();
-    address.map(|_| listener)
+/// What has been read of a listener.
+#[derive(Default)]
+pub(super) struct ListenerDraft {
+    address: Option<SocketAddr>,
+    accepts: ChainMatch,
+    mode: Mode,
+    certificates: Vec<Arc<CertificateSource>>,
+    plain_text: bool,
+    tls: Option<TlsPolicy>,
+    routes: Vec<WrittenRoute>,
+    upstream: Option<String>,
+    respond: Option<Respond>,
+    proxy_protocol: ProxyProtocolIn,
+    timeouts: Timeouts,
+    limits: Limits,
 }
 
-/// `None` is plain text.
-fn tls_of(keys: &Mapping<'_>, mode: Mode) -> Option<Tls> {
-    let field = keys.get("tls");
-    if let Some(field) = &field
-        && field.is_scalar()
-        && !field.parse(switch).unwrap_or(true)
-    {
-        if let Some(certificates) = keys.get("certificates") {
-            certificates.error("`tls: off` has no use for certificates; remove one of them");
+/// A chain as the file has it: a listener of its own, with the address of others.
+pub(super) struct ListenerWithChain {
+    /// Without its chains.
+    listener: Listener,
+    chain: Chain,
+}
+
+/// A listener with one chain.
+pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
+    let mut draft = ListenerDraft::default();
+    LISTENER.read(field, &mut draft)?;
+    let place = field.at("address").place();
+    let tls = draft.take_tls(field);
+    let serve = draft.take_serve(field);
+    let ListenerDraft { accepts, timeouts, proxy_protocol, limits, .. } = draft;
+    let chain = Chain { accepts, timeouts, ..Chain::new(tls, serve, place.clone()) };
+    Some(Listener { proxy_protocol, limits, ..Listener::new(draft.address?, place, chain) })
+}
+
+impl ListenerDraft {
+    fn read_tls(&mut self, field: &Field<'_>) {
+        if field.is_scalar() {
+            self.plain_text = !field.parse(switch).unwrap_or(true);
+        } else {
+            self.tls = Some(tls::tls(field, self.mode));
         }
-        return None;
     }
-    let policy = match field.filter(|field| !field.is_scalar()) {
-        Some(field) => tls::tls(&field, mode),
-        None => TlsPolicy::new(mode),
-    };
-    Some(Tls { certificates: certificates(keys), policy })
-}
 
-fn accepts(field: &Field<'_>) -> ChainMatch {
-    let Some(keys) = field.mapping(&MATCH) else { return ChainMatch::default() };
-    let names = keys.get("server_names").map(|field| field.items()).unwrap_or_default();
-    let name = |field: &Field<'_>| field.parse(values::route_host)??.to_ascii_lowercase().into();
-    let protocols = keys.get("application_protocols").map(|field| field.items()).unwrap_or_default();
-    ChainMatch {
-        server_names: names.iter().filter_map(name).collect(),
-        transport: keys.read("transport", word),
-        application_protocols: protocols.iter().filter_map(|field| field.parse(values::alpn)).collect(),
-    }
-}
-
-fn certificates(keys: &Mapping<'_>) -> Vec<Arc<CertificateSource>> {
-    let items = keys.require("certificates").map(|field| field.items()).unwrap_or_default();
-    items.iter().filter_map(certificate::certificate).map(Arc::new).collect()
-}
-
-fn serve(routes: Vec<Written>, mode: Mode) -> Serve {
-    match mode {
-        Mode::Http => {
-            Serve::Http(Http::new(RouteTable::by_weight(routes.into_iter().map(Written::into_model))))
+    /// `None` is plain text.
+    fn take_tls(&mut self, field: &Field<'_>) -> Option<Tls> {
+        if !self.plain_text {
+            LISTENER.require(field, "certificates");
+        } else if let Some(certificates) = field.entry("certificates") {
+            certificates.error(Problem::new("`tls: off` has no use for certificates", "remove one of them"));
         }
-        Mode::Tcp => Serve::Tcp(routes.into_iter().flat_map(Written::into_shares).collect()),
+        let policy = self.tls.take().unwrap_or_else(|| TlsPolicy::new(self.mode));
+        (!self.plain_text).then(|| Tls { certificates: std::mem::take(&mut self.certificates), policy })
     }
-}
 
-/// The routes as written, the short form last.
-fn routes(keys: &Mapping<'_>, mode: Mode, upstreams: &[&str]) -> Vec<Written> {
-    if ["routes", "upstream", "respond"].iter().all(|key| keys.get(key).is_none()) {
-        keys.field().error("nothing says where connections go; add `upstream`, `respond` or `routes`");
-    }
-    let items = keys.get("routes").map(|field| field.items()).unwrap_or_default();
-    let written = items.iter().filter_map(|field| Some((field.clone(), route::route(field, upstreams)?)));
-    let routes: Vec<_> = written.chain(catch_all(keys, upstreams)).collect();
-    match mode {
-        Mode::Http => route::refuse_shadowed(&routes),
-        Mode::Tcp => refuse_http_routes(&routes),
-    }
-    routes.into_iter().map(|(_, route)| route).collect()
-}
-
-/// The route that `upstream` or `respond` on the listener itself stands for.
-fn catch_all<'a>(keys: &Mapping<'a>, upstreams: &[&str]) -> Option<(Field<'a>, Written)> {
-    let action = route::action(keys, upstreams)?;
-    let field = keys.get("upstream").or_else(|| keys.get("respond"))?;
-    let route = Written::all(action, field.place());
-    Some((field, route))
-}
-
-/// TCP mode passes bytes: there is one place where they can go, and no answer of our own.
-fn refuse_http_routes(routes: &[(Field<'_>, Written)]) {
-    if let [_, (second, _), ..] = routes {
-        second.error("a listener in tcp mode has one target, and this is another; keep a single `upstream`");
-    }
-    for (field, route) in routes {
-        const HTTP: [&str; 8] =
-            ["host", "path", "path_exact", "path_regex", "headers", "rewrite", "timeout", "retry"];
-        for (key, written) in HTTP.iter().filter_map(|key| Some((key, field.entry(key)?))) {
-            // What matches everything may be said.
-            if (*key == "host" && written.parse(values::route_host) == Some(None))
-                || (*key == "path" && written.parse(values::route_path) == Some(None))
-            {
-                continue;
+    fn take_serve(&mut self, field: &Field<'_>) -> Serve {
+        if ["routes", "upstream", "respond"].iter().all(|key| field.entry(key).is_none()) {
+            field.error(Problem::new(
+                "nothing says where connections go",
+                "add `upstream`, `respond` or `routes`",
+            ));
+        }
+        let mut routes = std::mem::take(&mut self.routes);
+        routes.extend(self.take_last_route(field));
+        match self.mode {
+            Mode::Http => {
+                route_refused::refuse_shadowed(field, &routes);
+                let routes = routes.into_iter().map(WrittenRoute::into_model);
+                Serve::Http(Http::new(RouteTable::by_weight(routes)))
             }
-            written.error(format!("tcp mode sees no `{key}`; remove it, or use `mode: http`"));
+            Mode::Tcp => {
+                route_refused::refuse_second_target(field, &routes);
+                Serve::Tcp(routes.into_iter().flat_map(WrittenRoute::into_shares).collect())
+            }
         }
-        let answers = match route.action() {
-            Action::Respond(_) => "respond",
-            Action::Redirect(_) => "redirect",
-            Action::Forward(_) => continue,
+    }
+
+    /// The route for everything that `upstream` or `respond` of the listener itself stands for.
+    fn take_last_route(&mut self, field: &Field<'_>) -> Option<WrittenRoute> {
+        route::refuse_upstream_and_respond(field);
+        let (key, action) = match (self.upstream.take(), self.respond.take()) {
+            (Some(upstream), _) => ("upstream", route::to_upstream(upstream)),
+            (None, Some(respond)) => ("respond", Action::Respond(respond)),
+            (None, None) => return None,
         };
-        field.at(answers).error("tcp mode has no answers of its own; use `upstream`, or `mode: http`");
+        let field = field.at(key);
+        if let (Mode::Tcp, Action::Respond(_)) = (self.mode, &action) {
+            field.error(route_refused::NO_ANSWERS);
+        }
+        Some(WrittenRoute::for_everything(action, field.place()))
     }
 }
 
-fn timeouts(field: &Field<'_>) -> Timeouts {
-    let mut timeouts = Timeouts::default();
-    if let Some(keys) = field.mapping(&TIMEOUTS) {
-        keys.update("handshake", &mut timeouts.handshake, timeout);
-        keys.update("header", &mut timeouts.header, timeout);
-        keys.update("idle", &mut timeouts.idle, timeout);
-    }
-    timeouts
+fn certificates(field: &Field<'_>) -> Vec<Arc<CertificateSource>> {
+    field.items().iter().filter_map(certificate::certificate).map(Arc::new).collect()
 }
 
-fn limits(field: &Field<'_>) -> Limits {
-    let mut limits = Limits::default();
-    if let Some(keys) = field.mapping(&LIMITS) {
-        keys.update("connections", &mut limits.connections, |text| count(text).map(usize::from));
-        keys.update("handshakes", &mut limits.handshakes, |text| count(text).map(usize::from));
+fn routes(field: &Field<'_>, mode: Mode) -> Vec<WrittenRoute> {
+    let route = |field: &Field<'_>| {
+        let route = route::route(field)?;
+        if mode == Mode::Tcp {
+            route_refused::refuse_http(field, &route);
+        }
+        Some(route)
+    };
+    field.items().iter().filter_map(route).collect()
+}
+
+/// A listener for each chain, all with the same address.
+pub(super) fn show(listener: &Listener) -> impl Iterator<Item = Value> + '_ {
+    let alone = Listener { chains: Vec::new(), otherwise: None, ..listener.clone() };
+    let shown = move |chain: &Chain| ListenerWithChain { listener: alone.clone(), chain: chain.clone() };
+    listener.all_chains().map(move |chain| show_one(&shown(chain)))
+}
+
+fn show_one(shown: &ListenerWithChain) -> Value {
+    let mut value = LISTENER.show(shown);
+    put(&mut value, [("listener", text(&shown.listener.name)), ("chain", text(&shown.chain.name))]);
+    if let Serve::Http(http) = &shown.chain.serve {
+        let [normalize, merge] = [http.normalize_path, http.merge_slashes].map(if_true);
+        put(&mut value, [("normalize_path", normalize), ("merge_slashes", merge)]);
     }
-    limits
+    value
+}
+
+/// Among the routes, as the last of them.
+fn shown_as_route(_: &ListenerWithChain) -> Value {
+    Value::Null
+}
+
+fn show_match(accepts: &ChainMatch) -> Value {
+    if accepts.is_any() { Value::Null } else { MATCH.show(accepts) }
+}
+
+fn show_certificates(tls: Option<&Tls>) -> Value {
+    let shown = |tls: &Tls| tls.certificates.iter().map(|one| CERTIFICATE.show(one)).collect::<Value>();
+    tls.map(shown).into()
+}
+
+fn show_routes(serve: &Serve) -> Value {
+    match serve {
+        Serve::Http(http) => route::show_table(&http.routes),
+        Serve::Tcp(to) => json!([route::show_targets(to)]),
+    }
 }

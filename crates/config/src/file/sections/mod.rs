@@ -1,4 +1,4 @@
-//! One file for each section of the configuration: its keys, and how they become the model.
+//! One file for each section of the configuration: the table of its keys, and what keys mean together.
 //!
 //! A section is read to its end whatever is wrong with it, so that one reading finds every mistake. Its function
 //! returns what the model needs with defaults in place of what was wrong, or `None` where there is no default;
@@ -6,44 +6,52 @@
 
 mod admin;
 mod certificate;
+mod client_auth;
+mod connection_match;
 mod engine;
 mod gateway;
 mod health;
 mod key_policy;
 mod keyless;
 mod listener;
+mod listener_limits;
 mod resumption;
 mod route;
 mod route_actions;
 mod route_conditions;
+mod route_refused;
+mod route_respond;
+mod route_retry;
+mod route_shown;
 mod sampling;
+mod text_match;
 mod tls;
 mod upstream;
 mod upstream_tls;
 
-pub(super) use gateway::{EMPTY, gateway};
+pub(super) use gateway::{EMPTY, GATEWAY, gateway};
 pub(super) use key_policy::{EMPTY_POLICY, key_policy};
 
-use super::schema::Section;
+use super::schema::Described;
 
 /// Every section, in the order of the reference.
-pub(super) const SECTIONS: &[&Section] = &[
+pub(super) const SECTIONS: &[&dyn Described] = &[
     &gateway::GATEWAY,
     &listener::LISTENER,
     &certificate::CERTIFICATE,
     &keyless::KEY,
     &keyless::KEYLESS,
     &tls::TLS,
-    &tls::CLIENT_AUTH,
-    &listener::MATCH,
+    &client_auth::CLIENT_AUTH,
+    &connection_match::MATCH,
     &route::ROUTE,
     &route_conditions::HEADER,
     &route_actions::SPLIT,
     &route_actions::REDIRECT,
-    &route_actions::RETRY,
-    &route::RESPOND,
-    &listener::TIMEOUTS,
-    &listener::LIMITS,
+    &route_retry::RETRY,
+    &route_respond::RESPOND,
+    &listener_limits::TIMEOUTS,
+    &listener_limits::LIMITS,
     &upstream::UPSTREAM,
     &upstream::SERVER,
     &health::HEALTH,
@@ -56,9 +64,4 @@ pub(super) const SECTIONS: &[&Section] = &[
 ];
 
 /// The sections of a key server's policy, which is a file of its own.
-pub(super) const POLICY_SECTIONS: &[&Section] = &[&key_policy::KEY_POLICY, &key_policy::CLIENT];
-
-/// The path of the first section that knows this key.
-pub(super) fn home_of(key: &str) -> Option<&'static str> {
-    SECTIONS.iter().find(|section| section.knows(key)).map(|section| section.path)
-}
+pub(super) const POLICY_SECTIONS: &[&dyn Described] = &[&key_policy::KEY_POLICY, &key_policy::CLIENT];

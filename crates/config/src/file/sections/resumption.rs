@@ -1,17 +1,18 @@
 //! How returning clients avoid a full handshake.
 
 use crate::{
-    Field,
+    Field, Problem,
     file::{
-        mapping::Mapping,
         schema::{Key, Preset, Section},
+        shown::{placed_source, source, time},
     },
     model::{Resumption, SessionCache, Source, TicketKeys},
     values::{self, count_or_zero, timeout},
-    words::switch,
+    words::{name, switch},
 };
+use serde_json::Value;
 
-pub(super) const RESUMPTION: Section = Section {
+pub(super) const RESUMPTION: Section<Resumption> = Section {
     path: "resumption",
     about: "How returning clients avoid a full handshake, and with it the private-key operation. Several gateways \
             behind one balancer resume each other's sessions if they share ticket keys and Redis; the \
@@ -25,6 +26,9 @@ pub(super) const RESUMPTION: Section = Section {
                     process's (`local`), all gateways' through Redis (`fleet`), or in files of 48 or 80 bytes as nginx \
                     has them: the first encrypts, the others decrypt. Costs no memory here, and one ticket in each \
                     handshake.",
+            needs_restart: false,
+            read: |field, resumption| resumption.tickets = tickets(field).unwrap_or(TicketKeys::Local),
+            show: |resumption| show_tickets(&resumption.tickets),
         },
         Key {
             name: "cache",
@@ -34,6 +38,11 @@ pub(super) const RESUMPTION: Section = Section {
                     all gateways in `redis://user:password@host:port/database`, `rediss://...` (TLS) or \
                     `redis+cluster://host:port,host:port`. Redis costs a question in each handshake that resumes, \
                     unless this process knows the session too.",
+            needs_restart: false,
+            read: |field, resumption| {
+                field.set(&mut resumption.cache, |text| values::session_cache(text, field.place()))
+            },
+            show: |resumption| show_cache(&resumption.cache),
         },
         Key {
             name: "cache_size",
@@ -41,6 +50,9 @@ pub(super) const RESUMPTION: Section = Section {
             preset: Preset::Is("20480"),
             about: "Sessions that this process keeps at most, at under 1 KiB each; a client certificate comes on top. \
                     Those that are used least leave first. With 0, which needs Redis, it keeps none and asks for each.",
+            needs_restart: false,
+            read: |field, resumption| field.set(&mut resumption.cache_size, count_or_zero),
+            show: |resumption| resumption.cache_size.into(),
         },
         Key {
             name: "lifetime",
@@ -48,6 +60,9 @@ pub(super) const RESUMPTION: Section = Section {
             preset: Preset::Is("12h"),
             about: "How long a session may be resumed. Longer saves more full handshakes, and whoever gets the ticket key \
                     can read more of what was recorded in TLS 1.2.",
+            needs_restart: false,
+            read: |field, resumption| field.set(&mut resumption.lifetime, values::session_lifetime),
+            show: |resumption| time(resumption.lifetime),
         },
         Key {
             name: "rotation",
@@ -56,6 +71,9 @@ pub(super) const RESUMPTION: Section = Section {
             about: "How long a ticket key encrypts, where it is `local` or the fleet's: a ticket is accepted for at \
                     least this long. Shorter limits what a stolen key opens. In a fleet, clocks may be a minute apart \
                     with rotations of `5m` and more.",
+            needs_restart: false,
+            read: |field, resumption| field.set(&mut resumption.rotation, values::rotation),
+            show: |resumption| time(resumption.rotation),
         },
         Key {
             name: "early_data",
@@ -65,6 +83,9 @@ pub(super) const RESUMPTION: Section = Section {
                     trip less, and without forward secrecy. Only `GET`, `HEAD`, `OPTIONS` and `TRACE` (others are answered \
                     425), marked `Early-Data: 1` for the upstream, once for each ticket, and not where clients have \
                     certificates. See the [guide](../guide/fleet-resumption.md#0-rtt).",
+            needs_restart: false,
+            read: |field, resumption| field.set(&mut resumption.early_data, switch),
+            show: |resumption| name(resumption.early_data).into(),
         },
         Key {
             name: "lookup_timeout",
@@ -72,6 +93,9 @@ pub(super) const RESUMPTION: Section = Section {
             preset: Preset::Is("20ms"),
             about: "How long a handshake waits for Redis before it becomes a full one. After several such, Redis is \
                     not asked for a while.",
+            needs_restart: false,
+            read: |field, resumption| field.set(&mut resumption.lookup_timeout, timeout),
+            show: |resumption| time(resumption.lookup_timeout),
         },
         Key {
             name: "fleet_secret",
@@ -79,18 +103,27 @@ pub(super) const RESUMPTION: Section = Section {
             preset: Preset::Means("none"),
             about: "A file that all gateways of a fleet share and Redis does not see: sessions and ticket keys are \
                     sealed with it before they leave. Make it with `quadrille tickets generate FILE`.",
+            needs_restart: false,
+            read: |field, resumption| resumption.fleet_secret = field.placed(Field::file_source),
+            show: |resumption| placed_source(resumption.fleet_secret.as_ref()),
         },
         Key {
             name: "redis_password",
             value: "path",
             preset: Preset::Means("the one in the address"),
             about: "A file with the password, so that it need not stand in this one.",
+            needs_restart: false,
+            read: |field, resumption| resumption.redis_password = field.placed(Field::file_source),
+            show: |resumption| placed_source(resumption.redis_password.as_ref()),
         },
         Key {
             name: "redis_ca",
             value: "path",
             preset: Preset::Means("the system's CAs"),
             about: "CA bundle (PEM) that the certificate of `rediss://` must verify against.",
+            needs_restart: false,
+            read: |field, resumption| resumption.redis_ca = field.placed(Field::file),
+            show: |resumption| resumption.redis_ca.as_ref().map(|(ca, _)| ca.display().to_string()).into(),
         },
     ],
 };
@@ -102,25 +135,8 @@ pub(super) fn resumption(field: &Field<'_>) -> Resumption {
         return if on { Resumption::default() } else { Resumption::off() };
     }
     let mut resumption = Resumption::default();
-    if let Some(keys) = field.mapping(&RESUMPTION) {
-        if let Some(tickets) = keys.get("tickets").and_then(|field| tickets(&field)) {
-            resumption.tickets = tickets;
-        }
-        if let Some(field) = keys.get("cache") {
-            let place = field.place();
-            let parsed = field.parse(|text| values::session_cache(text, place));
-            resumption.cache = parsed.unwrap_or(resumption.cache);
-        }
-        keys.update("cache_size", &mut resumption.cache_size, count_or_zero);
-        keys.update("lifetime", &mut resumption.lifetime, values::session_lifetime);
-        keys.update("rotation", &mut resumption.rotation, values::rotation);
-        keys.update("early_data", &mut resumption.early_data, switch);
-        keys.update("lookup_timeout", &mut resumption.lookup_timeout, timeout);
-        let file = |key| keys.get(key).and_then(|field| Some((field.file()?, field.place())));
-        resumption.fleet_secret = file("fleet_secret").map(|(path, place)| (Source::File(path), place));
-        resumption.redis_password = file("redis_password").map(|(path, place)| (Source::File(path), place));
-        resumption.redis_ca = file("redis_ca");
-        refuse_contradictions(&keys, &resumption);
+    if RESUMPTION.read(field, &mut resumption).is_some() {
+        refuse_contradictions(field, &resumption);
     }
     resumption
 }
@@ -132,35 +148,64 @@ fn tickets(field: &Field<'_>) -> Option<TicketKeys> {
         }
         return Some(TicketKeys::Files(vec![Source::File(field.file()?)], field.place()));
     }
-    let files: Option<Vec<_>> = field.items().iter().map(|item| item.file().map(Source::File)).collect();
+    let files: Option<Vec<_>> = field.items().iter().map(Field::file_source).collect();
     Some(TicketKeys::Files(files?, field.place()))
 }
 
-fn refuse_contradictions(keys: &Mapping<'_>, resumption: &Resumption) {
-    let error = |key: &str, message: &str| keys.field().at(key).error(message);
+fn show_tickets(tickets: &TicketKeys) -> Value {
+    match tickets {
+        TicketKeys::Off => "off".into(),
+        TicketKeys::Local => "local".into(),
+        TicketKeys::Fleet(_) => "fleet".into(),
+        TicketKeys::Files(files, _) => files.iter().map(source).collect(),
+    }
+}
+
+fn show_cache(cache: &SessionCache) -> Value {
+    match cache {
+        SessionCache::Off => "off".into(),
+        SessionCache::Memory => "memory".into(),
+        SessionCache::Redis(address, _) => address.to_string().into(),
+    }
+}
+
+fn refuse_contradictions(field: &Field<'_>, resumption: &Resumption) {
+    let error = |key: &str, problem: Problem| field.at(key).error(problem);
     if resumption.early_data
         && let Some(problem) = resumption.tickets.early_data_problem(&resumption.cache)
     {
-        error("early_data", problem);
+        error("early_data", problem.into());
     }
     if resumption.cache_size == 0 && matches!(resumption.cache, SessionCache::Memory) {
         error(
             "cache_size",
-            "a cache in this process keeps at least 1 session; to keep none, write `cache: off`",
+            Problem::new(
+                "a cache in this process keeps at least 1 session",
+                "to keep none, write `cache: off`",
+            ),
         );
     }
     match (&resumption.cache, &resumption.tickets, &resumption.fleet_secret) {
         (SessionCache::Redis(..), _, None) => error(
             "cache",
-            "sessions in Redis are sealed with a secret that all gateways share; make one with `quadrille tickets generate FILE` and name it as `fleet_secret: FILE`",
+            Problem::new(
+                "sessions in Redis are sealed with a secret that all gateways share",
+                "make one with `quadrille tickets generate FILE` and name it as `fleet_secret: FILE`",
+            ),
         ),
         (SessionCache::Off | SessionCache::Memory, TicketKeys::Fleet(_), _) => error(
             "tickets",
-            "the ticket keys of a fleet rotate through Redis; say where it is, such as `cache: redis://127.0.0.1:6379`",
+            Problem::new(
+                "the ticket keys of a fleet rotate through Redis",
+                "say where it is, such as `cache: redis://127.0.0.1:6379`",
+            ),
         ),
         (SessionCache::Off | SessionCache::Memory, _, Some(_)) => error(
             "fleet_secret",
-            "nothing leaves this process: the cache is not in Redis; remove `fleet_secret`, or write `cache: redis://HOST`",
+            Problem::new(
+                "nothing leaves this process: the cache is not in Redis",
+                "remove `fleet_secret`, or write `cache: redis://HOST`",
+            ),
         ),
         _ => {}
     }

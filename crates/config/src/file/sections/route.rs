@@ -1,21 +1,29 @@
-//! Routes, and the fixed answers that they may give.
+//! Routes.
 
-use super::{route_actions, route_conditions};
+use super::{
+    route_actions::{redirect, show_redirect, show_share, split},
+    route_conditions,
+    route_respond::{self, RESPOND},
+    route_retry::{RETRY, retry},
+    route_shown::{header_changes, host_rewrite, path_rewrite, query_match},
+    text_match::without_frame,
+};
 use crate::{
-    Field,
+    Field, Problem,
     file::{
-        mapping::Mapping,
         schema::{Key, Preset, Section},
+        shown::{if_true, list, put, text, time},
     },
-    model::{Action, Domain, Forward, PathMatch, PathRewrite, PathRule, Place, Respond, Route, Weighted},
+    model::{
+        Action, Domain, Expression, Forward, HeaderMatch, PathMatch, PathRewrite, PathRule, Place, Redirect,
+        Respond, RetryPolicy, Route, RouteTable, Weighted,
+    },
     values,
 };
-use std::collections::{
-    HashMap,
-    hash_map::Entry::{Occupied, Vacant},
-};
+use serde_json::{Value, json};
+use std::time::Duration;
 
-pub(super) const ROUTE: Section = Section {
+pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
     path: "listeners[].routes[]",
     about: "Which requests go where. Each has one of `upstream`, `split`, `redirect` and `respond`.",
     keys: &[
@@ -24,18 +32,27 @@ pub(super) const ROUTE: Section = Section {
             value: "host, `*.domain` or `*`",
             preset: Preset::Is("\"*\""),
             about: "`example.com` matches that host, `*.example.com` every host with one label before it.",
+            needs_restart: false,
+            read: |field, draft| draft.host = field.parse(values::route_host),
+            show: shown_with_the_table,
         },
         Key {
             name: "path",
             value: "path",
             preset: Preset::Is("/"),
             about: "A prefix of whole segments: `/api` matches `/api` and `/api/users`, not `/apis`.",
+            needs_restart: false,
+            read: |field, draft| draft.path = field.parse(values::route_path).map(segments),
+            show: |route| show_segments(&route.path),
         },
         Key {
             name: "path_exact",
             value: "path",
             preset: Preset::Means("none"),
             about: "This path alone, in place of `path`. Comes before regular expressions and prefixes.",
+            needs_restart: false,
+            read: |field, draft| draft.path = field.parse(values::path).map(exactly),
+            show: |route| show_exact(&route.path),
         },
         Key {
             name: "path_regex",
@@ -43,6 +60,9 @@ pub(super) const ROUTE: Section = Section {
             preset: Preset::Means("none"),
             about: "All of the path matches, in place of `path`; as in RE2, without look-around. Comes before prefixes; of \
                     several, the first that is written.",
+            needs_restart: false,
+            read: |field, draft| draft.path = field.parse(values::whole_regex).map(matching),
+            show: |route| show_regex(&route.path),
         },
         Key {
             name: "headers",
@@ -50,36 +70,54 @@ pub(super) const ROUTE: Section = Section {
             preset: Preset::Means("none"),
             about: "What must be true of the request's headers. Of two routes with the same path, the one with more \
                     conditions comes first.",
+            needs_restart: false,
+            read: |field, draft| draft.headers = route_conditions::headers(field),
+            show: |route| list(route.headers.iter().map(route_conditions::show)),
         },
         Key {
             name: "upstream",
             value: "name of an upstream",
             preset: Preset::Means("none"),
             about: "The servers that get matching requests.",
+            needs_restart: false,
+            read: |field, draft| draft.upstream = field.upstream_name(),
+            show: |route| forward(route).and_then(only_upstream).into(),
         },
         Key {
             name: "split",
             value: "list of shares",
             preset: Preset::Means("none"),
             about: "Several upstreams that share matching requests by weight, or, in `tcp` mode, connections.",
+            needs_restart: false,
+            read: |field, draft| draft.split = Some(split(field)),
+            show: |route| forward(route).map(show_split).into(),
         },
         Key {
             name: "redirect",
             value: "`https`, or mapping",
             preset: Preset::Means("none"),
             about: "Sends the client elsewhere.",
+            needs_restart: false,
+            read: |field, draft| draft.redirect = redirect(field),
+            show: |route| show_action_redirect(&route.action),
         },
         Key {
             name: "respond",
             value: "text, or mapping",
             preset: Preset::Means("none"),
             about: "A fixed answer, without an upstream. Text alone is the body of an answer with status 200.",
+            needs_restart: false,
+            read: |field, draft| draft.respond = route_respond::respond(field),
+            show: |route| show_respond(&route.action),
         },
         Key {
             name: "rewrite",
             value: "path",
             preset: Preset::Means("none"),
             about: "What the upstream sees in place of `path`: `path: /old` with `rewrite: /new` makes `/new/x` of `/old/x`.",
+            needs_restart: false,
+            read: |field, draft| draft.rewrite = field.parse(values::path).map(PathRewrite::Prefix),
+            show: |route| forward(route).and_then(|to| to.rewrite.as_ref()).map(path_rewrite).into(),
         },
         Key {
             name: "timeout",
@@ -87,45 +125,141 @@ pub(super) const ROUTE: Section = Section {
             preset: Preset::Means("none"),
             about: "From the request to the end of its answer, all attempts together. An answer that has not begun by then \
                     is a 504; one that has is cut off. Not for WebSocket.",
+            needs_restart: false,
+            read: |field, draft| draft.timeout = field.parse(values::timeout),
+            show: |route| forward(route).and_then(|to| to.timeout).map(time).into(),
         },
         Key {
             name: "retry",
             value: "mapping",
             preset: Preset::Means("the upstream's `retries`"),
             about: "Which failures are tried again.",
+            needs_restart: false,
+            read: |field, draft| draft.retry = retry(field),
+            show: |route| {
+                forward(route).and_then(|to| to.retry.as_ref()).map(|retry| RETRY.show(retry)).into()
+            },
         },
     ],
 };
 
-pub(super) const RESPOND: Section = Section {
-    path: "listeners[].routes[].respond",
-    about: "A fixed answer. It is kept in memory, so keep it short.",
-    keys: &[
-        Key { name: "status", value: "200 to 599", preset: Preset::Is("200"), about: "The HTTP status." },
-        Key {
-            name: "content_type",
-            value: "media type",
-            preset: Preset::Is("text/plain; charset=utf-8"),
-            about: "The `Content-Type` of the body.",
-        },
-        Key { name: "body", value: "text", preset: Preset::Is("\"\""), about: "The whole body." },
-    ],
-};
-
-/// A route as it is written.
-pub(super) struct Written {
-    host: Option<String>,
-    route: Route,
+/// What has been read of a route; `None` for a host or a path that is a mistake.
+pub(super) struct RouteDraft {
+    host: Option<Option<String>>,
+    path: Option<PathMatch>,
+    headers: Vec<HeaderMatch>,
+    upstream: Option<String>,
+    split: Option<Vec<Weighted>>,
+    redirect: Option<Redirect>,
+    respond: Option<Respond>,
+    rewrite: Option<PathRewrite>,
+    timeout: Option<Duration>,
+    retry: Option<RetryPolicy>,
 }
 
-impl Written {
-    /// Every request.
-    pub(super) fn all(action: Action, place: Place) -> Self {
-        Self { host: None, route: Route::new(PathMatch::segments(""), action, place) }
+/// A route as it is written.
+pub(super) struct WrittenRoute {
+    pub(super) host: Option<String>,
+    pub(super) route: Route,
+}
+
+/// A route to upstreams, to a fixed answer, or elsewhere.
+pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
+    let mut draft = RouteDraft::every_request();
+    ROUTE.read(field, &mut draft)?;
+    refuse_contradictions(field);
+    let (host, path, headers) = (draft.host.take(), draft.path.take(), std::mem::take(&mut draft.headers));
+    let action = draft.into_action()?;
+    if !matches!(action, Action::Forward(_)) {
+        for field in ["rewrite", "timeout", "retry"].iter().filter_map(|key| field.entry(key)) {
+            field.error(Problem::new("no request of this route goes upstream", "remove this"));
+        }
+    }
+    Some(WrittenRoute { host: host?, route: Route { headers, ..Route::new(path?, action, field.place()) } })
+}
+
+fn refuse_contradictions(field: &Field<'_>) {
+    const PATHS: [&str; 3] = ["path", "path_exact", "path_regex"];
+    let mut written = PATHS.iter().filter_map(|key| field.entry(key));
+    if let (Some(_), Some(second)) = (written.next(), written.next()) {
+        second.error(Problem::new("a route has one path", "remove one, or write two routes"));
+    }
+    if let (Some(_), Some(rewrite)) = (field.entry("path_regex"), field.entry("rewrite")) {
+        rewrite.error(Problem::new(
+            "a regular expression has no prefix that could be rewritten",
+            "use `path` or `path_exact`",
+        ));
+    }
+    refuse_upstream_and_respond(field);
+    const ACTIONS: [&str; 4] = ["upstream", "respond", "split", "redirect"];
+    let written: Vec<_> = ACTIONS.into_iter().filter_map(|key| Some((key, field.entry(key)?))).collect();
+    match &written[..] {
+        [] => field
+            .error(Problem::new("nothing says where matching requests go", "add `upstream` or `respond`")),
+        [(first, _), .., ("split" | "redirect", last)] => {
+            last.error(Problem::new(
+                format!("`{first}` is given too, and a request goes to one of them"),
+                "remove one",
+            ));
+        }
+        _ => {}
+    }
+}
+
+/// Of a route, or of a listener, which may have both keys too.
+pub(super) fn refuse_upstream_and_respond(field: &Field<'_>) {
+    if let (Some(_), Some(respond)) = (field.entry("upstream"), field.entry("respond")) {
+        respond
+            .error(Problem::new("`upstream` is given too, and a request goes to one of them", "remove one"));
+    }
+}
+
+impl RouteDraft {
+    fn every_request() -> Self {
+        Self {
+            host: Some(None),
+            path: Some(segments(None)),
+            headers: Vec::new(),
+            upstream: None,
+            split: None,
+            redirect: None,
+            respond: None,
+            rewrite: None,
+            timeout: None,
+            retry: None,
+        }
     }
 
-    pub(super) fn action(&self) -> &Action {
-        &self.route.action
+    fn into_action(self) -> Option<Action> {
+        let Self { rewrite, timeout, retry, .. } = self;
+        if let Some(redirect) = self.redirect {
+            return Some(Action::Redirect(Box::new(redirect)));
+        }
+        let to = self.split.or_else(|| Some(vec![Weighted::all(self.upstream?)]));
+        let forward = |to| Forward { to, rewrite, timeout, retry, ..Forward::to("") };
+        to.map(|to| Action::Forward(Box::new(forward(to)))).or(self.respond.map(Action::Respond))
+    }
+}
+
+fn segments(path: Option<String>) -> PathMatch {
+    PathMatch::segments(path.as_deref().unwrap_or_default())
+}
+
+fn exactly(path: String) -> PathMatch {
+    PathMatch { rule: PathRule::Exact(path), ignore_case: false }
+}
+
+fn matching(expression: Expression) -> PathMatch {
+    PathMatch { rule: PathRule::Regex(expression), ignore_case: false }
+}
+
+pub(super) fn to_upstream(name: String) -> Action {
+    Action::Forward(Box::new(Forward::to(name)))
+}
+
+impl WrittenRoute {
+    pub(super) fn for_everything(action: Action, place: Place) -> Self {
+        Self { host: None, route: Route::new(segments(None), action, place) }
     }
 
     /// Where in TCP mode connections go.
@@ -149,119 +283,109 @@ impl Written {
     }
 }
 
-/// A route to one of `upstreams`, to a fixed answer, or elsewhere.
-pub(super) fn route(field: &Field<'_>, upstreams: &[&str]) -> Option<Written> {
-    let keys = field.mapping(&ROUTE)?;
-    let host = keys.read_or("host", None, values::route_host);
-    let path = path(&keys);
-    if ACTIONS.iter().all(|key| keys.get(key).is_none()) {
-        field.error("nothing says where matching requests go; add `upstream` or `respond`");
+/// Every route of a table, each with its hosts.
+pub(super) fn show_table(table: &RouteTable) -> Value {
+    let mut shown = Vec::new();
+    for host in &table.hosts {
+        let domains: Vec<String> = host.domains.iter().map(ToString::to_string).collect();
+        let domains: Value = if let [one] = &domains[..] { one.as_str().into() } else { domains.into() };
+        if host.require_tls {
+            shown.push(json!({ "host": domains, "redirect": "https", "require_tls": true }));
+        }
+        shown.extend(host.routes.iter().map(|route| show(route, &domains)));
     }
-    let mut action = action(&keys, upstreams);
-    if let Some(split) = keys.get("split") {
-        let to = route_actions::split(&split, upstreams);
-        action = Some(Action::Forward(Box::new(Forward { to, ..Forward::to("") })));
-    }
-    if let Some(redirect) = keys.get("redirect") {
-        action = route_actions::redirect(&redirect).map(|redirect| Action::Redirect(Box::new(redirect)));
-    }
-    refuse_second_action(&keys);
-    forwarding(&keys, action.as_mut());
-    let mut route = Route::new(path?, action?, field.place());
-    route.headers = keys.get("headers").map(|field| route_conditions::headers(&field)).unwrap_or_default();
-    Some(Written { host: host?, route })
+    shown.into()
 }
 
-const ACTIONS: [&str; 4] = ["upstream", "respond", "split", "redirect"];
+/// The route to these upstreams that every connection takes.
+pub(super) fn show_targets(to: &[Weighted]) -> Value {
+    let forward = Forward { to: to.to_vec(), ..Forward::to("") };
+    let route = Route::new(segments(None), Action::Forward(Box::new(forward)), Place::builtin());
+    show(&route, &"*".into())
+}
 
-/// `upstream` beside `respond` is told of elsewhere.
-fn refuse_second_action(keys: &Mapping<'_>) {
-    let written: Vec<_> = ACTIONS.iter().filter(|key| keys.get(key).is_some()).collect();
-    if let [first, .., last @ (&"split" | &"redirect")] = written[..]
-        && let Some(field) = keys.get(last)
-    {
-        field.error(format!("`{first}` is given too, and a request goes to one of them; remove one"));
+fn show(route: &Route, domains: &Value) -> Value {
+    let mut shown = ROUTE.show(route);
+    let prefix = match &route.path.rule {
+        PathRule::Prefix(path) => Some(path.as_str()),
+        _ => None,
+    };
+    let forward = forward(route);
+    put(
+        &mut shown,
+        [
+            ("host", domains.clone()),
+            ("name", text(&route.name)),
+            ("path_prefix", prefix.into()),
+            ("ignore_case", if_true(route.path.ignore_case)),
+            ("query", list(route.query.iter().map(query_match))),
+            ("request_headers", header_changes(&route.request_headers)),
+            ("response_headers", header_changes(&route.response_headers)),
+            ("rewrite_host", forward.and_then(|to| to.host.as_ref()).map(host_rewrite).into()),
+            ("idle", forward.and_then(|to| to.idle).map(time).into()),
+        ],
+    );
+    shown
+}
+
+/// In the model, routes belong to a host.
+fn shown_with_the_table(_: &Route) -> Value {
+    Value::Null
+}
+
+fn show_segments(path: &PathMatch) -> Value {
+    match &path.rule {
+        PathRule::Segments(path) if path.is_empty() => "/".into(),
+        PathRule::Segments(path) => path.as_str().into(),
+        _ => Value::Null,
     }
 }
 
-fn path(keys: &Mapping<'_>) -> Option<PathMatch> {
-    const PATHS: [&str; 3] = ["path", "path_exact", "path_regex"];
-    let mut written = PATHS.iter().filter_map(|key| keys.get(key));
-    if let (Some(_), Some(second)) = (written.next(), written.next()) {
-        second.error("a route has one path; remove one, or write two routes");
+fn show_exact(path: &PathMatch) -> Value {
+    match &path.rule {
+        PathRule::Exact(path) => path.as_str().into(),
+        _ => Value::Null,
     }
-    let whole = |rule| PathMatch { rule, ignore_case: false };
-    if let Some(field) = keys.get("path_exact") {
-        return field.parse(values::path).map(|path| whole(PathRule::Exact(path)));
-    }
-    if let Some(field) = keys.get("path_regex") {
-        return field.parse(values::whole_regex).map(|expression| whole(PathRule::Regex(expression)));
-    }
-    let path = keys.read_or("path", None, values::route_path)?;
-    Some(PathMatch::segments(path.as_deref().unwrap_or_default()))
 }
 
-/// How requests go upstream.
-fn forwarding(keys: &Mapping<'_>, action: Option<&mut Action>) {
-    let rewrite = keys.read("rewrite", values::path).map(PathRewrite::Prefix);
-    let timeout = keys.read("timeout", values::timeout);
-    let retry = keys.get("retry").and_then(|field| route_actions::retry(&field));
+fn show_regex(path: &PathMatch) -> Value {
+    match &path.rule {
+        PathRule::Regex(expression) => without_frame(expression.as_str()).into(),
+        _ => Value::Null,
+    }
+}
+
+fn forward(route: &Route) -> Option<&Forward> {
+    match &route.action {
+        Action::Forward(forward) => Some(forward),
+        Action::Respond(_) | Action::Redirect(_) => None,
+    }
+}
+
+fn only_upstream(forward: &Forward) -> Option<&str> {
+    match &forward.to[..] {
+        [only] if only.request_headers.is_empty() && only.response_headers.is_empty() => Some(&only.upstream),
+        _ => None,
+    }
+}
+
+fn show_split(forward: &Forward) -> Value {
+    match only_upstream(forward) {
+        Some(_) => Value::Null,
+        None => list(forward.to.iter().map(show_share)),
+    }
+}
+
+fn show_action_redirect(action: &Action) -> Value {
     match action {
-        Some(Action::Forward(forward)) => {
-            (forward.rewrite, forward.timeout, forward.retry) = (rewrite, timeout, retry);
-        }
-        Some(Action::Respond(_) | Action::Redirect(_)) => {
-            for field in ["rewrite", "timeout", "retry"].iter().filter_map(|key| keys.get(key)) {
-                field.error("no request of this route goes upstream; remove this");
-            }
-        }
-        None => {}
-    }
-    if let (Some(_), Some(field)) = (keys.get("path_regex"), keys.get("rewrite")) {
-        field.error("a regular expression has no prefix that could be rewritten; use `path` or `path_exact`");
+        Action::Redirect(redirect) => show_redirect(redirect),
+        Action::Forward(_) | Action::Respond(_) => Value::Null,
     }
 }
 
-/// What the keys `upstream` and `respond` of a route or a listener say.
-pub(super) fn action(keys: &Mapping<'_>, upstreams: &[&str]) -> Option<Action> {
-    let (upstream, respond) = (keys.get("upstream"), keys.get("respond"));
-    if let (Some(_), Some(respond)) = (&upstream, &respond) {
-        respond.error("`upstream` is given too, and a request goes to one of them; remove one");
-    }
-    let respond = respond.and_then(|field| self::respond(&field)).map(Action::Respond);
-    let upstream = upstream.and_then(|field| field.name_among(upstreams, "upstream"));
-    let upstream = upstream.map(|name| Action::Forward(Box::new(Forward::to(name))));
-    upstream.or(respond)
-}
-
-fn respond(field: &Field<'_>) -> Option<Respond> {
-    if field.is_scalar() {
-        return field.text().map(|text| Respond::text(text.to_owned()));
-    }
-    let keys = field.mapping(&RESPOND)?;
-    let mut respond = Respond::text("");
-    keys.update("status", &mut respond.status, values::status);
-    keys.update("content_type", &mut respond.content_type, values::header_value);
-    keys.update("body", &mut respond.body, |text| Ok(text.to_owned().into()));
-    if matches!(respond.status, 204 | 304) && !respond.body.is_empty() {
-        field.at("body").error(format!("an answer with status {} has no body; remove it", respond.status));
-    }
-    Some(respond)
-}
-
-/// A second route for the same requests could never match.
-pub(super) fn refuse_shadowed(routes: &[(Field<'_>, Written)]) {
-    let mut seen = HashMap::new();
-    for (field, route) in routes {
-        let conditions = format!("{:?} {:?}", route.route.path, route.route.headers);
-        match seen.entry((&route.host, conditions)) {
-            Vacant(entry) => _ = entry.insert(field.line()),
-            Occupied(entry) => {
-                let line = entry.get();
-                field.error(format!(
-                    "never reached: the route on line {line} takes the same requests; remove one"
-                ));
-            }
-        }
+fn show_respond(action: &Action) -> Value {
+    match action {
+        Action::Respond(respond) => RESPOND.show(respond),
+        Action::Forward(_) | Action::Redirect(_) => Value::Null,
     }
 }

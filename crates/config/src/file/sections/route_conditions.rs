@@ -1,72 +1,117 @@
 //! Which requests a route is for, beyond its host and path: headers.
 
+use super::text_match::text_match;
 use crate::{
-    Field,
+    Field, Problem,
     file::{
-        mapping::Mapping,
         schema::{Key, Preset, Section},
+        shown::{if_true, put},
     },
     model::{HeaderMatch, HeaderRule, TextMatch, TextRule},
     values,
     words::switch,
 };
+use http::HeaderName;
+use serde_json::Value;
 
-pub(super) const HEADER: Section = Section {
+pub(super) const HEADER: Section<HeaderDraft, HeaderMatch> = Section {
     path: "listeners[].routes[].headers[]",
     about: "A condition on a header of the request. Several values of a header count as one, joined by commas. Without \
             any of the conditions, the header must be there.",
     keys: &[
-        Key { name: "name", value: "name of a header", preset: Preset::Required, about: "In any case." },
+        Key {
+            name: "name",
+            value: "name of a header",
+            preset: Preset::Required,
+            about: "In any case.",
+            needs_restart: false,
+            read: |field, draft| draft.name = field.parse(values::header_name),
+            show: |header| header.name.as_str().into(),
+        },
         Key {
             name: "exact",
             value: "text",
             preset: Preset::Means("none"),
             about: "The value is exactly this.",
+            needs_restart: false,
+            read: |field, draft| draft.text(field, TextRule::Exact),
+            show: |header| show_text(header, "exact"),
         },
         Key {
             name: "prefix",
             value: "text",
             preset: Preset::Means("none"),
             about: "The value begins with this.",
+            needs_restart: false,
+            read: |field, draft| draft.text(field, TextRule::Prefix),
+            show: |header| show_text(header, "prefix"),
         },
         Key {
             name: "suffix",
             value: "text",
             preset: Preset::Means("none"),
             about: "The value ends with this.",
+            needs_restart: false,
+            read: |field, draft| draft.text(field, TextRule::Suffix),
+            show: |header| show_text(header, "suffix"),
         },
         Key {
             name: "contains",
             value: "text",
             preset: Preset::Means("none"),
             about: "The value has this in it.",
+            needs_restart: false,
+            read: |field, draft| draft.text(field, TextRule::Contains),
+            show: |header| show_text(header, "contains"),
         },
         Key {
             name: "regex",
             value: "regular expression",
             preset: Preset::Means("none"),
             about: "The whole value matches; as in RE2, without look-around.",
+            needs_restart: false,
+            read: |field, draft| draft.rule = field.parse(values::whole_regex).map(TextRule::Regex),
+            show: |header| show_text(header, "regex"),
         },
         Key {
             name: "present",
             value: "`on` or `off`",
             preset: Preset::Means("`on`"),
             about: "Whether the header must be there, or must not.",
+            needs_restart: false,
+            read: |field, draft| draft.present = field.parse(switch),
+            show: |header| show_present(header),
         },
         Key {
             name: "ignore_case",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
             about: "ASCII letters match in either case.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.ignore_case, switch),
+            show: |header| show_text(header, "ignore_case"),
         },
         Key {
             name: "invert",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
             about: "The header is there and its value is otherwise.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.invert, switch),
+            show: |header| if_true(header.invert),
         },
     ],
 };
+
+/// What has been read of a condition.
+#[derive(Default)]
+pub(super) struct HeaderDraft {
+    name: Option<HeaderName>,
+    rule: Option<TextRule>,
+    present: Option<bool>,
+    ignore_case: bool,
+    invert: bool,
+}
 
 /// The conditions of a route.
 pub(super) fn headers(field: &Field<'_>) -> Vec<HeaderMatch> {
@@ -74,37 +119,45 @@ pub(super) fn headers(field: &Field<'_>) -> Vec<HeaderMatch> {
 }
 
 fn header(field: &Field<'_>) -> Option<HeaderMatch> {
-    let keys = field.mapping(&HEADER)?;
-    let name = keys.require("name").and_then(|field| field.parse(values::header_name));
-    let mut ignore_case = false;
-    let mut invert = false;
-    keys.update("ignore_case", &mut ignore_case, switch);
-    keys.update("invert", &mut invert, switch);
-    let present = keys.read("present", switch);
-    let rules = text_rules(&keys);
-    if rules.len() + usize::from(keys.get("present").is_some()) > 1 {
-        field.error("there are several conditions here; write one in each item of the list");
+    let mut draft = HeaderDraft::default();
+    HEADER.read(field, &mut draft)?;
+    let rules = ["exact", "prefix", "suffix", "contains", "regex", "present"];
+    if rules.iter().filter(|key| field.entry(key).is_some()).count() > 1 {
+        field.error(Problem::new("there are several conditions here", "write one in each item of the list"));
     }
-    let rule = match rules.into_iter().next() {
-        Some(rule) => HeaderRule::Text(TextMatch { rule: rule?, ignore_case }),
+    let HeaderDraft { name, rule, present, ignore_case, invert } = draft;
+    let rule = match rule {
+        Some(rule) => HeaderRule::Text(TextMatch { rule, ignore_case }),
         None => HeaderRule::Present(present.unwrap_or(true)),
     };
     Some(HeaderMatch { name: name?.as_str().to_owned(), rule, invert, missing_is_empty: false })
 }
 
-/// Those that are written; `None` for one that is a mistake.
-fn text_rules(keys: &Mapping<'_>) -> Vec<Option<TextRule>> {
-    type Kind = (&'static str, fn(String) -> TextRule);
-    const KINDS: [Kind; 4] = [
-        ("exact", TextRule::Exact),
-        ("prefix", TextRule::Prefix),
-        ("suffix", TextRule::Suffix),
-        ("contains", TextRule::Contains),
-    ];
-    let texts = KINDS.into_iter().filter_map(|(key, rule)| {
-        let field = keys.get(key)?;
-        Some(field.text().map(|text| rule(text.to_owned())))
-    });
-    let regex = keys.get("regex").map(|field| field.parse(values::whole_regex).map(TextRule::Regex));
-    texts.chain(regex).collect()
+impl HeaderDraft {
+    fn text(&mut self, field: &Field<'_>, rule: fn(String) -> TextRule) {
+        self.rule = field.text().map(|text| rule(text.to_owned()));
+    }
+}
+
+pub(super) fn show(header: &HeaderMatch) -> Value {
+    let mut shown = HEADER.show(header);
+    put(&mut shown, [("missing_is_empty", if_true(header.missing_is_empty))]);
+    if let HeaderRule::Range(from, to) = header.rule {
+        put(&mut shown, [("from", from.into()), ("below", to.into())]);
+    }
+    shown
+}
+
+fn show_text(header: &HeaderMatch, key: &str) -> Value {
+    match &header.rule {
+        HeaderRule::Text(text) => text_match(text)[key].take(),
+        HeaderRule::Present(_) | HeaderRule::Range(..) => Value::Null,
+    }
+}
+
+fn show_present(header: &HeaderMatch) -> Value {
+    match header.rule {
+        HeaderRule::Present(there) => there.into(),
+        HeaderRule::Text(_) | HeaderRule::Range(..) => Value::Null,
+    }
 }

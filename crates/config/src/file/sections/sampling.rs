@@ -8,7 +8,7 @@ use crate::{
     words::switch,
 };
 
-pub(super) const SAMPLING: Section = Section {
+pub(super) const SAMPLING: Section<Sampling> = Section {
     path: "sampling",
     about: "Which handshakes are measured message by message, for the CPU times in the metrics and on the dashboard. Those \
             that are not measured pay nothing.",
@@ -19,12 +19,18 @@ pub(super) const SAMPLING: Section = Section {
             preset: Preset::Is("64"),
             about: "One handshake of so many, the first included, counted on each event loop. To be measured costs a \
                     handshake some 20 to 40 us of CPU; `1` measures all of them.",
+            needs_restart: false,
+            read: |field, sampling| field.set(&mut sampling.one_in, count),
+            show: |sampling| sampling.one_in.get().into(),
         },
         Key {
             name: "per_second",
             value: "count",
             preset: Preset::Is("100"),
             about: "At most so many in a second, on each event loop.",
+            needs_restart: false,
+            read: |field, sampling| field.set(&mut sampling.per_second, count),
+            show: |sampling| sampling.per_second.get().into(),
         },
     ],
 };
@@ -35,9 +41,6 @@ pub(super) fn sampling(field: &Field<'_>) -> Option<Sampling> {
     if field.is_scalar() {
         return field.parse(switch).unwrap_or(true).then_some(sampling);
     }
-    if let Some(keys) = field.mapping(&SAMPLING) {
-        keys.update("one_in", &mut sampling.one_in, count);
-        keys.update("per_second", &mut sampling.per_second, count);
-    }
+    SAMPLING.read(field, &mut sampling);
     Some(sampling)
 }

@@ -1,16 +1,22 @@
 //! A named group of servers.
 
-use super::{health, upstream_tls};
+use super::{
+    health::{self, HEALTH},
+    upstream_tls::{self, UPSTREAM_TLS},
+};
 use crate::{
-    Field,
-    file::schema::{Key, Preset, Section},
+    Field, Problem,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::{or_off, time},
+    },
     model::{Server, Upstream, UpstreamTimeouts},
     values::{count, count_or_zero, server_address, timeout},
-    words::word,
+    words::{name, word},
 };
 use std::collections::HashMap;
 
-pub(super) const UPSTREAM: Section = Section {
+pub(super) const UPSTREAM: Section<Upstream> = Section {
     path: "upstreams.<name>",
     about: "A named group of servers that routes point to.",
     keys: &[
@@ -19,6 +25,9 @@ pub(super) const UPSTREAM: Section = Section {
             value: "list of `host:port` or mappings",
             preset: Preset::Required,
             about: "The servers. Names are resolved at start and on every reload.",
+            needs_restart: false,
+            read: |field, upstream| upstream.servers = servers(field),
+            show: |upstream| upstream.servers.iter().map(|server| SERVER.show(server)).collect(),
         },
         Key {
             name: "balance",
@@ -26,6 +35,9 @@ pub(super) const UPSTREAM: Section = Section {
             preset: Preset::Is("round_robin"),
             about: "How a server is chosen, by weight. `client_ip` keeps a client with its server by consistent hashing, \
                     and spreads the load less evenly.",
+            needs_restart: false,
+            read: |field, upstream| field.set(&mut upstream.balance, word),
+            show: |upstream| name(upstream.balance).into(),
         },
         Key {
             name: "health",
@@ -33,12 +45,18 @@ pub(super) const UPSTREAM: Section = Section {
             preset: Preset::Is("off"),
             about: "Active health checks. `off` trusts every server, and a dead one costs a failed attempt for each \
                     request that is sent to it.",
+            needs_restart: false,
+            read: |field, upstream| upstream.health = health::health(field),
+            show: |upstream| or_off(upstream.health.as_ref(), |health| HEALTH.show(health)),
         },
         Key {
             name: "tls",
             value: "mapping, `on` or `off`",
             preset: Preset::Is("off"),
             about: "TLS towards the servers. Costs a handshake for each new connection; the pool makes them few.",
+            needs_restart: false,
+            read: |field, upstream| upstream.tls = upstream_tls::tls(field),
+            show: |upstream| or_off(upstream.tls.as_ref(), |tls| UPSTREAM_TLS.show(tls)),
         },
         Key {
             name: "protocol",
@@ -46,6 +64,9 @@ pub(super) const UPSTREAM: Section = Section {
             preset: Preset::Is("auto"),
             about: "The HTTP version towards the servers. `auto` takes what ALPN offers, and HTTP/1.1 in plain text; \
                     `http2` in plain text needs servers that speak it with prior knowledge. Without meaning in `tcp` mode.",
+            needs_restart: false,
+            read: |field, upstream| field.set(&mut upstream.protocol, word),
+            show: |upstream| name(upstream.protocol).into(),
         },
         Key {
             name: "proxy_protocol",
@@ -53,6 +74,9 @@ pub(super) const UPSTREAM: Section = Section {
             preset: Preset::Is("off"),
             about: "Announce the client's address to the server. Such connections belong to one client, so the pool \
                     cannot share them between clients.",
+            needs_restart: false,
+            read: |field, upstream| field.set(&mut upstream.proxy_protocol, word),
+            show: |upstream| name(upstream.proxy_protocol).into(),
         },
         Key {
             name: "retries",
@@ -60,6 +84,9 @@ pub(super) const UPSTREAM: Section = Section {
             preset: Preset::Is("1"),
             about: "How often an idempotent request is tried again on another connection or server. Each adds load just \
                     when servers fail.",
+            needs_restart: false,
+            read: |field, upstream| field.set(&mut upstream.retries, count_or_zero),
+            show: |upstream| upstream.retries.into(),
         },
         Key {
             name: "pool",
@@ -67,17 +94,23 @@ pub(super) const UPSTREAM: Section = Section {
             preset: Preset::Is("128"),
             about: "Idle connections kept, for each event-loop thread. Each costs memory and a file descriptor here and \
                     on the server.",
+            needs_restart: true,
+            read: |field, upstream| field.set(&mut upstream.pool, count),
+            show: |upstream| upstream.pool.get().into(),
         },
         Key {
             name: "timeouts",
             value: "mapping",
             preset: Preset::Means("its defaults"),
             about: "When a slow server is given up.",
+            needs_restart: false,
+            read: |field, upstream| _ = UPSTREAM_TIMEOUTS.read(field, &mut upstream.timeouts),
+            show: |upstream| UPSTREAM_TIMEOUTS.show(&upstream.timeouts),
         },
     ],
 };
 
-pub(super) const SERVER: Section = Section {
+pub(super) const SERVER: Section<Server> = Section {
     path: "upstreams.<name>.servers[]",
     about: "One server. `host:port` alone is short for a mapping with that `address`.",
     keys: &[
@@ -87,17 +120,23 @@ pub(super) const SERVER: Section = Section {
             preset: Preset::Required,
             about: "A name or an IP address; IPv6 in brackets and quotes, `\"[::1]:8080\"`. A name with several \
                     addresses counts as so many servers.",
+            needs_restart: false,
+            read: |field, server| field.set(&mut server.address, server_address),
+            show: |server| server.address.as_str().into(),
         },
         Key {
             name: "weight",
             value: "count",
             preset: Preset::Is("1"),
             about: "The share of the requests, relative to the other servers.",
+            needs_restart: false,
+            read: |field, server| field.set(&mut server.weight, count),
+            show: |server| server.weight.get().into(),
         },
     ],
 };
 
-pub(super) const UPSTREAM_TIMEOUTS: Section = Section {
+pub(super) const UPSTREAM_TIMEOUTS: Section<UpstreamTimeouts> = Section {
     path: "upstreams.<name>.timeouts",
     about: "When a slow server is given up. Longer times let more requests pile up behind a server that hangs.",
     keys: &[
@@ -106,18 +145,27 @@ pub(super) const UPSTREAM_TIMEOUTS: Section = Section {
             value: "duration",
             preset: Preset::Is("5s"),
             about: "For the TCP and the TLS handshake together.",
+            needs_restart: false,
+            read: |field, timeouts| field.set(&mut timeouts.connect, timeout),
+            show: |timeouts| time(timeouts.connect),
         },
         Key {
             name: "read",
             value: "duration",
             preset: Preset::Is("60s"),
             about: "Without a byte from the server while an answer is due.",
+            needs_restart: false,
+            read: |field, timeouts| field.set(&mut timeouts.read, timeout),
+            show: |timeouts| time(timeouts.read),
         },
         Key {
             name: "write",
             value: "duration",
             preset: Preset::Is("60s"),
             about: "Without the server taking a byte of the request.",
+            needs_restart: false,
+            read: |field, timeouts| field.set(&mut timeouts.write, timeout),
+            show: |timeouts| time(timeouts.write),
         },
         Key {
             name: "idle",
@@ -125,25 +173,17 @@ pub(super) const UPSTREAM_TIMEOUTS: Section = Section {
             preset: Preset::Is("60s"),
             about: "How long an idle connection is kept in the pool. Keep it below the server's own idle timeout, or \
                     requests meet connections that are being closed.",
+            needs_restart: false,
+            read: |field, timeouts| field.set(&mut timeouts.idle, timeout),
+            show: |timeouts| time(timeouts.idle),
         },
     ],
 };
 
 /// A group of servers.
 pub(super) fn upstream(field: &Field<'_>) -> Option<Upstream> {
-    let keys = field.mapping(&UPSTREAM)?;
-    let servers = keys.require("servers").map(|field| servers(&field)).unwrap_or_default();
-    let mut upstream = Upstream::new(servers, field.place());
-    keys.update("balance", &mut upstream.balance, word);
-    upstream.health = keys.get("health").and_then(|field| health::health(&field));
-    upstream.tls = keys.get("tls").and_then(|field| upstream_tls::tls(&field));
-    keys.update("protocol", &mut upstream.protocol, word);
-    keys.update("proxy_protocol", &mut upstream.proxy_protocol, word);
-    keys.update("retries", &mut upstream.retries, count_or_zero);
-    keys.update("pool", &mut upstream.pool, count);
-    if let Some(field) = keys.get("timeouts") {
-        upstream.timeouts = timeouts(&field);
-    }
+    let mut upstream = Upstream::new(Vec::new(), field.place());
+    UPSTREAM.read(field, &mut upstream)?;
     Some(upstream)
 }
 
@@ -153,8 +193,9 @@ fn servers(field: &Field<'_>) -> Vec<Server> {
     for item in field.items() {
         let Some(server) = server(&item) else { continue };
         if let Some(line) = seen.insert(server.address.clone(), item.line()) {
-            item.error(format!(
-                "the server of line {line} again; to give it a larger share, set its `weight`"
+            item.error(Problem::new(
+                format!("the server of line {line} again"),
+                "to give it a larger share, set its `weight`",
             ));
         }
         servers.push(server);
@@ -166,21 +207,7 @@ fn server(field: &Field<'_>) -> Option<Server> {
     if field.is_scalar() {
         return Some(Server::new(field.parse(server_address)?, field.place()));
     }
-    let keys = field.mapping(&SERVER)?;
-    let address = keys.require("address");
-    let weight = keys.read("weight", count);
-    let mut server = Server::new(address.as_ref()?.parse(server_address)?, address?.place());
-    server.weight = weight.unwrap_or(server.weight);
-    Some(server)
-}
-
-fn timeouts(field: &Field<'_>) -> UpstreamTimeouts {
-    let mut timeouts = UpstreamTimeouts::default();
-    if let Some(keys) = field.mapping(&UPSTREAM_TIMEOUTS) {
-        keys.update("connect", &mut timeouts.connect, timeout);
-        keys.update("read", &mut timeouts.read, timeout);
-        keys.update("write", &mut timeouts.write, timeout);
-        keys.update("idle", &mut timeouts.idle, timeout);
-    }
-    timeouts
+    let mut server = Server::new(String::new(), field.at("address").place());
+    SERVER.read(field, &mut server)?;
+    (!server.address.is_empty()).then_some(server)
 }

@@ -4,7 +4,7 @@ use super::parsed;
 use crate::{
     file::{
         key_policy_reference, parse, parse_key_policy, reference,
-        schema::{Preset, Section},
+        schema::{Described, KeyDescription, Preset},
         sections::{POLICY_SECTIONS, SECTIONS},
         show,
     },
@@ -22,7 +22,7 @@ fn the_reference_is_the_schema() {
         std::fs::write(REFERENCE, reference()).unwrap();
     }
     let written = std::fs::read_to_string(REFERENCE).unwrap_or_default();
-    let how = "the reference is out of date; run QUADRILLE_BLESS=1 cargo test -p quadrille-gateway reference";
+    let how = "the reference is out of date; run QUADRILLE_BLESS=1 cargo test -p quadrille-config reference";
     assert!(written == reference(), "{how}");
 }
 
@@ -33,11 +33,11 @@ fn the_policys_reference_and_example_are_its_schema() {
         std::fs::write(WRITTEN, key_policy_reference()).unwrap();
     }
     let written = std::fs::read_to_string(WRITTEN).unwrap_or_default();
-    let how = "the reference is out of date; run QUADRILLE_BLESS=1 cargo test -p quadrille-gateway reference";
+    let how = "the reference is out of date; run QUADRILLE_BLESS=1 cargo test -p quadrille-config reference";
     assert!(written == key_policy_reference(), "{how}");
     let policy = parse_key_policy(POLICY, "q.yaml").unwrap();
     assert_eq!(policy.rules.unwrap().len(), 3);
-    for key in POLICY_SECTIONS.iter().flat_map(|section| section.keys) {
+    for key in POLICY_SECTIONS.iter().flat_map(|section| section.keys()) {
         assert!(POLICY.contains(&format!("{}:", key.name)), "`{}` is not in the example", key.name);
     }
 }
@@ -45,10 +45,10 @@ fn the_policys_reference_and_example_are_its_schema() {
 #[test]
 fn every_key_is_explained() {
     for section in SECTIONS.iter().chain(POLICY_SECTIONS) {
-        for key in section.keys {
-            assert!(key.about.ends_with('.') && !key.value.is_empty(), "{}.{}", section.path, key.name);
+        for key in section.keys() {
+            assert!(key.about.ends_with('.') && !key.value.is_empty(), "{}.{}", section.path(), key.name);
             let cell = [key.value, key.about].concat();
-            assert!(!cell.contains(['|', '\n']), "breaks the table: {}.{}", section.path, key.name);
+            assert!(!cell.contains(['|', '\n']), "breaks the table: {}.{}", section.path(), key.name);
         }
     }
 }
@@ -57,9 +57,9 @@ fn every_key_is_explained() {
 fn the_full_example_shows_every_key() {
     let shown = occurrences();
     for section in SECTIONS {
-        for key in section.keys {
-            let there = |one: &Occurrence| std::ptr::eq(one.section, *section) && one.key == key.name;
-            assert!(shown.iter().any(there), "`{}` of `{}` is not in the example", key.name, section.path);
+        for key in section.keys() {
+            let there = |one: &Occurrence| one.section.path() == section.path() && one.key == key.name;
+            assert!(shown.iter().any(there), "`{}` of `{}` is not in the example", key.name, section.path());
         }
     }
 }
@@ -73,6 +73,24 @@ fn every_key_is_read() {
         let errors = parse(&document.to_string(), "q.yaml").expect_err(&one.pointer);
         let here = errors.iter().any(|error| error.place.path.starts_with(&one.field));
         assert!(here, "a list of lists at {} got: {errors}", one.field);
+    }
+}
+
+/// No key is read and then hidden: what the example says is on the page of the configuration, at the same path, unless
+/// it is what holds anyway.
+#[test]
+fn every_key_is_shown() {
+    // Short forms, which are shown as what they stand for.
+    const SHORT: [&str; 2] = ["listeners[].upstream", "listeners[].respond"];
+    let mut shown = Vec::new();
+    visit(&show(&parsed(FULL)), "", "", "", &mut shown);
+    for section in SECTIONS {
+        for key in section.keys() {
+            let path = format!("{}.{}", section.path(), key.name);
+            let there = |one: &Occurrence| one.section.path() == section.path() && one.key == key.name;
+            let hidden = SHORT.contains(&path.as_str()) || matches!(key.preset, Preset::Is("off"));
+            assert!(hidden || shown.iter().any(there), "{path} is not shown");
+        }
     }
 }
 
@@ -107,7 +125,7 @@ fn every_required_key_is_missed() {
 
 /// A key of the schema as it stands in the example.
 struct Occurrence {
-    section: &'static Section,
+    section: &'static dyn Described,
     key: String,
     /// As errors name it: `listeners[0].address`.
     field: String,
@@ -116,8 +134,9 @@ struct Occurrence {
 }
 
 impl Occurrence {
-    fn preset(&self) -> &'static Preset {
-        &self.section.keys.iter().find(|key| key.name == self.key).unwrap().preset
+    fn preset(&self) -> Preset {
+        let keys = self.section.keys();
+        keys.iter().find(|key: &&KeyDescription| key.name == self.key).unwrap().preset
     }
 }
 
@@ -138,14 +157,19 @@ fn occurrences() -> Vec<Occurrence> {
 
 /// Walks the example and the schema side by side. `path` is the section's, `field` and `pointer` are the value's.
 fn visit(value: &Value, path: &str, field: &str, pointer: &str, found: &mut Vec<Occurrence>) {
-    let section = SECTIONS.iter().find(|section| section.path == path);
+    let section = SECTIONS.iter().find(|section| section.path() == path);
     let dotted =
         |path: &str, key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     for (key, value) in value.as_object().into_iter().flatten() {
         let (field, pointer) = (dotted(field, key), format!("{pointer}/{key}"));
         let below = dotted(path, if section.is_some() { key } else { "<name>" });
         visit(value, &below, &field, &pointer, found);
-        found.extend(section.map(|section| Occurrence { section, key: key.clone(), field, pointer }));
+        found.extend(section.map(|section| Occurrence {
+            section: *section,
+            key: key.clone(),
+            field,
+            pointer,
+        }));
     }
     for (index, item) in value.as_array().into_iter().flatten().enumerate() {
         let (field, pointer) = (format!("{field}[{index}]"), format!("{pointer}/{index}"));

@@ -1,7 +1,7 @@
 //! Every leaf of the model counts when models are compared, and no place does.
 
-use super::{super::show, parsed};
-use crate::file::parse;
+use super::parsed;
+use crate::file::{parse, show};
 use serde_json::Value;
 
 const FULL: &str = include_str!("../../../../../examples/quadrille.yaml");

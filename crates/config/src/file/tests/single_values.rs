@@ -38,7 +38,7 @@ fn durations() {
     let forever = "9".repeat(400) + "d";
     assert_eq!(
         duration(&forever),
-        Err("(text of 401 bytes) is longer than a year; write a shorter time".into())
+        Err(["(text of 401 bytes) is longer than a year", "write a shorter time"].into())
     );
     assert!(timeout("0ms").is_err());
 }
@@ -174,7 +174,7 @@ fn words_read_as_they_are_shown() {
     check::<ProxyProtocolOut>();
     assert_eq!(names::<Version>().collect::<Vec<_>>(), ["1.0", "1.1", "1.2", "1.3"]);
     assert_eq!(names::<bool>().collect::<Vec<_>>(), ["on", "off"]);
-    assert_eq!(switch("maybe"), Err("`maybe` is not a switch; use on or off".into()));
+    assert_eq!(switch("maybe"), Err(["`maybe` is not a switch", "use on or off"].into()));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Where a key server is.
 
+use crate::model::Problem;
 use std::{fmt, path::PathBuf, str::FromStr};
 
 /// TCP port where key servers are found when nothing else is said.
@@ -21,12 +22,12 @@ pub enum Address {
 
 /// `host`, `host:port`, `[::1]:2407`, or `unix:/path`.
 impl FromStr for Address {
-    type Err = String;
+    type Err = Problem;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Problem> {
         if let Some(path) = text.strip_prefix("unix:") {
             return if path.is_empty() {
-                Err("the path of the socket is missing; write unix:/run/quadrille/keys.sock".to_owned())
+                Err(Problem::new("the path of the socket is missing", "write unix:/run/quadrille/keys.sock"))
             } else {
                 Ok(Self::Unix(path.into()))
             };
@@ -34,16 +35,21 @@ impl FromStr for Address {
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !host.contains(':') || host.starts_with('[') && host.ends_with(']') => {
                 let number = port.parse().ok().filter(|port| *port != 0);
-                (host, number.ok_or_else(|| format!("`{port}` is not a port; ports are 1 to 65535"))?)
+                (
+                    host,
+                    number.ok_or_else(|| {
+                        Problem::new(format!("`{port}` is not a port"), "ports are 1 to 65535")
+                    })?,
+                )
             }
             _ => (text, PORT),
         };
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':');
         if bare.is_empty() || !bare.bytes().all(good) {
-            return Err(format!(
-                "`{}` is not a key server; write host:port (the port is {PORT} if left out), or unix:/path",
-                text.escape_debug()
+            return Err(Problem::new(
+                format!("`{}` is not a key server", text.escape_debug()),
+                format!("write host:port (the port is {PORT} if left out), or unix:/path"),
             ));
         }
         Ok(Self::Tcp { host: bare.to_owned(), port })

@@ -1,5 +1,6 @@
 //! Who may use which key for what, and how much.
 
+use crate::model::Problem;
 use std::{fmt, num::NonZeroUsize};
 
 /// Who may use which key for what, and how much.
@@ -57,11 +58,13 @@ impl Pattern {
     ///
     /// # Errors
     /// If it is empty or has more than one `*`.
-    pub fn new(text: &str) -> Result<Self, String> {
+    pub fn new(text: &str) -> Result<Self, Problem> {
         match text.matches('*').count() {
-            _ if text.trim().is_empty() => Err("the name is empty; write a name, or `*` for all".to_owned()),
+            _ if text.trim().is_empty() => {
+                Err(Problem::new("the name is empty", "write a name, or `*` for all"))
+            }
             0 | 1 => Ok(Self(text.to_owned())),
-            _ => Err(format!("`{}` has more than one `*`; use one", text.escape_debug())),
+            _ => Err(Problem::new(format!("`{}` has more than one `*`", text.escape_debug()), "use one")),
         }
     }
 

@@ -1,0 +1,155 @@
+//! Client certificates of a listener.
+
+use super::text_match::text_match;
+use crate::{
+    Field, Problem,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::{list, placed_source, put},
+    },
+    model::{AltName, AltNameKind, ClientAuth, ClientCheck, Place, Source},
+    words::{Word, name, word},
+};
+use serde_json::{Value, json};
+
+pub(super) const CLIENT_AUTH: Section<ClientAuthDraft, ClientAuth> = Section {
+    path: "listeners[].tls.client_auth",
+    about: "Whether clients present certificates. Verifying one costs CPU in every full handshake, beside the \
+            gateway's own private-key operation.",
+    keys: &[
+        Key {
+            name: "mode",
+            value: "`off`, `optional` or `required`",
+            preset: Preset::Required,
+            about: "`optional` asks, and a certificate that is sent must verify; with `required` a handshake without a \
+                    valid one fails.",
+            needs_restart: false,
+            read: |field, draft| draft.mode = field.parse(word),
+            show: |client_auth| name(Asked::from(client_auth)).into(),
+        },
+        Key {
+            name: "ca",
+            value: "path, or PEM text",
+            preset: Preset::Means("none"),
+            about: "The CA certificates in PEM that clients' certificates must lead to. Needed unless `mode` is `off`.",
+            needs_restart: false,
+            read: |field, draft| draft.ca = field.placed(Field::pem),
+            show: |client_auth| show_ca(client_auth),
+        },
+    ],
+};
+
+/// What has been read of the check.
+#[derive(Default)]
+pub(super) struct ClientAuthDraft {
+    mode: Option<Asked>,
+    ca: Option<(Source, Place)>,
+}
+
+/// Whether clients present certificates.
+pub(super) fn client_auth(field: &Field<'_>) -> ClientAuth {
+    if field.is_scalar() {
+        return short_client_auth(field);
+    }
+    let mut draft = ClientAuthDraft::default();
+    CLIENT_AUTH.read(field, &mut draft);
+    match (draft.mode, draft.ca) {
+        (Some(Asked::Optional), Some((bundle, place))) => {
+            ClientAuth::Optional(ClientCheck::ca(bundle, place))
+        }
+        (Some(Asked::Required), Some((bundle, place))) => {
+            ClientAuth::Required(ClientCheck::ca(bundle, place))
+        }
+        (Some(asked @ (Asked::Optional | Asked::Required)), None) if field.entry("ca").is_none() => {
+            field.error(without_ca(asked));
+            ClientAuth::Off
+        }
+        _ => ClientAuth::Off,
+    }
+}
+
+/// The short form can only be `off`: anything else needs to know a CA.
+fn short_client_auth(field: &Field<'_>) -> ClientAuth {
+    if let Some(asked @ (Asked::Optional | Asked::Required)) = field.parse(word) {
+        field.error(without_ca(asked));
+    }
+    ClientAuth::Off
+}
+
+fn without_ca(asked: Asked) -> Problem {
+    let mode = name(asked);
+    Problem::new(
+        "no CA to verify clients with",
+        format!("write `client_auth: {{mode: {mode}, ca: clients-ca.pem}}`"),
+    )
+}
+
+pub(super) fn show(client_auth: &ClientAuth) -> Value {
+    let Some(check) = check(client_auth) else { return "off".into() };
+    let mut shown = CLIENT_AUTH.show(client_auth);
+    let pins = |pins: &[[u8; 32]]| list(pins.iter().map(|pin| hexadecimal(pin).into()));
+    put(
+        &mut shown,
+        [
+            ("revoked", placed_source(check.revoked.as_ref())),
+            ("certificates", pins(&check.certificates)),
+            ("public_keys", pins(&check.public_keys)),
+            ("names", list(check.names.iter().map(alt_name))),
+        ],
+    );
+    shown
+}
+
+fn check(client_auth: &ClientAuth) -> Option<&ClientCheck> {
+    match client_auth {
+        ClientAuth::Off => None,
+        ClientAuth::Optional(check) | ClientAuth::Required(check) => Some(check),
+    }
+}
+
+fn show_ca(client_auth: &ClientAuth) -> Value {
+    placed_source(check(client_auth).and_then(|check| check.ca.as_ref()))
+}
+
+fn alt_name(name: &AltName) -> Value {
+    let kind = match name.kind {
+        AltNameKind::Dns => "dns",
+        AltNameKind::Uri => "uri",
+        AltNameKind::Email => "email",
+        AltNameKind::Ip => "ip",
+    };
+    json!({ kind: text_match(&name.text) })
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What is asked of clients.
+#[derive(Clone, Copy, PartialEq)]
+enum Asked {
+    Off,
+    Optional,
+    Required,
+}
+
+impl From<&ClientAuth> for Asked {
+    fn from(client_auth: &ClientAuth) -> Self {
+        match client_auth {
+            ClientAuth::Off => Self::Off,
+            ClientAuth::Optional(_) => Self::Optional,
+            ClientAuth::Required(_) => Self::Required,
+        }
+    }
+}
+
+impl Word for Asked {
+    const WHAT: &'static str = "a mode of client authentication";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("off", Self::Off),
+        ("optional", Self::Optional),
+        ("required", Self::Required),
+        ("false", Self::Off),
+        ("no", Self::Off),
+    ];
+}

@@ -1,0 +1,74 @@
+//! When slow clients are dropped, and how much a listener takes on.
+
+use crate::{
+    file::{
+        schema::{Key, Preset, Section},
+        shown::time,
+    },
+    model::{Limits, Timeouts},
+    values::{count, timeout},
+};
+
+pub(super) const TIMEOUTS: Section<Timeouts> = Section {
+    path: "listeners[].timeouts",
+    about: "When slow clients are dropped. Longer times let slow clients in, and let idle ones hold memory for longer.",
+    keys: &[
+        Key {
+            name: "handshake",
+            value: "duration",
+            preset: Preset::Is("10s"),
+            about: "From accepting a connection to the end of its TLS handshake, a PROXY header included.",
+            needs_restart: false,
+            read: |field, timeouts| field.set(&mut timeouts.handshake, timeout),
+            show: |timeouts| time(timeouts.handshake),
+        },
+        Key {
+            name: "header",
+            value: "duration",
+            preset: Preset::Is("30s"),
+            about: "From the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the \
+                    end of the preface.",
+            needs_restart: false,
+            read: |field, timeouts| field.set(&mut timeouts.header, timeout),
+            show: |timeouts| time(timeouts.header),
+        },
+        Key {
+            name: "idle",
+            value: "duration",
+            preset: Preset::Is("75s"),
+            about: "Between requests on a connection; in `tcp` mode, without a byte in either direction; and \
+                    while one side takes nothing of what it is sent. A client that comes back later pays for a new \
+                    handshake.",
+            needs_restart: false,
+            read: |field, timeouts| field.set(&mut timeouts.idle, timeout),
+            show: |timeouts| time(timeouts.idle),
+        },
+    ],
+};
+
+pub(super) const LIMITS: Section<Limits> = Section {
+    path: "listeners[].limits",
+    about: "How much one listener takes on, in all threads together.",
+    keys: &[
+        Key {
+            name: "connections",
+            value: "count",
+            preset: Preset::Is("100000"),
+            about: "Open connections. Each costs memory even when idle, and a file descriptor; a second one while an \
+                    upstream serves it.",
+            needs_restart: false,
+            read: |field, limits| field.set(&mut limits.connections, |text| count(text).map(usize::from)),
+            show: |limits| limits.connections.into(),
+        },
+        Key {
+            name: "handshakes",
+            value: "count",
+            preset: Preset::Is("20000"),
+            about: "Handshakes in flight. Each holds its buffers and may wait in the engine's queue, so more of them \
+                    means more memory and a longer wait under overload, not more handshakes a second.",
+            needs_restart: false,
+            read: |field, limits| field.set(&mut limits.handshakes, |text| count(text).map(usize::from)),
+            show: |limits| limits.handshakes.into(),
+        },
+    ],
+};

@@ -1,0 +1,105 @@
+//! Which failures are tried again.
+
+use crate::{
+    Field, Problem,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::time,
+    },
+    model::{RetryOn, RetryPolicy},
+    text::quote,
+    values,
+    words::switch,
+};
+use serde_json::Value;
+use std::num::NonZeroU32;
+
+pub(super) const RETRY: Section<RetryPolicy> = Section {
+    path: "listeners[].routes[].retry",
+    about: "Which failures are tried again, in place of the upstream's `retries`. A request is repeated while its body, of \
+            up to 64 KiB, is still there.",
+    keys: &[
+        Key {
+            name: "on",
+            value: "list of `connect-failure`, `refused-stream`, `reset`, `gateway-error`, `5xx`, `conflict`, statuses",
+            preset: Preset::Required,
+            about: "No connection; refused by HTTP/2; no answer; 502 to 504 or no answer; 500 and above or no answer; 409; \
+                    these.",
+            needs_restart: false,
+            read: |field, retry| failures(field, &mut retry.on),
+            show: |retry| show_failures(&retry.on),
+        },
+        Key {
+            name: "retries",
+            value: "count",
+            preset: Preset::Is("1"),
+            about: "Attempts after the first, each after a short pause that grows. More of them make an overload worse.",
+            needs_restart: false,
+            read: |field, retry| {
+                field.set(&mut retry.retries, |text| values::weight(text).map(NonZeroU32::get))
+            },
+            show: |retry| retry.retries.into(),
+        },
+        Key {
+            name: "per_try_timeout",
+            value: "duration",
+            preset: Preset::Means("none of its own"),
+            about: "How long one attempt may take.",
+            needs_restart: false,
+            read: |field, retry| retry.per_try_timeout = field.parse(values::timeout),
+            show: |retry| retry.per_try_timeout.map(time).into(),
+        },
+        Key {
+            name: "idempotent_only",
+            value: "`on` or `off`",
+            preset: Preset::Is("on"),
+            about: "Repeat a request that a server may have seen only if its method allows it (RFC 9110). `off` may do \
+                    twice what a client asked for once.",
+            needs_restart: false,
+            read: |field, retry| field.set(&mut retry.idempotent_only, switch),
+            show: |retry| retry.idempotent_only.into(),
+        },
+    ],
+};
+
+/// Which failures are tried again.
+pub(super) fn retry(field: &Field<'_>) -> Option<RetryPolicy> {
+    let mut policy =
+        RetryPolicy { on: RetryOn::default(), retries: 1, per_try_timeout: None, idempotent_only: true };
+    RETRY.read(field, &mut policy)?;
+    Some(policy)
+}
+
+fn failures(field: &Field<'_>, on: &mut RetryOn) {
+    for item in field.items() {
+        let _ = item.parse(|text| failure(on, text));
+    }
+}
+
+fn failure(on: &mut RetryOn, text: &str) -> Result<(), Problem> {
+    match text {
+        "connect-failure" => on.connect_failure = true,
+        "refused-stream" => on.refused_stream = true,
+        "reset" => on.reset = true,
+        "gateway-error" => on.gateway_error = true,
+        "5xx" => on.server_error = true,
+        "conflict" => on.conflict = true,
+        _ => on.statuses.push(values::status(text).map_err(|_| {
+            Problem::new(format!("{} is no failure", quote(text)), "known are `connect-failure`, `refused-stream`, `reset`, `gateway-error`, `5xx`, `conflict` and statuses")
+        })?),
+    }
+    Ok(())
+}
+
+fn show_failures(on: &RetryOn) -> Value {
+    let words = [
+        ("connect-failure", on.connect_failure),
+        ("refused-stream", on.refused_stream),
+        ("reset", on.reset),
+        ("5xx", on.server_error),
+        ("gateway-error", on.gateway_error),
+        ("conflict", on.conflict),
+    ];
+    let words = words.iter().filter(|(_, on)| *on).map(|(word, _)| Value::from(*word));
+    words.chain(on.statuses.iter().map(|status| Value::from(*status))).collect()
+}

@@ -1,0 +1,21 @@
+//! Informational responses (1xx) between a server and a client.
+
+use http::{HeaderMap, Response, StatusCode};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Informational responses (1xx) that a server has sent and that are still to be passed on.
+#[derive(Clone, Default)]
+pub(super) struct Informational(Arc<Mutex<Vec<Response<()>>>>);
+
+impl Informational {
+    pub(super) fn push(&self, status: StatusCode, headers: &HeaderMap) {
+        let mut response = Response::new(());
+        *response.status_mut() = status;
+        *response.headers_mut() = headers.clone();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(response);
+    }
+
+    pub(super) fn take(&self) -> Vec<Response<()>> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
