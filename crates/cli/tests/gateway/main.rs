@@ -24,6 +24,7 @@ mod pressure;
 mod profile_system;
 mod proxy_protocol;
 mod reload;
+mod requests;
 mod resumption;
 mod routes;
 mod selection;

@@ -5,6 +5,8 @@ mod pooled_buffer;
 mod request_clock;
 
 pub(crate) use alarm::Alarm;
+#[cfg(test)]
+pub(crate) use pooled_buffer::CAPACITY;
 pub(crate) use pooled_buffer::PooledBuffer;
 pub(crate) use request_clock::RequestClock;
 

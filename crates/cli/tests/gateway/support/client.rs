@@ -45,6 +45,16 @@ impl Connector {
         self.tls_after(address, b"")
     }
 
+    /// A TLS connection on which HTTP/2 is agreed.
+    pub fn http2(&self, address: SocketAddr) -> io::Result<SslStream<TcpStream>> {
+        let tcp = TcpStream::connect(address)?;
+        tcp.set_read_timeout(Some(PATIENCE))?;
+        tcp.set_nodelay(true)?;
+        let mut configuration = self.0.configure()?;
+        configuration.set_alpn_protos(b"\x02h2")?;
+        configuration.connect("localhost", tcp).map_err(|error| io::Error::other(error.to_string()))
+    }
+
     /// A TLS connection that begins with some plain bytes.
     pub fn tls_after(&self, address: SocketAddr, preamble: &[u8]) -> io::Result<SslStream<TcpStream>> {
         let mut tcp = TcpStream::connect(address)?;

@@ -5,6 +5,7 @@ mod certificates;
 mod client;
 pub mod configuration;
 mod early;
+pub mod frames;
 mod hello;
 mod key_server;
 mod load;

@@ -1,0 +1,276 @@
+//! Requests and responses at their limits: sizes, times, and what lies between two versions of HTTP.
+
+use crate::support::{
+    Certificates, Configuration, Connector, Gateway, Nginx, curl, curl_status, document,
+    frames::{DATA, Frames, GOAWAY, HEADERS, RST_STREAM, Tunnel},
+    listener, ports,
+};
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+const CLIENTS: [&str; 2] = ["--http1.1", "--http2"];
+
+/// A server that does this with each connection once it has read a request's header.
+fn server(answer: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let answer = std::sync::Arc::new(answer);
+    thread::spawn(move || {
+        for tcp in listener.incoming().map_while(Result::ok) {
+            let answer = std::sync::Arc::clone(&answer);
+            thread::spawn(move || {
+                read_header(&tcp);
+                answer(tcp);
+            });
+        }
+    });
+    address
+}
+
+fn read_header(tcp: &TcpStream) {
+    let mut lines = BufReader::new(tcp).lines();
+    while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+}
+
+/// A gateway before this server, with these keys for its listener and its upstream.
+fn before(server: SocketAddr, listening: &str, upstream: &str) -> (Certificates, Gateway, Configuration) {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let keys = format!("upstream: web{listening}");
+    let upstreams = format!("web: {{servers: [\"{server}\"]{upstream}}}");
+    let file = Configuration::new(&document(&[listener(&pair, &keys)], &upstreams));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    (certificates, gateway, file)
+}
+
+#[test]
+fn a_header_may_be_large_but_not_that_large() {
+    let nginx = Nginx::new("large_client_header_buffers 8 64k; return 200 $http_x_last;");
+    let (certificates, gateway, _file) = before(nginx.address(), "", "");
+    for client in CLIENTS {
+        for (length, status) in [(40_000, "200"), (80_000, "431")] {
+            let header = certificates.path("header");
+            std::fs::write(&header, format!("X-Large: {}", "x".repeat(length))).expect("a file");
+            let header = format!("@{}", header.display());
+            let seen = curl_status(&gateway, &certificates, &[client, "-H", &header], "/");
+            assert_eq!(seen, status, "{client} {length}");
+        }
+    }
+}
+
+#[test]
+fn a_header_in_records_of_one_byte_costs_others_nothing() {
+    let nginx = Nginx::new("return 200 ok;");
+    let (certificates, gateway, _file) = before(nginx.address(), "", "");
+    let connector = Connector::new(&certificates);
+    let mut crumbs = connector.http(gateway.address(0)).expect("a connection");
+    let mut other = connector.http(gateway.address(0)).expect("a connection");
+    crumbs.send(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ").expect("sending");
+    let cpu = || cpu_seconds(gateway.pid());
+    let began = cpu();
+    let mut slowest = Duration::ZERO;
+    for index in 0..70_000 {
+        if crumbs.send(b"x").is_err() {
+            break;
+        }
+        if index % 1000 == 0 {
+            let asked = Instant::now();
+            assert_eq!(other.get("/").expect("an answer").text(), "ok");
+            slowest = slowest.max(asked.elapsed());
+        }
+    }
+    assert_eq!(crumbs.response().expect("an answer").status, 431);
+    // It was 7.9 seconds, in which others waited for up to 9.8.
+    assert!(cpu() - began < 4.0 && slowest < Duration::from_secs(4), "{} s, {slowest:?}", cpu() - began);
+}
+
+/// What a process has used, in user space and in the kernel; a tick is a hundredth of a second.
+fn cpu_seconds(process: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("a process");
+    let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
+    let ticks = |index: usize| fields[index].parse::<f64>().expect("a number");
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// A server that sends without end, and says when its connection is gone.
+fn endless_server() -> (SocketAddr, mpsc::Receiver<()>) {
+    let (gone, heard) = mpsc::channel();
+    let address = server(move |mut tcp| {
+        let _ = tcp.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n");
+        while tcp.write_all(&[b'x'; 65536]).is_ok() {}
+        let _ = gone.send(());
+    });
+    (address, heard)
+}
+
+#[test]
+fn a_body_that_nobody_reads_gives_the_server_back() {
+    let (endless, gone) = endless_server();
+    let (certificates, gateway, _file) = before(endless, ", timeouts: {idle: 1s}", "");
+    let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
+    client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sending");
+    gone.recv_timeout(Duration::from_secs(60)).expect("the server is still held");
+    drop(client);
+}
+
+#[test]
+fn a_stream_whose_window_stays_shut_is_reset() {
+    let (endless, gone) = endless_server();
+    let (certificates, gateway, _file) = before(endless, ", timeouts: {idle: 1s}", "");
+    let mut frames = Frames::connect(&Connector::new(&certificates), gateway.address(0), 0);
+    frames.get(1, "/");
+    assert_eq!(frames.expect(HEADERS).stream, 1);
+    assert_eq!(frames.expect(RST_STREAM).stream, 1);
+    gone.recv_timeout(Duration::from_secs(60)).expect("the server is still held");
+}
+
+#[test]
+fn only_websocket_switches_timeouts_off() {
+    let silent = server(|mut tcp| drop(tcp.read_to_end(&mut Vec::new())));
+    let (certificates, gateway, _file) = before(silent, "", ", retries: 0, timeouts: {read: 1s}");
+    for upgrade in ["h2c", "foo"] {
+        let upgrade = format!("Upgrade: {upgrade}");
+        let arguments = ["--http1.1", "-H", "Connection: Upgrade", "-H", &upgrade];
+        assert_eq!(curl_status(&gateway, &certificates, &arguments, "/"), "504", "{upgrade}");
+    }
+}
+
+#[test]
+fn clients_of_a_chain_that_is_gone_are_told_to_go() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let chains = |first: &str| {
+        let text =
+            listener(&pair, &format!("name: {first}, respond: ok, match: {{server_names: [localhost]}}"));
+        document(&[text], "")
+    };
+    let file = Configuration::new(&chains("one"));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let mut frames = Frames::connect(&Connector::new(&certificates), gateway.address(0), 65_535);
+    frames.get(1, "/");
+    assert_eq!(frames.expect(DATA).payload, b"ok");
+    file.replace(&chains("two").replace("server_names: [localhost]", "server_names: [other.example]"));
+    assert_eq!(frames.expect(GOAWAY).payload[4..8], [0; 4], "no error");
+}
+
+#[test]
+fn informational_responses_pass() {
+    let hints = server(|mut tcp| {
+        let _ = tcp.write_all(b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n");
+        thread::sleep(Duration::from_millis(300));
+        let _ = tcp.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    });
+    let (certificates, gateway, _file) = before(hints, "", "");
+    for client in CLIENTS {
+        let seen = curl(&gateway, &certificates, &[client, "-i"], "/").to_ascii_lowercase();
+        let (first, second) = (seen.find(" 103"), seen.find(" 200"));
+        assert!(first.is_some() && first < second && seen.contains("link: </style.css>"), "{client}: {seen}");
+    }
+}
+
+#[test]
+fn a_client_that_waits_for_100_gets_it() {
+    let nginx = Nginx::new("dav_methods PUT;");
+    let (certificates, gateway, _file) = before(nginx.address(), "", "");
+    let body = certificates.path("body");
+    std::fs::write(&body, "b".repeat(5000)).expect("a file");
+    for client in CLIENTS {
+        let file = body.to_str().expect("UTF-8");
+        // Longer than curl has time: without an answer, it would never send.
+        let wait = ["--expect100-timeout", "100", "-H", "Expect: 100-continue", "-T", file];
+        curl(&gateway, &certificates, &[&[client], &wait[..]].concat(), "/file");
+        assert_eq!(std::fs::read(nginx.file("file")).expect("the file").len(), 5000, "{client}");
+        std::fs::remove_file(nginx.file("file")).expect("removing it");
+    }
+}
+
+#[test]
+fn trailers_pass() {
+    let trailing = server(|mut tcp| {
+        let _ = tcp.write_all(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-sum\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n",
+        );
+    });
+    let (certificates, gateway, _file) = before(trailing, "", "");
+    for client in CLIENTS {
+        let headers = certificates.path("headers");
+        let dump = headers.to_str().expect("UTF-8");
+        assert_eq!(curl(&gateway, &certificates, &[client, "-H", "TE: trailers", "-D", dump], "/"), "ok");
+        let seen = std::fs::read_to_string(&headers).expect("headers").to_ascii_lowercase();
+        assert!(seen.contains("x-sum: 7"), "{client}: {seen}");
+    }
+}
+
+#[test]
+fn websocket_works_over_http2() {
+    let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for tcp in listener.incoming().map_while(Result::ok) {
+            let mut socket = tungstenite::accept(tcp).expect("a WebSocket handshake");
+            while let Ok(message) = socket.read() {
+                if message.is_text() || message.is_binary() {
+                    socket.send(message).expect("echoing");
+                }
+            }
+        }
+    });
+    let (certificates, gateway, _file) = before(address, "", "");
+    let mut frames = Frames::connect(&Connector::new(&certificates), gateway.address(0), 65_535);
+    frames.websocket(1, "/chat");
+    assert_eq!(frames.expect(HEADERS).payload.first(), Some(&0x88), ":status 200");
+    let tunnel = Tunnel { frames: &mut frames, stream: 1, received: Vec::new() };
+    let role = tungstenite::protocol::Role::Client;
+    let mut socket = tungstenite::WebSocket::from_raw_socket(tunnel, role, None);
+    for text in ["one", "two"] {
+        socket.send(tungstenite::Message::text(text)).expect("sending");
+        assert_eq!(socket.read().expect("an echo"), tungstenite::Message::text(text));
+    }
+}
+
+/// Requests wait for a connection that comes free, rather than open one each.
+#[test]
+fn a_burst_of_requests_shares_few_connections() {
+    let opened = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let count = std::sync::Arc::clone(&opened);
+    thread::spawn(move || {
+        for tcp in listener.incoming().map_while(Result::ok) {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            thread::spawn(move || {
+                let mut lines = BufReader::new(tcp.try_clone().expect("a clone")).lines();
+                let mut tcp = tcp;
+                while let Some(Ok(line)) = lines.next() {
+                    if line.is_empty()
+                        && tcp.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_err()
+                    {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    let (certificates, gateway, _file) = before(address, "", ", pool: 4");
+    let mut frames = Frames::connect(&Connector::new(&certificates), gateway.address(0), 65_535);
+    let (rounds, streams) = (20_u32, 50_u32);
+    for round in 0..rounds {
+        for stream in 0..streams {
+            frames.get((round * streams + stream) * 2 + 1, "/");
+        }
+        let mut answered = 0;
+        while answered < streams {
+            let frame = frames.next().expect("a frame");
+            answered += u32::from(frame.kind == DATA);
+            assert_ne!(frame.kind, RST_STREAM);
+        }
+        frames.open_window(0, 1000);
+    }
+    let opened = opened.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(opened < 300, "{opened} connections for {} requests", rounds * streams);
+}

@@ -1,0 +1,164 @@
+//! A client that speaks HTTP/2 frame by frame (RFC 9113 section 4), for what well-behaved clients do not do.
+
+use super::Connector;
+use boring::ssl::SslStream;
+use std::{
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpStream},
+};
+
+pub const DATA: u8 = 0;
+pub const HEADERS: u8 = 1;
+pub const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+pub const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+
+pub const END_STREAM: u8 = 1;
+pub const END_HEADERS: u8 = 4;
+const ACK: u8 = 1;
+
+/// A frame that has come.
+#[derive(Debug)]
+pub struct Frame {
+    pub kind: u8,
+    pub flags: u8,
+    pub stream: u32,
+    pub payload: Vec<u8>,
+}
+
+/// One connection.
+pub struct Frames {
+    tls: SslStream<TcpStream>,
+}
+
+impl Frames {
+    /// A connection whose streams the server may send so many bytes on.
+    pub fn connect(connector: &Connector, address: SocketAddr, window: u32) -> Self {
+        let tls = connector.http2(address).expect("a connection");
+        let mut this = Self { tls };
+        this.tls.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("sending the preface");
+        let mut settings = vec![0, 4];
+        settings.extend_from_slice(&window.to_be_bytes());
+        this.send(SETTINGS, 0, 0, &settings);
+        this
+    }
+
+    pub fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        let length = u32::try_from(payload.len()).expect("a short frame").to_be_bytes();
+        let mut frame = vec![length[1], length[2], length[3], kind, flags];
+        frame.extend_from_slice(&stream.to_be_bytes());
+        frame.extend_from_slice(payload);
+        self.tls.write_all(&frame).expect("sending a frame");
+    }
+
+    /// A request for a path without a body.
+    pub fn get(&mut self, stream: u32, path: &str) {
+        let mut block = vec![0x82, 0x87];
+        literal(&mut block, 0x04, path);
+        literal(&mut block, 0x01, "localhost");
+        self.send(HEADERS, END_HEADERS | END_STREAM, stream, &block);
+    }
+
+    /// The handshake of RFC 8441.
+    pub fn websocket(&mut self, stream: u32, path: &str) {
+        let mut block = Vec::new();
+        literal(&mut block, 0x02, "CONNECT");
+        block.push(0x00);
+        string(&mut block, ":protocol");
+        string(&mut block, "websocket");
+        block.push(0x87);
+        literal(&mut block, 0x04, path);
+        literal(&mut block, 0x01, "localhost");
+        block.push(0x00);
+        string(&mut block, "sec-websocket-version");
+        string(&mut block, "13");
+        self.send(HEADERS, END_HEADERS, stream, &block);
+    }
+
+    /// Lets the server send more on a stream.
+    pub fn open_window(&mut self, stream: u32, bytes: u32) {
+        self.send(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
+    }
+
+    /// The next frame; settings are acknowledged on the way.
+    ///
+    /// # Errors
+    /// The connection has ended, or nothing comes.
+    pub fn next(&mut self) -> io::Result<Frame> {
+        loop {
+            let mut head = [0; 9];
+            self.tls.read_exact(&mut head)?;
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+            let mut payload = vec![0; length as usize];
+            self.tls.read_exact(&mut payload)?;
+            let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+            match (head[3], head[4]) {
+                (SETTINGS, 0) => self.send(SETTINGS, ACK, 0, &[]),
+                (SETTINGS, _) => {}
+                (kind, flags) => return Ok(Frame { kind, flags, stream, payload }),
+            }
+        }
+    }
+
+    /// The next frame of this kind.
+    pub fn expect(&mut self, kind: u8) -> Frame {
+        loop {
+            let frame = self.next().expect("a frame");
+            if frame.kind == kind {
+                return frame;
+            }
+        }
+    }
+}
+
+/// A field without indexing, whose name is in the static table (RFC 7541 section 6.2.2).
+fn literal(block: &mut Vec<u8>, name: u8, value: &str) {
+    block.push(name);
+    string(block, value);
+}
+
+fn string(block: &mut Vec<u8>, text: &str) {
+    block.push(u8::try_from(text.len()).expect("a short text"));
+    block.extend_from_slice(text.as_bytes());
+}
+
+/// The streams of one WebSocket as bytes.
+pub struct Tunnel<'a> {
+    pub frames: &'a mut Frames,
+    pub stream: u32,
+    pub received: Vec<u8>,
+}
+
+impl Read for Tunnel<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.received.is_empty() {
+            let frame = self.frames.next()?;
+            if frame.kind == DATA && frame.stream == self.stream {
+                self.received = frame.payload;
+                if self.received.is_empty() {
+                    return Ok(0);
+                }
+                let count = u32::try_from(self.received.len()).expect("a short frame");
+                self.frames.open_window(self.stream, count);
+                self.frames.open_window(0, count);
+            }
+        }
+        let count = out.len().min(self.received.len());
+        out[..count].copy_from_slice(&self.received[..count]);
+        self.received.drain(..count);
+        Ok(count)
+    }
+}
+
+impl Write for Tunnel<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = bytes.len().min(16 * 1024);
+        self.frames.send(DATA, 0, self.stream, &bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
