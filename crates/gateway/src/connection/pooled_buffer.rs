@@ -58,7 +58,7 @@ impl PooledBuffer {
 
     /// Takes bytes away, those that came first.
     pub(crate) fn consume(&mut self, count: usize) {
-        self.start = (self.start + count).min(self.end);
+        self.start = self.start.saturating_add(count).min(self.end);
         self.release_if_empty();
     }
 
@@ -149,6 +149,7 @@ mod tests {
         let filled = || {
             let mut buffer = PooledBuffer::default();
             buffer.put(b"bytes");
+            buffer.consume(1);
             buffer
         };
         let many: Vec<_> = (0..2 * KEPT).map(|_| filled()).collect();
