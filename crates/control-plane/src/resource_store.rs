@@ -81,7 +81,7 @@ impl ResourceStore {
     /// The gateway that another bootstrap makes together with what control planes have sent.
     pub(crate) fn prepare_bootstrap(&mut self, bootstrap: Bootstrap) -> Result<Gateway, Diagnostics> {
         let next = self.with_bootstrap(bootstrap.clone());
-        let (gateway, _) = next.active.model(&next.bootstrap.base)?;
+        let (gateway, _) = next.active.model(&next.bootstrap.process)?;
         self.prepared = Some(bootstrap);
         Ok(gateway)
     }
@@ -184,7 +184,7 @@ impl ResourceStore {
 
     /// The gateway of a transition.
     pub(crate) fn model(&self, transition: &Transition) -> Result<Gateway, Diagnostics> {
-        transition.active.model(&self.bootstrap.base).map(|(gateway, _)| gateway)
+        transition.active.model(&self.bootstrap.process).map(|(gateway, _)| gateway)
     }
 
     /// A transition is in service.

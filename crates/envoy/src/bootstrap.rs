@@ -11,7 +11,7 @@ use crate::{
     resource_type::ResourceType,
     resources::Resources,
     schema,
-    settings::Base,
+    settings::ProcessSettings,
     tls::secret,
 };
 use quadrille_config::{
@@ -32,7 +32,7 @@ pub struct Bootstrap {
     /// Its file.
     pub origin: Origin,
     /// What does not come from resources.
-    pub base: Base,
+    pub process: ProcessSettings,
     /// The resources that are written in it, and in the files that it names.
     pub resources: Resources,
     /// What is worth knowing about it.
@@ -115,7 +115,7 @@ fn read_bootstrap(field: &Field<'_>) -> Option<Bootstrap> {
     }
     Some(Bootstrap {
         origin: field.origin().clone(),
-        base: Base { admin, control_planes: BTreeSet::new() },
+        process: ProcessSettings { admin, control_planes: BTreeSet::new() },
         resources,
         warnings: Warnings::default(),
         files: Vec::new(),
@@ -187,7 +187,7 @@ impl Bootstrap {
     /// Everything that contradicts itself or names what cannot come, with its place.
     pub fn model(&self) -> Result<(Gateway, Warnings), Diagnostics> {
         self.resources.refuse_never_coming()?;
-        let (gateway, more) = self.resources.model(&self.base)?;
+        let (gateway, more) = self.resources.model(&self.process)?;
         let mut warnings = self.warnings.clone();
         warnings.extend(more);
         Ok((gateway, warnings))
@@ -235,7 +235,7 @@ impl Bootstrap {
             }
         }
         self.files = read.into_iter().collect();
-        self.base.control_planes = self.control_planes();
+        self.process.control_planes = self.control_planes();
         Ok(())
     }
 

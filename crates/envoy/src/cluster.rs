@@ -310,8 +310,8 @@ impl Cluster {
         endpoints: &[Endpoint],
         secrets: &BTreeMap<String, Arc<Secret>>,
     ) -> Result<Upstream, Diagnostic> {
-        if let Some(beyond) = self.tls.as_ref().and_then(|tls| tls.beyond.clone()) {
-            return Err(beyond);
+        if let Some(unsupported) = self.tls.as_ref().and_then(|tls| tls.unsupported.clone()) {
+            return Err(unsupported);
         }
         if let Some(pipe) = endpoints.iter().find(|endpoint| matches!(endpoint.address, Address::Pipe(_))) {
             return Err(Diagnostic::new(&pipe.place, "refused: requests do not go to Unix sockets yet"));

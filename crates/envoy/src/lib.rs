@@ -47,5 +47,5 @@ pub use resource::{Read, Resource, read};
 pub use resource_type::ResourceType;
 pub use resources::{References, Resources};
 pub use route::RouteConfiguration;
-pub use settings::Base;
+pub use settings::ProcessSettings;
 pub use tls::{ClusterTls, Secret, SecretReference};

@@ -22,7 +22,7 @@ pub struct Listener {
     pub(crate) name: String,
     pub(crate) address: SocketAddr,
     pub(crate) chains: Vec<Chain>,
-    pub(crate) otherwise: Option<Chain>,
+    pub(crate) default_chain: Option<Chain>,
     pub(crate) proxy_protocol: ProxyProtocolIn,
     pub(crate) inspection: Duration,
     pub(crate) limits: Limits,
@@ -32,7 +32,7 @@ pub struct Listener {
 impl Listener {
     /// All chains, the one for the others last.
     pub(crate) fn chains(&self) -> impl Iterator<Item = &Chain> {
-        self.chains.iter().chain(&self.otherwise)
+        self.chains.iter().chain(&self.default_chain)
     }
 
     /// The `stat_prefix` of each chain's connection manager, the chain for the others last; `None` for chains without one.
@@ -88,11 +88,11 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
             None => good = false,
         }
     }
-    let otherwise = match message.get("default_filter_chain") {
+    let default_chain = match message.get("default_filter_chain") {
         Some(field) => Some(chain(&field, port)?),
         None => None,
     };
-    if good && chains.is_empty() && otherwise.is_none() {
+    if good && chains.is_empty() && default_chain.is_none() {
         return field.fail(Problem::new("`filter_chains` is missing", "a listener needs one"));
     }
     let inspection = match message.get("listener_filters_timeout") {
@@ -110,7 +110,7 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
         name: name.clone(),
         address: bound,
         chains,
-        otherwise,
+        default_chain,
         proxy_protocol,
         // Zero means no limit there; here nobody may hold a connection for ever without saying a word.
         inspection: if inspection.is_zero() { HTTP_IDLE } else { inspection },
@@ -145,7 +145,7 @@ fn chain(field: &Field<'_>, port: Option<u16>) -> Option<Chain> {
     {
         timeouts.handshake = connect;
     }
-    let Served { serve, idle, access_log } = serve?;
+    let TerminalFilter { serve, idle, access_log } = serve?;
     timeouts.idle = idle;
     if let Serve::Http(manager) = &serve
         && let Some(header) = manager.header_timeout
@@ -201,13 +201,13 @@ fn transport_socket(message: &Message<'_>) -> Option<Option<DownstreamTls>> {
 }
 
 /// What a chain does, how long its connections may be idle, and where its log is.
-struct Served {
+struct TerminalFilter {
     serve: Serve,
     idle: Duration,
     access_log: Option<AccessLog>,
 }
 
-fn serve(message: &Message<'_>, chain: &Field<'_>) -> Option<Served> {
+fn serve(message: &Message<'_>, chain: &Field<'_>) -> Option<TerminalFilter> {
     let filters = filters::network(message.list("filters"))?;
     let [filter] = filters.as_slice() else {
         return match filters.get(1) {
@@ -227,13 +227,13 @@ fn serve(message: &Message<'_>, chain: &Field<'_>) -> Option<Served> {
         let manager = http_manager(config)?;
         let idle = manager.idle.unwrap_or(HTTP_IDLE);
         let access_log = manager.access_log.clone();
-        return Some(Served { serve: Serve::Http(manager), idle, access_log });
+        return Some(TerminalFilter { serve: Serve::Http(manager), idle, access_log });
     }
     tcp_proxy(config)
 }
 
 /// `envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy`.
-fn tcp_proxy(field: &Field<'_>) -> Option<Served> {
+fn tcp_proxy(field: &Field<'_>) -> Option<TerminalFilter> {
     let message = field.message(&schema::TCP_PROXY)?;
     let idle = match message.get("idle_timeout") {
         Some(field) => duration(&field)?,
@@ -258,7 +258,7 @@ fn tcp_proxy(field: &Field<'_>) -> Option<Served> {
     if to.is_empty() {
         return field.fail("every weight is zero, so no connection goes anywhere");
     }
-    Some(Served { serve: Serve::Tcp(to), idle, access_log: access_log(&message)? })
+    Some(TerminalFilter { serve: Serve::Tcp(to), idle, access_log: access_log(&message)? })
 }
 
 /// In place of none.

@@ -85,8 +85,8 @@ fn resource(kind: ResourceType, field: &Field<'_>) -> Option<(String, Resource)>
         ResourceType::Cluster => {
             let (name, found) = cluster(field)?;
             // Only the bootstrap names control planes.
-            if let Some(beyond) = found.tls.as_ref().and_then(|tls| tls.beyond.as_ref()) {
-                field.report(beyond.clone());
+            if let Some(unsupported) = found.tls.as_ref().and_then(|tls| tls.unsupported.as_ref()) {
+                field.report(unsupported.clone());
             }
             Some((name, Resource::Cluster(Arc::new(found))))
         }

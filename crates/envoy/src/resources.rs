@@ -10,7 +10,7 @@ use crate::{
     resource::{Read, Resource},
     resource_type::ResourceType,
     route::RouteConfiguration,
-    settings::{Base, Settings},
+    settings::{ContextSettings, ProcessSettings},
     tls::{ClusterTls, DownstreamTls, Secret},
 };
 use quadrille_config::{
@@ -207,11 +207,11 @@ impl Resources {
     ///
     /// # Errors
     /// Everything that contradicts itself, with its place.
-    pub fn model(&self, base: &Base) -> Result<(Gateway, Warnings), Diagnostics> {
+    pub fn model(&self, process: &ProcessSettings) -> Result<(Gateway, Warnings), Diagnostics> {
         let mut problems = Vec::new();
         let mut warnings = Warnings::default();
-        let mut settings = Settings::default();
-        let mut gateway = base.gateway();
+        let mut settings = ContextSettings::default();
+        let mut gateway = process.gateway();
         for (name, listener) in &self.listeners {
             if self.missing(listener).is_empty() {
                 match self.listener(listener, &mut settings) {
@@ -230,7 +230,7 @@ impl Resources {
                 Ok(Some(upstream)) => drop(gateway.upstreams.insert(name.clone(), upstream)),
                 Ok(None) => warnings
                     .add(&format!("waiting {name}"), || format!("the cluster `{name}` waits for its secret")),
-                Err(_) if base.control_planes.contains(name) => {}
+                Err(_) if process.control_planes.contains(name) => {}
                 Err(problem) => problems.push(problem),
             }
         }
@@ -240,13 +240,17 @@ impl Resources {
         if problems.is_empty() { Ok((gateway, warnings)) } else { Err(Diagnostics::new(problems)) }
     }
 
-    fn listener(&self, listener: &Listener, settings: &mut Settings) -> Result<model::Listener, Diagnostic> {
-        let chain = |chain: &Chain, settings: &mut Settings| self.chain(chain, settings);
+    fn listener(
+        &self,
+        listener: &Listener,
+        settings: &mut ContextSettings,
+    ) -> Result<model::Listener, Diagnostic> {
+        let chain = |chain: &Chain, settings: &mut ContextSettings| self.chain(chain, settings);
         let mut chains = Vec::new();
         for from in &listener.chains {
             chains.push(chain(from, settings)?);
         }
-        let otherwise = match &listener.otherwise {
+        let default_chain = match &listener.default_chain {
             Some(from) => Some(chain(from, settings)?),
             None => None,
         };
@@ -255,14 +259,14 @@ impl Resources {
             address: listener.address,
             place: listener.place.clone(),
             chains,
-            otherwise,
+            default_chain,
             proxy_protocol: listener.proxy_protocol,
             inspection: listener.inspection,
             limits: listener.limits.clone(),
         })
     }
 
-    fn chain(&self, chain: &Chain, settings: &mut Settings) -> Result<model::Chain, Diagnostic> {
+    fn chain(&self, chain: &Chain, settings: &mut ContextSettings) -> Result<model::Chain, Diagnostic> {
         let tls = match &chain.tls {
             Some(tls) => {
                 let resolved = tls.resolve(&self.secrets)?;

@@ -8,32 +8,32 @@ use quadrille_config::{
 };
 use std::{collections::BTreeSet, time::Duration};
 
-/// What does not come from resources.
+/// The settings of the process that do not come from resources.
 #[derive(Clone, Debug, Default)]
-pub struct Base {
+pub struct ProcessSettings {
     /// The admin address; `None` has none.
     pub admin: Option<Admin>,
     /// Clusters that are control planes: requests do not go there.
     pub control_planes: BTreeSet<String>,
 }
 
-impl Base {
+impl ProcessSettings {
     /// A gateway without listeners.
     pub(crate) fn gateway(&self) -> Gateway {
         Gateway { admin: self.admin.clone(), ..Gateway::default() }
     }
 }
 
-/// What all contexts together say.
+/// What all TLS contexts and filter chains together say of what Quadrille has once for the process.
 #[derive(Default)]
-pub(crate) struct Settings {
+pub(crate) struct ContextSettings {
     poll_delays: Vec<(Duration, Place)>,
     ticket_keys: Vec<(Vec<Source>, Place)>,
     sessions: Vec<Sessions>,
     access_log: Option<AccessLog>,
 }
 
-impl Settings {
+impl ContextSettings {
     pub(crate) fn add(&mut self, resolved: &Resolved, sessions: &Sessions) {
         self.poll_delays.extend(resolved.poll_delays.iter().cloned());
         self.ticket_keys.extend(resolved.ticket_keys.clone());

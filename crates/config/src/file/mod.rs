@@ -100,7 +100,7 @@ fn parse_document<T>(
         Ok(None) => return Err(Diagnostic::new(&Place::field(&origin, 1, ""), empty).into()),
         Err(error) => return Err(Diagnostic::syntax(&origin, error).into()),
     };
-    let reader = Reader::new(origin, Dialect::Strict).with_homes(schema::home_of);
+    let reader = Reader::new(origin, Dialect::Strict).with_homes(sections::home_of);
     let read = section(&reader.root(&root, ""));
     reader.finish(read).map(|(document, _)| document)
 }

@@ -4,7 +4,6 @@
 //! Everything that knows keys comes from these tables: reading, which refuses what is not in them and suggests what is; the
 //! page `/config`; what a running process takes only at its next start; and `docs/reference/configuration.md`.
 
-use super::sections::SECTIONS;
 use crate::{Field, Problem, text::nearest, yaml::Value as Yaml};
 use serde_json::Value;
 
@@ -61,12 +60,6 @@ pub(super) trait Described {
     fn path(&self) -> &'static str;
     fn about(&self) -> &'static str;
     fn keys(&self) -> Vec<KeyDescription>;
-}
-
-/// The path of the first section of a configuration that knows this key.
-pub(super) fn home_of(key: &str) -> Option<&'static str> {
-    let knows = |section: &&&dyn Described| section.keys().iter().any(|known| known.name == key);
-    SECTIONS.iter().find(knows).map(|section| section.path())
 }
 
 /// For documents that no page shows.

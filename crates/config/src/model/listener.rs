@@ -13,7 +13,7 @@ pub struct Listener {
     /// How connections are served; at least one, and most have one for all.
     pub chains: Vec<Chain>,
     /// For connections that none of the others accepts; without it they are closed.
-    pub otherwise: Option<Chain>,
+    pub default_chain: Option<Chain>,
     /// Whether a load balancer in front announces the client's address.
     pub proxy_protocol: ProxyProtocolIn,
     /// From accept to the moment when it is known which chain a connection belongs to, where chains are told apart.
@@ -49,7 +49,7 @@ impl Listener {
             address,
             place,
             chains: vec![chain],
-            otherwise: None,
+            default_chain: None,
             proxy_protocol: ProxyProtocolIn::Off,
             inspection: Duration::from_secs(10),
             limits: Limits::default(),
@@ -58,7 +58,7 @@ impl Listener {
 
     /// All chains, the one for the others last.
     pub fn all_chains(&self) -> impl Iterator<Item = &Chain> {
-        self.chains.iter().chain(&self.otherwise)
+        self.chains.iter().chain(&self.default_chain)
     }
 }
 

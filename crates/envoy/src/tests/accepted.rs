@@ -138,7 +138,7 @@ fn chains_by_name_protocol_and_transport() {
     assert_eq!(first.timeouts.idle, Duration::from_secs(60));
     assert_eq!(second.accepts.transport, Some(Transport::Tls));
     assert_eq!(second.accepts.application_protocols, ["h2"]);
-    let Serve::Tcp(to) = &listener.otherwise.as_ref().unwrap().serve else { panic!("not TCP") };
+    let Serve::Tcp(to) = &listener.default_chain.as_ref().unwrap().serve else { panic!("not TCP") };
     let shares: Vec<_> = to.iter().map(|to| (to.upstream.as_str(), to.weight.get())).collect();
     assert_eq!(shares, [("x", 3), ("z", 1)]);
 }

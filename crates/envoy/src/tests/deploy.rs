@@ -47,7 +47,7 @@ fn names_sockets_and_ports_agree() {
     let found = bootstrap(text(&map, &["data", "bootstrap.yaml"]), "bootstrap.yaml").expect("a bootstrap");
     assert!(found.is_dynamic());
     assert_eq!(found.dynamic.ads.as_ref().map(|ads| ads.cluster.as_str()), Some("xds-grpc"));
-    let admin = found.base.admin.as_ref().expect("an admin address").address.port().to_string();
+    let admin = found.process.admin.as_ref().expect("an admin address").address.port().to_string();
     assert_eq!(admin, text(container, &["ports", "1", "containerPort"]));
     assert_eq!(
         text(container, &["readinessProbe", "httpGet", "port"]),

@@ -1,7 +1,7 @@
 //! Resources that come one by one.
 
 use super::with_route_config;
-use crate::{Base, ConfigSource, Read, ResourceType, Resources, bootstrap, read};
+use crate::{ConfigSource, ProcessSettings, Read, ResourceType, Resources, bootstrap, read};
 use quadrille_config::{
     model::{Origin, Serve},
     yaml::{Limits, Node},
@@ -48,14 +48,14 @@ fn a_listener_waits_for_what_it_names() {
     assert!(references.routes.contains_key("routes") && references.endpoints.contains_key("s"));
     let listener = Arc::clone(&resources.listeners["web"]);
     assert_eq!(resources.missing(&listener).len(), 2);
-    let (cold, warnings) = resources.model(&Base::default()).unwrap();
+    let (cold, warnings) = resources.model(&ProcessSettings::default()).unwrap();
     assert!(cold.listeners.is_empty() && cold.upstreams["app"].servers.is_empty());
     assert!(warnings.lines()[0].contains("the listener `web` waits for route configuration `routes`"));
     take(&mut resources, ResourceType::Secret, SECRET);
     take(&mut resources, ResourceType::Routes, ROUTES);
     take(&mut resources, ResourceType::Endpoints, ENDPOINTS);
     assert!(resources.missing(&listener).is_empty());
-    let (warm, _) = resources.model(&Base::default()).unwrap();
+    let (warm, _) = resources.model(&ProcessSettings::default()).unwrap();
     assert_eq!(warm.listeners.len(), 1);
     assert_eq!(warm.upstreams["app"].servers[0].address, "127.0.0.1:81");
 }
@@ -69,7 +69,7 @@ fn what_has_not_changed_is_the_same_object() {
         take(&mut resources, kind, text);
     }
     let chain = |resources: &Resources| {
-        resources.model(&Base::default()).unwrap().0.listeners.remove(0).chains.remove(0)
+        resources.model(&ProcessSettings::default()).unwrap().0.listeners.remove(0).chains.remove(0)
     };
     let routes = |chain: &quadrille_config::model::Chain| match &chain.serve {
         Serve::Http(http) => Arc::clone(&http.routes),
@@ -189,7 +189,7 @@ fn ten_thousand_routes_and_a_thousand_secrets() {
         let read = read(ResourceType::Secret, &node, Origin::file("xds")).unwrap();
         found.insert(Read { name: format!("s{index}"), ..read });
     }
-    let (gateway, _) = found.model(&Base::default()).unwrap();
+    let (gateway, _) = found.model(&ProcessSettings::default()).unwrap();
     assert_eq!(gateway.listeners.len(), 1);
     println!("10,000 routes and 1,000 secrets: {:?}", began.elapsed());
     assert!(matches!(found.listeners.len(), 1));

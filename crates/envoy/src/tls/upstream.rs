@@ -27,7 +27,7 @@ pub struct ClusterTls {
     certificate: Option<Certificate>,
     place: Place,
     /// What is wrong with it, unless it is for a control plane.
-    pub(crate) beyond: Option<Diagnostic>,
+    pub(crate) unsupported: Option<Diagnostic>,
 }
 
 /// Reads what a cluster's `transport_socket` says of TLS.
@@ -39,7 +39,7 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
         validation_secret: None,
         certificate: None,
         place: field.place(),
-        beyond: None,
+        unsupported: None,
     };
     let Some(common_field) = message.get("common_tls_context") else { return Some(tls) };
     let common = common_field.message(&schema::COMMON_TLS)?;
@@ -49,7 +49,7 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
         parameters(&parameters_field, &mut policy)?;
         let default = TlsPolicy::default();
         if !policy.ciphers.is_empty() || policy.groups != default.groups || policy.min > default.min {
-            tls.beyond = Some(Diagnostic::new(
+            tls.unsupported = Some(Diagnostic::new(
                 &parameters_field.place(),
                 Problem::new(
                     "refused: versions, suites and curves towards servers cannot be chosen",
@@ -60,15 +60,18 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
     }
     // What the protocol is towards a server is said by the cluster's HTTP options.
     common.list("alpn_protocols");
-    tls.certificate = client_certificate(&common, &mut tls.beyond)?;
+    tls.certificate = client_certificate(&common, &mut tls.unsupported)?;
     Some(tls)
 }
 
-fn client_certificate(common: &Message<'_>, beyond: &mut Option<Diagnostic>) -> Option<Option<Certificate>> {
+fn client_certificate(
+    common: &Message<'_>,
+    unsupported: &mut Option<Diagnostic>,
+) -> Option<Option<Certificate>> {
     let named = common.list("tls_certificate_sds_secret_configs");
     let here = common.list("tls_certificates");
     if let Some(first) = named.first().or(here.first()) {
-        *beyond = Some(Diagnostic::new(
+        *unsupported = Some(Diagnostic::new(
             &first.place(),
             "refused: client certificates towards servers are not sent yet, and a server that asks for one would \
              refuse the connection",

@@ -14,7 +14,7 @@ pub(crate) struct FilterChainMatcher {
     only: bool,
     names: HostMap<Transports>,
     any: Transports,
-    otherwise: Option<usize>,
+    default_chain: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -35,11 +35,11 @@ impl FilterChainMatcher {
     pub(crate) fn new(listener: &Listener) -> Result<Self, Vec<Diagnostic>> {
         let mut matcher = Self {
             only: matches!(&listener.chains[..], [only] if only.accepts.is_any()),
-            otherwise: listener.otherwise.as_ref().map(|_| listener.chains.len()),
+            default_chain: listener.default_chain.as_ref().map(|_| listener.chains.len()),
             ..Self::default()
         };
         let mut problems = Vec::new();
-        if listener.chains.is_empty() && listener.otherwise.is_none() {
+        if listener.chains.is_empty() && listener.default_chain.is_none() {
             problems.push(Diagnostic::new(
                 &listener.place,
                 Problem::new("the listener has no filter chain", "give it one"),
@@ -74,7 +74,7 @@ impl FilterChainMatcher {
             let named = hello.protocols.iter().find_map(|name| protocols.named.get(name));
             named.copied().or(protocols.any)
         });
-        chain.or(self.otherwise)
+        chain.or(self.default_chain)
     }
 
     /// On failure, which chain has the place already.
@@ -129,7 +129,7 @@ mod tests {
     fn listener(chains: Vec<Chain>, otherwise: bool) -> Listener {
         let address = ([127, 0, 0, 1], 0).into();
         let mut listener = Listener::new(address, Place::builtin(), chain(&[], None, &[]));
-        listener.otherwise = otherwise.then(|| chain(&[], None, &[]));
+        listener.default_chain = otherwise.then(|| chain(&[], None, &[]));
         listener.chains = chains;
         listener
     }

@@ -248,7 +248,7 @@ fn routes(field: &Field<'_>, mode: Mode) -> Vec<WrittenRoute> {
 
 /// A listener for each chain, all with the same address.
 pub(super) fn show(listener: &Listener) -> impl Iterator<Item = Value> + '_ {
-    let alone = Listener { chains: Vec::new(), otherwise: None, ..listener.clone() };
+    let alone = Listener { chains: Vec::new(), default_chain: None, ..listener.clone() };
     let shown = move |chain: &Chain| ListenerWithChain { listener: alone.clone(), chain: chain.clone() };
     listener.all_chains().map(move |chain| show_one(&shown(chain)))
 }

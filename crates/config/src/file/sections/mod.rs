@@ -65,3 +65,9 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
 
 /// The sections of a key server's policy, which is a file of its own.
 pub(super) const POLICY_SECTIONS: &[&dyn Described] = &[&key_policy::KEY_POLICY, &key_policy::CLIENT];
+
+/// The path of the first section of a configuration that knows this key.
+pub(super) fn home_of(key: &str) -> Option<&'static str> {
+    let knows = |section: &&&dyn Described| section.keys().iter().any(|known| known.name == key);
+    SECTIONS.iter().find(knows).map(|section| section.path())
+}

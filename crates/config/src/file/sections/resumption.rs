@@ -40,7 +40,7 @@ pub(super) const RESUMPTION: Section<Resumption> = Section {
                     unless this process knows the session too.",
             needs_restart: false,
             read: |field, resumption| {
-                field.set(&mut resumption.cache, |text| values::session_cache(text, field.place()))
+                field.set(&mut resumption.cache, |text| values::session_cache(text, field.place()));
             },
             show: |resumption| show_cache(&resumption.cache),
         },

@@ -36,7 +36,7 @@ pub(super) const RETRY: Section<RetryPolicy> = Section {
             about: "Attempts after the first, each after a short pause that grows. More of them make an overload worse.",
             needs_restart: false,
             read: |field, retry| {
-                field.set(&mut retry.retries, |text| values::weight(text).map(NonZeroU32::get))
+                field.set(&mut retry.retries, |text| values::weight(text).map(NonZeroU32::get));
             },
             show: |retry| retry.retries.into(),
         },
