@@ -223,7 +223,7 @@ fn chains_are_chosen_by_what_the_client_says() {
         plain,
     ]);
     let closed = listener(chosen.chains.clone());
-    chosen.otherwise = Some(chain(&[], Some(&other), says("other")));
+    chosen.default_chain = Some(chain(&[], Some(&other), says("other")));
     let running = Running::start(gateway(vec![chosen, closed]));
     for (name, certificate, body) in [
         ("www.a.example", "www.a.example", "exact"),
