@@ -7,6 +7,10 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 
 /// Takes them out, and those that `Connection` names.
 pub(super) fn remove(headers: &mut HeaderMap) {
+    // Most have none, and looking at all is cheaper than looking each up.
+    if !headers.keys().any(is_for_one_connection) {
+        return;
+    }
     if headers.contains_key(header::CONNECTION) {
         let named: Vec<HeaderName> = tokens(headers, header::CONNECTION)
             .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
@@ -30,6 +34,18 @@ pub(super) fn remove(headers: &mut HeaderMap) {
             headers.insert(header::TE, HeaderValue::from_static("trailers"));
         }
     }
+}
+
+fn is_for_one_connection(name: &HeaderName) -> bool {
+    const NAMES: [HeaderName; 6] = [
+        header::CONNECTION,
+        header::TRANSFER_ENCODING,
+        header::UPGRADE,
+        header::TE,
+        KEEP_ALIVE,
+        PROXY_CONNECTION,
+    ];
+    NAMES.contains(name)
 }
 
 /// Whether an HTTP/1.1 request asks for the WebSocket protocol (RFC 6455 section 4.1).

@@ -1,9 +1,10 @@
 //! A client's connection over which HTTP/1.1 is spoken.
 
 use super::{
-    HttpConnection, MOST_HEADER,
+    HttpConnection,
     client_body::ClientBody,
     ending::Ending,
+    header_limit::MOST_HEADER,
     informational::Informational,
     outcome::Outcome,
     response_body::ResponseBody,

@@ -2,8 +2,9 @@
 //! everything that the streams have to say leaving together.
 
 use super::{
-    HttpConnection, MOST_HEADER, client_body::ClientBody, ending::Ending, informational::Informational,
-    outcome::Outcome, response_body::ResponseBody, service, shared_stream::SharedStream, tunnel::StreamBytes,
+    HttpConnection, client_body::ClientBody, ending::Ending, header_limit::MOST_HEADER,
+    informational::Informational, outcome::Outcome, response_body::ResponseBody, service,
+    shared_stream::SharedStream, tunnel::StreamBytes,
 };
 use crate::{connection::Alarm, tls::ClientStream};
 use bytes::Bytes;
@@ -27,6 +28,8 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Bytes of a response that wait for the client's window and for the connection.
 const SEND_BUFFER: usize = 256 * 1024;
+/// Bytes of a header that are decoded, so that somewhat too large a one can be answered; beyond, the connection ends.
+const MOST_DECODED: u32 = 2 * MOST_HEADER as u32;
 /// Streams at a time.
 const MOST_STREAMS: u32 = 250;
 
@@ -46,7 +49,7 @@ pub(super) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MOST_STREAMS)
-        .max_header_list_size(MOST_HEADER as u32)
+        .max_header_list_size(MOST_DECODED)
         .max_send_buffer_size(SEND_BUFFER)
         .enable_connect_protocol();
     let mut handshake = pin!(builder.handshake(shared.clone()));

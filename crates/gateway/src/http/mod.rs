@@ -9,6 +9,7 @@ mod filter_chain;
 mod forward;
 mod forwarded_headers;
 mod header_changes;
+mod header_limit;
 mod hop_by_hop;
 mod http1;
 mod http2;
@@ -33,9 +34,6 @@ pub(crate) use router::Router;
 
 use crate::tls::ClientStream;
 use std::sync::Arc;
-
-/// Bytes of a request's header, at most.
-const MOST_HEADER: usize = 64 * 1024;
 
 /// Serves a connection until it ends.
 pub(crate) async fn serve(stream: ClientStream, http2: bool, connection: HttpConnection) {

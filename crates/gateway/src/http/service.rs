@@ -5,7 +5,7 @@ use super::{
     answer::Answer,
     client_body::ClientBody,
     exchange::Exchange,
-    forward,
+    forward, header_limit,
     informational::Informational,
     outcome::Outcome,
     request::{self, Request},
@@ -29,6 +29,11 @@ pub(super) async fn serve(
     }
     if let Err(problem) = check_host(&request) {
         return Answer { request: &request, route: None, exchange }.text(400, problem).into();
+    }
+    if request.is_http2() && header_limit::is_exceeded(&request.headers) {
+        return Answer { request: &request, route: None, exchange }
+            .text(431, "The header is too large.\n")
+            .into();
     }
     let Some(settings) = http.chain.http() else {
         // A reload has made it something else.

@@ -1,6 +1,6 @@
 //! TLS towards the servers: connections resume the sessions of earlier ones.
 
-use super::{connector::Alpn, server::Server};
+use super::{alpn::Alpn, server::Server};
 use boring::{
     error::ErrorStack,
     ex_data::Index,

@@ -1,6 +1,6 @@
 //! Opens connections to servers: TCP, the PROXY header, TLS.
 
-use super::{cluster::Upstream, proxy_header::proxy_header, server::Server};
+use super::{alpn::Alpn, cluster::Upstream, proxy_header::proxy_header, server::Server};
 use crate::connection::Connection;
 use std::{
     io,
@@ -18,26 +18,6 @@ use tokio_boring::SslStream;
 pub(crate) enum ServerStream {
     Plain(TcpStream),
     Tls(SslStream<TcpStream>),
-}
-
-/// What is offered by ALPN (RFC 7301), in its wire form; nothing for protocols that have no name there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Alpn {
-    None,
-    Http1,
-    Http2,
-    Both,
-}
-
-impl Alpn {
-    pub(super) fn wire(self) -> &'static [u8] {
-        match self {
-            Self::None => b"",
-            Self::Http1 => b"\x08http/1.1",
-            Self::Http2 => b"\x02h2",
-            Self::Both => b"\x02h2\x08http/1.1",
-        }
-    }
 }
 
 impl Upstream {

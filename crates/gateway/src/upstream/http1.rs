@@ -6,7 +6,7 @@
 use super::{
     connector::ServerStream,
     exchange::{ExchangeError, Limits, Watchdog},
-    pool::Place,
+    peer_key::PeerKey,
     request_body::RequestBody,
 };
 use crate::connection::Alarm;
@@ -22,12 +22,37 @@ use std::{
     future::{Future, poll_fn},
     io,
     pin::Pin,
+    sync::Weak,
     task::{Context, Poll, Waker, ready},
     time::Instant,
 };
 
 /// Of a response's body, at most this much is read ahead.
 const READ_AHEAD: usize = 128 * 1024;
+
+/// Where connections wait for their next exchange.
+pub(super) trait Shelf: Send + Sync {
+    /// A connection is free for the next request, which may be waiting already.
+    fn put_back(&self, connection: Box<Http1Connection>);
+
+    /// One of these connections is gone.
+    fn closed(&self, key: &PeerKey);
+}
+
+/// Where a connection belongs. It counts as open for as long as this lives.
+pub(super) struct Place {
+    /// Idle connections must not keep their pool alive.
+    pub(super) pool: Weak<dyn Shelf>,
+    pub(super) key: PeerKey,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.closed(&self.key);
+        }
+    }
+}
 
 /// A connection that carries one exchange at a time.
 pub(crate) struct Http1Connection {
@@ -122,9 +147,10 @@ impl Http1Body {
     fn release(&mut self) {
         if let Some(mut connection) = self.connection.take()
             && connection.is_ready()
+            && let Some(pool) = connection.place.pool.upgrade()
         {
             connection.idle_since = Instant::now();
-            Place::put_back(connection);
+            pool.put_back(connection);
         }
     }
 }

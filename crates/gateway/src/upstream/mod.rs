@@ -1,5 +1,6 @@
 //! The servers behind the gateway: which is next, whether it is healthy, how to reach it.
 
+mod alpn;
 mod balancer;
 mod client_tls;
 mod cluster;
@@ -9,14 +10,16 @@ mod health;
 mod http1;
 mod http2;
 mod load;
+mod peer_key;
 mod pool;
 mod proxy_header;
 mod request_body;
 mod server;
 mod weighted;
 
+pub(crate) use alpn::Alpn;
 pub(crate) use cluster::{ActiveRequest, Upstream, Upstreams};
-pub(crate) use connector::{Alpn, ServerStream};
+pub(crate) use connector::ServerStream;
 pub(crate) use exchange::{ClientBodyError, ExchangeError, Limits};
 pub(crate) use pool::{ConnectionPool, Lease, ResponseBody};
 pub(crate) use request_body::{BoxError, RequestBody};

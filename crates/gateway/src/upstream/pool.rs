@@ -1,11 +1,12 @@
 //! The connections of one event loop to servers: those that are idle wait here for the next request.
 
 use super::{
+    alpn::Alpn,
     cluster::Upstream,
-    connector::Alpn,
     exchange::{ExchangeError, Limits},
-    http1::{Http1Body, Http1Connection},
+    http1::{Http1Body, Http1Connection, Place, Shelf},
     http2::{Http2Body, Http2Connection, Http2Exchange},
+    peer_key::PeerKey,
     request_body::RequestBody,
     server::Server,
 };
@@ -14,11 +15,10 @@ use bytes::Bytes;
 use futures_util::{FutureExt, future::Either};
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
-use quadrille_config::model::{ProxyProtocolOut, UpstreamProtocol};
+use quadrille_config::model::UpstreamProtocol;
 use std::{
     collections::{HashMap, VecDeque},
     io,
-    net::SocketAddr,
     pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -43,31 +43,6 @@ pub(crate) struct ConnectionPool {
     has_impatience: AtomicBool,
 }
 
-/// Connections to one server that may stand for each other.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct PeerKey {
-    /// Where the upstream is in memory; the peer's weak reference keeps the place from being taken by another. What was
-    /// verified by one upstream's rules must not serve another.
-    upstream: usize,
-    address: SocketAddr,
-    /// The host, whose name the certificate carries.
-    host: Arc<str>,
-    /// A connection that has announced one client by a PROXY header must not carry another's requests.
-    announced: Option<SocketAddr>,
-}
-
-impl PeerKey {
-    fn new(upstream: &Arc<Upstream>, server: &Server, client: &Connection) -> Self {
-        let announces = upstream.model().proxy_protocol != ProxyProtocolOut::Off;
-        Self {
-            upstream: Arc::as_ptr(upstream).addr(),
-            address: server.address,
-            host: Arc::clone(&server.host),
-            announced: announces.then_some(client.client),
-        }
-    }
-}
-
 struct Peer {
     upstream: Weak<Upstream>,
     /// The one that was used last comes last.
@@ -78,13 +53,6 @@ struct Peer {
     /// Requests that wait for one, and since when.
     waiting: VecDeque<(oneshot::Sender<Box<Http1Connection>>, Instant)>,
     http2: Vec<Http2Connection>,
-}
-
-/// Where an HTTP/1.1 connection belongs. It counts as open for as long as this lives.
-pub(super) struct Place {
-    /// Idle connections must not keep their pool alive.
-    pool: Weak<ConnectionPool>,
-    key: PeerKey,
 }
 
 /// A connection for one request.
@@ -174,21 +142,19 @@ impl ConnectionPool {
         server: &Server,
         client: &Connection,
     ) -> io::Result<Lease> {
-        // A key that no other connection has.
-        let key = PeerKey {
-            upstream: 0,
-            address: server.address,
-            host: Arc::clone(&server.host),
-            announced: Some(client.client),
-        };
         let stream = upstream.connect(server, client, Alpn::Http1).await?;
-        let place = Place { pool: Arc::downgrade(self), key };
+        let place = self.place_of(PeerKey::separate(server, client));
         Ok(Lease { exchange: Exchange::Http1(Http1Connection::new(stream, place).await?), reused: false })
     }
 
     fn place(self: &Arc<Self>, key: PeerKey, upstream: &Arc<Upstream>) -> Place {
         self.lock().entry(key.clone()).or_insert_with(|| Peer::new(upstream)).open += 1;
-        Place { pool: Arc::downgrade(self), key }
+        self.place_of(key)
+    }
+
+    fn place_of(self: &Arc<Self>, key: PeerKey) -> Place {
+        let pool: Weak<Self> = Arc::downgrade(self);
+        Place { pool, key }
     }
 
     /// An open connection that is free.
@@ -313,27 +279,22 @@ impl Peer {
     }
 }
 
-impl Place {
-    /// The connection is free for the next request, which may be waiting already.
-    pub(super) fn put_back(mut connection: Box<Http1Connection>) {
-        let Some(pool) = connection.place.pool.upgrade() else { return };
+impl Shelf for ConnectionPool {
+    fn put_back(&self, mut connection: Box<Http1Connection>) {
         loop {
-            let waiting =
-                pool.lock().get_mut(&connection.place.key).and_then(|peer| peer.waiting.pop_front());
-            let Some(waiting) = waiting else { return pool.keep(connection) };
-            match waiting.0.send(connection) {
+            let mut peers = self.lock();
+            let waiting = peers.get_mut(&connection.place.key).and_then(|peer| peer.waiting.pop_front());
+            drop(peers);
+            let Some((waiting, _)) = waiting else { return self.keep(connection) };
+            match waiting.send(connection) {
                 Ok(()) => return,
                 Err(refused) => connection = refused,
             }
         }
     }
-}
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some(pool) = self.pool.upgrade()
-            && let Some(peer) = pool.lock().get_mut(&self.key)
-        {
+    fn closed(&self, key: &PeerKey) {
+        if let Some(peer) = self.lock().get_mut(key) {
             peer.open -= 1;
         }
     }

@@ -22,7 +22,6 @@ const ACK: u8 = 1;
 #[derive(Debug)]
 pub struct Frame {
     pub kind: u8,
-    pub flags: u8,
     pub stream: u32,
     pub payload: Vec<u8>,
 }
@@ -96,7 +95,7 @@ impl Frames {
             match (head[3], head[4]) {
                 (SETTINGS, 0) => self.send(SETTINGS, ACK, 0, &[]),
                 (SETTINGS, _) => {}
-                (kind, flags) => return Ok(Frame { kind, flags, stream, payload }),
+                (kind, _) => return Ok(Frame { kind, stream, payload }),
             }
         }
     }

@@ -1,0 +1,42 @@
+//! Which connections to servers may stand for each other.
+
+use super::{cluster::Upstream, server::Server};
+use crate::connection::Connection;
+use quadrille_config::model::ProxyProtocolOut;
+use std::{net::SocketAddr, sync::Arc};
+
+/// Connections to one server that may stand for each other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PeerKey {
+    /// Where the upstream is in memory; the peer's weak reference keeps the place from being taken by another. What was
+    /// verified by one upstream's rules must not serve another.
+    upstream: usize,
+    pub(super) address: SocketAddr,
+    /// The host, whose name the certificate carries.
+    host: Arc<str>,
+    /// A connection that has announced one client by a PROXY header must not carry another's requests.
+    announced: Option<SocketAddr>,
+}
+
+impl PeerKey {
+    /// Of this client's connections.
+    pub(super) fn new(upstream: &Arc<Upstream>, server: &Server, client: &Connection) -> Self {
+        let announces = upstream.model().proxy_protocol != ProxyProtocolOut::Off;
+        Self {
+            upstream: Arc::as_ptr(upstream).addr(),
+            address: server.address,
+            host: Arc::clone(&server.host),
+            announced: announces.then_some(client.client),
+        }
+    }
+
+    /// Of a connection that stands for no other.
+    pub(super) fn separate(server: &Server, client: &Connection) -> Self {
+        Self {
+            upstream: 0,
+            address: server.address,
+            host: Arc::clone(&server.host),
+            announced: Some(client.client),
+        }
+    }
+}
