@@ -59,6 +59,25 @@ impl Frames {
         self.send(HEADERS, END_HEADERS | END_STREAM, stream, &block);
     }
 
+    /// The same with a header that may take several frames.
+    pub fn get_with(&mut self, stream: u32, path: &str, name: &str, value: &str) {
+        const CONTINUATION: u8 = 9;
+        let mut block = vec![0x82, 0x87];
+        literal(&mut block, 0x04, path);
+        literal(&mut block, 0x01, "localhost");
+        block.push(0x00);
+        string(&mut block, name);
+        string(&mut block, value);
+        let pieces: Vec<&[u8]> = block.chunks(16 * 1024).collect();
+        for (index, piece) in pieces.iter().enumerate() {
+            let end = if index + 1 == pieces.len() { END_HEADERS } else { 0 };
+            match index {
+                0 => self.send(HEADERS, END_STREAM | end, stream, piece),
+                _ => self.send(CONTINUATION, end, stream, piece),
+            }
+        }
+    }
+
     /// The handshake of RFC 8441.
     pub fn websocket(&mut self, stream: u32, path: &str) {
         let mut block = Vec::new();
@@ -117,8 +136,20 @@ fn literal(block: &mut Vec<u8>, name: u8, value: &str) {
     string(block, value);
 }
 
+/// A string as it is, its length in seven bits and as many bytes as it takes (RFC 7541 sections 5.1 and 5.2).
 fn string(block: &mut Vec<u8>, text: &str) {
-    block.push(u8::try_from(text.len()).expect("a short text"));
+    let mut length = text.len();
+    if length < 127 {
+        block.push(u8::try_from(length).expect("seven bits"));
+    } else {
+        block.push(127);
+        length -= 127;
+        while length >= 128 {
+            block.push(u8::try_from(length % 128).expect("seven bits") | 128);
+            length /= 128;
+        }
+        block.push(u8::try_from(length).expect("seven bits"));
+    }
     block.extend_from_slice(text.as_bytes());
 }
 
