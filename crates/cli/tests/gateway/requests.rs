@@ -161,6 +161,25 @@ fn clients_of_a_chain_that_is_gone_are_told_to_go() {
 }
 
 #[test]
+fn clients_that_are_asked_for_more_are_told_to_go() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let asking = |tls: &str| document(&[listener(&pair, &format!("respond: ok{tls}"))], "");
+    let file = Configuration::new(&asking(""));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let connector = Connector::new(&certificates);
+    let mut open = connector.http(gateway.address(0)).expect("a connection");
+    let mut frames = Frames::connect(&connector, gateway.address(0), 65_535);
+    frames.get(1, "/");
+    assert_eq!(frames.expect(DATA).payload, b"ok");
+    assert_eq!(open.get("/").expect("an answer").header("connection"), None);
+    let ca = certificates.ca();
+    file.replace(&asking(&format!(", tls: {{client_auth: {{mode: required, ca: {}}}}}", ca.display())));
+    assert_eq!(frames.expect(GOAWAY).payload[4..8], [0; 4], "no error");
+    assert!(open.is_closed());
+}
+
+#[test]
 fn informational_responses_pass() {
     let hints = server(|mut tcp| {
         let _ = tcp.write_all(b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n");

@@ -11,11 +11,11 @@ pub(crate) trait HttpFilterChain: Send + Sync {
     /// What it serves now; `None` if that is no longer HTTP.
     fn http(&self) -> Option<Arc<HttpSettings>>;
 
-    /// Whether it is no longer served, because the configuration has it no longer or the process drains: its connections
-    /// end when they can.
+    /// Whether the connection is to end when it can, because the configuration has the chain no longer, the chain asks
+    /// other things of clients than it did when it accepted the connection, or the process drains.
     fn is_removed(&self) -> bool;
 
-    /// Notified when it is removed.
+    /// Notified when that may have come true.
     fn removal(&self) -> &Notify;
 
     /// Counts a request with the status of its answer; 0 stands for none.

@@ -96,14 +96,14 @@ fn spawn(
         let Some(tls) = &config.tls else {
             drop(handshaking);
             let connection = Connection::plain(client, local, &config.timeouts);
-            return serve::serve_plain(transport, connection, chain, &config, &worker).await;
+            return serve::serve_plain(transport, connection, chain, config, &worker).await;
         };
         let shaken = Box::pin(handshake::accept(transport, tls, &chain, &config, (client, local), began));
         let limit = config.timeouts.handshake.saturating_sub(began.elapsed());
         let outcome = tokio::time::timeout(limit, shaken).await;
         drop(handshaking);
         match outcome {
-            Ok(Ok((tls, connection))) => serve::serve_tls(tls, connection, chain, &config, &worker).await,
+            Ok(Ok((tls, connection))) => serve::serve_tls(tls, connection, chain, config, &worker).await,
             Ok(Err(error)) => error.record(peer, &chain),
             Err(_) => ConnectionError::Timeout.record(peer, &chain),
         }

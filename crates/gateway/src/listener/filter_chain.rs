@@ -83,6 +83,14 @@ pub(crate) struct PreparedListener {
 }
 
 impl ChainConfig {
+    /// Whether clients that one has let in may stay under the other.
+    fn asks_clients_the_same(&self, other: &Self) -> bool {
+        match (&self.tls, &other.tls) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.asks_clients_the_same(other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+
     /// Whether a chain with this TLS and these contents knows the same names.
     pub(crate) fn same_names(&self, tls: Option<&Arc<ChainTls>>, handler: &Handler) -> bool {
         let same_tls = match (&self.tls, tls) {
@@ -130,24 +138,38 @@ impl FilterChain {
     }
 }
 
-impl HttpFilterChain for FilterChain {
+/// A chain as one of its connections knows it.
+pub(crate) struct AcceptingChain {
+    chain: Arc<FilterChain>,
+    /// What the chain was when it accepted the connection.
+    config: Arc<ChainConfig>,
+}
+
+impl AcceptingChain {
+    pub(crate) fn new(chain: Arc<FilterChain>, config: Arc<ChainConfig>) -> Self {
+        Self { chain, config }
+    }
+}
+
+impl HttpFilterChain for AcceptingChain {
     fn http(&self) -> Option<Arc<HttpSettings>> {
-        match &self.config.load().handler {
+        match &self.chain.config.load().handler {
             Handler::Http(settings) => Some(Arc::clone(settings)),
             Handler::Tcp(_) => None,
         }
     }
 
     fn is_removed(&self) -> bool {
-        self.removed.load(Ordering::Acquire)
+        self.chain.removed.load(Ordering::Acquire)
+            || !self.chain.config.load().asks_clients_the_same(&self.config)
     }
 
     fn removal(&self) -> &Notify {
-        &self.removal
+        &self.chain.removal
     }
 
     fn count_response(&self, status: u16) {
-        self.counters.requests.add(status);
+        self.chain.counters.requests.add(status);
     }
 }
 
@@ -155,7 +177,10 @@ impl PreparedListener {
     /// Puts it in the place of what its chains have served.
     fn activate(self) -> ListenerConfig {
         let chains = self.chains.into_iter().map(|PreparedChain { chain, config }| {
-            chain.config.store(config);
+            let before = chain.config.swap(config);
+            if !chain.config.load().asks_clients_the_same(&before) {
+                chain.removal.notify_waiters();
+            }
             chain
         });
         ListenerConfig { model: self.model, chains: chains.collect(), matcher: self.matcher }

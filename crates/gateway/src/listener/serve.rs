@@ -1,7 +1,7 @@
 //! What happens to a connection of which it is known how it is served: HTTP, or TCP to an upstream.
 
 use super::{
-    filter_chain::{ChainConfig, FilterChain, Handler},
+    filter_chain::{AcceptingChain, ChainConfig, FilterChain, Handler},
     protocol_detection,
 };
 use crate::{
@@ -36,7 +36,7 @@ pub(super) async fn serve_tls(
     tls: SslStream<Transport>,
     connection: Connection,
     chain: Arc<FilterChain>,
-    config: &ChainConfig,
+    config: Arc<ChainConfig>,
     worker: &Worker,
 ) {
     let connection = shared(connection, worker);
@@ -44,6 +44,7 @@ pub(super) async fn serve_tls(
         Handler::Tcp(to) => Box::pin(tcp::pass(tls, &connection, to, config.timeouts.idle)).await,
         Handler::Http(_) => {
             let http2 = tls.ssl().selected_alpn_protocol() == Some(b"h2");
+            let chain = AcceptingChain::new(chain, config);
             serve_http(Inner::Tls(tls), connection, chain, http2, worker).await;
         }
     }
@@ -54,7 +55,7 @@ pub(super) async fn serve_plain(
     mut transport: Transport,
     connection: Connection,
     chain: Arc<FilterChain>,
-    config: &ChainConfig,
+    config: Arc<ChainConfig>,
     worker: &Worker,
 ) {
     let connection = shared(connection, worker);
@@ -64,6 +65,7 @@ pub(super) async fn serve_plain(
             let Some(http2) = detect_http2(&mut transport, config.timeouts.idle, worker).await else {
                 return;
             };
+            let chain = AcceptingChain::new(chain, config);
             serve_http(Inner::Plain(transport), connection, chain, http2, worker).await;
         }
     }
@@ -91,13 +93,13 @@ async fn detect_http2(transport: &mut Transport, idle: Duration, worker: &Worker
 async fn serve_http(
     inner: Inner,
     connection: Arc<Connection>,
-    chain: Arc<FilterChain>,
+    chain: AcceptingChain,
     http2: bool,
     worker: &Worker,
 ) {
     let stream = ClientStream::new(inner, Arc::clone(&connection), http2);
     let pool = Arc::clone(&worker.pool);
-    http::serve(stream, http2, HttpConnection { connection, chain, pool }).await;
+    http::serve(stream, http2, HttpConnection { connection, chain: Arc::new(chain), pool }).await;
 }
 
 /// A connection that comes late in a drain has a while for its one request, and no more.

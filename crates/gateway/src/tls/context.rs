@@ -37,6 +37,8 @@ use tokio::net::TcpStream;
 pub(crate) struct ChainTls {
     base: SslContext,
     check: Option<ClientVerifier>,
+    /// What is asked of clients, to be compared.
+    client_authentication: Vec<Vec<u8>>,
     resumption: Arc<ResumptionBackend>,
 }
 
@@ -60,7 +62,13 @@ impl ChainTls {
         let settings = Settings::new(policy, mode, resumption)?;
         let certificates = settings.certificates(certificates, engine)?;
         let base = settings.base(certificates).map_err(refused)?;
-        Ok(Self { base, check: settings.check, resumption: Arc::clone(resumption) })
+        let client_authentication = settings.client_authentication().map_err(refused)?;
+        Ok(Self { base, check: settings.check, client_authentication, resumption: Arc::clone(resumption) })
+    }
+
+    /// Whether it asks the same of clients as another: a connection that one has let in may stay under the other.
+    pub(crate) fn asks_clients_the_same(&self, other: &Self) -> bool {
+        self.client_authentication == other.client_authentication
     }
 
     /// A new connection over this socket.
@@ -113,20 +121,26 @@ impl<'a> Settings<'a> {
         Ok(selection)
     }
 
-    /// What sessions are bound to besides the SNI: which certificates (by their names, so that a renewed one does not
-    /// end its clients' sessions), and what is asked of clients.
-    fn session_binding(&self, names: &[String]) -> Result<[u8; 32], ErrorStack> {
-        let mut names: Vec<_> = names.iter().map(String::as_str).collect();
-        names.sort_unstable();
+    /// What is asked of clients, with the contents of the files that say it.
+    fn client_authentication(&self) -> Result<Vec<Vec<u8>>, ErrorStack> {
         let asked: &[u8] = match self.policy.client_auth {
             ClientAuth::Off => b"off",
             ClientAuth::Optional(..) => b"optional",
             ClientAuth::Required(..) => b"required",
         };
         let checks = self.check.as_ref().map(ClientVerifier::identity).transpose()?.unwrap_or_default();
+        Ok(std::iter::once(asked.to_vec()).chain(checks).collect())
+    }
+
+    /// What sessions are bound to besides the SNI: which certificates (by their names, so that a renewed one does not
+    /// end its clients' sessions), and what is asked of clients.
+    fn session_binding(&self, names: &[String]) -> Result<[u8; 32], ErrorStack> {
+        let mut names: Vec<_> = names.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        let asked = self.client_authentication()?;
         let mut hasher = Sha256::new();
         let names = names.iter().map(|name| name.as_bytes());
-        for part in names.chain([&b""[..], asked]).chain(checks.iter().map(Vec::as_slice)) {
+        for part in names.chain([&b""[..]]).chain(asked.iter().map(Vec::as_slice)) {
             hasher.update(&part.len().to_be_bytes());
             hasher.update(part);
         }
