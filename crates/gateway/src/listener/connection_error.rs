@@ -5,8 +5,9 @@ use crate::{
     telemetry::metrics,
     tls::{ClientRejection, HandshakeState, KeyFailure},
 };
-use boring::ssl::ErrorCode;
-use std::net::SocketAddr;
+use boring::{error::ErrorStack, ssl::ErrorCode};
+use boring_sys as ffi;
+use std::{error::Error, fmt::Debug, net::SocketAddr};
 
 /// Why a connection came to nothing.
 pub(super) enum ConnectionError {
@@ -68,20 +69,33 @@ impl ConnectionError {
 }
 
 /// Why BoringSSL has given up a handshake.
-pub(super) fn classify<S>(error: &tokio_boring::HandshakeError<S>) -> ConnectionError {
+pub(super) fn classify<S: Debug>(error: &tokio_boring::HandshakeError<S>) -> ConnectionError {
     if let Some(refusal) = error.ssl().and_then(HandshakeState::client_rejection) {
         return ConnectionError::Rejected(refusal);
     }
+    let reason = error.to_string();
     match (error.ssl().and_then(HandshakeState::key_result), error.code()) {
         (Some(Err(failure)), _) => ConnectionError::Key(failure),
         // The connection has failed, or ended where a message was due.
         (_, Some(ErrorCode::SYSCALL | ErrorCode::ZERO_RETURN)) => ConnectionError::Closed,
-        _ => match error.to_string() {
-            reason if reason.contains("PEER_DID_NOT_RETURN_A_CERTIFICATE") => {
-                ConnectionError::NoCertificate(reason)
-            }
-            reason if reason.contains("CERTIFICATE_VERIFY_FAILED") => ConnectionError::BadCertificate(reason),
-            reason => ConnectionError::Tls(reason),
-        },
+        _ if has_reason(error, ffi::SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) => {
+            ConnectionError::NoCertificate(reason)
+        }
+        _ if has_reason(error, ffi::SSL_R_CERTIFICATE_VERIFY_FAILED) => {
+            ConnectionError::BadCertificate(reason)
+        }
+        _ => ConnectionError::Tls(reason),
     }
+}
+
+/// Whether an error of BoringSSL's protocol code has this reason.
+fn has_reason(error: &dyn Error, reason: i32) -> bool {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(stack) = cause.downcast_ref::<ErrorStack>() {
+            return stack.errors().iter().any(|error| error.library_reason(ffi::ERR_LIB_SSL) == Some(reason));
+        }
+        source = cause.source();
+    }
+    false
 }
