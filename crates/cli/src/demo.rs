@@ -12,7 +12,7 @@ use quadrille_config::{
     },
     values,
 };
-use quadrille_gateway::{Bound, Origin};
+use quadrille_gateway::{Bound, ConfigurationSource};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -52,7 +52,7 @@ impl Demo {
         let listener = Listener::new(self.listen, Place::flag("--listen"), chain);
         let model =
             Gateway { listeners: vec![listener], admin: self.admin.into_model(), ..Gateway::default() };
-        let origin = Origin::fixed(&model);
+        let origin = ConfigurationSource::fixed(&model);
         process::run(model, origin, &self.logging, announce)
     }
 }

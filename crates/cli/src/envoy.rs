@@ -7,7 +7,7 @@ use crate::{
 use quadrille_config::{Diagnostics, model::Gateway};
 use quadrille_control_plane::{EnvoyPages, XdsManager};
 use quadrille_envoy::Bootstrap;
-use quadrille_gateway::{Origin, control};
+use quadrille_gateway::{ConfigurationSource, control};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -23,8 +23,8 @@ pub(crate) fn serve(file: PathBuf, logging: &Logging) -> Result<(), Vec<String>>
         // What control planes send before the gateway runs waits for it.
         xds.start(control.clone())?;
     }
-    let origin = Origin {
-        more_files: Some(Box::new({
+    let origin = ConfigurationSource {
+        watched_files: Some(Box::new({
             let xds = xds.clone();
             move || xds.files()
         })),
@@ -34,7 +34,7 @@ pub(crate) fn serve(file: PathBuf, logging: &Logging) -> Result<(), Vec<String>>
         })),
         updates: Some(updates),
         pages: Some(Arc::new(EnvoyPages::new(control, xds.clone()))),
-        ..Origin::reading(Some(file.clone()), Box::new(move || reread(&file, &xds)))
+        ..ConfigurationSource::reading(Some(file.clone()), Box::new(move || reread(&file, &xds)))
     };
     run(model, origin, logging, |bound| {
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));

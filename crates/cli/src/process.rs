@@ -2,12 +2,12 @@
 
 use crate::logging::Logging;
 use quadrille_config::{Diagnostics, model::Gateway};
-use quadrille_gateway::{Bound, Origin};
+use quadrille_gateway::{Bound, ConfigurationSource};
 
 /// Serves until the process is told to stop; `on_ready` is called once the listeners are bound.
 pub(crate) fn run(
     model: Gateway,
-    origin: Origin,
+    origin: ConfigurationSource,
     logging: &Logging,
     on_ready: impl FnOnce(&Bound),
 ) -> Result<(), Vec<String>> {

@@ -5,7 +5,7 @@ use crate::{
     logging::Logging,
     process::{announce, run},
 };
-use quadrille_gateway::Origin;
+use quadrille_gateway::ConfigurationSource;
 use std::path::PathBuf;
 
 /// Terminates TLS and passes requests on.
@@ -42,12 +42,13 @@ impl Serve {
             return crate::envoy::serve(file, &self.logging);
         }
         let (model, origin) = match self.config {
-            Some(file) => {
-                (quadrille_config::load(&file)?, Origin::reading(Some(file.clone()), rereader(file)))
-            }
+            Some(file) => (
+                quadrille_config::load(&file)?,
+                ConfigurationSource::reading(Some(file.clone()), rereader(file)),
+            ),
             None => {
                 let model = self.flags.into_gateway()?;
-                let origin = Origin::fixed(&model);
+                let origin = ConfigurationSource::fixed(&model);
                 (model, origin)
             }
         };
@@ -55,6 +56,6 @@ impl Serve {
     }
 }
 
-fn rereader(file: PathBuf) -> quadrille_gateway::Reread {
+fn rereader(file: PathBuf) -> quadrille_gateway::ReadConfiguration {
     Box::new(move || quadrille_config::load(&file))
 }

@@ -74,7 +74,7 @@ impl XdsManager {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let thread = std::thread::Builder::new().name("xds".to_owned());
         let spawned = thread.spawn(move || {
-            quadrille_gateway::give_way();
+            quadrille_gateway::lower_priority();
             runtime.block_on(manager.run());
         });
         spawned.map(drop).map_err(failed)

@@ -27,11 +27,11 @@ mod tls;
 mod upstream;
 mod worker;
 
-pub use admin::{Page, Pages, View};
+pub use admin::{AdminPages, AdminView, Page};
 pub use keyserver::{KeyServerBound, serve_keys};
-pub use process::background::give_way;
-pub use reload::control::{Applied, Control, Made, Updates, control};
-pub use server::{Bound, MoreFiles, Origin, Reread, check, serve};
+pub use process::background::lower_priority;
+pub use reload::control::{Applied, Control, RebuiltParts, Updates, control};
+pub use server::{Bound, ConfigurationSource, ReadConfiguration, WatchedFiles, check, serve};
 pub use telemetry::{
     access_log::TARGET as ACCESS_LOG_TARGET,
     statistics::{ChainStatistics, ListenerStatistics, Statistics, UpstreamStatistics},

@@ -1,7 +1,7 @@
 //! The running gateway: start, reload, drain.
 
 use crate::{
-    admin::{Admin, Pages},
+    admin::{Admin, AdminPages},
     listener::{filter_chain::ActiveListener, socket},
     process::{background, engine, signals::Signals, start_failure},
     reload::{
@@ -38,28 +38,28 @@ use std::{
 use tokio::sync::{mpsc, watch};
 
 /// Reads the configuration again, for a reload; on failure, what is wrong with it.
-pub type Reread = Box<dyn Fn() -> Result<Gateway, Diagnostics>>;
+pub type ReadConfiguration = Box<dyn Fn() -> Result<Gateway, Diagnostics>>;
 
 /// Where a configuration came from.
-pub struct Origin {
+pub struct ConfigurationSource {
     /// Reads it again.
-    pub reread: Reread,
+    pub reread: ReadConfiguration,
     /// The file to watch, where there is one.
     pub file: Option<PathBuf>,
     /// More files to watch: asked for after each reading.
-    pub more_files: Option<MoreFiles>,
+    pub watched_files: Option<WatchedFiles>,
     /// Told when what was read again is in service.
     pub in_service: Option<Box<dyn Fn()>>,
     /// Configurations that come while the gateway runs.
     pub updates: Option<Updates>,
     /// Pages that the admin address has besides its own.
-    pub pages: Option<Arc<dyn Pages>>,
+    pub pages: Option<Arc<dyn AdminPages>>,
 }
 
 /// Files that a configuration was read from, besides the first.
-pub type MoreFiles = Box<dyn Fn() -> Vec<PathBuf>>;
+pub type WatchedFiles = Box<dyn Fn() -> Vec<PathBuf>>;
 
-impl Origin {
+impl ConfigurationSource {
     /// A configuration that stays as it is; the files that it names are read again.
     pub fn fixed(model: &Gateway) -> Self {
         let again = model.clone();
@@ -67,13 +67,13 @@ impl Origin {
     }
 
     /// A configuration that is read again from this file when it, or what it names, changes.
-    pub fn reading(file: Option<PathBuf>, reread: Reread) -> Self {
-        Self { reread, file, more_files: None, in_service: None, updates: None, pages: None }
+    pub fn reading(file: Option<PathBuf>, reread: ReadConfiguration) -> Self {
+        Self { reread, file, watched_files: None, in_service: None, updates: None, pages: None }
     }
 
     /// All files that are watched besides those that the model names, as they are now.
     fn contents(&self) -> Contents {
-        let more = self.more_files.as_ref().map(|files| files()).unwrap_or_default();
+        let more = self.watched_files.as_ref().map(|files| files()).unwrap_or_default();
         Contents::of_file(self.file.as_deref()).with_paths(more.iter().map(PathBuf::as_path))
     }
 }
@@ -108,7 +108,11 @@ pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Diagnostic>> {
 ///
 /// # Errors
 /// Whatever keeps the gateway from starting. Once it serves, a bad configuration only logs, and the old one stays.
-pub fn serve(model: Gateway, origin: Origin, on_ready: impl FnOnce(&Bound)) -> Result<(), Vec<Diagnostic>> {
+pub fn serve(
+    model: Gateway,
+    origin: ConfigurationSource,
+    on_ready: impl FnOnce(&Bound),
+) -> Result<(), Vec<Diagnostic>> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start_failure)?;
     runtime.block_on(async {
@@ -130,7 +134,7 @@ pub fn serve(model: Gateway, origin: Origin, on_ready: impl FnOnce(&Bound)) -> R
 }
 
 struct Server {
-    origin: Origin,
+    origin: ConfigurationSource,
     updates: Option<Updates>,
     engine: Engine,
     workers: Vec<WorkerThread>,
@@ -149,7 +153,10 @@ struct Server {
 }
 
 impl Server {
-    async fn start(model: Gateway, mut origin: Origin) -> Result<(Self, Bound), Vec<Diagnostic>> {
+    async fn start(
+        model: Gateway,
+        mut origin: ConfigurationSource,
+    ) -> Result<(Self, Bound), Vec<Diagnostic>> {
         let prometheus = metrics::install();
         let engine = engine::start(&model.engine).map_err(start_failure)?;
         let contents = origin.contents().with_sources(&model);

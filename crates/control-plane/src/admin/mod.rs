@@ -12,7 +12,7 @@ use crate::xds_manager::XdsManager;
 use address::socket_address;
 use async_trait::async_trait;
 use http::StatusCode;
-use quadrille_gateway::{Control, Page, Pages, Statistics, View};
+use quadrille_gateway::{AdminPages, AdminView, Control, Page, Statistics};
 use serde_json::{Value, json};
 use statistics::Format;
 
@@ -34,8 +34,8 @@ const TEXT: &str = "text/plain; charset=UTF-8";
 const JSON: &str = "application/json";
 
 #[async_trait]
-impl Pages for EnvoyPages {
-    async fn page(&self, path: &str, query: Option<&str>, view: &View) -> Option<Page> {
+impl AdminPages for EnvoyPages {
+    async fn page(&self, path: &str, query: Option<&str>, view: &AdminView) -> Option<Page> {
         let query = query.unwrap_or_default();
         let text = |body: String| Some(Page { status: StatusCode::OK, content_type: TEXT, body });
         let json = |body: &Value| {
@@ -78,7 +78,7 @@ impl Pages for EnvoyPages {
     }
 }
 
-fn stats(counted: &Statistics, xds: &XdsManager, view: &View, query: &str, format: Format) -> Page {
+fn stats(counted: &Statistics, xds: &XdsManager, view: &AdminView, query: &str, format: Format) -> Page {
     let pattern = parameter(query, "filter").map(decoded).unwrap_or_default();
     match regex::Regex::new(&pattern) {
         Ok(filter) => {
@@ -125,7 +125,7 @@ fn certificates(status: &Value) -> Value {
     json!({ "certificates": served.iter().map(one).collect::<Vec<_>>() })
 }
 
-fn server_info(view: &View) -> Value {
+fn server_info(view: &AdminView) -> Value {
     let uptime = view.status["uptime_seconds"].as_f64().unwrap_or_default();
     json!({
         "version": format!("quadrille/{}", view.status["version"].as_str().unwrap_or_default()),

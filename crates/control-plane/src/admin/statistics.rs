@@ -3,7 +3,7 @@
 use super::{sample::Sample, xds};
 use crate::xds_manager::XdsManager;
 use quadrille_envoy::Resources;
-use quadrille_gateway::{ChainStatistics, ListenerStatistics, Statistics, UpstreamStatistics, View};
+use quadrille_gateway::{AdminView, ChainStatistics, ListenerStatistics, Statistics, UpstreamStatistics};
 use regex::Regex;
 use serde_json::json;
 use std::{collections::BTreeMap, fmt::Write};
@@ -20,7 +20,7 @@ pub(super) enum Format {
 pub(super) fn page(
     counted: &Statistics,
     xds: &XdsManager,
-    view: &View,
+    view: &AdminView,
     filter: &Regex,
     used_only: bool,
     format: Format,
@@ -45,7 +45,7 @@ pub(super) fn page(
 
 const QUEUE_SIZES: &str = "cryptomb.rsa_queue_sizes";
 
-fn samples(counted: &Statistics, xds: &XdsManager, view: &View) -> Vec<Sample> {
+fn samples(counted: &Statistics, xds: &XdsManager, view: &AdminView) -> Vec<Sample> {
     let mut samples = Vec::new();
     for listener in &counted.listeners {
         listener_samples(listener, &mut samples);

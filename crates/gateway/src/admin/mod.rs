@@ -4,4 +4,4 @@ mod dashboard;
 mod server;
 
 pub(crate) use server::Admin;
-pub use server::{Page, Pages, View};
+pub use server::{AdminPages, AdminView, Page};

@@ -42,19 +42,19 @@ pub(crate) struct Admin {
     /// False from the moment a drain begins, so that balancers look elsewhere.
     pub(crate) ready: AtomicBool,
     /// Of a front end whose users look for other pages.
-    pub(crate) pages: Option<Arc<dyn Pages>>,
+    pub(crate) pages: Option<Arc<dyn AdminPages>>,
 }
 
 /// Pages that a front end adds to the admin address. They come before the gateway's own.
 #[async_trait]
-pub trait Pages: Send + Sync {
+pub trait AdminPages: Send + Sync {
     /// The page of this path; `None` leaves it to the gateway.
-    async fn page(&self, path: &str, query: Option<&str>, view: &View) -> Option<Page>;
+    async fn page(&self, path: &str, query: Option<&str>, view: &AdminView) -> Option<Page>;
 }
 
 /// What pages can tell of a gateway.
 #[derive(Clone, Debug)]
-pub struct View {
+pub struct AdminView {
     /// False from the moment a drain begins.
     pub ready: bool,
     /// The page `/status`: certificates, upstreams, when the process has started.
@@ -135,8 +135,8 @@ impl Admin {
         (self.status)().page(self.role, ready, &self.engine)
     }
 
-    fn view(&self) -> View {
-        View { ready: self.ready.load(Ordering::Relaxed), status: self.status() }
+    fn view(&self) -> AdminView {
+        AdminView { ready: self.ready.load(Ordering::Relaxed), status: self.status() }
     }
 
     fn configuration(&self) -> String {

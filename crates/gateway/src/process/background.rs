@@ -20,7 +20,7 @@ pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
     let (done, result) = oneshot::channel();
     let runtime = Handle::current();
     thread::Builder::new().name("apply".to_owned()).spawn(move || {
-        give_way();
+        lower_priority();
         let _entered = runtime.enter();
         let _ = done.send(work());
     })?;
@@ -28,7 +28,7 @@ pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
 }
 
 /// Makes the calling thread yield to those that serve clients, until it ends.
-pub fn give_way() {
+pub fn lower_priority() {
     // Elsewhere threads have no priorities of their own.
     #[cfg(target_os = "linux")]
     {

@@ -2,7 +2,7 @@
 
 use super::{
     cache::{ArtifactBuilder, ArtifactCache, UpstreamChange},
-    control::Made,
+    control::RebuiltParts,
     served::Served,
 };
 use crate::{
@@ -30,7 +30,7 @@ pub(crate) struct Snapshot {
     /// What the next snapshot may be made of.
     pub(crate) cache: ArtifactCache,
     /// What the snapshot before did not have.
-    pub(crate) made: Made,
+    pub(crate) made: RebuiltParts,
     /// What the admin pages tell of it.
     pub(crate) served: Served,
     /// What a user should know, though it is served.

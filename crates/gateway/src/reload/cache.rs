@@ -1,6 +1,6 @@
 //! Artifacts that snapshots are made of, kept from one to the next so that only what has changed is built again.
 
-use super::control::Made;
+use super::control::RebuiltParts;
 use crate::{
     http::Router,
     tls::{
@@ -268,8 +268,8 @@ impl ArtifactCache {
     }
 
     /// How much of this was not there before.
-    pub(crate) fn made_since(&self, before: &Self) -> Made {
-        Made {
+    pub(crate) fn made_since(&self, before: &Self) -> RebuiltParts {
+        RebuiltParts {
             certificates: made(self.certificates.values(), before.certificates.values()),
             tls_contexts: made(self.contexts.values(), before.contexts.values()),
             route_tables: made(self.routers.values(), before.routers.values()),

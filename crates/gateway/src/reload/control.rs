@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 #[derive(Clone, Debug)]
 pub struct Control(mpsc::UnboundedSender<Command>);
 
-/// The gateway's end, for [`crate::Origin`].
+/// The gateway's end, for [`crate::ConfigurationSource`].
 #[derive(Debug)]
 pub struct Updates(pub(crate) mpsc::UnboundedReceiver<Command>);
 
@@ -29,12 +29,12 @@ pub struct Applied {
     /// How long it took to read and build, during which the old configuration served.
     pub took: Duration,
     /// What the one before did not have already.
-    pub made: Made,
+    pub made: RebuiltParts,
 }
 
 /// How many parts of a configuration were made for it; what has not changed is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct RebuiltParts {
     /// Certificate chains with their keys.
     pub certificates: usize,
     /// TLS settings with their certificates.

@@ -12,7 +12,7 @@ use quadrille_config::{
         TlsPolicy, Transport, Upstream, VirtualHost, Weighted,
     },
 };
-use quadrille_gateway::{Applied, Bound, Control, Made, Origin};
+use quadrille_gateway::{Applied, Bound, ConfigurationSource, Control, RebuiltParts};
 use rcgen::{CertificateParams, KeyPair};
 use std::{
     io::{Read, Write},
@@ -38,7 +38,7 @@ impl Running {
         let (control, updates) = quadrille_gateway::control();
         let (sender, ready) = mpsc::channel();
         thread::spawn(move || {
-            let origin = Origin { updates: Some(updates), ..Origin::fixed(&model) };
+            let origin = ConfigurationSource { updates: Some(updates), ..ConfigurationSource::fixed(&model) };
             let told = sender.clone();
             let ended =
                 quadrille_gateway::serve(model, origin, move |bound| _ = told.send(Ok(bound.clone())));
@@ -433,13 +433,17 @@ fn what_has_not_changed_is_not_made_again() {
         println!("{:?}: {:?}", applied.took, applied.made);
         applied.made
     };
-    let all = Made { certificates: CHAINS, tls_contexts: CHAINS, route_tables: 1, upstreams: 1 };
+    let all = RebuiltParts { certificates: CHAINS, tls_contexts: CHAINS, route_tables: 1, upstreams: 1 };
     assert_eq!(made(&certificates, &[server.address]), all);
-    assert_eq!(made(&certificates, &[server.address]), Made::default(), "the same again");
+    assert_eq!(made(&certificates, &[server.address]), RebuiltParts::default(), "the same again");
     certificates[500] = certificate("new.example");
-    let one = Made { certificates: 1, tls_contexts: 1, ..Made::default() };
+    let one = RebuiltParts { certificates: 1, tls_contexts: 1, ..RebuiltParts::default() };
     assert_eq!(made(&certificates, &[server.address]), one);
-    assert_eq!(made(&certificates, &[server.address, server.address]), Made::default(), "endpoints alone");
+    assert_eq!(
+        made(&certificates, &[server.address, server.address]),
+        RebuiltParts::default(),
+        "endpoints alone"
+    );
     let (seen, mut tls) = connect(running.address(0), "500.example").expect("a connection");
     assert_eq!(seen, "new.example");
     assert_eq!(get(&mut tls, "500.example", "/5").expect("an answer"), "hi");
