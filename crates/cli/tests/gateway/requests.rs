@@ -179,6 +179,28 @@ fn clients_that_are_asked_for_more_are_told_to_go() {
     assert!(open.is_closed());
 }
 
+/// After a second, the buffers of an idle connection are gone; what then comes, in pieces or several requests at once, is read
+/// as before.
+#[test]
+fn a_dormant_connection_wakes() {
+    let nginx = Nginx::new("return 200 $request_uri;");
+    let (certificates, gateway, _file) = before(nginx.address(), "", "");
+    let mut client = Connector::new(&certificates).http(gateway.address(0)).expect("a connection");
+    for round in 0..2 {
+        assert_eq!(client.get("/a").expect("an answer").text(), "/a", "{round}");
+        thread::sleep(Duration::from_millis(1300));
+        client.send(b"GET /b HTT").expect("sending");
+        thread::sleep(Duration::from_millis(1300));
+        client.send(b"P/1.1\r\nHost: a\r\n\r\nGET /c HTTP/1.1\r\nHost: a\r\n\r\nGET /d").expect("sending");
+        assert_eq!(client.response().expect("an answer").text(), "/b");
+        assert_eq!(client.response().expect("an answer").text(), "/c");
+        thread::sleep(Duration::from_millis(1300));
+        client.send(b" HTTP/1.1\r\nHost: a\r\n\r\n").expect("sending");
+        assert_eq!(client.response().expect("an answer").text(), "/d");
+        thread::sleep(Duration::from_millis(1300));
+    }
+}
+
 #[test]
 fn informational_responses_pass() {
     let hints = server(|mut tcp| {

@@ -94,10 +94,15 @@ impl RequestClock {
         (began != NONE).then(|| self.accepted + Duration::from_millis(began) + self.header)
     }
 
+    /// Since when there is no request; `None` while there is one.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        let since = Duration::from_millis(self.idle_since.load(Ordering::Relaxed));
+        self.has_no_requests().then(|| self.accepted + since)
+    }
+
     /// When the next request must have begun; `None` while there is one.
     pub(crate) fn idle_due(&self) -> Option<Instant> {
-        let since = Duration::from_millis(self.idle_since.load(Ordering::Relaxed));
-        self.has_no_requests().then(|| self.accepted + since + self.idle)
+        Some(self.idle_since()? + self.idle)
     }
 
     fn now(&self) -> u64 {

@@ -13,6 +13,7 @@ use super::{
     tunnel::{Tunnel, WithPrefix},
 };
 use crate::{connection::Alarm, tls::ClientStream};
+use bytes::Bytes;
 use http::{Request, Response};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -21,7 +22,7 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
-    task::Poll,
+    task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -41,56 +42,139 @@ const MOST_LINGERED: u64 = 1 << 20;
 /// A tunnel to run once the connection has answered.
 type TunnelSlot = Arc<Mutex<Option<Box<Tunnel>>>>;
 
+/// After so long without a request, a connection gives back what the library holds for it.
+const DORMANT_AFTER: Duration = Duration::from_secs(1);
+
 /// Serves requests until the connection ends.
 pub(super) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
-    let shared = SharedStream::new(stream);
-    let informational = Informational::default();
-    let tunnel = TunnelSlot::default();
-    let answer = service(&http, &informational, &tunnel);
-    let mut connection = http1::Builder::new()
-        .max_header_size(MOST_HEADER)
-        .max_buf_size(READ_AHEAD)
-        .serve_connection(TokioIo::new(shared.clone()), service_fn(answer));
-    // One that comes when its chain is gone already has its one request answered.
-    let late = http.chain.is_removed();
-    let (mut ending, mut last_requests) = (Ending::new(&http), None);
-    let mut alarm = Alarm::default();
-    let outcome = poll_fn(|context| {
-        let mut asked_to_end = false;
-        loop {
-            if let Poll::Ready(outcome) = connection.poll_without_shutdown(context) {
-                return Poll::Ready(outcome.map_err(drop));
+    let mut conversation = Conversation {
+        shared: SharedStream::new(stream),
+        informational: Informational::default(),
+        tunnel: TunnelSlot::default(),
+        ending: Ending::new(&http),
+        late: http.chain.is_removed(),
+        last_requests: None,
+        alarm: Alarm::default(),
+        http: &http,
+    };
+    // What is read ahead and written behind lives in the inner future, and is gone while the connection is dormant.
+    let (read, outcome) = loop {
+        match Box::pin(conversation.speak()).await {
+            Pause::Over(read, outcome) => break (read, outcome),
+            Pause::Dormant(read) => {
+                conversation.shared.unread(read);
+                if !conversation.wait().await {
+                    break (Bytes::new(), Ok(()));
+                }
             }
-            if late || asked_to_end || ending.poll(context).is_pending() {
-                break;
-            }
-            let due = *last_requests.get_or_insert_with(|| Instant::now() + LAST_REQUESTS);
-            if alarm.poll_due(context, due).is_pending() {
-                break;
-            }
-            asked_to_end = true;
-            Pin::new(&mut connection).graceful_shutdown();
         }
-        for response in informational.take() {
-            shared.write_informational(context, &response);
-        }
-        match shared.poll_send(context) {
-            Poll::Ready(Err(_)) => Poll::Ready(Err(())),
-            _ => Poll::Pending,
-        }
-    })
-    .await;
-    let parts = connection.into_parts();
-    drop(shared);
-    let Some(mut stream) = parts.io.into_inner().into_inner() else { return };
+    };
+    let Conversation { shared, tunnel, .. } = conversation;
+    let Some(stream) = shared.into_inner() else { return };
     let begun = tunnel.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(tunnel) = begun {
-        // The answer that opens it.
-        if stream.flush().await.is_err() {
-            return;
-        }
-        return tunnel.run(WithPrefix::new(parts.read_buf, stream)).await;
+    match begun {
+        Some(tunnel) => Box::pin(pass(*tunnel, stream, read)).await,
+        None => Box::pin(close(stream, outcome)).await,
     }
+}
+
+/// Why a connection stops to be driven.
+enum Pause {
+    /// It is over; with what was read and not used.
+    Over(Bytes, Result<(), ()>),
+    /// Nothing has come for a while.
+    Dormant(Bytes),
+}
+
+/// One connection, of which the library's part comes and goes.
+struct Conversation<'a> {
+    shared: SharedStream,
+    informational: Informational,
+    tunnel: TunnelSlot,
+    http: &'a Arc<HttpConnection>,
+    ending: Ending<'a>,
+    /// The chain was gone already when the connection came, which has its one request answered.
+    late: bool,
+    last_requests: Option<Instant>,
+    alarm: Alarm,
+}
+
+impl Conversation<'_> {
+    /// Serves requests until none come.
+    async fn speak(&mut self) -> Pause {
+        let answer = service(self.http, &self.informational, &self.tunnel);
+        let mut connection = http1::Builder::new()
+            .max_header_size(MOST_HEADER)
+            .max_buf_size(READ_AHEAD)
+            .serve_connection(TokioIo::new(self.shared.clone()), service_fn(answer));
+        let mut dormancy = Alarm::default();
+        let mut asked_to_end = false;
+        let outcome = poll_fn(|context| {
+            loop {
+                if let Poll::Ready(outcome) = connection.poll_without_shutdown(context) {
+                    return Poll::Ready(Some(outcome.map_err(drop)));
+                }
+                if asked_to_end || self.poll_end(context).is_pending() {
+                    break;
+                }
+                asked_to_end = true;
+                Pin::new(&mut connection).graceful_shutdown();
+            }
+            for response in self.informational.take() {
+                self.shared.write_informational(context, &response);
+            }
+            match self.shared.poll_send(context) {
+                Poll::Ready(Err(_)) => Poll::Ready(Some(Err(()))),
+                Poll::Ready(Ok(())) if !asked_to_end => self.poll_dormant(context, &mut dormancy),
+                _ => Poll::Pending,
+            }
+        })
+        .await;
+        let read = connection.into_parts().read_buf;
+        match outcome {
+            Some(outcome) => Pause::Over(read, outcome),
+            None => Pause::Dormant(read),
+        }
+    }
+
+    /// Ready once the connection is to take no further request.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.late {
+            return Poll::Pending;
+        }
+        ready!(self.ending.poll(context));
+        let due = *self.last_requests.get_or_insert_with(|| Instant::now() + LAST_REQUESTS);
+        self.alarm.poll_due(context, due)
+    }
+
+    /// Everything was sent: ready once no request has begun for a while.
+    fn poll_dormant<T>(&self, context: &mut Context<'_>, dormancy: &mut Alarm) -> Poll<Option<T>> {
+        let clock = &self.http.connection.clock;
+        let Some(since) = clock.idle_since().filter(|_| clock.header_due().is_none()) else {
+            return Poll::Pending;
+        };
+        dormancy.poll_due(context, since + DORMANT_AFTER).map(|()| None)
+    }
+
+    /// Waits for the next request to begin; false if none will.
+    async fn wait(&mut self) -> bool {
+        poll_fn(|context| match self.shared.poll_readable(context) {
+            Poll::Ready(readable) => Poll::Ready(readable.unwrap_or(false)),
+            Poll::Pending => self.poll_end(context).map(|()| false),
+        })
+        .await
+    }
+}
+
+/// Passes bytes behind the answer that opens a tunnel.
+async fn pass(tunnel: Tunnel, mut stream: ClientStream, read: Bytes) {
+    if stream.flush().await.is_ok() {
+        tunnel.run(WithPrefix::new(read, stream)).await;
+    }
+}
+
+/// Says goodbye.
+async fn close(mut stream: ClientStream, outcome: Result<(), ()>) {
     let closing = async {
         if let Err(error) = stream.shutdown().await {
             tracing::debug!(%error, "close_notify was not sent");
@@ -107,7 +191,7 @@ fn service(
     http: &Arc<HttpConnection>,
     informational: &Informational,
     tunnel: &TunnelSlot,
-) -> impl Fn(Request<Incoming>) -> Answering {
+) -> impl Fn(Request<Incoming>) -> Answering + use<> {
     let (http, informational, tunnel) = (Arc::clone(http), informational.clone(), Arc::clone(tunnel));
     move |request| {
         let (http, informational, tunnel) = (Arc::clone(&http), informational.clone(), Arc::clone(&tunnel));

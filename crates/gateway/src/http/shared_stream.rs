@@ -4,6 +4,7 @@
 //! a flush of theirs is only noted, and the driver flushes at the end of the turn.
 
 use crate::tls::ClientStream;
+use bytes::Bytes;
 use http::Response;
 use std::{
     io,
@@ -45,6 +46,16 @@ impl SharedStream {
         if let Poll::Ready(Err(error)) = Pin::new(&mut *stream).poll_write(context, &text) {
             tracing::debug!(%error, "an informational response was not sent");
         }
+    }
+
+    /// What was read and not used is read again.
+    pub(super) fn unread(&self, bytes: Bytes) {
+        self.lock().unread(bytes);
+    }
+
+    /// Ready when there is something to read, or with false at the end.
+    pub(super) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        self.lock().poll_readable(context)
     }
 
     /// The connection, if this is the only handle.

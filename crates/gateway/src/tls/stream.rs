@@ -4,6 +4,7 @@
 use super::{Transport, early_data, write_buffer::WriteBuffer};
 use crate::connection::{Alarm, Connection};
 use boring::ssl::SslRef;
+use bytes::Bytes;
 use std::{
     io::{self, IoSlice},
     pin::Pin,
@@ -22,6 +23,8 @@ pub(crate) struct ClientStream {
     http2: bool,
     /// Bytes of the HTTP/2 preface that are still to come.
     preface: usize,
+    /// Read, and to be read again.
+    unread: Bytes,
     /// Set while nothing comes.
     read_alarm: Alarm,
     written: WriteBuffer,
@@ -32,6 +35,9 @@ pub(crate) struct ClientStream {
 
 /// `PRI * HTTP/2.0 SM` with its line ends (RFC 9113 section 3.4).
 const HTTP2_PREFACE: usize = 24;
+
+/// How much is read of what ends a silence, before there is a buffer.
+const FIRST_READ: usize = 1024;
 
 /// What the client's bytes go through.
 #[derive(Debug)]
@@ -66,11 +72,29 @@ impl ClientStream {
             connection,
             http2,
             preface: if http2 { HTTP2_PREFACE } else { 0 },
+            unread: Bytes::new(),
             read_alarm: Alarm::default(),
             written: WriteBuffer::default(),
             write_alarm: Alarm::default(),
             stalled: None,
         }
+    }
+
+    /// What was read and not used is read again.
+    pub(crate) fn unread(&mut self, bytes: Bytes) {
+        self.unread = bytes;
+    }
+
+    /// Ready when there is something to read, or with false at the end. There is no buffer while nothing comes.
+    pub(crate) fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        if !self.unread.is_empty() {
+            return Poll::Ready(Ok(true));
+        }
+        let mut space = [0; FIRST_READ];
+        let mut out = ReadBuf::new(&mut space);
+        ready!(Pin::new(&mut *self).poll_read(context, &mut out))?;
+        self.unread = Bytes::copy_from_slice(out.filled());
+        Poll::Ready(Ok(!self.unread.is_empty()))
     }
 
     /// How many bytes have left.
@@ -138,6 +162,12 @@ impl AsyncRead for ClientStream {
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.unread.is_empty() {
+            let count = self.unread.len().min(out.remaining());
+            out.put_slice(&self.unread.split_to(count));
+            // They begin a header, whenever they came.
+            return Poll::Ready(self.received(count));
+        }
         let before = out.filled().len();
         match Pin::new(&mut self.inner).poll_read(context, out) {
             Poll::Pending => self.poll_overdue(context),

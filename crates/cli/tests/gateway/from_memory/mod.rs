@@ -12,7 +12,7 @@ use quadrille_config::{
         TlsPolicy, Transport, Upstream, VirtualHost, Weighted,
     },
 };
-use quadrille_gateway::{Applied, Bound, ConfigurationSource, Control, RebuiltParts};
+use quadrille_gateway::{Applied, Bound, ConfigurationSource, Control, RebuiltParts as Parts};
 use rcgen::{CertificateParams, KeyPair};
 use std::{
     io::{Read, Write},
@@ -433,17 +433,13 @@ fn what_has_not_changed_is_not_made_again() {
         println!("{:?}: {:?}", applied.took, applied.made);
         applied.made
     };
-    let all = RebuiltParts { certificates: CHAINS, tls_contexts: CHAINS, route_tables: 1, upstreams: 1 };
+    let all = Parts { certificates: CHAINS, tls_contexts: CHAINS, route_tables: 1, upstreams: 1 };
     assert_eq!(made(&certificates, &[server.address]), all);
-    assert_eq!(made(&certificates, &[server.address]), RebuiltParts::default(), "the same again");
+    assert_eq!(made(&certificates, &[server.address]), Parts::default(), "the same again");
     certificates[500] = certificate("new.example");
-    let one = RebuiltParts { certificates: 1, tls_contexts: 1, ..RebuiltParts::default() };
+    let one = Parts { certificates: 1, tls_contexts: 1, ..Parts::default() };
     assert_eq!(made(&certificates, &[server.address]), one);
-    assert_eq!(
-        made(&certificates, &[server.address, server.address]),
-        RebuiltParts::default(),
-        "endpoints alone"
-    );
+    assert_eq!(made(&certificates, &[server.address, server.address]), Parts::default(), "endpoints alone");
     let (seen, mut tls) = connect(running.address(0), "500.example").expect("a connection");
     assert_eq!(seen, "new.example");
     assert_eq!(get(&mut tls, "500.example", "/5").expect("an answer"), "hi");
