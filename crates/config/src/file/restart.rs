@@ -2,16 +2,12 @@
 
 use super::{sections::GATEWAY, show};
 use crate::model::{Gateway, Resumption};
-use serde_json::{Map, Value, json};
-
-/// Threads keep one pool for all upstreams, so that what counts is the sum; a pool that is larger than needed serves as well.
-const POOL: &str = "upstreams.<name>.pool";
+use serde_json::{Map, Value};
 
 /// The keys whose values differ, and that a process which runs with `old` takes from `new` only when it starts again.
 pub fn needs_restart(old: &Gateway, new: &Gateway) -> Vec<&'static str> {
     let fixed = GATEWAY.keys.iter().filter(|key| key.needs_restart);
-    let changed = fixed.filter(|key| (key.show)(old) != (key.show)(new)).map(|key| key.name);
-    changed.chain((old.pool_size() < new.pool_size()).then_some(POOL)).collect()
+    fixed.filter(|key| (key.show)(old) != (key.show)(new)).map(|key| key.name).collect()
 }
 
 /// What of a configuration holds until the process ends, without anything that could be a key.
@@ -25,11 +21,9 @@ pub fn show_in_force(old: &Gateway, new: &Gateway) -> Value {
     let (mut shown, at_start) = (show(new), show(old));
     let mut after = Map::new();
     for path in needs_restart(old, new) {
-        let next = match (shown.get_mut(path), at_start.get(path)) {
-            (Some(value), Some(before)) => std::mem::replace(value, before.clone()),
-            _ => json!(new.pool_size()),
-        };
-        after.insert(path.to_owned(), next);
+        if let (Some(value), Some(before)) = (shown.get_mut(path), at_start.get(path)) {
+            after.insert(path.to_owned(), std::mem::replace(value, before.clone()));
+        }
     }
     if let (Some(shown), false) = (shown.as_object_mut(), after.is_empty()) {
         shown.insert("after_restart".to_owned(), Value::Object(after));
@@ -39,12 +33,12 @@ pub fn show_in_force(old: &Gateway, new: &Gateway) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{POOL, needs_restart, show_in_force};
+    use super::show_in_force;
     use crate::{
         file::{sections::SECTIONS, show},
-        model::{Gateway, Place, Upstream},
+        model::Gateway,
     };
-    use std::{num::NonZeroUsize, time::Duration};
+    use std::time::Duration;
 
     #[test]
     fn what_needs_a_restart_is_shown_apart() {
@@ -61,16 +55,6 @@ mod tests {
         assert_eq!(shown["after_restart"]["admin"], "off");
     }
 
-    #[test]
-    fn a_larger_pool_needs_a_restart_and_a_smaller_one_does_not() {
-        let (small, mut large) = (Gateway::default(), Gateway::default());
-        let mut upstream = Upstream::new(Vec::new(), Place::builtin());
-        upstream.pool = NonZeroUsize::MIN.saturating_add(1000);
-        large.upstreams.insert("u".to_owned(), upstream);
-        assert_eq!(needs_restart(&small, &large), [POOL]);
-        assert_eq!(needs_restart(&large, &small), [""; 0]);
-    }
-
     /// What is said of a section holds for the keys in it, and what is compared is what is documented.
     #[test]
     fn sections_and_their_keys_agree() {
@@ -83,12 +67,11 @@ mod tests {
         let top: Vec<_> =
             super::GATEWAY.keys.iter().filter(|key| key.needs_restart).map(|key| key.name).collect();
         for path in &fixed {
-            let compared = path == POOL || top.iter().any(|top| path.split('.').next() == Some(top));
+            let compared = top.iter().any(|top| path.split('.').next() == Some(top));
             assert!(compared, "{path} is documented as fixed, and not compared");
         }
         for section in SECTIONS.iter().filter(|section| top.contains(&section.path())) {
             assert!(section.keys().iter().all(|key| key.needs_restart), "{}", section.path());
         }
-        assert!(fixed.iter().any(|path| path == POOL));
     }
 }

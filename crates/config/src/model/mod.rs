@@ -126,15 +126,6 @@ pub enum AccessLog {
     File(PathBuf),
 }
 
-impl Gateway {
-    /// Idle connections that a worker thread keeps, to all upstreams together. One without upstreams may get some by a
-    /// reload.
-    pub fn pool_size(&self) -> usize {
-        const LEAST: usize = 128;
-        self.upstreams.values().map(|upstream| upstream.pool.get()).sum::<usize>().max(LEAST)
-    }
-}
-
 /// No listeners yet; everything else as it is when nothing is said.
 impl Default for Gateway {
     fn default() -> Self {

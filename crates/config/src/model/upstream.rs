@@ -18,7 +18,7 @@ pub struct Upstream {
     pub proxy_protocol: ProxyProtocolOut,
     /// How often an idempotent request is tried again on another connection or server.
     pub retries: usize,
-    /// Idle connections kept, for each worker thread.
+    /// HTTP/1.1 connections kept to each server, for each worker thread; with as many open, requests wait a moment.
     pub pool: NonZeroUsize,
     /// When a slow server is given up.
     pub timeouts: UpstreamTimeouts,

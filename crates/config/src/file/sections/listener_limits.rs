@@ -36,9 +36,9 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
             name: "idle",
             value: "duration",
             preset: Preset::Is("75s"),
-            about: "Between requests on a connection; in `tcp` mode, without a byte in either direction; and \
-                    while one side takes nothing of what it is sent. A client that comes back later pays for a new \
-                    handshake.",
+            about: "Between requests on a connection, and between two pieces of a request's body; while a client takes \
+                    nothing of a response; in `tcp` mode, without a byte in either direction, or while one side takes \
+                    nothing. A client that comes back later pays for a new handshake.",
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.idle, timeout),
             show: |timeouts| time(timeouts.idle),

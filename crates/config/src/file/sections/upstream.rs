@@ -92,9 +92,10 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "pool",
             value: "count",
             preset: Preset::Is("128"),
-            about: "Idle connections kept, for each event-loop thread. Each costs memory and a file descriptor here and \
-                    on the server.",
-            needs_restart: true,
+            about: "HTTP/1.1 connections kept to each server, for each event-loop thread. While as many are open, a request \
+                    waits for 3 ms for one that comes free, and then opens one more. Each costs memory and a file \
+                    descriptor here and on the server.",
+            needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.pool, count),
             show: |upstream| upstream.pool.get().into(),
         },
