@@ -276,6 +276,15 @@ fn websocket_works_over_http2() {
     }
 }
 
+#[test]
+fn a_server_without_websocket_opens_no_tunnel() {
+    let nginx = Nginx::new("return 200 ok;");
+    let (certificates, gateway, _file) = before(nginx.address(), "", "");
+    let mut frames = Frames::connect(&Connector::new(&certificates), gateway.address(0), 65_535);
+    frames.websocket(1, "/");
+    assert_ne!(frames.expect(HEADERS).payload.first(), Some(&0x88), ":status 200 would open one");
+}
+
 /// Requests wait for a connection that comes free, rather than open one each.
 #[test]
 fn a_burst_of_requests_shares_few_connections() {

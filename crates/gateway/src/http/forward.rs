@@ -81,6 +81,10 @@ pub(super) async fn forward(
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
                 return Box::pin(forwarding.switch(response, client, exchange)).await;
             }
+            // Over HTTP/2 a success would open the tunnel (RFC 8441 section 5), behind which there is none.
+            Ok(response) if request.websocket && request.is_http2() && response.status().is_success() => {
+                return Answer { request, route: None, exchange }.status(502).into();
+            }
             Ok(response) => return forwarding.finish(response, exchange).into(),
             Err(error) if forwarding.tries_again(&error) => {}
             Err(error) => {
