@@ -11,8 +11,12 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
-    time::Instant,
+    time::{Duration, Instant},
 };
+
+/// Of a body that nobody wants, so much is taken, for so long.
+const MOST_DISCARDED: usize = 1 << 20;
+const LINGER: Duration = Duration::from_secs(2);
 
 /// A request's body.
 pub(super) struct ClientBody {
@@ -24,7 +28,7 @@ pub(super) struct ClientBody {
 
 enum Source {
     Http1(hyper::body::Incoming),
-    Http2 { stream: h2::RecvStream, length: Option<u64>, data_ended: bool },
+    Http2 { stream: Option<h2::RecvStream>, length: Option<u64>, data_ended: bool },
 }
 
 impl ClientBody {
@@ -35,7 +39,7 @@ impl ClientBody {
     pub(super) fn http2(stream: h2::RecvStream, headers: &HeaderMap, connection: &Arc<Connection>) -> Self {
         let length = headers.get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-        Self::new(Source::Http2 { stream, length, data_ended: false }, connection)
+        Self::new(Source::Http2 { stream: Some(stream), length, data_ended: false }, connection)
     }
 
     fn new(source: Source, connection: &Arc<Connection>) -> Self {
@@ -43,10 +47,34 @@ impl ClientBody {
     }
 
     /// The stream behind the body of HTTP/2, for a tunnel.
-    pub(super) fn into_stream(self) -> Option<h2::RecvStream> {
-        match self.source {
+    pub(super) fn into_stream(mut self) -> Option<h2::RecvStream> {
+        match &mut self.source {
             Source::Http1(_) => None,
-            Source::Http2 { stream, .. } => Some(stream),
+            Source::Http2 { stream, .. } => stream.take(),
+        }
+    }
+}
+
+/// A server may answer before it has the whole request. What the client still sends is taken for a while: to reset the
+/// stream, even with NO_ERROR, fails the response for some clients (RFC 9113 section 8.1).
+impl Drop for ClientBody {
+    fn drop(&mut self) {
+        if let Source::Http2 { stream, .. } = &mut self.source
+            && let Some(stream) = stream.take()
+            && !stream.is_end_stream()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(tokio::time::timeout(LINGER, discard(stream)));
+        }
+    }
+}
+
+async fn discard(mut stream: h2::RecvStream) {
+    let mut left = MOST_DISCARDED;
+    while let Some(Ok(data)) = stream.data().await {
+        left = left.saturating_sub(data.len());
+        if left == 0 || stream.flow_control().release_capacity(data.len()).is_err() {
+            return;
         }
     }
 }
@@ -58,6 +86,7 @@ impl Source {
                 Pin::new(incoming).poll_frame(context).map_err(|error| ClientBodyError(error.into()).into())
             }
             Self::Http2 { stream, data_ended, .. } => {
+                let Some(stream) = stream else { return Poll::Ready(None) };
                 let failed = |error: h2::Error| Some(Err(ClientBodyError(error.into()).into()));
                 if !*data_ended {
                     match ready!(stream.poll_data(context)) {
@@ -103,7 +132,7 @@ impl Body for ClientBody {
     fn is_end_stream(&self) -> bool {
         match &self.source {
             Source::Http1(incoming) => incoming.is_end_stream(),
-            Source::Http2 { stream, .. } => stream.is_end_stream(),
+            Source::Http2 { stream, .. } => stream.as_ref().is_none_or(h2::RecvStream::is_end_stream),
         }
     }
 
