@@ -1,10 +1,12 @@
 //! What is known about one accepted connection: plain data that the way of a connection hands on, and telemetry reads.
 
 mod alarm;
+mod patience;
 mod pooled_buffer;
 mod request_clock;
 
 pub(crate) use alarm::Alarm;
+pub(crate) use patience::Patience;
 #[cfg(test)]
 pub(crate) use pooled_buffer::CAPACITY;
 pub(crate) use pooled_buffer::PooledBuffer;

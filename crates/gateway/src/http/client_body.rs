@@ -1,7 +1,7 @@
 //! The body of a client's request, of either version, for which the client has the idle time between two pieces.
 
 use crate::{
-    connection::{Alarm, Connection},
+    connection::{Connection, Patience},
     upstream::{BoxError, ClientBodyError},
 };
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// Of a body that nobody wants, so much is taken, for so long.
@@ -22,8 +22,7 @@ const LINGER: Duration = Duration::from_secs(2);
 pub(super) struct ClientBody {
     source: Source,
     connection: Arc<Connection>,
-    alarm: Alarm,
-    waiting_since: Option<Instant>,
+    patience: Patience,
 }
 
 enum Source {
@@ -43,7 +42,7 @@ impl ClientBody {
     }
 
     fn new(source: Source, connection: &Arc<Connection>) -> Self {
-        Self { source, connection: Arc::clone(connection), alarm: Alarm::default(), waiting_since: None }
+        Self { source, connection: Arc::clone(connection), patience: Patience::default() }
     }
 
     /// The stream behind the body of HTTP/2, for a tunnel.
@@ -121,11 +120,10 @@ impl Body for ClientBody {
         let this = &mut *self;
         let poll = this.source.poll_frame(context);
         if poll.is_ready() {
-            this.waiting_since = None;
+            this.patience.renew();
             return poll;
         }
-        let since = *this.waiting_since.get_or_insert_with(Instant::now);
-        ready!(this.alarm.poll_due(context, since + this.connection.clock.idle_limit()));
+        ready!(this.patience.poll_exhausted(context, this.connection.clock.idle_limit()));
         Poll::Ready(Some(Err(ClientBodyError("the client took too long".into()).into())))
     }
 

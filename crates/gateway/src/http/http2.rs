@@ -6,7 +6,10 @@ use super::{
     informational::Informational, outcome::Outcome, response_body::ResponseBody, service,
     shared_stream::SharedStream, tunnel::StreamBytes,
 };
-use crate::{connection::Alarm, tls::ClientStream};
+use crate::{
+    connection::{Alarm, Patience},
+    tls::ClientStream,
+};
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use h2::{
@@ -221,8 +224,8 @@ async fn serve_stream(
     }
 }
 
-/// Sends a response, as fast as the client takes it; one that takes nothing for `patience` is given up.
-async fn send(response: Response<ResponseBody>, mut respond: SendResponse<Bytes>, patience: Duration) {
+/// Sends a response, as fast as the client takes it; one that takes nothing for so long is given up.
+async fn send(response: Response<ResponseBody>, mut respond: SendResponse<Bytes>, limit: Duration) {
     let (head, body) = response.into_parts();
     let ended = body.is_end_stream();
     let Ok(mut stream) = respond.send_response(Response::from_parts(head, ()), ended) else { return };
@@ -230,7 +233,7 @@ async fn send(response: Response<ResponseBody>, mut respond: SendResponse<Bytes>
         return;
     }
     let mut body = pin!(body);
-    let mut alarm = Alarm::default();
+    let mut patience = Patience::default();
     loop {
         let frame = poll_fn(|context| {
             if stream.poll_reset(context).is_ready() {
@@ -245,7 +248,7 @@ async fn send(response: Response<ResponseBody>, mut respond: SendResponse<Bytes>
             Some(Ok(frame)) => match frame.into_data().map_err(Frame::into_trailers) {
                 Ok(data) => {
                     let last = body.is_end_stream();
-                    match send_data(&mut stream, data, last, &mut alarm, patience).await {
+                    match send_data(&mut stream, data, last, &mut patience, limit).await {
                         Ok(()) if last => return,
                         sent => sent,
                     }
@@ -260,25 +263,25 @@ async fn send(response: Response<ResponseBody>, mut respond: SendResponse<Bytes>
     }
 }
 
-/// Sends data as the window opens; an error if it stays shut for `patience`, or the stream is gone.
+/// Sends data as the window opens; an error if it stays shut for so long, or the stream is gone.
 async fn send_data(
     stream: &mut SendStream<Bytes>,
     mut data: Bytes,
     last: bool,
-    alarm: &mut Alarm,
-    patience: Duration,
+    patience: &mut Patience,
+    limit: Duration,
 ) -> Result<(), ()> {
     stream.reserve_capacity(data.len());
     while !data.is_empty() {
         let mut room = stream.capacity();
         if room == 0 {
-            let due = Instant::now() + patience;
             room = poll_fn(|context| match stream.poll_capacity(context) {
                 Poll::Ready(Some(Ok(room))) => Poll::Ready(Ok(room)),
                 Poll::Ready(_) => Poll::Ready(Err(())),
-                Poll::Pending => alarm.poll_due(context, due).map(|()| Err(())),
+                Poll::Pending => patience.poll_exhausted(context, limit).map(|()| Err(())),
             })
             .await?;
+            patience.renew();
         }
         let piece = data.split_to(room.min(data.len()));
         let ends = last && data.is_empty();

@@ -2,7 +2,7 @@
 //! small pieces collected into whole TLS records.
 
 use super::{Transport, early_data, write_buffer::WriteBuffer};
-use crate::connection::{Alarm, Connection};
+use crate::connection::{Alarm, Connection, Patience};
 use boring::ssl::SslRef;
 use bytes::Bytes;
 use std::{
@@ -10,7 +10,6 @@ use std::{
     pin::Pin,
     sync::{Arc, atomic::Ordering},
     task::{Context, Poll, ready},
-    time::Instant,
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_boring::SslStream;
@@ -28,9 +27,10 @@ pub(crate) struct ClientStream {
     /// Set while nothing comes.
     read_alarm: Alarm,
     written: WriteBuffer,
-    write_alarm: Alarm,
-    /// Since when the client takes nothing.
-    stalled: Option<Instant>,
+    /// With a client that takes nothing.
+    patience: Patience,
+    /// The client did not take what was written last.
+    is_stalled: bool,
 }
 
 /// `PRI * HTTP/2.0 SM` with its line ends (RFC 9113 section 3.4).
@@ -75,8 +75,8 @@ impl ClientStream {
             unread: Bytes::new(),
             read_alarm: Alarm::default(),
             written: WriteBuffer::default(),
-            write_alarm: Alarm::default(),
-            stalled: None,
+            patience: Patience::default(),
+            is_stalled: false,
         }
     }
 
@@ -104,7 +104,7 @@ impl ClientStream {
 
     /// Whether everything that was written before has left or waits in the buffer, and so many bytes fit behind it.
     pub(crate) fn has_room_for(&self, count: usize) -> bool {
-        self.stalled.is_none() && self.written.has_room_for(count)
+        !self.is_stalled && self.written.has_room_for(count)
     }
 
     /// Bytes have come.
@@ -142,12 +142,12 @@ impl ClientStream {
         context: &mut Context<'_>,
         outcome: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        if outcome.is_ready() {
-            self.stalled = None;
+        self.is_stalled = outcome.is_pending();
+        if !self.is_stalled {
+            self.patience.renew();
             return outcome;
         }
-        let since = *self.stalled.get_or_insert_with(Instant::now);
-        ready!(self.write_alarm.poll_due(context, since + self.connection.clock.idle_limit()));
+        ready!(self.patience.poll_exhausted(context, self.connection.clock.idle_limit()));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing")))
     }
 }
