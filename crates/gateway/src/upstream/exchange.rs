@@ -2,6 +2,7 @@
 
 use super::request_body::{BodyProgress, BoxError};
 use crate::connection::Alarm;
+use hyper::client::conn::TrySendError;
 use std::{
     fmt,
     sync::Arc,
@@ -76,6 +77,15 @@ impl fmt::Display for ClientBodyError {
 
 impl std::error::Error for ClientBodyError {}
 
+impl<T> From<TrySendError<T>> for ExchangeError {
+    fn from(mut error: TrySendError<T>) -> Self {
+        match error.take_message() {
+            Some(_) => Self::NotSent,
+            None => error.into_error().into(),
+        }
+    }
+}
+
 impl From<hyper::Error> for ExchangeError {
     fn from(error: hyper::Error) -> Self {
         let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
@@ -100,25 +110,27 @@ impl From<hyper::Error> for ExchangeError {
 #[derive(Debug)]
 pub(super) struct Watchdog {
     limits: Limits,
-    /// Since when nothing has moved.
-    since: Instant,
+    /// Since when nothing has moved; `None` while nobody waits.
+    since: Option<Instant>,
     header_seen: bool,
     body: Option<(Arc<BodyProgress>, u32)>,
 }
 
 impl Watchdog {
     pub(super) fn new(limits: Limits, body: Option<Arc<BodyProgress>>) -> Self {
-        Self { limits, since: Instant::now(), header_seen: false, body: body.map(|progress| (progress, 0)) }
+        let body = body.map(|progress| (progress, 0));
+        Self { limits, since: None, header_seen: false, body }
     }
 
     /// The response's header is there.
     pub(super) fn header(&mut self) {
         self.header_seen = true;
+        self.renew();
     }
 
-    /// From now on the server is waited for: before, nobody has asked.
-    pub(super) fn restart(&mut self) {
-        self.since = Instant::now();
+    /// A part of the response has come.
+    pub(super) fn renew(&mut self) {
+        self.since = None;
     }
 
     /// Nothing has come: ready once that has lasted too long.
@@ -137,7 +149,7 @@ impl Watchdog {
         if let Some((progress, seen)) = &mut self.body {
             let frames = progress.frames();
             if frames != *seen || progress.waits_for_client() {
-                (*seen, self.since) = (frames, Instant::now());
+                (*seen, self.since) = (frames, None);
             }
             if progress.waits_for_client() {
                 return None;
@@ -146,6 +158,6 @@ impl Watchdog {
                 limit = self.limits.write;
             }
         }
-        Some(self.since + limit)
+        Some(*self.since.get_or_insert_with(Instant::now) + limit)
     }
 }

@@ -104,12 +104,7 @@ impl Http1Connection {
                 // Only the connection makes the response ready, so nobody else needs to wake this task.
                 let alive = self.drive(context);
                 match response.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                    Poll::Ready(response) => {
-                        Poll::Ready(response.map_err(|mut error| match error.take_message() {
-                            Some(_) => ExchangeError::NotSent,
-                            None => error.into_error().into(),
-                        }))
-                    }
+                    Poll::Ready(response) => Poll::Ready(response.map_err(ExchangeError::from)),
                     Poll::Pending if !alive => Poll::Ready(Err(ExchangeError::Broken("it ended".into()))),
                     Poll::Pending => {
                         ready!(watchdog.poll_overdue(context, &mut self.alarm));
@@ -120,7 +115,7 @@ impl Http1Connection {
             .await?;
             watchdog.header();
             let connection = Some(self);
-            Ok(response.map(|incoming| Http1Body { incoming, connection, watchdog, waiting: false }))
+            Ok(response.map(|incoming| Http1Body { incoming, connection, watchdog }))
         }
     }
 }
@@ -130,8 +125,6 @@ pub(crate) struct Http1Body {
     incoming: Incoming,
     connection: Option<Box<Http1Connection>>,
     watchdog: Watchdog,
-    /// Whether the last call found nothing.
-    waiting: bool,
 }
 
 impl Http1Body {
@@ -169,7 +162,7 @@ impl Body for Http1Body {
         loop {
             match Pin::new(&mut this.incoming).poll_frame(&mut quiet) {
                 Poll::Ready(Some(Ok(frame))) => {
-                    this.waiting = false;
+                    this.watchdog.renew();
                     return Poll::Ready(Some(Ok(frame)));
                 }
                 Poll::Ready(Some(Err(error))) => {
@@ -184,9 +177,6 @@ impl Body for Http1Body {
             }
             let Some(connection) = &mut this.connection else { return Poll::Ready(None) };
             if driven {
-                if !std::mem::replace(&mut this.waiting, true) {
-                    this.watchdog.restart();
-                }
                 ready!(this.watchdog.poll_overdue(context, &mut connection.alarm));
                 return Poll::Ready(Some(Err(ExchangeError::TimedOut)));
             }

@@ -95,12 +95,7 @@ impl Http2Exchange {
         async move {
             let mut alarm = Alarm::default();
             let response = poll_fn(|context| match response.as_mut().poll(context) {
-                Poll::Ready(response) => {
-                    Poll::Ready(response.map_err(|mut error| match error.take_message() {
-                        Some(_) => ExchangeError::NotSent,
-                        None => error.into_error().into(),
-                    }))
-                }
+                Poll::Ready(response) => Poll::Ready(response.map_err(ExchangeError::from)),
                 Poll::Pending => {
                     ready!(watchdog.poll_overdue(context, &mut alarm));
                     Poll::Ready(Err(ExchangeError::TimedOut))
@@ -108,13 +103,7 @@ impl Http2Exchange {
             })
             .await?;
             watchdog.header();
-            Ok(response.map(|incoming| Http2Body {
-                incoming,
-                alarm,
-                watchdog,
-                waiting: false,
-                _counted: counted,
-            }))
+            Ok(response.map(|incoming| Http2Body { incoming, alarm, watchdog, _counted: counted }))
         }
     }
 }
@@ -124,8 +113,6 @@ pub(crate) struct Http2Body {
     incoming: Incoming,
     alarm: Alarm,
     watchdog: Watchdog,
-    /// Whether the last call found nothing.
-    waiting: bool,
     _counted: Arc<()>,
 }
 
@@ -140,13 +127,10 @@ impl Body for Http2Body {
         let this = &mut *self;
         match Pin::new(&mut this.incoming).poll_frame(context) {
             Poll::Ready(frame) => {
-                this.waiting = false;
+                this.watchdog.renew();
                 Poll::Ready(frame.map(|frame| frame.map_err(ExchangeError::from)))
             }
             Poll::Pending => {
-                if !std::mem::replace(&mut this.waiting, true) {
-                    this.watchdog.restart();
-                }
                 ready!(this.watchdog.poll_overdue(context, &mut this.alarm));
                 Poll::Ready(Some(Err(ExchangeError::TimedOut)))
             }
