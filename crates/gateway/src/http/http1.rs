@@ -1,16 +1,9 @@
 //! A client's connection over which HTTP/1.1 is spoken.
 
 use super::{
-    HttpConnection,
-    client_body::ClientBody,
-    ending::Ending,
-    header_limit::MOST_HEADER,
-    informational::Informational,
-    outcome::Outcome,
-    response_body::ResponseBody,
-    service,
-    shared_stream::SharedStream,
-    tunnel::{Tunnel, WithPrefix},
+    HttpConnection, client_body::ClientBody, ending::Ending, header_limit::MOST_HEADER,
+    informational::Informational, outcome::Outcome, response_body::ResponseBody, service,
+    shared_stream::SharedStream, tunnel::Tunnel,
 };
 use crate::{connection::Alarm, tls::ClientStream};
 use bytes::Bytes;
@@ -168,8 +161,9 @@ impl Conversation<'_> {
 
 /// Passes bytes behind the answer that opens a tunnel.
 async fn pass(tunnel: Tunnel, mut stream: ClientStream, read: Bytes) {
+    stream.unread(read);
     if stream.flush().await.is_ok() {
-        tunnel.run(WithPrefix::new(read, stream)).await;
+        tunnel.run(stream).await;
     }
 }
 

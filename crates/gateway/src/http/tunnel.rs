@@ -42,28 +42,18 @@ impl Tunnel {
     /// Passes bytes until both sides have closed, or nothing has moved for the idle time.
     pub(super) async fn run(self, mut client: impl tcp::Stream) {
         let Self { server, ahead, client: _, idle, mut exchange } = self;
-        let copied = tcp::copy_both_ways(&mut client, &mut WithPrefix::new(ahead, server), idle).await;
+        let copied = tcp::copy_both_ways(&mut client, &mut ServerBytes { ahead, stream: server }, idle).await;
         exchange.bytes = usize::try_from(copied.from_server).unwrap_or(usize::MAX);
     }
 }
 
-/// A stream that begins with bytes that have been read already.
-pub(super) struct WithPrefix<S> {
-    prefix: Bytes,
-    stream: S,
+/// A server's stream behind what it has sent already.
+struct ServerBytes {
+    ahead: Bytes,
+    stream: ServerStream,
 }
 
-impl<S> WithPrefix<S> {
-    pub(super) fn new(prefix: Bytes, stream: S) -> Self {
-        Self { prefix, stream }
-    }
-}
-
-impl<S: tcp::Stream> tcp::Stream for WithPrefix<S> {
-    fn sent(&self) -> u64 {
-        self.stream.sent()
-    }
-}
+impl tcp::Stream for ServerBytes {}
 
 impl tcp::Stream for ClientStream {
     fn sent(&self) -> u64 {
@@ -73,23 +63,22 @@ impl tcp::Stream for ClientStream {
 
 impl tcp::Stream for StreamBytes {}
 
-impl<S: AsyncRead + Unpin> AsyncRead for WithPrefix<S> {
+impl AsyncRead for ServerBytes {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.prefix.is_empty() {
+        if self.ahead.is_empty() {
             return Pin::new(&mut self.stream).poll_read(context, out);
         }
-        let count = self.prefix.len().min(out.remaining());
-        out.put_slice(&self.prefix[..count]);
-        self.prefix.advance(count);
+        let count = self.ahead.len().min(out.remaining());
+        out.put_slice(&self.ahead.split_to(count));
         Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for WithPrefix<S> {
+impl AsyncWrite for ServerBytes {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
