@@ -37,12 +37,7 @@ enum AttemptError {
     OutOfTime,
     InvalidPath,
     Connect(io::Error),
-    Exchange {
-        error: ExchangeError,
-        reused: bool,
-    },
-    /// An answer that is to be tried again.
-    Status(u16),
+    Exchange { error: ExchangeError, reused: bool },
 }
 
 /// Sends a request to a server, with further attempts as far as they are allowed and safe.
@@ -78,6 +73,7 @@ pub(super) async fn forward(
     };
     loop {
         match forwarding.attempt(&mut exchange, informational).await {
+            Ok(response) if forwarding.is_to_be_tried_again(response.status()) => {}
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
                 return Box::pin(forwarding.switch(response, client, exchange)).await;
             }
@@ -88,10 +84,15 @@ pub(super) async fn forward(
             Ok(response) => return forwarding.finish(response, exchange).into(),
             Err(error) if forwarding.tries_again(&error) => {}
             Err(error) => {
-                let status = forwarding.status_of(&error);
-                if let AttemptError::Exchange { error, .. } = &error {
-                    exchange.fail(error, "no response");
+                match &error {
+                    AttemptError::Exchange { error, .. } => exchange.fail(error, "no response"),
+                    AttemptError::Connect(error) => {
+                        let (upstream, server) = (upstream.name(), forwarding.tried.last());
+                        tracing::warn!(upstream, ?server, %error, "cannot reach the server");
+                    }
+                    _ => {}
                 }
+                let status = forwarding.status_of(&error);
                 return Answer { request, route: None, exchange }.status(status).into();
             }
         }
@@ -125,9 +126,6 @@ impl Forwarding<'_> {
             match self.send(&server, fresh, exchange, informational).await {
                 // The server closed an idle connection at that moment: this says nothing of the server.
                 Err(AttemptError::Exchange { error: ExchangeError::NotSent, reused: true }) => fresh = true,
-                Ok(response) if self.is_to_be_tried_again(response.status()) => {
-                    return Err(AttemptError::Status(response.status().as_u16()));
-                }
                 other => return other,
             }
         }
@@ -207,7 +205,6 @@ impl Forwarding<'_> {
         let within = self.tried.len() <= self.destination.upstream.retries();
         match (error, &self.destination.to.retry) {
             (AttemptError::NoServer | AttemptError::OutOfTime | AttemptError::InvalidPath, _) => false,
-            (AttemptError::Status(_), _) => true,
             (AttemptError::Connect(_), Some(_)) => self.policy_allows(Failure::Connect),
             // Nothing has been sent yet, so any method may be tried again.
             (AttemptError::Connect(_), None) => within,
@@ -230,10 +227,7 @@ impl Forwarding<'_> {
             AttemptError::NoServer => 503,
             AttemptError::OutOfTime => 504,
             AttemptError::InvalidPath => 400,
-            AttemptError::Status(status) => *status,
             AttemptError::Connect(error) => {
-                let server = self.tried.last();
-                tracing::warn!(upstream = self.destination.upstream.name(), ?server, %error, "cannot reach the server");
                 let timed_out = error.kind() == io::ErrorKind::TimedOut;
                 if timed_out && unreachable != 503 { 504 } else { unreachable }
             }
