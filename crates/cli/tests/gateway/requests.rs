@@ -214,6 +214,8 @@ fn informational_responses_pass() {
         let (first, second) = (seen.find(" 103"), seen.find(" 200"));
         assert!(first.is_some() && first < second && seen.contains("link: </style.css>"), "{client}: {seen}");
     }
+    let seen = curl(&gateway, &certificates, &["--http1.0", "--no-alpn", "-i"], "/");
+    assert!(!seen.contains(" 103") && seen.contains(" 200"), "HTTP/1.0 has none: {seen}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use super::{
     upstream_request,
 };
 use crate::upstream::{self, ExchangeError, Lease, Limits, Server};
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderValue, Response, StatusCode, Version, header};
 use quadrille_config::model::Forward;
 use std::{io, net::SocketAddr, sync::Arc, time::Instant};
 
@@ -153,13 +153,16 @@ impl Forwarding<'_> {
             upstream_request::build(&self.destination, &http.connection, server, lease.is_http2())
                 .map_err(|_| AttemptError::InvalidPath)?
                 .map(|()| self.body.attempt());
-        let passed_on = informational.clone();
-        hyper::ext::on_informational(&mut request, move |response| {
-            // A 100 is for whoever sends the body, which is the gateway here.
-            if response.status() != StatusCode::CONTINUE {
-                passed_on.push(response.status(), response.headers());
-            }
-        });
+        // HTTP/1.0 has none (RFC 9110 section 15.2).
+        if self.destination.request.version >= Version::HTTP_11 {
+            let passed_on = informational.clone();
+            hyper::ext::on_informational(&mut request, move |response| {
+                // A 100 is for whoever sends the body, which is the gateway here.
+                if response.status() != StatusCode::CONTINUE {
+                    passed_on.push(response.status(), response.headers());
+                }
+            });
+        }
         let sending = lease.send(request, limits);
         sending.await.map_err(|error| AttemptError::Exchange { error, reused })
     }
