@@ -1,5 +1,6 @@
 //! The `quadrille` command.
 
+mod allocator;
 mod bench;
 mod check;
 mod demo;
@@ -55,9 +56,8 @@ enum Command {
     Field(field::Field),
 }
 
-/// For Rust and BoringSSL alike: a handshake allocates some hundred times, and this spends half as long on it as glibc.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Mimalloc = allocator::Mimalloc;
 
 /// What a user or a script must mend: bad flags, a bad configuration, a port that is taken.
 const BAD_INPUT: u8 = 2;
