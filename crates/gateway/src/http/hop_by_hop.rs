@@ -5,60 +5,65 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
+const KINDS: usize = 6;
+/// What is always for one connection, whether or not `Connection` names it.
+const NAMES: [HeaderName; KINDS] = [
+    header::CONNECTION,
+    header::TE,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    KEEP_ALIVE,
+    PROXY_CONNECTION,
+];
+
 /// Takes them out, and those that `Connection` names.
 pub(super) fn remove(headers: &mut HeaderMap) {
-    // Most have none, and looking at all is cheaper than looking each up.
-    if !headers.keys().any(is_for_one_connection) {
-        return;
-    }
-    if headers.contains_key(header::CONNECTION) {
-        let named: Vec<HeaderName> = tokens(headers, header::CONNECTION)
-            .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
-            .collect();
-        for name in named {
-            // Whoever names these does not mean what is forwarded.
-            if name != header::HOST && name != header::CONTENT_LENGTH {
-                headers.remove(name);
-            }
+    // Few are there, and looking at all is cheaper than looking each up.
+    let mut present = [false; KINDS];
+    for name in headers.keys() {
+        if let Some(index) = NAMES.iter().position(|one| one == name) {
+            present[index] = true;
         }
-        headers.remove(header::CONNECTION);
     }
-    for name in [KEEP_ALIVE, PROXY_CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE] {
-        headers.remove(name);
+    let [connection, te, ..] = present;
+    if connection {
+        remove_named(headers);
     }
     // Trailers pass; gRPC insists that this is said.
-    if headers.contains_key(header::TE) {
-        let trailers = tokens(headers, header::TE).any(|token| token.eq_ignore_ascii_case("trailers"));
-        headers.remove(header::TE);
-        if trailers {
-            headers.insert(header::TE, HeaderValue::from_static("trailers"));
-        }
+    let trailers = te && tokens(headers, &header::TE).any(|token| token.eq_ignore_ascii_case("trailers"));
+    for (name, _) in NAMES.iter().zip(present).filter(|(_, present)| *present) {
+        headers.remove(name);
+    }
+    if trailers {
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
     }
 }
 
-fn is_for_one_connection(name: &HeaderName) -> bool {
-    const NAMES: [HeaderName; 6] = [
-        header::CONNECTION,
-        header::TRANSFER_ENCODING,
-        header::UPGRADE,
-        header::TE,
-        KEEP_ALIVE,
-        PROXY_CONNECTION,
-    ];
-    NAMES.contains(name)
+fn remove_named(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = tokens(headers, &header::CONNECTION)
+        // They name no header, and mostly nothing else is there.
+        .filter(|token| !["keep-alive", "close"].iter().any(|option| token.eq_ignore_ascii_case(option)))
+        .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
+        .collect();
+    for name in named {
+        // Whoever names these does not mean what is forwarded.
+        if name != header::HOST && name != header::CONTENT_LENGTH {
+            headers.remove(name);
+        }
+    }
 }
 
 /// Whether an HTTP/1.1 request asks for the WebSocket protocol (RFC 6455 section 4.1).
 pub(super) fn asks_for_websocket(headers: &HeaderMap) -> bool {
     headers.contains_key(header::UPGRADE)
-        && tokens(headers, header::UPGRADE).any(|token| token.eq_ignore_ascii_case("websocket"))
-        && tokens(headers, header::CONNECTION).any(|token| token.eq_ignore_ascii_case("upgrade"))
+        && tokens(headers, &header::UPGRADE).any(|token| token.eq_ignore_ascii_case("websocket"))
+        && tokens(headers, &header::CONNECTION).any(|token| token.eq_ignore_ascii_case("upgrade"))
 }
 
 /// The members of a list.
-fn tokens(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect::<Vec<_>>();
-    values.into_iter().flat_map(|value| value.split(',')).map(str::trim)
+fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim)
 }
 
 #[cfg(test)]
