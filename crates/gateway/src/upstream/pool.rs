@@ -38,10 +38,13 @@ const SWEEP: Duration = Duration::from_secs(1);
 
 /// The connections of one event loop.
 pub(crate) struct ConnectionPool {
-    peers: Mutex<HashMap<PeerKey, Peer>>,
+    peers: Mutex<Peers>,
     /// A task looks after those that wait: one timer for all of them.
     has_impatience: AtomicBool,
 }
+
+/// Looked up several times for a request, so hashed faster than by default, and with a seed all the same.
+type Peers = HashMap<PeerKey, Peer, foldhash::fast::RandomState>;
 
 struct Peer {
     upstream: Weak<Upstream>,
@@ -94,24 +97,27 @@ impl ConnectionPool {
         fresh: bool,
     ) -> io::Result<Lease> {
         let key = PeerKey::new(upstream, server, client);
-        if !fresh && let Some(exchange) = self.take(&key) {
-            return Ok(Lease { exchange, reused: true });
+        if !fresh {
+            if let Some(exchange) = self.take(&key) {
+                return Ok(Lease { exchange, reused: true });
+            }
+            if let Some(freed) = self.queue(&key, upstream.model().pool.get())
+                && let Ok(connection) = freed.await
+            {
+                return Ok(Lease { exchange: Exchange::Http1(connection), reused: true });
+            }
         }
         // Most requests do not come here, and need no room for it.
-        Box::pin(self.wait_or_open(key, upstream, server, client, fresh)).await
+        Box::pin(self.open(key, upstream, server, client)).await
     }
 
-    async fn wait_or_open(
+    async fn open(
         self: &Arc<Self>,
         key: PeerKey,
         upstream: &Arc<Upstream>,
         server: &Server,
         client: &Connection,
-        fresh: bool,
     ) -> io::Result<Lease> {
-        if !fresh && let Some(connection) = self.wait(&key, upstream.model().pool.get()).await {
-            return Ok(Lease { exchange: Exchange::Http1(connection), reused: true });
-        }
         let tls = upstream.model().tls.is_some();
         let alpn = match upstream.model().protocol {
             UpstreamProtocol::Auto if tls => Alpn::Both,
@@ -175,22 +181,21 @@ impl ConnectionPool {
         }
     }
 
-    /// A connection that comes free soon, where as many are open as may be kept.
-    async fn wait(self: &Arc<Self>, key: &PeerKey, most: usize) -> Option<Box<Http1Connection>> {
-        let freed = {
-            let mut peers = self.lock();
-            let peer = peers.get_mut(key)?;
-            if peer.open < most {
-                return None;
-            }
-            let (sender, freed) = oneshot::channel();
-            peer.waiting.push_back((sender, Instant::now()));
-            freed
-        };
+    /// A place in the queue for a connection that comes free soon, where as many are open as may be kept.
+    fn queue(
+        self: &Arc<Self>,
+        key: &PeerKey,
+        most: usize,
+    ) -> Option<oneshot::Receiver<Box<Http1Connection>>> {
+        let mut peers = self.lock();
+        let peer = peers.get_mut(key).filter(|peer| peer.open >= most)?;
+        let (sender, freed) = oneshot::channel();
+        peer.waiting.push_back((sender, Instant::now()));
+        drop(peers);
         if !self.has_impatience.swap(true, Ordering::Relaxed) {
             tokio::spawn(Arc::clone(self).release_impatient());
         }
-        freed.await.ok()
+        Some(freed)
     }
 
     /// Lets those go on without a connection that have waited for long enough, until nobody waits.
@@ -237,34 +242,14 @@ impl ConnectionPool {
         drop(closed);
         for mut connection in idle {
             if connection.is_ready() {
-                self.keep(connection);
+                self.put_back(connection);
             }
         }
     }
 
-    /// Keeps an idle connection, unless there are enough.
-    fn keep(&self, connection: Box<Http1Connection>) {
-        let mut peers = self.lock();
-        let Some(peer) = peers.get_mut(&connection.place.key) else {
-            return drop_unlocked(peers, connection);
-        };
-        let most = peer.upstream.upgrade().map_or(0, |upstream| upstream.model().pool.get());
-        if peer.idle.len() < most {
-            peer.idle.push(connection);
-        } else {
-            drop_unlocked(peers, connection);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<PeerKey, Peer>> {
+    fn lock(&self) -> MutexGuard<'_, Peers> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Dropping a connection takes the lock again.
-fn drop_unlocked(peers: MutexGuard<'_, HashMap<PeerKey, Peer>>, connection: Box<Http1Connection>) {
-    drop(peers);
-    drop(connection);
 }
 
 impl Peer {
@@ -277,20 +262,34 @@ impl Peer {
             http2: Vec::new(),
         }
     }
-}
 
-impl Shelf for ConnectionPool {
-    fn put_back(&self, mut connection: Box<Http1Connection>) {
-        loop {
-            let mut peers = self.lock();
-            let waiting = peers.get_mut(&connection.place.key).and_then(|peer| peer.waiting.pop_front());
-            drop(peers);
-            let Some((waiting, _)) = waiting else { return self.keep(connection) };
+    /// Gives a free connection to whoever waits for it, or keeps it; back if there are enough.
+    fn put_back(&mut self, mut connection: Box<Http1Connection>) -> Result<(), Box<Http1Connection>> {
+        while let Some((waiting, _)) = self.waiting.pop_front() {
             match waiting.send(connection) {
-                Ok(()) => return,
+                Ok(()) => return Ok(()),
                 Err(refused) => connection = refused,
             }
         }
+        let most = self.upstream.upgrade().map_or(0, |upstream| upstream.model().pool.get());
+        if self.idle.len() >= most {
+            return Err(connection);
+        }
+        self.idle.push(connection);
+        Ok(())
+    }
+}
+
+impl Shelf for ConnectionPool {
+    fn put_back(&self, connection: Box<Http1Connection>) {
+        let mut peers = self.lock();
+        let refused = match peers.get_mut(&connection.place.key) {
+            Some(peer) => peer.put_back(connection),
+            None => Err(connection),
+        };
+        // Dropping one takes the lock again.
+        drop(peers);
+        drop(refused);
     }
 
     fn closed(&self, key: &PeerKey) {
