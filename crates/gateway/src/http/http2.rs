@@ -33,6 +33,8 @@ const CONNECTION_WINDOW: u32 = 1024 * 1024;
 const SEND_BUFFER: usize = 256 * 1024;
 /// Bytes of a header that are decoded, so that somewhat too large a one can be answered; beyond, the connection ends.
 const MOST_DECODED: u32 = 2 * MOST_HEADER as u32;
+/// So much of a response's end is left to the connection, whose streams of a client that takes none it can hold.
+const SMALL: usize = 16 * 1024;
 /// Streams at a time.
 const MOST_STREAMS: u32 = 250;
 
@@ -183,11 +185,13 @@ impl Driver<'_> {
 }
 
 /// One request.
-async fn serve_stream(
+///
+/// What is done before the future begins is not part of it.
+fn serve_stream(
     http: Arc<HttpConnection>,
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-) {
+) -> impl Future<Output = ()> {
     let (head, body) = request.into_parts();
     let expects = head.headers.contains_key(header::EXPECT);
     let body = ClientBody::http2(body, &head.headers, &http.connection);
@@ -196,69 +200,90 @@ async fn serve_stream(
         *go_on.status_mut() = StatusCode::CONTINUE;
         let _ = respond.send_informational(go_on);
     }
-    let informational = Informational::default();
-    let mut serving = pin!(service::serve(&http, Request::from_parts(head, body), &informational));
-    let outcome = poll_fn(|context| {
-        if respond.poll_reset(context).is_ready() {
-            return Poll::Ready(None);
-        }
-        let outcome = serving.as_mut().poll(context);
-        for response in informational.take() {
-            let _ = respond.send_informational(response);
-        }
-        outcome.map(Some)
-    })
-    .await;
-    match outcome {
-        // The client wants it no longer.
-        None => {}
-        Some(Outcome::Response(response)) => {
-            send(response, respond, http.connection.clock.idle_limit()).await;
-        }
-        Some(Outcome::Tunnel(response, mut tunnel)) => {
-            let incoming = tunnel.client.take().and_then(ClientBody::into_stream);
-            if let (Some(incoming), Ok(outgoing)) = (incoming, respond.send_response(response, false)) {
-                Box::pin(tunnel.run(StreamBytes::new(incoming, outgoing))).await;
+    let request = Request::from_parts(head, body);
+    async move {
+        match answer(&http, request, &mut respond).await {
+            // The client wants it no longer.
+            None => {}
+            Some(Outcome::Response(response)) => {
+                send(response, respond, http.connection.clock.idle_limit()).await;
+            }
+            Some(Outcome::Tunnel(response, mut tunnel)) => {
+                let incoming = tunnel.client.take().and_then(ClientBody::into_stream);
+                if let (Some(incoming), Ok(outgoing)) = (incoming, respond.send_response(response, false)) {
+                    Box::pin(tunnel.run(StreamBytes::new(incoming, outgoing))).await;
+                }
             }
         }
     }
 }
 
-/// Sends a response, as fast as the client takes it; one that takes nothing for so long is given up.
-async fn send(response: Response<ResponseBody>, mut respond: SendResponse<Bytes>, limit: Duration) {
-    let (head, body) = response.into_parts();
-    let ended = body.is_end_stream();
-    let Ok(mut stream) = respond.send_response(Response::from_parts(head, ()), ended) else { return };
-    if ended {
-        return;
-    }
-    let mut body = pin!(body);
-    let mut patience = Patience::default();
-    loop {
-        let frame = poll_fn(|context| {
-            if stream.poll_reset(context).is_ready() {
-                return Poll::Ready(Err(()));
+/// What the request comes to, informational responses sent meanwhile; `None` once the client has reset the stream.
+fn answer<'a>(
+    http: &'a Arc<HttpConnection>,
+    request: Request<ClientBody>,
+    respond: &'a mut SendResponse<Bytes>,
+) -> impl Future<Output = Option<Outcome>> {
+    async move {
+        let informational = Informational::default();
+        let mut serving = pin!(service::serve(http, request, &informational));
+        poll_fn(|context| {
+            if respond.poll_reset(context).is_ready() {
+                return Poll::Ready(None);
             }
-            body.as_mut().poll_frame(context).map(Ok)
-        });
-        let Ok(frame) = frame.await else { return };
-        let sent = match frame {
-            None => return drop(stream.send_data(Bytes::new(), true)),
-            Some(Err(_)) => return stream.send_reset(Reason::INTERNAL_ERROR),
-            Some(Ok(frame)) => match frame.into_data().map_err(Frame::into_trailers) {
-                Ok(data) => {
-                    let last = body.is_end_stream();
-                    match send_data(&mut stream, data, last, &mut patience, limit).await {
-                        Ok(()) if last => return,
-                        sent => sent,
-                    }
+            let outcome = serving.as_mut().poll(context);
+            for response in informational.take() {
+                let _ = respond.send_informational(response);
+            }
+            outcome.map(Some)
+        })
+        .await
+    }
+}
+
+/// Sends a response, as fast as the client takes it; one that takes nothing for so long is given up.
+fn send(
+    response: Response<ResponseBody>,
+    mut respond: SendResponse<Bytes>,
+    limit: Duration,
+) -> impl Future<Output = ()> {
+    let (head, mut body) = response.into_parts();
+    let ended = body.is_end_stream();
+    let stream = respond.send_response(Response::from_parts(head, ()), ended);
+    let mut stream = stream.ok().filter(|_| !ended);
+    async move {
+        let Some(stream) = &mut stream else { return };
+        let mut patience = Patience::default();
+        loop {
+            let frame = poll_fn(|context| {
+                if stream.poll_reset(context).is_ready() {
+                    return Poll::Ready(Err(()));
                 }
-                Err(Ok(trailers)) => return drop(stream.send_trailers(trailers)),
-                Err(Err(_)) => Ok(()),
-            },
-        };
-        if sent.is_err() {
-            return stream.send_reset(Reason::CANCEL);
+                Pin::new(&mut body).poll_frame(context).map(Ok)
+            });
+            let Ok(frame) = frame.await else { return };
+            let sent = match frame {
+                None => return drop(stream.send_data(Bytes::new(), true)),
+                Some(Err(_)) => return stream.send_reset(Reason::INTERNAL_ERROR),
+                Some(Ok(frame)) => match frame.into_data().map_err(Frame::into_trailers) {
+                    // It may wait for the client's window here as well as anywhere.
+                    Ok(data) if body.is_end_stream() && data.len() <= SMALL => {
+                        return drop(stream.send_data(data, true));
+                    }
+                    Ok(data) => {
+                        let last = body.is_end_stream();
+                        match send_data(stream, data, last, &mut patience, limit).await {
+                            Ok(()) if last => return,
+                            sent => sent,
+                        }
+                    }
+                    Err(Ok(trailers)) => return drop(stream.send_trailers(trailers)),
+                    Err(Err(_)) => Ok(()),
+                },
+            };
+            if sent.is_err() {
+                return stream.send_reset(Reason::CANCEL);
+            }
         }
     }
 }

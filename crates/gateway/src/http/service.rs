@@ -16,51 +16,57 @@ use quadrille_config::model::{Action, PathMatch, Redirect};
 use std::sync::{Arc, atomic::Ordering};
 
 /// Serves a request.
-pub(super) async fn serve(
-    http: &Arc<HttpConnection>,
+///
+/// What is done before the future begins is not part of it: every request moves its future about.
+pub(super) fn serve<'a>(
+    http: &'a Arc<HttpConnection>,
     request: http::Request<ClientBody>,
-    informational: &Informational,
-) -> Outcome {
+    informational: &'a Informational,
+) -> impl Future<Output = Outcome> + use<'a> {
     let (mut request, body) = request::split(request, http.connection.early.load(Ordering::Relaxed));
     let exchange = Exchange::begin(http, &request);
-    if request.early && (!request.method.is_safe() || request.websocket) {
-        let late = "Too early; send it again once the handshake is complete.\n";
-        return Answer { request: &request, route: None, exchange }.text(425, late).into();
-    }
-    if let Err(problem) = check_host(&request) {
-        return Answer { request: &request, route: None, exchange }.text(400, problem).into();
-    }
-    if request.is_http2() && header_limit::is_exceeded(&request.headers) {
-        return Answer { request: &request, route: None, exchange }
-            .text(431, "The header is too large.\n")
-            .into();
-    }
-    let Some(settings) = http.chain.http() else {
-        // A reload has made it something else.
-        return Answer { request: &request, route: None, exchange }.status(500).into();
-    };
-    if (settings.normalize_path || settings.merge_slashes)
-        && request.normalize(settings.normalize_path, settings.merge_slashes).is_err()
-    {
-        return Answer { request: &request, route: None, exchange }.text(400, "The path is none.\n").into();
-    }
-    let looked_up = settings.router.find(&request.view(http.connection.tls));
-    let route = match &looked_up {
-        Some(RouteLookup::Route(matched)) => Some(matched),
-        _ => None,
-    };
-    let answer = Answer { request: &request, route, exchange };
-    match (&looked_up, route) {
-        (Some(RouteLookup::NeedsTls), _) => answer.redirect(&Redirect::https(), &PathMatch::any()).into(),
-        (_, None) => answer.text(404, "No route for this host and path.\n").into(),
-        (_, Some(matched)) => match &matched.route().action {
-            Action::Respond(respond) => answer.respond(respond).into(),
-            Action::Redirect(redirect) => answer.redirect(redirect, &matched.route().path).into(),
-            Action::Forward(to) => {
-                let exchange = answer.exchange;
-                forward::forward(&request, body, matched, to, exchange, informational).await
-            }
-        },
+    async move {
+        if request.early && (!request.method.is_safe() || request.websocket) {
+            let late = "Too early; send it again once the handshake is complete.\n";
+            return Answer { request: &request, route: None, exchange }.text(425, late).into();
+        }
+        if let Err(problem) = check_host(&request) {
+            return Answer { request: &request, route: None, exchange }.text(400, problem).into();
+        }
+        if request.is_http2() && header_limit::is_exceeded(&request.headers) {
+            return Answer { request: &request, route: None, exchange }
+                .text(431, "The header is too large.\n")
+                .into();
+        }
+        let Some(settings) = http.chain.http() else {
+            // A reload has made it something else.
+            return Answer { request: &request, route: None, exchange }.status(500).into();
+        };
+        if (settings.normalize_path || settings.merge_slashes)
+            && request.normalize(settings.normalize_path, settings.merge_slashes).is_err()
+        {
+            return Answer { request: &request, route: None, exchange }
+                .text(400, "The path is none.\n")
+                .into();
+        }
+        let looked_up = settings.router.find(&request.view(http.connection.tls));
+        let route = match &looked_up {
+            Some(RouteLookup::Route(matched)) => Some(matched),
+            _ => None,
+        };
+        let answer = Answer { request: &request, route, exchange };
+        match (&looked_up, route) {
+            (Some(RouteLookup::NeedsTls), _) => answer.redirect(&Redirect::https(), &PathMatch::any()).into(),
+            (_, None) => answer.text(404, "No route for this host and path.\n").into(),
+            (_, Some(matched)) => match &matched.route().action {
+                Action::Respond(respond) => answer.respond(respond).into(),
+                Action::Redirect(redirect) => answer.redirect(redirect, &matched.route().path).into(),
+                Action::Forward(to) => {
+                    let exchange = answer.exchange;
+                    forward::forward(&request, body, matched, to, exchange, informational).await
+                }
+            },
+        }
     }
 }
 
