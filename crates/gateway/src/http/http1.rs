@@ -36,7 +36,7 @@ const MOST_LINGERED: u64 = 1 << 20;
 type TunnelSlot = Arc<Mutex<Option<Box<Tunnel>>>>;
 
 /// After so long without a request, a connection gives back what the library holds for it.
-const DORMANT_AFTER: Duration = Duration::from_secs(1);
+const DORMANT_AFTER: Duration = Duration::from_millis(100);
 
 /// Serves requests until the connection ends.
 pub(super) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
@@ -50,16 +50,14 @@ pub(super) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
         alarm: Alarm::default(),
         http: &http,
     };
-    // What is read ahead and written behind lives in the inner future, and is gone while the connection is dormant.
+    // What is read ahead and written behind lives in the inner future, and is not there while the connection is dormant.
     let (read, outcome) = loop {
+        if !conversation.wait().await {
+            break (Bytes::new(), Ok(()));
+        }
         match Box::pin(conversation.speak()).await {
             Pause::Over(read, outcome) => break (read, outcome),
-            Pause::Dormant(read) => {
-                conversation.shared.unread(read);
-                if !conversation.wait().await {
-                    break (Bytes::new(), Ok(()));
-                }
-            }
+            Pause::Dormant(read) => conversation.shared.unread(read),
         }
     };
     let Conversation { shared, tunnel, .. } = conversation;

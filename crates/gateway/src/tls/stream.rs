@@ -82,7 +82,8 @@ impl ClientStream {
 
     /// What was read and not used is read again.
     pub(crate) fn unread(&mut self, bytes: Bytes) {
-        self.unread = bytes;
+        // An empty one may still hold the memory that it was read into.
+        self.unread = if bytes.is_empty() { Bytes::new() } else { bytes };
     }
 
     /// Ready when there is something to read, or with false at the end. There is no buffer while nothing comes.
