@@ -44,11 +44,7 @@ impl Frames {
     }
 
     pub fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-        let length = u32::try_from(payload.len()).expect("a short frame").to_be_bytes();
-        let mut frame = vec![length[1], length[2], length[3], kind, flags];
-        frame.extend_from_slice(&stream.to_be_bytes());
-        frame.extend_from_slice(payload);
-        self.tls.write_all(&frame).expect("sending a frame");
+        self.tls.write_all(&frame(kind, flags, stream, payload)).expect("sending a frame");
     }
 
     /// A request for a path without a body.
@@ -99,6 +95,19 @@ impl Frames {
         self.send(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
     }
 
+    /// A request whose body is still to come, and windows of its stream that add up to more than there may be, in one
+    /// TLS record.
+    pub fn overflow_window(&mut self, stream: u32) {
+        let mut block = vec![0x83, 0x87];
+        literal(&mut block, 0x04, "/");
+        literal(&mut block, 0x01, "localhost");
+        let most = 0x7fff_ffff_u32.to_be_bytes();
+        let mut frames = frame(HEADERS, END_HEADERS, stream, &block);
+        frames.extend(frame(WINDOW_UPDATE, 0, stream, &most));
+        frames.extend(frame(WINDOW_UPDATE, 0, stream, &most));
+        self.tls.write_all(&frames).expect("sending frames");
+    }
+
     /// The next frame; settings are acknowledged on the way.
     ///
     /// # Errors
@@ -128,6 +137,14 @@ impl Frames {
             }
         }
     }
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("a short frame").to_be_bytes();
+    let mut frame = vec![length[1], length[2], length[3], kind, flags];
+    frame.extend_from_slice(&stream.to_be_bytes());
+    frame.extend_from_slice(payload);
+    frame
 }
 
 /// A field without indexing, whose name is in the static table (RFC 7541 section 6.2.2).
