@@ -158,7 +158,7 @@ impl Server {
         mut origin: ConfigurationSource,
     ) -> Result<(Self, Bound), Vec<Diagnostic>> {
         let prometheus = metrics::install();
-        let engine = engine::start(&model.engine).map_err(start_failure)?;
+        let engine = engine::start(&model.engine)?;
         let contents = origin.contents().with_sources(&model);
         let resumption = ResumptionBackend::open(&model.resumption, None)?;
         let context = SnapshotContext {

@@ -17,7 +17,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic,
-    model::{Chain, Domain, Gateway, Listener, Serve, Tls},
+    model::{Chain, Domain, Gateway, Listener, Problem, Serve, Tls},
 };
 use quadrille_engine::Engine;
 use std::{collections::BTreeSet, sync::Arc};
@@ -187,13 +187,14 @@ fn refuse_shadowed(tls: &Tls, certificates: &[Arc<Certificate>]) -> Result<(), V
             let (source, other) = (&tls.certificates[index], &tls.certificates[before]);
             let message = format!(
                 "no client would get {}: every name in it has a certificate with the same type of key, {}, before it \
-                 ({} at {}); remove one of the two, or give it a key of another type",
+                 ({} at {})",
                 source.chain,
                 certificates[index].key.key_type(),
                 other.chain,
                 other.chain_place,
             );
-            Diagnostic::new(&source.chain_place, message)
+            let remedy = "remove one of the two, or give it a key of another type";
+            Diagnostic::new(&source.chain_place, Problem::new(message, remedy))
         })
         .collect();
     if problems.is_empty() { Ok(()) } else { Err(problems) }
