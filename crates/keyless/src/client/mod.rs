@@ -48,6 +48,15 @@ use std::{
 #[derive(Clone)]
 pub struct Client(Arc<Owner>);
 
+/// Clones are equal, and nothing else is.
+impl PartialEq for Client {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Client {}
+
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Client({:?})", self.0.shared.settings.servers)

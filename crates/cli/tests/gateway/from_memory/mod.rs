@@ -433,7 +433,13 @@ fn what_has_not_changed_is_not_made_again() {
         println!("{:?}: {:?}", applied.took, applied.made);
         applied.made
     };
-    let all = Parts { certificates: CHAINS, tls_contexts: CHAINS, route_tables: 1, upstreams: 1 };
+    let all = Parts {
+        certificates: CHAINS,
+        tls_contexts: CHAINS,
+        route_tables: 1,
+        upstreams: 1,
+        key_server_pools: 0,
+    };
     assert_eq!(made(&certificates, &[server.address]), all);
     assert_eq!(made(&certificates, &[server.address]), Parts::default(), "the same again");
     certificates[500] = certificate("new.example");
