@@ -201,7 +201,7 @@ fn preflight_says_what_is_wrong() {
 
 fn load(target: SocketAddr, version: TlsVersion, count: u64) -> Load {
     Load {
-        offer: Offer::of(version, "X25519"),
+        offer: Offer::new(version, "X25519"),
         connections: 4,
         requests: 2,
         count,

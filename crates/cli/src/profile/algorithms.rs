@@ -3,7 +3,7 @@
 use quadrille_profile::{
     algorithms::{Effort, Purpose, Rate, measure},
     gpu,
-    handshake::{self, Kind, Suite},
+    handshake::{self, HandshakeKind, Suite},
 };
 use std::{
     fmt::Write as _,
@@ -139,7 +139,7 @@ fn bulk(rates: &[Rate], purpose: Purpose, title: &str) -> String {
 
 /// What the rates mean: handshakes a second for each certificate, and what to change.
 fn meaning(rates: &[Rate]) -> Result<String, String> {
-    let kind = Kind { suite: Suite::EcdheEcdsa, tls13: true, resumed: false };
+    let kind = HandshakeKind { suite: Suite::EcdheEcdsa, tls13: true, resumed: false };
     let whole = handshake::measure(kind, 100).map_err(|error| error.to_string())?;
     let rest = whole.total - whole.key_operation;
     let mut text = format!(

@@ -157,7 +157,7 @@ mod tests {
             stack(&["rsaz_mul", "main"]),
             stack(&["<Vec<T> as Drop>::drop", "main"]),
         ];
-        let svg = graph(&Tree::of(&stacks), "what & where");
+        let svg = graph(&Tree::from_stacks(&stacks), "what & where");
         assert!(svg.contains("what &amp; where"), "{svg}");
         assert!(svg.contains("<title>rsaz_mul: 3 samples, 75.0 %</title>"), "{svg}");
         assert!(svg.contains("width=\"900.00\"") && svg.contains("width=\"300.00\""), "{svg}");

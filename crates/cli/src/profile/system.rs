@@ -63,11 +63,11 @@ impl System {
             }
         };
         if let Some(file) = &self.svg {
-            let picture = flame::graph(&Tree::of(&stacks), &what);
+            let picture = flame::graph(&Tree::from_stacks(&stacks), &what);
             std::fs::write(file, picture)
                 .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
         }
-        let shares = Shares::of(&stacks);
+        let shares = Shares::from_stacks(&stacks);
         println!(
             "{}",
             if self.json { json(&shares, &stacks, &what) } else { self.text(&shares, &stacks, &what) }

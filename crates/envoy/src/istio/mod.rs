@@ -7,7 +7,7 @@ mod manifest;
 mod provider;
 mod report;
 
-pub use provider::{Kind, Provider};
+pub use provider::{Provider, ProviderKind};
 
 use crate::reader::reader;
 use manifest::{Found, Workload};

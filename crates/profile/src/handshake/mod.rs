@@ -17,7 +17,7 @@ mod pipe;
 
 use endpoints::{Endpoints, Seen};
 pub use error::Error;
-pub use kind::{Kind, Suite};
+pub use kind::{HandshakeKind, Suite};
 pub use quadrille_handshake_timing::Message;
 use serde::Serialize;
 use std::{collections::BTreeSet, time::Duration};
@@ -26,7 +26,7 @@ use std::{collections::BTreeSet, time::Duration};
 #[derive(Clone, Debug, Serialize)]
 pub struct Costs {
     /// Which kind.
-    pub kind: Kind,
+    pub kind: HandshakeKind,
     /// Microseconds of CPU for each message, in the order of the protocol; the private-key operation not included.
     pub messages: Vec<(Message, f64)>,
     /// Microseconds of the private-key operation; 0 if there is none.
@@ -45,7 +45,7 @@ impl Costs {
 /// Makes `handshakes` of one kind, and a tenth as many first that do not count. The figures are means over the half of
 /// them that are nearest to the median, so that what disturbed some of them does not count, and that the parts belong
 /// to the whole.
-pub fn measure(kind: Kind, handshakes: usize) -> Result<Costs, Error> {
+pub fn measure(kind: HandshakeKind, handshakes: usize) -> Result<Costs, Error> {
     let mut ends = Endpoints::new(kind)?;
     for _ in 0..handshakes / 10 + 2 {
         ends.shake_hands()?;

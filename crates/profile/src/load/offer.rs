@@ -81,7 +81,7 @@ impl Default for Offer {
 
 impl Offer {
     /// One version and one list of groups.
-    pub fn of(version: TlsVersion, groups: &str) -> Self {
+    pub fn new(version: TlsVersion, groups: &str) -> Self {
         Self { versions: version..=version, groups: Some(groups.to_owned()), ..Self::default() }
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Ring> {
         let from: UnixTime = Duration::from_millis(u64::from_be_bytes(from.try_into().ok()?));
         Some(Scheduled { key: Arc::new(TicketKey::from_file_bytes(key).ok()?), from })
     };
-    Ring::of(entries.chunks_exact(ENTRY).map(scheduled).collect::<Option<Vec<_>>>()?)
+    Ring::from_keys(entries.chunks_exact(ENTRY).map(scheduled).collect::<Option<Vec<_>>>()?)
 }
 
 #[cfg(test)]

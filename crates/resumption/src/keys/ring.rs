@@ -99,7 +99,7 @@ impl Ring {
     }
 
     /// These keys; `None` without any.
-    pub(crate) fn of(mut keys: Vec<Scheduled>) -> Option<Self> {
+    pub(crate) fn from_keys(mut keys: Vec<Scheduled>) -> Option<Self> {
         keys.sort_by(|one, other| order(one).cmp(&order(other)));
         keys.dedup_by(|one, other| order(one) == order(other));
         (!keys.is_empty()).then_some(Self { keys, rotates: true })
@@ -120,7 +120,7 @@ impl Ring {
 
     /// This ring with whatever else is in `other`.
     pub fn merged(&self, other: &Self) -> Self {
-        Self::of([&self.keys[..], &other.keys[..]].concat()).unwrap_or_else(|| self.clone())
+        Self::from_keys([&self.keys[..], &other.keys[..]].concat()).unwrap_or_else(|| self.clone())
     }
 
     /// This ring as it should be now: with a next key, without those whose tickets nobody accepts any more.
@@ -142,7 +142,7 @@ impl Ring {
         let mut ring = self.clone();
         let from = whole(now + schedule.lead());
         ring.keys.push(Scheduled { key: Arc::new(TicketKey::random()), from });
-        Self::of(ring.keys).unwrap_or_else(|| self.clone())
+        Self::from_keys(ring.keys).unwrap_or_else(|| self.clone())
     }
 
     /// Every key, oldest first.
