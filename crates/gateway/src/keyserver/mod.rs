@@ -116,7 +116,11 @@ impl Running {
         for problem in &problems {
             tracing::error!(cause, %problem, "not reloaded; what was served before goes on being served");
         }
-        tracing::info!(cause, keys = self.server.keys().iter().count(), "read again");
+        tracing::info!(
+            cause,
+            keys = self.server.keys().iter().count(),
+            "keys, policy and certificates read again"
+        );
         self.files.follow(contents);
     }
 
@@ -212,8 +216,8 @@ fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec
     Ok((addresses, files))
 }
 
-/// Takes the place of a socket that nobody listens on any more. Other users may connect only if there is a policy to say
-/// which.
+/// Takes the place of a socket that nobody listens on any more. Other users may connect only if there is a policy to
+/// say which.
 fn bind_unix(path: &Path, for_others: bool) -> io::Result<UnixListener> {
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
         return Err(io::ErrorKind::AddrInUse.into());
