@@ -4,8 +4,8 @@
 
 use quadrille_profile::handshake::{Costs, HandshakeKind, Message, Suite, measure};
 
-/// Whole and parts are taken from handshakes in turn, which other programs disturb by turns: ten times is often enough for one
-/// measurement without. What is counted twice or forgotten is so every time.
+/// Whole and parts are taken from handshakes in turn, which other programs disturb by turns: ten times is often enough
+/// for one measurement without. What is counted twice or forgotten is so every time.
 #[test]
 fn parts_add_up_to_the_whole_within_ten_per_cent() {
     for kind in HandshakeKind::all() {

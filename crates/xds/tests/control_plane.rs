@@ -168,8 +168,8 @@ fn aggregated(dialect: Dialect) {
     let nack = server.wait("a NACK", before, |request| request["error"] != "");
     assert_eq!((&nack["type"], &nack["error"]), (&json!(secrets), &json!("secret b: not for TLS")));
     keeper.wait("a's second version", |kept| kept.resources[&(ResourceType::Secret, "a".into())] >= 2);
-    // It repeats a refused state of the world as soon as it hears of the refusal: three more are refused after 100, 200 and
-    // 400 ms.
+    // It repeats a refused state of the world as soon as it hears of the refusal: three more are refused after 100, 200
+    // and 400 ms.
     if dialect == Dialect::StateOfTheWorld {
         let mut nonces = vec![nack["nonce"].clone()];
         while nonces.len() < 4 {
@@ -180,7 +180,8 @@ fn aggregated(dialect: Dialect) {
         assert!(began.elapsed() >= Duration::from_millis(700), "{:?}", began.elapsed());
     }
 
-    // Better again, and one more asked for: without that, this server keeps back a snapshot of which only a part is wanted.
+    // Better again, and one more asked for: without that, this server keeps back a snapshot of which only a part is
+    // wanted.
     let before = server.requests();
     subscriptions.subscribe(ResourceType::Secret, names(&["a", "b", "c"]));
     server.set(&snapshot("3", &[secret("a", "2"), secret("b", "3"), secret("c", "1")]));

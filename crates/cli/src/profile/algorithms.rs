@@ -14,7 +14,8 @@ use std::{
 /// Measures this machine's rates by algorithm.
 ///
 /// One core, CPU time, medians over interleaved rounds. RSA operations that are computed in lanes are measured with all
-/// lanes filled, as they are under load. An NVIDIA GPU, if there is one, is measured by the clock on the wall, beside all cores.
+/// lanes filled, as they are under load. An NVIDIA GPU, if there is one, is measured by the clock on the wall, beside
+/// all cores.
 #[derive(clap::Args)]
 pub(super) struct Algorithms {
     /// Interleaved rounds.

@@ -14,8 +14,9 @@ use std::{
 
 /// Samples a running gateway, and says what its CPU goes to.
 ///
-/// Without --pid and --listens-on it starts a gateway of its own on a free port, puts a load on it and samples that. Sampling is
-/// done by Linux's perf (Debian: linux-perf), as root or as the process's own user; the process needs nothing for it.
+/// Without --pid and --listens-on it starts a gateway of its own on a free port, puts a load on it and samples that.
+/// Sampling is done by Linux's perf (Debian: linux-perf), as root or as the process's own user; the process needs
+/// nothing for it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   quadrille profile system --svg flame.svg                            a gateway and a load of its own

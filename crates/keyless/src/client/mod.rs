@@ -91,8 +91,9 @@ impl Client {
         Ok(Self(Arc::new(Owner { shared: Arc::new(shared), local_pools: Mutex::default() })))
     }
 
-    /// Hands in an operation that [fits](Operation::check) the key. Must be called on a thread with a Tokio runtime, which then keeps the connections. An
-    /// `impatient` operation fails as soon as no server can take it, because there is another way to get it done.
+    /// Hands in an operation that [fits](Operation::check) the key. Must be called on a thread with a Tokio runtime,
+    /// which then keeps the connections. An `impatient` operation fails as soon as no server can take it, because there
+    /// is another way to get it done.
     ///
     /// # Errors
     /// [`Failure::Full`] if too many are open.

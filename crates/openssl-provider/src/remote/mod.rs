@@ -1,8 +1,8 @@
-//! Keys that are in a key server on this machine: `quadrille keyserver --unix PATH`. The server's process computes for all
-//! processes together, and none of them has the key.
+//! Keys that are in a key server on this machine: `quadrille keyserver --unix PATH`. The server's process computes for
+//! all processes together, and none of them has the key.
 //!
-//! Inside ASYNC jobs, the operations of a process share one connection (`multiplexer`). A thread that blocks talks to the
-//! server itself (`blocking`): that is two system calls, and nobody in between. Both drive the session of
+//! Inside ASYNC jobs, the operations of a process share one connection (`multiplexer`). A thread that blocks talks to
+//! the server itself (`blocking`): that is two system calls, and nobody in between. Both drive the session of
 //! `quadrille_keyless`, on sockets of their own and without an async runtime.
 
 mod blocking;

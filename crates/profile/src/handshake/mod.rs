@@ -1,8 +1,8 @@
 //! What a server spends on each message of a handshake.
 //!
-//! Client and server run in one thread and talk through memory, so that nothing but TLS is measured: no sockets, no event
-//! loop. Only the server's turns count, on the thread's CPU clock. BoringSSL tells of every message it has built and of
-//! every change of its state; the time between two such moments belongs to the message that was worked on.
+//! Client and server run in one thread and talk through memory, so that nothing but TLS is measured: no sockets, no
+//! event loop. Only the server's turns count, on the thread's CPU clock. BoringSSL tells of every message it has built
+//! and of every change of its state; the time between two such moments belongs to the message that was worked on.
 //!
 //! ```text
 //!  client ── ClientHello ──> server: [ClientHello][ServerHello][EncryptedExtensions][Certificate][CertificateVerify][Finished]

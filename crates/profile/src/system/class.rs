@@ -80,7 +80,8 @@ use Mark::{Contains, Prefix};
 
 /// What decides as soon as a frame shows it, from the innermost frame outwards; the first that fits holds.
 ///
-/// Names are those of BoringSSL and OpenSSL (C and the assembly of CRYPTOGAMS, s2n-bignum, fiat), and of this project's crates.
+/// Names are those of BoringSSL and OpenSSL (C and the assembly of CRYPTOGAMS, s2n-bignum, fiat), and of this project's
+/// crates.
 const DECISIVE: &[(Mark, Class)] = &[
     (Contains("quadrille_kernels"), Class::Rsa),
     (Prefix("quadrille_ifma"), Class::Rsa),

@@ -33,8 +33,8 @@ impl Frame {
     }
 }
 
-/// Reads what `perf script -F comm,tid,ip,sym,dso` prints: for each sample a line with thread name and number, then one line a frame,
-/// then an empty line. Lines of another form are left out.
+/// Reads what `perf script -F comm,tid,ip,sym,dso` prints: for each sample a line with thread name and number, then one
+/// line a frame, then an empty line. Lines of another form are left out.
 pub fn parse(text: &str) -> Vec<Stack> {
     let mut stacks: Vec<Stack> = Vec::new();
     let mut current: Option<Stack> = None;

@@ -1,5 +1,5 @@
-//! A ring as bytes, to be sealed and published: `version 1`, then for each key `from` (milliseconds, big-endian) and the
-//! 80 bytes of its file.
+//! A ring as bytes, to be sealed and published: `version 1`, then for each key `from` (milliseconds, big-endian) and
+//! the 80 bytes of its file.
 
 use super::{Ring, Scheduled, TicketKey, UnixTime};
 use std::{sync::Arc, time::Duration};

@@ -7,8 +7,8 @@
 //!      decrypts            encrypts, decrypts   published, decrypts, will encrypt
 //! ```
 //!
-//! A ring is a set of keys, each with the time from which it encrypts. Rings of several machines are merged by union, so
-//! the order in which machines learn of each other does not matter, and an old ring that somebody plays back adds
+//! A ring is a set of keys, each with the time from which it encrypts. Rings of several machines are merged by union,
+//! so the order in which machines learn of each other does not matter, and an old ring that somebody plays back adds
 //! nothing: what it holds has long been dropped again.
 
 use super::{TicketKey, UnixTime};
@@ -62,8 +62,8 @@ impl Schedule {
 }
 
 impl Ring {
-    /// Keys that somebody else looks after: the first encrypts, the others decrypt, time changes nothing. `None` without
-    /// any key.
+    /// Keys that somebody else looks after: the first encrypts, the others decrypt, time changes nothing. `None`
+    /// without any key.
     pub fn fixed(keys: Vec<TicketKey>) -> Option<Self> {
         let scheduled = |key| Scheduled { key: Arc::new(key), from: UnixTime::ZERO };
         let keys: Vec<_> = keys.into_iter().rev().map(scheduled).collect();

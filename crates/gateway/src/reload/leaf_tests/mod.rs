@@ -1,7 +1,7 @@
 //! A reload rebuilds exactly the parts that name what has changed: proved for every leaf of the model, one at a time.
 //!
-//! The walks take each struct of the model apart with all its fields, so that a new field does not compile until they say
-//! what a change of it rebuilds.
+//! The walks take each struct of the model apart with all its fields, so that a new field does not compile until they
+//! say what a change of it rebuilds.
 
 mod listener;
 mod model;
