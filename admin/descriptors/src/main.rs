@@ -5,8 +5,8 @@
 //! cargo run --package quadrille-descriptors -- --check # compares it
 //! ```
 //!
-//! The .proto files come from the package of the crate `envoy-types`, which cargo fetches and nobody compiles, and for the few
-//! messages that it lacks from `proto/`. Options, comments and whatever no entry refers to are left out.
+//! The .proto files come from the package of the crate `envoy-types`, which cargo fetches and nobody compiles, and for
+//! the few messages that it lacks from `proto/`. Options, comments and whatever no entry refers to are left out.
 
 mod compile;
 mod source;

@@ -88,7 +88,8 @@ fn types_of(message: &DescriptorProto, used: &mut BTreeSet<String>) {
     message.nested_type.iter().for_each(|nested| types_of(nested, used));
 }
 
-/// Files with messages of the entries, and what they import: those imported for options are left over without importers.
+/// Files with messages of the entries, and what they import: those imported for options are left over without
+/// importers.
 fn reachable(set: &FileDescriptorSet) -> BTreeSet<String> {
     let mut kept = BTreeSet::new();
     let mut open: Vec<&str> =

@@ -11,8 +11,8 @@ use quadrille_bench_handshakes::{
 };
 use quadrille_profile::load::TlsVersion;
 
-/// CPU per TLS handshake and per request, speed and price of a download, memory per idle connection: nginx, HAProxy, Envoy,
-/// hitch and Quadrille side by side.
+/// CPU per TLS handshake and per request, speed and price of a download, memory per idle connection: nginx, HAProxy,
+/// Envoy, hitch and Quadrille side by side.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// Measure everything, and write this page and a picture beside it.

@@ -1,10 +1,11 @@
 //! The same handshakes made by a generator that is not ours, h2load.
 //!
-//! Both ask for the same version, group, cipher suite and request, close each connection after it, and have 32 connections in
-//! flight. h2load spends more on a handshake than most servers do, so that a server with a whole core waits for it; and a server
-//! that waits does other work than a busy one: it is woken for each handshake, and has fewer private-key operations at hand at a time. Therefore
-//! the server gets, under both generators, only so much of its core that even h2load can keep it busy ([`Throttle`]). Then both the server's
-//! CPU per handshake and its handshakes a second must agree.
+//! Both ask for the same version, group, cipher suite and request, close each connection after it, and have 32
+//! connections in flight. h2load spends more on a handshake than most servers do, so that a server with a whole core
+//! waits for it; and a server that waits does other work than a busy one: it is woken for each handshake, and has fewer
+//! private-key operations at hand at a time. Therefore the server gets, under both generators, only so much of its core
+//! that even h2load can keep it busy ([`Throttle`]). Then both the server's CPU per handshake and its handshakes a
+//! second must agree.
 
 use std::{fmt::Display, process::Command, time::Duration};
 

@@ -49,8 +49,9 @@ pub struct Held {
     pub rss_kib: f64,
 }
 
-/// Raises this process's limit of open files, and so that of the servers it starts, as `connections` need it: if the system
-/// allows, for servers that hold a second connection behind each. Returns how many connections such a server can hold.
+/// Raises this process's limit of open files, and so that of the servers it starts, as `connections` need it: if the
+/// system allows, for servers that hold a second connection behind each. Returns how many connections such a server can
+/// hold.
 pub fn allow_files(connections: u64) -> Result<usize> {
     let (one_side, both_sides) = (connections + SPARE_FILES, 2 * connections + SPARE_FILES);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;

@@ -10,10 +10,11 @@
 //!
 //! - `quadrille_profile::load` makes handshakes and counts what the peer really did; [`h2load`] makes requests on open
 //!   connections, and checks the other's handshakes.
-//! - [`rival`] knows how to configure each server; [`contestants`] starts them, [`server`] keeps one running on its core.
+//! - [`rival`] knows how to configure each server; [`contestants`] starts them, [`server`] keeps one running on its
+//!   core.
 //! - [`cpu`] and [`memory`] ask the kernel what a process tree has used.
-//! - [`rounds`], [`requests`], [`idle`], [`provider`] and [`cross_check`] are the experiments; [`report`] says what they
-//!   found.
+//! - [`rounds`], [`requests`], [`idle`], [`provider`] and [`cross_check`] are the experiments; [`report`] says what
+//!   they found.
 
 pub mod certificate;
 pub mod contestants;

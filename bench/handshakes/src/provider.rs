@@ -1,5 +1,5 @@
-//! What this project's OpenSSL provider saves in servers that stay as they are: each beside itself without the provider, with as
-//! many workers, on the same core. With the provider, the key server counts too.
+//! What this project's OpenSSL provider saves in servers that stay as they are: each beside itself without the
+//! provider, with as many workers, on the same core. With the provider, the key server counts too.
 
 use std::fmt;
 
@@ -24,8 +24,8 @@ pub struct Contender {
     pub workers: usize,
 }
 
-/// Who takes part: HAProxy, whose one thread goes on with other connections while operations are computed, and nginx, whose
-/// workers wait for theirs.
+/// Who takes part: HAProxy, whose one thread goes on with other connections while operations are computed, and nginx,
+/// whose workers wait for theirs.
 pub fn contenders(workers: &[usize]) -> Vec<Contender> {
     let nginx = workers.iter().map(|workers| Contender { rival: Rival::Nginx, workers: *workers });
     [Contender { rival: Rival::Haproxy, workers: 1 }].into_iter().chain(nginx).collect()

@@ -1,4 +1,5 @@
-//! CPU time per handshake, in interleaved rounds: A B C D, B C D A, ... so that what disturbs the machine disturbs all alike.
+//! CPU time per handshake, in interleaved rounds: A B C D, B C D A, ... so that what disturbs the machine disturbs all
+//! alike.
 
 use quadrille_profile::load::{Client, Outcome};
 use std::{fmt::Display, time::Duration};
@@ -56,14 +57,14 @@ impl Plan {
         Self { round_time: self.round_time * 2, ..self }
     }
 
-    /// As much time in twice as many rounds, for two that are compared in each: the less time lies between their turns, the
-    /// rarer the machine changes its speed in between.
+    /// As much time in twice as many rounds, for two that are compared in each: the less time lies between their turns,
+    /// the rarer the machine changes its speed in between.
     pub fn finer(self) -> Self {
         Self { rounds: self.rounds * 2, round_time: self.round_time / 2, ..self }
     }
 
-    /// Warms up and measures `servers` in turn; `progress` gets a line about each round. Each server's result comes in the
-    /// place it has in `servers`.
+    /// Warms up and measures `servers` in turn; `progress` gets a line about each round. Each server's result comes in
+    /// the place it has in `servers`.
     pub fn measure(
         self,
         scenario: &Scenario,

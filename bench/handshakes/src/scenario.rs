@@ -61,7 +61,7 @@ impl Scenario {
     /// `count` connections as this asks for them, within `time_limit`.
     pub fn load(&self, target: SocketAddr, count: u64, time_limit: Duration) -> Load {
         Load {
-            offer: Offer::of(self.version, &self.groups),
+            offer: Offer::new(self.version, &self.groups),
             resumed: if self.resumption == Resumption::On { 1.0 } else { 0.0 },
             connections: self.clients,
             requests: self.requests,

@@ -44,8 +44,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `rival` on the first of `cores`, and what it needs beside it on the second, or on the first if it counts, and waits
-    /// until it completes the handshake that `scenario` asks for.
+    /// Starts `rival` on the first of `cores`, and what it needs beside it on the second, or on the first if it counts,
+    /// and waits until it completes the handshake that `scenario` asks for.
     pub fn start(
         rival: Rival,
         program: &Path,
@@ -165,8 +165,8 @@ fn start(command: &mut Command, log: &Path) -> Result<Child> {
 
 /// An address of this machine where nobody listens now, another one at each call.
 ///
-/// Its port is below those that the system gives to outgoing connections: of these, thousands wait for their end (TIME_WAIT) while
-/// servers come and go here, and a port that is free now need not be so when the server wants it.
+/// Its port is below those that the system gives to outgoing connections: of these, thousands wait for their end
+/// (TIME_WAIT) while servers come and go here, and a port that is free now need not be so when the server wants it.
 pub fn free_address() -> Result<SocketAddr> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = PORTS.start + (std::process::id() % u32::from(PORTS.end - PORTS.start)) as u16;

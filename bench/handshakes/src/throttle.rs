@@ -31,8 +31,8 @@ impl Ration {
     pub const WHOLE: Self = Self { share: 1.0, core: 0 };
 }
 
-/// Stops and continues a process tree in turns until it is dropped. Stopped processes use no CPU, so that what the kernel
-/// accounts to them is what they did in their turns.
+/// Stops and continues a process tree in turns until it is dropped. Stopped processes use no CPU, so that what the
+/// kernel accounts to them is what they did in their turns.
 #[derive(Debug)]
 pub struct Throttle(Option<(Sender<()>, JoinHandle<()>)>);
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-/// Measures RSA private operations: every tier of ours at every fill, beside OpenSSL, BoringSSL and AWS-LC; at the end a
-/// GPU, if there is one, beside all cores.
+/// Measures RSA private operations: every tier of ours at every fill, beside OpenSSL, BoringSSL and AWS-LC; at the end
+/// a GPU, if there is one, beside all cores.
 ///
 /// The contenders take turns in one process on one core; figures are medians over the rounds. Time is the thread's
 /// CPU time, so that other programs disturb little. Ours includes the check of every result with the public key,
@@ -39,8 +39,8 @@ pub(crate) struct Arguments {
     /// Seconds for each of four measurements of each size on a GPU, if there is one.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) gpu_seconds: u64,
-    /// Measure the GPU alone, by batch size and streams too, after so many random operations of each size (in thousands)
-    /// were compared with the lanes'.
+    /// Measure the GPU alone, by batch size and streams too, after so many random operations of each size (in
+    /// thousands) were compared with the lanes'.
     #[arg(long, value_name = "THOUSANDS")]
     pub(crate) gpu_only: Option<usize>,
     /// Measure the lanes on all cores that this process may use (taskset chooses them), and nothing else.

@@ -41,8 +41,8 @@ pub(crate) fn cores(sizes: &[usize], turn: Duration) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-/// The GPU alone: random operations beside the lanes, the table, and rate and latency by batch size and streams. Without
-/// a GPU this is an error.
+/// The GPU alone: random operations beside the lanes, the table, and rate and latency by batch size and streams.
+/// Without a GPU this is an error.
 pub(crate) fn run_alone(
     sizes: &[usize],
     turn: Duration,

@@ -46,7 +46,8 @@ impl Logging {
             vec![format!("--log-level: {error}; write one of error, warn, info, debug, trace")]
         })?;
         let (errors, errors_guard) = tracing_appender::non_blocking(io::stderr());
-        // Without hints, every span of every library would be made, of which h2 has one for each frame, and then dropped.
+        // Without hints, every span of every library would be made, of which h2 has one for each frame, and then
+        // dropped.
         let not_access =
             filter_fn(|event| event.target() != ACCESS_LOG_TARGET).with_max_level_hint(LevelFilter::TRACE);
         let log = self.layer(errors).with_filter(level.and(not_access));

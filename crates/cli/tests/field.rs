@@ -1,5 +1,5 @@
-//! `quadrille field`: keys, and what keeps a migration from starting. Migrations themselves are tested with real databases
-//! by `make test-php`.
+//! `quadrille field`: keys, and what keeps a migration from starting. Migrations themselves are tested with real
+//! databases by `make test-php`.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 

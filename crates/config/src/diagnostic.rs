@@ -1,4 +1,5 @@
-//! What is wrong with a configuration: one form for every front end, and for what is found out when it is put into service.
+//! What is wrong with a configuration: one form for every front end, and for what is found out when it is put into
+//! service.
 
 use crate::{
     model::{Origin, Place, Problem},
@@ -6,8 +7,8 @@ use crate::{
 };
 use std::fmt;
 
-/// One thing that is wrong: `quadrille.yaml:7: listeners[0].certificats: unknown key; did you mean ...`. Never holds key
-/// material.
+/// One thing that is wrong: `quadrille.yaml:7: listeners[0].certificats: unknown key; did you mean ...`. Never holds
+/// key material.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     /// What it was read from, with line and path of the field.

@@ -6,8 +6,9 @@
 //!  command line ──── values, words ──────────────────────────────┘
 //! ```
 //!
-//! Every front end produces the same [`model`], and whoever serves it reads nothing else. Nothing is opened here but the
-//! configuration's own file: no certificate, no socket, no name. What is wrong is said with its place and its remedy.
+//! Every front end produces the same [`model`], and whoever serves it reads nothing else. Nothing is opened here but
+//! the configuration's own file: no certificate, no socket, no name. What is wrong is said with its place and its
+//! remedy.
 
 mod diagnostic;
 mod file;

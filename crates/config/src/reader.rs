@@ -1,4 +1,5 @@
-//! Walks the tree of a configuration, knows where it stands, and collects every mistake instead of stopping at the first.
+//! Walks the tree of a configuration, knows where it stands, and collects every mistake instead of stopping at the
+//! first.
 
 use crate::{
     diagnostic::{Diagnostic, Diagnostics},
@@ -31,7 +32,8 @@ pub enum Dialect {
     /// As our own files are written: what is there has a value, and keys are written once.
     Strict,
     /// As protobuf's JSON is read, and people write it: nothing is an empty message, a single value may stand where the
-    /// schema has a list, and a wrapped number may be written with its wrapper. Who reads a message looks for duplicates.
+    /// schema has a list, and a wrapped number may be written with its wrapper. Who reads a message looks for
+    /// duplicates.
     Protobuf,
 }
 

@@ -6,10 +6,11 @@
 //!                            └── SubscriptionManager (streams) <── references to resources
 //! ```
 //!
-//! A response is acknowledged once the gateway has put it into service, and rejected with the gateway's reason if it could not: a
-//! key that does not fit its certificate gets no further than this. A rejected response changes nothing.
+//! A response is acknowledged once the gateway has put it into service, and rejected with the gateway's reason if it
+//! could not: a key that does not fit its certificate gets no further than this. A rejected response changes nothing.
 //!
-//! All of it runs on one thread that yields to the event loops: reading ten thousand routes takes no time from handshakes.
+//! All of it runs on one thread that yields to the event loops: reading ten thousand routes takes no time from
+//! handshakes.
 
 mod admin;
 mod control_planes;

@@ -31,8 +31,8 @@ fn structure(tree: &Tree) -> Struct {
     Struct { fields: entries.iter().map(|entry| (entry.key.clone(), value(&entry.value))).collect() }
 }
 
-/// Every scalar is text. The tree does not know what was quoted, and of the two mistakes this is the harmless one: Istio writes its
-/// metadata as text, numbers included.
+/// Every scalar is text. The tree does not know what was quoted, and of the two mistakes this is the harmless one:
+/// Istio writes its metadata as text, numbers included.
 fn value(tree: &Tree) -> Any {
     let kind = match &tree.value {
         Value::Null => Kind::NullValue(0),

@@ -1,7 +1,7 @@
 //! Which resources are known, which are active, and which are referenced. No I/O.
 //!
-//! A listener or a cluster that references a resource which has not arrived yet is warming: the active one of the same name serves
-//! until it is complete. What the active one references stays until then too.
+//! A listener or a cluster that references a resource which has not arrived yet is warming: the active one of the same
+//! name serves until it is complete. What the active one references stays until then too.
 
 use quadrille_config::{
     Diagnostics,
@@ -142,7 +142,8 @@ impl ResourceStore {
         diff
     }
 
-    /// Names that the control plane no longer has. Routes, endpoints and secrets stay for as long as they are referenced.
+    /// Names that the control plane no longer has. Routes, endpoints and secrets stay for as long as they are
+    /// referenced.
     fn removed_names(&self, kind: ResourceType, update: &Update) -> Vec<String> {
         if !update.kind.is_complete() {
             return Vec::new();

@@ -27,7 +27,8 @@ pub(crate) struct OverTls {
 }
 
 impl Tls {
-    /// The files are read for each connection, so that they can be renewed; here it is seen whether they can be read now.
+    /// The files are read for each connection, so that they can be renewed; here it is seen whether they can be read
+    /// now.
     pub(crate) fn new(name: &str, tls: &ClusterTls) -> Result<Self, String> {
         let certificate = tls.client_certificate().map(|(chain, key)| (chain.clone(), key.clone()));
         let new = Self { certificate, ca: tls.trusted_ca().cloned(), sni: tls.sni.clone() };

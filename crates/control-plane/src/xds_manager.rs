@@ -22,9 +22,9 @@ impl XdsManager {
         Self(Arc::new(State::new(ResourceStore::new(bootstrap))))
     }
 
-    /// The gateway of a bootstrap that was read again, with everything that control planes have sent so far. The control planes
-    /// themselves and the node's identity change at the next start only. The bootstrap of before stays the active one until
-    /// [`commit_bootstrap`](Self::commit_bootstrap).
+    /// The gateway of a bootstrap that was read again, with everything that control planes have sent so far. The
+    /// control planes themselves and the node's identity change at the next start only. The bootstrap of before stays
+    /// the active one until [`commit_bootstrap`](Self::commit_bootstrap).
     ///
     /// # Errors
     /// Every contradiction, with its place.

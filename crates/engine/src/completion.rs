@@ -29,8 +29,8 @@ impl Completion {
         Self(State::Pending(ticket, shared))
     }
 
-    /// Whether the operation was computed by [`Engine::enqueue`](crate::Engine::enqueue) itself, so that its caller need not
-    /// flush for it.
+    /// Whether the operation was computed by [`Engine::enqueue`](crate::Engine::enqueue) itself, so that its caller
+    /// need not flush for it.
     pub fn is_in_place(&self) -> bool {
         matches!(self.0, State::InPlace(_))
     }

@@ -36,8 +36,8 @@ pub enum OperationError {
     /// The scheme does not fit the key, or the key cannot decrypt.
     #[error("the operation does not fit the key")]
     WrongKeyType,
-    /// The ciphertext is not of the modulus's length or not below the modulus, the digest is not of its hash's length, or
-    /// the modulus has no room for the padding.
+    /// The ciphertext is not of the modulus's length or not below the modulus, the digest is not of its hash's length,
+    /// or the modulus has no room for the padding.
     #[error("the input is not valid for the key")]
     InvalidInput,
     /// The backend failed, or its result did not verify and could not be recomputed.

@@ -69,8 +69,8 @@ impl Shared {
         }
     }
 
-    /// Queues again what was not computed, and learns from what was. Returns true for the lane that found the other side
-    /// lost.
+    /// Queues again what was not computed, and learns from what was. Returns true for the lane that found the other
+    /// side lost.
     fn settle(
         &self,
         batch: &Batch,

@@ -24,12 +24,12 @@ pub(crate) fn encode(
     }
 }
 
-/// EMSA-PKCS1-v1_5, `size` bytes: `00 01 ff .. ff 00 DigestInfo`, at least eight bytes of `ff`. Without a hash, `digest` stands in
-/// place of the `DigestInfo`.
+/// EMSA-PKCS1-v1_5, `size` bytes: `00 01 ff .. ff 00 DigestInfo`, at least eight bytes of `ff`. Without a hash,
+/// `digest` stands in place of the `DigestInfo`.
 ///
 /// # Errors
-/// [`InvalidInput`](OperationError::InvalidInput) if there is no room, [`Failed`](OperationError::Failed) if the digest is not one
-/// of this hash, or the hash has no form in PKCS#1.
+/// [`InvalidInput`](OperationError::InvalidInput) if there is no room, [`Failed`](OperationError::Failed) if the digest
+/// is not one of this hash, or the hash has no form in PKCS#1.
 pub fn pkcs1(size: usize, hash: Option<Nid>, digest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OperationError> {
     let info = hash.map_or_else(|| Ok(digest.to_vec()), |hash| digest_info(hash, digest))?;
     let fill =
@@ -90,8 +90,8 @@ impl Pss {
 /// EMSA-PSS, as long as the modulus of `rsa`.
 ///
 /// # Errors
-/// [`InvalidInput`](OperationError::InvalidInput) if the digest is not as long as its hash, [`Failed`](OperationError::Failed) if there
-/// is no room.
+/// [`InvalidInput`](OperationError::InvalidInput) if the digest is not as long as its hash,
+/// [`Failed`](OperationError::Failed) if there is no room.
 pub fn pss<T>(rsa: &Rsa<T>, padding: Pss, digest: &[u8]) -> Result<Zeroizing<Vec<u8>>, OperationError> {
     let Pss { hash, mgf1, salt } = padding;
     if digest.len() != hash.size() {

@@ -50,8 +50,8 @@ pub(crate) struct Ticket {
     put_back: AtomicBool,
 }
 
-/// How far the operation is. Replaced states are dropped after every lock is released: to drop a waker is to run foreign
-/// code, which may drop another completion and so come back to the same locks.
+/// How far the operation is. Replaced states are dropped after every lock is released: to drop a waker is to run
+/// foreign code, which may drop another completion and so come back to the same locks.
 pub(crate) enum State {
     Waiting(Option<Waker>),
     Computing(Option<Waker>),

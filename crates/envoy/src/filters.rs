@@ -131,8 +131,8 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ("envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor", RUNS_CODE),
 ];
 
-/// Filters of a chain or of an HTTP connection manager that are left when those of `known` have gone their way. `served`
-/// are the ones that the caller understands.
+/// Filters of a chain or of an HTTP connection manager that are left when those of `known` have gone their way.
+/// `served` are the ones that the caller understands.
 pub(crate) fn filters<'a>(
     fields: Vec<Field<'a>>,
     schema: &'static Schema,

@@ -7,9 +7,9 @@
 //!                                   └─> errors and warnings with path and line
 //! ```
 //!
-//! Each resource is read once and validated by itself; names are resolved when a gateway is made of all of them. What would
-//! weaken security if it were ignored is refused with its path; what is harmless and unknown is ignored with one warning.
-//! Nothing here opens a socket: whoever has resources brings them.
+//! Each resource is read once and validated by itself; names are resolved when a gateway is made of all of them. What
+//! would weaken security if it were ignored is refused with its path; what is harmless and unknown is ignored with one
+//! warning. Nothing here opens a socket: whoever has resources brings them.
 
 mod access_log;
 mod bootstrap;

@@ -35,7 +35,8 @@ impl Listener {
         self.chains.iter().chain(&self.default_chain)
     }
 
-    /// The `stat_prefix` of each chain's connection manager, the chain for the others last; `None` for chains without one.
+    /// The `stat_prefix` of each chain's connection manager, the chain for the others last; `None` for chains without
+    /// one.
     pub fn stat_prefixes(&self) -> impl Iterator<Item = Option<&str>> {
         self.chains().map(|chain| match &chain.serve {
             Serve::Http(manager) => Some(manager.stat_prefix.as_str()),

@@ -21,7 +21,8 @@ pub(crate) trait ReadMessage<'a>: Sized {
     /// A message of this schema; fields that it does not know are refused or ignored, as the schema says.
     fn message(&self, schema: &'static Schema) -> Option<Message<'a>>;
 
-    /// A message that carries the name of its type (`google.protobuf.Any`), out of the wrappers that some put around it.
+    /// A message that carries the name of its type (`google.protobuf.Any`), out of the wrappers that some put around
+    /// it.
     fn any(&self) -> Option<(&'a str, Self)>;
 }
 
@@ -174,7 +175,8 @@ pub(crate) fn snake_case(name: &str) -> Cow<'_, str> {
     snake.into()
 }
 
-/// Whether a value is the one that holds when nothing is said: writing it out changes nothing. A limit of zero may be one.
+/// Whether a value is the one that holds when nothing is said: writing it out changes nothing. A limit of zero may be
+/// one.
 fn is_default(node: &Node, policy: FieldPolicy) -> bool {
     match &node.value {
         Value::Null => true,

@@ -63,7 +63,8 @@ impl ResourceType {
         }
     }
 
-    /// Whether a server's list of them is complete, so that what it leaves out is gone. The others are asked for by name.
+    /// Whether a server's list of them is complete, so that what it leaves out is gone. The others are asked for by
+    /// name.
     pub const fn is_complete(self) -> bool {
         matches!(self, Self::Cluster | Self::Listener)
     }

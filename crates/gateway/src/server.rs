@@ -5,7 +5,7 @@ use crate::{
     listener::{filter_chain::ActiveListener, socket},
     process::{background, engine, signals::Signals, start_failure},
     reload::{
-        build::{Snapshot, SnapshotContext},
+        build::{ActiveParts, Snapshot},
         cache::{ArtifactCache, UpstreamChange},
         control::{Applied, Command, Updates},
         served::Served,
@@ -93,14 +93,7 @@ pub struct Bound {
 /// Every problem that would keep it from being served, except taken ports.
 pub fn check(model: &Gateway) -> Result<Vec<String>, Vec<Diagnostic>> {
     let engine = engine::idle().map_err(start_failure)?;
-    let resumption = ResumptionBackend::open(&model.resumption, None)?;
-    let context = SnapshotContext {
-        engine: &engine,
-        resumption: &resumption,
-        running: &[],
-        cache: &ArtifactCache::default(),
-    };
-    Snapshot::new(model, &context).map(|snapshot| snapshot.warnings)
+    Snapshot::new(model, &engine, &ActiveParts::default()).map(|snapshot| snapshot.warnings)
 }
 
 /// Serves until SIGTERM or SIGINT, then drains; SIGHUP or a changed file reloads. `on_ready` is called once all
@@ -158,19 +151,12 @@ impl Server {
         mut origin: ConfigurationSource,
     ) -> Result<(Self, Bound), Vec<Diagnostic>> {
         let prometheus = metrics::install();
-        let engine = engine::start(&model.engine).map_err(start_failure)?;
+        let engine = engine::start(&model.engine)?;
         let contents = origin.contents().with_sources(&model);
-        let resumption = ResumptionBackend::open(&model.resumption, None)?;
-        let context = SnapshotContext {
-            engine: &engine,
-            resumption: &resumption,
-            running: &[],
-            cache: &ArtifactCache::default(),
-        };
-        let snapshot = Snapshot::new(&model, &context)?;
-        resumption.join().await;
-        resumption.start(None);
-        let resumption = Arc::new(ArcSwap::new(resumption));
+        let snapshot = Snapshot::new(&model, &engine, &ActiveParts::default())?;
+        snapshot.resumption.join().await;
+        snapshot.resumption.start(None);
+        let resumption = Arc::new(ArcSwap::new(Arc::clone(&snapshot.resumption)));
         let (shutdown, watched) = watch::channel(false);
         let (alive, running) = mpsc::channel(1);
         let workers = start_workers(&model, &engine, &watched, &alive).map_err(start_failure)?;
@@ -257,25 +243,21 @@ impl Server {
     /// Makes a snapshot on another thread, while this one and the event loops go on, and puts it into service.
     async fn apply(&mut self, model: Gateway) -> Result<Applied, Vec<Diagnostic>> {
         let began = Instant::now();
-        let running = self.resumption.load_full();
-        let (engine, listening, cache) = (self.engine.clone(), self.listening.clone(), self.cache.clone());
+        let (engine, before) = (self.engine.clone(), self.resumption.load_full());
+        let active = ActiveParts {
+            listeners: self.listening.clone(),
+            resumption: Some(Arc::clone(&before)),
+            cache: Arc::clone(&self.cache),
+        };
         let building = background::run(move || {
-            let resumption = ResumptionBackend::open(&model.resumption, Some(&running))?;
-            let context = SnapshotContext {
-                engine: &engine,
-                resumption: &resumption,
-                running: &listening,
-                cache: &cache,
-            };
-            let snapshot = Snapshot::new(&model, &context)?;
-            Ok((model, resumption, snapshot))
+            let snapshot = Snapshot::new(&model, &engine, &active)?;
+            Ok((model, snapshot))
         });
-        let made = building.await.unwrap_or_else(|error| Err(start_failure(error)));
-        let (model, resumption, snapshot) = made?;
+        let (model, snapshot) = building.await.unwrap_or_else(|error| Err(start_failure(error)))?;
         let (warnings, made) = (snapshot.warnings.clone(), snapshot.made);
+        let resumption = Arc::clone(&snapshot.resumption);
         self.warn_of_fixed(&model);
         let listeners = self.install(snapshot, &model)?;
-        let before = self.resumption.load_full();
         resumption.start(Some(&before));
         self.resumption.store(resumption);
         self.configuration.store(Arc::new(model));

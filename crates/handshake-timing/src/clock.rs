@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// CPU time that the calling thread has used. It is a system call, some 0.2 us.
 ///
-/// Through libc: rustix finds the kernel's functions in memory by itself, and that fails inside programs under valgrind, where the
-/// OpenSSL provider is tested.
+/// Through libc: rustix finds the kernel's functions in memory by itself, and that fails inside programs under
+/// valgrind, where the OpenSSL provider is tested.
 pub fn thread_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is there to be written. Where the clock is missing it stays zero.

@@ -1,8 +1,8 @@
 //! What a handshake costs its server, message by message.
 //!
-//! BoringSSL tells of every change of its state and of every message that it has built. Each such moment is a mark on the
-//! thread's CPU clock, and the time between two marks belongs to the message that was worked on. A handshake that waits
-//! (for the client, for its private key) has several *turns*; what happens between them is somebody else's time.
+//! BoringSSL tells of every change of its state and of every message that it has built. Each such moment is a mark on
+//! the thread's CPU clock, and the time between two marks belongs to the message that was worked on. A handshake that
+//! waits (for the client, for its private key) has several *turns*; what happens between them is somebody else's time.
 //!
 //! ```text
 //!  turn 1                                                     turn 2                         turn 3

@@ -108,7 +108,7 @@ impl Gpu {
             *capacity = device.multiprocessors.max(1) * blocks * (block / threads);
         }
         let lanes = options.lanes.max(1);
-        let extent = Extent::of(&capacity, &plans);
+        let extent = Extent::new(&capacity, &plans);
         let needed = 4 * (lanes * extent.words() + KeyStore::words(options.keys));
         let free = device.free_memory()?;
         if free < needed {

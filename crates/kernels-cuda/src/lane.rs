@@ -46,7 +46,7 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// For so many operations of each size.
-    pub(crate) fn of(capacity: &[usize; KeySize::ALL.len()], plans: &[Plan; KeySize::ALL.len()]) -> Self {
+    pub(crate) fn new(capacity: &[usize; KeySize::ALL.len()], plans: &[Plan; KeySize::ALL.len()]) -> Self {
         let sizes = || KeySize::ALL.into_iter().zip(capacity.iter().zip(plans));
         let transfer = sizes().map(|(size, (&count, _))| transfer_words(size, count)).max();
         let tables = sizes()

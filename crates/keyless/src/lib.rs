@@ -9,8 +9,8 @@
 //!
 //! - [`wire`]: messages to bytes and back, without I/O. The protocol is described in `wire.md` beside the sources.
 //! - [`session`]: the two ends of a connection, without I/O.
-//! - [`client`]: one pool for a process, a connection of each event loop to each server, failover, hedged requests. What it
-//!   decides, it decides in pure state machines that take `now`.
+//! - [`client`]: one pool for a process, a connection of each event loop to each server, failover, hedged requests.
+//!   What it decides, it decides in pure state machines that take `now`.
 //! - [`server`]: answers operations through the engine for clients whom a policy knows.
 //!
 //! It knows no TLS certificates to serve and no configuration files: those are the gateway's.

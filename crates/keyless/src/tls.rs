@@ -42,8 +42,8 @@ pub(crate) fn server(credentials: &Credentials, clients: &Trust) -> Result<SslCo
     builder.set_options(SslOptions::NO_TICKET | SslOptions::CIPHER_SERVER_PREFERENCE);
     builder.set_session_cache_mode(SslSessionCacheMode::OFF);
     builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
-    // The choice is a part of the client's list, which outlives the callback. Clients that offer nothing we know are served
-    // in the compatible mode, as those are that offer nothing at all.
+    // The choice is a part of the client's list, which outlives the callback. Clients that offer nothing we know are
+    // served in the compatible mode, as those are that offer nothing at all.
     builder.set_alpn_select_callback(|_, client| {
         let ours = wire_alpn();
         select_next_proto(&ours, client)
@@ -53,7 +53,8 @@ pub(crate) fn server(credentials: &Credentials, clients: &Trust) -> Result<SslCo
     Ok(builder.build())
 }
 
-/// The client's side. With `only_ours` nothing but our own mode over TLS 1.3 will do; with `offer_ours` it is preferred.
+/// The client's side. With `only_ours` nothing but our own mode over TLS 1.3 will do; with `offer_ours` it is
+/// preferred.
 pub(crate) fn client(
     credentials: &Credentials,
     servers: &Trust,

@@ -124,7 +124,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Assignments with their parameters: envelope, index, whether the source is cleared. NULL leaves a column as it is.
+    /// Assignments with their parameters: envelope, index, whether the source is cleared. NULL leaves a column as it
+    /// is.
     fn set(&self, column: &Column, parameter: &mut usize) -> Vec<String> {
         let mut next = |kind: &str| {
             *parameter += 1;

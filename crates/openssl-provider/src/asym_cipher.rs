@@ -26,7 +26,8 @@ struct Context {
     digest: Digest,
     mgf1: Option<Digest>,
     label: Vec<u8>,
-    /// TLS versions that a premaster secret may begin with: what the client offered, and what some clients send instead.
+    /// TLS versions that a premaster secret may begin with: what the client offered, and what some clients send
+    /// instead.
     versions: [u16; 2],
 }
 

@@ -1,5 +1,5 @@
-//! What OpenSSL holds of ours while it computes something: made, copied and freed when it says so. OpenSSL's contexts are not shared
-//! between threads.
+//! What OpenSSL holds of ours while it computes something: made, copied and freed when it says so. OpenSSL's contexts
+//! are not shared between threads.
 
 use crate::error::{Failure, Reason, guard, guard_pointer};
 

@@ -1,6 +1,6 @@
-//! Decoders (`provider-decoder(7)`). RSA private keys in ordinary PEM files come here before the default provider sees them:
-//! that is how an unmodified server's keys get into this provider. EC keys in such files stay with the default provider,
-//! which is as fast with them. Whatever is not for here, others decode.
+//! Decoders (`provider-decoder(7)`). RSA private keys in ordinary PEM files come here before the default provider sees
+//! them: that is how an unmodified server's keys get into this provider. EC keys in such files stay with the default
+//! provider, which is as fast with them. Whatever is not for here, others decode.
 //!
 //! A file with a `QUADRILLE KEY` block in place of a private key names the key by its URI, for servers that know files
 //! only.
@@ -58,8 +58,8 @@ unsafe extern "C" fn does_selection(_provider: *mut c_void, selection: c_int) ->
     c_int::from(selection == 0 || selection & SELECT_PRIVATE != 0)
 }
 
-/// So that the key stays in this provider: OpenSSL then takes its key management. One before 3.0.3, which would put it into the default
-/// provider, decodes it itself instead.
+/// So that the key stays in this provider: OpenSSL then takes its key management. One before 3.0.3, which would put it
+/// into the default provider, decodes it itself instead.
 pub(crate) unsafe extern "C" fn export_object(
     _context: *mut c_void,
     _reference: *const c_void,

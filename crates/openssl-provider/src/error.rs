@@ -71,8 +71,8 @@ impl Failure {
         Reason::Quiet.into()
     }
 
-    /// Puts it into OpenSSL's error queue. The whole is one sentence, because some servers print no more than the reason,
-    /// and some no more than the text.
+    /// Puts it into OpenSSL's error queue. The whole is one sentence, because some servers print no more than the
+    /// reason, and some no more than the text.
     fn raise(&self) {
         if let Some(core) = host::current().filter(|_| self.reason != Reason::Quiet) {
             core.raise(self.reason as u32, &self.detail);

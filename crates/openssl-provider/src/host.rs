@@ -26,8 +26,8 @@ unsafe impl Send for Core {}
 // SAFETY: as above.
 unsafe impl Sync for Core {}
 
-/// Those that have ended. They are never freed, because an error may be raised through one at any time; there are as many as
-/// there were library contexts.
+/// Those that have ended. They are never freed, because an error may be raised through one at any time; there are as
+/// many as there were library contexts.
 static ENDED: Mutex<Vec<&'static Core>> = Mutex::new(Vec::new());
 
 /// Those that are loaded.
@@ -99,8 +99,8 @@ impl Core {
         let format = CString::new(detail.replace('%', "%%").replace('\0', " ")).unwrap_or_default();
         let format = if detail.is_empty() { std::ptr::null() } else { format.as_ptr() };
         let mut no_arguments = [0_u64; 8];
-        // SAFETY: the functions are OpenSSL's for this handle. A `va_list` is passed as the address of a structure of at most
-        // 32 bytes on x86-64 and AArch64, which is not read here.
+        // SAFETY: the functions are OpenSSL's for this handle. A `va_list` is passed as the address of a structure of
+        // at most 32 bytes on x86-64 and AArch64, which is not read here.
         unsafe {
             new(self.handle);
             if let Some(debug) = self.set_error_debug {
@@ -161,8 +161,8 @@ impl Core {
     }
 }
 
-/// The functions for ASYNC jobs (`ASYNC_start_job(3)`, `ASYNC_WAIT_CTX_new(3)`). They are not among what OpenSSL passes to
-/// providers.
+/// The functions for ASYNC jobs (`ASYNC_start_job(3)`, `ASYNC_WAIT_CTX_new(3)`). They are not among what OpenSSL passes
+/// to providers.
 pub(crate) struct Async {
     pub(crate) current_job: unsafe extern "C" fn() -> *mut c_void,
     pub(crate) wait_context: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
@@ -197,14 +197,14 @@ impl Async {
     }
 }
 
-/// A function of the libcrypto that has loaded us. It is where OpenSSL's functions come from that it has passed; the process
-/// may have another one besides.
+/// A function of the libcrypto that has loaded us. It is where OpenSSL's functions come from that it has passed; the
+/// process may have another one besides.
 fn symbol(name: &CStr) -> Option<*mut c_void> {
     let core = current()?;
     let inside = core.new_error.map(|function| function as *const c_void)?;
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr looks up an address and fills `info`; dlopen with RTLD_NOLOAD finds what is loaded already, and the
-    // reference that it takes is kept, so that the functions stay.
+    // SAFETY: dladdr looks up an address and fills `info`; dlopen with RTLD_NOLOAD finds what is loaded already, and
+    // the reference that it takes is kept, so that the functions stay.
     unsafe {
         let known = libc::dladdr(inside, info.as_mut_ptr()) != 0;
         let file = info.assume_init().dli_fname;

@@ -79,8 +79,8 @@ impl ProviderKey {
         !matches!(self.private, PrivateHalf::Absent)
     }
 
-    /// What implicit rejection derives its answers from: the private key, or where it is elsewhere, a random number of this
-    /// process.
+    /// What implicit rejection derives its answers from: the private key, or where it is elsewhere, a random number of
+    /// this process.
     pub(crate) fn rejection_secret(&self) -> Result<Zeroizing<[u8; 32]>, Failure> {
         static RANDOM: PerProcess<Zeroizing<[u8; 32]>> = PerProcess::new();
         match &self.private {

@@ -1,5 +1,5 @@
-//! Key management (`provider-keymgmt(7)`): RSA and EC keys, imported, loaded by reference, compared, and exported as far as
-//! they are public. A private key that is here stays here: that is what makes OpenSSL compute with it here.
+//! Key management (`provider-keymgmt(7)`): RSA and EC keys, imported, loaded by reference, compared, and exported as
+//! far as they are public. A private key that is here stays here: that is what makes OpenSSL compute with it here.
 
 use crate::{
     abi::{

@@ -10,8 +10,8 @@
 //!                    compute (the engine in this process)   remote (a key server on this machine)
 //! ```
 //!
-//! It is not linked against OpenSSL: what it needs, OpenSSL passes when it loads the module. BoringSSL is inside, and none of
-//! its symbols outside. It is not a general provider: it has RSA and ECDSA private keys that came to it, and
+//! It is not linked against OpenSSL: what it needs, OpenSSL passes when it loads the module. BoringSSL is inside, and
+//! none of its symbols outside. It is not a general provider: it has RSA and ECDSA private keys that came to it, and
 //! everything else is the default provider's.
 
 mod abi;

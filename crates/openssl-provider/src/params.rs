@@ -295,8 +295,8 @@ impl Builder {
         self
     }
 
-    /// Bytes that are passed in their own place. They must live until [`with`](Self::with) returns, which whoever calls both in
-    /// one expression sees to.
+    /// Bytes that are passed in their own place. They must live until [`with`](Self::with) returns, which whoever calls
+    /// both in one expression sees to.
     pub(crate) fn lent_bytes(mut self, name: &'static CStr, bytes: &[u8]) -> Self {
         self.add(name, PARAM_BYTES, bytes.as_ptr().cast_mut().cast(), bytes.len());
         self

@@ -1,5 +1,6 @@
-//! What each process has for itself. Servers read their keys, and then fork: threads stay behind, and a lock that one of them
-//! held stays locked. So nothing that has threads or locks is used on the other side of a fork; it is made anew.
+//! What each process has for itself. Servers read their keys, and then fork: threads stay behind, and a lock that one
+//! of them held stays locked. So nothing that has threads or locks is used on the other side of a fork; it is made
+//! anew.
 
 use std::sync::{
     Once, OnceLock,

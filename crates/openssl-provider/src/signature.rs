@@ -1,5 +1,5 @@
-//! Signatures (`provider-signature(7)`): RSA with PKCS #1 v1.5 and PSS, and ECDSA. OpenSSL hands over either a digest or the
-//! message itself, in pieces.
+//! Signatures (`provider-signature(7)`): RSA with PKCS #1 v1.5 and PSS, and ECDSA. OpenSSL hands over either a digest
+//! or the message itself, in pieces.
 
 mod algorithm_id;
 mod settings;

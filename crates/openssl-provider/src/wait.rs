@@ -1,8 +1,8 @@
-//! Waiting for a result. Inside an ASYNC job (`ASYNC_start_job(3)`), the job is paused and the server's event loop goes on;
-//! elsewhere the thread sleeps.
+//! Waiting for a result. Inside an ASYNC job (`ASYNC_start_job(3)`), the job is paused and the server's event loop goes
+//! on; elsewhere the thread sleeps.
 //!
-//! A server may free a connection whose job is paused, and never resume the job. OpenSSL then loses the job's stack, and
-//! what the functions on it had allocated; nobody but OpenSSL could give it back (haproxy#3453). So nothing of ours
+//! A server may free a connection whose job is paused, and never resume the job. OpenSSL then loses the job's stack,
+//! and what the functions on it had allocated; nobody but OpenSSL could give it back (haproxy#3453). So nothing of ours
 //! stands on that stack: what is waited for, and the descriptor, belong to the wait context, which is freed with the
 //! connection. And because each such job is lost memory, a process that has lost many does not pause any more.
 
@@ -91,13 +91,13 @@ impl JobWait {
         Some(Self { context, paused, is_new: true })
     }
 
-    /// What is ready at once leaves no descriptor in the context: a server may only learn of descriptors by pauses, and HAProxy
-    /// stops at one that it does not know. So whoever is given a descriptor is paused for it, too.
+    /// What is ready at once leaves no descriptor in the context: a server may only learn of descriptors by pauses, and
+    /// HAProxy stops at one that it does not know. So whoever is given a descriptor is paused for it, too.
     fn run(self, host: &Async, answer: Answer) -> Outcome {
         let paused = self.paused;
-        // SAFETY: the wait context owns what is paused, or nobody but us, until it is given to it below. It lives at least until
-        // this job goes on or is lost. Between pauses only this job touches it. If it is lost, what follows a pause is
-        // never run, and nothing on the stack is left to be dropped.
+        // SAFETY: the wait context owns what is paused, or nobody but us, until it is given to it below. It lives at
+        // least until this job goes on or is lost. Between pauses only this job touches it. If it is lost, what follows
+        // a pause is never run, and nothing on the stack is left to be dropped.
         unsafe { (*paused).answer = Some(answer) };
         // SAFETY: as above.
         let ready = unsafe { (*paused).poll() };

@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
-use quadrille_profile::handshake::{Costs, Kind, Message, Suite, measure};
+use quadrille_profile::handshake::{Costs, HandshakeKind, Message, Suite, measure};
 
-/// Whole and parts are taken from handshakes in turn, which other programs disturb by turns: ten times is often enough for one
-/// measurement without. What is counted twice or forgotten is so every time.
+/// Whole and parts are taken from handshakes in turn, which other programs disturb by turns: ten times is often enough
+/// for one measurement without. What is counted twice or forgotten is so every time.
 #[test]
 fn parts_add_up_to_the_whole_within_ten_per_cent() {
-    for kind in Kind::all() {
+    for kind in HandshakeKind::all() {
         let adds_up = |costs: &Costs| {
             let (sum, total) = (costs.sum(), costs.total);
             println!("{kind}: {total:.0} us, parts {sum:.0} us, key operation {:.0} us", costs.key_operation);
@@ -25,32 +25,32 @@ fn each_kind_has_its_messages() {
     let messages = |kind| -> Vec<Message> {
         measure(kind, 3).unwrap().messages.into_iter().map(|(message, _)| message).collect()
     };
-    let kind = Kind { suite: Suite::EcdheRsa, tls13: true, resumed: false };
+    let kind = HandshakeKind { suite: Suite::EcdheRsa, tls13: true, resumed: false };
     let seen = messages(kind);
     for expected in
         [Message::ServerHello, Message::Certificate, Message::CertificateVerify, Message::Finished]
     {
         assert!(seen.contains(&expected), "{kind}: {seen:?}");
     }
-    let resumed = Kind { resumed: true, ..kind };
+    let resumed = HandshakeKind { resumed: true, ..kind };
     let seen = messages(resumed);
     assert!(
         !seen.contains(&Message::Certificate) && seen.contains(&Message::Finished),
         "{resumed}: {seen:?}"
     );
-    let tls12 = Kind { tls13: false, ..kind };
+    let tls12 = HandshakeKind { tls13: false, ..kind };
     let seen = messages(tls12);
     assert!(
         seen.contains(&Message::ServerKeyExchange) && seen.contains(&Message::ClientKeyExchange),
         "{seen:?}"
     );
-    let rsa = Kind { suite: Suite::Rsa, ..tls12 };
+    let rsa = HandshakeKind { suite: Suite::Rsa, ..tls12 };
     assert!(!messages(rsa).contains(&Message::ServerKeyExchange));
 }
 
 #[test]
 fn only_full_handshakes_have_a_private_key_operation() {
-    for kind in Kind::all() {
+    for kind in HandshakeKind::all() {
         let costs = measure(kind, 5).unwrap();
         assert_eq!(costs.key_operation > 5.0, !kind.resumed, "{kind}: {costs:?}");
     }

@@ -154,8 +154,8 @@ fn what_has_begun_in_time_is_finished() {
     assert!(seen.elapsed >= Duration::from_millis(160) && seen.elapsed < LIMIT, "{:?}", seen.elapsed);
 }
 
-/// A server that needs 20 ms for each connection, one after another, cannot answer a hundred a second: the wait of those
-/// that are due counts, although they could not begin.
+/// A server that needs 20 ms for each connection, one after another, cannot answer a hundred a second: the wait of
+/// those that are due counts, although they could not begin.
 #[test]
 fn an_open_loop_counts_from_when_a_connection_was_due() {
     let server = slow_server(Duration::from_millis(20));
@@ -201,7 +201,7 @@ fn preflight_says_what_is_wrong() {
 
 fn load(target: SocketAddr, version: TlsVersion, count: u64) -> Load {
     Load {
-        offer: Offer::of(version, "X25519"),
+        offer: Offer::new(version, "X25519"),
         connections: 4,
         requests: 2,
         count,

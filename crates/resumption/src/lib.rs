@@ -8,11 +8,11 @@
 //! ```
 //!
 //! It knows no TLS: it keeps keys ([`TicketKey`], [`Ring`], [`Tickets`]) and opaque sessions ([`SessionStore`]); the
-//! gateway gives both to BoringSSL. What decides by time takes `now`: the [`Ring`] as time since the Unix epoch, because
-//! machines must agree on it, the [`Breaker`] as an [`Instant`](std::time::Instant).
+//! gateway gives both to BoringSSL. What decides by time takes `now`: the [`Ring`] as time since the Unix epoch,
+//! because machines must agree on it, the [`Breaker`] as an [`Instant`](std::time::Instant).
 //!
-//! Redis is never trusted: what comes from there was sealed by somebody with the [`FleetSecret`], or it is ignored. And it
-//! is never needed: whatever it does, the worst is a full handshake.
+//! Redis is never trusted: what comes from there was sealed by somebody with the [`FleetSecret`], or it is ignored. And
+//! it is never needed: whatever it does, the worst is a full handshake.
 
 mod breaker;
 mod error;

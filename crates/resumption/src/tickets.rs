@@ -98,7 +98,8 @@ impl Tickets {
         self.ring.load_full()
     }
 
-    /// How long the key that encrypts has been doing so, and when the next one takes over; `None` for what is not known.
+    /// How long the key that encrypts has been doing so, and when the next one takes over; `None` for what is not
+    /// known.
     pub fn ages(&self, now: UnixTime) -> (Option<Duration>, Option<Duration>) {
         let ring = self.ring.load();
         let known = |scheduled: &&Scheduled| !scheduled.from.is_zero();

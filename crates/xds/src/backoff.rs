@@ -14,7 +14,8 @@ impl Backoff {
     /// Between attempts to reach a control plane: Envoy's defaults.
     pub const CONNECTIONS: Self = Self::new(Duration::from_millis(500), Duration::from_secs(30));
 
-    /// Before a NACK that follows another: a server may send what was refused again as soon as it hears of it, for ever.
+    /// Before a NACK that follows another: a server may send what was refused again as soon as it hears of it, for
+    /// ever.
     pub const NACKS: Self = Self::new(Duration::from_millis(100), Duration::from_secs(3));
 
     /// Waits from `first` to `most`.
@@ -22,8 +23,8 @@ impl Backoff {
         Self { first, most, next: first }
     }
 
-    /// The next wait: a random part of its bound, so that gateways that lost the same server do not come back together. `random`
-    /// is evenly drawn from 0 to 1.
+    /// The next wait: a random part of its bound, so that gateways that lost the same server do not come back together.
+    /// `random` is evenly drawn from 0 to 1.
     pub fn wait(&mut self, random: f64) -> Duration {
         let bound = self.next;
         self.next = (bound * 2).min(self.most);

@@ -1,4 +1,5 @@
-//! One stream to one control plane, kept up for as long as it is wanted. The decisions are in [`stream`](crate::stream).
+//! One stream to one control plane, kept up for as long as it is wanted. The decisions are in
+//! [`stream`](crate::stream).
 
 use crate::{
     Dialect, Interest, Limits, Rejection, ResourceType, Update,
@@ -22,8 +23,8 @@ use tonic::{Streaming, client::Grpc, metadata::MetadataMap, transport::Channel};
 
 /// Takes what a control plane updates. Its functions run on the client's task.
 pub trait UpdateHandler: Send + 'static {
-    /// Takes what is good of an update and says what is not. Nothing that is kept may be lost for what is refused. The next
-    /// response of the same stream waits for it.
+    /// Takes what is good of an update and says what is not. Nothing that is kept may be lost for what is refused. The
+    /// next response of the same stream waits for it.
     fn handle(&mut self, update: &Update) -> impl Future<Output = Vec<Rejection>> + Send;
 
     /// There is a connection, or there is none for this reason.

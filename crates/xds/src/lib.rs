@@ -7,8 +7,8 @@
 //!                      NACK
 //! ```
 //!
-//! `stream`, `decode` and `backoff` do no I/O. What a resource means is not decided here: it is a tree with the names of the
-//! .proto files, as if it had been written in YAML, and a [`UpdateHandler`] says whether it can be used.
+//! `stream`, `decode` and `backoff` do no I/O. What a resource means is not decided here: it is a tree with the names
+//! of the .proto files, as if it had been written in YAML, and a [`UpdateHandler`] says whether it can be used.
 //!
 //! This crate links no TLS library; a connection that is not plain comes from outside ([`transport::Connect`]).
 

@@ -1,4 +1,5 @@
-//! What the experiments found: tables for a terminal, JSON for programs, and [`markdown`] with its [`picture`] for readers.
+//! What the experiments found: tables for a terminal, JSON for programs, and [`markdown`] with its [`picture`] for
+//! readers.
 
 mod cross_check;
 mod handshakes;

@@ -52,8 +52,8 @@ struct Run {
     per_second: f64,
 }
 
-/// Warms up and measures `servers` in turn. Each server's result comes in the place it has in `servers`; h2load writes its
-/// log into `directory`.
+/// Warms up and measures `servers` in turn. Each server's result comes in the place it has in `servers`; h2load writes
+/// its log into `directory`.
 pub fn measure(
     h2load: &H2load,
     workload: Workload,
@@ -104,8 +104,8 @@ fn visit(
         true => Run::default(),
         false => run(h2load, unpaced, server, workload.connections as u64, None)?,
     };
-    // In a run of its own: h2load writes its log request by request, and more CPU goes into each request of a server that
-    // waits for a slower client.
+    // In a run of its own: h2load writes its log request by request, and more CPU goes into each request of a server
+    // that waits for a slower client.
     let log = directory.join("h2load.log");
     // h2load would append to it.
     File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;

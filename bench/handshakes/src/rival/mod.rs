@@ -27,7 +27,8 @@ pub use self::{
 use crate::scenario::Resumption;
 
 impl Rival {
-    /// The arguments that make it serve `setup` with one worker, in the foreground. Writes its configuration file, if it has one.
+    /// The arguments that make it serve `setup` with one worker, in the foreground. Writes its configuration file, if
+    /// it has one.
     pub fn arguments(self, setup: &Setup<'_>) -> Result<Vec<OsString>> {
         ensure!(
             self.job() == Job::Answer || setup.upstream.is_some(),

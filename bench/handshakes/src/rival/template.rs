@@ -80,7 +80,8 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
         Rival::Nginx => vec![
             ("@workers@", setup.workers.to_string()),
             ("@dh@", dh_parameters(setup).display().to_string()),
-            // Several workers wait for each other's operations: whoever is free takes the next connection, as is nginx's default.
+            // Several workers wait for each other's operations: whoever is free takes the next connection, as is
+            // nginx's default.
             ("@reuseport@", if setup.workers == 1 { "reuseport" } else { "" }.to_owned()),
             // With the provider, the key is in a key server, and this stands for it.
             (

@@ -27,8 +27,8 @@ use target::Target;
 /// What clients wait at 500 new connections a second, nine of ten resumed:
 ///   quadrille bench https://example.com/ --rate 500 --resumed 0.9 --duration 30 --svg latency.svg
 ///
-/// Each connection makes its handshake and then its requests, and is closed. With --rate it begins when it is due, whether
-/// the server keeps up or not, and its latency counts from then; without, a new one begins when one ends.
+/// Each connection makes its handshake and then its requests, and is closed. With --rate it begins when it is due,
+/// whether the server keeps up or not, and its latency counts from then; without, a new one begins when one ends.
 /// Ctrl-C ends the run and shows what was measured until then.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]

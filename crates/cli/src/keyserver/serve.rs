@@ -20,8 +20,8 @@ pub(super) struct Serve {
     /// Where gateways connect: address:port (2407 is usual), or unix:/path. May be repeated.
     #[arg(long, value_name = "ADDRESS", value_parser = listen)]
     listen: Vec<Listen>,
-    /// The same as --listen unix:PATH: for servers on this machine, which need no certificates. The kernel says who asks;
-    /// without --policy, only this user and root may.
+    /// The same as --listen unix:PATH: for servers on this machine, which need no certificates. The kernel says who
+    /// asks; without --policy, only this user and root may.
     #[arg(long, value_name = "PATH")]
     unix: Vec<PathBuf>,
     /// CA certificates in PEM that the gateways' certificates must lead to.

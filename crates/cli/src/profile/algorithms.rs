@@ -3,7 +3,7 @@
 use quadrille_profile::{
     algorithms::{Effort, Purpose, Rate, measure},
     gpu,
-    handshake::{self, Kind, Suite},
+    handshake::{self, HandshakeKind, Suite},
 };
 use std::{
     fmt::Write as _,
@@ -14,7 +14,8 @@ use std::{
 /// Measures this machine's rates by algorithm.
 ///
 /// One core, CPU time, medians over interleaved rounds. RSA operations that are computed in lanes are measured with all
-/// lanes filled, as they are under load. An NVIDIA GPU, if there is one, is measured by the clock on the wall, beside all cores.
+/// lanes filled, as they are under load. An NVIDIA GPU, if there is one, is measured by the clock on the wall, beside
+/// all cores.
 #[derive(clap::Args)]
 pub(super) struct Algorithms {
     /// Interleaved rounds.
@@ -139,7 +140,7 @@ fn bulk(rates: &[Rate], purpose: Purpose, title: &str) -> String {
 
 /// What the rates mean: handshakes a second for each certificate, and what to change.
 fn meaning(rates: &[Rate]) -> Result<String, String> {
-    let kind = Kind { suite: Suite::EcdheEcdsa, tls13: true, resumed: false };
+    let kind = HandshakeKind { suite: Suite::EcdheEcdsa, tls13: true, resumed: false };
     let whole = handshake::measure(kind, 100).map_err(|error| error.to_string())?;
     let rest = whole.total - whole.key_operation;
     let mut text = format!(

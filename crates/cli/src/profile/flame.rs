@@ -1,5 +1,5 @@
-//! Samples as a flame graph: a box for each function, as wide as the time it and all it called took, on top of its caller, in the
-//! colour of the class that decides about it.
+//! Samples as a flame graph: a box for each function, as wide as the time it and all it called took, on top of its
+//! caller, in the colour of the class that decides about it.
 
 use crate::svg::escaped;
 use quadrille_profile::system::{Class, Frame, Stack, Tree, classify};
@@ -13,7 +13,8 @@ const NARROWEST: f64 = 0.6;
 /// Width of a letter, about.
 const LETTER: f64 = 6.6;
 
-/// An SVG that stands for itself. In a browser a click on a box makes it as wide as the picture, a click on the title goes back.
+/// An SVG that stands for itself. In a browser a click on a box makes it as wide as the picture, a click on the title
+/// goes back.
 pub(super) fn graph(tree: &Tree, title: &str) -> String {
     let height = HEAD + ROW * (tree.depth() + 1) as f64 + 10.0;
     let mut boxes = String::new();
@@ -157,7 +158,7 @@ mod tests {
             stack(&["rsaz_mul", "main"]),
             stack(&["<Vec<T> as Drop>::drop", "main"]),
         ];
-        let svg = graph(&Tree::of(&stacks), "what & where");
+        let svg = graph(&Tree::from_stacks(&stacks), "what & where");
         assert!(svg.contains("what &amp; where"), "{svg}");
         assert!(svg.contains("<title>rsaz_mul: 3 samples, 75.0 %</title>"), "{svg}");
         assert!(svg.contains("width=\"900.00\"") && svg.contains("width=\"300.00\""), "{svg}");

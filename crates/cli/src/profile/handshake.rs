@@ -1,7 +1,7 @@
 //! `quadrille profile handshake`.
 
 use super::flow::{self, signer};
-use quadrille_profile::handshake::{Costs, Kind, measure};
+use quadrille_profile::handshake::{Costs, HandshakeKind, measure};
 use std::{fmt::Write, path::PathBuf};
 
 /// Measures what a server spends on each handshake message.
@@ -24,7 +24,7 @@ pub(super) struct Handshake {
 impl Handshake {
     pub(super) fn run(self) -> Result<(), String> {
         let measured: Result<Vec<Costs>, _> =
-            Kind::all().into_iter().map(|kind| measure(kind, self.handshakes as usize)).collect();
+            HandshakeKind::all().into_iter().map(|kind| measure(kind, self.handshakes as usize)).collect();
         let measured = measured.map_err(|error| error.to_string())?;
         if let Some(file) = &self.svg {
             std::fs::write(file, flow::picture(&measured))

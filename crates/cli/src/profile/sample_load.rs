@@ -78,7 +78,7 @@ impl SampleLoad {
         let (chain, key) = certificate(own.key, directory)?;
         let gateway = Gateway::start(own, &chain, &key)?;
         let load = Load {
-            offer: Offer::of(own.tls, &own.groups),
+            offer: Offer::new(own.tls, &own.groups),
             resumed: own.resumed,
             connections: CONNECTIONS,
             requests: own.requests,

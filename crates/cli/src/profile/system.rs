@@ -14,8 +14,9 @@ use std::{
 
 /// Samples a running gateway, and says what its CPU goes to.
 ///
-/// Without --pid and --listens-on it starts a gateway of its own on a free port, puts a load on it and samples that. Sampling is
-/// done by Linux's perf (Debian: linux-perf), as root or as the process's own user; the process needs nothing for it.
+/// Without --pid and --listens-on it starts a gateway of its own on a free port, puts a load on it and samples that.
+/// Sampling is done by Linux's perf (Debian: linux-perf), as root or as the process's own user; the process needs
+/// nothing for it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   quadrille profile system --svg flame.svg                            a gateway and a load of its own
@@ -63,11 +64,11 @@ impl System {
             }
         };
         if let Some(file) = &self.svg {
-            let picture = flame::graph(&Tree::of(&stacks), &what);
+            let picture = flame::graph(&Tree::from_stacks(&stacks), &what);
             std::fs::write(file, picture)
                 .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
         }
-        let shares = Shares::of(&stacks);
+        let shares = Shares::from_stacks(&stacks);
         println!(
             "{}",
             if self.json { json(&shares, &stacks, &what) } else { self.text(&shares, &stacks, &what) }

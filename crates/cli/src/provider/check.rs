@@ -8,7 +8,8 @@ use std::{
     process::Command,
 };
 
-/// Loads the module into the OpenSSL of a server, reads an RSA key there, signs with it, and checks that the provider did it.
+/// Loads the module into the OpenSSL of a server, reads an RSA key there, signs with it, and checks that the provider
+/// did it.
 #[derive(clap::Args)]
 pub(crate) struct Check {
     #[command(flatten)]
@@ -60,8 +61,8 @@ fn probe(libcrypto: &Path, configuration: &Path, key: &Path) -> Result<Command, 
     Ok(command)
 }
 
-/// Node has its OpenSSL in itself: it checks itself. What it has no function for, whose key it is, shows in what the provider
-/// refuses.
+/// Node has its OpenSSL in itself: it checks itself. What it has no function for, whose key it is, shows in what the
+/// provider refuses.
 fn node(program: &Path, key: &Path) -> Command {
     const SCRIPT: &str = r#"
         const { readFileSync } = require("fs"), crypto = require("crypto");

@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Writes OpenSSL's configuration for one server to a file of its own. The server is told of it by its environment, so that
-/// no other program changes. If the check fails, the file is not written.
+/// Writes OpenSSL's configuration for one server to a file of its own. The server is told of it by its environment, so
+/// that no other program changes. If the check fails, the file is not written.
 #[derive(clap::Args)]
 pub(crate) struct Install {
     #[command(flatten)]

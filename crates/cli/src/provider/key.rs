@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Makes a PEM file that servers read in place of a private key. It holds no secret: it names a certificate, and the key server
-/// of this machine that has the key.
+/// Makes a PEM file that servers read in place of a private key. It holds no secret: it names a certificate, and the
+/// key server of this machine that has the key.
 ///
 ///   quadrille keyserver --keys /etc/quadrille/keys --unix /run/quadrille/keys.sock --policy policy.yaml
 ///   quadrille provider key --server unix:/run/quadrille/keys.sock --cert /etc/ssl/site.pem --out /etc/ssl/site.key
@@ -17,7 +17,8 @@ pub(crate) struct MakeKey {
     /// The key server: unix:/path. May be repeated; the first that is there is asked.
     #[arg(long, value_name = "ADDRESS", required = true)]
     server: Vec<quadrille_keyless::Address>,
-    /// The certificate or public key in PEM whose private key is meant. The server reads it at start, so it must be able to.
+    /// The certificate or public key in PEM whose private key is meant. The server reads it at start, so it must be
+    /// able to.
     #[arg(long, value_name = "FILE")]
     cert: PathBuf,
     /// A private key in PEM that the server reads itself, and computes with when no key server answers.

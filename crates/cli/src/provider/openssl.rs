@@ -22,8 +22,8 @@ const MESSAGE: &[u8] = b"quadrille provider check";
 
 impl Probe {
     pub(super) fn run(&self) -> Result<(), String> {
-        // SAFETY: it is the OpenSSL of a server of this machine, loaded as that server loads it. Its own names go before those
-        // of this program (RTLD_DEEPBIND).
+        // SAFETY: it is the OpenSSL of a server of this machine, loaded as that server loads it. Its own names go
+        // before those of this program (RTLD_DEEPBIND).
         let library = unsafe { Library::open(Some(&self.libcrypto), RTLD_NOW | RTLD_LOCAL | DEEPBIND) };
         let library = library.map_err(|error| format!("{}: {error}", self.libcrypto.display()))?;
         let found = OpenSsl(library).sign(self)?;
@@ -44,8 +44,8 @@ impl OpenSsl {
         let pem =
             fs::read(&probe.key).map_err(|error| format!("cannot read {}: {error}", probe.key.display()))?;
         let length = c_int::try_from(pem.len()).map_err(|_| "the key file is too long".to_owned())?;
-        // SAFETY: the functions have the types that OpenSSL 3 documents for their names, and get objects of each other's and
-        // buffers with their lengths. Nothing is freed: the process ends after this.
+        // SAFETY: the functions have the types that OpenSSL 3 documents for their names, and get objects of each
+        // other's and buffers with their lengths. Nothing is freed: the process ends after this.
         unsafe {
             let context = self.get::<unsafe extern "C" fn() -> P>("OSSL_LIB_CTX_new")?();
             let load =

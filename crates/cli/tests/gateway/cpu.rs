@@ -1,4 +1,5 @@
-//! CPU by handshake message in the running gateway: which handshakes are measured, under which names, and that it is CPU.
+//! CPU by handshake message in the running gateway: which handshakes are measured, under which names, and that it is
+//! CPU.
 
 use crate::support::{
     Certificates, Configuration, Gateway, Pair, configuration, quadrille, s_client, succeed,

@@ -1,5 +1,5 @@
-//! A GPU takes part where there is one, and the operator can see it; where there is none, or none any more, everything goes
-//! on. The GPU's driver is a fake.
+//! A GPU takes part where there is one, and the operator can see it; where there is none, or none any more, everything
+//! goes on. The GPU's driver is a fake.
 
 #[path = "../../../kernels-cuda/tests/support/fake.rs"]
 mod fake;

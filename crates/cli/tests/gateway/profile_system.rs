@@ -1,4 +1,5 @@
-//! `quadrille profile system` against a gateway under load: the classes that must be there are, and what is wrong is said.
+//! `quadrille profile system` against a gateway under load: the classes that must be there are, and what is wrong is
+//! said.
 //!
 //! Where perf cannot be used, these tests say so and look at the message instead.
 

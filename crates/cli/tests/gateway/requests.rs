@@ -195,8 +195,8 @@ fn clients_that_are_asked_for_more_are_told_to_go() {
     assert!(open.is_closed());
 }
 
-/// After a second, the buffers of an idle connection are gone; what then comes, in pieces or several requests at once, is read
-/// as before.
+/// After a second, the buffers of an idle connection are gone; what then comes, in pieces or several requests at once,
+/// is read as before.
 #[test]
 fn a_dormant_connection_wakes() {
     let nginx = Nginx::new("return 200 $request_uri;");

@@ -5,8 +5,9 @@
 //!                                            └─────────┴──> Diagnostics (file, line, field, remedy)
 //! ```
 //!
-//! Nothing is opened but the file itself: whether certificates can be read is found out when they are loaded, on
-//! start and on every reload. The command line reads its values with [`values`](crate::values) and [`words`](crate::words) too.
+//! Nothing is opened but the file itself: whether certificates can be read is found out when they are loaded, on start
+//! and on every reload. The command line reads its values with [`values`](crate::values) and [`words`](crate::words)
+//! too.
 
 mod fields;
 mod reference;
@@ -82,8 +83,8 @@ pub fn parse_key_policy(text: &str, file_name: &str) -> Result<Policy, Diagnosti
     parse_document(text, file_name, sections::EMPTY_POLICY, sections::key_policy)
 }
 
-/// The configuration in effect, defaults included, as the admin page `/config` shows it: what the file could have said to
-/// the same effect. Key material given in place is `(inline)`.
+/// The configuration in effect, defaults included, as the admin page `/config` shows it: what the file could have said
+/// to the same effect. Key material given in place is `(inline)`.
 pub fn show(gateway: &Gateway) -> Value {
     sections::GATEWAY.show(gateway)
 }

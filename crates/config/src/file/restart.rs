@@ -15,8 +15,8 @@ pub fn fixed(gateway: &Gateway) -> Gateway {
     Gateway { listeners: Vec::new(), resumption: Resumption::default(), ..gateway.clone() }
 }
 
-/// The configuration in force, as [`show`] has it, in a process that has started with `old` and has since read `new`. What
-/// `new` says and only a restart brings is under `after_restart`, if there is any.
+/// The configuration in force, as [`show`] has it, in a process that has started with `old` and has since read `new`.
+/// What `new` says and only a restart brings is under `after_restart`, if there is any.
 pub fn show_in_force(old: &Gateway, new: &Gateway) -> Value {
     let (mut shown, at_start) = (show(new), show(old));
     let mut after = Map::new();

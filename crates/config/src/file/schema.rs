@@ -1,14 +1,14 @@
-//! The shape of the file as one table for each section: what a key is called, what it does and costs, what it changes in
-//! the model, and how the model shows it.
+//! The shape of the file as one table for each section: what a key is called, what it does and costs, what it changes
+//! in the model, and how the model shows it.
 //!
-//! Everything that knows keys comes from these tables: reading, which refuses what is not in them and suggests what is; the
-//! page `/config`; what a running process takes only at its next start; and `docs/reference/configuration.md`.
+//! Everything that knows keys comes from these tables: reading, which refuses what is not in them and suggests what is;
+//! the page `/config`; what a running process takes only at its next start; and `docs/reference/configuration.md`.
 
 use crate::{Field, Problem, text::nearest, yaml::Value as Yaml};
 use serde_json::Value;
 
-/// A mapping with fixed keys. Reading fills a `D`, and a part `M` of the model is shown; they differ where the model has
-/// no value that stands for a key that was left out or wrong, or where several keys make one setting.
+/// A mapping with fixed keys. Reading fills a `D`, and a part `M` of the model is shown; they differ where the model
+/// has no value that stands for a key that was left out or wrong, or where several keys make one setting.
 pub(super) struct Section<D: 'static, M: 'static = D> {
     /// Where it stands, such as `listeners[].tls`; empty for the whole document.
     pub(super) path: &'static str,
@@ -68,8 +68,8 @@ pub(super) fn not_shown<M>(_: &M) -> Value {
 }
 
 impl<D, M> Section<D, M> {
-    /// Reads the keys of a mapping into `draft`. Keys that are unknown, written twice or missing are mistakes. `None` if it
-    /// is no mapping.
+    /// Reads the keys of a mapping into `draft`. Keys that are unknown, written twice or missing are mistakes. `None`
+    /// if it is no mapping.
     pub(super) fn read(&self, field: &Field<'_>, draft: &mut D) -> Option<()> {
         let Yaml::Mapping(entries) = &field.node().value else {
             return field.mismatch(&format!("a mapping with the keys {}", self.names()));

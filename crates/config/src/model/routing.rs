@@ -26,8 +26,8 @@ pub struct RouteTable {
     /// Domains are compared with the host together with its port, if it has one. Envoy: `true` unless
     /// `ignore_port_in_host_matching`.
     pub match_port: bool,
-    /// A server that cannot be reached, or closes the connection without an answer, is answered for with 503 in place of 502.
-    /// Envoy: `true`.
+    /// A server that cannot be reached, or closes the connection without an answer, is answered for with 503 in place
+    /// of 502. Envoy: `true`.
     pub unreachable_is_503: bool,
 }
 
@@ -46,13 +46,14 @@ pub struct VirtualHost {
     pub place: Place,
 }
 
-/// A host, or many. In lower case. Of those that match, exact ones come first, then the longest suffix, then the longest
-/// prefix, then all. `Below` stands between exact ones and suffixes.
+/// A host, or many. In lower case. Of those that match, exact ones come first, then the longest suffix, then the
+/// longest prefix, then all. `Below` stands between exact ones and suffixes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Domain {
     /// This one: `example.com`.
     Exact(String),
-    /// Everything that ends like this, but is longer: `.example.com` for `*.example.com`; `-a.example` for `*-a.example`.
+    /// Everything that ends like this, but is longer: `.example.com` for `*.example.com`; `-a.example` for
+    /// `*-a.example`.
     Suffix(String),
     /// Whatever has one label more than this: `example.com` for `*.example.com` as certificates mean it.
     Below(String),
@@ -85,9 +86,9 @@ impl Http {
 }
 
 impl RouteTable {
-    /// The order in which these routes are written does not matter: an exact host comes before a wildcard and a wildcard
-    /// before none, then exact paths come first, then regular expressions, then the longest prefix, then the one with the
-    /// most conditions.
+    /// The order in which these routes are written does not matter: an exact host comes before a wildcard and a
+    /// wildcard before none, then exact paths come first, then regular expressions, then the longest prefix, then the
+    /// one with the most conditions.
     pub fn by_weight(routes: impl IntoIterator<Item = (Domain, Route)>) -> Self {
         let mut hosts: Vec<VirtualHost> = Vec::new();
         let mut known = HashMap::new();

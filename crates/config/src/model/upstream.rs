@@ -45,8 +45,8 @@ pub enum Balance {
     RoundRobin,
     /// At random, by weight.
     Random,
-    /// Of two at random, by weight, the one with fewer requests under way for its weight (Mitzenmacher, "The Power of Two Choices in
-    /// Randomized Load Balancing", 2001).
+    /// Of two at random, by weight, the one with fewer requests under way for its weight (Mitzenmacher, "The Power of
+    /// Two Choices in Randomized Load Balancing", 2001).
     LeastRequest,
     /// By the client's address, consistently (ketama), so that a client stays with its server.
     ClientIp,

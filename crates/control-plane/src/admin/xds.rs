@@ -4,8 +4,8 @@ use super::sample::Sample;
 use crate::stats::XdsStats;
 use quadrille_xds::ResourceType;
 
-/// The prefix of a resource type's statistics. Envoy counts those of routes, endpoints and secrets for each name; here they are
-/// counted together.
+/// The prefix of a resource type's statistics. Envoy counts those of routes, endpoints and secrets for each name; here
+/// they are counted together.
 fn prefix(kind: ResourceType) -> &'static str {
     match kind {
         ResourceType::Listener => "listener_manager.lds",

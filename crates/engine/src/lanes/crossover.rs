@@ -13,7 +13,8 @@ use std::time::Duration;
 /// Keys that everybody knows and that protect nothing, to measure with: RFC 8017 `RSAPrivateKey` in DER.
 const KNOWN_KEYS: [&[u8]; 2] = [include_bytes!("known-2048.der"), include_bytes!("known-3072.der")];
 
-/// How much CPU time the measuring of one size takes: it is measured at least once, and again while this is not used up.
+/// How much CPU time the measuring of one size takes: it is measured at least once, and again while this is not used
+/// up.
 const BUDGET: Duration = Duration::from_millis(12);
 
 /// The smallest batches that pay.
@@ -64,8 +65,8 @@ fn measure(lanes: &Lanes, der: &[u8]) -> Option<usize> {
     Some(crossover(least, lanes.width()))
 }
 
-/// The smallest count from which on every pass is cheaper. A full pass always goes to lanes: they pay twofold and more on
-/// every CPU measured, so that a measurement that says otherwise was disturbed.
+/// The smallest count from which on every pass is cheaper. A full pass always goes to lanes: they pay twofold and more
+/// on every CPU measured, so that a measurement that says otherwise was disturbed.
 fn crossover(Costs { scalar, half, full }: Costs, width: usize) -> usize {
     let pays = |count: usize| {
         let lanes = if count <= width / 2 { half } else { full };

@@ -21,8 +21,8 @@ pub trait Overflow: Send + Sync + 'static {
     /// The most operations of this type in one batch; 0 if it computes none of them. Does not change.
     fn capacity(&self, key_type: KeyType) -> usize;
 
-    /// Computes jobs of one key type, and finishes those that it could. What it leaves unfinished is queued again, ahead
-    /// of all others, for the backend alone. Results must have been checked against the public key.
+    /// Computes jobs of one key type, and finishes those that it could. What it leaves unfinished is queued again,
+    /// ahead of all others, for the backend alone. Results must have been checked against the public key.
     ///
     /// # Errors
     /// The reason, if it is of no use any more: it is not asked again.

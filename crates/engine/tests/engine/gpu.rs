@@ -37,9 +37,9 @@ impl Backend for Slow {
 }
 
 #[derive(Clone, Default)]
-struct Books(Recorder, Arc<Mutex<Vec<String>>>);
+struct BatchLog(Recorder, Arc<Mutex<Vec<String>>>);
 
-impl Observer for Books {
+impl Observer for BatchLog {
     fn batch(&self, report: &quadrille_engine::BatchReport) {
         self.0.batch(report);
     }
@@ -49,7 +49,7 @@ impl Observer for Books {
     }
 }
 
-impl Books {
+impl BatchLog {
     fn by_gpu(&self) -> usize {
         self.0.batches().iter().filter(|batch| batch.backend == "cuda").map(|batch| batch.operations).sum()
     }
@@ -59,11 +59,11 @@ impl Books {
     }
 }
 
-fn engine(fake: &Fake) -> (Engine, Books) {
-    let books = Books::default();
+fn engine(fake: &Fake) -> (Engine, BatchLog) {
+    let batches = BatchLog::default();
     let gpu = Gpu::open_with(&fake.options()).expect("the fake driver has a device");
     assert_eq!(gpu.device(), "Fake GPU");
-    (start(settings(1, 1000), gpu.behind(Box::new(Slow)), books.clone()), books)
+    (start(settings(1, 1000), gpu.behind(Box::new(Slow)), batches.clone()), batches)
 }
 
 /// Signatures of every padding and decryptions, all at once; each must be right.
@@ -100,17 +100,17 @@ fn warm_up(engine: &Engine, key: &Key) {
 #[test]
 fn a_long_queue_goes_to_the_gpu() {
     let fake = Fake::new();
-    let (engine, books) = engine(&fake);
+    let (engine, batches) = engine(&fake);
     let key = fresh();
     engine.prepare(&key);
     warm_up(&engine, &key);
-    assert_eq!(books.by_gpu(), 0, "one operation stays");
+    assert_eq!(batches.by_gpu(), 0, "one operation stays");
     compute(&engine, &key, 80);
     drop(engine);
-    assert_eq!(books.by_gpu() + books.by_others(), 81);
-    assert!(books.by_gpu() >= 20, "{} of 80", books.by_gpu());
-    assert_eq!(books.by_gpu() as i64, fake.get("operations"));
-    assert_eq!(books.0.sum(|batch| batch.recomputed + batch.failed), 0);
+    assert_eq!(batches.by_gpu() + batches.by_others(), 81);
+    assert!(batches.by_gpu() >= 20, "{} of 80", batches.by_gpu());
+    assert_eq!(batches.by_gpu() as i64, fake.get("operations"));
+    assert_eq!(batches.0.sum(|batch| batch.recomputed + batch.failed), 0);
     assert_eq!(fake.get("secrets"), 1, "the key, and nothing else");
     drop(key);
     assert_eq!(
@@ -123,7 +123,7 @@ fn a_long_queue_goes_to_the_gpu() {
 #[test]
 fn other_keys_stay_and_batching_is_the_backends() {
     let fake = Fake::new();
-    let (engine, books) = engine(&fake);
+    let (engine, batches) = engine(&fake);
     assert_eq!(engine.backend(), "slow");
     assert_eq!(engine.batching(KeyType::Rsa { bits: 2048 }), Batching { width: 1, crossover: 1 });
     for key in [rsa1024(), ec_p384()] {
@@ -140,22 +140,22 @@ fn other_keys_stay_and_batching_is_the_backends() {
         engine.flush();
         waiting.into_iter().for_each(|completion| drop(completion.wait().unwrap()));
     }
-    assert_eq!(books.by_gpu(), 0);
+    assert_eq!(batches.by_gpu(), 0);
 }
 
 #[test]
 fn a_lost_gpu_costs_nothing_but_time() {
     let fake = Fake::new();
-    let (engine, books) = engine(&fake);
+    let (engine, batches) = engine(&fake);
     let key = fresh();
     warm_up(&engine, &key);
     fake.set("lost_at", 1);
     compute(&engine, &key, 60);
     compute(&engine, &key, 30);
     drop(engine);
-    assert_eq!(books.by_gpu() + books.by_others(), 91);
-    assert_eq!(books.0.sum(|batch| batch.recomputed + batch.failed), 0);
-    let retired = books.1.lock().unwrap().clone();
+    assert_eq!(batches.by_gpu() + batches.by_others(), 91);
+    assert_eq!(batches.0.sum(|batch| batch.recomputed + batch.failed), 0);
+    let retired = batches.1.lock().unwrap().clone();
     assert_eq!(retired.len(), 1, "{retired:?}");
     assert!(retired[0].starts_with("cuda: the GPU's driver failed: cu"), "{retired:?}");
 }
@@ -164,7 +164,7 @@ fn a_lost_gpu_costs_nothing_but_time() {
 #[test]
 fn a_gpu_that_lies_is_found_out() {
     let fake = Fake::new();
-    let (engine, books) = engine(&fake);
+    let (engine, batches) = engine(&fake);
     let key = fresh();
     warm_up(&engine, &key);
     fake.set("flip_output", 777);
@@ -172,7 +172,7 @@ fn a_gpu_that_lies_is_found_out() {
     compute(&engine, &key, 60);
     drop(engine);
     assert_eq!(
-        *books.1.lock().unwrap(),
+        *batches.1.lock().unwrap(),
         ["cuda: the GPU passed off a wrong result as checked: it is not to be trusted"]
     );
 }
@@ -181,15 +181,15 @@ fn a_gpu_that_lies_is_found_out() {
 #[test]
 fn a_fault_on_the_gpu_is_computed_again() {
     let fake = Fake::new();
-    let (engine, books) = engine(&fake);
+    let (engine, batches) = engine(&fake);
     let key = fresh();
     warm_up(&engine, &key);
     fake.set("flip_key", 11 * 1024 + 77);
     compute(&engine, &key, 60);
     drop(engine);
-    assert!(books.by_gpu() > 0);
+    assert!(batches.by_gpu() > 0);
     // All of a batch are with the one damaged key.
-    assert_eq!(books.0.sum(|batch| batch.recomputed), books.by_gpu());
-    assert_eq!(books.0.sum(|batch| batch.failed), 0);
-    assert_eq!(*books.1.lock().unwrap(), [""; 0]);
+    assert_eq!(batches.0.sum(|batch| batch.recomputed), batches.by_gpu());
+    assert_eq!(batches.0.sum(|batch| batch.failed), 0);
+    assert_eq!(*batches.1.lock().unwrap(), [""; 0]);
 }

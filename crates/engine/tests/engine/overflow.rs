@@ -1,5 +1,5 @@
-//! What is too much for the backend: it goes elsewhere when the queue is long, comes back when that fails, and nothing is
-//! lost on the way.
+//! What is too much for the backend: it goes elsewhere when the queue is long, comes back when that fails, and nothing
+//! is lost on the way.
 
 use crate::support::{Recorder, rsa1024, settings, sign, soon, start};
 use boring::rsa::Padding;
@@ -87,14 +87,14 @@ fn finish_all(batch: &mut [Job<'_>]) -> Result<(), String> {
     Ok(())
 }
 
-/// Keeps the books, and what was retired.
+/// Every batch, and what was retired.
 #[derive(Clone, Default)]
-struct Books {
+struct BatchLog {
     recorder: Recorder,
     retired: Arc<Mutex<Vec<String>>>,
 }
 
-impl Observer for Books {
+impl Observer for BatchLog {
     fn batch(&self, report: &BatchReport) {
         self.recorder.batch(report);
     }
@@ -104,7 +104,7 @@ impl Observer for Books {
     }
 }
 
-impl Books {
+impl BatchLog {
     fn computed_by(&self, name: &str) -> usize {
         self.recorder
             .batches()
@@ -122,23 +122,23 @@ impl Books {
 /// An engine whose one thread needs three milliseconds for each operation, and has computed one, so that it knows.
 fn engine(
     act: impl Fn(&mut [Job<'_>]) -> Result<(), String> + Send + Sync + 'static,
-) -> (Engine, Books, Key) {
+) -> (Engine, BatchLog, Key) {
     engine_taking(Duration::from_millis(3), act)
 }
 
 fn engine_taking(
     each: Duration,
     act: impl Fn(&mut [Job<'_>]) -> Result<(), String> + Send + Sync + 'static,
-) -> (Engine, Books, Key) {
-    let books = Books::default();
+) -> (Engine, BatchLog, Key) {
+    let batches = BatchLog::default();
     let far = Arc::new(Far { act: Box::new(act), lanes: 2 });
     let backend = Slow { each, far: Some(far) };
-    let engine = start(settings(1, 1000), backend, books.clone());
+    let engine = start(settings(1, 1000), backend, batches.clone());
     let key = rsa1024();
     engine.submit(&key, sign(&key)).unwrap().wait().expect("a signature");
     // The pace is noted after the result has been handed over.
     std::thread::sleep(Duration::from_millis(20));
-    (engine, books, key)
+    (engine, batches, key)
 }
 
 fn submit(engine: &Engine, key: &Key, count: usize) -> Vec<(Operation, Completion)> {
@@ -162,19 +162,19 @@ fn all_right(key: &Key, waiting: Vec<(Operation, Completion)>) {
     });
 }
 
-/// Two that wait are less than what is done here while a batch is away. A machine that stops this process for some milliseconds
-/// makes that untrue now and then, but not each time.
+/// Two that wait are less than what is done here while a batch is away. A machine that stops this process for some
+/// milliseconds makes that untrue now and then, but not each time.
 #[test]
 fn at_low_load_nothing_goes() {
     let far = || {
-        let (engine, books, key) = engine_taking(Duration::from_micros(50), finish_all);
+        let (engine, batches, key) = engine_taking(Duration::from_micros(50), finish_all);
         for _ in 0..10 {
             all_right(&key, submit(&engine, &key, 2));
         }
         // What was computed is told after it has been handed over.
         drop(engine);
-        let far = books.computed_by("far");
-        assert_eq!(far + books.computed_by("slow"), 21);
+        let far = batches.computed_by("far");
+        assert_eq!(far + batches.computed_by("slow"), 21);
         far
     };
     assert!((0..30).any(|_| far() == 0), "something went each time");
@@ -182,60 +182,60 @@ fn at_low_load_nothing_goes() {
 
 #[test]
 fn of_a_long_queue_only_the_end_goes() {
-    let (engine, books, key) = engine(finish_all);
+    let (engine, batches, key) = engine(finish_all);
     all_right(&key, submit(&engine, &key, 60));
     drop(engine);
-    let (far, slow) = (books.computed_by("far"), books.computed_by("slow"));
+    let (far, slow) = (batches.computed_by("far"), batches.computed_by("slow"));
     assert_eq!(far + slow, 61);
     assert!(far >= 40, "{far} of 60 went");
     assert!(slow >= 2, "what is done here in the meantime stays: {slow}");
-    assert_eq!(books.recorder.sum(|batch| batch.recomputed + batch.failed), 0);
+    assert_eq!(batches.recorder.sum(|batch| batch.recomputed + batch.failed), 0);
 }
 
 #[test]
 fn what_is_in_flight_when_it_is_lost_is_computed_here() {
-    let (engine, books, key) = engine(|_| Err("it fell off the bus".to_owned()));
+    let (engine, batches, key) = engine(|_| Err("it fell off the bus".to_owned()));
     all_right(&key, submit(&engine, &key, 60));
     all_right(&key, submit(&engine, &key, 60));
     drop(engine);
-    assert_eq!((books.computed_by("far"), books.computed_by("slow")), (0, 121));
-    assert_eq!(books.retired(), ["far: it fell off the bus"], "once, though it has two lanes");
-    assert_eq!(books.recorder.sum(|batch| batch.recomputed + batch.failed), 0);
+    assert_eq!((batches.computed_by("far"), batches.computed_by("slow")), (0, 121));
+    assert_eq!(batches.retired(), ["far: it fell off the bus"], "once, though it has two lanes");
+    assert_eq!(batches.recorder.sum(|batch| batch.recomputed + batch.failed), 0);
 }
 
 #[test]
 fn what_was_done_before_it_was_lost_counts() {
-    let (engine, books, key) = engine(|batch| {
+    let (engine, batches, key) = engine(|batch| {
         let half = batch.len() / 2;
         finish_all(&mut batch[..half]).and(Err("lost".to_owned()))
     });
     all_right(&key, submit(&engine, &key, 60));
     drop(engine);
-    let far = books.computed_by("far");
-    assert!(far > 0 && far + books.computed_by("slow") == 61, "{far}");
+    let far = batches.computed_by("far");
+    assert!(far > 0 && far + batches.computed_by("slow") == 61, "{far}");
 }
 
 #[test]
 fn a_panic_elsewhere_is_a_loss() {
-    let (engine, books, key) = engine(|_| panic!("on purpose"));
+    let (engine, batches, key) = engine(|_| panic!("on purpose"));
     all_right(&key, submit(&engine, &key, 60));
-    assert_eq!(books.retired(), ["far: it panicked"]);
+    assert_eq!(batches.retired(), ["far: it panicked"]);
 }
 
 #[test]
 fn what_it_leaves_is_computed_here_and_not_offered_again() {
     let offered = Arc::new(Mutex::new(0));
     let count = Arc::clone(&offered);
-    let (engine, books, key) = engine(move |batch| {
+    let (engine, batches, key) = engine(move |batch| {
         *count.lock().unwrap() += batch.len();
         Ok(())
     });
     all_right(&key, submit(&engine, &key, 60));
     drop(engine);
-    assert_eq!((books.computed_by("far"), books.computed_by("slow")), (0, 61));
+    assert_eq!((batches.computed_by("far"), batches.computed_by("slow")), (0, 61));
     let offered = *offered.lock().unwrap();
     assert!((1..=60).contains(&offered), "{offered} offers of 60 operations");
-    assert_eq!(books.retired(), [""; 0]);
+    assert_eq!(batches.retired(), [""; 0]);
 }
 
 /// The engine is dropped while a batch is away, and the batch comes back uncomputed.
@@ -243,7 +243,7 @@ fn what_it_leaves_is_computed_here_and_not_offered_again() {
 fn an_engine_that_stops_waits_for_what_is_away() {
     let (arrived, wait) = mpsc::channel();
     let arrived = Mutex::new(arrived);
-    let (engine, books, key) = engine(move |_| {
+    let (engine, batches, key) = engine(move |_| {
         let _ = arrived.lock().unwrap().send(());
         std::thread::sleep(Duration::from_millis(400));
         Err("too late".to_owned())
@@ -252,7 +252,7 @@ fn an_engine_that_stops_waits_for_what_is_away() {
     wait.recv_timeout(crate::support::PATIENCE).unwrap();
     drop(engine);
     all_right(&key, waiting);
-    assert_eq!(books.computed_by("slow"), 61);
+    assert_eq!(batches.computed_by("slow"), 61);
 }
 
 /// Nobody waits any more for what is away.
@@ -261,7 +261,7 @@ fn withdrawn_operations_do_not_come_back() {
     let (arrived, wait) = mpsc::channel();
     let (arrived, gone) = (Mutex::new(arrived), Arc::new(Mutex::new(())));
     let held = Arc::clone(&gone);
-    let (engine, books, key) = engine(move |_| {
+    let (engine, batches, key) = engine(move |_| {
         let _ = arrived.lock().unwrap().send(());
         drop(held.lock());
         Err("lost".to_owned())
@@ -273,16 +273,16 @@ fn withdrawn_operations_do_not_come_back() {
     drop(hold);
     all_right(&key, submit(&engine, &key, 3));
     drop(engine);
-    assert!(books.computed_by("slow") < 30, "{}", books.computed_by("slow"));
+    assert!(batches.computed_by("slow") < 30, "{}", batches.computed_by("slow"));
 }
 
 #[test]
 fn without_an_overflow_nothing_changes() {
-    let books = Books::default();
-    let engine = start(settings(1, 1000), Slow { each: Duration::ZERO, far: None }, books.clone());
+    let batches = BatchLog::default();
+    let engine = start(settings(1, 1000), Slow { each: Duration::ZERO, far: None }, batches.clone());
     let key = rsa1024();
     all_right(&key, submit(&engine, &key, 60));
     drop(engine);
-    assert_eq!(books.computed_by("slow"), 60);
+    assert_eq!(batches.computed_by("slow"), 60);
     assert!(Scalar.overflow().is_none());
 }

@@ -1,13 +1,14 @@
 //! Which private-key provider Istio gives to whom.
 //!
 //! Istio has it in three places: `meshConfig.defaultConfig` for the whole mesh, a gateway's `podAnnotations`, and the
-//! annotation `proxy.istio.io/config` of one pod. A pod's value replaces the mesh's whole: nothing of the default is left.
+//! annotation `proxy.istio.io/config` of one pod. A pod's value replaces the mesh's whole: nothing of the default is
+//! left.
 
 mod manifest;
 mod provider;
 mod report;
 
-pub use provider::{Kind, Provider};
+pub use provider::{Provider, ProviderKind};
 
 use crate::reader::reader;
 use manifest::{Found, Workload};

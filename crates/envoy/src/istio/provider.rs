@@ -12,7 +12,7 @@ use std::{fmt, time::Duration};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
     /// Which one.
-    pub kind: Kind,
+    pub kind: ProviderKind,
     /// As it is written.
     pub poll_delay: Duration,
     /// Whether a proxy without the hardware may compute by itself.
@@ -21,14 +21,14 @@ pub struct Provider {
 
 /// Which provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProviderKind {
     /// Several RSA operations at once.
     CryptoMb,
     /// A card.
     Qat,
 }
 
-impl Kind {
+impl ProviderKind {
     /// As Istio writes it.
     pub fn name(self) -> &'static str {
         match self {
@@ -58,14 +58,16 @@ pub(super) fn of_proxy_config<'a>(field: &Field<'a>) -> Option<Option<(Provider,
     let Some(field) = message.get("private_key_provider") else { return Some(None) };
     let provider = field.message(&schema::ISTIO_PROVIDER)?;
     let found = match provider.one_of(&["cryptomb", "qat"]) {
-        Some(("cryptomb", inner)) => settings(Kind::CryptoMb, &inner.message(&schema::ISTIO_CRYPTOMB)?)?,
-        Some((_, inner)) => settings(Kind::Qat, &inner.message(&schema::ISTIO_QAT)?)?,
+        Some(("cryptomb", inner)) => {
+            settings(ProviderKind::CryptoMb, &inner.message(&schema::ISTIO_CRYPTOMB)?)?
+        }
+        Some((_, inner)) => settings(ProviderKind::Qat, &inner.message(&schema::ISTIO_QAT)?)?,
         None => return field.fail(Problem::new("names no provider", "write `cryptomb` or `qat`")),
     };
     Some(Some((found, field)))
 }
 
-fn settings(kind: Kind, message: &Message<'_>) -> Option<Provider> {
+fn settings(kind: ProviderKind, message: &Message<'_>) -> Option<Provider> {
     let delay_field = message.require("poll_delay")?;
     let provider = Provider { kind, poll_delay: duration(&delay_field)?, fallback: message.flag("fallback") };
     if provider.delivered_delay() != provider.poll_delay {

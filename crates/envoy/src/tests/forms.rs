@@ -1,7 +1,7 @@
 //! The forms in which Envoy and Istio publish this, as they are written there.
 
 use super::{gateway, indented, tls, warnings, with_tls};
-use crate::istio::{Kind, Reason, resolve_texts};
+use crate::istio::{ProviderKind, Reason, resolve_texts};
 use quadrille_config::model::KeySource;
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ fn istio_for_the_whole_mesh() {
     let names: Vec<_> = found.proxies.iter().map(|proxy| proxy.name.as_str()).collect();
     assert_eq!(names, ["istio-ingressgateway", "istio-egressgateway"]);
     for proxy in &found.proxies {
-        assert_eq!(proxy.effective.as_ref().unwrap().kind, Kind::CryptoMb);
+        assert_eq!(proxy.effective.as_ref().unwrap().kind, ProviderKind::CryptoMb);
         assert!(matches!(proxy.reason, Reason::Mesh(_)));
     }
 }

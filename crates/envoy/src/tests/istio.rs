@@ -1,6 +1,6 @@
 //! Who gets which provider.
 
-use crate::istio::{Kind, Reason, resolve_texts};
+use crate::istio::{ProviderKind, Reason, resolve_texts};
 
 const MESH: &str = "defaultConfig: { privateKeyProvider: { cryptomb: { pollDelay: 10ms, fallback: true } } }";
 
@@ -29,14 +29,14 @@ fn a_pods_value_replaces_the_default_whole() {
 fn another_provider_replaces_it_too() {
     let pod = pod("privateKeyProvider: { qat: { pollDelay: 2ms } }");
     let found = resolve_texts(&[("mesh.yaml", MESH), ("pod.yaml", &pod)]).unwrap();
-    assert_eq!(found.proxies[0].effective.as_ref().unwrap().kind, Kind::Qat);
+    assert_eq!(found.proxies[0].effective.as_ref().unwrap().kind, ProviderKind::Qat);
 }
 
 #[test]
 fn an_annotation_about_something_else_leaves_the_default() {
     let found = resolve_texts(&[("mesh.yaml", MESH), ("pod.yaml", &pod("concurrency: 2"))]).unwrap();
     assert!(matches!(found.proxies[0].reason, Reason::Mesh(_)));
-    assert_eq!(found.proxies[0].effective.as_ref().unwrap().kind, Kind::CryptoMb);
+    assert_eq!(found.proxies[0].effective.as_ref().unwrap().kind, ProviderKind::CryptoMb);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn the_order_of_files_and_documents_does_not_matter() {
     let text = format!("{deployment}---\n{map}---\nkind: Service\nmetadata: {{ name: s }}\n");
     let found = resolve_texts(&[("all.yaml", &text)]).unwrap();
     assert_eq!(found.proxies.len(), 1, "a service has no proxy");
-    assert_eq!(found.proxies[0].effective.as_ref().unwrap().kind, Kind::Qat);
+    assert_eq!(found.proxies[0].effective.as_ref().unwrap().kind, ProviderKind::Qat);
 }
 
 #[test]

@@ -118,8 +118,8 @@ impl Router {
     fn hosts<'a>(&'a self, host: &'a str) -> impl Iterator<Item = usize> + 'a {
         let exact = self.names.exact(host).copied();
         let below = self.names.one_label_wildcard(host).copied();
-        let suffixes = self.suffixes.of(move |length| host.get(host.len().checked_sub(length)?..));
-        let prefixes = self.prefixes.of(move |length| host.get(..length));
+        let suffixes = self.suffixes.matching(move |length| host.get(host.len().checked_sub(length)?..));
+        let prefixes = self.prefixes.matching(move |length| host.get(..length));
         let longer = move |(length, index): (usize, usize)| (host.len() > length).then_some(index);
         let affixes = suffixes.chain(prefixes).filter_map(longer);
         exact.into_iter().chain(below).chain(affixes).chain(self.any)
@@ -144,7 +144,7 @@ impl Affixes {
     }
 
     /// With the length of each. `part` is the part of the host that has a length.
-    fn of<'a>(
+    fn matching<'a>(
         &'a self,
         part: impl Fn(usize) -> Option<&'a str> + 'a,
     ) -> impl Iterator<Item = (usize, usize)> + 'a {

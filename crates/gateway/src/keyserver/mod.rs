@@ -10,7 +10,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic,
-    model::{KeyServer, Listen},
+    model::{KeyServer, Listen, Problem},
 };
 use quadrille_keyless::server::{Keys, Policy, Server, Threads};
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ struct Running {
 impl Running {
     fn start(model: KeyServer) -> Result<(Self, KeyServerBound), Vec<Diagnostic>> {
         let prometheus = metrics::install();
-        let engine = engine::start(&model.engine).map_err(start_failure)?;
+        let engine = engine::start(&model.engine)?;
         let contents = contents(&model);
         let compute_threads = model.engine.threads.map_or_else(std::thread::available_parallelism, Ok);
         let server = Server::new(engine.clone(), compute_threads.map_err(start_failure)?);
@@ -116,7 +116,11 @@ impl Running {
         for problem in &problems {
             tracing::error!(cause, %problem, "not reloaded; what was served before goes on being served");
         }
-        tracing::info!(cause, keys = self.server.keys().iter().count(), "read again");
+        tracing::info!(
+            cause,
+            keys = self.server.keys().iter().count(),
+            "keys, policy and certificates read again"
+        );
         self.files.follow(contents);
     }
 
@@ -202,7 +206,7 @@ fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec
             }
             Listen::Unix(path) => {
                 let socket = bind_unix(path, model.policy.is_some())
-                    .map_err(|error| vec![Diagnostic::new(place, unix_trouble(path, &error))])?;
+                    .map_err(|error| vec![Diagnostic::new(place, bind_unix_problem(path, &error))])?;
                 addresses.push(format!("unix:{}", path.display()));
                 files.push(path.clone());
                 tokio::spawn(async move { report(threads.accept_unix(socket).await) });
@@ -212,8 +216,8 @@ fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec
     Ok((addresses, files))
 }
 
-/// Takes the place of a socket that nobody listens on any more. Other users may connect only if there is a policy to say
-/// which.
+/// Takes the place of a socket that nobody listens on any more. Other users may connect only if there is a policy to
+/// say which.
 fn bind_unix(path: &Path, for_others: bool) -> io::Result<UnixListener> {
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
         return Err(io::ErrorKind::AddrInUse.into());
@@ -231,14 +235,14 @@ fn bind_unix(path: &Path, for_others: bool) -> io::Result<UnixListener> {
     Ok(socket)
 }
 
-fn unix_trouble(path: &Path, error: &io::Error) -> String {
+fn bind_unix_problem(path: &Path, error: &io::Error) -> Problem {
     let remedy = match error.kind() {
         io::ErrorKind::AddrInUse => "another process listens there, or a file of another kind is in the way",
         io::ErrorKind::NotFound => "make its directory first",
         io::ErrorKind::PermissionDenied => "choose a directory that this user may write to",
         _ => "choose another path",
     };
-    format!("cannot listen on unix:{}: {error}; {remedy}", path.display())
+    Problem::new(format!("cannot listen on unix:{}: {error}", path.display()), remedy)
 }
 
 fn report(accepted: io::Result<()>) {

@@ -64,7 +64,7 @@ impl ConnectionError {
             Self::NoCertificate(reason) | Self::BadCertificate(reason) | Self::Tls(reason) => ("tls", reason),
         };
         metrics::handshake_failed(label);
-        tracing::debug!(client = %peer, reason = label, detail, "no handshake");
+        tracing::debug!(client = %peer, reason = label, detail, "the handshake has failed");
     }
 }
 

@@ -50,8 +50,8 @@ pub(crate) async fn expect_tls(transport: &mut Transport) -> Result<(), NotTls> 
     }
 }
 
-/// Whether a client without TLS begins with the preface of HTTP/2 (RFC 9113 section 3.3); `None` if it leaves before that
-/// is clear.
+/// Whether a client without TLS begins with the preface of HTTP/2 (RFC 9113 section 3.3); `None` if it leaves before
+/// that is clear.
 pub(crate) async fn detect_http2(transport: &mut Transport) -> Option<bool> {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     loop {

@@ -1,6 +1,9 @@
 //! Listening sockets: one for each event loop, so that the kernel spreads connections (SO_REUSEPORT).
 
-use quadrille_config::{Diagnostic, model::Place};
+use quadrille_config::{
+    Diagnostic,
+    model::{Place, Problem},
+};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::{
     io,
@@ -48,7 +51,7 @@ fn bind(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-fn explain(address: SocketAddr, error: &io::Error) -> String {
+fn explain(address: SocketAddr, error: &io::Error) -> Problem {
     let remedy = match error.kind() {
         io::ErrorKind::AddrInUse => {
             format!("another process listens there; find it with: ss -ltnp 'sport = :{}'", address.port())
@@ -59,5 +62,5 @@ fn explain(address: SocketAddr, error: &io::Error) -> String {
         io::ErrorKind::AddrNotAvailable => "no interface of this machine has that address".into(),
         _ => "choose another address".into(),
     };
-    format!("cannot listen on {address}: {error}; {remedy}")
+    Problem::new(format!("cannot listen on {address}: {error}"), remedy)
 }

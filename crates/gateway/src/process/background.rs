@@ -3,8 +3,8 @@
 use std::{io, thread};
 use tokio::{runtime::Handle, sync::oneshot};
 
-/// How much smaller such work's claim to a CPU is than an event loop's: one to ten where both want the same CPU. One that nobody else wants
-/// it has for itself.
+/// How much smaller such work's claim to a CPU is than an event loop's: one to ten where both want the same CPU. One
+/// that nobody else wants it has for itself.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
 
@@ -37,7 +37,8 @@ pub fn lower_priority() {
         wanted.size = u32::try_from(size_of::<libc::sched_attr>()).unwrap_or(0);
         wanted.sched_nice = NICE;
         wanted.sched_runtime = SLICE;
-        // SAFETY: the attributes are there to be read; 0 is the calling thread. Where it is not allowed, all threads stay equal.
+        // SAFETY: the attributes are there to be read; 0 is the calling thread. Where it is not allowed, all threads
+        // stay equal.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
     }
 }

@@ -1,14 +1,19 @@
 //! The engine, as the settings want it.
 
+use super::{start_failure, start_problem};
 use crate::telemetry::metrics::{self, EngineMetrics};
-use quadrille_config::model::{BackendChoice, EngineSettings};
+use quadrille_config::{
+    Diagnostic,
+    model::{BackendChoice, EngineSettings, Problem},
+};
 use quadrille_engine::{Backend, Engine, Gpu, Overflow, Policy, Scalar, Settings, Unobserved};
 use std::io;
 
 /// Starts the engine of a serving process, and says how it computes.
-pub(crate) fn start(settings: &EngineSettings) -> io::Result<Engine> {
-    let (backend, gpu) = backend(settings.backend)?;
-    let engine = Engine::start(resolved(settings)?, backend, EngineMetrics)?;
+pub(crate) fn start(settings: &EngineSettings) -> Result<Engine, Vec<Diagnostic>> {
+    let (backend, gpu) = backend(settings.backend).map_err(start_problem)?;
+    let settings = resolved(settings).map_err(start_failure)?;
+    let engine = Engine::start(settings, backend, EngineMetrics).map_err(start_failure)?;
     for (key_type, batching) in engine.batched() {
         metrics::batching(&engine, key_type, batching);
     }
@@ -20,9 +25,9 @@ pub(crate) fn start(settings: &EngineSettings) -> io::Result<Engine> {
 }
 
 /// What computes, and what the log says of the GPU.
-fn backend(choice: BackendChoice) -> io::Result<(Box<dyn Backend>, String)> {
-    let fastest = || quadrille_engine::fastest().map_err(io::Error::other);
-    let behind = |gpu: Gpu| Ok::<_, io::Error>((gpu.device().to_owned(), gpu.behind(fastest()?)));
+fn backend(choice: BackendChoice) -> Result<(Box<dyn Backend>, String), Problem> {
+    let fastest = || quadrille_engine::fastest().map_err(|error| Problem::from(error.to_string()));
+    let behind = |gpu: Gpu| Ok::<_, Problem>((gpu.device().to_owned(), gpu.behind(fastest()?)));
     let (gpu, backend) = match choice {
         BackendChoice::Auto => match Gpu::open() {
             Ok(gpu) => behind(gpu)?,
@@ -31,8 +36,8 @@ fn backend(choice: BackendChoice) -> io::Result<(Box<dyn Backend>, String)> {
         BackendChoice::Gpu => match Gpu::open() {
             Ok(gpu) => behind(gpu)?,
             Err(reason) => {
-                let remedy = "`backend: auto` (`--backend auto`) does without";
-                return Err(io::Error::other(format!("the engine's backend is `gpu`: {reason}; {remedy}")));
+                let message = format!("the engine's backend is `gpu`: {reason}");
+                return Err(Problem::new(message, "`backend: auto` (`--backend auto`) does without"));
             }
         },
         BackendChoice::Lanes => (OFF.to_owned(), fastest()?),

@@ -7,10 +7,16 @@ pub(crate) mod signals;
 
 use quadrille_config::{
     Diagnostic,
-    model::{Origin, Place},
+    model::{Origin, Place, Problem},
 };
 
 /// What keeps a process from starting, though nothing is wrong with its configuration.
 pub(crate) fn start_failure(error: std::io::Error) -> Vec<Diagnostic> {
-    vec![Diagnostic::new(&Place::whole(Origin::Process), format!("cannot start: {error}"))]
+    start_problem(error.to_string().into())
+}
+
+/// The same, where it may be known what to do about it.
+pub(crate) fn start_problem(Problem { message, remedy }: Problem) -> Vec<Diagnostic> {
+    let problem = Problem { message: format!("cannot start: {message}"), remedy };
+    vec![Diagnostic::new(&Place::whole(Origin::Process), problem)]
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic,
-    model::{Chain, Domain, Gateway, Listener, Serve, Tls},
+    model::{Chain, Domain, Gateway, Listener, Problem, Serve, Tls},
 };
 use quadrille_engine::Engine;
 use std::{collections::BTreeSet, sync::Arc};
@@ -25,6 +25,7 @@ use std::{collections::BTreeSet, sync::Arc};
 /// Everything that a configuration needs, ready to be swapped in.
 pub(crate) struct Snapshot {
     pub(crate) listeners: Vec<PreparedListener>,
+    pub(crate) resumption: Arc<ResumptionBackend>,
     /// What is to be done to upstreams.
     pub(crate) changes: Vec<UpstreamChange>,
     /// What the next snapshot may be made of.
@@ -37,24 +38,30 @@ pub(crate) struct Snapshot {
     pub(crate) warnings: Vec<String>,
 }
 
-/// What snapshots are made with.
-pub(crate) struct SnapshotContext<'a> {
-    pub(crate) engine: &'a Engine,
-    pub(crate) resumption: &'a Arc<ResumptionBackend>,
+/// What is in service: a snapshot takes over what the model leaves as it is. Empty before the first.
+#[derive(Default)]
+pub(crate) struct ActiveParts {
     /// The listeners whose connections go on.
-    pub(crate) running: &'a [Arc<ActiveListener>],
+    pub(crate) listeners: Vec<Arc<ActiveListener>>,
+    pub(crate) resumption: Option<Arc<ResumptionBackend>>,
     /// Artifacts of the snapshot before.
-    pub(crate) cache: &'a ArtifactCache,
+    pub(crate) cache: Arc<ArtifactCache>,
 }
 
 impl Snapshot {
     /// Reads and checks all that the model names.
-    pub(crate) fn new(model: &Gateway, context: &SnapshotContext<'_>) -> Result<Self, Vec<Diagnostic>> {
+    pub(crate) fn new(
+        model: &Gateway,
+        engine: &Engine,
+        active: &ActiveParts,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let resumption = ResumptionBackend::open(&model.resumption, active.resumption.as_ref())?;
         let mut problems = Vec::new();
         let mut builder = SnapshotBuilder {
             model,
-            context,
-            artifacts: ArtifactBuilder::new(context.cache),
+            engine,
+            resumption: &resumption,
+            artifacts: ArtifactBuilder::new(&active.cache),
             shown: Vec::new(),
             warnings: BTreeSet::new(),
         };
@@ -67,7 +74,7 @@ impl Snapshot {
         }
         let mut listeners = Vec::new();
         let retained = ActiveListener::retained(
-            context.running,
+            &active.listeners,
             model.listeners.iter().map(|listener| listener.address),
         );
         for (listener, before) in model.listeners.iter().zip(retained) {
@@ -81,15 +88,16 @@ impl Snapshot {
         }
         let served = Served::new(&builder.shown, builder.artifacts.now.upstreams());
         let (cache, warnings) = (builder.artifacts.now, builder.warnings.into_iter().collect());
-        let made = cache.made_since(context.cache);
-        Ok(Self { listeners, changes, cache, made, served, warnings })
+        let made = cache.made_since(&active.cache);
+        Ok(Self { listeners, resumption, changes, cache, made, served, warnings })
     }
 }
 
 /// A snapshot that is being made.
 struct SnapshotBuilder<'a> {
     model: &'a Gateway,
-    context: &'a SnapshotContext<'a>,
+    engine: &'a Engine,
+    resumption: &'a Arc<ResumptionBackend>,
     artifacts: ArtifactBuilder<'a>,
     shown: Vec<(&'a Listener, Vec<Arc<Certificate>>)>,
     warnings: BTreeSet<String>,
@@ -131,7 +139,7 @@ impl<'a> SnapshotBuilder<'a> {
         before: Option<Arc<FilterChain>>,
         shown: &mut Vec<Arc<Certificate>>,
     ) -> Result<PreparedChain, Vec<Diagnostic>> {
-        let (engine, resumption) = (self.context.engine, self.context.resumption);
+        let (engine, resumption) = (self.engine, self.resumption);
         let mut certificates = Vec::new();
         let mut problems = Vec::new();
         for source in
@@ -187,13 +195,14 @@ fn refuse_shadowed(tls: &Tls, certificates: &[Arc<Certificate>]) -> Result<(), V
             let (source, other) = (&tls.certificates[index], &tls.certificates[before]);
             let message = format!(
                 "no client would get {}: every name in it has a certificate with the same type of key, {}, before it \
-                 ({} at {}); remove one of the two, or give it a key of another type",
+                 ({} at {})",
                 source.chain,
                 certificates[index].key.key_type(),
                 other.chain,
                 other.chain_place,
             );
-            Diagnostic::new(&source.chain_place, message)
+            let remedy = "remove one of the two, or give it a key of another type";
+            Diagnostic::new(&source.chain_place, Problem::new(message, remedy))
         })
         .collect();
     if problems.is_empty() { Ok(()) } else { Err(problems) }

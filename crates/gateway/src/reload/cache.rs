@@ -267,6 +267,10 @@ impl ArtifactCache {
         &self.upstreams
     }
 
+    fn has_client(&self, client: &Client) -> bool {
+        self.clients.values().any(|known| known == client)
+    }
+
     /// How much of this was not there before.
     pub(crate) fn made_since(&self, before: &Self) -> RebuiltParts {
         RebuiltParts {
@@ -274,6 +278,7 @@ impl ArtifactCache {
             tls_contexts: made(self.contexts.values(), before.contexts.values()),
             route_tables: made(self.routers.values(), before.routers.values()),
             upstreams: made(self.upstreams.values(), before.upstreams.values()),
+            key_server_pools: self.clients.values().filter(|client| !before.has_client(client)).count(),
         }
     }
 }

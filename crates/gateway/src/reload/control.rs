@@ -43,6 +43,8 @@ pub struct RebuiltParts {
     pub route_tables: usize,
     /// Upstreams; one whose servers change is kept.
     pub upstreams: usize,
+    /// Pools of connections to key servers.
+    pub key_server_pools: usize,
 }
 
 /// The two ends.

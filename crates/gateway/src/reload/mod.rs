@@ -3,5 +3,7 @@
 pub(crate) mod build;
 pub(crate) mod cache;
 pub(crate) mod control;
+#[cfg(test)]
+mod leaf_tests;
 pub(crate) mod served;
 pub(crate) mod watch;

@@ -8,7 +8,7 @@ use metrics::{describe_counter, describe_gauge, describe_histogram};
 
 /// A metric: what it counts, and by which labels.
 struct Metric {
-    kind: Kind,
+    kind: MetricType,
     name: &'static str,
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page"))]
     labels: &'static [&'static str],
@@ -17,7 +17,7 @@ struct Metric {
 }
 
 /// What Prometheus makes of it.
-enum Kind {
+enum MetricType {
     Counter,
     Gauge,
     Histogram,
@@ -34,23 +34,23 @@ struct Group {
 pub(crate) fn describe() {
     for Metric { kind, name, help, .. } in GROUPS.iter().flat_map(|group| group.metrics) {
         match kind {
-            Kind::Counter => describe_counter!(*name, *help),
-            Kind::Gauge => describe_gauge!(*name, *help),
-            Kind::Histogram => describe_histogram!(*name, *help),
+            MetricType::Counter => describe_counter!(*name, *help),
+            MetricType::Gauge => describe_gauge!(*name, *help),
+            MetricType::Histogram => describe_histogram!(*name, *help),
         }
     }
 }
 
 const fn counter(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
-    Metric { kind: Kind::Counter, name, labels, help }
+    Metric { kind: MetricType::Counter, name, labels, help }
 }
 
 const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
-    Metric { kind: Kind::Gauge, name, labels, help }
+    Metric { kind: MetricType::Gauge, name, labels, help }
 }
 
 const fn histogram(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
-    Metric { kind: Kind::Histogram, name, labels, help }
+    Metric { kind: MetricType::Histogram, name, labels, help }
 }
 
 const GROUPS: &[Group] = &[
@@ -330,9 +330,9 @@ mod tests {
 
     fn row(Metric { kind, name, labels, help }: &Metric) -> String {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            MetricType::Counter => "counter",
+            MetricType::Gauge => "gauge",
+            MetricType::Histogram => "histogram",
         };
         let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
         let labels = labels.join(", ");

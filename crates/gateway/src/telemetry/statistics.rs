@@ -1,5 +1,5 @@
-//! What has been counted, listener by listener and upstream by upstream: for front ends whose users know it by other names
-//! than those of `/metrics`.
+//! What has been counted, listener by listener and upstream by upstream: for front ends whose users know it by other
+//! names than those of `/metrics`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,8 +11,8 @@ pub struct Statistics {
     pub listeners: Vec<ListenerStatistics>,
     /// By name.
     pub upstreams: Vec<UpstreamStatistics>,
-    /// How many private-key operations went to the backend together: `batch_sizes[n]` batches of `n` operations; the last
-    /// counts all that were larger.
+    /// How many private-key operations went to the backend together: `batch_sizes[n]` batches of `n` operations; the
+    /// last counts all that were larger.
     pub batch_sizes: Vec<u64>,
 }
 

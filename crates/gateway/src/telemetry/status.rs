@@ -1,7 +1,8 @@
-//! What a process serves just now: the admin page `/status`, and the gauges that tell of single certificates and servers.
+//! What a process serves just now: the admin page `/status`, and the gauges that tell of single certificates and
+//! servers.
 //!
-//! These gauges are written anew for each scrape, because the recorder of all other metrics never forgets a series: what
-//! a reload has removed would stay.
+//! These gauges are written anew for each scrape, because the recorder of all other metrics never forgets a series:
+//! what a reload has removed would stay.
 
 use quadrille_engine::Engine;
 use serde_json::{Value, json};

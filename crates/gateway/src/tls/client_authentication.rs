@@ -97,8 +97,8 @@ impl ClientVerifier {
         Ok(())
     }
 
-    /// Whether the client's certificate is what is asked for, once the handshake is done; true for none. BoringSSL calls
-    /// the check on the way in ways that are hard to be sure of.
+    /// Whether the client's certificate is what is asked for, once the handshake is done; true for none. BoringSSL
+    /// calls the check on the way in ways that are hard to be sure of.
     pub(super) fn passes(&self, ssl: &SslRef) -> bool {
         self.leaf.asks_nothing()
             || ssl.peer_certificate().is_none_or(|certificate| self.leaf.refusal(&certificate).is_none())

@@ -22,8 +22,8 @@ const CLIENT_HELLO: u8 = 1;
 /// Looks at what the client sends, and leaves it there.
 ///
 /// # Errors
-/// If the client leaves. What begins like TLS and is none that can be read is TLS without a name: BoringSSL will say what
-/// is wrong with it.
+/// If the client leaves. What begins like TLS and is none that can be read is TLS without a name: BoringSSL will say
+/// what is wrong with it.
 pub(crate) async fn peek(transport: &mut Transport) -> io::Result<ClientHelloInfo> {
     loop {
         if let Some(hello) = parse(transport.waiting()) {

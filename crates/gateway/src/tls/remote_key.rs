@@ -34,8 +34,8 @@ impl Remote {
     }
 }
 
-/// Connections to these key servers. In a server, not in a check, they are opened at once: whether the key servers can be
-/// reached shows before the first handshake.
+/// Connections to these key servers. In a server, not in a check, they are opened at once: whether the key servers can
+/// be reached shows before the first handshake.
 pub(crate) fn client(settings: &Keyless, place: &Place) -> Result<Client, Diagnostic> {
     let tls = settings.tls.as_ref().map(credentials).transpose()?;
     let failover =

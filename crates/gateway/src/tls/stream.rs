@@ -1,5 +1,5 @@
-//! A connection from a client, with TLS or without, as HTTP reads and writes it: with deadlines, and with what is written in
-//! small pieces collected into whole TLS records.
+//! A connection from a client, with TLS or without, as HTTP reads and writes it: with deadlines, and with what is
+//! written in small pieces collected into whole TLS records.
 
 use super::{Transport, early_data, write_buffer::WriteBuffer};
 use crate::connection::{Alarm, Connection, Patience};

@@ -17,7 +17,7 @@ use pingora_load_balancing::{
 };
 use quadrille_config::{
     Diagnostic,
-    model::{self, Balance},
+    model::{self, Balance, Problem},
 };
 use std::{
     collections::HashMap,
@@ -194,10 +194,11 @@ pub(super) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Diagnost
                 backend.ext.insert(host.clone());
                 backend
             })),
-            Err(error) => problems.push(Diagnostic::new(
-                &server.place,
-                format!("cannot resolve {}: {error}; check the name, or write an address", server.address),
-            )),
+            Err(error) => {
+                let message = format!("cannot resolve {}: {error}", server.address);
+                let remedy = "check the name, or write an address";
+                problems.push(Diagnostic::new(&server.place, Problem::new(message, remedy)));
+            }
         }
     }
     if problems.is_empty() { Ok(backends) } else { Err(problems) }

@@ -1,5 +1,5 @@
-//! Which server computes which operation, and what happens when one does not answer: a state machine without I/O, one for
-//! each event loop. Time is an argument.
+//! Which server computes which operation, and what happens when one does not answer: a state machine without I/O, one
+//! for each event loop. Time is an argument.
 
 use super::{latency::Latencies, link::Links, settings::FailoverPolicy};
 use crate::{
@@ -79,8 +79,8 @@ pub(super) struct Dispatch<J> {
     /// In the order of their ends: patient operations, impatient ones.
     deadlines: [VecDeque<(Instant, u32)>; 2],
     latencies: Latencies,
-    /// Second requests that may still be made: a tenth of the operations, so that servers that are slow because they have
-    /// too much to do do not get twice as much.
+    /// Second requests that may still be made: a tenth of the operations, so that servers that are slow because they
+    /// have too much to do do not get twice as much.
     hedges: f32,
 }
 

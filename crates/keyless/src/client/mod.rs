@@ -48,6 +48,15 @@ use std::{
 #[derive(Clone)]
 pub struct Client(Arc<Owner>);
 
+/// Clones are equal, and nothing else is.
+impl PartialEq for Client {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Client {}
+
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Client({:?})", self.0.shared.settings.servers)
@@ -82,8 +91,9 @@ impl Client {
         Ok(Self(Arc::new(Owner { shared: Arc::new(shared), local_pools: Mutex::default() })))
     }
 
-    /// Hands in an operation that [fits](Operation::check) the key. Must be called on a thread with a Tokio runtime, which then keeps the connections. An
-    /// `impatient` operation fails as soon as no server can take it, because there is another way to get it done.
+    /// Hands in an operation that [fits](Operation::check) the key. Must be called on a thread with a Tokio runtime,
+    /// which then keeps the connections. An `impatient` operation fails as soon as no server can take it, because there
+    /// is another way to get it done.
     ///
     /// # Errors
     /// [`Failure::Full`] if too many are open.

@@ -37,8 +37,8 @@ impl Bucket {
     }
 }
 
-/// Divides the engine among the clients that want something of it: each may have so many operations there at a time, and
-/// what it asks beyond waits in its own connections. So a client that floods stands in nobody's way.
+/// Divides the engine among the clients that want something of it: each may have so many operations there at a time,
+/// and what it asks beyond waits in its own connections. So a client that floods stands in nobody's way.
 #[derive(Debug)]
 pub(super) struct Shares {
     /// Operations in the engine at the same time, of all together.

@@ -10,7 +10,8 @@ use std::{
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity(Vec<Name>);
 
-/// One of its names: a subject alternative name of its certificate (RFC 5280 section 4.2.1.6), or a user of this machine.
+/// One of its names: a subject alternative name of its certificate (RFC 5280 section 4.2.1.6), or a user of this
+/// machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Name {
     /// In lower case.

@@ -1,5 +1,5 @@
-//! The key server's side: answers operations of clients whom it knows, through the engine, so that the operations of all
-//! clients meet in the same batches.
+//! The key server's side: answers operations of clients whom it knows, through the engine, so that the operations of
+//! all clients meet in the same batches.
 //!
 //! ```text
 //!  listener ── handshake ── identity ── policy ──> connection ── share of the engine ──> engine

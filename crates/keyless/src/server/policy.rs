@@ -39,7 +39,8 @@ impl Grant {
         self.rules.iter().any(|rule| kind.is_allowed_by(rule) && covers(rule, names))
     }
 
-    /// Whether the client may do anything with a key of any of these names; otherwise it need not learn that there is one.
+    /// Whether the client may do anything with a key of any of these names; otherwise it need not learn that there is
+    /// one.
     pub(super) fn knows(&self, names: &[&str]) -> bool {
         self.rules.iter().any(|rule| covers(rule, names))
     }

@@ -12,8 +12,8 @@ pub enum KeepAlive {
         /// How long it may be silent.
         stall: Duration,
     },
-    /// The same, but the server is pinged halfway, so that one that computes slowly is told from one that is dead. It is
-    /// pinged on a quiet connection as well, and once at the beginning, to learn whether it accepts this client.
+    /// The same, but the server is pinged halfway, so that one that computes slowly is told from one that is dead. It
+    /// is pinged on a quiet connection as well, and once at the beginning, to learn whether it accepts this client.
     Pings {
         /// How long a connection may be quiet before a ping.
         idle: Duration,

@@ -39,8 +39,8 @@ impl ServerSession {
         self.reader.receive(bytes);
     }
 
-    /// The next request that is there as a whole. Pings are answered, and requests that are not well formed are refused,
-    /// without anybody hearing of them.
+    /// The next request that is there as a whole. Pings are answered, and requests that are not well formed are
+    /// refused, without anybody hearing of them.
     ///
     /// # Errors
     /// What no correct client sends; the connection cannot go on.

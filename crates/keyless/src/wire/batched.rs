@@ -76,7 +76,8 @@ fn message(opcode: u8, id: u32, data: &[u8]) -> Result<Message<'_>, ErrorCode> {
     })
 }
 
-/// Appends a message as one entry. A request without a key identifier cannot be made in this mode: it names the zero key.
+/// Appends a message as one entry. A request without a key identifier cannot be made in this mode: it names the zero
+/// key.
 pub(super) fn write(message: &Message<'_>, out: &mut Vec<u8>) {
     match message {
         Message::Request(request) => {

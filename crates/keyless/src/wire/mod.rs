@@ -1,8 +1,8 @@
 //! What goes over the wire, without sending it: bytes become [`Message`]s, and messages become bytes.
 //!
-//! There are two modes, which say the same things. [`Mode::Compatible`] is what keyless clients and servers in use speak;
-//! [`Mode::Batched`] is our own, with many operations in a frame and without padding. `wire.md` beside the sources
-//! describes both.
+//! There are two modes, which say the same things. [`Mode::Compatible`] is what keyless clients and servers in use
+//! speak; [`Mode::Batched`] is our own, with many operations in a frame and without padding. `wire.md` beside the
+//! sources describes both.
 
 mod batched;
 mod compatible;

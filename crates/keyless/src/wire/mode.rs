@@ -12,7 +12,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The mode of a connection without ALPN, by the first byte that the client sends: both modes begin with their version.
+    /// The mode of a connection without ALPN, by the first byte that the client sends: both modes begin with their
+    /// version.
     pub fn from_first_byte(byte: u8) -> Option<Self> {
         match byte {
             compatible::MAJOR => Some(Self::Compatible),

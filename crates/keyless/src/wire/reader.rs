@@ -35,7 +35,8 @@ impl Reader {
         self.secret = true;
     }
 
-    /// Takes what has come. Call [`next_message`](Self::next_message) until there is nothing more before the next portion.
+    /// Takes what has come. Call [`next_message`](Self::next_message) until there is nothing more before the next
+    /// portion.
     pub fn receive(&mut self, bytes: &[u8]) {
         self.compact();
         if self.secret {

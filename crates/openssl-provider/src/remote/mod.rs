@@ -1,8 +1,8 @@
-//! Keys that are in a key server on this machine: `quadrille keyserver --unix PATH`. The server's process computes for all
-//! processes together, and none of them has the key.
+//! Keys that are in a key server on this machine: `quadrille keyserver --unix PATH`. The server's process computes for
+//! all processes together, and none of them has the key.
 //!
-//! Inside ASYNC jobs, the operations of a process share one connection (`multiplexer`). A thread that blocks talks to the
-//! server itself (`blocking`): that is two system calls, and nobody in between. Both drive the session of
+//! Inside ASYNC jobs, the operations of a process share one connection (`multiplexer`). A thread that blocks talks to
+//! the server itself (`blocking`): that is two system calls, and nobody in between. Both drive the session of
 //! `quadrille_keyless`, on sockets of their own and without an async runtime.
 
 mod blocking;
@@ -15,27 +15,29 @@ use crate::{
     error::Failure,
     wait::{self, Outcome},
 };
-use operation::KeyServerOperation;
+use operation::{KeyServerOperation, VerificationKey};
 use quadrille_engine::{Operation, PublicKey};
 use quadrille_keyless::wire::Ski;
 use server::Servers;
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 /// The private half of a key, in key servers.
-#[derive(Clone, Debug)]
 pub(crate) struct RemoteKey {
     ski: Ski,
+    verification_key: Arc<VerificationKey>,
     servers: Servers,
 }
 
 impl RemoteKey {
     pub(crate) fn new(public: &PublicKey, servers: Vec<PathBuf>) -> Result<Self, Failure> {
-        Ok(Self { ski: Ski::from_key(public.pkey())?, servers: servers.into() })
+        let (ski, verification_key) = (Ski::from_key(public.pkey())?, VerificationKey::new(public)?);
+        Ok(Self { ski, verification_key: Arc::new(verification_key), servers: servers.into() })
     }
 
-    /// Computes an operation. The result has been checked with the public key, by the key server.
+    /// Computes an operation. The result has been checked with the public key.
     pub(crate) fn compute(&self, operation: Operation) -> Outcome {
-        let operation = KeyServerOperation { ski: self.ski, operation };
+        let verification_key = Arc::clone(&self.verification_key);
+        let operation = KeyServerOperation { ski: self.ski, operation, verification_key };
         if wait::can_pause() {
             wait::for_answer(multiplexer::submit(&self.servers, operation)?)
         } else {

@@ -1,5 +1,5 @@
-//! All operations of a process that are not waited for by a thread: one connection, kept by a thread of its own, that begins
-//! with the first operation.
+//! All operations of a process that are not waited for by a thread: one connection, kept by a thread of its own, that
+//! begins with the first operation.
 
 use super::{
     operation::KeyServerOperation,

@@ -1,15 +1,37 @@
 //! An operation that a key server is asked for.
 
-use quadrille_engine::Operation;
+use crate::process::PerProcess;
+use boring::{error::ErrorStack, pkey::PKey};
+use quadrille_engine::{Operation, PublicKey};
 use quadrille_keyless::{
     session::RemoteOperation,
     wire::{Hints, KeyName, Request, Ski, opcode},
 };
+use std::sync::Arc;
 
 /// An operation with a key that is in key servers.
 pub(super) struct KeyServerOperation {
     pub(super) ski: Ski,
     pub(super) operation: Operation,
+    pub(super) verification_key: Arc<VerificationKey>,
+}
+
+/// The public half that results are checked with. Each process that uses it has its own copy inside BoringSSL, with its
+/// own locks.
+pub(super) struct VerificationKey {
+    der: Vec<u8>,
+    ready: PerProcess<Option<PublicKey>>,
+}
+
+impl VerificationKey {
+    pub(super) fn new(public: &PublicKey) -> Result<Self, ErrorStack> {
+        Ok(Self { der: public.pkey().public_key_to_der()?, ready: PerProcess::new() })
+    }
+
+    fn confirms(&self, operation: &Operation, result: &[u8]) -> bool {
+        let parse = || PublicKey::from_pkey(PKey::public_key_from_der(&self.der).ok()?).ok();
+        self.ready.get(parse).as_ref().is_some_and(|key| operation.verify(key, result))
+    }
 }
 
 impl RemoteOperation for KeyServerOperation {
@@ -22,9 +44,8 @@ impl RemoteOperation for KeyServerOperation {
         matches!(self.operation, Operation::Decrypt { .. })
     }
 
-    /// The key server's engine has checked the result with the public key before it sent it, and it is on this machine and
-    /// has the key anyway: to check it once more here would cost as much as the way there and back.
-    fn accepts(&self, _result: &[u8]) -> bool {
-        true
+    /// No result is believed that the public key does not confirm.
+    fn accepts(&self, result: &[u8]) -> bool {
+        self.verification_key.confirms(&self.operation, result)
     }
 }

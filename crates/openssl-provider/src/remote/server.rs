@@ -18,8 +18,8 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 pub(super) const SERVER_TIMEOUT: Duration = Duration::from_secs(1);
 /// A server that is not there is looked for so often.
 pub(super) const RECONNECT_INTERVAL: Duration = Duration::from_millis(20);
-/// How long the first operations wait for a server that has gone to come back. After that operations fail at once, until
-/// it is there.
+/// How long the first operations wait for a server that has gone to come back. After that operations fail at once,
+/// until it is there.
 pub(super) const RESTART_GRACE: Duration = Duration::from_secs(1);
 
 /// Key servers by their sockets; the first is preferred.

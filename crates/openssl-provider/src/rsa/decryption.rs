@@ -13,8 +13,8 @@ use zeroize::Zeroizing;
 /// Length of the premaster secret of TLS (RFC 5246 section 7.4.7.1).
 pub(crate) const PREMASTER: usize = 48;
 
-/// The premaster secret, or a random one in its place if the padding or the version in it is wrong. `versions` are those that
-/// it may begin with.
+/// The premaster secret, or a random one in its place if the padding or the version in it is wrong. `versions` are
+/// those that it may begin with.
 pub(crate) fn tls(padded: &[u8], versions: &[u16]) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let start = padded.len().checked_sub(PREMASTER).filter(|start| *start >= 11).ok_or_else(too_short)?;
     let mut good = padded[0].ct_eq(&0) & padded[1].ct_eq(&2) & padded[start - 1].ct_eq(&0);
@@ -30,8 +30,8 @@ pub(crate) fn tls(padded: &[u8], versions: &[u16]) -> Result<Zeroizing<Vec<u8>>,
     Ok(Zeroizing::new(chosen.collect()))
 }
 
-/// The message of EME-PKCS1-v1_5, or one made of `secret` and the ciphertext if the padding is wrong: always the same for
-/// the same ciphertext, so that who asks learns nothing ("implicit rejection", as OpenSSL 3.2 does).
+/// The message of EME-PKCS1-v1_5, or one made of `secret` and the ciphertext if the padding is wrong: always the same
+/// for the same ciphertext, so that who asks learns nothing ("implicit rejection", as OpenSSL 3.2 does).
 pub(crate) fn pkcs1(
     padded: &[u8],
     ciphertext: &[u8],

@@ -29,6 +29,12 @@ fn a_reply_to_another_request(id: u32) -> Vec<u8> {
     writer.unsent().to_vec()
 }
 
+fn a_wrong_result(id: u32) -> Vec<u8> {
+    let mut writer = Writer::new(Mode::Batched);
+    writer.put(&Message::Reply { id, result: Ok(&[7; 256]) });
+    writer.unsent().to_vec()
+}
+
 /// A key server NAME that answers so. Gives how many requests it has read; its threads end with the test's process.
 fn bad_key_server(site: &Site, name: &str, answer: Answer) -> Arc<AtomicUsize> {
     let path = site.path(&format!("{name}.sock"));
@@ -80,6 +86,17 @@ fn beside_a_good_one(answer: Answer) {
 #[test]
 fn a_silent_key_server_is_left_for_another() {
     beside_a_good_one(nothing);
+}
+
+#[test]
+fn a_wrong_result_is_not_believed_and_its_server_named() {
+    beside_a_good_one(a_wrong_result);
+    let site = site();
+    site.write("message", "x");
+    bad_key_server(&site, "bad", a_wrong_result);
+    let uri = site.uri(&["bad"], "rsa");
+    let said = fail(site.with_provider("openssl").args(["dgst", "-sha256", "-sign", &uri, "message"]));
+    assert!(said.contains("bad.sock") && said.contains("wrong result"), "{said}");
 }
 
 #[test]

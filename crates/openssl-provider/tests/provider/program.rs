@@ -1,5 +1,5 @@
-//! A program that does what servers do not: loads the module twice, uses it from many threads, forks in the midst, unloads it.
-//! Under valgrind, too.
+//! A program that does what servers do not: loads the module twice, uses it from many threads, forks in the midst,
+//! unloads it. Under valgrind, too.
 
 use crate::support::{Site, finish, said};
 use std::path::Path;

@@ -49,8 +49,8 @@ pub(super) fn cases() -> Result<Vec<Case>, ErrorStack> {
     Ok(cases)
 }
 
-/// One record sealed in place, with the five bytes of its header as associated data (RFC 8446 section 5.2). The nonce does
-/// not change: nothing of this is ever sent.
+/// One record sealed in place, with the five bytes of its header as associated data (RFC 8446 section 5.2). The nonce
+/// does not change: nothing of this is ever sent.
 fn aead(name: &str, algorithm: &Algorithm, key_len: usize, bytes: usize) -> Result<Case, ErrorStack> {
     let mut context = AeadCtx::new_default_tag(algorithm, &vec![7; key_len])?;
     let nonce = vec![0; algorithm.nonce_len()];

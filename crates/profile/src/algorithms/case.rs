@@ -37,7 +37,8 @@ impl Case {
         Self { purpose, algorithm, by: "scalar", bytes: None, operations: 1, run: Box::new(run) }
     }
 
-    /// Microseconds an operation. The clock is asked twice in all, because asking costs more than hashing sixteen bytes.
+    /// Microseconds an operation. The clock is asked twice in all, because asking costs more than hashing sixteen
+    /// bytes.
     pub(super) fn sample(&mut self, turn: Duration) -> f64 {
         let mut runs = 1;
         loop {

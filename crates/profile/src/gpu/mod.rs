@@ -58,8 +58,8 @@ pub fn open() -> Result<Gpu, Unavailable> {
     Gpu::open(&quadrille_kernels_cuda::Options::default())
 }
 
-/// Measures each key size four times `turn`: the CPU, the GPU's rate without and with the check on the host, its latency
-/// at half of that.
+/// Measures each key size four times `turn`: the CPU, the GPU's rate without and with the check on the host, its
+/// latency at half of that.
 ///
 /// # Errors
 /// A sentence, if the GPU is lost, refuses a key, or gives a wrong result.

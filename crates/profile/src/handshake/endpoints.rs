@@ -3,7 +3,7 @@
 use super::{
     error::Error,
     key::MarkedKey,
-    kind::{Kind, Suite},
+    kind::{HandshakeKind, Suite},
     pipe::{self, Pipe},
 };
 use boring::{
@@ -25,7 +25,7 @@ use std::{
 
 /// Ready for handshakes of one kind.
 pub(super) struct Endpoints {
-    kind: Kind,
+    kind: HandshakeKind,
     server: SslContext,
     client: SslContext,
     /// The newest that the client has got.
@@ -53,7 +53,7 @@ enum Turn {
 }
 
 impl Endpoints {
-    pub(super) fn new(kind: Kind) -> Result<Self, Error> {
+    pub(super) fn new(kind: HandshakeKind) -> Result<Self, Error> {
         let session = Arc::default();
         let ends = Self {
             kind,
@@ -140,7 +140,7 @@ impl Endpoints {
     }
 }
 
-fn server(kind: Kind) -> Result<SslContext, Error> {
+fn server(kind: HandshakeKind) -> Result<SslContext, Error> {
     let mut context = builder(kind)?;
     let (certificate, key) = certificate(kind.suite)?;
     context.set_certificate(&certificate)?;
@@ -153,7 +153,7 @@ fn server(kind: Kind) -> Result<SslContext, Error> {
     Ok(context.build())
 }
 
-fn client(kind: Kind, session: Arc<Mutex<Option<SslSession>>>) -> Result<SslContext, Error> {
+fn client(kind: HandshakeKind, session: Arc<Mutex<Option<SslSession>>>) -> Result<SslContext, Error> {
     let mut context = builder(kind)?;
     context.set_verify(SslVerifyMode::NONE);
     context.set_verify_algorithm_prefs(&[
@@ -167,7 +167,7 @@ fn client(kind: Kind, session: Arc<Mutex<Option<SslSession>>>) -> Result<SslCont
     Ok(context.build())
 }
 
-fn builder(kind: Kind) -> Result<SslContextBuilder, ErrorStack> {
+fn builder(kind: HandshakeKind) -> Result<SslContextBuilder, ErrorStack> {
     let mut context = SslContext::builder(SslMethod::tls())?;
     let version = if kind.tls13 { SslVersion::TLS1_3 } else { SslVersion::TLS1_2 };
     context.set_min_proto_version(Some(version))?;

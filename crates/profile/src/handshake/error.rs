@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use super::kind::Kind;
+use super::kind::HandshakeKind;
 use boring::error::ErrorStack;
 
 /// Why a handshake could not be measured.
@@ -16,7 +16,7 @@ pub enum Error {
     #[error("{kind}: the handshake does not come to its end: {reason}")]
     Stuck {
         /// Which kind.
-        kind: Kind,
+        kind: HandshakeKind,
         /// What BoringSSL says.
         reason: String,
     },

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A kind of handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Kind {
+pub struct HandshakeKind {
     /// The certificate, and the key exchange.
     pub suite: Suite,
     /// TLS 1.3, or 1.2.
@@ -26,7 +26,7 @@ pub enum Suite {
     Rsa,
 }
 
-impl Kind {
+impl HandshakeKind {
     /// Every kind that is measured.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for HandshakeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let version = if self.tls13 { "TLS 1.3" } else { "TLS 1.2" };
         let suite = match self.suite {

@@ -1,8 +1,8 @@
 //! What a server spends on each message of a handshake.
 //!
-//! Client and server run in one thread and talk through memory, so that nothing but TLS is measured: no sockets, no event
-//! loop. Only the server's turns count, on the thread's CPU clock. BoringSSL tells of every message it has built and of
-//! every change of its state; the time between two such moments belongs to the message that was worked on.
+//! Client and server run in one thread and talk through memory, so that nothing but TLS is measured: no sockets, no
+//! event loop. Only the server's turns count, on the thread's CPU clock. BoringSSL tells of every message it has built
+//! and of every change of its state; the time between two such moments belongs to the message that was worked on.
 //!
 //! ```text
 //!  client ── ClientHello ──> server: [ClientHello][ServerHello][EncryptedExtensions][Certificate][CertificateVerify][Finished]
@@ -17,7 +17,7 @@ mod pipe;
 
 use endpoints::{Endpoints, Seen};
 pub use error::Error;
-pub use kind::{Kind, Suite};
+pub use kind::{HandshakeKind, Suite};
 pub use quadrille_handshake_timing::Message;
 use serde::Serialize;
 use std::{collections::BTreeSet, time::Duration};
@@ -26,7 +26,7 @@ use std::{collections::BTreeSet, time::Duration};
 #[derive(Clone, Debug, Serialize)]
 pub struct Costs {
     /// Which kind.
-    pub kind: Kind,
+    pub kind: HandshakeKind,
     /// Microseconds of CPU for each message, in the order of the protocol; the private-key operation not included.
     pub messages: Vec<(Message, f64)>,
     /// Microseconds of the private-key operation; 0 if there is none.
@@ -45,7 +45,7 @@ impl Costs {
 /// Makes `handshakes` of one kind, and a tenth as many first that do not count. The figures are means over the half of
 /// them that are nearest to the median, so that what disturbed some of them does not count, and that the parts belong
 /// to the whole.
-pub fn measure(kind: Kind, handshakes: usize) -> Result<Costs, Error> {
+pub fn measure(kind: HandshakeKind, handshakes: usize) -> Result<Costs, Error> {
     let mut ends = Endpoints::new(kind)?;
     for _ in 0..handshakes / 10 + 2 {
         ends.shake_hands()?;

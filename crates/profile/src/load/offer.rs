@@ -81,7 +81,7 @@ impl Default for Offer {
 
 impl Offer {
     /// One version and one list of groups.
-    pub fn of(version: TlsVersion, groups: &str) -> Self {
+    pub fn new(version: TlsVersion, groups: &str) -> Self {
         Self { versions: version..=version, groups: Some(groups.to_owned()), ..Self::default() }
     }
 
@@ -115,8 +115,8 @@ impl Offer {
         Ok(context)
     }
 
-    /// In TLS 1.2 the list of groups is also that of the curves allowed in certificates (RFC 8422, section 5.1): a P-256
-    /// certificate needs its own in it, at the end, where key exchange does not choose it.
+    /// In TLS 1.2 the list of groups is also that of the curves allowed in certificates (RFC 8422, section 5.1): a
+    /// P-256 certificate needs its own in it, at the end, where key exchange does not choose it.
     fn offered_groups(&self, groups: &str) -> String {
         let named = groups.split(':').any(|group| group == "P-256");
         if *self.versions.start() == TlsVersion::V1_2 && !named {

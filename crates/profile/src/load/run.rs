@@ -128,8 +128,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Begins every connection that is due and has room. One that fails at once ends the turn: the next would fail too, and
-    /// those under way must get theirs.
+    /// Begins every connection that is due and has room. One that fails at once ends the turn: the next would fail too,
+    /// and those under way must get theirs.
     fn begin_what_is_due(&mut self, live: &Live) -> Result<(), LoadError> {
         while self.may_begin() {
             let due = match self.load.pace.due(self.begun).map(|due| self.start + due) {

@@ -80,7 +80,8 @@ use Mark::{Contains, Prefix};
 
 /// What decides as soon as a frame shows it, from the innermost frame outwards; the first that fits holds.
 ///
-/// Names are those of BoringSSL and OpenSSL (C and the assembly of CRYPTOGAMS, s2n-bignum, fiat), and of this project's crates.
+/// Names are those of BoringSSL and OpenSSL (C and the assembly of CRYPTOGAMS, s2n-bignum, fiat), and of this project's
+/// crates.
 const DECISIVE: &[(Mark, Class)] = &[
     (Contains("quadrille_kernels"), Class::Rsa),
     (Prefix("quadrille_ifma"), Class::Rsa),
@@ -229,7 +230,7 @@ pub struct Shares {
 
 impl Shares {
     /// Counts each sample.
-    pub fn of(stacks: &[Stack]) -> Self {
+    pub fn from_stacks(stacks: &[Stack]) -> Self {
         let mut counts = std::collections::BTreeMap::new();
         for stack in stacks {
             *counts.entry(classify(stack)).or_default() += 1;
@@ -304,7 +305,7 @@ mod tests {
     #[test]
     fn shares_add_up() {
         let stacks = [stack(&["bn_mul_mont"]), stack(&["bn_mul_mont"]), stack(&[""]), stack(&["SSL_read"])];
-        let shares = Shares::of(&stacks);
+        let shares = Shares::from_stacks(&stacks);
         assert_eq!((shares.samples(), shares.share(Class::Rsa)), (4, 0.5));
         assert_eq!(shares.share(Class::Unknown), 0.25);
         let sum: f64 = Class::ALL.iter().map(|class| shares.share(*class)).sum();

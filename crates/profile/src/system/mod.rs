@@ -1,5 +1,5 @@
-//! Where a running server's CPU goes, by sampling it: call stacks many times a second, each put into a class by the names of its
-//! functions.
+//! Where a running server's CPU goes, by sampling it: call stacks many times a second, each put into a class by the
+//! names of its functions.
 //!
 //! ```text
 //!  perf record (a clock of the CPU, stacks unwound by DWARF) ──> perf script ──> Stack ──> Class ──> Shares
@@ -7,8 +7,8 @@
 //!                                                                                 └──> Tree, for a flame graph
 //! ```
 //!
-//! Sampling is Linux's own `perf`, since it reads kernel and user space alike, needs nothing of the process, and costs it nothing
-//! when it is not running. Everything after it is pure.
+//! Sampling is Linux's own `perf`, since it reads kernel and user space alike, needs nothing of the process, and costs
+//! it nothing when it is not running. Everything after it is pure.
 
 mod class;
 mod perf;

@@ -96,8 +96,8 @@ impl Perf {
     fn record(&self, sampling: &Sampling, data: &Path) -> Result<Output, PerfError> {
         let processes: Vec<String> = sampling.processes.iter().map(u32::to_string).collect();
         let mut command = self.command(&["record", "--quiet"]);
-        // A clock, since virtual machines often have no counters of cycles. Frame pointers are not in release builds, so
-        // perf keeps a piece of the stack and unwinds it by the tables that exceptions use.
+        // A clock, since virtual machines often have no counters of cycles. Frame pointers are not in release builds,
+        // so perf keeps a piece of the stack and unwinds it by the tables that exceptions use.
         command.args(["--event", "cpu-clock", "--call-graph", "dwarf,16384", "--freq"]);
         command.arg(sampling.frequency.to_string()).arg("--pid").arg(processes.join(","));
         command.arg("--output").arg(data);

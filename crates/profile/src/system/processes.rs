@@ -22,8 +22,8 @@ pub enum NoProcess {
     Proc(#[from] procfs::ProcError),
 }
 
-/// Every process that has a socket listening on `address`: its port, and the address itself or all addresses. With a master and
-/// workers these are several.
+/// Every process that has a socket listening on `address`: its port, and the address itself or all addresses. With a
+/// master and workers these are several.
 pub fn listening_on(address: SocketAddr) -> Result<Vec<u32>, NoProcess> {
     let sockets = sockets_of(address)?;
     if sockets.is_empty() {

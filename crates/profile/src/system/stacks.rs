@@ -33,8 +33,8 @@ impl Frame {
     }
 }
 
-/// Reads what `perf script -F comm,tid,ip,sym,dso` prints: for each sample a line with thread name and number, then one line a frame,
-/// then an empty line. Lines of another form are left out.
+/// Reads what `perf script -F comm,tid,ip,sym,dso` prints: for each sample a line with thread name and number, then one
+/// line a frame, then an empty line. Lines of another form are left out.
 pub fn parse(text: &str) -> Vec<Stack> {
     let mut stacks: Vec<Stack> = Vec::new();
     let mut current: Option<Stack> = None;
@@ -83,7 +83,7 @@ pub struct Tree {
 
 impl Tree {
     /// A root whose children are threads.
-    pub fn of(stacks: &[Stack]) -> Self {
+    pub fn from_stacks(stacks: &[Stack]) -> Self {
         let mut root = Self::default();
         for stack in stacks {
             let mut place = &mut root;
@@ -154,7 +154,7 @@ mod tests {
                 .map(|name| Frame { name: Some((*name).into()), object: "x".into() })
                 .collect(),
         };
-        let tree = Tree::of(&[stack(&["b", "main"]), stack(&["c", "main"]), stack(&["main"])]);
+        let tree = Tree::from_stacks(&[stack(&["b", "main"]), stack(&["c", "main"]), stack(&["main"])]);
         assert_eq!((tree.samples, tree.depth()), (3, 3));
         let main = &tree.called["worker"].called["main"];
         assert_eq!((main.samples, main.called["b"].samples, main.called.len()), (3, 1, 2));

@@ -1,5 +1,5 @@
-//! A ring as bytes, to be sealed and published: `version 1`, then for each key `from` (milliseconds, big-endian) and the
-//! 80 bytes of its file.
+//! A ring as bytes, to be sealed and published: `version 1`, then for each key `from` (milliseconds, big-endian) and
+//! the 80 bytes of its file.
 
 use super::{Ring, Scheduled, TicketKey, UnixTime};
 use std::{sync::Arc, time::Duration};
@@ -32,7 +32,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Ring> {
         let from: UnixTime = Duration::from_millis(u64::from_be_bytes(from.try_into().ok()?));
         Some(Scheduled { key: Arc::new(TicketKey::from_file_bytes(key).ok()?), from })
     };
-    Ring::of(entries.chunks_exact(ENTRY).map(scheduled).collect::<Option<Vec<_>>>()?)
+    Ring::from_keys(entries.chunks_exact(ENTRY).map(scheduled).collect::<Option<Vec<_>>>()?)
 }
 
 #[cfg(test)]

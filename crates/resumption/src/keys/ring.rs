@@ -7,8 +7,8 @@
 //!      decrypts            encrypts, decrypts   published, decrypts, will encrypt
 //! ```
 //!
-//! A ring is a set of keys, each with the time from which it encrypts. Rings of several machines are merged by union, so
-//! the order in which machines learn of each other does not matter, and an old ring that somebody plays back adds
+//! A ring is a set of keys, each with the time from which it encrypts. Rings of several machines are merged by union,
+//! so the order in which machines learn of each other does not matter, and an old ring that somebody plays back adds
 //! nothing: what it holds has long been dropped again.
 
 use super::{TicketKey, UnixTime};
@@ -62,8 +62,8 @@ impl Schedule {
 }
 
 impl Ring {
-    /// Keys that somebody else looks after: the first encrypts, the others decrypt, time changes nothing. `None` without
-    /// any key.
+    /// Keys that somebody else looks after: the first encrypts, the others decrypt, time changes nothing. `None`
+    /// without any key.
     pub fn fixed(keys: Vec<TicketKey>) -> Option<Self> {
         let scheduled = |key| Scheduled { key: Arc::new(key), from: UnixTime::ZERO };
         let keys: Vec<_> = keys.into_iter().rev().map(scheduled).collect();
@@ -99,7 +99,7 @@ impl Ring {
     }
 
     /// These keys; `None` without any.
-    pub(crate) fn of(mut keys: Vec<Scheduled>) -> Option<Self> {
+    pub(crate) fn from_keys(mut keys: Vec<Scheduled>) -> Option<Self> {
         keys.sort_by(|one, other| order(one).cmp(&order(other)));
         keys.dedup_by(|one, other| order(one) == order(other));
         (!keys.is_empty()).then_some(Self { keys, rotates: true })
@@ -120,7 +120,7 @@ impl Ring {
 
     /// This ring with whatever else is in `other`.
     pub fn merged(&self, other: &Self) -> Self {
-        Self::of([&self.keys[..], &other.keys[..]].concat()).unwrap_or_else(|| self.clone())
+        Self::from_keys([&self.keys[..], &other.keys[..]].concat()).unwrap_or_else(|| self.clone())
     }
 
     /// This ring as it should be now: with a next key, without those whose tickets nobody accepts any more.
@@ -142,7 +142,7 @@ impl Ring {
         let mut ring = self.clone();
         let from = whole(now + schedule.lead());
         ring.keys.push(Scheduled { key: Arc::new(TicketKey::random()), from });
-        Self::of(ring.keys).unwrap_or_else(|| self.clone())
+        Self::from_keys(ring.keys).unwrap_or_else(|| self.clone())
     }
 
     /// Every key, oldest first.

@@ -56,7 +56,7 @@ mod tests {
         Arc::new(Zeroizing::new(vec![byte; 150]))
     }
 
-    fn has(store: &MemoryStore, id: u8) -> bool {
+    fn holds(store: &MemoryStore, id: u8) -> bool {
         matches!(store.get(&[id; 32]), Lookup::Hit(session) if session[0] == id)
     }
 
@@ -65,7 +65,7 @@ mod tests {
         let store = MemoryStore::new(NonZeroUsize::new(10).unwrap(), Duration::from_secs(60));
         store.put(&[1; 32], session(1));
         store.put(&[2; 32], session(2));
-        assert!(has(&store, 1) && has(&store, 2) && !has(&store, 3));
+        assert!(holds(&store, 1) && holds(&store, 2) && !holds(&store, 3));
     }
 
     #[test]
@@ -80,6 +80,6 @@ mod tests {
         let store = MemoryStore::new(NonZeroUsize::new(10).unwrap(), Duration::from_millis(20));
         store.put(&[1; 32], session(1));
         std::thread::sleep(Duration::from_millis(40));
-        assert!(!has(&store, 1));
+        assert!(!holds(&store, 1));
     }
 }

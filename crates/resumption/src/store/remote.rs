@@ -33,8 +33,8 @@ struct Inner {
     lost: AtomicU64,
 }
 
-/// 1 for the first use. The second key says since when uses are remembered: a Redis that was emptied knows too little for
-/// a while. Both keys are in one slot of a cluster.
+/// 1 for the first use. The second key says since when uses are remembered: a Redis that was emptied knows too little
+/// for a while. Both keys are in one slot of a cluster.
 static CLAIM: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "

@@ -1,8 +1,8 @@
 //! Early data (0-RTT) counts once: which tickets have brought some (RFC 8446 section 8.1).
 //!
-//! A copied first flight is accepted by no gateway once its ticket's age no longer fits, which BoringSSL allows a minute
-//! of deviation either way. So a use has to be remembered for two minutes, and two more for clocks that differ; and a
-//! memory that began later than that knows too little to say that a use is the first.
+//! A copied first flight is accepted by no gateway once its ticket's age no longer fits, which BoringSSL allows a
+//! minute of deviation either way. So a use has to be remembered for two minutes, and two more for clocks that differ;
+//! and a memory that began later than that knows too little to say that a use is the first.
 
 use std::{
     collections::HashSet,

@@ -1,13 +1,14 @@
 //! Resources out of protobuf, as trees with the field names of the .proto files.
 //!
-//! The tree is what the same resource is in YAML: numbers and durations are text (`0.010s`), bytes are base64, an enum's value is its
-//! name, an `Any` is a mapping with `@type`. A type that the descriptors do not have stays opaque, `{"@type": ..., "value": base64}`.
-//! Fields that they do not have are left out and named in [`Decoded::unknown`].
+//! The tree is what the same resource is in YAML: numbers and durations are text (`0.010s`), bytes are base64, an
+//! enum's value is its name, an `Any` is a mapping with `@type`. A type that the descriptors do not have stays opaque,
+//! `{"@type": ..., "value": base64}`. Fields that they do not have are left out and named in [`Decoded::unknown`].
 //!
-//! It is stricter than protobuf in one place: a field that cannot be a list stands there once. No serialiser writes it twice,
-//! and two readers could disagree about which one counts.
+//! It is stricter than protobuf in one place: a field that cannot be a list stands there once. No serialiser writes it
+//! twice, and two readers could disagree about which one counts.
 //!
-//! Text and bytes are wiped when the tree is dropped. What gRPC's library has buffered before is not ([`crate::proto`]).
+//! Text and bytes are wiped when the tree is dropped. What gRPC's library has buffered before is not
+//! ([`crate::proto`]).
 
 mod budget;
 mod descriptors;

@@ -44,7 +44,8 @@ fn as_text(json: Json) -> Json {
     }
 }
 
-/// A listener with nearly everything that a type can be: nested `Any`s, wrappers, durations, maps, structs, enums, bytes.
+/// A listener with nearly everything that a type can be: nested `Any`s, wrappers, durations, maps, structs, enums,
+/// bytes.
 fn listener() -> Json {
     json!({
         "name": "https",

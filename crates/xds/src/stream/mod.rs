@@ -1,7 +1,8 @@
 //! The transport protocol of one stream, without I/O: what to ask for, what a response brings, what to answer.
 //!
-//! Source: Envoy's "xDS REST and gRPC protocol". A response is an [`Update`]; the caller validates it and calls [`Stream::answer`], and the
-//! ACK or NACK is the next request. What was accepted before a NACK, and before a lost connection, stays.
+//! Source: Envoy's "xDS REST and gRPC protocol". A response is an [`Update`]; the caller validates it and calls
+//! [`Stream::answer`], and the ACK or NACK is the next request. What was accepted before a NACK, and before a lost
+//! connection, stays.
 
 mod delta;
 mod interest;

@@ -57,7 +57,8 @@ impl ControlPlane {
         Some(Self { process, stdin, address, heard })
     }
 
-    /// Serves these resources: `version`, and lists of `clusters`, `endpoints`, `listeners`, `routes`, `secrets` in protobuf's JSON.
+    /// Serves these resources: `version`, and lists of `clusters`, `endpoints`, `listeners`, `routes`, `secrets` in
+    /// protobuf's JSON.
     pub(crate) fn set(&mut self, resources: &Value) {
         let before = self.heard.lines.lock().expect("the control plane").answers.len();
         let line = json!({ "set": resources }).to_string() + "\n";

@@ -60,7 +60,7 @@ struct File {
 struct Version([i128; 4]);
 
 impl Version {
-    fn of(path: &Path) -> io::Result<Self> {
+    fn of_file(path: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(path)?;
         let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
         Ok(Self([
@@ -75,7 +75,7 @@ impl Version {
 /// The key ring of a file, read anew if the file has changed.
 pub(crate) fn load(path: &Path) -> Result<Arc<Cached>, KeyRingError> {
     // Before reading: if the file changes meanwhile, the next page reads it again.
-    let version = Version::of(path).ok();
+    let version = Version::of_file(path).ok();
     let mut files = locked(&FILES);
     if let Some(known) =
         files.iter().find(|file| file.path == path && Some(&file.version) == version.as_ref())

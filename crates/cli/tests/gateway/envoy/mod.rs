@@ -8,8 +8,8 @@ mod upstream;
 
 use crate::support::{Certificates, Configuration, Gateway, Pair, serve};
 
-/// A bootstrap with one TLS listener on a free port that answers `ok`, and an admin address. `common` are the fields of its
-/// `common_tls_context`, indented by nothing; PATH/ in them becomes the certificate's folder.
+/// A bootstrap with one TLS listener on a free port that answers `ok`, and an admin address. `common` are the fields of
+/// its `common_tls_context`, indented by nothing; PATH/ in them becomes the certificate's folder.
 pub(super) fn with_common(common: &str, pair: &Pair) -> String {
     let folder = pair.chain.parent().expect("a folder");
     let certificate = pair.chain.file_name().and_then(|name| name.to_str()).expect("a name");

@@ -10,8 +10,8 @@ use std::{
     thread,
 };
 
-/// Serves until the process ends: `/headers` tells some headers, `/flaky` fails twice of three times, `/slow` does not answer as
-/// long as anybody waits, and everything else tells path and host.
+/// Serves until the process ends: `/headers` tells some headers, `/flaky` fails twice of three times, `/slow` does not
+/// answer as long as anybody waits, and everything else tells path and host.
 pub(super) fn start() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address");

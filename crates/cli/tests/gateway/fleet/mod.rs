@@ -68,8 +68,8 @@ impl Fleet {
         Returning::new(&self.certificates, way)
     }
 
-    /// Waits until this share of a few visits to any of the gateways is resumed. No visit may fail meanwhile. It takes visits: a
-    /// gateway learns that Redis answers again by asking.
+    /// Waits until this share of a few visits to any of the gateways is resumed. No visit may fail meanwhile. It takes
+    /// visits: a gateway learns that Redis answers again by asking.
     #[track_caller]
     fn wait_for_resumption(&self, way: Way, share: f64) {
         let (addresses, client) = (self.addresses(), self.client(way));

@@ -1,5 +1,5 @@
-//! Configurations that come from memory while the gateway runs, as from a control plane: what changes, what stays, and that
-//! no request notices.
+//! Configurations that come from memory while the gateway runs, as from a control plane: what changes, what stays, and
+//! that no request notices.
 
 mod clients;
 
@@ -433,7 +433,8 @@ fn what_has_not_changed_is_not_made_again() {
         println!("{:?}: {:?}", applied.took, applied.made);
         applied.made
     };
-    let all = Parts { certificates: CHAINS, tls_contexts: CHAINS, route_tables: 1, upstreams: 1 };
+    let tls = Parts { certificates: CHAINS, tls_contexts: CHAINS, ..Parts::default() };
+    let all = Parts { route_tables: 1, upstreams: 1, ..tls };
     assert_eq!(made(&certificates, &[server.address]), all);
     assert_eq!(made(&certificates, &[server.address]), Parts::default(), "the same again");
     certificates[500] = certificate("new.example");

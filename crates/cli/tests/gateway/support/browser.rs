@@ -83,8 +83,8 @@ impl Browser {
         }
     }
 
-    /// What the page had to complain about: exceptions, and what its security policy has refused. That a server could not
-    /// be reached is not among it.
+    /// What the page had to complain about: exceptions, and what its security policy has refused. That a server could
+    /// not be reached is not among it.
     pub fn complaints(&mut self) -> Vec<String> {
         self.evaluate("null");
         let unreachable = |complaint: &&String| !complaint.contains("ERR_CONNECTION_REFUSED");

@@ -162,8 +162,8 @@ fn listeners(field: &Field<'_>) -> Vec<Listener> {
     listeners
 }
 
-/// A listener with the address of another is one more chain of it, if one of them says which connections it is for; then
-/// there is nothing left of it.
+/// A listener with the address of another is one more chain of it, if one of them says which connections it is for;
+/// then there is nothing left of it.
 fn beside_others(listener: Listener, field: &Field<'_>, others: &mut [Listener]) -> Option<Listener> {
     let port = listener.address.port();
     let mut others = others.iter_mut().filter(|other| port != 0 && other.address == listener.address);

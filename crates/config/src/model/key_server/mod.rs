@@ -18,8 +18,8 @@ pub struct KeyServer {
     pub keys: (PathBuf, Place),
     /// Where clients connect; at least one.
     pub listen: Vec<(Listen, Place)>,
-    /// The server's own certificate, PEM, leaf first; its key; and the CAs that clients' certificates must lead to. Needed
-    /// for TCP.
+    /// The server's own certificate, PEM, leaf first; its key; and the CAs that clients' certificates must lead to.
+    /// Needed for TCP.
     pub tls: Option<[(Source, Place); 3]>,
     /// The file that says who may use which key.
     pub policy: Option<PathBuf>,

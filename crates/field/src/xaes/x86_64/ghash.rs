@@ -24,9 +24,9 @@ impl Ghash {
     #[target_feature(enable = "pclmulqdq,avx")]
     pub(super) fn new(hash_key: __m128i) -> Self {
         let one = times_x(reversed(hash_key));
-        let two = Product::of(one, one).reduced();
-        let three = Product::of(two, one).reduced();
-        let four = Product::of(two, two).reduced();
+        let two = Product::multiply(one, one).reduced();
+        let three = Product::multiply(two, one).reduced();
+        let four = Product::multiply(two, two).reduced();
         let zero = _mm_setzero_si128();
         Self { powers: [four, three, two, one], sum: zero, waiting: [zero; STRIDE], count: 0 }
     }
@@ -73,9 +73,9 @@ impl Ghash {
     fn fold(&mut self) {
         self.waiting[0] = _mm_xor_si128(self.waiting[0], self.sum);
         let powers = &self.powers[STRIDE - self.count..];
-        let mut product = Product::of(self.waiting[0], powers[0]);
+        let mut product = Product::multiply(self.waiting[0], powers[0]);
         for (block, power) in self.waiting[1..self.count].iter().zip(&powers[1..]) {
-            product = product.plus(Product::of(*block, *power));
+            product = product.plus(Product::multiply(*block, *power));
         }
         self.sum = product.reduced();
         self.count = 0;
@@ -92,7 +92,7 @@ struct Product {
 impl Product {
     #[inline]
     #[target_feature(enable = "pclmulqdq,avx")]
-    fn of(a: __m128i, b: __m128i) -> Self {
+    fn multiply(a: __m128i, b: __m128i) -> Self {
         Self {
             low: _mm_clmulepi64_si128::<0x00>(a, b),
             middle: _mm_xor_si128(_mm_clmulepi64_si128::<0x01>(a, b), _mm_clmulepi64_si128::<0x10>(a, b)),

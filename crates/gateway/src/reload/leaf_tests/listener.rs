@@ -1,0 +1,120 @@
+//! The leaves of listeners: sockets, filter chains, TLS with its certificates.
+
+use super::{CERTIFICATE, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TLS_CONTEXT, route};
+use crate::RebuiltParts;
+use quadrille_config::model::{
+    AltName, AltNameKind, CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, Group, Http,
+    KeySource, Keyless, KeylessTls, Limits, Listener, ProxyProtocolIn, RouteTable, Serve, Timeouts, Tls,
+    TlsPolicy, Transport, Version, Weighted, key_server::Protocol,
+};
+use std::sync::Arc;
+
+pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
+    let Listener { name, address, place: _, chains, default_chain, proxy_protocol, inspection, limits } =
+        model;
+    for one in chains.iter_mut().chain(default_chain) {
+        chain(one, leaves);
+    }
+    leaves.rebuild(NOTHING);
+    leaves.set("listener.name", name, "other".into());
+    leaves.set("listener.address", address, ([127, 0, 0, 1], 1).into());
+    leaves.set("listener.proxy_protocol", proxy_protocol, ProxyProtocolIn::Required);
+    leaves.set("listener.inspection", inspection, TIME);
+    let Limits { connections, handshakes } = limits;
+    leaves.set("listener.limits.connections", connections, 7);
+    leaves.set("listener.limits.handshakes", handshakes, 7);
+}
+
+fn chain(model: &mut Chain, leaves: &mut Leaves) {
+    let Chain { name, accepts, tls: chain_tls, serve: chain_serve, timeouts, place: _ } = model;
+    tls(Arc::make_mut(chain_tls.as_mut().expect("TLS")), leaves);
+    leaves.rebuild(NOTHING);
+    leaves.set("chain.tls", chain_tls, None);
+    leaves.set("chain.name", name, "other".into());
+    let ChainMatch { server_names, transport, application_protocols } = accepts;
+    leaves.set("chain.accepts.server_names", server_names, vec!["other.example".into()]);
+    leaves.set("chain.accepts.transport", transport, Some(Transport::Tls));
+    leaves.set("chain.accepts.application_protocols", application_protocols, vec!["other".into()]);
+    let Timeouts { handshake, header, idle } = timeouts;
+    leaves.set("chain.timeouts.handshake", handshake, TIME);
+    leaves.set("chain.timeouts.header", header, TIME);
+    leaves.set("chain.timeouts.idle", idle, TIME);
+    serve(chain_serve, leaves);
+}
+
+/// What is served decides which protocols TLS agrees on.
+fn serve(model: &mut Serve, leaves: &mut Leaves) {
+    match model {
+        Serve::Http(Http { routes, normalize_path, merge_slashes }) => {
+            route::table(Arc::make_mut(routes), leaves);
+            leaves.rebuild(NOTHING);
+            leaves.flip("http.normalize_path", normalize_path);
+            leaves.flip("http.merge_slashes", merge_slashes);
+            leaves.rebuild(TLS_CONTEXT).set("chain.serve", model, Serve::Tcp(vec![Weighted::all("other")]));
+        }
+        Serve::Tcp(to) => {
+            leaves.rebuild(NOTHING);
+            to.iter_mut().for_each(|to| route::weighted(to, leaves));
+            let other = Serve::Http(Http::new(RouteTable::default()));
+            let parts = RebuiltParts { tls_contexts: 1, ..ROUTE_TABLE };
+            leaves.rebuild(parts).set("chain.serve", model, other);
+        }
+    }
+}
+
+fn tls(model: &mut Tls, leaves: &mut Leaves) {
+    let Tls { certificates, policy } = model;
+    certificates.iter_mut().for_each(|source| certificate(Arc::make_mut(source), leaves));
+    let TlsPolicy { min, max, groups, ciphers, alpn, static_rsa, allow_weak_keys, client_auth } = policy;
+    leaves.rebuild(TLS_CONTEXT);
+    leaves.set("tls.min", min, Version::Tls13);
+    leaves.set("tls.max", max, Version::Tls12);
+    leaves.set("tls.groups", groups, vec![Group::P256]);
+    leaves.set("tls.ciphers", ciphers, vec!["ECDHE-ECDSA-AES128-GCM-SHA256".into()]);
+    leaves.set("tls.alpn", alpn, vec!["other".into()]);
+    leaves.flip("tls.static_rsa", static_rsa);
+    if let ClientAuth::Optional(check) | ClientAuth::Required(check) = client_auth {
+        client_check(check, leaves);
+        leaves.set("tls.client_auth", client_auth, ClientAuth::Off);
+    }
+    leaves.rebuild(CERTIFICATE).flip("tls.allow_weak_keys", allow_weak_keys);
+}
+
+fn client_check(model: &mut ClientCheck, leaves: &mut Leaves) {
+    let ClientCheck { ca, revoked, certificates, public_keys, names } = model;
+    leaves.source("client_auth.ca", &mut ca.as_mut().expect("a CA").0);
+    leaves.source("client_auth.revoked", &mut revoked.as_mut().expect("a list").0);
+    leaves.set("client_auth.certificates", certificates, vec![[7; 32]]);
+    leaves.set("client_auth.public_keys", public_keys, vec![[7; 32]]);
+    for AltName { kind, text } in names {
+        leaves.set("client_auth.names.kind", kind, AltNameKind::Uri);
+        route::text_match(text, leaves);
+    }
+}
+
+fn certificate(model: &mut CertificateSource, leaves: &mut Leaves) {
+    let CertificateSource { chain, key, ocsp, chain_place: _, key_place: _, ocsp_place: _ } = model;
+    leaves.rebuild(CERTIFICATE);
+    leaves.source("certificate.chain", chain);
+    leaves.source("certificate.ocsp", ocsp.as_mut().expect("a response"));
+    match key {
+        KeySource::Pem(source) => leaves.source("certificate.key", source),
+        KeySource::Keyless(servers) => keyless(servers, leaves),
+    }
+}
+
+/// A fallback is no matter of the connections to key servers.
+fn keyless(model: &mut Keyless, leaves: &mut Leaves) {
+    let Keyless { servers, tls, protocol, padding, timeout, hedge, fallback } = model;
+    leaves.source("keyless.fallback", fallback.as_mut().expect("a key"));
+    leaves.rebuild(KEY_SERVER_POOL);
+    leaves.set("keyless.servers", servers, vec!["keys.example:1".parse().expect("an address")]);
+    let KeylessTls { ca, certificate, key } = tls.as_mut().expect("TLS");
+    leaves.source("keyless.ca", &mut ca.0);
+    leaves.source("keyless.certificate", &mut certificate.0);
+    leaves.source("keyless.key", &mut key.0);
+    leaves.set("keyless.protocol", protocol, Protocol::Batched);
+    leaves.flip("keyless.padding", padding);
+    leaves.set("keyless.timeout", timeout, TIME);
+    leaves.flip("keyless.hedge", hedge);
+}

@@ -1,0 +1,178 @@
+//! A reload rebuilds exactly the parts that name what has changed: proved for every leaf of the model, one at a time.
+//!
+//! The walks take each struct of the model apart with all its fields, so that a new field does not compile until they
+//! say what a change of it rebuilds.
+
+mod listener;
+mod model;
+mod route;
+mod upstream;
+
+use super::{
+    build::{ActiveParts, Snapshot},
+    control::RebuiltParts,
+};
+use crate::process::engine::idle;
+use model::Files;
+use quadrille_config::model::{
+    AccessLog, Admin, BackendChoice, EngineSettings, Gateway, Resumption, Sampling, SessionCache, Source,
+    TicketKeys,
+};
+use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
+
+const NOTHING: RebuiltParts =
+    RebuiltParts { certificates: 0, tls_contexts: 0, route_tables: 0, upstreams: 0, key_server_pools: 0 };
+const TLS_CONTEXT: RebuiltParts = RebuiltParts { tls_contexts: 1, ..NOTHING };
+/// The contexts of both chains: they hold the ticket keys and the session store.
+const TLS_CONTEXTS: RebuiltParts = RebuiltParts { tls_contexts: 2, ..NOTHING };
+const CERTIFICATE: RebuiltParts = RebuiltParts { certificates: 1, ..TLS_CONTEXT };
+const KEY_SERVER_POOL: RebuiltParts = RebuiltParts { key_server_pools: 1, ..CERTIFICATE };
+const ROUTE_TABLE: RebuiltParts = RebuiltParts { route_tables: 1, ..NOTHING };
+const UPSTREAM: RebuiltParts = RebuiltParts { upstreams: 1, ..NOTHING };
+const UPSTREAM_AND_ROUTE_TABLE: RebuiltParts = RebuiltParts { upstreams: 1, ..ROUTE_TABLE };
+
+/// What no leaf has in [`model::gateway`].
+const TIME: Duration = Duration::from_millis(1234);
+const COUNT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(6);
+
+#[test]
+fn a_leaf_rebuilds_the_parts_that_name_it() {
+    let files = Files::new();
+    let original = model::gateway(&files);
+    let engine = idle().expect("an engine");
+    let first = Snapshot::new(&original, &engine, &ActiveParts::default()).expect("a snapshot");
+    let all =
+        RebuiltParts { certificates: 2, tls_contexts: 2, route_tables: 1, upstreams: 2, key_server_pools: 1 };
+    assert_eq!(first.made, all);
+    let active = ActiveParts {
+        listeners: Vec::new(),
+        resumption: Some(Arc::clone(&first.resumption)),
+        cache: Arc::new(first.cache),
+    };
+    let rebuilt = |model: &Gateway| Snapshot::new(model, &engine, &active).map(|snapshot| snapshot.made);
+    assert_eq!(rebuilt(&original).expect("a snapshot"), NOTHING);
+    for index in 0.. {
+        let mut model = original.clone();
+        let mut leaves = Leaves { wanted: index, seen: 0, parts: NOTHING, changed: None };
+        gateway(&mut model, &mut leaves);
+        let Some((name, expected)) = leaves.changed else { break };
+        let made = rebuilt(&model).unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
+        assert_eq!(made, expected, "{name}");
+    }
+}
+
+/// A walk over all leaves of a model that changes one of them.
+struct Leaves {
+    wanted: usize,
+    seen: usize,
+    /// What the leaves that follow rebuild.
+    parts: RebuiltParts,
+    /// The leaf that was changed, and what it rebuilds.
+    changed: Option<(String, RebuiltParts)>,
+}
+
+impl Leaves {
+    /// The leaves that follow rebuild these parts.
+    fn rebuild(&mut self, parts: RebuiltParts) -> &mut Self {
+        self.parts = parts;
+        self
+    }
+
+    /// A leaf, which has another value once it is its turn.
+    fn set<T: PartialEq + Debug>(&mut self, name: &str, leaf: &mut T, other: T) {
+        if self.seen == self.wanted {
+            assert_ne!(*leaf, other, "{name} does not change");
+            *leaf = other;
+            self.changed = Some((name.to_owned(), self.parts));
+        }
+        self.seen += 1;
+    }
+
+    fn flip(&mut self, name: &str, leaf: &mut bool) {
+        let other = !*leaf;
+        self.set(name, leaf, other);
+    }
+
+    /// A file, whose other has the name with `.other` behind it.
+    fn source(&mut self, name: &str, leaf: &mut Source) {
+        let path = leaf.path().expect("a file");
+        let other = Source::File(Files::other(path));
+        self.set(name, leaf, other);
+    }
+}
+
+fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
+    let Gateway {
+        listeners,
+        upstreams,
+        engine,
+        resumption,
+        sampling,
+        admin,
+        threads,
+        drain_timeout,
+        access_log,
+    } = model;
+    for one in listeners {
+        listener::listener(one, leaves);
+    }
+    for (name, one) in upstreams {
+        let named_by_routes = name == model::ROUTED;
+        upstream::upstream(one, if named_by_routes { UPSTREAM_AND_ROUTE_TABLE } else { UPSTREAM }, leaves);
+    }
+    self::resumption(resumption, leaves);
+    leaves.rebuild(NOTHING);
+    self::engine(engine, leaves);
+    if let Some(Sampling { one_in, per_second }) = sampling {
+        leaves.set("sampling.one_in", one_in, COUNT);
+        leaves.set("sampling.per_second", per_second, COUNT);
+    }
+    leaves.set("sampling", sampling, None);
+    if let Some(Admin { address, place: _ }) = admin {
+        leaves.set("admin.address", address, ([127, 0, 0, 1], 1).into());
+    }
+    leaves.set("admin", admin, None);
+    leaves.set("threads", threads, Some(COUNT));
+    leaves.set("drain_timeout", drain_timeout, TIME);
+    leaves.set("access_log", access_log, AccessLog::Stdout);
+}
+
+/// What holds until the process ends is no part of a snapshot.
+fn engine(settings: &mut EngineSettings, leaves: &mut Leaves) {
+    let EngineSettings { backend, poll_delay, batch, threads, queue } = settings;
+    leaves.set("engine.backend", backend, BackendChoice::Scalar);
+    leaves.set("engine.poll_delay", poll_delay, TIME);
+    leaves.set("engine.batch", batch, COUNT);
+    leaves.set("engine.threads", threads, Some(COUNT));
+    leaves.set("engine.queue", queue, COUNT);
+}
+
+fn resumption(settings: &mut Resumption, leaves: &mut Leaves) {
+    let Resumption {
+        tickets,
+        cache,
+        cache_size,
+        lifetime,
+        rotation,
+        early_data,
+        lookup_timeout,
+        fleet_secret,
+        redis_password,
+        redis_ca,
+    } = settings;
+    leaves.rebuild(TLS_CONTEXTS);
+    leaves.set("resumption.tickets", tickets, TicketKeys::Local);
+    let other = "redis://127.0.0.1:2".parse().expect("an address");
+    leaves.set("resumption.cache", cache, SessionCache::Redis(other, model::place()));
+    leaves.set("resumption.cache_size", cache_size, 7);
+    leaves.set("resumption.lifetime", lifetime, TIME);
+    leaves.set("resumption.rotation", rotation, TIME);
+    leaves.flip("resumption.early_data", early_data);
+    leaves.set("resumption.lookup_timeout", lookup_timeout, TIME);
+    let (secret, _) = fleet_secret.as_mut().expect("a secret");
+    leaves.source("resumption.fleet_secret", secret);
+    let (password, _) = redis_password.as_mut().expect("a password");
+    leaves.source("resumption.redis_password", password);
+    let (ca, _) = redis_ca.as_mut().expect("a CA");
+    leaves.set("resumption.redis_ca", ca, "other.pem".into());
+}

@@ -1,0 +1,56 @@
+//! The leaves of upstreams.
+
+use super::{COUNT, Leaves, NOTHING, TIME};
+use crate::RebuiltParts;
+use quadrille_config::model::{
+    Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
+    UpstreamTls,
+};
+
+/// `parts` are the upstream, and the route tables that name it.
+pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut Leaves) {
+    let Upstream {
+        servers,
+        balance,
+        health,
+        tls,
+        protocol,
+        proxy_protocol,
+        retries,
+        pool,
+        timeouts,
+        place: _,
+    } = model;
+    // Servers come and go, and the upstream stays.
+    leaves.rebuild(NOTHING);
+    for Server { address, weight, place: _ } in servers {
+        leaves.set("upstream.servers.address", address, "127.0.0.1:1".into());
+        leaves.set("upstream.servers.weight", weight, COUNT);
+    }
+    leaves.rebuild(parts);
+    leaves.set("upstream.balance", balance, Balance::Random);
+    if let Some(Health { probe, interval, timeout, healthy, unhealthy }) = health {
+        leaves.set("upstream.health.probe", probe, HealthProbe::Http("/other".into()));
+        leaves.set("upstream.health.interval", interval, TIME);
+        leaves.set("upstream.health.timeout", timeout, TIME);
+        leaves.set("upstream.health.healthy", healthy, COUNT);
+        leaves.set("upstream.health.unhealthy", unhealthy, COUNT);
+    }
+    leaves.set("upstream.health", health, None);
+    if let Some(UpstreamTls { server_name, ca, ca_place: _, verify, verify_name }) = tls {
+        leaves.set("upstream.tls.server_name", server_name, Some("other.example".into()));
+        leaves.source("upstream.tls.ca", ca.as_mut().expect("a CA"));
+        leaves.flip("upstream.tls.verify", verify);
+        leaves.flip("upstream.tls.verify_name", verify_name);
+    }
+    leaves.set("upstream.tls", tls, None);
+    leaves.set("upstream.protocol", protocol, UpstreamProtocol::Http2);
+    leaves.set("upstream.proxy_protocol", proxy_protocol, ProxyProtocolOut::V2);
+    leaves.set("upstream.retries", retries, 7);
+    leaves.set("upstream.pool", pool, COUNT);
+    let UpstreamTimeouts { connect, read, write, idle } = timeouts;
+    leaves.set("upstream.timeouts.connect", connect, TIME);
+    leaves.set("upstream.timeouts.read", read, TIME);
+    leaves.set("upstream.timeouts.write", write, TIME);
+    leaves.set("upstream.timeouts.idle", idle, TIME);
+}
