@@ -14,6 +14,7 @@ mod diagnostic;
 mod file;
 pub mod model;
 mod reader;
+pub mod size;
 mod text;
 pub mod values;
 mod warnings;

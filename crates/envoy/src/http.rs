@@ -18,12 +18,15 @@ use std::{sync::Arc, time::Duration};
 pub(crate) struct HttpManager {
     pub(crate) stat_prefix: String,
     pub(crate) routes: Routes,
+    pub(crate) header_limit: Option<usize>,
     pub(crate) normalize_path: bool,
     pub(crate) merge_slashes: bool,
     /// How long a client may keep an idle connection.
     pub(crate) idle: Option<Duration>,
     /// How long a client may take for a request's header.
     pub(crate) header_timeout: Option<Duration>,
+    /// How long a client may take for a request's body.
+    pub(crate) request_timeout: Option<Duration>,
     pub(crate) access_log: Option<AccessLog>,
 }
 
@@ -79,11 +82,13 @@ pub(crate) fn http_manager(field: &Field<'_>) -> Option<HttpManager> {
     Some(HttpManager {
         stat_prefix: message.string("stat_prefix"),
         routes,
+        header_limit: message.number("max_request_headers_kb").map(|kibibytes| kibibytes as usize * 1024),
         normalize_path: message.flag("normalize_path"),
         merge_slashes: message.flag("merge_slashes"),
         idle,
         access_log: access_log(&message)?,
         header_timeout: message.duration("request_headers_timeout").filter(|time| !time.is_zero()),
+        request_timeout: message.duration("request_timeout").filter(|time| !time.is_zero()),
     })
 }
 

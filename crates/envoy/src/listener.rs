@@ -148,10 +148,9 @@ fn chain(field: &Field<'_>, port: Option<u16>) -> Option<Chain> {
     }
     let TerminalFilter { serve, idle, access_log } = serve?;
     timeouts.idle = idle;
-    if let Serve::Http(manager) = &serve
-        && let Some(header) = manager.header_timeout
-    {
-        timeouts.header = header;
+    if let Serve::Http(manager) = &serve {
+        timeouts.header = manager.header_timeout.unwrap_or(timeouts.header);
+        timeouts.request = manager.request_timeout;
     }
     let name = message.string("name");
     Some(Chain { name, accepts: accepts?, tls: tls?, serve, timeouts, access_log, place: field.place() })

@@ -293,10 +293,12 @@ impl Resources {
                         }
                     },
                 };
+                let defaults = Http::new(routes);
                 model::Serve::Http(Http {
-                    routes,
                     normalize_path: manager.normalize_path,
                     merge_slashes: manager.merge_slashes,
+                    header_limit: manager.header_limit.unwrap_or(defaults.header_limit),
+                    ..defaults
                 })
             }
         };

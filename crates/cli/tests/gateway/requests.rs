@@ -51,9 +51,11 @@ fn before(server: SocketAddr, listening: &str, upstream: &str) -> (Certificates,
 #[test]
 fn a_header_may_be_large_but_not_that_large() {
     let nginx = Nginx::new("large_client_header_buffers 8 64k; return 200 $http_x_last;");
-    let (certificates, gateway, _file) = before(nginx.address(), "", "");
-    let connector = Connector::new(&certificates);
-    for (length, status) in [(40_000, 200), (80_000, 431)] {
+    for (limits, length, status) in
+        [("", 40_000, 200), ("", 80_000, 431), (", limits: {header: 8KiB}", 9_000, 431)]
+    {
+        let (certificates, gateway, _file) = before(nginx.address(), limits, "");
+        let connector = Connector::new(&certificates);
         let value = "x".repeat(length);
         let mut client = connector.http(gateway.address(0)).expect("a connection");
         let request = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX-Large: {value}\r\n\r\n");

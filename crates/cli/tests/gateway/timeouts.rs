@@ -90,6 +90,29 @@ fn a_body_may_take_longer_than_a_header() {
 }
 
 #[test]
+fn a_body_may_have_a_time_for_all_of_it() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let nginx = Nginx::new("dav_methods PUT;");
+    let upstreams = format!("web: {{servers: [\"{}\"]}}", nginx.address());
+    let file = Configuration::new(&document(
+        &[listener(&pair, "upstream: web, timeouts: {request: 1s}")],
+        &upstreams,
+    ));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let mut client = connect(&certificates, &gateway);
+    client.send(b"PUT /file HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n").expect("sending");
+    // It moves all the time.
+    for byte in b"0123456789" {
+        thread::sleep(Duration::from_millis(150));
+        if client.send(&[*byte]).is_err() {
+            break;
+        }
+    }
+    assert_eq!(client.response().expect("an answer").status, 408, "{}", gateway.log());
+}
+
+#[test]
 fn servers_that_do_not_answer_are_given_up() {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);

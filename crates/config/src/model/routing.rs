@@ -12,6 +12,8 @@ pub struct Http {
     pub normalize_path: bool,
     /// Make one slash of several before a request is matched and sent on.
     pub merge_slashes: bool,
+    /// Bytes of a request's header, at most; a larger one is answered with 431.
+    pub header_limit: usize,
 }
 
 /// A set of hosts with their routes.
@@ -80,8 +82,8 @@ impl Domain {
 
 impl Http {
     /// These routes, and everything else as it is when nothing is said.
-    pub fn new(routes: RouteTable) -> Self {
-        Self { routes: Arc::new(routes), normalize_path: false, merge_slashes: false }
+    pub fn new(routes: impl Into<Arc<RouteTable>>) -> Self {
+        Self { routes: routes.into(), normalize_path: false, merge_slashes: false, header_limit: 64 * 1024 }
     }
 }
 

@@ -10,6 +10,8 @@ pub struct Timeouts {
     /// From the first byte of a request to the end of its header; in HTTP/2, from the TLS handshake to the end of the
     /// preface.
     pub header: Duration,
+    /// From the end of a request's header to the end of its body; `None` lets an upload take as long as it moves.
+    pub request: Option<Duration>,
     /// Between requests on a kept-alive connection; in TCP mode, without a byte in either direction, or while one side
     /// takes nothing of what it is sent.
     pub idle: Duration,
@@ -20,6 +22,7 @@ impl Default for Timeouts {
         Self {
             handshake: Duration::from_secs(10),
             header: Duration::from_secs(30),
+            request: None,
             idle: Duration::from_secs(75),
         }
     }

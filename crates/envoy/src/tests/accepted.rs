@@ -180,6 +180,22 @@ fn one_warning_for_all_places_of_a_field() {
 }
 
 #[test]
+fn limits_of_requests() {
+    let plain = with_route_config("virtual_hosts: []");
+    let limited = plain.clone()
+        + "          max_request_headers_kb: 96\n          request_timeout: 7s\n          request_headers_timeout: 3s\n";
+    for (text, header_limit, request, header) in
+        [(plain, 64 * 1024, None, 30), (limited, 96 * 1024, Some(Duration::from_secs(7)), 3)]
+    {
+        let gateway = gateway(&text);
+        let chain = only_chain(&gateway);
+        let Serve::Http(http) = &chain.serve else { panic!("not HTTP") };
+        assert_eq!(http.header_limit, header_limit);
+        assert_eq!((chain.timeouts.request, chain.timeouts.header), (request, Duration::from_secs(header)));
+    }
+}
+
+#[test]
 fn an_access_log() {
     let text = with_route_config("virtual_hosts: []")
         + "          access_log: [ { typed_config: { \"@type\": type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog, path: /dev/stdout } } ]\n";

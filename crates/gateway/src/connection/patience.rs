@@ -22,7 +22,17 @@ impl Patience {
 
     /// The peer has not moved: ready once that has lasted for the limit.
     pub(crate) fn poll_exhausted(&mut self, context: &mut Context<'_>, limit: Duration) -> Poll<()> {
-        let since = *self.since.get_or_insert_with(Instant::now);
-        self.alarm.poll_due(context, since + limit)
+        self.poll_exhausted_by(context, limit, None)
+    }
+
+    /// The same, or once `due` has passed.
+    pub(crate) fn poll_exhausted_by(
+        &mut self,
+        context: &mut Context<'_>,
+        limit: Duration,
+        due: Option<Instant>,
+    ) -> Poll<()> {
+        let exhausted = *self.since.get_or_insert_with(Instant::now) + limit;
+        self.alarm.poll_due(context, due.map_or(exhausted, |due| due.min(exhausted)))
     }
 }

@@ -13,6 +13,7 @@ use std::{
 pub(crate) struct RequestClock {
     accepted: Instant,
     header: Duration,
+    request: Option<Duration>,
     idle: Duration,
     /// Requests under way.
     requests: AtomicU32,
@@ -29,6 +30,7 @@ impl RequestClock {
         Self {
             accepted: Instant::now(),
             header: timeouts.header,
+            request: timeouts.request,
             idle: timeouts.idle,
             requests: AtomicU32::new(0),
             header_began: AtomicU64::new(NONE),
@@ -44,6 +46,11 @@ impl RequestClock {
 
     pub(crate) fn idle_limit(&self) -> Duration {
         self.idle
+    }
+
+    /// When the body of a request whose header is complete now must have come.
+    pub(crate) fn request_due(&self) -> Option<Instant> {
+        Some(Instant::now() + self.request?)
     }
 
     /// A header, or the preface, begins now.

@@ -1,4 +1,5 @@
-//! The body of a client's request, of either version, for which the client has the idle time between two pieces.
+//! The body of a client's request, of either version, for which the client has the idle time between two pieces, and
+//! perhaps a time for all of it.
 
 use crate::{
     connection::{Connection, Patience},
@@ -11,7 +12,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Of a body that nobody wants, so much is taken, for so long.
@@ -23,6 +24,8 @@ pub(super) struct ClientBody {
     source: Source,
     connection: Arc<Connection>,
     patience: Patience,
+    /// When all of it must have come.
+    due: Option<Instant>,
 }
 
 enum Source {
@@ -42,7 +45,8 @@ impl ClientBody {
     }
 
     fn new(source: Source, connection: &Arc<Connection>) -> Self {
-        Self { source, connection: Arc::clone(connection), patience: Patience::default() }
+        let due = connection.clock.request_due();
+        Self { source, connection: Arc::clone(connection), patience: Patience::default(), due }
     }
 
     /// The stream behind the body of HTTP/2, for a tunnel.
@@ -81,12 +85,12 @@ async fn discard(mut stream: h2::RecvStream) {
 impl Source {
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self {
-            Self::Http1(incoming) => {
-                Pin::new(incoming).poll_frame(context).map_err(|error| ClientBodyError(error.into()).into())
-            }
+            Self::Http1(incoming) => Pin::new(incoming)
+                .poll_frame(context)
+                .map_err(|error| ClientBodyError::Broken(error.into()).into()),
             Self::Http2 { stream, data_ended, .. } => {
                 let Some(stream) = stream else { return Poll::Ready(None) };
-                let failed = |error: h2::Error| Some(Err(ClientBodyError(error.into()).into()));
+                let failed = |error: h2::Error| Some(Err(ClientBodyError::Broken(error.into()).into()));
                 if !*data_ended {
                     match ready!(stream.poll_data(context)) {
                         Some(Ok(data)) => {
@@ -119,12 +123,12 @@ impl Body for ClientBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
         let poll = this.source.poll_frame(context);
-        if poll.is_ready() {
+        if poll.is_ready() && this.due.is_none_or(|due| Instant::now() < due) {
             this.patience.renew();
             return poll;
         }
-        ready!(this.patience.poll_exhausted(context, this.connection.clock.idle_limit()));
-        Poll::Ready(Some(Err(ClientBodyError("the client took too long".into()).into())))
+        ready!(this.patience.poll_exhausted_by(context, this.connection.clock.idle_limit(), this.due));
+        Poll::Ready(Some(Err(ClientBodyError::TimedOut.into())))
     }
 
     fn is_end_stream(&self) -> bool {

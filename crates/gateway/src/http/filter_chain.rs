@@ -29,6 +29,8 @@ pub(crate) struct HttpSettings {
     pub(crate) normalize_path: bool,
     /// Whether several slashes in a row count as one.
     pub(crate) merge_slashes: bool,
+    /// Bytes of a request's header, at most.
+    pub(crate) header_limit: usize,
 }
 
 /// A connection over which HTTP is spoken: where it came from, and where its requests go.
@@ -37,4 +39,12 @@ pub(crate) struct HttpConnection {
     pub(crate) chain: Arc<dyn HttpFilterChain>,
     /// Of the event loop.
     pub(crate) pool: Arc<ConnectionPool>,
+}
+
+impl HttpConnection {
+    /// Bytes of a request's header, at most, as the chain says at this moment. Requests to a chain that serves HTTP no
+    /// longer are refused in any case.
+    pub(super) fn header_limit(&self) -> usize {
+        self.chain.http().map_or(16 * 1024, |settings| settings.header_limit)
+    }
 }

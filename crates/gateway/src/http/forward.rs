@@ -17,7 +17,7 @@ use super::{
     tunnel::{self, Tunnel},
     upstream_request,
 };
-use crate::upstream::{self, ExchangeError, Lease, Limits, Server};
+use crate::upstream::{self, ClientBodyError, ExchangeError, Lease, Limits, Server};
 use http::{HeaderValue, Response, StatusCode, Version, header};
 use quadrille_config::model::Forward;
 use std::{io, net::SocketAddr, sync::Arc, time::Instant};
@@ -235,6 +235,7 @@ impl Forwarding<'_> {
                 if timed_out && unreachable != 503 { 504 } else { unreachable }
             }
             AttemptError::Exchange { error: ExchangeError::TimedOut, .. } => 504,
+            AttemptError::Exchange { error: ExchangeError::Client(ClientBodyError::TimedOut), .. } => 408,
             AttemptError::Exchange { error: ExchangeError::Client(_), .. } => 400,
             AttemptError::Exchange { .. } => unreachable,
         }

@@ -1,9 +1,8 @@
 //! A client's connection over which HTTP/1.1 is spoken.
 
 use super::{
-    HttpConnection, client_body::ClientBody, ending::Ending, header_limit::MOST_HEADER,
-    informational::Informational, outcome::Outcome, response_body::ResponseBody, service,
-    shared_stream::SharedStream, tunnel::Tunnel,
+    HttpConnection, client_body::ClientBody, ending::Ending, informational::Informational, outcome::Outcome,
+    response_body::ResponseBody, service, shared_stream::SharedStream, tunnel::Tunnel,
 };
 use crate::{connection::Alarm, tls::ClientStream};
 use bytes::Bytes;
@@ -24,8 +23,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// when the client had not yet been told is answered.
 const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
-/// How much is read ahead of a request's body.
-const READ_AHEAD: usize = MOST_HEADER + 16 * 1024;
+/// Besides a header, how much is read ahead.
+const READ_AHEAD: usize = 16 * 1024;
 
 /// A client whose request was refused while it was still sending is listened to for this long, and for so many bytes:
 /// otherwise the kernel would reset the connection, and the client might never see the answer.
@@ -94,9 +93,10 @@ impl Conversation<'_> {
     /// Serves requests until none come.
     async fn speak(&mut self) -> Pause {
         let answer = service(self.http, &self.informational, &self.tunnel);
+        let header_limit = self.http.header_limit();
         let mut connection = http1::Builder::new()
-            .max_header_size(MOST_HEADER)
-            .max_buf_size(READ_AHEAD)
+            .max_header_size(header_limit)
+            .max_buf_size(header_limit + READ_AHEAD)
             .serve_connection(TokioIo::new(self.shared.clone()), service_fn(answer));
         let mut dormancy = Alarm::default();
         let mut asked_to_end = false;

@@ -2,9 +2,8 @@
 //! everything that the streams have to say leaving together.
 
 use super::{
-    HttpConnection, client_body::ClientBody, ending::Ending, header_limit::MOST_HEADER,
-    informational::Informational, outcome::Outcome, response_body::ResponseBody, service,
-    shared_stream::SharedStream, tunnel::StreamBytes,
+    HttpConnection, client_body::ClientBody, ending::Ending, header_limit, informational::Informational,
+    outcome::Outcome, response_body::ResponseBody, service, shared_stream::SharedStream, tunnel::StreamBytes,
 };
 use crate::{
     connection::{Alarm, Patience},
@@ -31,8 +30,6 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Bytes of a response that wait for the client's window and for the connection.
 const SEND_BUFFER: usize = 256 * 1024;
-/// Bytes of a header that are decoded, so that somewhat too large a one can be answered; beyond, the connection ends.
-const MOST_DECODED: u32 = 2 * MOST_HEADER as u32;
 /// So much of a response's end is left to the connection, whose streams of a client that takes none it can hold.
 const SMALL: usize = 16 * 1024;
 /// Streams at a time.
@@ -54,7 +51,7 @@ pub(super) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MOST_STREAMS)
-        .max_header_list_size(MOST_DECODED)
+        .max_header_list_size(header_limit::decoded(http.header_limit()))
         .max_send_buffer_size(SEND_BUFFER)
         .enable_connect_protocol();
     let mut handshake = pin!(builder.handshake(shared.clone()));

@@ -33,15 +33,15 @@ pub(super) fn serve<'a>(
         if let Err(problem) = check_host(&request) {
             return Answer { request: &request, route: None, exchange }.text(400, problem).into();
         }
-        if request.is_http2() && header_limit::is_exceeded(&request.headers) {
-            return Answer { request: &request, route: None, exchange }
-                .text(431, "The header is too large.\n")
-                .into();
-        }
         let Some(settings) = http.chain.http() else {
             // A reload has made it something else.
             return Answer { request: &request, route: None, exchange }.status(500).into();
         };
+        if request.is_http2() && header_limit::is_exceeded(&request.headers, settings.header_limit) {
+            return Answer { request: &request, route: None, exchange }
+                .text(431, "The header is too large.\n")
+                .into();
+        }
         if (settings.normalize_path || settings.merge_slashes)
             && request.normalize(settings.normalize_path, settings.merge_slashes).is_err()
         {

@@ -168,6 +168,7 @@ impl<'a> SnapshotBuilder<'a> {
                 router: self.artifacts.router(&http.routes),
                 normalize_path: http.normalize_path,
                 merge_slashes: http.merge_slashes,
+                header_limit: http.header_limit,
             })),
             Serve::Tcp(to) => Handler::Tcp(WeightedUpstreams::new(to, self.artifacts.now.upstreams())),
         };

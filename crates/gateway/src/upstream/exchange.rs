@@ -33,7 +33,7 @@ pub(crate) enum ExchangeError {
     /// One of the [`Limits`] has passed.
     TimedOut,
     /// The client failed to send its request's body.
-    Client(BoxError),
+    Client(ClientBodyError),
     /// The connection broke, or what came is no HTTP.
     Broken(BoxError),
 }
@@ -45,6 +45,7 @@ impl ExchangeError {
             Self::NotSent => "upstream closed",
             Self::Refused => "upstream refused",
             Self::TimedOut => "upstream timeout",
+            Self::Client(ClientBodyError::TimedOut) => "client timeout",
             Self::Client(_) => "client body",
             Self::Broken(_) => "upstream reset",
         }
@@ -65,13 +66,21 @@ impl fmt::Display for ExchangeError {
 
 impl std::error::Error for ExchangeError {}
 
-/// An error of the request's body that came from the client.
+/// Why a client's body has no end.
 #[derive(Debug)]
-pub(crate) struct ClientBodyError(pub(crate) BoxError);
+pub(crate) enum ClientBodyError {
+    /// The client took too long.
+    TimedOut,
+    /// The connection broke, or what came is no body.
+    Broken(BoxError),
+}
 
 impl fmt::Display for ClientBodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match self {
+            Self::TimedOut => f.write_str("the client took too long"),
+            Self::Broken(error) => error.fmt(f),
+        }
     }
 }
 
@@ -91,7 +100,10 @@ impl From<hyper::Error> for ExchangeError {
         let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
         while let Some(cause) = source {
             if let Some(client) = cause.downcast_ref::<ClientBodyError>() {
-                return Self::Client(client.to_string().into());
+                return Self::Client(match client {
+                    ClientBodyError::TimedOut => ClientBodyError::TimedOut,
+                    ClientBodyError::Broken(error) => ClientBodyError::Broken(error.to_string().into()),
+                });
             }
             if let Some(h2) = cause.downcast_ref::<h2::Error>() {
                 let refused = h2.reason() == Some(h2::Reason::REFUSED_STREAM)

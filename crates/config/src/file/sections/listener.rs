@@ -3,7 +3,7 @@
 use super::{
     certificate::{self, CERTIFICATE},
     connection_match::MATCH,
-    listener_limits::{LIMITS, TIMEOUTS},
+    listener_limits::{LIMITS, ListenerLimits, TIMEOUTS},
     route::{self, WrittenRoute},
     route_refused, route_respond, tls,
 };
@@ -14,7 +14,7 @@ use crate::{
         shown::{if_true, or_off, put, text},
     },
     model::{
-        Action, CertificateSource, Chain, ChainMatch, Http, Limits, Listener, Mode, ProxyProtocolIn, Respond,
+        Action, CertificateSource, Chain, ChainMatch, Http, Listener, Mode, ProxyProtocolIn, Respond,
         RouteTable, Serve, Timeouts, Tls, TlsPolicy,
     },
     values::listen_address,
@@ -132,7 +132,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             about: "How much the listener takes on.",
             needs_restart: false,
             read: |field, draft| _ = LIMITS.read(field, &mut draft.limits),
-            show: |shown| LIMITS.show(&shown.listener.limits),
+            show: |shown| LIMITS.show(&shown.limits()),
         },
     ],
 };
@@ -151,7 +151,7 @@ pub(super) struct ListenerDraft {
     respond: Option<Respond>,
     proxy_protocol: ProxyProtocolIn,
     timeouts: Timeouts,
-    limits: Limits,
+    limits: ListenerLimits,
 }
 
 /// A chain as the file has it: a listener of its own, with the address of others.
@@ -159,6 +159,16 @@ pub(super) struct ListenerWithChain {
     /// Without its chains.
     listener: Listener,
     chain: Chain,
+}
+
+impl ListenerWithChain {
+    fn limits(&self) -> ListenerLimits {
+        let header = match &self.chain.serve {
+            Serve::Http(http) => Some(http.header_limit),
+            Serve::Tcp(_) => None,
+        };
+        ListenerLimits { socket: self.listener.limits.clone(), header }
+    }
 }
 
 /// A listener with one chain.
@@ -170,7 +180,7 @@ pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     let serve = draft.take_serve(field);
     let ListenerDraft { accepts, timeouts, proxy_protocol, limits, .. } = draft;
     let chain = Chain { accepts, timeouts, ..Chain::new(tls, serve, place.clone()) };
-    Some(Listener { proxy_protocol, limits, ..Listener::new(draft.address?, place, chain) })
+    Some(Listener { proxy_protocol, limits: limits.socket, ..Listener::new(draft.address?, place, chain) })
 }
 
 impl ListenerDraft {
@@ -206,7 +216,8 @@ impl ListenerDraft {
             Mode::Http => {
                 route_refused::refuse_shadowed(field, &routes);
                 let routes = routes.into_iter().map(WrittenRoute::into_model);
-                Serve::Http(Http::new(RouteTable::by_weight(routes)))
+                let http = Http::new(RouteTable::by_weight(routes));
+                Serve::Http(Http { header_limit: self.limits.header.unwrap_or(http.header_limit), ..http })
             }
             Mode::Tcp => {
                 route_refused::refuse_second_target(field, &routes);

@@ -6,8 +6,17 @@ use crate::{
         shown::time,
     },
     model::{Limits, Timeouts},
+    size::{header_limit, show_size},
     values::{count, timeout},
 };
+
+/// How much a listener takes on: as a socket, and as a server of HTTP.
+#[derive(Default)]
+pub(super) struct ListenerLimits {
+    pub(super) socket: Limits,
+    /// `None` in TCP mode, and where nothing is said.
+    pub(super) header: Option<usize>,
+}
 
 pub(super) const TIMEOUTS: Section<Timeouts> = Section {
     path: "listeners[].timeouts",
@@ -33,6 +42,16 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
             show: |timeouts| time(timeouts.header),
         },
         Key {
+            name: "request",
+            value: "duration",
+            preset: Preset::Means("none"),
+            about: "From the end of a request's header to the end of its body, after which it is a 408. Without it, an \
+                    upload may take as long as it moves.",
+            needs_restart: false,
+            read: |field, timeouts| timeouts.request = field.parse(timeout),
+            show: |timeouts| timeouts.request.map(time).into(),
+        },
+        Key {
             name: "idle",
             value: "duration",
             preset: Preset::Is("75s"),
@@ -46,9 +65,9 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
     ],
 };
 
-pub(super) const LIMITS: Section<Limits> = Section {
+pub(super) const LIMITS: Section<ListenerLimits> = Section {
     path: "listeners[].limits",
-    about: "How much one listener takes on, in all threads together.",
+    about: "How much one listener takes on; connections and handshakes are those of all threads together.",
     keys: &[
         Key {
             name: "connections",
@@ -57,8 +76,10 @@ pub(super) const LIMITS: Section<Limits> = Section {
             about: "Open connections. Each costs memory even when idle, and a file descriptor; a second one while an \
                     upstream serves it.",
             needs_restart: false,
-            read: |field, limits| field.set(&mut limits.connections, |text| count(text).map(usize::from)),
-            show: |limits| limits.connections.into(),
+            read: |field, limits| {
+                field.set(&mut limits.socket.connections, |text| count(text).map(usize::from))
+            },
+            show: |limits| limits.socket.connections.into(),
         },
         Key {
             name: "handshakes",
@@ -67,8 +88,20 @@ pub(super) const LIMITS: Section<Limits> = Section {
             about: "Handshakes in flight. Each holds its buffers and may wait in the engine's queue, so more of them \
                     means more memory and a longer wait under overload, not more handshakes a second.",
             needs_restart: false,
-            read: |field, limits| field.set(&mut limits.handshakes, |text| count(text).map(usize::from)),
-            show: |limits| limits.handshakes.into(),
+            read: |field, limits| {
+                field.set(&mut limits.socket.handshakes, |text| count(text).map(usize::from))
+            },
+            show: |limits| limits.socket.handshakes.into(),
+        },
+        Key {
+            name: "header",
+            value: "size",
+            preset: Preset::Is("64KiB"),
+            about: "A request's header, of either version of HTTP. A larger one is a 431. While it comes, each connection \
+                    may hold this much.",
+            needs_restart: false,
+            read: |field, limits| limits.header = field.parse(header_limit),
+            show: |limits| limits.header.map(show_size).into(),
         },
     ],
 };

@@ -85,8 +85,8 @@ fn every_setting_reaches_the_model() {
     tls: {min: 1.0, max: 1.2, groups: [P-521], alpn: [http/1.1], static_rsa: on, allow_weak_keys: on,
           client_auth: {mode: required, ca: ca.pem}}
     proxy_protocol: required
-    timeouts: {handshake: 1s, header: 2s, idle: 3s}
-    limits: {connections: 4, handshakes: 5}
+    timeouts: {handshake: 1s, header: 2s, request: 4s, idle: 3s}
+    limits: {connections: 4, handshakes: 5, header: 16KiB}
 upstreams:
   u:
     servers: [{address: 'a:1', weight: 6}]
@@ -130,8 +130,8 @@ access_log: log/access.log
                 "host": "*", "path": "/",
                 "respond": {"status": 200, "content_type": "text/plain; charset=utf-8", "body": "hi"},
             }],
-            "timeouts": {"handshake": "1s", "header": "2s", "idle": "3s"},
-            "limits": {"connections": 4, "handshakes": 5},
+            "timeouts": {"handshake": "1s", "header": "2s", "request": "4s", "idle": "3s"},
+            "limits": {"connections": 4, "handshakes": 5, "header": "16KiB"},
         }],
         "upstreams": {"u": {
             "servers": [{"address": "a:1", "weight": 6}], "balance": "random",

@@ -64,11 +64,23 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, limits: 5",
-        "q.yaml:1: listeners[0].limits: found `5`, expected a mapping with the keys `connections`, `handshakes`",
+        "q.yaml:1: listeners[0].limits: found `5`, expected a mapping with the keys `connections`, `handshakes`, `header`",
     ),
     (
         "respond: hi, limits: {connections: 0}",
         "q.yaml:1: listeners[0].limits.connections: `0` is not a whole number of at least 1; write plain digits",
+    ),
+    (
+        "respond: hi, limits: {header: 64k}",
+        "q.yaml:1: listeners[0].limits.header: `64k` is no size; write digits with a unit, such as `64KiB`",
+    ),
+    (
+        "respond: hi, limits: {header: 12}",
+        "q.yaml:1: listeners[0].limits.header: browsers' headers take several KiB; write `4KiB` or more",
+    ),
+    (
+        "respond: hi, limits: {header: 1GiB}",
+        "q.yaml:1: listeners[0].limits.header: `1GiB` of memory for whoever connects is too much; write `8MiB` or less",
     ),
     (
         "respond: hi, limits: {handshakes: 1k}",

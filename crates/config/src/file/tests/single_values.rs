@@ -6,6 +6,7 @@ use crate::{
         Version,
     },
     quote,
+    size::{show_size, size},
     values::*,
     words::{Word, name, names, switch, word},
 };
@@ -58,6 +59,19 @@ fn durations_are_shown_as_they_are_read() {
         let value = Duration::from_nanos(nanos);
         assert_eq!(show_duration(value), text);
         assert_eq!(duration(text), Ok(value));
+    }
+}
+
+#[test]
+fn sizes() {
+    for (bytes, text) in
+        [(0, "0"), (1, "1"), (1500, "1500"), (65_536, "64KiB"), (3 << 20, "3MiB"), (1 << 30, "1GiB")]
+    {
+        assert_eq!(show_size(bytes), text);
+        assert_eq!(size(text), Ok(bytes));
+    }
+    for text in ["", "KiB", "1kB", "64 KiB", "-1", "99999999999999999999", "99999999999999999GiB"] {
+        assert!(size(text).is_err(), "{text}");
     }
 }
 

@@ -35,9 +35,10 @@ fn chain(model: &mut Chain, leaves: &mut Leaves) {
     leaves.set("chain.accepts.server_names", server_names, vec!["other.example".into()]);
     leaves.set("chain.accepts.transport", transport, Some(Transport::Tls));
     leaves.set("chain.accepts.application_protocols", application_protocols, vec!["other".into()]);
-    let Timeouts { handshake, header, idle } = timeouts;
+    let Timeouts { handshake, header, request, idle } = timeouts;
     leaves.set("chain.timeouts.handshake", handshake, TIME);
     leaves.set("chain.timeouts.header", header, TIME);
+    leaves.set("chain.timeouts.request", request, Some(TIME));
     leaves.set("chain.timeouts.idle", idle, TIME);
     serve(chain_serve, leaves);
 }
@@ -45,11 +46,12 @@ fn chain(model: &mut Chain, leaves: &mut Leaves) {
 /// What is served decides which protocols TLS agrees on.
 fn serve(model: &mut Serve, leaves: &mut Leaves) {
     match model {
-        Serve::Http(Http { routes, normalize_path, merge_slashes }) => {
+        Serve::Http(Http { routes, normalize_path, merge_slashes, header_limit }) => {
             route::table(Arc::make_mut(routes), leaves);
             leaves.rebuild(NOTHING);
             leaves.flip("http.normalize_path", normalize_path);
             leaves.flip("http.merge_slashes", merge_slashes);
+            leaves.set("http.header_limit", header_limit, 5000);
             leaves.rebuild(TLS_CONTEXT).set("chain.serve", model, Serve::Tcp(vec![Weighted::all("other")]));
         }
         Serve::Tcp(to) => {

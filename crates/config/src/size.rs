@@ -1,0 +1,38 @@
+//! Amounts of memory as people write them.
+
+use crate::{model::Problem, text::quote};
+
+/// An amount of memory with its unit (`KiB`, `MiB`, `GiB`): `64KiB`; plain digits are bytes.
+pub fn size(text: &str) -> Result<usize, Problem> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = SIZES.iter().find(|(unit, _)| *unit == &text[digits.len()..]);
+    let size = unit.and_then(|(_, unit)| digits.parse::<usize>().ok()?.checked_mul(*unit));
+    size.ok_or_else(|| {
+        Problem::new(format!("{} is no size", quote(text)), "write digits with a unit, such as `64KiB`")
+    })
+}
+
+/// The shortest text that [`size`] reads as this value.
+pub fn show_size(value: usize) -> String {
+    let fits = |unit: &&(&str, usize)| value != 0 && value.is_multiple_of(unit.1);
+    match SIZES.iter().rev().find(fits) {
+        Some((unit, size)) => format!("{}{unit}", value / size),
+        None => value.to_string(),
+    }
+}
+
+const SIZES: [(&str, usize); 4] = [("", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+
+/// How large a request's header may be.
+pub fn header_limit(text: &str) -> Result<usize, Problem> {
+    match size(text)? {
+        limit if limit < 4 << 10 => {
+            Err(Problem::new("browsers' headers take several KiB", "write `4KiB` or more"))
+        }
+        limit if limit > 8 << 20 => Err(Problem::new(
+            format!("{} of memory for whoever connects is too much", quote(text)),
+            "write `8MiB` or less",
+        )),
+        limit => Ok(limit),
+    }
+}
