@@ -116,7 +116,7 @@ pub fn serve(
             tokio::select! {
                 _ = signals.hangup.recv() => server.reload("SIGHUP").await,
                 () = server.files.changed() => server.reload("a file changed").await,
-                command = Updates::next(&mut server.updates) => server.obey(command).await,
+                command = Updates::next(&mut server.updates) => server.execute(command).await,
                 _ = signals.terminate.recv() => break,
                 _ = signals.interrupt.recv() => break,
             }
@@ -223,7 +223,7 @@ impl Server {
     }
 
     /// What a front end asks for.
-    async fn obey(&mut self, command: Command) {
+    async fn execute(&mut self, command: Command) {
         match command {
             Command::Apply(model, reply) => {
                 // The front end's own files are as they were when it read them last.

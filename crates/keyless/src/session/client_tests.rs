@@ -144,6 +144,7 @@ fn a_result_that_the_operation_does_not_accept_ends_the_session() {
         all.receive(&[reply(right, "right"), reply(wrong, "something else")]);
         assert_eq!(all.completed(), computed("right"));
         assert_eq!(all.error(), SessionError::WrongResult(KeyName::from(KEY)));
+        assert_eq!(all.session.into_operations(), [echo("wrong")], "another server may be asked for it");
     }
 }
 

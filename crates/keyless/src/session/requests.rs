@@ -102,7 +102,13 @@ impl<O: RemoteOperation> Requests<O> {
             _ if request.withdrawn => Outcome::Withdrawn { computed: reply.is_ok() },
             Err(error) => Outcome::Refused(error),
             Ok(result) if operation.accepts(result) => Outcome::Computed(Zeroizing::new(result.to_vec())),
-            Ok(_) => return Err(SessionError::WrongResult(operation.request(id).key)),
+            Ok(_) => {
+                let error = SessionError::WrongResult(operation.request(id).key);
+                // Nothing has been computed: another server may be asked for it.
+                let unanswered = Unanswered { operation: Some(operation), deadline: None, ..request };
+                self.unanswered.insert(id, unanswered);
+                return Err(error);
+            }
         };
         let took = now.saturating_duration_since(request.submitted);
         Ok(Some(Completion { operation, took, outcome }))
