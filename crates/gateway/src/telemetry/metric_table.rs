@@ -183,7 +183,7 @@ const GROUPS: &[Group] = &[
                 "quadrille_resumption_misses_total",
                 &["kind", "reason"],
                 "handshakes that did not resume the session that the client offered: `unknown_key`, \
-                 `expired`, `from_the_future` (another gateway's clock is ahead), `other_site` (SNI, \
+                 `expired`, `from_the_future` (another gateway's clock is ahead), `other_context` (SNI, \
                  certificate, client authentication), `other_parameters` (version, cipher suite), `damaged`, \
                  `store_miss`, `store_timeout`, `store_unavailable`",
             ),

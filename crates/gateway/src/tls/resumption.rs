@@ -2,7 +2,7 @@
 //!
 //! The hooks are the same on every context and know nothing; what they need travels on the connection, as
 //! [`ResumptionState`]. BoringSSL resumes a session only under the session-id context it was made with, which
-//! [`bind`] sets for each connection: so one site's session never resumes another's.
+//! [`bind`] sets for each connection, so that what was agreed for one name and policy never holds for another.
 
 use super::{
     contained,
@@ -149,10 +149,10 @@ pub(super) fn install(
     Ok(())
 }
 
-/// Binds the sessions of this connection to a site: its name in lower case, and whatever `site` stands for.
-pub(super) fn bind(ssl: &mut SslRef, site: &[u8; 32], sni: Option<&str>) -> Result<(), ErrorStack> {
+/// Binds the sessions of this connection to the name, in lower case, and to whatever `policy` is a digest of.
+pub(super) fn bind(ssl: &mut SslRef, policy: &[u8; 32], sni: Option<&str>) -> Result<(), ErrorStack> {
     let mut hasher = boring::sha::Sha256::new();
-    hasher.update(site);
+    hasher.update(policy);
     hasher.update(sni.unwrap_or_default().as_bytes());
     let context = hasher.finish();
     // SAFETY: the connection is live; BoringSSL copies the 32 bytes, which is the most that it takes.
@@ -264,7 +264,7 @@ fn unfit(ssl: &SslRef, session: &SslSession) -> Option<&'static str> {
     match session.time() {
         made if session_clock::is_future(made) => Some("from_the_future"),
         made if made + u64::from(session.timeout()) <= now => Some("expired"),
-        _ if context_of(session) != context_here(ssl) => Some("other_site"),
+        _ if context_of(session) != context_here(ssl) => Some("other_context"),
         _ => None,
     }
 }

@@ -89,7 +89,7 @@ fn sessions_do_not_cross_sites() {
         assert!(client.visit_as("b.example", address, &mut session).expect("a visit"), "{way:?}: its own");
     }
     assert_eq!(
-        gateway.metric("quadrille_resumption_misses_total", &["other_site"]),
+        gateway.metric("quadrille_resumption_misses_total", &["other_context"]),
         3.0,
         "{}",
         gateway.metrics()
