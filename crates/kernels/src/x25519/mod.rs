@@ -19,7 +19,7 @@ mod scalar;
 mod tests;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use batch::{CombState, Digits, Kernels, LadderState};
+pub(crate) use batch::{CombState, Differences, Digits, Kernels, LadderState};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use element::Element;
 #[cfg(all(test, target_arch = "x86_64"))]
