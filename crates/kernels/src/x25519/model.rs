@@ -87,8 +87,10 @@ fn climb(x1: &[u64; 4], differences: impl Iterator<Item = u64>) -> ([u64; 4], [u
 }
 
 fn swap(bit: u64, a: &mut [u64; 4], b: &mut [u64; 4]) {
+    // Opaque, lest the compiler make a branch of it.
+    let mask = std::hint::black_box(bit.wrapping_neg());
     for (a, b) in a.iter_mut().zip(b) {
-        let flips = (*a ^ *b) & bit.wrapping_neg();
+        let flips = (*a ^ *b) & mask;
         *a ^= flips;
         *b ^= flips;
     }
