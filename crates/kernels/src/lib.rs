@@ -43,6 +43,7 @@
 mod batch;
 mod cpu;
 mod key;
+mod key_exchange;
 mod lanes;
 mod portable;
 mod secrecy;

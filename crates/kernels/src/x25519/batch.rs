@@ -1,15 +1,14 @@
 //! Batches on eight lanes, whatever computes in the lanes.
 
-use super::element::Element;
+use super::element::{Element, U64x8};
 use super::{Agreement, X25519_BYTES};
 use crate::secrecy::declassify;
-use crate::x86_64::ifma::U64x8;
 use zeroize::{Zeroize, Zeroizing};
 
-pub(super) const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 /// Fewer are computed faster by BoringSSL, one at a time; see `docs/kernels/measurements.md`.
-pub(super) const LEAST_AGREEMENTS: usize = 2;
-pub(super) const LEAST_PUBLIC_KEYS: usize = 2;
+pub(crate) const LEAST_AGREEMENTS: usize = 2;
+pub(crate) const LEAST_PUBLIC_KEYS: usize = 2;
 /// Operations whose denominators are inverted together.
 const TOGETHER: usize = 8 * LANES;
 /// Digits of a scalar in the comb: windows of five bits.
@@ -63,7 +62,7 @@ impl Zeroize for Ratio {
 }
 
 /// Computes the secrets.
-pub(super) fn agree(kernels: impl Kernels, batch: &mut [Agreement<'_>]) {
+pub(crate) fn agree(kernels: impl Kernels, batch: &mut [Agreement<'_>]) {
     for batch in batch.chunks_mut(TOGETHER) {
         let mut ratios = Zeroizing::new(vec![Ratio::default(); batch.len().div_ceil(LANES)]);
         let each = ratios.chunks_mut(2).zip(batch.chunks(2 * LANES));
@@ -81,7 +80,7 @@ pub(super) fn agree(kernels: impl Kernels, batch: &mut [Agreement<'_>]) {
 }
 
 /// Computes the public keys; there are as many as scalars.
-pub(super) fn public_keys(
+pub(crate) fn public_keys(
     kernels: impl Kernels,
     scalars: &[[u8; X25519_BYTES]],
     public_keys: &mut [[u8; X25519_BYTES]],

@@ -1,12 +1,12 @@
 //! The kernels against plain arithmetic, and the code above them under valgrind.
 
 use super::batch::{self, CombState, Kernels, LadderState};
-use super::element::{DIGIT_MASK, Element};
+use super::element::{DIGIT_MASK, Element, U64x8};
 use super::model::{Model, number};
 use super::{Agreement, scalar};
 use crate::cpu::HaveIfma;
 use crate::secrecy::declassify;
-use crate::x86_64::ifma::{Ifma, U64x8};
+use crate::x86_64::ifma::Ifma;
 
 /// Digits as large as any operand's, as small, and random ones.
 fn operands() -> Vec<Element> {
