@@ -55,7 +55,7 @@ bench: build ## Quick measurements: micro-benchmarks, and a short comparison wit
 	@if grep -qs '^\[\[bench\]\]' crates/*/Cargo.toml; then cargo bench $(CARGO_FLAGS) --workspace --benches; fi
 	bench/compare.sh --quick $(ARGS)
 
-bench-kernels: claim ## Measure RSA private operations beside OpenSSL, BoringSSL and AWS-LC
+bench-kernels: claim ## Measure RSA and X25519 beside OpenSSL, BoringSSL and AWS-LC
 	@scripts/install-packages.sh build
 	@# With the gateway's features of BoringSSL, as in `build`. AWS-LC, which nothing else needs, takes some minutes at first.
 	cargo build --release $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes \
