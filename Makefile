@@ -57,7 +57,7 @@ bench: build ## Quick measurements: micro-benchmarks, and a short comparison wit
 
 bench-kernels: claim ## Measure RSA private operations beside OpenSSL, BoringSSL and AWS-LC
 	@scripts/install-packages.sh build
-	@# With the gateway's features of BoringSSL, as in `build`. AWS-LC, which nothing else needs, takes some minutes at first.
+	@# With the gateway's features of BoringSSL, as in `build`. AWS-LC takes some minutes at first.
 	cargo build --release $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes \
 		--package quadrille-bench-kernels --features quadrille-bench-kernels/aws-lc
 	@"$(CARGO_TARGET_DIR)/release/quadrille-bench-kernels" $(ARGS)

@@ -94,6 +94,10 @@ impl Engine {
         batching.into_iter().filter(|(_, batching)| batching.width > 1).collect()
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     fn compute_in_place(&self, key: &Key, operation: &Operation) -> Result<Outcome, OperationError> {
         let began = Instant::now();
         let result = scalar::compute(key, operation);

@@ -51,7 +51,8 @@ pub(crate) fn idle() -> io::Result<Engine> {
 fn resolved(settings: &EngineSettings) -> io::Result<Settings> {
     let threads = settings.threads.map_or_else(std::thread::available_parallelism, Ok)?;
     let policy = Policy { poll_delay: settings.poll_delay, batch: settings.batch };
-    Ok(Settings { policy, threads, yields: Settings::YIELDS, capacity: settings.queue })
+    let (capacity, key_exchange) = (settings.queue, settings.key_exchange);
+    Ok(Settings { policy, threads, yields: Settings::YIELDS, capacity, key_exchange })
 }
 
 /// `rsa2048 8 at once, from 2 on; ...`.
