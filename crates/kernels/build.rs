@@ -9,6 +9,12 @@ mod asm;
 mod fma47;
 #[path = "codegen/ifma.rs"]
 mod ifma;
+#[path = "codegen/x25519.rs"]
+mod x25519;
+#[path = "codegen/x25519_stream.rs"]
+mod x25519_stream;
+#[path = "codegen/x25519_table.rs"]
+mod x25519_table;
 
 fn main() {
     println!("cargo::rerun-if-changed=codegen");
@@ -25,4 +31,5 @@ fn main() {
     write("ifma.s", &[ifma.concat(), ifma::support("quadrille_ifma")]);
     let fma47 = [22, 34, 46, 70, 94].map(|limbs| fma47::kernels(&format!("quadrille_fma47_{limbs}"), limbs));
     write("fma47.s", &[fma47.concat(), fma47::support("quadrille_fma47")]);
+    write("x25519.s", &[x25519::kernels(&x25519_table::text())]);
 }

@@ -47,7 +47,7 @@ impl fmt::Debug for Computed<'_> {
 pub struct Lanes(Backend);
 
 #[derive(Debug)]
-enum Backend {
+pub(crate) enum Backend {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2(Pool<Fma47>),
@@ -78,6 +78,10 @@ impl Lanes {
         }
         let _ = ceiling;
         Self(Backend::Portable)
+    }
+
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.0
     }
 
     /// The tier: `portable`, `avx2` or `ifma`.
@@ -178,7 +182,7 @@ impl Tier for Fma47 {
 }
 
 /// A tier and the idle memory of earlier batches, by key size.
-struct Pool<A: Arithmetic> {
+pub(crate) struct Pool<A: Arithmetic> {
     arithmetic: A,
     idle: [Mutex<Vec<Workspace<A>>>; KeySize::ALL.len()],
 }
@@ -186,6 +190,10 @@ struct Pool<A: Arithmetic> {
 impl<A: Tier> Pool<A> {
     fn new(arithmetic: A) -> Self {
         Self { arithmetic, idle: Default::default() }
+    }
+
+    pub(crate) fn arithmetic(&self) -> A {
+        self.arithmetic
     }
 
     fn run(&self, batch: &mut [PrivateOperation<'_, PrivateKey>]) {

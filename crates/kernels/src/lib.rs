@@ -44,6 +44,7 @@ mod key;
 mod lanes;
 mod portable;
 mod secrecy;
+mod x25519;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
@@ -53,3 +54,4 @@ pub use lanes::{Computed, Lanes};
 pub use quadrille_rsa_numbers::{
     Components, InputError, KeyError, KeySize, PrivateOperation, PrivateOperationError,
 };
+pub use x25519::{Agreement, X25519_BYTES};

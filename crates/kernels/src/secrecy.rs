@@ -69,9 +69,11 @@ mod tests {
         };
         let (code, log) = run("a_branch_on_a_secret");
         assert_eq!(code, Some(99), "valgrind finds a branch that is there: {log}");
-        let (code, log) = run("avx2_operations");
-        assert_eq!(code, Some(0), "{log}");
-        print!("{log}");
+        for operations in ["avx2_operations", "x25519_operations"] {
+            let (code, log) = run(operations);
+            assert_eq!(code, Some(0), "{log}");
+            print!("{log}");
+        }
     }
 
     /// A copy of this program beside it: valgrind 3.19 cannot read the DWARF 5 that clang writes for BoringSSL.
@@ -100,6 +102,13 @@ mod tests {
             Some(proof) => operate_on_undefined(Fma47::new(proof)),
             None => println!("skipped: this CPU, or valgrind's, lacks AVX2 or FMA"),
         }
+    }
+
+    #[test]
+    #[ignore = "to be run by valgrind"]
+    fn x25519_operations() {
+        crate::x25519::operate_on_undefined(|secret| mark(secret, Mark::Undefined));
+        println!("X25519: no branch and no address depends on a secret");
     }
 
     /// From the preparation of a key to the checked result, with the key and the input unknown to memcheck.

@@ -6,50 +6,11 @@
 mod support;
 
 use quadrille_kernels::{
-    Ceiling, Components, Computed, InputError, KeyError, KeySize, Lanes, PrivateKey, PrivateOperationError,
+    Components, Computed, InputError, KeyError, KeySize, Lanes, PrivateKey, PrivateOperationError,
 };
-use std::io::Write;
 use support::{Random, TestKey, keys, keys_of, oracle, padded, run};
 
-/// A test of each case on each tier, by names like `ifma::random`.
-macro_rules! on_each_tier {
-    ($($case:ident)+) => {
-        on_tier! { portable Portable $($case)+ }
-        on_tier! { avx2 Avx2 $($case)+ }
-        on_tier! { ifma Ifma $($case)+ }
-    };
-}
-
-macro_rules! on_tier {
-    ($tier:ident $ceiling:ident $($case:ident)+) => {
-        mod $tier {
-            $(#[test]
-            fn $case() {
-                super::on(quadrille_kernels::Ceiling::$ceiling, super::$case);
-            })+
-        }
-    };
-}
-
-on_each_tier! { edges partial_fills long_batches mixed_sizes bad_inputs threads random repeatable confirmed }
-
-/// Runs the case on this tier if it was asked for and the CPU has it.
-fn on(ceiling: Ceiling, case: fn(&Lanes)) {
-    // Past the capture of what tests print, since a skipped test passes.
-    let say = |words: String| drop(writeln!(std::io::stderr(), "{words}"));
-    let required = std::env::var("TEST_TIERS").ok();
-    let named = required.as_ref().map(|tiers| tiers.split(',').any(|tier| tier == ceiling.to_string()));
-    let lanes = Lanes::up_to(ceiling);
-    if named == Some(false) {
-        say(format!("SKIPPED: tier {ceiling} is not among TEST_TIERS"));
-    } else if lanes.name() == ceiling.to_string() {
-        say(format!("tier {ceiling}: {} lanes", lanes.width()));
-        case(&lanes);
-    } else {
-        assert!(named.is_none(), "TEST_TIERS asks for {ceiling}, which this CPU lacks");
-        say(format!("SKIPPED: tier {ceiling}: this CPU lacks it"));
-    }
-}
+support::on_each_tier! { edges partial_fills long_batches mixed_sizes bad_inputs threads random repeatable confirmed }
 
 /// 0, 1, p, q, their multiples, n - 1, words and digits of all ones: every key, lanes filled with a mixture.
 fn edges(lanes: &Lanes) {

@@ -5,7 +5,7 @@
 
 use std::arch::global_asm;
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::batch::{Arithmetic, Radix, Ring, Vector};
 use crate::cpu::HaveIfma;
@@ -19,7 +19,13 @@ const DIGIT_MASK: u64 = (1 << DIGIT_BITS) - 1;
 /// Eight 64-bit lanes: one zmm register.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
-pub(crate) struct U64x8([u64; 8]);
+pub(crate) struct U64x8(pub(crate) [u64; 8]);
+
+impl Zeroize for U64x8 {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 impl Vector for U64x8 {
     type Digit = u64;

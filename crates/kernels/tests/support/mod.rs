@@ -2,9 +2,52 @@
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+use std::io::Write;
+
 use quadrille_kernels::{
     Ceiling, Components, KeySize, Lanes, PrivateKey, PrivateOperation, PrivateOperationError,
 };
+
+/// A test of each case on each tier, by names like `ifma::random`.
+macro_rules! on_each_tier {
+    ($($case:ident)+) => {
+        support::on_tier! { portable Portable $($case)+ }
+        support::on_tier! { avx2 Avx2 $($case)+ }
+        support::on_tier! { ifma Ifma $($case)+ }
+    };
+}
+
+macro_rules! on_tier {
+    ($tier:ident $ceiling:ident $($case:ident)+) => {
+        mod $tier {
+            $(#[test]
+            fn $case() {
+                super::support::on(quadrille_kernels::Ceiling::$ceiling, super::$case);
+            })+
+        }
+    };
+}
+
+#[allow(unused_imports, reason = "each test program uses its own part")]
+pub(crate) use {on_each_tier, on_tier};
+
+/// Runs the case on this tier if it was asked for and the CPU has it.
+pub(crate) fn on(ceiling: Ceiling, case: fn(&Lanes)) {
+    // Past the capture of what tests print, since a skipped test passes.
+    let say = |words: String| drop(writeln!(std::io::stderr(), "{words}"));
+    let required = std::env::var("TEST_TIERS").ok();
+    let named = required.as_ref().map(|tiers| tiers.split(',').any(|tier| tier == ceiling.to_string()));
+    let lanes = Lanes::up_to(ceiling);
+    if named == Some(false) {
+        say(format!("SKIPPED: tier {ceiling} is not among TEST_TIERS"));
+    } else if lanes.name() == ceiling.to_string() {
+        say(format!("tier {ceiling}: {} lanes", lanes.width()));
+        case(&lanes);
+    } else {
+        assert!(named.is_none(), "TEST_TIERS asks for {ceiling}, which this CPU lacks");
+        say(format!("SKIPPED: tier {ceiling}: this CPU lacks it"));
+    }
+}
 
 /// A key with its numbers at hand.
 pub(crate) struct TestKey {

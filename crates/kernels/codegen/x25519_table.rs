@@ -1,0 +1,181 @@
+//! The table of X25519's fixed base: j 32^i B for windows i and j from 1 to 16, B being the base point of edwards25519
+//! (RFC 8032, section 5.1), computed when the crate is built.
+
+use crate::x25519::WINDOWS;
+use std::fmt::Write as _;
+
+/// Points of one window.
+const ENTRIES: usize = 16;
+/// Bits of a digit in the table, and in here.
+const TABLE_BITS: usize = 52;
+const BITS: usize = 51;
+const MASK: u64 = (1 << BITS) - 1;
+
+/// The text of the data: `quadrille_x25519_start` is 32^51 B as x, y, z, t, each five quadwords; at
+/// `quadrille_x25519_table`, for each window, for each of y + x, y - x and 2dxy, for each of the five digits: that of the
+/// sixteen points.
+pub(crate) fn text() -> String {
+    let d = Element::from_hex("52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3");
+    let twice_d = d.plus(&d);
+    let mut power = Point::base(&d);
+    let mut windows = Vec::new();
+    for _ in 0..WINDOWS {
+        let mut multiples = vec![power.clone()];
+        for _ in 1..ENTRIES {
+            multiples.push(multiples[multiples.len() - 1].plus(&power, &twice_d));
+        }
+        power = multiples[ENTRIES - 1].plus(&multiples[ENTRIES - 1], &twice_d);
+        windows.push(multiples);
+    }
+
+    let mut text = String::from(".p2align 6\nquadrille_x25519_start:\n");
+    let (x, y) = power.affine();
+    for coordinate in [&x, &y, &Element::one(), &x.times(&y)] {
+        write_quads(&mut text, &coordinate.digits());
+    }
+    text.push_str(".p2align 6\nquadrille_x25519_table:\n");
+    for window in windows {
+        let affine: Vec<_> = window.iter().map(Point::affine).collect();
+        for coordinate in [
+            |x: &Element, y: &Element, _: &Element| y.plus(x),
+            |x: &Element, y: &Element, _: &Element| y.minus(x),
+            |x: &Element, y: &Element, twice_d: &Element| x.times(y).times(twice_d),
+        ] {
+            let points: Vec<_> = affine.iter().map(|(x, y)| coordinate(x, y, &twice_d).digits()).collect();
+            for digit in 0..5 {
+                write_quads(&mut text, &points.iter().map(|digits| digits[digit]).collect::<Vec<_>>());
+            }
+        }
+    }
+    text
+}
+
+fn write_quads(text: &mut String, values: &[u64]) {
+    for value in values {
+        writeln!(text, ".quad {value}").expect("writing to a String cannot fail");
+    }
+}
+
+/// A point in extended twisted Edwards coordinates: x z, y z, z, x y z.
+#[derive(Clone)]
+struct Point {
+    x: Element,
+    y: Element,
+    z: Element,
+    t: Element,
+}
+
+impl Point {
+    fn base(d: &Element) -> Self {
+        let x = Element::from_hex("216936d3cd6e53fec0a4e231fdd6dc5c692cc7609525a7b2c9562d608f25d51a");
+        let y = Element::from_hex("6666666666666666666666666666666666666666666666666666666666666658");
+        let (xx, yy) = (x.times(&x), y.times(&y));
+        let right = Element::one().plus(&d.times(&xx).times(&yy));
+        assert_eq!(yy.minus(&xx).digits(), right.digits(), "the base point is on the curve");
+        Self { t: x.times(&y), x, y, z: Element::one() }
+    }
+
+    /// Complete, so it doubles too (Hisil, Wong, Carter and Dawson, 2008, section 3.1).
+    fn plus(&self, other: &Self, twice_d: &Element) -> Self {
+        let a = self.y.minus(&self.x).times(&other.y.minus(&other.x));
+        let b = self.y.plus(&self.x).times(&other.y.plus(&other.x));
+        let c = self.t.times(twice_d).times(&other.t);
+        let d = self.z.times(&other.z);
+        let d = d.plus(&d);
+        let (e, f, g, h) = (b.minus(&a), d.minus(&c), d.plus(&c), b.plus(&a));
+        Self { x: e.times(&f), y: g.times(&h), z: f.times(&g), t: e.times(&h) }
+    }
+
+    fn affine(&self) -> (Element, Element) {
+        let inverse = self.z.inverse();
+        (self.x.times(&inverse), self.y.times(&inverse))
+    }
+}
+
+/// A number modulo 2^255 - 19: digits of 51 bits and a little more.
+#[derive(Clone)]
+struct Element([u64; 5]);
+
+impl Element {
+    fn one() -> Self {
+        Self([1, 0, 0, 0, 0])
+    }
+
+    fn from_hex(text: &str) -> Self {
+        let bit = |i: usize| {
+            let digit = text.len() - 1 - i / 4;
+            let value = u64::from_str_radix(&text[digit..=digit], 16).expect("hexadecimal");
+            value >> (i % 4) & 1
+        };
+        Self(std::array::from_fn(|i| (0..BITS).map(|b| bit(BITS * i + b) << b).sum()))
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] + other.0[i])).carried()
+    }
+
+    fn minus(&self, other: &Self) -> Self {
+        // 4p keeps every digit positive.
+        let offset = |i: usize| if i == 0 { 4 * (MASK - 18) } else { 4 * MASK };
+        Self(std::array::from_fn(|i| self.0[i] + offset(i) - other.0[i])).carried()
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        let mut columns = [0u128; 5];
+        for (i, a) in self.0.iter().enumerate() {
+            for (j, b) in other.0.iter().enumerate() {
+                let factor = if i + j < 5 { 1 } else { 19 };
+                columns[(i + j) % 5] += u128::from(*a) * u128::from(*b) * factor;
+            }
+        }
+        let mut carry = 0;
+        let mut digits = columns.map(|column| {
+            let sum = column + carry;
+            carry = sum >> BITS;
+            sum as u64 & MASK
+        });
+        digits[0] += 19 * carry as u64;
+        Self(digits).carried()
+    }
+
+    /// self^(p - 2).
+    fn inverse(&self) -> Self {
+        let mut result = Self::one();
+        for bit in (0..255).rev() {
+            result = result.times(&result);
+            // p - 2 = 2^255 - 21
+            if bit > 4 || 0b01011 >> bit & 1 == 1 {
+                result = result.times(self);
+            }
+        }
+        result
+    }
+
+    fn carried(mut self) -> Self {
+        for i in 0..5 {
+            let carry = self.0[i] >> BITS;
+            self.0[i] &= MASK;
+            self.0[(i + 1) % 5] += if i == 4 { 19 * carry } else { carry };
+        }
+        self
+    }
+
+    /// The number below p, in the table's digits.
+    fn digits(&self) -> [u64; 5] {
+        let mut number = self.clone().carried().carried();
+        // Adding 19 carries out of bit 254 exactly if the number is p or more.
+        let mut above = number.clone();
+        above.0[0] += 19;
+        let mut carry = 0;
+        for digit in &mut above.0 {
+            *digit += carry;
+            carry = *digit >> BITS;
+            *digit &= MASK;
+        }
+        if carry == 1 {
+            number = above;
+        }
+        let bit = |i: usize| if i < 255 { number.0[i / BITS] >> (i % BITS) & 1 } else { 0 };
+        std::array::from_fn(|i| (0..TABLE_BITS).map(|b| bit(TABLE_BITS * i + b) << b).sum())
+    }
+}

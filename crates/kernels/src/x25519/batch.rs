@@ -1,0 +1,219 @@
+//! Batches on eight lanes, whatever computes in the lanes.
+
+use super::element::Element;
+use super::{Agreement, X25519_BYTES};
+use crate::secrecy::declassify;
+use crate::x86_64::ifma::U64x8;
+use zeroize::{Zeroize, Zeroizing};
+
+pub(super) const LANES: usize = 8;
+/// Fewer are computed faster by BoringSSL, one at a time; see `docs/kernels/measurements.md`.
+pub(super) const LEAST_AGREEMENTS: usize = 2;
+pub(super) const LEAST_PUBLIC_KEYS: usize = 2;
+/// Operations whose denominators are inverted together.
+const TOGETHER: usize = 8 * LANES;
+/// Digits of a scalar in the comb: windows of five bits.
+const WINDOWS: usize = 51;
+const WINDOW_BITS: usize = 5;
+
+/// The digits of eight scalars, lowest first, each from -16 to 15 in two's complement.
+pub(crate) type Digits = [U64x8; WINDOWS];
+
+/// The arithmetic that an instruction set supplies; `codegen/x25519.rs` describes the functions.
+pub(crate) trait Kernels: Copy {
+    /// a * b, in clean digits.
+    fn multiply(self, a: &Element, b: &Element) -> Element;
+    /// x^(2^count), in clean digits; count is at least 1.
+    fn square(self, x: &Element, count: usize) -> Element;
+    /// From x1 to x2 : z2, the product of scalar and point, in clean digits.
+    fn ladder(self, state: &mut LadderState, differences: &[U64x8; 4]);
+    /// Sets x = z + y and t = z - y of the scalars' multiples of the base point, in digits for multiplications only.
+    fn comb(self, state: &mut CombState, digits: &Digits);
+    /// Clears the registers.
+    fn wipe_registers();
+}
+
+/// What the ladder works on: x1, x2, z2, x3, z3, and the room it needs.
+#[repr(C, align(64))]
+pub(crate) struct LadderState(pub(crate) [Element; 20]);
+
+/// What the comb works on: x, y, z, t, and the room it needs.
+#[repr(C, align(64))]
+pub(crate) struct CombState(pub(crate) [Element; 16]);
+
+/// A fraction in each lane.
+#[derive(Clone, Copy, Default)]
+struct Ratio {
+    numerator: Element,
+    denominator: Element,
+}
+
+impl Zeroize for Ratio {
+    fn zeroize(&mut self) {
+        self.numerator.zeroize();
+        self.denominator.zeroize();
+    }
+}
+
+/// Computes the secrets.
+pub(super) fn agree(kernels: impl Kernels, batch: &mut [Agreement<'_>]) {
+    for batch in batch.chunks_mut(TOGETHER) {
+        let mut ratios = Zeroizing::new(vec![Ratio::default(); batch.len().div_ceil(LANES)]);
+        ratios
+            .iter_mut()
+            .zip(batch.chunks(LANES))
+            .for_each(|(ratio, ops)| multiply_points(kernels, ops, ratio));
+        divide(kernels, &mut ratios);
+        for (ops, ratio) in batch.chunks_mut(LANES).zip(ratios.iter()) {
+            for (lane, op) in ops.iter_mut().enumerate() {
+                let words = Zeroizing::new(ratio.numerator.canonical(lane));
+                write_words(&words, op.secret);
+                op.all_zero = declassify(words.iter().fold(0, |bits, word| bits | word) == 0);
+            }
+        }
+    }
+    wipe_registers(kernels);
+}
+
+/// Computes the public keys; there are as many as scalars.
+pub(super) fn public_keys(
+    kernels: impl Kernels,
+    scalars: &[[u8; X25519_BYTES]],
+    public_keys: &mut [[u8; X25519_BYTES]],
+) {
+    for (scalars, public_keys) in scalars.chunks(TOGETHER).zip(public_keys.chunks_mut(TOGETHER)) {
+        let mut ratios = Zeroizing::new(vec![Ratio::default(); scalars.len().div_ceil(LANES)]);
+        let each = ratios.iter_mut().zip(scalars.chunks(LANES));
+        each.for_each(|(ratio, scalars)| multiply_base(kernels, scalars, ratio));
+        divide(kernels, &mut ratios);
+        for (keys, ratio) in public_keys.chunks_mut(LANES).zip(ratios.iter()) {
+            keys.iter_mut().enumerate().for_each(|(i, key)| write_words(&ratio.numerator.canonical(i), key));
+        }
+    }
+    wipe_registers(kernels);
+}
+
+fn wipe_registers<K: Kernels>(_: K) {
+    K::wipe_registers();
+}
+
+/// The points' multiples as x : z. Lanes without an operation compute with zeros.
+fn multiply_points(kernels: impl Kernels, ops: &[Agreement<'_>], ratio: &mut Ratio) {
+    let mut state = Zeroizing::new(LadderState([Element::default(); 20]));
+    let mut differences = Zeroizing::new([U64x8::default(); 4]);
+    let [x1, x2, _, x3, z3, ..] = &mut state.0;
+    for (lane, op) in ops.iter().enumerate() {
+        let mut point = read_words(op.point);
+        point[3] &= u64::MAX >> 1;
+        x1.put(lane, &point);
+        put_differences(&mut differences, lane, &clamped(op.scalar));
+    }
+    *x2 = Element::small(1);
+    *x3 = *x1;
+    *z3 = Element::small(1);
+    kernels.ladder(&mut state, &differences);
+    (ratio.numerator, ratio.denominator) = (state.0[1], state.0[2]);
+}
+
+/// Where bits differ from the ones above, highest word first; the top bit of the first is that of bit 254.
+fn put_differences(differences: &mut [U64x8; 4], lane: usize, scalar: &[u64; 4]) {
+    let [a, b, c, d] = *scalar;
+    let words = [(d ^ d >> 1) << 1, c ^ (c >> 1 | d << 63), b ^ (b >> 1 | c << 63), a ^ (a >> 1 | b << 63)];
+    differences.iter_mut().zip(words).for_each(|(vector, word)| vector.0[lane] = word);
+}
+
+/// The scalars' multiples of the base point as u = (z + y) : (z - y).
+fn multiply_base(kernels: impl Kernels, scalars: &[[u8; X25519_BYTES]], ratio: &mut Ratio) {
+    let mut state = Zeroizing::new(CombState([Element::default(); 16]));
+    let mut digits = Zeroizing::new([U64x8::default(); WINDOWS]);
+    for (lane, scalar) in scalars.iter().enumerate() {
+        put_digits(&mut digits, lane, &clamped(scalar));
+    }
+    kernels.comb(&mut state, &digits);
+    // Multiplied by one, the denominator is clean.
+    ratio.numerator = state.0[0];
+    ratio.denominator = kernels.multiply(&state.0[3], &Element::small(1));
+}
+
+/// scalar = 2^255 + the sum of digit_i 2^(5 i): bit 254 of a clamped scalar carries out of the highest window.
+fn put_digits(digits: &mut Digits, lane: usize, scalar: &[u64; 4]) {
+    let mut carry = 0;
+    for (i, vector) in digits.iter_mut().enumerate() {
+        let (word, shift) = (WINDOW_BITS * i / 64, WINDOW_BITS * i % 64);
+        let above = if shift > 64 - WINDOW_BITS { scalar[word + 1] << (64 - shift) } else { 0 };
+        let value = ((scalar[word] >> shift | above) & 31) + carry;
+        carry = (value + 16) >> WINDOW_BITS;
+        vector.0[lane] = value.wrapping_sub(carry << WINDOW_BITS);
+    }
+}
+
+/// Leaves numerator / denominator, in clean digits, in place of the numerators: 0 where the denominator is 0. All
+/// denominators of a lane are inverted together, as one product (Montgomery's trick).
+fn divide(kernels: impl Kernels, ratios: &mut [Ratio]) {
+    let mut product = Zeroizing::new(Element::small(1));
+    let mut products = Zeroizing::new(Vec::with_capacity(ratios.len()));
+    for Ratio { numerator, denominator } in ratios.iter_mut() {
+        let zeros = denominator.zeros();
+        numerator.replace(&zeros, 0);
+        denominator.replace(&zeros, 1);
+        products.push(*product);
+        *product = kernels.multiply(&product, denominator);
+    }
+    let mut inverse = Zeroizing::new(invert(kernels, &product));
+    for (Ratio { numerator, denominator }, product) in ratios.iter_mut().zip(products.iter()).rev() {
+        let own = Zeroizing::new(kernels.multiply(&inverse, product));
+        *inverse = kernels.multiply(&inverse, denominator);
+        *numerator = kernels.multiply(numerator, &own);
+    }
+}
+
+/// x^(p - 2) = 1 / x, by 254 squarings and 11 multiplications.
+fn invert(kernels: impl Kernels, x: &Element) -> Element {
+    let times = |a: &Element, b: &Element| Zeroizing::new(kernels.multiply(a, b));
+    let square = |x: &Element, count| Zeroizing::new(kernels.square(x, count));
+    let x2 = square(x, 1);
+    let x9 = times(&square(&x2, 2), x);
+    let x11 = times(&x9, &x2);
+    // ones_n = x^(2^n - 1)
+    let ones_5 = times(&square(&x11, 1), &x9);
+    let ones_10 = times(&square(&ones_5, 5), &ones_5);
+    let ones_20 = times(&square(&ones_10, 10), &ones_10);
+    let ones_40 = times(&square(&ones_20, 20), &ones_20);
+    let ones_50 = times(&square(&ones_40, 10), &ones_10);
+    let ones_100 = times(&square(&ones_50, 50), &ones_50);
+    let ones_200 = times(&square(&ones_100, 100), &ones_100);
+    let ones_250 = times(&square(&ones_200, 50), &ones_50);
+    kernels.multiply(&square(&ones_250, 5), &x11)
+}
+
+/// The scalar that X25519 computes with (RFC 7748, section 5, `decodeScalar25519`).
+fn clamped(scalar: &[u8; X25519_BYTES]) -> Zeroizing<[u64; 4]> {
+    let mut words = Zeroizing::new(read_words(scalar));
+    words[0] &= !7;
+    words[3] = words[3] & u64::MAX >> 1 | 1 << 62;
+    words
+}
+
+fn read_words(bytes: &[u8; X25519_BYTES]) -> [u64; 4] {
+    std::array::from_fn(|i| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[8 * i..8 * i + 8]);
+        u64::from_le_bytes(word)
+    })
+}
+
+fn write_words(words: &[u64; 4], bytes: &mut [u8; X25519_BYTES]) {
+    bytes.chunks_exact_mut(8).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
+}
+
+impl Zeroize for LadderState {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl Zeroize for CombState {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}

@@ -1,0 +1,107 @@
+//! X25519 (RFC 7748): shared secrets with eight different scalars and eight different points at once, and public keys.
+//!
+//! ```text
+//!   scalars, points ──> ladder ──> x : z ─┐
+//!                                         ├─> z^-1 of up to 64 lanes by one exponentiation ──> x z^-1 ──> secrets
+//!   scalars ──────────> comb ─> z+y : z-y ┘
+//! ```
+//!
+//! There are lanes for AVX-512 IFMA alone. The other tiers compute one operation at a time with BoringSSL.
+
+#[cfg(target_arch = "x86_64")]
+mod batch;
+#[cfg(target_arch = "x86_64")]
+mod element;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod model;
+mod scalar;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use batch::{CombState, Digits, Kernels, LadderState};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use element::Element;
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) use tests::operate_on_undefined;
+
+use crate::lanes::{Backend, Lanes};
+use std::fmt;
+
+/// Bytes of a scalar, a point (its u-coordinate) and a secret.
+pub const X25519_BYTES: usize = 32;
+
+/// One X25519 of a batch: the secret that a scalar and a point make (RFC 7748, section 5).
+///
+/// Any 32 bytes are a scalar and any 32 bytes are a point: the scalar is clamped, the top bit of the point is ignored,
+/// and a u-coordinate from p upwards counts modulo p.
+pub struct Agreement<'a> {
+    scalar: &'a [u8; X25519_BYTES],
+    point: &'a [u8; X25519_BYTES],
+    secret: &'a mut [u8; X25519_BYTES],
+    all_zero: bool,
+}
+
+impl<'a> Agreement<'a> {
+    /// An operation that [`Lanes::agree`] will compute into `secret`.
+    pub fn new(
+        scalar: &'a [u8; X25519_BYTES],
+        point: &'a [u8; X25519_BYTES],
+        secret: &'a mut [u8; X25519_BYTES],
+    ) -> Self {
+        Self { scalar, point, secret, all_zero: false }
+    }
+
+    /// Whether the computed secret is all zeros, because the point has a small order. TLS 1.3 has to abort then (RFC 9846,
+    /// section 7.4.2), with the alert that BoringSSL sends where its `X25519` returns 0.
+    pub fn is_all_zero(&self) -> bool {
+        self.all_zero
+    }
+}
+
+impl fmt::Debug for Agreement<'_> {
+    /// Says nothing of scalar, point or secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agreement").finish_non_exhaustive()
+    }
+}
+
+impl Lanes {
+    /// How many of [`agree`](Self::agree)'s operations run at once: 8 or 1. Up to this many cost the same, whatever
+    /// their number, except that one alone is computed by BoringSSL; twice as many, which share an inversion, cost less
+    /// than twice the time.
+    pub fn x25519_width(&self) -> usize {
+        match self.backend() {
+            #[cfg(target_arch = "x86_64")]
+            Backend::Ifma(_) => batch::LANES,
+            _ => 1,
+        }
+    }
+
+    /// Computes every secret of the batch, in time that does not depend on scalars or points. A secret that is all zeros
+    /// is written as it is, and marked.
+    pub fn agree(&self, batch: &mut [Agreement<'_>]) {
+        match self.backend() {
+            #[cfg(target_arch = "x86_64")]
+            Backend::Ifma(pool) if batch.len() >= batch::LEAST_AGREEMENTS => {
+                batch::agree(pool.arithmetic(), batch);
+            }
+            _ => batch.iter_mut().for_each(scalar::agree),
+        }
+    }
+
+    /// The public keys of X25519 scalars: `public_keys[i]` = X25519(`scalars[i]`, 9). Best are multiples of eight, up to 64.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn x25519_public_keys(&self, scalars: &[[u8; X25519_BYTES]], public_keys: &mut [[u8; X25519_BYTES]]) {
+        assert_eq!(scalars.len(), public_keys.len(), "a public key for every scalar");
+        match self.backend() {
+            #[cfg(target_arch = "x86_64")]
+            Backend::Ifma(pool) if scalars.len() >= batch::LEAST_PUBLIC_KEYS => {
+                batch::public_keys(pool.arithmetic(), scalars, public_keys);
+            }
+            _ => scalars.iter().zip(public_keys).for_each(|(scalar, key)| scalar::public_key(scalar, key)),
+        }
+    }
+}
