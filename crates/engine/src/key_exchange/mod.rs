@@ -25,6 +25,7 @@ pub use exchange::Exchange;
 pub use report::{ExchangeOperation, ExchangeReport};
 pub use share::{ClientShare, Group, ServerShare};
 pub(crate) use turn::compute_turn;
+pub(crate) use x25519::Scalar;
 pub use x25519::{SecretOperation, X25519};
 
 use crate::Engine;

@@ -47,3 +47,29 @@ impl<T: Blank> Drop for WipedOnFork<T> {
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<T>()) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Blank, WipedOnFork};
+
+    // SAFETY: a plain number.
+    unsafe impl Blank for u64 {}
+
+    #[test]
+    fn a_child_finds_zeros() {
+        let mut value = WipedOnFork::<u64>::new().expect("memory");
+        assert_eq!(std::mem::replace(value.get_mut(), 7), 0);
+        // SAFETY: the child reads a number and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(i32::try_from(*value.get_mut()).unwrap_or(1)) }
+        }
+        assert!(child > 0);
+        let mut status = -1;
+        // SAFETY: waits for the child made above.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0, "the child has found something else");
+        assert_eq!(*value.get_mut(), 7, "the parent keeps it");
+    }
+}

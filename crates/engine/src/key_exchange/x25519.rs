@@ -33,7 +33,7 @@ pub struct SecretOperation<'a> {
 }
 
 /// AWS-LC, one operation after the other: on every CPU measured it is faster than BoringSSL (docs/decisions/key-exchange.md).
-pub(super) struct Scalar;
+pub(crate) struct Scalar;
 
 impl X25519 for Scalar {
     fn name(&self) -> &'static str {
