@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint fmt bench bench-kernels compare docs ptx fuzz clean claim php test-php bench-php
+.PHONY: help run build test bogo lint fmt bench bench-kernels compare docs ptx fuzz clean claim php test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ fmt: ## Format the sources
 bench: build ## Quick measurements: micro-benchmarks, and a short comparison with other servers
 	@if grep -qs '^\[\[bench\]\]' crates/*/Cargo.toml; then cargo bench $(CARGO_FLAGS) --workspace --benches; fi
 	bench/compare.sh --quick $(ARGS)
+
+bogo: claim ## Run BoGo, BoringSSL's own protocol tests, with the engine's key exchange; ARGS="-test PATTERN"
+	@scripts/install-packages.sh build
+	@scripts/bogo.sh $(ARGS)
 
 bench-kernels: claim ## Measure RSA private operations beside OpenSSL, BoringSSL and AWS-LC
 	@scripts/install-packages.sh build
