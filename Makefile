@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint fmt bench bench-kernels compare docs ptx fuzz clean claim php test-php bench-php
+.PHONY: help run build test bogo lint fmt bench bench-kernels compare docs ptx fuzz clean claim php test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,9 +55,13 @@ bench: build ## Quick measurements: micro-benchmarks, and a short comparison wit
 	@if grep -qs '^\[\[bench\]\]' crates/*/Cargo.toml; then cargo bench $(CARGO_FLAGS) --workspace --benches; fi
 	bench/compare.sh --quick $(ARGS)
 
+bogo: claim ## Run BoGo, BoringSSL's own protocol tests, with the engine's key exchange; ARGS="-test PATTERN"
+	@scripts/install-packages.sh build
+	@scripts/bogo.sh $(ARGS)
+
 bench-kernels: claim ## Measure RSA and X25519 beside OpenSSL, BoringSSL and AWS-LC
 	@scripts/install-packages.sh build
-	@# With the gateway's features of BoringSSL, as in `build`. AWS-LC, which nothing else needs, takes some minutes at first.
+	@# With the gateway's features of BoringSSL, as in `build`. AWS-LC takes some minutes at first.
 	cargo build --release $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes \
 		--package quadrille-bench-kernels --features quadrille-bench-kernels/aws-lc
 	@"$(CARGO_TARGET_DIR)/release/quadrille-bench-kernels" $(ARGS)

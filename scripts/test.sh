@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test, also after one has failed, and adds up the results: the workspace's with cargo-nextest, and without arguments
-# (they are for cargo-nextest) the examples in its documentation, the dashboard's statistics, packages/node, packages/php, and the
-# kernels on an emulated CPU.
+# (they are for cargo-nextest) the examples in its documentation, the kernels on an emulated CPU, a part of BoGo, the dashboard's
+# statistics, packages/node and packages/php.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 read -ra flags <<<"${CARGO_FLAGS-}"
@@ -22,6 +22,7 @@ main() {
     if [[ $# -eq 0 ]]; then
         suite documentation cargo test "${flags[@]}" --workspace --doc --no-fail-fast
         suite "kernels on an emulated CPU" emulate
+        suite BoGo scripts/bogo.sh --short
         suite dashboard test_dashboard
         suite packages/node test_node_package
         suite packages/php test_php

@@ -9,7 +9,7 @@ pub const LAYERS: &[&[&str]] = &[
     &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-handshake-timing"],
     &["quadrille-config", "quadrille-engine"],
     &["quadrille-envoy"],
-    &["quadrille-keyless", "quadrille-resumption", "quadrille-xds"],
+    &["quadrille-key-share", "quadrille-keyless", "quadrille-resumption", "quadrille-xds"],
     &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
     &["quadrille-control-plane"],
     &["quadrille-cli", "quadrille-php"],
@@ -28,6 +28,7 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
     ("quadrille-handshake-timing", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-config", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     ("quadrille-engine", &[RUNTIMES_AND_SOCKETS]),
+    ("quadrille-key-share", &[RUNTIMES_AND_SOCKETS]),
     ("quadrille-envoy", &[RUNTIMES_AND_SOCKETS, BORINGSSL]),
     // Its connections come from outside.
     ("quadrille-xds", &[BORINGSSL]),

@@ -92,7 +92,8 @@ fn cpu_time() -> Duration {
 
 fn start(backend: impl Backend) -> Engine {
     let (threads, capacity) = (NonZeroUsize::MIN, NonZeroUsize::MAX);
-    let settings = Settings { policy: Policy::default(), threads, yields: 0, capacity };
+    let (policy, key_exchange) = (Policy::default(), false);
+    let settings = Settings { policy, threads, yields: 0, capacity, key_exchange };
     Engine::start(settings, backend, Unobserved).expect("a thread")
 }
 

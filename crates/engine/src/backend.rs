@@ -1,6 +1,6 @@
 //! What computes: SIMD lanes, or plain BoringSSL.
 
-use crate::{Job, Key, KeyType, Overflow};
+use crate::{Job, Key, KeyType, Overflow, X25519};
 use std::sync::Arc;
 
 /// Computes private-key operations, several at once where it can.
@@ -32,6 +32,11 @@ pub trait Backend: Send + Sync + 'static {
     /// Whether results have already been checked against the public key. If not, the engine does it. Does not change.
     fn verifies(&self) -> bool;
 
+    /// Who computes X25519 of several connections, if that is cheaper than one after the other.
+    fn x25519(&self) -> Option<&dyn X25519> {
+        None
+    }
+
     /// Who computes what is too much for this backend. Asked once, when the engine starts.
     fn overflow(&self) -> Option<Arc<dyn Overflow>> {
         None
@@ -61,6 +66,10 @@ impl Backend for Box<dyn Backend> {
 
     fn verifies(&self) -> bool {
         (**self).verifies()
+    }
+
+    fn x25519(&self) -> Option<&dyn X25519> {
+        (**self).x25519()
     }
 
     fn overflow(&self) -> Option<Arc<dyn Overflow>> {

@@ -1,6 +1,6 @@
 //! One wake-up of the engine for all operations that a turn of an event loop has brought.
 
-use crate::Engine;
+use crate::{Engine, key_exchange::compute_turn};
 use std::{
     cell::{Cell, RefCell},
     future::Future,
@@ -15,7 +15,8 @@ thread_local! {
     static SCHEDULED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Flushes the engine at the end of each turn of an event loop in which operations were [enqueued](Engine::enqueue). A
+/// Flushes the engine at the end of each turn of an event loop in which operations were [enqueued](Engine::enqueue), and
+/// answers the turn's [key shares](Engine::exchange). A
 /// future that never ends: spawn one on each event-loop thread, whose scheduler must be first come, first served, as
 /// Tokio's current-thread scheduler is. Woken by the first operation of a turn, it then runs after all connections that
 /// were ready with that one.
@@ -31,17 +32,21 @@ impl BatchFlusher {
     /// Flushes `engine` when this turn ends, or now if this thread has no flusher. Call it on the thread that has enqueued
     /// an operation.
     pub fn schedule(engine: &Engine) {
+        if !Self::schedule_if_any() {
+            engine.flush();
+        }
+    }
+
+    /// The same; false if this thread has no flusher.
+    pub(crate) fn schedule_if_any() -> bool {
         if SCHEDULED.get() {
-            return;
+            return true;
         }
         // A waker is foreign code: it runs outside the borrow.
-        match FLUSHER.with_borrow(Clone::clone) {
-            Some(waker) => {
-                SCHEDULED.set(true);
-                waker.wake();
-            }
-            None => engine.flush(),
-        }
+        let Some(waker) = FLUSHER.with_borrow(Clone::clone) else { return false };
+        SCHEDULED.set(true);
+        waker.wake();
+        true
     }
 }
 
@@ -51,7 +56,9 @@ impl Future for BatchFlusher {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         drop(FLUSHER.replace(Some(context.waker().clone())));
         if SCHEDULED.take() {
+            // First: what compute threads do, they do meanwhile.
             self.0.flush();
+            compute_turn(&self.0);
         }
         Poll::Pending
     }
@@ -63,5 +70,6 @@ impl Drop for BatchFlusher {
         drop(FLUSHER.try_with(RefCell::take));
         let _ = SCHEDULED.try_with(Cell::take);
         self.0.flush();
+        compute_turn(&self.0);
     }
 }

@@ -94,6 +94,16 @@ impl Engine {
         batching.into_iter().filter(|(_, batching)| batching.width > 1).collect()
     }
 
+    /// How X25519 is batched in key exchange.
+    pub fn x25519_batching(&self) -> Batching {
+        let lanes = self.shared.backend.x25519();
+        lanes.map_or(Batching::NEVER, |lanes| Batching::new(lanes.width(), lanes.crossover()))
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     fn compute_in_place(&self, key: &Key, operation: &Operation) -> Result<Outcome, OperationError> {
         let began = Instant::now();
         let result = scalar::compute(key, operation);

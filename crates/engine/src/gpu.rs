@@ -1,7 +1,7 @@
 //! A GPU beside the backend: what the lanes cannot compute in time goes there (`quadrille-kernels-cuda`).
 
 use crate::{
-    Backend, Job, Key, KeyType, OperationError, Overflow,
+    Backend, Job, Key, KeyType, OperationError, Overflow, X25519,
     key::Material,
     lanes::{Parts, parts, prepared},
     verify,
@@ -170,6 +170,10 @@ impl Backend for WithGpu {
 
     fn verifies(&self) -> bool {
         self.backend.verifies()
+    }
+
+    fn x25519(&self) -> Option<&dyn X25519> {
+        self.backend.x25519()
     }
 
     fn overflow(&self) -> Option<Arc<dyn Overflow>> {

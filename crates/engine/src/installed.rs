@@ -1,6 +1,6 @@
 //! The backend of an engine, and who computes which batch.
 
-use crate::{Backend, Batching, Key, KeyType, Overflow, Scalar};
+use crate::{Backend, Batching, Key, KeyType, Overflow, Scalar, X25519};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -35,6 +35,10 @@ impl Installed {
     pub(crate) fn batching(&self, key_type: KeyType) -> Batching {
         let ask = || Batching::new(self.backend.width(key_type), self.backend.crossover(key_type));
         catch_unwind(AssertUnwindSafe(ask)).unwrap_or(Batching::NEVER)
+    }
+
+    pub(crate) fn x25519(&self) -> Option<&dyn X25519> {
+        catch_unwind(AssertUnwindSafe(|| self.backend.x25519())).ok().flatten()
     }
 
     pub(crate) fn prepare(&self, key: &Key) {

@@ -11,7 +11,8 @@
 //!
 //! The engine collects operations from everywhere, computes several at once where the [`Backend`] can, and hands each
 //! result back to the future that waits for it. It needs no async runtime and opens no sockets, so that it works in
-//! a gateway, in a key server, and inside other people's event loops.
+//! a gateway, in a key server, and inside other people's event loops. It answers clients' key shares in batches too, on
+//! the event loop's own thread (`key_exchange`).
 //!
 //! It is not a TLS library and not a key store: it takes keys that are already in memory.
 
@@ -27,6 +28,7 @@ mod gpu;
 mod installed;
 mod job;
 mod key;
+mod key_exchange;
 mod key_type;
 mod lanes;
 mod observer;
@@ -55,6 +57,9 @@ pub use error::{KeyError, OperationError};
 pub use gpu::Gpu;
 pub use job::Job;
 pub use key::Key;
+pub use key_exchange::{
+    ClientShare, Exchange, ExchangeOperation, ExchangeReport, Group, SecretOperation, ServerShare, X25519,
+};
 pub use key_type::KeyType;
 pub use lanes::{CEILING_VARIABLE, Ceiling, Lanes, UnknownTier, fastest, fastest_up_to};
 pub use observer::{BatchReport, Depth, Observer, Unobserved};

@@ -1,12 +1,14 @@
 //! What the engine tells whoever keeps its metrics.
 
-use crate::{KeyType, Overflow};
+use crate::{ExchangeReport, KeyType, Overflow};
 use std::time::{Duration, Instant};
 
 /// Told of every batch, on the thread that computed it: be quick.
 pub trait Observer: Send + Sync + 'static {
     /// A batch was computed.
     fn batch(&self, _: &BatchReport) {}
+    /// Operations of key exchange were computed.
+    fn exchanged(&self, _: &ExchangeReport) {}
     /// An operation was refused because the queue was full.
     fn shed(&self, _: KeyType) {}
     /// The overflow is of no use any more, for this reason.

@@ -15,6 +15,8 @@ pub struct Settings {
     pub yields: u8,
     /// Operations that may wait, in all queues together, before new ones are refused.
     pub capacity: NonZeroUsize,
+    /// Whether the key exchange of handshakes is to be computed here.
+    pub key_exchange: bool,
 }
 
 impl Settings {

@@ -7,6 +7,7 @@ import { microseconds, number } from "./format.js";
 /** Messages in the order of the protocol (RFC 8446, RFC 5246), as the server works on them. */
 export const STAGES = [
     ["ClientHello", "ClientHello"],
+    ["KeyExchange", "key exchange"],
     ["ServerHello", "ServerHello"],
     ["EncryptedExtensions", "EncryptedExtensions"],
     ["Certificate", "Certificate"],

@@ -19,5 +19,5 @@ mod message;
 
 pub use clock::{reading_cost, thread_time};
 pub use follow::{follow, unfollow};
-pub use marks::{Marks, Spent, key_operation};
+pub use marks::{Marks, Spent, key_exchange, key_operation};
 pub use message::Message;

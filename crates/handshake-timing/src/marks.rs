@@ -13,10 +13,12 @@ pub struct Marks(Vec<(Duration, Mark)>);
 /// What one handshake's marks say.
 #[derive(Debug, Default)]
 pub struct Spent {
-    /// CPU time of each message, in the order in which they were worked on; the private-key operation not included.
+    /// CPU time of each message, in the order in which they were worked on; the engine's operations not included.
     pub messages: Vec<(Message, Duration)>,
     /// CPU time of the private-key operation on this thread: computed, or handed over.
     pub key_operation: Duration,
+    /// CPU time of the answer to the client's key share, if it was computed on this thread in a turn of the handshake's.
+    pub key_exchange: Duration,
 }
 
 /// What a mark stands for.
@@ -30,8 +32,10 @@ pub(crate) enum Mark {
     Built(u8),
     /// A private-key operation begins.
     KeyBegins,
-    /// And ends.
-    KeyEnds,
+    /// The client's key share begins to be answered.
+    ExchangeBegins,
+    /// Either of them ends.
+    OperationEnds,
     /// The server's turn ends.
     TurnEnds,
 }
@@ -81,9 +85,18 @@ impl Default for Marks {
 
 /// Marks the private-key operation, or its being handed over, if a turn is on.
 pub fn key_operation<T>(operation: impl FnOnce() -> T) -> T {
-    mark(Mark::KeyBegins);
+    marked(Mark::KeyBegins, operation)
+}
+
+/// Marks the answer to the client's key share, if a turn is on.
+pub fn key_exchange<T>(operation: impl FnOnce() -> T) -> T {
+    marked(Mark::ExchangeBegins, operation)
+}
+
+fn marked<T>(begins: Mark, operation: impl FnOnce() -> T) -> T {
+    mark(begins);
     let result = operation();
-    mark(Mark::KeyEnds);
+    mark(Mark::OperationEnds);
     result
 }
 
@@ -139,6 +152,10 @@ fn share_out(marks: &[(Duration, Mark)], clock: Duration) -> Spent {
                 spent.key_operation += time;
                 continue;
             }
+            (Mark::ExchangeBegins, _) => {
+                spent.key_exchange += time;
+                continue;
+            }
             (_, Mark::Built(kind)) => built(kind),
             _ => match worked_on(state) {
                 // BoringSSL passes through this state also when there is no such message to send.
@@ -163,12 +180,14 @@ mod tests {
         let at = Duration::from_micros;
         let marks = [
             (at(0), Mark::TurnBegins),
+            (at(2), Mark::ExchangeBegins),
+            (at(6), Mark::OperationEnds),
             (at(10), Mark::State("TLS 1.3 server send_server_hello")),
             (at(60), Mark::Built(2)),
             (at(70), Mark::Built(8)),
             (at(75), Mark::State("TLS 1.3 server send_server_certificate_verify")),
             (at(80), Mark::KeyBegins),
-            (at(90), Mark::KeyEnds),
+            (at(90), Mark::OperationEnds),
             (at(92), Mark::TurnEnds),
             // Other handshakes have had the thread meanwhile.
             (at(900), Mark::TurnBegins),
@@ -179,9 +198,9 @@ mod tests {
             (at(9020), Mark::TurnEnds),
         ];
         let spent = share_out(&marks, Duration::ZERO);
-        assert_eq!(spent.key_operation, at(10));
+        assert_eq!((spent.key_operation, spent.key_exchange), (at(10), at(4)));
         let expected = [
-            (Message::ClientHello, 10),
+            (Message::ClientHello, 6),
             (Message::ServerHello, 55),
             (Message::EncryptedExtensions, 10),
             (Message::CertificateVerify, 13),
@@ -198,7 +217,7 @@ mod tests {
         one.turn(|| key_operation(|| ()));
         other.turn(|| mark(Mark::Built(2)));
         one.turn(|| other.turn(|| mark(Mark::Built(8))));
-        mark(Mark::KeyEnds);
+        mark(Mark::OperationEnds);
         assert_eq!((one.readings(), one.turns()), (6, 2));
         assert_eq!((other.readings(), other.turns()), (6, 2));
         let ended =

@@ -46,8 +46,8 @@ pub(crate) unsafe fn stop() {
 fn start() -> Result<Engine, String> {
     without_preempting();
     let backend = quadrille_engine::fastest().map_err(|error| error.to_string())?;
-    let settings =
-        Settings { policy: Policy::default(), threads: threads(), yields: Settings::YIELDS, capacity: QUEUE };
+    let (policy, yields, key_exchange) = (Policy::default(), Settings::YIELDS, false);
+    let settings = Settings { policy, threads: threads(), yields, capacity: QUEUE, key_exchange };
     Engine::start(settings, backend, Unobserved).map_err(|error| error.to_string())
 }
 

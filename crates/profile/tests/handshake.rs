@@ -49,9 +49,10 @@ fn each_kind_has_its_messages() {
 }
 
 #[test]
-fn only_full_handshakes_have_a_private_key_operation() {
+fn only_full_handshakes_have_a_private_key_operation_and_those_of_tls_1_3_a_key_exchange() {
     for kind in HandshakeKind::all() {
         let costs = measure(kind, 5).unwrap();
         assert_eq!(costs.key_operation > 5.0, !kind.resumed, "{kind}: {costs:?}");
+        assert_eq!(costs.key_exchange > 5.0, kind.tls13, "{kind}: {costs:?}");
     }
 }

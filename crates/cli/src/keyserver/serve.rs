@@ -90,6 +90,8 @@ impl Serve {
         let engine = EngineSettings {
             backend: self.backend,
             threads: self.compute_threads,
+            // Its own handshakes are few.
+            key_exchange: false,
             ..EngineSettings::default()
         };
         Ok(KeyServer {

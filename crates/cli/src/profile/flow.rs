@@ -14,7 +14,9 @@ const LONGEST_BAR: f64 = 300.0;
 pub(super) fn picture(all: &[Costs]) -> String {
     let longest = all
         .iter()
-        .flat_map(|costs| costs.messages.iter().map(|(_, us)| *us).chain([costs.key_operation]))
+        .flat_map(|costs| {
+            costs.messages.iter().map(|(_, us)| *us).chain([costs.key_operation, costs.key_exchange])
+        })
         .fold(1.0, f64::max);
     let (mut body, mut y) = (String::new(), 10.0);
     for costs in all {
@@ -63,6 +65,10 @@ fn diagram(svg: &mut String, costs: &Costs, longest: f64, y: f64) -> f64 {
             arrow(svg, *message, row);
         }
         bar(svg, row, *microseconds, longest, "#0b62a4", "");
+        if costs.key_exchange > 0.0 && *message == Message::ClientHello {
+            row += ROW;
+            bar(svg, row, costs.key_exchange, longest, "#c1440e", "key exchange, ");
+        }
         if costs.key_operation > 0.0 && *message == signer(costs) {
             row += ROW;
             bar(svg, row, costs.key_operation, longest, "#c1440e", "private-key operation, ");

@@ -1,13 +1,13 @@
 //! `quadrille profile handshake`.
 
 use super::flow::{self, signer};
-use quadrille_profile::handshake::{Costs, HandshakeKind, measure};
+use quadrille_profile::handshake::{Costs, HandshakeKind, Message, measure};
 use std::{fmt::Write, path::PathBuf};
 
 /// Measures what a server spends on each handshake message.
 ///
 /// Client and server talk through memory in one thread: sockets, event loop and HTTP are not in the figures. The
-/// private-key operation is scalar code here, to be seen beside the rest.
+/// private-key operation and, in TLS 1.3, the key exchange are scalar code here, to be seen beside the rest.
 #[derive(clap::Args)]
 pub(super) struct Handshake {
     /// Handshakes of each kind; the figures are medians.
@@ -48,6 +48,9 @@ fn table(costs: &Costs) -> String {
     };
     for (message, microseconds) in &costs.messages {
         line(&message.to_string(), *microseconds);
+        if costs.key_exchange > 0.0 && *message == Message::ClientHello {
+            line("+ key exchange", costs.key_exchange);
+        }
         if costs.key_operation > 0.0 && *message == signer(costs) {
             line("+ private-key operation", costs.key_operation);
         }

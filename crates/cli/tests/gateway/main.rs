@@ -17,6 +17,7 @@ mod fleet;
 mod from_memory;
 mod gpu;
 mod http;
+mod key_exchange;
 mod keyless;
 mod metrics_reference;
 mod observability;

@@ -89,6 +89,8 @@ pub struct EngineSettings {
     pub threads: Option<NonZeroUsize>,
     /// Operations that may wait, in all queues together, before new ones are refused.
     pub queue: NonZeroUsize,
+    /// Whether the key exchange of TLS 1.3 is computed in batches too, where that is cheaper than BoringSSL's.
+    pub key_exchange: bool,
 }
 
 /// Which backend computes private-key operations.
@@ -157,6 +159,7 @@ impl Default for EngineSettings {
             batch: NonZeroUsize::new(8).unwrap_or(NonZeroUsize::MIN),
             threads: None,
             queue: NonZeroUsize::new(16 * 1024).unwrap_or(NonZeroUsize::MIN),
+            key_exchange: true,
         }
     }
 }

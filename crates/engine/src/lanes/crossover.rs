@@ -2,12 +2,13 @@
 //! starts, because it depends on the CPU.
 
 use super::parts::take_apart;
+use crate::{SecretOperation, X25519, key_exchange};
 use boring::{
     pkey::Private,
     rsa::{Padding, Rsa},
 };
 use quadrille_handshake_timing::thread_time;
-use quadrille_kernels::{Lanes, PrivateKey, PrivateOperation};
+use quadrille_kernels::{Agreement, Lanes, PrivateKey, PrivateOperation};
 use std::time::Duration;
 
 /// Keys that everybody knows and that protect nothing, to measure with: RFC 8017 `RSAPrivateKey` in DER.
@@ -16,6 +17,7 @@ const KNOWN_KEYS: [&[u8]; 2] = [include_bytes!("known-2048.der"), include_bytes!
 /// How much CPU time the measuring of one size takes: it is measured at least once, and again while this is not used
 /// up.
 const BUDGET: Duration = Duration::from_millis(12);
+const X25519_BUDGET: Duration = Duration::from_millis(1);
 
 /// The smallest batches that pay.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +26,13 @@ pub(super) struct Crossovers {
     /// Both larger sizes: an operation of RSA-4096 takes too long to be measured at every start, and its ratio to the
     /// scalar operation is that of RSA-3072 within a few per cent (docs/kernels/measurements.md).
     larger: usize,
+    pub(super) x25519: usize,
 }
 
 impl Crossovers {
     pub(super) fn measure(lanes: &Lanes) -> Self {
         let [rsa2048, larger] = KNOWN_KEYS.map(|der| measure(lanes, der).unwrap_or(lanes.width()));
-        Self { rsa2048, larger }
+        Self { rsa2048, larger, x25519: measure_x25519(lanes).unwrap_or(lanes.x25519_width()) }
     }
 
     /// At most the width.
@@ -73,6 +76,23 @@ fn crossover(Costs { scalar, half, full }: Costs, width: usize) -> usize {
         lanes < scalar.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
     };
     (1..=width).rev().take_while(|&count| pays(count)).last().unwrap_or(width)
+}
+
+/// A pass costs the same from two secrets on, whatever their number; one alone is scalar code in the kernels too.
+fn measure_x25519(lanes: &Lanes) -> Option<usize> {
+    let (private, peer) = ([0x5a; 32], [9; 32]);
+    let mut secrets = vec![[0; 32]; lanes.x25519_width()];
+    let (mut scalar, mut pass) = (Duration::MAX, Duration::MAX);
+    let began = thread_time();
+    while pass == Duration::MAX || thread_time().saturating_sub(began) < X25519_BUDGET {
+        let one = |secret| SecretOperation { private: &private, peer: &peer, secret };
+        let mut alone = secrets.iter_mut().take(1).map(one).collect::<Vec<_>>();
+        scalar = scalar.min(timed(|| Some(X25519::secrets(&key_exchange::Scalar, &mut alone)))?);
+        let all = secrets.iter_mut().map(|secret| Agreement::new(&private, &peer, secret));
+        let mut all = all.collect::<Vec<_>>();
+        pass = pass.min(timed(|| Some(lanes.agree(&mut all)))?);
+    }
+    Some(crossover(Costs { scalar, half: pass, full: pass }, lanes.x25519_width()).max(2))
 }
 
 fn timed(what: impl FnOnce() -> Option<()>) -> Option<Duration> {

@@ -1,9 +1,10 @@
-//! SIMD lanes: several RSA operations in the time of little more than one.
+//! SIMD lanes: several operations in the time of little more than one.
 
 mod crossover;
 mod parts;
+mod x25519;
 
-use crate::{Backend, Job, Key, KeyType, Scalar, key::Material};
+use crate::{Backend, Job, Key, KeyType, Scalar, X25519, key::Material};
 use crossover::Crossovers;
 use parts::take_apart;
 pub(crate) use parts::{Parts, parts};
@@ -11,7 +12,7 @@ pub use quadrille_kernels::{CEILING_VARIABLE, Ceiling, UnknownTier};
 use quadrille_kernels::{PrivateKey, PrivateOperation};
 use zeroize::Zeroizing;
 
-/// RSA-2048, 3072 and 4096 in the lanes of vector registers (`quadrille-kernels`); all else is scalar.
+/// RSA-2048, 3072 and 4096, and X25519, in the lanes of vector registers (`quadrille-kernels`); all else is scalar.
 #[derive(Debug)]
 pub struct Lanes {
     lanes: quadrille_kernels::Lanes,
@@ -73,6 +74,10 @@ impl Backend for Lanes {
 
     fn compute(&self, batch: &mut [Job<'_>]) {
         batch.chunks_mut(self.lanes.width()).for_each(|jobs| self.pass(jobs));
+    }
+
+    fn x25519(&self) -> Option<&dyn X25519> {
+        (self.lanes.x25519_width() > 1).then_some(self)
     }
 
     /// The kernels raise every result to the public exponent, all lanes at once.

@@ -8,7 +8,10 @@ use super::{
 use crate::{
     connection::Connection,
     telemetry::{metrics, sampling},
-    tls::{ChainTls, ClientRejection, HandshakeState, ResumptionState, Transport, early_data, session_clock},
+    tls::{
+        ChainTls, ClientRejection, HandshakeState, ResumptionState, Transport, early_data, key_exchange,
+        session_clock,
+    },
 };
 use boring::ssl::{NameType, SslRef};
 use std::{net::SocketAddr, sync::atomic::AtomicBool, time::Instant};
@@ -36,8 +39,13 @@ pub(super) async fn accept(
     let connection = describe(stream.ssl(), config, ends, began);
     metrics::handshake(&connection);
     metrics::resumption(ResumptionState::outcome(stream.ssl()));
+    let exchange = key_exchange::completed(stream.ssl());
+    if let Some((group, by_engine)) = exchange {
+        metrics::key_exchange(group, by_engine.is_some());
+    }
     if let Some(sample) = sample {
-        config.sampling.record(&sample, stream.ssl_mut(), &connection);
+        let by_engine = exchange.and_then(|(_, by_engine)| by_engine);
+        config.sampling.record(&sample, stream.ssl_mut(), &connection, by_engine);
     }
     if let Some(accepted) = early_data::accepted(stream.ssl()) {
         metrics::early_data(accepted);

@@ -56,7 +56,8 @@ pub(crate) fn idle() -> io::Result<Engine> {
 fn resolved(settings: &EngineSettings) -> io::Result<Settings> {
     let threads = settings.threads.map_or_else(std::thread::available_parallelism, Ok)?;
     let policy = Policy { poll_delay: settings.poll_delay, batch: settings.batch };
-    Ok(Settings { policy, threads, yields: Settings::YIELDS, capacity: settings.queue })
+    let (capacity, key_exchange) = (settings.queue, settings.key_exchange);
+    Ok(Settings { policy, threads, yields: Settings::YIELDS, capacity, key_exchange })
 }
 
 /// `rsa2048 8 at once, from 2 on; ...`.
@@ -65,6 +66,9 @@ fn summary(engine: &Engine) -> String {
     let each = batched.map(|(key_type, batching)| {
         format!("{key_type} {} at once, from {} on", batching.width, batching.crossover)
     });
-    let each: Vec<String> = each.collect();
+    let x25519 = engine.x25519_batching();
+    let exchange = (engine.exchanges_keys() && x25519.width > 1)
+        .then(|| format!("x25519 {} at once, from {} on", x25519.width, x25519.crossover));
+    let each: Vec<String> = each.chain(exchange).collect();
     if each.is_empty() { "one at a time".to_owned() } else { each.join("; ") }
 }

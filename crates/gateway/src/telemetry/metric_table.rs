@@ -167,6 +167,38 @@ const GROUPS: &[Group] = &[
         ],
     },
     Group {
+        heading: "Key exchange",
+        metrics: &[
+            counter(
+                "quadrille_handshake_key_exchanges_total",
+                &["group", "by"],
+                "handshakes that have exchanged keys, by group (`x25519mlkem768`, `x25519`, `p256`, `p384`, `p521`) and by \
+                 who has computed the server's part: `engine` or `boringssl`",
+            ),
+            counter(
+                "quadrille_key_exchange_operations_total",
+                &["operation", "backend", "result"],
+                "operations of the engine: `x25519` (a shared secret), `x25519-key-pair`, `ml-kem-768` (an \
+                 encapsulation); `failed` counts shares that a client must not have sent",
+            ),
+            histogram(
+                "quadrille_key_exchange_seconds",
+                &["operation", "backend"],
+                "seconds to compute the operations of one pass",
+            ),
+            histogram(
+                "quadrille_key_exchange_wait_seconds",
+                &["operation"],
+                "seconds that the first share of a batch had waited for the end of its event loop's turn",
+            ),
+            histogram(
+                "quadrille_key_exchange_batch_size",
+                &["operation", "backend"],
+                "operations that were computed together",
+            ),
+        ],
+    },
+    Group {
         heading: "Returning clients",
         metrics: &[
             counter(

@@ -4,7 +4,9 @@ use super::{metric_table, statistics, status};
 use crate::connection::{Connection, ResumptionKind, ResumptionOutcome};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use quadrille_engine::{BatchReport, Batching, Engine, KeyType, Observer, Overflow};
+use quadrille_engine::{
+    BatchReport, Batching, Engine, ExchangeOperation, ExchangeReport, KeyType, Observer, Overflow,
+};
 use quadrille_resumption::{SessionStore, Tickets, unix_now};
 use std::{
     cell::RefCell,
@@ -16,11 +18,12 @@ use std::{
 /// Seconds, from a tenth of a millisecond to ten seconds.
 const TIMES: [f64; 16] =
     [1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
-/// Key operations are shorter.
-const KEY_TIMES: [f64; 14] =
-    [1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 1.0];
+/// Key operations are shorter, and those of key exchange shorter still.
+const KEY_TIMES: [f64; 15] =
+    [5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 1.0];
 const KEYLESS_SECONDS: &str = "quadrille_keyless_operation_seconds";
 const KEYSERVER_SECONDS: &str = "quadrille_keyserver_seconds";
+const EXCHANGE_BATCH: &str = "quadrille_key_exchange_batch_size";
 const SIZES: [f64; 12] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 16.0, 32.0, 64.0, 1024.0];
 
 /// Installs the recorder for this process. `None` if there is one already.
@@ -37,6 +40,7 @@ pub(crate) fn install() -> Option<PrometheusHandle> {
         .and_then(|builder| {
             builder.set_buckets_for_metric(Matcher::Full("quadrille_key_batch_size".into()), &SIZES)
         })
+        .and_then(|builder| builder.set_buckets_for_metric(Matcher::Full(EXCHANGE_BATCH.into()), &SIZES))
         .and_then(|builder| {
             builder
                 .set_buckets_for_metric(Matcher::Full("quadrille_session_lookup_seconds".into()), &KEY_TIMES)
@@ -59,6 +63,8 @@ thread_local! {
     static RESUMPTIONS: RefCell<HashMap<ResumptionOutcome, [Counter; 2]>> = RefCell::default();
     static LOOKUPS: RefCell<HashMap<&'static str, Histogram>> = RefCell::default();
     static FAILURES: RefCell<HashMap<&'static str, Counter>> = RefCell::default();
+    static EXCHANGED: RefCell<HashMap<(&'static str, bool), Counter>> = RefCell::default();
+    static EXCHANGES: RefCell<HashMap<(ExchangeOperation, &'static str), ExchangeHandles>> = RefCell::default();
     static BATCHES: RefCell<HashMap<(KeyType, &'static str), BatchHandles>> = RefCell::default();
 }
 
@@ -85,6 +91,17 @@ pub(crate) fn handshake_failed(reason: &'static str) {
             .entry(reason)
             .or_insert_with(|| counter!("quadrille_handshake_failures_total", "reason" => reason))
             .increment(1);
+    });
+}
+
+/// A handshake that has exchanged keys in this group.
+pub(crate) fn key_exchange(group: &'static str, by_engine: bool) {
+    EXCHANGED.with_borrow_mut(|known| {
+        let counter = known.entry((group, by_engine)).or_insert_with(|| {
+            let by = if by_engine { "engine" } else { "boringssl" };
+            counter!("quadrille_handshake_key_exchanges_total", "group" => group, "by" => by)
+        });
+        counter.increment(1);
     });
 }
 
@@ -219,6 +236,33 @@ impl BatchHandles {
     }
 }
 
+struct ExchangeHandles {
+    ok: Counter,
+    failed: Counter,
+    computed: Histogram,
+    waited: Histogram,
+    size: Histogram,
+}
+
+impl ExchangeHandles {
+    fn new(report: &ExchangeReport) -> Self {
+        let operation = report.operation.to_string();
+        let backend = report.backend;
+        let operations = |result: &'static str| {
+            counter!("quadrille_key_exchange_operations_total", "operation" => operation.clone(),
+                "backend" => backend, "result" => result)
+        };
+        Self {
+            ok: operations("ok"),
+            failed: operations("failed"),
+            computed: histogram!("quadrille_key_exchange_seconds", "operation" => operation.clone(),
+                "backend" => backend),
+            waited: histogram!("quadrille_key_exchange_wait_seconds", "operation" => operation.clone()),
+            size: histogram!(EXCHANGE_BATCH, "operation" => operation, "backend" => backend),
+        }
+    }
+}
+
 impl Observer for EngineMetrics {
     fn batch(&self, report: &BatchReport) {
         BATCHES.with_borrow_mut(|known| {
@@ -236,6 +280,22 @@ impl Observer for EngineMetrics {
                 statistics::batch(report.operations);
                 handles.waited.record(report.waited);
                 handles.size.record(report.operations as f64);
+            }
+        });
+    }
+
+    fn exchanged(&self, report: &ExchangeReport) {
+        EXCHANGES.with_borrow_mut(|known| {
+            let labels = (report.operation, report.backend);
+            let handles = known.entry(labels).or_insert_with(|| ExchangeHandles::new(report));
+            handles.ok.increment((report.operations - report.failed) as u64);
+            if report.failed > 0 {
+                handles.failed.increment(report.failed as u64);
+            }
+            handles.computed.record(report.computed);
+            handles.size.record(report.operations as f64);
+            if report.operation != ExchangeOperation::X25519KeyPair {
+                handles.waited.record(report.waited);
             }
         });
     }

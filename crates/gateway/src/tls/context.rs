@@ -5,12 +5,14 @@
 //! response and client CAs follow. So all contexts of a chain are built by the same function.
 
 use super::{
+    before_selection,
     certificate::Certificate,
     certificate_selection::CertificateSelector,
     client_authentication::ClientVerifier,
     client_capabilities::ClientCapabilities,
     contained, early_data,
     handshake_state::{HandshakeState, ResumptionState},
+    key_exchange::KeyExchange,
     key_method::EngineKey,
     resumption::{self, ResumptionSettings},
     resumption_backend::ResumptionBackend,
@@ -61,7 +63,7 @@ impl ChainTls {
     ) -> Result<Self, Diagnostic> {
         let settings = Settings::new(policy, mode, resumption)?;
         let certificates = settings.certificates(certificates, engine)?;
-        let base = settings.base(certificates).map_err(refused)?;
+        let base = settings.base(certificates, engine).map_err(refused)?;
         let client_authentication = settings.client_authentication().map_err(refused)?;
         Ok(Self { base, check: settings.check, client_authentication, resumption: Arc::clone(resumption) })
     }
@@ -148,10 +150,12 @@ impl<'a> Settings<'a> {
     }
 
     /// The context that connections start with: it only picks another one.
-    fn base(&self, certificates: CertificateSelector) -> Result<SslContext, ErrorStack> {
+    fn base(&self, certificates: CertificateSelector, engine: &Engine) -> Result<SslContext, ErrorStack> {
         let mut builder = self.builder()?;
-        if self.early_data {
-            early_data::install(&mut builder, move |hello| choose(&certificates, hello));
+        let exchange = KeyExchange::new(engine, self.policy);
+        if self.early_data || exchange.is_some() {
+            let choose = move |hello: &mut ClientHello<'_>| choose(&certificates, hello);
+            before_selection::install(&mut builder, self.early_data, exchange, choose);
         } else {
             builder.set_select_certificate_callback(move |mut hello| {
                 contained(Err(SelectCertError::ERROR), || choose(&certificates, &mut hello))

@@ -1,6 +1,6 @@
 //! What the callbacks of one handshake know and learn: one value in the connection's one slot for data of ours.
 
-use super::resumption_backend::ResumptionBackend;
+use super::{key_exchange::ExchangeTiming, resumption_backend::ResumptionBackend};
 use crate::connection::KeyTiming;
 use boring::{
     error::ErrorStack,
@@ -18,6 +18,8 @@ pub(crate) struct HandshakeState {
     pub(super) tcp: Arc<TcpStream>,
     /// What came of the private-key operation.
     pub(super) key: OnceLock<Result<KeyTiming, KeyFailure>>,
+    /// What the engine has done of the key exchange.
+    pub(super) key_exchange: OnceLock<ExchangeTiming>,
     pub(super) resumption: ResumptionState,
     /// Why the client's certificate was refused.
     pub(super) client_rejection: OnceLock<ClientRejection>,
@@ -73,8 +75,9 @@ impl HandshakeState {
             early: OnceLock::new(),
             issued: AtomicU8::new(0),
         };
-        let (tcp, key, client_rejection) = (Arc::clone(tcp), OnceLock::new(), OnceLock::new());
-        ssl.set_ex_data(index, Arc::new(Self { tcp, key, resumption, client_rejection }));
+        let (tcp, key, key_exchange) = (Arc::clone(tcp), OnceLock::new(), OnceLock::new());
+        let client_rejection = OnceLock::new();
+        ssl.set_ex_data(index, Arc::new(Self { tcp, key, key_exchange, resumption, client_rejection }));
         Ok(())
     }
 

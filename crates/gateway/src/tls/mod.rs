@@ -1,5 +1,6 @@
 //! TLS on BoringSSL: contexts, certificate selection, the private-key bridge to the engine, and the streams.
 
+mod before_selection;
 pub(crate) mod certificate;
 pub(crate) mod certificate_selection;
 mod client_authentication;
@@ -9,6 +10,7 @@ pub(crate) mod client_hello;
 mod context;
 pub(crate) mod early_data;
 mod handshake_state;
+pub(crate) mod key_exchange;
 mod key_method;
 pub(crate) mod pem;
 pub(crate) mod remote_key;

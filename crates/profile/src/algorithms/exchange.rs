@@ -9,10 +9,61 @@ use boring::{
     pkey::{PKey, Private},
 };
 use boring_sys as ffi;
-use std::{hint::black_box, mem::MaybeUninit, ptr};
+use quadrille_engine::{
+    Backend, BatchFlusher, ClientShare, Engine, Group, Policy, Scalar, Settings, Unobserved, fastest,
+};
+use std::{
+    future::Future,
+    hint::black_box,
+    mem::MaybeUninit,
+    num::NonZeroUsize,
+    ptr,
+    task::{Context, Waker},
+};
 
 pub(super) fn cases() -> Result<Vec<Case>, ErrorStack> {
-    Ok(vec![ecdh_p256()?, ecdh_p256_secret()?, x25519(), x25519_mlkem768()])
+    let mut cases = vec![ecdh_p256()?, ecdh_p256_secret()?, x25519(), x25519_mlkem768()];
+    cases.extend(in_the_engine());
+    Ok(cases)
+}
+
+/// The same by the engine: for a lone client, and in lanes, if there are any, with two passes filled.
+fn in_the_engine() -> Vec<Case> {
+    let engine = |backend: Box<dyn Backend>| {
+        let (policy, one) = (Policy::default(), NonZeroUsize::MIN);
+        let settings = Settings { policy, threads: one, yields: 0, capacity: one, key_exchange: true };
+        Engine::start(settings, backend, Unobserved).ok()
+    };
+    let scalar = engine(Box::new(Scalar)).map(|engine| (engine, "engine", 1));
+    let lanes = fastest().ok().and_then(|backend| {
+        let (name, width) = (backend.name(), backend.x25519()?.width());
+        Some((engine(backend)?, name, 2 * width))
+    });
+    let groups = [("X25519", Group::X25519), ("X25519MLKEM768", Group::X25519MlKem768)];
+    let engines: Vec<_> = scalar.into_iter().chain(lanes).collect();
+    groups.iter().flat_map(|group| engines.iter().map(|engine| answers(group, engine))).collect()
+}
+
+/// The engine's answers to so many clients of one turn of an event loop.
+fn answers(&(name, group): &(&str, Group), (engine, by, clients): &(Engine, &'static str, usize)) -> Case {
+    let (x25519, _) = x25519_pair();
+    let share = match group {
+        Group::X25519 => x25519.to_vec(),
+        Group::X25519MlKem768 => [&mlkem768_public_key()[..], &x25519].concat(),
+    };
+    let (engine, operations) = (engine.clone(), *clients);
+    let mut flusher = Box::pin(BatchFlusher::new(engine.clone()));
+    let run = move || {
+        let mut context = Context::from_waker(Waker::noop());
+        let _ = flusher.as_mut().poll(&mut context);
+        let shares = (0..operations).filter_map(|_| ClientShare::new(group, &share));
+        let mut exchanges: Vec<_> = shares.map(|share| Box::pin(engine.exchange(share))).collect();
+        let _ = flusher.as_mut().poll(&mut context);
+        for exchange in &mut exchanges {
+            let _ = black_box(exchange.as_mut().poll(&mut context));
+        }
+    };
+    Case { by, operations, ..Case::new(Purpose::Exchange, name, run) }
 }
 
 /// A key pair, and the shared secret with the client's (RFC 8446 section 7.4.2).

@@ -19,7 +19,8 @@ pub struct Rate {
     pub purpose: Purpose,
     /// For instance `RSA-2048`, `AES-128-GCM`.
     pub algorithm: String,
-    /// Who computes: `scalar`, or a tier of lanes with all its lanes filled.
+    /// Who computes: `scalar` (BoringSSL), `engine` (the engine's key exchange with one client), or a tier of lanes with all
+    /// its lanes filled.
     pub by: &'static str,
     /// Bytes that one operation protects or hashes.
     pub bytes: Option<usize>,

@@ -2,6 +2,7 @@
 
 use super::{
     error::Error,
+    exchange,
     key::MarkedKey,
     kind::{HandshakeKind, Suite},
     pipe::{self, Pipe},
@@ -16,7 +17,7 @@ use boring::{
     },
     x509::X509,
 };
-use quadrille_handshake_timing::{Marks, Message, follow, reading_cost, thread_time};
+use quadrille_handshake_timing::{Marks, Message, Spent, follow, reading_cost, thread_time};
 use rcgen::{CertificateParams, KeyPair};
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -38,6 +39,7 @@ pub(super) struct Endpoints {
 pub(super) struct Seen {
     pub(super) messages: Vec<(Message, Duration)>,
     pub(super) key_operation: Duration,
+    pub(super) key_exchange: Duration,
     pub(super) total: Duration,
 }
 
@@ -109,7 +111,8 @@ impl Endpoints {
                 // Each mark asks for the time once, and so does the end of each turn.
                 let asked = u32::try_from(marks.readings() + marks.turns()).unwrap_or(u32::MAX);
                 let total = total.saturating_sub(self.clock * asked);
-                return Ok(Seen { messages: spent.messages, key_operation: spent.key_operation, total });
+                let Spent { messages, key_operation, key_exchange } = spent;
+                return Ok(Seen { messages, key_operation, key_exchange, total });
             }
         }
         Err(self.stuck("no end after eight turns"))
@@ -145,6 +148,9 @@ fn server(kind: HandshakeKind) -> Result<SslContext, Error> {
     let (certificate, key) = certificate(kind.suite)?;
     context.set_certificate(&certificate)?;
     context.set_private_key_method(MarkedKey(key));
+    if kind.tls13 {
+        exchange::install(&mut context)?;
+    }
     context.set_session_id_context(b"profile")?;
     context.set_session_cache_mode(SslSessionCacheMode::OFF);
     if !kind.resumed {

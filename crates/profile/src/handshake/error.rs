@@ -12,6 +12,9 @@ pub enum Error {
     /// No certificate could be made.
     #[error("no certificate could be made: {0}")]
     Certificate(#[from] rcgen::Error),
+    /// The engine does not start.
+    #[error("no thread for the engine: {0}")]
+    Engine(#[from] std::io::Error),
     /// The two ends did not come together, which is a defect.
     #[error("{kind}: the handshake does not come to its end: {reason}")]
     Stuck {

@@ -11,6 +11,7 @@
 
 mod endpoints;
 mod error;
+mod exchange;
 mod key;
 mod kind;
 mod pipe;
@@ -27,10 +28,12 @@ use std::{collections::BTreeSet, time::Duration};
 pub struct Costs {
     /// Which kind.
     pub kind: HandshakeKind,
-    /// Microseconds of CPU for each message, in the order of the protocol; the private-key operation not included.
+    /// Microseconds of CPU for each message, in the order of the protocol; the engine's operations not included.
     pub messages: Vec<(Message, f64)>,
     /// Microseconds of the private-key operation; 0 if there is none.
     pub key_operation: f64,
+    /// Microseconds of the key exchange, of this one client alone; 0 in TLS 1.2, where it is part of the messages.
+    pub key_exchange: f64,
     /// Microseconds of the whole handshake, measured by itself and not as a sum.
     pub total: f64,
 }
@@ -38,7 +41,8 @@ pub struct Costs {
 impl Costs {
     /// The sum of the parts, which differs from [`total`](Self::total) by what taking the time costs.
     pub fn sum(&self) -> f64 {
-        self.messages.iter().map(|(_, microseconds)| microseconds).sum::<f64>() + self.key_operation
+        let messages = self.messages.iter().map(|(_, microseconds)| microseconds).sum::<f64>();
+        messages + self.key_operation + self.key_exchange
     }
 }
 
@@ -68,6 +72,7 @@ pub fn measure(kind: HandshakeKind, handshakes: usize) -> Result<Costs, Error> {
         kind,
         messages: messages.into_iter().map(|message| (message, of(message))).collect(),
         key_operation: mean(&|seen| seen.key_operation),
+        key_exchange: mean(&|seen| seen.key_exchange),
         total: mean(&|seen| seen.total),
     })
 }

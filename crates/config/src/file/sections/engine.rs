@@ -7,7 +7,7 @@ use crate::{
     },
     model::EngineSettings,
     values::{self, count, duration},
-    words::{name, word},
+    words::{name, switch, word},
 };
 
 pub(super) const ENGINE: Section<EngineSettings> = Section {
@@ -64,6 +64,17 @@ pub(super) const ENGINE: Section<EngineSettings> = Section {
             needs_restart: true,
             read: |field, engine| field.set(&mut engine.queue, count),
             show: |engine| engine.queue.get().into(),
+        },
+        Key {
+            name: "key_exchange",
+            value: "`on` or `off`",
+            preset: Preset::Is("on"),
+            about: "Compute the key exchange of TLS 1.3 (X25519, X25519MLKEM768) of all handshakes that a turn of the \
+                    event loop has brought together, where that is cheaper. `off` leaves it to BoringSSL, one handshake \
+                    after the other.",
+            needs_restart: true,
+            read: |field, engine| field.set(&mut engine.key_exchange, switch),
+            show: |engine| name(engine.key_exchange).into(),
         },
     ],
 };

@@ -21,7 +21,8 @@ pub(crate) fn count(n: usize) -> NonZeroUsize {
 }
 
 pub(crate) fn settings(threads: usize, capacity: usize) -> Settings {
-    Settings { policy: Policy::default(), threads: count(threads), yields: 0, capacity: count(capacity) }
+    let (policy, threads, capacity) = (Policy::default(), count(threads), count(capacity));
+    Settings { policy, threads, yields: 0, capacity, key_exchange: true }
 }
 
 pub(crate) fn start(settings: Settings, backend: impl Backend, observer: impl Observer) -> Engine {

@@ -2,7 +2,8 @@
 //!
 //! A handshake that is not one of the sample costs a comparison. One that is has its turns on the event loop marked on the
 //! thread's CPU clock (`quadrille-handshake-timing`), so that neither other connections' work counts nor the wait for the private key;
-//! what a compute thread has spent on the private-key operation comes from the engine.
+//! what a compute thread has spent on the private-key operation comes from the engine, and so does what was spent on the key
+//! exchange between two turns.
 
 mod names;
 mod record;
@@ -16,7 +17,7 @@ use quadrille_handshake_timing::Marks;
 use std::{
     future::{Future, poll_fn},
     pin::pin,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Which handshakes of a listener are measured, and under which names.
@@ -45,10 +46,16 @@ impl Sampling {
         Some(Marks::new())
     }
 
-    /// Adds a handshake that has succeeded to the metrics.
-    pub(crate) fn record(&self, marks: &Marks, ssl: &mut SslRef, connection: &Connection) {
+    /// Adds a handshake that has succeeded to the metrics; `exchange` is CPU that the engine has spent on its key exchange.
+    pub(crate) fn record(
+        &self,
+        marks: &Marks,
+        ssl: &mut SslRef,
+        connection: &Connection,
+        exchange: Option<Duration>,
+    ) {
         quadrille_handshake_timing::unfollow(ssl);
-        record::record(marks, self.names.label(connection.sni.as_deref()), connection);
+        record::record(marks, self.names.label(connection.sni.as_deref()), connection, exchange);
     }
 }
 

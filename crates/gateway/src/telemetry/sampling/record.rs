@@ -8,11 +8,12 @@ use std::{
     time::Duration,
 };
 
-/// The stage that is no message.
+/// The stages that are no messages.
 const PRIVATE_KEY: &str = "PrivateKey";
+const KEY_EXCHANGE: &str = "KeyExchange";
 
 /// Adds one measured handshake. That it looks its counters up costs a few microseconds, which a sample may.
-pub(super) fn record(marks: &Marks, sni: Arc<str>, connection: &Connection) {
+pub(super) fn record(marks: &Marks, sni: Arc<str>, connection: &Connection, exchange: Option<Duration>) {
     static CLOCK: LazyLock<Duration> = LazyLock::new(reading_cost);
     let Some(spent) = marks.share_out(*CLOCK) else { return };
     let session = if connection.resumed { "resumed" } else { "full" };
@@ -28,6 +29,9 @@ pub(super) fn record(marks: &Marks, sni: Arc<str>, connection: &Connection) {
     }
     if let Some(key) = connection.key {
         add(PRIVATE_KEY.to_owned(), spent.key_operation + key.cpu);
+    }
+    if let Some(exchange) = exchange {
+        add(KEY_EXCHANGE.to_owned(), exchange);
     }
     counter!("quadrille_handshake_samples_total", "session" => session, "version" => version, "sni" => sni)
         .increment(1);

@@ -1,0 +1,138 @@
+//! Between the shim, BoringSSL and the engine.
+
+use boring::ssl::SslRef;
+use boring_sys as ffi;
+use foreign_types::ForeignTypeRef;
+use quadrille_engine::{Engine, Exchange, OperationError, Policy, Scalar, ServerShare, Settings, Unobserved};
+use quadrille_key_share::{hand_over, predict};
+use std::{
+    env,
+    ffi::{CString, c_char, c_int},
+    fs::OpenOptions,
+    future::Future,
+    io::Write,
+    num::NonZeroUsize,
+    os::unix::ffi::OsStringExt,
+    pin::pin,
+    ptr, slice,
+    sync::{LazyLock, OnceLock},
+    task::{Context, Poll, Waker},
+};
+
+type SelectCertificate = unsafe extern "C" fn(*const ffi::SSL_CLIENT_HELLO) -> ffi::ssl_select_cert_result_t;
+
+unsafe extern "C" {
+    /// `int main(int, char **)` of `bssl_shim.cc`, renamed, in C++'s spelling.
+    #[link_name = "_Z14bssl_shim_mainiPPc"]
+    fn bssl_shim_main(count: c_int, arguments: *mut *mut c_char) -> c_int;
+
+    fn __real_SSL_CTX_set_select_certificate_cb(
+        context: *mut ffi::SSL_CTX,
+        callback: Option<SelectCertificate>,
+    );
+}
+
+/// The shim's own.
+static CALLBACK: OnceLock<SelectCertificate> = OnceLock::new();
+
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+    let (policy, one) = (Policy::default(), NonZeroUsize::MIN);
+    let settings = Settings { policy, threads: one, yields: 0, capacity: one, key_exchange: true };
+    Engine::start(settings, Scalar, Unobserved).expect("a thread")
+});
+
+pub(crate) fn run_shim() {
+    let arguments: Vec<CString> =
+        env::args_os().map(|argument| CString::new(argument.into_vec()).expect("no zero byte")).collect();
+    let mut pointers: Vec<*mut c_char> = arguments.iter().map(|text| text.as_ptr().cast_mut()).collect();
+    let count = c_int::try_from(pointers.len()).expect("few arguments");
+    pointers.push(ptr::null_mut());
+    // SAFETY: the arguments are those of this process, in C's form, and live until the shim is done.
+    let status = unsafe { bssl_shim_main(count, pointers.as_mut_ptr()) };
+    std::process::exit(status);
+}
+
+/// What the shim calls in place of `SSL_CTX_set_select_certificate_cb`.
+///
+/// # Safety
+/// That of the function that it stands for.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __wrap_SSL_CTX_set_select_certificate_cb(
+    context: *mut ffi::SSL_CTX,
+    callback: Option<SelectCertificate>,
+) {
+    if let Some(callback) = callback {
+        CALLBACK.get_or_init(|| callback);
+    }
+    // SAFETY: the caller's promise; the callback lives forever.
+    unsafe {
+        __real_SSL_CTX_set_select_certificate_cb(
+            context,
+            callback.map(|_| select_certificate as SelectCertificate),
+        )
+    };
+}
+
+/// Computes the key exchange, and then what the shim wants to be done.
+unsafe extern "C" fn select_certificate(
+    hello: *const ffi::SSL_CLIENT_HELLO,
+) -> ffi::ssl_select_cert_result_t {
+    // SAFETY: BoringSSL passes the ClientHello of a live connection in its handshake.
+    if let Some(answer) = unsafe { exchange(hello) } {
+        // SAFETY: as above; nothing else refers to the connection now.
+        let ssl = unsafe { SslRef::from_ptr_mut((*hello).ssl) };
+        hand_over(ssl, &answer).expect("memory");
+        count();
+    }
+    match CALLBACK.get() {
+        // SAFETY: as above; the callback is the shim's own for this.
+        Some(callback) => unsafe { callback(hello) },
+        None => ffi::ssl_select_cert_result_t::ssl_select_cert_success,
+    }
+}
+
+/// The shim's servers have groups that their flags say, and often the client's order. Both groups are tried here:
+/// BoringSSL ignores what is not of the group that it chooses.
+///
+/// # Safety
+/// The ClientHello must be live.
+unsafe fn exchange(hello: *const ffi::SSL_CLIENT_HELLO) -> Option<ServerShare> {
+    const X25519MLKEM768: u16 = 0x11ec;
+    const X25519: u16 = 0x001d;
+    // SAFETY: the caller's promise.
+    let extension = |code| unsafe { extension(hello, code) };
+    let share = [X25519MLKEM768, X25519].into_iter().find_map(|group| predict(extension, &[group]))?;
+    match at_once(ENGINE.exchange(share)) {
+        Ok(answer) => Some(answer),
+        Err(OperationError::InvalidInput) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// # Safety
+/// The ClientHello must live as long as the result is used.
+unsafe fn extension<'a>(hello: *const ffi::SSL_CLIENT_HELLO, code: u16) -> Option<&'a [u8]> {
+    let (mut data, mut len) = (ptr::null(), 0);
+    // SAFETY: the ClientHello is live, and the outputs are there to be written.
+    let found =
+        unsafe { ffi::SSL_early_callback_ctx_extension_get(hello, code, &raw mut data, &raw mut len) };
+    // SAFETY: BoringSSL says so many bytes of the ClientHello.
+    (found == 1).then(|| if len == 0 { &[][..] } else { unsafe { slice::from_raw_parts(data, len) } })
+}
+
+/// The answer, which is there at once on a thread without an event loop.
+fn at_once(exchange: Exchange) -> Result<ServerShare, OperationError> {
+    match pin!(exchange).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => Err(OperationError::Failed),
+    }
+}
+
+/// One byte for each exchange that was handed over, in the file that `QUADRILLE_BOGO_EXCHANGES` names: the proof that
+/// the tests have used them.
+fn count() {
+    if let Some(path) = env::var_os("QUADRILLE_BOGO_EXCHANGES") {
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        file.and_then(|mut file| file.write_all(b".")).expect("the file of the exchanges");
+    }
+}

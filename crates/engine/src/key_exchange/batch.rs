@@ -1,0 +1,169 @@
+//! The answers to several clients' shares.
+
+use super::{
+    exchange::Pending,
+    key_pairs,
+    ml_kem::{self, Encapsulated},
+    report::{ExchangeOperation, ExchangeReport},
+    share::ServerShare,
+    x25519::{KeyPair, Scalar, SecretOperation, X25519, is_contributory},
+};
+use crate::{OperationError, shared::Shared};
+use quadrille_handshake_timing::thread_time;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use zeroize::Zeroizing;
+
+/// Answers all of the shares that somebody still waits for.
+pub(super) fn compute(shared: &Shared, waiting: &[Arc<Pending>]) {
+    let (began, began_cpu) = (Instant::now(), thread_time());
+    let mut jobs: Vec<Job<'_>> =
+        waiting.iter().filter(|pending| pending.is_wanted()).map(|pending| Job::new(pending)).collect();
+    let Some(oldest) = jobs.iter().map(|job| job.pending.submitted).min() else { return };
+    let waited = began.saturating_duration_since(oldest);
+    // A backend that panics loses the jobs that it has not done, and nothing else.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        encapsulate(shared, &mut jobs, waited);
+        agree(shared, &mut jobs, waited);
+    }));
+    let batch = jobs.len();
+    let cpu = thread_time().saturating_sub(began_cpu) / u32::try_from(batch).unwrap_or(u32::MAX);
+    let took = Took { began, computed: began.elapsed(), batch, cpu };
+    for job in jobs {
+        if let Some(waker) = job.pending.finish(job.answer(&took)) {
+            // A waker is foreign code: its panic must not reach the batch's other jobs.
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        }
+    }
+}
+
+/// A share that is being answered.
+struct Job<'a> {
+    pending: &'a Pending,
+    ml_kem: Option<Box<Encapsulated>>,
+    pair: Zeroizing<KeyPair>,
+    secret: Zeroizing<[u8; 32]>,
+    progress: Progress,
+}
+
+#[derive(Clone, Copy)]
+enum Progress {
+    Open,
+    Done,
+    Failed(OperationError),
+}
+
+/// What a batch took.
+struct Took {
+    began: Instant,
+    computed: Duration,
+    batch: usize,
+    cpu: Duration,
+}
+
+/// Encapsulates for those clients that have sent an ML-KEM key.
+fn encapsulate(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
+    let began = Instant::now();
+    let (mut operations, mut failed) = (0, 0);
+    for job in jobs {
+        let Some(encoded) = &job.pending.share.ml_kem else { continue };
+        operations += 1;
+        job.ml_kem = ml_kem::encapsulate(encoded);
+        if job.ml_kem.is_none() {
+            failed += 1;
+            job.progress = Progress::Failed(OperationError::InvalidInput);
+        }
+    }
+    if operations > 0 {
+        let (operation, backend) = (ExchangeOperation::MlKem768, ml_kem::BACKEND);
+        let computed = began.elapsed();
+        let report = ExchangeReport { operation, backend, operations, failed, waited, computed };
+        shared.tell(|observer| observer.exchanged(&report));
+    }
+}
+
+/// X25519 with a key pair for each client: whole passes in lanes, and what is left over there too if it pays.
+fn agree(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
+    let lanes = shared.backend.x25519();
+    let mut open: Vec<&mut Job<'_>> = jobs.iter_mut().filter(|job| job.is_open()).collect();
+    let mut pairs = Zeroizing::new(vec![KeyPair::default(); open.len()]);
+    if open.is_empty() || key_pairs::take(shared, lanes, &mut pairs).is_err() {
+        return;
+    }
+    for (job, pair) in open.iter_mut().zip(&*pairs) {
+        *job.pair = *pair;
+    }
+    let (in_lanes, rest) = open.split_at_mut(lanes.map_or(0, |lanes| worth(lanes, pairs.len())));
+    if let Some(lanes) = lanes.filter(|_| !in_lanes.is_empty()) {
+        compute_secrets(shared, lanes, in_lanes, waited);
+    }
+    if !rest.is_empty() {
+        compute_secrets(shared, &Scalar, rest, waited);
+    }
+}
+
+/// How many of so many secrets are cheaper in lanes.
+fn worth(lanes: &dyn X25519, count: usize) -> usize {
+    let beyond = count % lanes.width().max(1);
+    if beyond >= lanes.crossover() { count } else { count - beyond }
+}
+
+fn compute_secrets(shared: &Shared, by: &dyn X25519, jobs: &mut [&mut Job<'_>], waited: Duration) {
+    let began = Instant::now();
+    let mut operations: Vec<SecretOperation<'_>> =
+        jobs.iter_mut().map(|job| job.secret_operation()).collect();
+    by.secrets(&mut operations);
+    drop(operations);
+    let computed = began.elapsed();
+    let mut failed = 0;
+    for job in &mut *jobs {
+        job.progress = match is_contributory(&job.secret) {
+            true => Progress::Done,
+            false => Progress::Failed(OperationError::InvalidInput),
+        };
+        failed += usize::from(!matches!(job.progress, Progress::Done));
+    }
+    let (operation, backend) = (ExchangeOperation::X25519, by.name());
+    let report = ExchangeReport { operation, backend, operations: jobs.len(), failed, waited, computed };
+    shared.tell(|observer| observer.exchanged(&report));
+}
+
+impl<'a> Job<'a> {
+    fn new(pending: &'a Pending) -> Self {
+        let (pair, secret) = Default::default();
+        Self { pending, ml_kem: None, pair, secret, progress: Progress::Open }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.progress, Progress::Open)
+    }
+
+    fn secret_operation(&mut self) -> SecretOperation<'_> {
+        let peer = &self.pending.share.x25519;
+        SecretOperation { private: &self.pair.private, peer, secret: &mut self.secret }
+    }
+
+    /// ML-KEM's part comes first, in the share and in the secret (draft-ietf-tls-ecdhe-mlkem, section 4).
+    fn answer(&self, took: &Took) -> Result<ServerShare, OperationError> {
+        match self.progress {
+            Progress::Done => {}
+            Progress::Open => return Err(OperationError::Failed),
+            Progress::Failed(error) => return Err(error),
+        }
+        let len = self.ml_kem.as_ref().map_or(0, |ml_kem| ml_kem.ciphertext.len());
+        // With room for all of it: a vector that grows would leave a copy of the secret behind.
+        let (mut public, mut secret) = (Vec::with_capacity(len + 32), Zeroizing::new(Vec::with_capacity(64)));
+        if let Some(ml_kem) = &self.ml_kem {
+            public.extend_from_slice(&ml_kem.ciphertext);
+            secret.extend_from_slice(&*ml_kem.secret);
+        }
+        public.extend_from_slice(&self.pair.public);
+        secret.extend_from_slice(&*self.secret);
+        let Took { began, computed, batch, cpu } = *took;
+        let waited = began.saturating_duration_since(self.pending.submitted);
+        Ok(ServerShare { group: self.pending.share.group(), public, secret, waited, computed, batch, cpu })
+    }
+}

@@ -1,0 +1,94 @@
+//! An answer to come, as a plain future.
+
+use super::share::{ClientShare, ServerShare};
+use crate::OperationError;
+use std::{
+    future::Future,
+    mem,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Instant,
+};
+
+type Answer = Result<ServerShare, OperationError>;
+
+/// The answer to a client's key share. Dropping it withdraws the share, if it has not been answered.
+#[must_use = "dropping an exchange withdraws it"]
+pub struct Exchange(Arc<Pending>);
+
+/// A share that waits for its answer.
+pub(super) struct Pending {
+    pub(super) share: ClientShare,
+    pub(super) submitted: Instant,
+    state: Mutex<State>,
+}
+
+/// Replaced states are dropped after the lock is released: to drop a waker is to run foreign code.
+enum State {
+    Waiting(Option<Waker>),
+    Done(Answer),
+    /// The answer was taken, or nobody wants it.
+    Over,
+}
+
+impl Exchange {
+    pub(super) fn new(pending: Arc<Pending>) -> Self {
+        Self(pending)
+    }
+}
+
+impl Future for Exchange {
+    type Output = Answer;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
+        let waiting = State::Waiting(Some(context.waker().clone()));
+        let before = {
+            let mut state = self.0.state();
+            let next = if matches!(*state, State::Waiting(_)) { waiting } else { State::Over };
+            mem::replace(&mut *state, next)
+        };
+        match before {
+            State::Done(answer) => Poll::Ready(answer),
+            // A future is not polled after it was ready; if it is, it stays pending rather than panics.
+            State::Waiting(_) | State::Over => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        drop(self.0.replace(State::Over));
+    }
+}
+
+impl Pending {
+    pub(super) fn new(share: ClientShare) -> Self {
+        Self { share, submitted: Instant::now(), state: Mutex::new(State::Waiting(None)) }
+    }
+
+    /// Whether somebody still wants the answer.
+    pub(super) fn is_wanted(&self) -> bool {
+        matches!(*self.state(), State::Waiting(_))
+    }
+
+    /// Hands the answer over, and returns the waker of whoever waits for it.
+    pub(super) fn finish(&self, answer: Answer) -> Option<Waker> {
+        let mut state = self.state();
+        match mem::replace(&mut *state, State::Over) {
+            State::Waiting(waker) => {
+                *state = State::Done(answer);
+                waker
+            }
+            State::Done(_) | State::Over => None,
+        }
+    }
+
+    fn replace(&self, next: State) -> State {
+        mem::replace(&mut *self.state(), next)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,50 @@
+//! Key exchange: the server's answers to clients' key shares (RFC 8446 section 4.2.8), computed in batches.
+//!
+//! ```text
+//!  connections of one event loop ── ClientShare ──> batch of this turn ── the turn ends ──> ServerShare, to each of them
+//!                                                                          │
+//!             key pairs, made ahead in full passes ── each used once ──────┤
+//!             X25519 secrets, in lanes from the crossover on ──────────────┤
+//!             ML-KEM-768 encapsulations, one at a time ────────────────────┘
+//! ```
+//!
+//! A share costs less than a change of thread and back, so the event loop's own thread computes the batch, and nothing is
+//! shared between threads ([why](../../../docs/decisions/key-exchange.md)).
+
+mod batch;
+mod exchange;
+mod key_pairs;
+mod ml_kem;
+mod report;
+mod share;
+mod turn;
+mod wiped_on_fork;
+mod x25519;
+
+pub use exchange::Exchange;
+pub use report::{ExchangeOperation, ExchangeReport};
+pub use share::{ClientShare, Group, ServerShare};
+pub(crate) use turn::compute_turn;
+pub(crate) use x25519::Scalar;
+pub use x25519::{SecretOperation, X25519};
+
+use crate::Engine;
+use exchange::Pending;
+use std::sync::Arc;
+
+impl Engine {
+    /// Whether [`exchange`](Self::exchange) is to be asked at all, by the engine's settings.
+    pub fn exchanges_keys(&self) -> bool {
+        self.shared().settings.key_exchange
+    }
+
+    /// Answers a client's key share at the end of this turn of the event loop, together with the others of the turn; at
+    /// once on a thread without a [`BatchFlusher`](crate::BatchFlusher).
+    ///
+    /// The result is [`InvalidInput`](crate::OperationError::InvalidInput) for a share that the client must not have sent.
+    pub fn exchange(&self, share: ClientShare) -> Exchange {
+        let pending = Arc::new(Pending::new(share));
+        turn::push(self, Arc::clone(&pending));
+        Exchange::new(pending)
+    }
+}

@@ -1,0 +1,96 @@
+//! Key shares: what a client sends, and what the server answers.
+
+use std::{fmt, time::Duration};
+use zeroize::Zeroizing;
+
+/// A group whose key exchange the engine computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Group {
+    /// RFC 7748, RFC 8446.
+    X25519,
+    /// ML-KEM-768 and X25519 (draft-ietf-tls-ecdhe-mlkem).
+    X25519MlKem768,
+}
+
+impl Group {
+    /// The group of a TLS code point, if the engine computes it.
+    pub fn from_code_point(code: u16) -> Option<Self> {
+        [Self::X25519, Self::X25519MlKem768].into_iter().find(|group| group.code_point() == code)
+    }
+
+    /// In TLS.
+    pub fn code_point(self) -> u16 {
+        match self {
+            Self::X25519 => 0x001d,
+            Self::X25519MlKem768 => 0x11ec,
+        }
+    }
+}
+
+/// As metrics and logs name it: `x25519`, `x25519mlkem768`.
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::X25519 => "x25519",
+            Self::X25519MlKem768 => "x25519mlkem768",
+        })
+    }
+}
+
+/// Bytes of an encoded public key of ML-KEM-768, and of a ciphertext (FIPS 203 table 3).
+pub(super) const ML_KEM_PUBLIC_KEY: usize = 1184;
+pub(super) const ML_KEM_CIPHERTEXT: usize = 1088;
+
+/// A client's key share, of the right length for its group. Whether its contents are valid is found when it is answered.
+#[derive(Clone, Debug)]
+pub struct ClientShare {
+    pub(super) x25519: [u8; 32],
+    pub(super) ml_kem: Option<Box<[u8; ML_KEM_PUBLIC_KEY]>>,
+}
+
+impl ClientShare {
+    /// The `key_exchange` of a `KeyShareEntry`; `None` if its length is wrong.
+    pub fn new(group: Group, bytes: &[u8]) -> Option<Self> {
+        match group {
+            Group::X25519 => Some(Self { x25519: bytes.try_into().ok()?, ml_kem: None }),
+            Group::X25519MlKem768 => {
+                let (ml_kem, x25519) = bytes.split_at_checked(ML_KEM_PUBLIC_KEY)?;
+                let ml_kem: Box<[u8]> = ml_kem.into();
+                Some(Self { x25519: x25519.try_into().ok()?, ml_kem: Some(ml_kem.try_into().ok()?) })
+            }
+        }
+    }
+
+    /// Which group it belongs to.
+    pub fn group(&self) -> Group {
+        if self.ml_kem.is_some() { Group::X25519MlKem768 } else { Group::X25519 }
+    }
+}
+
+/// The server's answer, and what it took.
+pub struct ServerShare {
+    /// The group of both shares.
+    pub group: Group,
+    /// The `key_exchange` for the ServerHello.
+    pub public: Vec<u8>,
+    /// The shared secret, as the key schedule takes it in (RFC 8446 section 7.1).
+    pub secret: Zeroizing<Vec<u8>>,
+    /// How long the client's share waited for the turn's end.
+    pub waited: Duration,
+    /// How long its batch took.
+    pub computed: Duration,
+    /// How many shares were answered together.
+    pub batch: usize,
+    /// CPU that was spent on this share: its part of the batch.
+    pub cpu: Duration,
+}
+
+/// Shows what it took only, never the secret.
+impl fmt::Debug for ServerShare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { group, public: _, secret: _, waited, computed, batch, cpu } = self;
+        let mut shown = f.debug_struct("ServerShare");
+        shown.field("group", group).field("waited", waited).field("computed", computed);
+        shown.field("batch", batch).field("cpu", cpu).finish_non_exhaustive()
+    }
+}

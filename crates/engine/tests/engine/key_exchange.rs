@@ -1,0 +1,293 @@
+//! Key exchange against BoringSSL as the client.
+
+use crate::support::{settings, start};
+use boring_sys as ffi;
+use quadrille_engine::{
+    Backend, BatchFlusher, ClientShare, Engine, ExchangeOperation, ExchangeReport, Group, Job, KeyType,
+    Observer, OperationError, Scalar, SecretOperation, ServerShare, X25519,
+};
+use std::{
+    collections::HashSet,
+    future::Future,
+    mem::MaybeUninit,
+    pin::pin,
+    ptr,
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+};
+
+/// A client that has sent a share.
+struct Client {
+    x25519: [u8; 32],
+    ml_kem: Option<Box<ffi::MLKEM768_private_key>>,
+    share: Vec<u8>,
+}
+
+impl Client {
+    fn new(group: Group) -> Self {
+        let (mut public, mut x25519) = ([0; 32], [0; 32]);
+        // SAFETY: two buffers of 32 bytes each.
+        unsafe { ffi::X25519_keypair(public.as_mut_ptr(), x25519.as_mut_ptr()) };
+        let mut encoded = vec![0; 1184];
+        let mut private = Box::new(MaybeUninit::uninit());
+        // SAFETY: the outputs have the sizes that the function writes; the seed is optional.
+        let private = unsafe {
+            ffi::MLKEM768_generate_key(encoded.as_mut_ptr(), ptr::null_mut(), private.as_mut_ptr());
+            private.assume_init()
+        };
+        match group {
+            Group::X25519 => Self { x25519, ml_kem: None, share: public.to_vec() },
+            Group::X25519MlKem768 => {
+                Self { x25519, ml_kem: Some(private), share: [&encoded[..], &public].concat() }
+            }
+        }
+    }
+
+    fn group(&self) -> Group {
+        if self.ml_kem.is_some() { Group::X25519MlKem768 } else { Group::X25519 }
+    }
+
+    fn client_share(&self) -> ClientShare {
+        ClientShare::new(self.group(), &self.share).expect("a share of the right length")
+    }
+
+    /// The secret, as the client computes it.
+    fn secret(&self, answer: &ServerShare) -> Vec<u8> {
+        let mut secret = Vec::new();
+        let (ciphertext, x25519) = answer.public.split_at(answer.public.len() - 32);
+        if let Some(private) = &self.ml_kem {
+            let mut shared = [0; 32];
+            // SAFETY: the outputs have the sizes that the function writes.
+            let ok = unsafe {
+                ffi::MLKEM768_decap(
+                    shared.as_mut_ptr(),
+                    ciphertext.as_ptr(),
+                    ciphertext.len(),
+                    &raw const **private,
+                )
+            };
+            assert_eq!(ok, 1, "a ciphertext of the right length");
+            secret.extend(shared);
+        }
+        let mut shared = [0; 32];
+        // SAFETY: three buffers of 32 bytes each.
+        assert_eq!(unsafe { ffi::X25519(shared.as_mut_ptr(), self.x25519.as_ptr(), x25519.as_ptr()) }, 1);
+        secret.extend(shared);
+        secret
+    }
+}
+
+/// Eight lanes that are BoringSSL's, from two operations on.
+struct Eight;
+
+impl X25519 for Eight {
+    fn name(&self) -> &'static str {
+        "eight"
+    }
+
+    fn width(&self) -> usize {
+        8
+    }
+
+    fn crossover(&self) -> usize {
+        2
+    }
+
+    fn secrets(&self, operations: &mut [SecretOperation<'_>]) {
+        assert!(operations.len() % 8 == 0 || operations.len() % 8 > 1, "the last pass does not pay");
+        for SecretOperation { private, peer, secret } in operations {
+            // SAFETY: three buffers of 32 bytes each.
+            unsafe { ffi::X25519(secret.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) };
+        }
+    }
+
+    fn public_keys(&self, private: &[[u8; 32]], public: &mut [[u8; 32]]) {
+        assert_eq!((private.len() % 8, public.len()), (0, private.len()), "not whole passes");
+        for (private, public) in private.iter().zip(public) {
+            // SAFETY: two buffers of 32 bytes each.
+            unsafe { ffi::X25519_public_from_private(public.as_mut_ptr(), private.as_ptr()) };
+        }
+    }
+}
+
+/// Lanes that panic.
+struct Broken;
+
+impl X25519 for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+
+    fn width(&self) -> usize {
+        8
+    }
+
+    fn crossover(&self) -> usize {
+        1
+    }
+
+    fn secrets(&self, _: &mut [SecretOperation<'_>]) {
+        panic!("on purpose");
+    }
+
+    fn public_keys(&self, _: &[[u8; 32]], _: &mut [[u8; 32]]) {}
+}
+
+struct With<T>(T);
+
+impl<T: X25519> Backend for With<T> {
+    fn name(&self) -> &'static str {
+        "with"
+    }
+
+    fn width(&self, _: KeyType) -> usize {
+        1
+    }
+
+    fn compute(&self, batch: &mut [Job<'_>]) {
+        Scalar.compute(batch);
+    }
+
+    fn verifies(&self) -> bool {
+        true
+    }
+
+    fn x25519(&self) -> Option<&dyn X25519> {
+        Some(&self.0)
+    }
+}
+
+#[derive(Clone, Default)]
+struct Reports(Arc<Mutex<Vec<ExchangeReport>>>);
+
+impl Observer for Reports {
+    fn exchanged(&self, report: &ExchangeReport) {
+        self.0.lock().expect("reports").push(*report);
+    }
+}
+
+impl Reports {
+    /// Backend, operations and failures of each report of this operation.
+    fn of(&self, operation: ExchangeOperation) -> Vec<(&'static str, usize, usize)> {
+        let reports = self.0.lock().expect("reports");
+        let of = reports.iter().filter(|report| report.operation == operation);
+        of.map(|report| (report.backend, report.operations, report.failed)).collect()
+    }
+}
+
+/// Answers all of these shares in one turn of an event loop.
+fn in_one_turn(engine: &Engine, shares: Vec<ClientShare>) -> Vec<Result<ServerShare, OperationError>> {
+    let mut context = Context::from_waker(Waker::noop());
+    let mut flusher = pin!(BatchFlusher::new(engine.clone()));
+    assert!(flusher.as_mut().poll(&mut context).is_pending());
+    let mut exchanges: Vec<_> = shares.into_iter().map(|share| Box::pin(engine.exchange(share))).collect();
+    if exchanges.len() < 32 {
+        assert!(exchanges[0].as_mut().poll(&mut context).is_pending(), "answered before the turn has ended");
+    }
+    assert!(flusher.as_mut().poll(&mut context).is_pending());
+    let answers = exchanges.iter_mut().map(|exchange| match exchange.as_mut().poll(&mut context) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("not answered when the turn has ended"),
+    });
+    answers.collect()
+}
+
+#[test]
+fn clients_and_server_have_the_same_secret() {
+    let groups = [Group::X25519, Group::X25519MlKem768];
+    let engines = [
+        start(settings(1, 8), Scalar, Reports::default()),
+        start(settings(1, 8), With(Eight), Reports::default()),
+    ];
+    for engine in &engines {
+        for count in [1, 2, 7, 8, 9, 40] {
+            let clients: Vec<Client> = (0..count).map(|index| Client::new(groups[index % 2])).collect();
+            let answers = in_one_turn(engine, clients.iter().map(Client::client_share).collect());
+            let mut public = HashSet::new();
+            for (client, answer) in clients.iter().zip(answers) {
+                let answer = answer.expect("an answer");
+                assert_eq!(client.secret(&answer), *answer.secret);
+                assert_eq!((answer.group, answer.batch <= 32), (client.group(), true));
+                assert!(public.insert(answer.public), "a key pair was used twice");
+            }
+        }
+    }
+}
+
+#[test]
+fn lanes_get_whole_passes_and_what_pays() {
+    let seen = Reports::default();
+    let engine = start(settings(1, 8), With(Eight), seen.clone());
+    let shares = |count: usize| (0..count).map(|_| Client::new(Group::X25519).client_share()).collect();
+    for count in [9, 2, 18] {
+        in_one_turn(&engine, shares(count));
+    }
+    let secrets = [("eight", 8, 0), ("aws-lc", 1, 0), ("eight", 2, 0), ("eight", 18, 0)];
+    assert_eq!(seen.of(ExchangeOperation::X25519), secrets);
+    assert_eq!(seen.of(ExchangeOperation::X25519KeyPair), [("eight", 16, 0), ("eight", 16, 0)], "made ahead");
+    assert_eq!(seen.of(ExchangeOperation::MlKem768), []);
+}
+
+#[test]
+fn shares_that_no_client_must_send_are_refused_alone() {
+    let seen = Reports::default();
+    let engine = start(settings(1, 8), With(Eight), seen.clone());
+    let good = [Client::new(Group::X25519), Client::new(Group::X25519MlKem768)];
+    // A point of small order, and a coefficient of 4095, above the modulus of 3329.
+    let low_order = ClientShare::new(Group::X25519, &[0; 32]).expect("32 bytes");
+    let mut unreduced = good[1].share.clone();
+    unreduced[..3].fill(0xff);
+    let unreduced = ClientShare::new(Group::X25519MlKem768, &unreduced).expect("1216 bytes");
+    let mut low_order_hybrid = good[1].share.clone();
+    low_order_hybrid[1184..].fill(0);
+    let low_order_hybrid = ClientShare::new(Group::X25519MlKem768, &low_order_hybrid).expect("1216 bytes");
+    let shares = [good[0].client_share(), low_order, unreduced, low_order_hybrid, good[1].client_share()];
+    let answers = in_one_turn(&engine, shares.to_vec());
+    for (index, answer) in answers.iter().enumerate() {
+        match index {
+            0 | 4 => assert!(answer.is_ok(), "{answer:?}"),
+            _ => assert_eq!(answer.as_ref().err(), Some(&OperationError::InvalidInput), "share {index}"),
+        }
+    }
+    assert_eq!(seen.of(ExchangeOperation::X25519), [("eight", 4, 2)]);
+    assert_eq!(seen.of(ExchangeOperation::MlKem768), [("aws-lc", 3, 1)]);
+}
+
+#[test]
+fn lengths_are_checked_first() {
+    for (group, right) in [(Group::X25519, 32), (Group::X25519MlKem768, 1216)] {
+        for len in [0, right - 1, right + 1] {
+            assert!(ClientShare::new(group, &vec![0; len]).is_none(), "{group} of {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn without_an_event_loop_the_answer_is_there_at_once() {
+    let engine = start(settings(1, 8), Scalar, Reports::default());
+    let client = Client::new(Group::X25519);
+    let mut context = Context::from_waker(Waker::noop());
+    let answer = pin!(engine.exchange(client.client_share())).poll(&mut context);
+    assert!(matches!(answer, Poll::Ready(Ok(answer)) if client.secret(&answer) == *answer.secret));
+}
+
+#[test]
+fn a_client_that_has_left_is_not_computed_for() {
+    let seen = Reports::default();
+    let engine = start(settings(1, 8), Scalar, seen.clone());
+    let mut context = Context::from_waker(Waker::noop());
+    let mut flusher = pin!(BatchFlusher::new(engine.clone()));
+    assert!(flusher.as_mut().poll(&mut context).is_pending());
+    drop(engine.exchange(Client::new(Group::X25519).client_share()));
+    assert!(flusher.as_mut().poll(&mut context).is_pending());
+    assert_eq!(seen.of(ExchangeOperation::X25519), []);
+}
+
+#[test]
+fn a_panic_fails_its_batch_and_nothing_else() {
+    let engine = start(settings(1, 8), With(Broken), Reports::default());
+    let answers = in_one_turn(&engine, vec![Client::new(Group::X25519).client_share()]);
+    assert_eq!(answers[0].as_ref().err(), Some(&OperationError::Failed));
+    let answers = in_one_turn(&engine, vec![Client::new(Group::X25519).client_share()]);
+    assert_eq!(answers[0].as_ref().err(), Some(&OperationError::Failed), "the thread goes on");
+}

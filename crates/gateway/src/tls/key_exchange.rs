@@ -1,0 +1,92 @@
+//! Key exchange by the engine: the client's share goes there before BoringSSL needs the answer.
+
+use super::handshake_state::HandshakeState;
+use boring::{
+    error::ErrorStack,
+    ssl::{ClientHello, ExtensionType, SslRef, SslVersion},
+};
+use boring_sys as ffi;
+use foreign_types::ForeignTypeRef;
+use quadrille_config::model::{Group, TlsPolicy, Version};
+use quadrille_engine::{Engine, Exchange, ServerShare};
+use std::time::Duration;
+
+/// Has the engine answer the shares of a context's clients.
+pub(super) struct KeyExchange {
+    engine: Engine,
+    /// Code points, in the server's order.
+    groups: Vec<u16>,
+}
+
+/// What the engine's part in the key exchange of one handshake took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExchangeTiming {
+    group: u16,
+    cpu: Duration,
+}
+
+impl KeyExchange {
+    /// `None` if BoringSSL is to do it all.
+    pub(super) fn new(engine: &Engine, policy: &TlsPolicy) -> Option<Self> {
+        let groups = policy.groups.iter().map(code_point).collect();
+        let wanted = engine.exchanges_keys() && policy.max >= Version::Tls13;
+        wanted.then(|| Self { engine: engine.clone(), groups })
+    }
+
+    /// Hands the client's share in, if the engine computes the group that BoringSSL will choose.
+    pub(super) fn begin(&self, hello: &ClientHello<'_>) -> Option<Exchange> {
+        let extension = |code: u16| hello.get_extension(ExtensionType::from(code));
+        quadrille_key_share::predict(extension, &self.groups).map(|share| self.engine.exchange(share))
+    }
+}
+
+/// Gives BoringSSL the answer. Without it, it computes by itself.
+pub(super) fn hand_over(ssl: &mut SslRef, answer: &ServerShare) {
+    match quadrille_key_share::hand_over(ssl, answer) {
+        Ok(()) => {
+            if let Some(handshake) = HandshakeState::attached(ssl) {
+                let timing = ExchangeTiming { group: answer.group.code_point(), cpu: answer.cpu };
+                let _ = handshake.key_exchange.set(timing);
+            }
+        }
+        // The reasons are of no interest, and are in the thread's error queue no more.
+        Err(ErrorStack { .. }) => {}
+    }
+}
+
+/// The group of a finished handshake, and what the engine has spent on it if BoringSSL took the engine's answer. `None` if no
+/// keys were exchanged in a group: a resumed session of TLS 1.2, or RSA key exchange.
+pub(crate) fn completed(ssl: &SslRef) -> Option<(&'static str, Option<Duration>)> {
+    // SAFETY: the connection is live.
+    let negotiated = unsafe { ffi::SSL_get_group_id(ssl.as_ptr()) };
+    let group = GROUPS.iter().find(|group| code_point(group) == negotiated)?;
+    let timing = HandshakeState::attached(ssl).and_then(|handshake| handshake.key_exchange.get());
+    // In another group, or in TLS 1.2, the answer was of no use to BoringSSL.
+    let used =
+        timing.filter(|timing| timing.group == negotiated && ssl.version2() == Some(SslVersion::TLS1_3));
+    Some((label(group), used.map(|timing| timing.cpu)))
+}
+
+const GROUPS: [Group; 5] = [Group::X25519MlKem768, Group::X25519, Group::P256, Group::P384, Group::P521];
+
+/// In TLS.
+fn code_point(group: &Group) -> u16 {
+    match group {
+        Group::X25519MlKem768 => 0x11ec,
+        Group::X25519 => 0x001d,
+        Group::P256 => 0x0017,
+        Group::P384 => 0x0018,
+        Group::P521 => 0x0019,
+    }
+}
+
+/// In metrics.
+fn label(group: &Group) -> &'static str {
+    match group {
+        Group::X25519MlKem768 => "x25519mlkem768",
+        Group::X25519 => "x25519",
+        Group::P256 => "p256",
+        Group::P384 => "p384",
+        Group::P521 => "p521",
+    }
+}
