@@ -1,6 +1,6 @@
 //! One wake-up of the engine for all operations that a turn of an event loop has brought.
 
-use crate::{Engine, key_exchange::compute_turn};
+use crate::Engine;
 use std::{
     cell::{Cell, RefCell},
     future::Future,
@@ -13,6 +13,8 @@ thread_local! {
     static FLUSHER: RefCell<Option<Waker>> = const { RefCell::new(None) };
     /// The flusher has been woken, and has not run since.
     static SCHEDULED: Cell<bool> = const { Cell::new(false) };
+    /// What else is to be done when this turn ends.
+    static AT_END: Cell<Option<fn(&Engine)>> = const { Cell::new(None) };
 }
 
 /// Flushes the engine at the end of each turn of an event loop in which operations were [enqueued](Engine::enqueue), and
@@ -37,8 +39,14 @@ impl BatchFlusher {
         }
     }
 
-    /// The same; false if this thread has no flusher.
-    pub(crate) fn schedule_if_any() -> bool {
+    /// Does this, too, when this turn ends; false if this thread has no flusher. All callers want the same done.
+    pub(crate) fn at_end_of_turn(work: fn(&Engine)) -> bool {
+        AT_END.set(Some(work));
+        Self::schedule_if_any()
+    }
+
+    /// False if this thread has no flusher.
+    fn schedule_if_any() -> bool {
         if SCHEDULED.get() {
             return true;
         }
@@ -50,6 +58,14 @@ impl BatchFlusher {
     }
 }
 
+impl BatchFlusher {
+    fn finish_turn(&self) {
+        if let Ok(Some(work)) = AT_END.try_with(Cell::take) {
+            work(&self.0);
+        }
+    }
+}
+
 impl Future for BatchFlusher {
     type Output = std::convert::Infallible;
 
@@ -58,7 +74,7 @@ impl Future for BatchFlusher {
         if SCHEDULED.take() {
             // First: what compute threads do, they do meanwhile.
             self.0.flush();
-            compute_turn(&self.0);
+            self.finish_turn();
         }
         Poll::Pending
     }
@@ -70,6 +86,6 @@ impl Drop for BatchFlusher {
         drop(FLUSHER.try_with(RefCell::take));
         let _ = SCHEDULED.try_with(Cell::take);
         self.0.flush();
-        compute_turn(&self.0);
+        self.finish_turn();
     }
 }

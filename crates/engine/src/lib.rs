@@ -28,6 +28,7 @@ mod gpu;
 mod installed;
 mod job;
 mod key;
+mod key_agreement;
 mod key_exchange;
 mod key_type;
 mod lanes;
@@ -57,9 +58,10 @@ pub use error::{KeyError, OperationError};
 pub use gpu::Gpu;
 pub use job::Job;
 pub use key::Key;
-pub use key_exchange::{
-    ClientShare, Exchange, ExchangeOperation, ExchangeReport, Group, SecretOperation, ServerShare, X25519,
+pub use key_agreement::{
+    ClientShare, ExchangeOperation, ExchangeReport, Group, SecretOperation, ServerShare, X25519,
 };
+pub use key_exchange::Exchange;
 pub use key_type::KeyType;
 pub use lanes::{CEILING_VARIABLE, Ceiling, Lanes, UnknownTier, fastest, fastest_up_to};
 pub use observer::{BatchReport, Depth, Observer, Unobserved};

@@ -1,14 +1,14 @@
 //! The answers to several clients' shares.
 
-use super::{
-    exchange::Pending,
-    key_pairs,
-    ml_kem::{self, Encapsulated},
-    report::{ExchangeOperation, ExchangeReport},
-    share::ServerShare,
-    x25519::{KeyPair, Scalar, SecretOperation, X25519, is_contributory},
+use super::{exchange::Pending, key_pairs};
+use crate::{
+    ExchangeOperation, ExchangeReport, OperationError, SecretOperation, ServerShare, X25519,
+    key_agreement::{
+        KeyPair, Scalar, is_contributory,
+        ml_kem::{self, Encapsulated},
+    },
+    shared::Shared,
 };
-use crate::{OperationError, shared::Shared};
 use quadrille_handshake_timing::thread_time;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

@@ -1,7 +1,6 @@
 //! An answer to come, as a plain future.
 
-use super::share::{ClientShare, ServerShare};
-use crate::OperationError;
+use crate::{ClientShare, OperationError, ServerShare};
 use std::{
     future::Future,
     mem,

@@ -14,21 +14,12 @@
 mod batch;
 mod exchange;
 mod key_pairs;
-mod ml_kem;
-mod report;
-mod share;
 mod turn;
 mod wiped_on_fork;
-mod x25519;
 
 pub use exchange::Exchange;
-pub use report::{ExchangeOperation, ExchangeReport};
-pub use share::{ClientShare, Group, ServerShare};
-pub(crate) use turn::compute_turn;
-pub(crate) use x25519::Scalar;
-pub use x25519::{SecretOperation, X25519};
 
-use crate::Engine;
+use crate::{ClientShare, Engine};
 use exchange::Pending;
 use std::sync::Arc;
 

@@ -18,13 +18,13 @@ pub(super) fn push(engine: &Engine, pending: Arc<Pending>) {
         turn.push(pending);
         turn.len()
     });
-    if waiting >= MOST || !BatchFlusher::schedule_if_any() {
+    if waiting >= MOST || !BatchFlusher::at_end_of_turn(compute_turn) {
         compute_turn(engine);
     }
 }
 
 /// Answers what this turn has brought so far.
-pub(crate) fn compute_turn(engine: &Engine) {
+fn compute_turn(engine: &Engine) {
     // While the thread ends there may be no turn any more.
     let Ok(waiting) = TURN.try_with(RefCell::take) else { return };
     if !waiting.is_empty() {

@@ -2,7 +2,7 @@
 //! starts, because it depends on the CPU.
 
 use super::parts::take_apart;
-use crate::{SecretOperation, X25519, key_exchange};
+use crate::{SecretOperation, X25519, key_agreement};
 use boring::{
     pkey::Private,
     rsa::{Padding, Rsa},
@@ -87,7 +87,7 @@ fn measure_x25519(lanes: &Lanes) -> Option<usize> {
     while pass == Duration::MAX || thread_time().saturating_sub(began) < X25519_BUDGET {
         let one = |secret| SecretOperation { private: &private, peer: &peer, secret };
         let mut alone = secrets.iter_mut().take(1).map(one).collect::<Vec<_>>();
-        scalar = scalar.min(timed(|| Some(X25519::secrets(&key_exchange::Scalar, &mut alone)))?);
+        scalar = scalar.min(timed(|| Some(X25519::secrets(&key_agreement::Scalar, &mut alone)))?);
         let all = secrets.iter_mut().map(|secret| Agreement::new(&private, &peer, secret));
         let mut all = all.collect::<Vec<_>>();
         pass = pass.min(timed(|| Some(lanes.agree(&mut all)))?);

@@ -77,7 +77,7 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
                     upstream serves it.",
             needs_restart: false,
             read: |field, limits| {
-                field.set(&mut limits.socket.connections, |text| count(text).map(usize::from))
+                field.set(&mut limits.socket.connections, |text| count(text).map(usize::from));
             },
             show: |limits| limits.socket.connections.into(),
         },
@@ -89,7 +89,7 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
                     means more memory and a longer wait under overload, not more handshakes a second.",
             needs_restart: false,
             read: |field, limits| {
-                field.set(&mut limits.socket.handshakes, |text| count(text).map(usize::from))
+                field.set(&mut limits.socket.handshakes, |text| count(text).map(usize::from));
             },
             show: |limits| limits.socket.handshakes.into(),
         },

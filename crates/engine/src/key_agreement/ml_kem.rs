@@ -7,15 +7,15 @@ use std::ptr;
 use zeroize::Zeroizing;
 
 /// As metrics name it.
-pub(super) const BACKEND: &str = "aws-lc";
+pub(crate) const BACKEND: &str = "aws-lc";
 
-pub(super) struct Encapsulated {
-    pub(super) ciphertext: [u8; ML_KEM_CIPHERTEXT],
-    pub(super) secret: Zeroizing<[u8; 32]>,
+pub(crate) struct Encapsulated {
+    pub(crate) ciphertext: [u8; ML_KEM_CIPHERTEXT],
+    pub(crate) secret: Zeroizing<[u8; 32]>,
 }
 
 /// `None` if the key is not one: a coefficient is not reduced (FIPS 203 section 7.2).
-pub(super) fn encapsulate(encoded: &[u8; ML_KEM_PUBLIC_KEY]) -> Option<Box<Encapsulated>> {
+pub(crate) fn encapsulate(encoded: &[u8; ML_KEM_PUBLIC_KEY]) -> Option<Box<Encapsulated>> {
     let mut result =
         Box::new(Encapsulated { ciphertext: [0; ML_KEM_CIPHERTEXT], secret: Zeroizing::new([0; 32]) });
     let (mut ciphertext_len, mut secret_len) = (result.ciphertext.len(), result.secret.len());

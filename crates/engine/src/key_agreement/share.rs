@@ -38,14 +38,14 @@ impl fmt::Display for Group {
 }
 
 /// Bytes of an encoded public key of ML-KEM-768, and of a ciphertext (FIPS 203 table 3).
-pub(super) const ML_KEM_PUBLIC_KEY: usize = 1184;
-pub(super) const ML_KEM_CIPHERTEXT: usize = 1088;
+pub(crate) const ML_KEM_PUBLIC_KEY: usize = 1184;
+pub(crate) const ML_KEM_CIPHERTEXT: usize = 1088;
 
 /// A client's key share, of the right length for its group. Whether its contents are valid is found when it is answered.
 #[derive(Clone, Debug)]
 pub struct ClientShare {
-    pub(super) x25519: [u8; 32],
-    pub(super) ml_kem: Option<Box<[u8; ML_KEM_PUBLIC_KEY]>>,
+    pub(crate) x25519: [u8; 32],
+    pub(crate) ml_kem: Option<Box<[u8; ML_KEM_PUBLIC_KEY]>>,
 }
 
 impl ClientShare {
