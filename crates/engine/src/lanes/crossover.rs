@@ -32,7 +32,7 @@ pub(super) struct Crossovers {
 impl Crossovers {
     pub(super) fn measure(lanes: &Lanes) -> Self {
         let [rsa2048, larger] = KNOWN_KEYS.map(|der| measure(lanes, der).unwrap_or(lanes.width()));
-        Self { rsa2048, larger, x25519: measure_x25519(lanes).unwrap_or(lanes.x25519_width()) }
+        Self { rsa2048, larger, x25519: measure_x25519(lanes) }
     }
 
     /// At most the width.
@@ -79,7 +79,7 @@ fn crossover(Costs { scalar, half, full }: Costs, width: usize) -> usize {
 }
 
 /// A pass costs the same from two secrets on, whatever their number; one alone is scalar code in the kernels too.
-fn measure_x25519(lanes: &Lanes) -> Option<usize> {
+fn measure_x25519(lanes: &Lanes) -> usize {
     let (private, peer) = ([0x5a; 32], [9; 32]);
     let mut secrets = vec![[0; 32]; lanes.x25519_width()];
     let (mut scalar, mut pass) = (Duration::MAX, Duration::MAX);
@@ -87,12 +87,18 @@ fn measure_x25519(lanes: &Lanes) -> Option<usize> {
     while pass == Duration::MAX || thread_time().saturating_sub(began) < X25519_BUDGET {
         let one = |secret| SecretOperation { private: &private, peer: &peer, secret };
         let mut alone = secrets.iter_mut().take(1).map(one).collect::<Vec<_>>();
-        scalar = scalar.min(timed(|| Some(X25519::secrets(&key_agreement::Scalar, &mut alone)))?);
+        scalar = scalar.min(time_of(|| key_agreement::Scalar.secrets(&mut alone)));
         let all = secrets.iter_mut().map(|secret| Agreement::new(&private, &peer, secret));
         let mut all = all.collect::<Vec<_>>();
-        pass = pass.min(timed(|| Some(lanes.agree(&mut all)))?);
+        pass = pass.min(time_of(|| lanes.agree(&mut all)));
     }
-    Some(crossover(Costs { scalar, half: pass, full: pass }, lanes.x25519_width()).max(2))
+    crossover(Costs { scalar, half: pass, full: pass }, lanes.x25519_width()).max(2)
+}
+
+fn time_of(what: impl FnOnce()) -> Duration {
+    let began = thread_time();
+    what();
+    thread_time().saturating_sub(began)
 }
 
 fn timed(what: impl FnOnce() -> Option<()>) -> Option<Duration> {

@@ -216,26 +216,24 @@ fn serve_stream(
 }
 
 /// What the request comes to, informational responses sent meanwhile; `None` once the client has reset the stream.
-fn answer<'a>(
-    http: &'a Arc<HttpConnection>,
+async fn answer(
+    http: &Arc<HttpConnection>,
     request: Request<ClientBody>,
-    respond: &'a mut SendResponse<Bytes>,
-) -> impl Future<Output = Option<Outcome>> {
-    async move {
-        let informational = Informational::default();
-        let mut serving = pin!(service::serve(http, request, &informational));
-        poll_fn(|context| {
-            if respond.poll_reset(context).is_ready() {
-                return Poll::Ready(None);
-            }
-            let outcome = serving.as_mut().poll(context);
-            for response in informational.take() {
-                let _ = respond.send_informational(response);
-            }
-            outcome.map(Some)
-        })
-        .await
-    }
+    respond: &mut SendResponse<Bytes>,
+) -> Option<Outcome> {
+    let informational = Informational::default();
+    let mut serving = pin!(service::serve(http, request, &informational));
+    poll_fn(|context| {
+        if respond.poll_reset(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        let outcome = serving.as_mut().poll(context);
+        for response in informational.take() {
+            let _ = respond.send_informational(response);
+        }
+        outcome.map(Some)
+    })
+    .await
 }
 
 /// Sends a response, as fast as the client takes it; one that takes nothing for so long is given up.
