@@ -1,6 +1,7 @@
 //! HTTP: requests are read, routed, answered or forwarded, and counted. hyper and h2 speak the protocol.
 
 mod answer;
+mod authority;
 mod client_body;
 mod destination;
 mod ending;

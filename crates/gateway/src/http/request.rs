@@ -1,7 +1,12 @@
 //! A request as it came, and as it goes on.
 
-use super::{client_body::ClientBody, request_view::RequestView, rewrite};
-use http::{HeaderMap, HeaderValue, Method, Uri, Version, header, uri::PathAndQuery};
+use super::{
+    authority::{self, Authority},
+    client_body::ClientBody,
+    request_view::RequestView,
+    rewrite,
+};
+use http::{HeaderMap, Method, Uri, Version, uri::PathAndQuery};
 
 /// A request of a client.
 pub(super) struct Request {
@@ -9,6 +14,10 @@ pub(super) struct Request {
     pub(super) uri: Uri,
     pub(super) headers: HeaderMap,
     pub(super) version: Version,
+    /// For which host it is, as everybody sees it who asks.
+    pub(super) authority: Option<Authority>,
+    /// What makes it no request that may be routed, for the client to read.
+    pub(super) malformed: Option<&'static str>,
     /// It asks for the WebSocket protocol (RFC 6455, RFC 8441).
     pub(super) websocket: bool,
     /// It came before the handshake was complete (RFC 8470).
@@ -26,7 +35,7 @@ impl Request {
     /// As routes see it.
     pub(super) fn view(&self, tls: bool) -> RequestView<'_> {
         RequestView {
-            authority: self.host().unwrap_or_default(),
+            authority: self.host(),
             method: self.method.as_str(),
             path: self.uri.path(),
             query: self.uri.query(),
@@ -35,20 +44,9 @@ impl Request {
         }
     }
 
-    /// The authority of HTTP/2, or the Host header of HTTP/1.
-    pub(super) fn host(&self) -> Option<&str> {
-        match self.uri.authority() {
-            Some(authority) => Some(authority.as_str()),
-            None => self.headers.get(header::HOST)?.to_str().ok(),
-        }
-    }
-
-    /// The same as a header.
-    pub(super) fn host_value(&self) -> Option<HeaderValue> {
-        match self.uri.authority() {
-            Some(authority) => HeaderValue::from_str(authority.as_str()).ok(),
-            None => self.headers.get(header::HOST).filter(|host| host.to_str().is_ok()).cloned(),
-        }
+    /// The effective authority, empty if there is none.
+    pub(super) fn host(&self) -> &str {
+        self.authority.as_ref().map_or("", Authority::as_str)
     }
 
     /// Takes `.` and `..`, and doubled slashes, out of the path.
@@ -75,13 +73,21 @@ pub(super) fn split(request: http::Request<ClientBody>, early: bool) -> (Request
     let protocol = parts.extensions.get::<h2::ext::Protocol>();
     let websocket = match parts.version {
         Version::HTTP_2 => protocol.is_some_and(|protocol| protocol.as_str() == "websocket"),
-        _ => parts.method == Method::GET && super::hop_by_hop::asks_for_websocket(&parts.headers),
+        Version::HTTP_11 => {
+            parts.method == Method::GET && super::hop_by_hop::asks_for_websocket(&parts.headers)
+        }
+        // HTTP/1.0 has no upgrades (RFC 9110 section 7.8).
+        _ => false,
     };
+    let authority = authority::effective(&parts.uri, &parts.headers, parts.version);
+    let malformed = authority.as_ref().err().copied();
     let request = Request {
         method: parts.method,
         uri: parts.uri,
         headers: parts.headers,
         version: parts.version,
+        authority: authority.unwrap_or_default(),
+        malformed,
         websocket,
         early,
     };

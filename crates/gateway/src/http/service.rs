@@ -1,17 +1,9 @@
 //! What happens to a request: routed, then answered or forwarded.
 
 use super::{
-    HttpConnection,
-    answer::Answer,
-    client_body::ClientBody,
-    exchange::Exchange,
-    forward, header_limit,
-    informational::Informational,
-    outcome::Outcome,
-    request::{self, Request},
-    router::RouteLookup,
+    HttpConnection, answer::Answer, client_body::ClientBody, exchange::Exchange, forward, header_limit,
+    informational::Informational, outcome::Outcome, request, router::RouteLookup,
 };
-use http::{Version, header};
 use quadrille_config::model::{Action, PathMatch, Redirect};
 use std::sync::{Arc, atomic::Ordering};
 
@@ -30,7 +22,7 @@ pub(super) fn serve<'a>(
             let late = "Too early; send it again once the handshake is complete.\n";
             return Answer { request: &request, route: None, exchange }.text(425, late).into();
         }
-        if let Err(problem) = check_host(&request) {
+        if let Some(problem) = request.malformed {
             return Answer { request: &request, route: None, exchange }.text(400, problem).into();
         }
         let Some(settings) = http.chain.http() else {
@@ -68,15 +60,4 @@ pub(super) fn serve<'a>(
             },
         }
     }
-}
-
-/// Without a host, only routes for every host are left, and only HTTP/1.0 may come so (RFC 9112 section 3.2).
-fn check_host(request: &Request) -> Result<(), &'static str> {
-    if request.headers.get_all(header::HOST).iter().nth(1).is_some() {
-        return Err("The request names several hosts.\n");
-    }
-    if request.host().is_none() && request.version >= Version::HTTP_11 {
-        return Err("The request names no host.\n");
-    }
-    Ok(())
 }
