@@ -21,6 +21,7 @@ mod http;
 mod keyless;
 mod metrics_reference;
 mod observability;
+mod paths;
 mod pressure;
 mod profile_system;
 mod proxy_protocol;

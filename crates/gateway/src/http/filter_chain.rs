@@ -2,6 +2,7 @@
 
 use super::Router;
 use crate::{connection::Connection, upstream::ConnectionPool};
+use quadrille_config::model::Paths;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -25,10 +26,8 @@ pub(crate) trait HttpFilterChain: Send + Sync {
 /// What a filter chain serves to HTTP clients.
 pub(crate) struct HttpSettings {
     pub(crate) router: Arc<Router>,
-    /// Whether `.` and `..` are taken out of paths before they are routed (RFC 3986 section 6.2.2.3).
-    pub(crate) normalize_path: bool,
-    /// Whether several slashes in a row count as one.
-    pub(crate) merge_slashes: bool,
+    /// In which form paths are matched and sent on.
+    pub(crate) paths: Paths,
     /// Bytes of a request's header, at most.
     pub(crate) header_limit: usize,
 }

@@ -16,6 +16,7 @@ mod http1;
 mod http2;
 mod informational;
 mod outcome;
+mod path_normalization;
 mod replay;
 mod request;
 mod request_view;

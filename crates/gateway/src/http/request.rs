@@ -3,10 +3,14 @@
 use super::{
     authority::{self, Authority},
     client_body::ClientBody,
+    path_normalization,
     request_view::RequestView,
-    rewrite,
 };
-use http::{HeaderMap, Method, Uri, Version, uri::PathAndQuery};
+use http::{
+    HeaderMap, Method, Uri, Version,
+    uri::{PathAndQuery, Scheme},
+};
+use quadrille_config::model::{Paths, SentPath};
 
 /// A request of a client.
 pub(super) struct Request {
@@ -18,6 +22,8 @@ pub(super) struct Request {
     pub(super) authority: Option<Authority>,
     /// What makes it no request that may be routed, for the client to read.
     pub(super) malformed: Option<&'static str>,
+    /// Path and query as they came, if a server is to get them and routes see others.
+    received: Option<PathAndQuery>,
     /// It asks for the WebSocket protocol (RFC 6455, RFC 8441).
     pub(super) websocket: bool,
     /// It came before the handshake was complete (RFC 8470).
@@ -49,14 +55,36 @@ impl Request {
         self.authority.as_ref().map_or("", Authority::as_str)
     }
 
-    /// Takes `.` and `..`, and doubled slashes, out of the path.
-    pub(super) fn normalize(&mut self, dots: bool, slashes: bool) -> Result<(), InvalidPath> {
-        let Some(path) = rewrite::normalized(self.uri.path(), dots, slashes) else { return Ok(()) };
-        let path = with_query(&path, self.uri.query())?;
+    /// Gives the path the form that routes see.
+    ///
+    /// # Errors
+    /// Says for the client why it has none.
+    pub(super) fn normalize(&mut self, paths: &Paths) -> Result<(), &'static str> {
+        if self.uri.path() == WHOLE_SERVER {
+            return Ok(());
+        }
+        // An absolute form need not have a path in front of its query.
+        let rootless = self.uri.path_and_query().is_some_and(|path| path.as_str().starts_with('?'));
+        match path_normalization::normalized(self.uri.path(), paths)? {
+            Some(path) => self.replace_path(&path, paths.send),
+            None if rootless => self.replace_path("/", SentPath::Normalized),
+            None => Ok(()),
+        }
+    }
+
+    fn replace_path(&mut self, path: &str, send: SentPath) -> Result<(), &'static str> {
+        const INVALID: &str = "The path is none.\n";
+        let path = with_query(path, self.uri.query()).map_err(|_| INVALID)?;
         let mut parts = std::mem::take(&mut self.uri).into_parts();
-        parts.path_and_query = Some(path);
-        self.uri = Uri::from_parts(parts).map_err(|_| InvalidPath)?;
+        self.received = parts.path_and_query.replace(path).filter(|_| send == SentPath::Received);
+        self.uri = Uri::from_parts(parts).map_err(|_| INVALID)?;
         Ok(())
+    }
+
+    /// The path and query for a server, unless the route rewrites them.
+    pub(super) fn sent_path(&self) -> PathAndQuery {
+        let sent = self.received.as_ref().or(self.uri.path_and_query());
+        sent.cloned().unwrap_or_else(|| PathAndQuery::from_static("/"))
     }
 }
 
@@ -65,6 +93,21 @@ pub(super) fn with_query(path: &str, query: Option<&str>) -> Result<PathAndQuery
     let root = if path.starts_with('/') { "" } else { "/" };
     let query = query.filter(|_| !path.contains('?')).map(|query| format!("?{query}")).unwrap_or_default();
     format!("{root}{path}{query}").parse().map_err(|_| InvalidPath)
+}
+
+/// What `OPTIONS` asks about if it means no path (RFC 9112 section 3.2.4).
+const WHOLE_SERVER: &str = "*";
+
+/// Whether the target has a form that is served (RFC 9112 section 3.2). The library takes `GET admin` for a host.
+fn check_target(method: &Method, target: &Uri) -> Result<(), &'static str> {
+    let served = target.scheme().is_none_or(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
+    let path = target.path();
+    let whole_server = path == WHOLE_SERVER && method == Method::OPTIONS;
+    if served && (path.starts_with('/') || whole_server) {
+        Ok(())
+    } else {
+        Err("The request's target is none.\n")
+    }
 }
 
 /// A request from the library's form; `early` as of the connection.
@@ -80,7 +123,8 @@ pub(super) fn split(request: http::Request<ClientBody>, early: bool) -> (Request
         _ => false,
     };
     let authority = authority::effective(&parts.uri, &parts.headers, parts.version);
-    let malformed = authority.as_ref().err().copied();
+    let target = check_target(&parts.method, &parts.uri);
+    let malformed = target.err().or(authority.as_ref().err().copied());
     let request = Request {
         method: parts.method,
         uri: parts.uri,
@@ -88,6 +132,7 @@ pub(super) fn split(request: http::Request<ClientBody>, early: bool) -> (Request
         version: parts.version,
         authority: authority.unwrap_or_default(),
         malformed,
+        received: None,
         websocket,
         early,
     };

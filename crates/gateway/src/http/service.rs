@@ -34,12 +34,8 @@ pub(super) fn serve<'a>(
                 .text(431, "The header is too large.\n")
                 .into();
         }
-        if (settings.normalize_path || settings.merge_slashes)
-            && request.normalize(settings.normalize_path, settings.merge_slashes).is_err()
-        {
-            return Answer { request: &request, route: None, exchange }
-                .text(400, "The path is none.\n")
-                .into();
+        if let Err(problem) = request.normalize(&settings.paths) {
+            return Answer { request: &request, route: None, exchange }.text(400, problem).into();
         }
         let looked_up = settings.router.find(&request.view(http.connection.tls));
         let route = match &looked_up {

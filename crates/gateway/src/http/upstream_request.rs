@@ -71,7 +71,7 @@ fn path(destination: &Destination<'_>) -> Result<PathAndQuery, Invalid> {
             let path = rewrite::path(to, &destination.matched.route().path, uri.path());
             with_query(&path, uri.query()).map_err(|_| Invalid)
         }
-        None => Ok(uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"))),
+        None => Ok(destination.request.sent_path()),
     }
 }
 
