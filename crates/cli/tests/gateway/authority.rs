@@ -1,7 +1,8 @@
 //! For which host a request is: one answer for routes, servers, and what servers are told of the client.
 
 use crate::support::{
-    Certificates, Configuration, Connector, Gateway, Response, curl, document, echo_server, listener,
+    Certificates, Configuration, Connector, Gateway, Response, configuration::listener_at, curl, curl_status,
+    document, echo_server, listener, ports,
 };
 
 struct Site {
@@ -109,4 +110,49 @@ fn what_a_client_claims_about_itself_reaches_no_server() {
     // HTTP/1.0 without a host has nothing to put in the place of what it claims.
     let seen = site.send(b"GET / HTTP/1.0\r\nX-Forwarded-Host: claimed\r\n\r\n").text();
     assert!(!seen.contains("claimed"), "{seen}");
+}
+
+/// A host that asks for client certificates is not reached by a connection that was let in without (RFC 9110 section
+/// 15.5.20), whatever the routes of that connection's chain say.
+#[test]
+fn a_host_of_another_policy_is_asked_for_on_a_connection_of_its_own() {
+    let certificates = Certificates::new();
+    let pair =
+        certificates.ecdsa("P-256", &["localhost", "guarded.example", "strict.example", "like.example"]);
+    let chain = |name: &str, keys: &str| {
+        listener_at(
+            "127.0.0.1:PORT",
+            &pair,
+            &format!("match: {{server_names: [{name}]}}, respond: {name}{keys}"),
+        )
+    };
+    let ca = certificates.ca();
+    let text = document(
+        &[
+            chain("localhost", ""),
+            chain(
+                "guarded.example",
+                &format!(", tls: {{client_auth: {{mode: required, ca: {}}}}}", ca.display()),
+            ),
+            chain("strict.example", ", tls: {min: 1.3}"),
+            chain("like.example", ""),
+        ],
+        "",
+    );
+    let file = Configuration::new(&text.replace("PORT", &ports::free().to_string()));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    for client in ["--http1.1", "--http2"] {
+        for (host, status) in [
+            ("localhost", "200"),
+            ("guarded.example", "421"),
+            ("Guarded.Example.:8443", "421"),
+            ("strict.example", "421"),
+            ("like.example", "200"),
+            ("unknown.example", "200"),
+        ] {
+            let host = format!("Host: {host}");
+            let seen = curl_status(&gateway, &certificates, &[client, "-H", &host], "/");
+            assert_eq!(seen, status, "{client} {host}");
+        }
+    }
 }

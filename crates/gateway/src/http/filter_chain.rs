@@ -12,6 +12,10 @@ pub(crate) trait HttpFilterChain: Send + Sync {
     /// What it serves now; `None` if that is no longer HTTP.
     fn http(&self) -> Option<Arc<HttpSettings>>;
 
+    /// Whether the connection may have answers for this host: no other chain has it, or one that asks the same of clients
+    /// and protects the connection in the same way.
+    fn may_serve(&self, host: &str) -> bool;
+
     /// Whether the connection is to end when it can, because the configuration has the chain no longer, the chain asks
     /// other things of clients than it did when it accepted the connection, or the process drains.
     fn is_removed(&self) -> bool;

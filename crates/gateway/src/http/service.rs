@@ -2,7 +2,7 @@
 
 use super::{
     HttpConnection, answer::Answer, client_body::ClientBody, exchange::Exchange, forward, header_limit,
-    informational::Informational, outcome::Outcome, request, router::RouteLookup,
+    informational::Informational, outcome::Outcome, request, request_view, router::RouteLookup,
 };
 use quadrille_config::model::{Action, PathMatch, Redirect};
 use std::sync::{Arc, atomic::Ordering};
@@ -24,6 +24,11 @@ pub(super) fn serve<'a>(
         }
         if let Some(problem) = request.malformed {
             return Answer { request: &request, route: None, exchange }.text(400, problem).into();
+        }
+        if !http.chain.may_serve(request_view::without_port(request.host())) {
+            // RFC 9110 section 15.5.20: the client comes again, by a connection of its own for this host.
+            let misdirected = "This host is served on connections of its own.\n";
+            return Answer { request: &request, route: None, exchange }.text(421, misdirected).into();
         }
         let Some(settings) = http.chain.http() else {
             // A reload has made it something else.
