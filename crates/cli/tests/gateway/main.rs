@@ -19,6 +19,7 @@ mod from_memory;
 mod gpu;
 mod http;
 mod keyless;
+mod messages;
 mod metrics_reference;
 mod observability;
 mod paths;

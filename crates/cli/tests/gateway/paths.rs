@@ -90,6 +90,14 @@ fn a_target_is_a_path_or_has_one() {
     }
 }
 
+#[test]
+fn a_prefix_is_rewritten_without_a_second_slash() {
+    let site = Site::new("");
+    for (path, sent) in [("/timed", "/"), ("/timed/never", "/never"), ("/timed/?a", "/?a")] {
+        assert_eq!(site.send(&format!("GET {path} HTTP/1.1")), (200, sent.to_owned()));
+    }
+}
+
 /// What a configuration asks for is not safe for every server, and is done.
 #[test]
 fn how_paths_are_read_is_a_setting() {

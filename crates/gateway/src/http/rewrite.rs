@@ -1,7 +1,7 @@
 //! Paths and places that become others: on the way upstream, and in redirects.
 
 use super::request_view::{RequestView, without_port};
-use quadrille_config::model::{PathMatch, PathRewrite, Redirect};
+use quadrille_config::model::{PathMatch, PathRewrite, PathRule, Redirect};
 use std::borrow::Cow;
 
 /// The path that takes the place of one that the route has matched.
@@ -10,8 +10,12 @@ pub(super) fn path<'a>(rewrite: &'a PathRewrite, matched: &PathMatch, path: &'a 
         PathRewrite::Full(other) => other.into(),
         PathRewrite::Regex(expression, text) => expression.replace_all(path, text.as_str()),
         PathRewrite::Prefix(prefix) => {
-            let rest = matched.matched().and_then(|length| path.get(length..));
-            rest.map_or(path.into(), |rest| format!("{prefix}{rest}").into())
+            let Some(rest) = matched.matched().and_then(|length| path.get(length..)) else {
+                return path.into();
+            };
+            // The slash behind a whole segment is not part of what matched. Envoy's prefixes are text like any other.
+            let doubled = matches!(matched.rule, PathRule::Segments(_)) && prefix.ends_with('/');
+            format!("{prefix}{}", rest.strip_prefix('/').filter(|_| doubled).unwrap_or(rest)).into()
         }
     }
 }
@@ -41,7 +45,7 @@ pub(super) fn location(redirect: &Redirect, matched: &PathMatch, request: &Reque
 mod tests {
     use super::*;
     use http::HeaderMap;
-    use quadrille_config::model::{PathRule, whole};
+    use quadrille_config::model::whole;
     use regex::Regex;
 
     #[test]
@@ -52,6 +56,10 @@ mod tests {
             |from, to: &str| PathRewrite::Regex(Regex::new(from).expect("an expression").into(), to.into());
         for (rewrite, matched, before, after) in [
             (prefix("/b"), PathMatch::segments("/a"), "/a/x", "/b/x"),
+            (prefix("/"), PathMatch::segments("/a"), "/a/x", "/x"),
+            (prefix("/"), PathMatch::segments("/a"), "/a", "/"),
+            (prefix("/b/"), PathMatch::segments("/a"), "/a/x", "/b/x"),
+            (prefix("/"), rule(PathRule::Prefix("/a".into())), "/a/x", "//x"),
             (prefix("/"), rule(PathRule::Prefix("/a/".into())), "/A/x", "/x"),
             (prefix("/b"), rule(PathRule::Exact("/a".into())), "/a", "/b"),
             (prefix("/b"), rule(PathRule::Regex(whole("/.*").expect("an expression"))), "/a", "/a"),
