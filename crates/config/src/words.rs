@@ -5,8 +5,8 @@
 
 use crate::{
     model::{
-        BackendChoice, Balance, Group, Mode, Problem, ProxyProtocolIn, ProxyProtocolOut, Transport,
-        UpstreamProtocol, Version, key_server::Protocol,
+        Ambiguous, BackendChoice, Balance, Group, Mode, Problem, ProxyProtocolIn, ProxyProtocolOut, SentPath,
+        Transport, UpstreamProtocol, Version, key_server::Protocol,
     },
     text::{nearest, quote},
 };
@@ -112,6 +112,17 @@ impl Word for Group {
 impl Word for Mode {
     const WHAT: &'static str = "a mode";
     const WORDS: &'static [(&'static str, Self)] = &[("http", Self::Http), ("tcp", Self::Tcp)];
+}
+
+impl Word for Ambiguous {
+    const WHAT: &'static str = "what to do with such a path";
+    const WORDS: &'static [(&'static str, Self)] = &[("reject", Self::Reject), ("keep", Self::Keep)];
+}
+
+impl Word for SentPath {
+    const WHAT: &'static str = "a form of the path";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("normalized", Self::Normalized), ("received", Self::Received)];
 }
 
 impl Word for ProxyProtocolIn {

@@ -10,7 +10,7 @@ use crate::{
     schema,
     values::enumeration,
 };
-use quadrille_config::model::{AccessLog, Place, RouteTable};
+use quadrille_config::model::{AccessLog, Paths, Place, RouteTable};
 use std::{sync::Arc, time::Duration};
 
 /// `envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`.
@@ -19,8 +19,7 @@ pub(crate) struct HttpManager {
     pub(crate) stat_prefix: String,
     pub(crate) routes: Routes,
     pub(crate) header_limit: Option<usize>,
-    pub(crate) normalize_path: bool,
-    pub(crate) merge_slashes: bool,
+    pub(crate) paths: Paths,
     /// How long a client may keep an idle connection.
     pub(crate) idle: Option<Duration>,
     /// How long a client may take for a request's header.
@@ -83,8 +82,11 @@ pub(crate) fn http_manager(field: &Field<'_>) -> Option<HttpManager> {
         stat_prefix: message.string("stat_prefix"),
         routes,
         header_limit: message.number("max_request_headers_kb").map(|kibibytes| kibibytes as usize * 1024),
-        normalize_path: message.flag("normalize_path"),
-        merge_slashes: message.flag("merge_slashes"),
+        paths: Paths {
+            normalize: message.flag("normalize_path"),
+            merge_slashes: message.flag("merge_slashes"),
+            ..Paths::UNCHANGED
+        },
         idle,
         access_log: access_log(&message)?,
         header_timeout: message.duration("request_headers_timeout").filter(|time| !time.is_zero()),

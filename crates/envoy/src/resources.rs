@@ -295,8 +295,7 @@ impl Resources {
                 };
                 let defaults = Http::new(routes);
                 model::Serve::Http(Http {
-                    normalize_path: manager.normalize_path,
-                    merge_slashes: manager.merge_slashes,
+                    paths: manager.paths,
                     header_limit: manager.header_limit.unwrap_or(defaults.header_limit),
                     ..defaults
                 })

@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+mod authority;
 mod bad_clients;
 mod bad_input;
 mod balance;
@@ -19,8 +20,10 @@ mod gpu;
 mod http;
 mod key_exchange;
 mod keyless;
+mod messages;
 mod metrics_reference;
 mod observability;
+mod paths;
 mod pressure;
 mod profile_system;
 mod proxy_protocol;

@@ -1,6 +1,6 @@
 //! Which requests go where: hosts, then routes in their order.
 
-use super::{Mode, PathRule, Place, Route};
+use super::{Mode, PathRule, Paths, Place, Route};
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
 
 /// HTTP of a chain.
@@ -8,10 +8,8 @@ use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
 pub struct Http {
     /// Which requests go where. Shared by chains with the same routes, and recognised if it has not changed.
     pub routes: Arc<RouteTable>,
-    /// Take out `.` and `..` segments (RFC 3986 section 6.2) before a request is matched and sent on.
-    pub normalize_path: bool,
-    /// Make one slash of several before a request is matched and sent on.
-    pub merge_slashes: bool,
+    /// In which form paths are matched and sent on.
+    pub paths: Paths,
     /// Bytes of a request's header, at most; a larger one is answered with 431.
     pub header_limit: usize,
 }
@@ -83,7 +81,7 @@ impl Domain {
 impl Http {
     /// These routes, and everything else as it is when nothing is said.
     pub fn new(routes: impl Into<Arc<RouteTable>>) -> Self {
-        Self { routes: routes.into(), normalize_path: false, merge_slashes: false, header_limit: 64 * 1024 }
+        Self { routes: routes.into(), paths: Paths::default(), header_limit: 64 * 1024 }
     }
 }
 

@@ -37,7 +37,7 @@ impl Exchange {
         let line = access_log::enabled().then(|| {
             Box::new(Line {
                 method: request.method.clone(),
-                host: request.host().unwrap_or_default().to_owned(),
+                host: request.host().to_owned(),
                 path: request.uri.path().to_owned(),
                 http2: request.is_http2(),
             })

@@ -2,6 +2,7 @@
 
 use super::Router;
 use crate::{connection::Connection, upstream::ConnectionPool};
+use quadrille_config::model::Paths;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -10,6 +11,10 @@ use tokio::sync::Notify;
 pub(crate) trait HttpFilterChain: Send + Sync {
     /// What it serves now; `None` if that is no longer HTTP.
     fn http(&self) -> Option<Arc<HttpSettings>>;
+
+    /// Whether the connection may have answers for this host: no other chain has it, or one that asks the same of clients
+    /// and protects the connection in the same way.
+    fn may_serve(&self, host: &str) -> bool;
 
     /// Whether the connection is to end when it can, because the configuration has the chain no longer, the chain asks
     /// other things of clients than it did when it accepted the connection, or the process drains.
@@ -25,10 +30,8 @@ pub(crate) trait HttpFilterChain: Send + Sync {
 /// What a filter chain serves to HTTP clients.
 pub(crate) struct HttpSettings {
     pub(crate) router: Arc<Router>,
-    /// Whether `.` and `..` are taken out of paths before they are routed (RFC 3986 section 6.2.2.3).
-    pub(crate) normalize_path: bool,
-    /// Whether several slashes in a row count as one.
-    pub(crate) merge_slashes: bool,
+    /// In which form paths are matched and sent on.
+    pub(crate) paths: Paths,
     /// Bytes of a request's header, at most.
     pub(crate) header_limit: usize,
 }

@@ -1,6 +1,7 @@
 //! HTTP: requests are read, routed, answered or forwarded, and counted. hyper and h2 speak the protocol.
 
 mod answer;
+mod authority;
 mod client_body;
 mod destination;
 mod ending;
@@ -15,6 +16,7 @@ mod http1;
 mod http2;
 mod informational;
 mod outcome;
+mod path_normalization;
 mod replay;
 mod request;
 mod request_view;

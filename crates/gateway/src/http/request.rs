@@ -1,7 +1,16 @@
 //! A request as it came, and as it goes on.
 
-use super::{client_body::ClientBody, request_view::RequestView, rewrite};
-use http::{HeaderMap, HeaderValue, Method, Uri, Version, header, uri::PathAndQuery};
+use super::{
+    authority::{self, Authority},
+    client_body::ClientBody,
+    path_normalization,
+    request_view::RequestView,
+};
+use http::{
+    HeaderMap, Method, Uri, Version,
+    uri::{PathAndQuery, Scheme},
+};
+use quadrille_config::model::{Paths, SentPath};
 
 /// A request of a client.
 pub(super) struct Request {
@@ -9,6 +18,12 @@ pub(super) struct Request {
     pub(super) uri: Uri,
     pub(super) headers: HeaderMap,
     pub(super) version: Version,
+    /// For which host it is, as everybody sees it who asks.
+    pub(super) authority: Option<Authority>,
+    /// What makes it no request that may be routed, for the client to read.
+    pub(super) malformed: Option<&'static str>,
+    /// Path and query as they came, if a server is to get them and routes see others.
+    received: Option<PathAndQuery>,
     /// It asks for the WebSocket protocol (RFC 6455, RFC 8441).
     pub(super) websocket: bool,
     /// It came before the handshake was complete (RFC 8470).
@@ -26,7 +41,7 @@ impl Request {
     /// As routes see it.
     pub(super) fn view(&self, tls: bool) -> RequestView<'_> {
         RequestView {
-            authority: self.host().unwrap_or_default(),
+            authority: self.host(),
             method: self.method.as_str(),
             path: self.uri.path(),
             query: self.uri.query(),
@@ -35,30 +50,41 @@ impl Request {
         }
     }
 
-    /// The authority of HTTP/2, or the Host header of HTTP/1.
-    pub(super) fn host(&self) -> Option<&str> {
-        match self.uri.authority() {
-            Some(authority) => Some(authority.as_str()),
-            None => self.headers.get(header::HOST)?.to_str().ok(),
+    /// The effective authority, empty if there is none.
+    pub(super) fn host(&self) -> &str {
+        self.authority.as_ref().map_or("", Authority::as_str)
+    }
+
+    /// Gives the path the form that routes see.
+    ///
+    /// # Errors
+    /// Says for the client why it has none.
+    pub(super) fn normalize(&mut self, paths: &Paths) -> Result<(), &'static str> {
+        if self.uri.path() == WHOLE_SERVER {
+            return Ok(());
+        }
+        // An absolute form need not have a path in front of its query.
+        let rootless = self.uri.path_and_query().is_some_and(|path| path.as_str().starts_with('?'));
+        match path_normalization::normalized(self.uri.path(), paths)? {
+            Some(path) => self.replace_path(&path, paths.send),
+            None if rootless => self.replace_path("/", SentPath::Normalized),
+            None => Ok(()),
         }
     }
 
-    /// The same as a header.
-    pub(super) fn host_value(&self) -> Option<HeaderValue> {
-        match self.uri.authority() {
-            Some(authority) => HeaderValue::from_str(authority.as_str()).ok(),
-            None => self.headers.get(header::HOST).filter(|host| host.to_str().is_ok()).cloned(),
-        }
-    }
-
-    /// Takes `.` and `..`, and doubled slashes, out of the path.
-    pub(super) fn normalize(&mut self, dots: bool, slashes: bool) -> Result<(), InvalidPath> {
-        let Some(path) = rewrite::normalized(self.uri.path(), dots, slashes) else { return Ok(()) };
-        let path = with_query(&path, self.uri.query())?;
+    fn replace_path(&mut self, path: &str, send: SentPath) -> Result<(), &'static str> {
+        const INVALID: &str = "The path is none.\n";
+        let path = with_query(path, self.uri.query()).map_err(|_| INVALID)?;
         let mut parts = std::mem::take(&mut self.uri).into_parts();
-        parts.path_and_query = Some(path);
-        self.uri = Uri::from_parts(parts).map_err(|_| InvalidPath)?;
+        self.received = parts.path_and_query.replace(path).filter(|_| send == SentPath::Received);
+        self.uri = Uri::from_parts(parts).map_err(|_| INVALID)?;
         Ok(())
+    }
+
+    /// The path and query for a server, unless the route rewrites them.
+    pub(super) fn sent_path(&self) -> PathAndQuery {
+        let sent = self.received.as_ref().or(self.uri.path_and_query());
+        sent.cloned().unwrap_or_else(|| PathAndQuery::from_static("/"))
     }
 }
 
@@ -69,19 +95,44 @@ pub(super) fn with_query(path: &str, query: Option<&str>) -> Result<PathAndQuery
     format!("{root}{path}{query}").parse().map_err(|_| InvalidPath)
 }
 
+/// What `OPTIONS` asks about if it means no path (RFC 9112 section 3.2.4).
+const WHOLE_SERVER: &str = "*";
+
+/// Whether the target has a form that is served (RFC 9112 section 3.2). The library takes `GET admin` for a host.
+fn check_target(method: &Method, target: &Uri) -> Result<(), &'static str> {
+    let served = target.scheme().is_none_or(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
+    let path = target.path();
+    let whole_server = path == WHOLE_SERVER && method == Method::OPTIONS;
+    if served && (path.starts_with('/') || whole_server) {
+        Ok(())
+    } else {
+        Err("The request's target is none.\n")
+    }
+}
+
 /// A request from the library's form; `early` as of the connection.
 pub(super) fn split(request: http::Request<ClientBody>, early: bool) -> (Request, ClientBody) {
     let (parts, body) = request.into_parts();
     let protocol = parts.extensions.get::<h2::ext::Protocol>();
     let websocket = match parts.version {
         Version::HTTP_2 => protocol.is_some_and(|protocol| protocol.as_str() == "websocket"),
-        _ => parts.method == Method::GET && super::hop_by_hop::asks_for_websocket(&parts.headers),
+        Version::HTTP_11 => {
+            parts.method == Method::GET && super::hop_by_hop::asks_for_websocket(&parts.headers)
+        }
+        // HTTP/1.0 has no upgrades (RFC 9110 section 7.8).
+        _ => false,
     };
+    let authority = authority::effective(&parts.uri, &parts.headers, parts.version);
+    let target = check_target(&parts.method, &parts.uri);
+    let malformed = target.err().or(authority.as_ref().err().copied());
     let request = Request {
         method: parts.method,
         uri: parts.uri,
         headers: parts.headers,
         version: parts.version,
+        authority: authority.unwrap_or_default(),
+        malformed,
+        received: None,
         websocket,
         early,
     };

@@ -1,7 +1,7 @@
 //! Paths and places that become others: on the way upstream, and in redirects.
 
 use super::request_view::{RequestView, without_port};
-use quadrille_config::model::{PathMatch, PathRewrite, Redirect};
+use quadrille_config::model::{PathMatch, PathRewrite, PathRule, Redirect};
 use std::borrow::Cow;
 
 /// The path that takes the place of one that the route has matched.
@@ -10,8 +10,12 @@ pub(super) fn path<'a>(rewrite: &'a PathRewrite, matched: &PathMatch, path: &'a 
         PathRewrite::Full(other) => other.into(),
         PathRewrite::Regex(expression, text) => expression.replace_all(path, text.as_str()),
         PathRewrite::Prefix(prefix) => {
-            let rest = matched.matched().and_then(|length| path.get(length..));
-            rest.map_or(path.into(), |rest| format!("{prefix}{rest}").into())
+            let Some(rest) = matched.matched().and_then(|length| path.get(length..)) else {
+                return path.into();
+            };
+            // The slash behind a whole segment is not part of what matched. Envoy's prefixes are text like any other.
+            let doubled = matches!(matched.rule, PathRule::Segments(_)) && prefix.ends_with('/');
+            format!("{prefix}{}", rest.strip_prefix('/').filter(|_| doubled).unwrap_or(rest)).into()
         }
     }
 }
@@ -37,49 +41,11 @@ pub(super) fn location(redirect: &Redirect, matched: &PathMatch, request: &Reque
     format!("{scheme}://{host}{port}{path}{query}")
 }
 
-/// Without `.` and `..` segments (RFC 3986 section 5.2.4); with one slash in place of several, if so asked. `None` if
-/// there is nothing to do.
-pub(super) fn normalized(path: &str, dots: bool, slashes: bool) -> Option<String> {
-    let dotted = dots && path.split('/').any(|segment| matches!(decoded(segment), Some("." | "..")));
-    let doubled = slashes && path.contains("//");
-    if !dotted && !doubled {
-        return None;
-    }
-    let mut segments: Vec<&str> = Vec::new();
-    let parts: Vec<&str> = path.split('/').skip(1).collect();
-    for (index, segment) in parts.iter().enumerate() {
-        let last = index + 1 == parts.len();
-        match decoded(segment).filter(|_| dots) {
-            Some(dots) => {
-                if dots == ".." {
-                    segments.pop();
-                }
-                if last {
-                    segments.push("");
-                }
-            }
-            None if segment.is_empty() && slashes && !last => {}
-            None => segments.push(segment),
-        }
-    }
-    Some(format!("/{}", segments.join("/")))
-}
-
-/// A segment of dots, which may be percent-encoded.
-fn decoded(segment: &str) -> Option<&'static str> {
-    let plain = segment.replace("%2e", ".").replace("%2E", ".");
-    match plain.as_str() {
-        "." => Some("."),
-        ".." => Some(".."),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use http::HeaderMap;
-    use quadrille_config::model::{PathRule, whole};
+    use quadrille_config::model::whole;
     use regex::Regex;
 
     #[test]
@@ -90,6 +56,10 @@ mod tests {
             |from, to: &str| PathRewrite::Regex(Regex::new(from).expect("an expression").into(), to.into());
         for (rewrite, matched, before, after) in [
             (prefix("/b"), PathMatch::segments("/a"), "/a/x", "/b/x"),
+            (prefix("/"), PathMatch::segments("/a"), "/a/x", "/x"),
+            (prefix("/"), PathMatch::segments("/a"), "/a", "/"),
+            (prefix("/b/"), PathMatch::segments("/a"), "/a/x", "/b/x"),
+            (prefix("/"), rule(PathRule::Prefix("/a".into())), "/a/x", "//x"),
             (prefix("/"), rule(PathRule::Prefix("/a/".into())), "/A/x", "/x"),
             (prefix("/b"), rule(PathRule::Exact("/a".into())), "/a", "/b"),
             (prefix("/b"), rule(PathRule::Regex(whole("/.*").expect("an expression"))), "/a", "/a"),
@@ -138,25 +108,6 @@ mod tests {
             ),
         ] {
             assert_eq!(location(&redirect, &matched, &request(authority, tls)), expected);
-        }
-    }
-
-    #[test]
-    fn paths_are_normalized() {
-        for (before, dots, slashes, after) in [
-            ("/a/b", true, true, None),
-            ("/a/../b", true, false, Some("/b")),
-            ("/a/./b", true, false, Some("/a/b")),
-            ("/a/..", true, false, Some("/")),
-            ("/../../x", true, false, Some("/x")),
-            ("/a/%2e%2E/b", true, false, Some("/b")),
-            ("/a/...", true, false, None),
-            ("/a/../b", false, true, None),
-            ("//a///b/", false, true, Some("/a/b/")),
-            ("//a/../b", true, true, Some("/b")),
-            ("/a/.", true, false, Some("/a/")),
-        ] {
-            assert_eq!(normalized(before, dots, slashes).as_deref(), after, "{before}");
         }
     }
 }

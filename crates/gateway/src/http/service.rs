@@ -1,17 +1,9 @@
 //! What happens to a request: routed, then answered or forwarded.
 
 use super::{
-    HttpConnection,
-    answer::Answer,
-    client_body::ClientBody,
-    exchange::Exchange,
-    forward, header_limit,
-    informational::Informational,
-    outcome::Outcome,
-    request::{self, Request},
-    router::RouteLookup,
+    HttpConnection, answer::Answer, client_body::ClientBody, exchange::Exchange, forward, header_limit,
+    informational::Informational, outcome::Outcome, request, request_view, router::RouteLookup,
 };
-use http::{Version, header};
 use quadrille_config::model::{Action, PathMatch, Redirect};
 use std::sync::{Arc, atomic::Ordering};
 
@@ -30,8 +22,13 @@ pub(super) fn serve<'a>(
             let late = "Too early; send it again once the handshake is complete.\n";
             return Answer { request: &request, route: None, exchange }.text(425, late).into();
         }
-        if let Err(problem) = check_host(&request) {
+        if let Some(problem) = request.malformed {
             return Answer { request: &request, route: None, exchange }.text(400, problem).into();
+        }
+        if !http.chain.may_serve(request_view::without_port(request.host())) {
+            // RFC 9110 section 15.5.20: the client comes again, by a connection of its own for this host.
+            let misdirected = "This host is served on connections of its own.\n";
+            return Answer { request: &request, route: None, exchange }.text(421, misdirected).into();
         }
         let Some(settings) = http.chain.http() else {
             // A reload has made it something else.
@@ -42,12 +39,8 @@ pub(super) fn serve<'a>(
                 .text(431, "The header is too large.\n")
                 .into();
         }
-        if (settings.normalize_path || settings.merge_slashes)
-            && request.normalize(settings.normalize_path, settings.merge_slashes).is_err()
-        {
-            return Answer { request: &request, route: None, exchange }
-                .text(400, "The path is none.\n")
-                .into();
+        if let Err(problem) = request.normalize(&settings.paths) {
+            return Answer { request: &request, route: None, exchange }.text(400, problem).into();
         }
         let looked_up = settings.router.find(&request.view(http.connection.tls));
         let route = match &looked_up {
@@ -68,15 +61,4 @@ pub(super) fn serve<'a>(
             },
         }
     }
-}
-
-/// Without a host, only routes for every host are left, and only HTTP/1.0 may come so (RFC 9112 section 3.2).
-fn check_host(request: &Request) -> Result<(), &'static str> {
-    if request.headers.get_all(header::HOST).iter().nth(1).is_some() {
-        return Err("The request names several hosts.\n");
-    }
-    if request.host().is_none() && request.version >= Version::HTTP_11 {
-        return Err("The request names no host.\n");
-    }
-    Ok(())
 }

@@ -1,6 +1,9 @@
 //! The request that a server gets.
 
-use super::{destination::Destination, forwarded_headers, hop_by_hop, request::with_query, rewrite};
+use super::{
+    authority::Authority, destination::Destination, forwarded_headers, hop_by_hop, request::with_query,
+    rewrite,
+};
 use crate::{connection::Connection, upstream::Server};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header, uri::PathAndQuery};
 use quadrille_config::model::HostRewrite;
@@ -21,9 +24,9 @@ pub(super) fn build(
     let mut headers = request.headers.clone();
     hop_by_hop::remove(&mut headers);
     headers.remove(header::EXPECT);
-    let host = request.host_value();
+    let host = request.authority.as_ref().map(Authority::to_header).transpose().map_err(|_| Invalid)?;
     if let Some(host) = &host
-        && request.uri.authority().is_some()
+        && headers.get(header::HOST) != Some(host)
     {
         headers.insert(header::HOST, host.clone());
     }
@@ -33,7 +36,7 @@ pub(super) fn build(
     if request.early {
         headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
     }
-    forwarded_headers::set(connection, host.as_ref(), &mut headers).map_err(|_| Invalid)?;
+    forwarded_headers::set(connection, host, &mut headers).map_err(|_| Invalid)?;
     let path = path(destination)?;
     rewrite_host(destination, server, &mut headers);
     if request.websocket {
@@ -42,7 +45,12 @@ pub(super) fn build(
     destination.change_request(&mut headers, connection);
     let mut built = Request::new(());
     *built.method_mut() = if request.websocket { Method::GET } else { request.method.clone() };
-    *built.version_mut() = if http2 { Version::HTTP_2 } else { Version::HTTP_11 };
+    *built.version_mut() = match http2 {
+        true => Version::HTTP_2,
+        false if headers.contains_key(header::HOST) => Version::HTTP_11,
+        // No server is told of a host that no route has seen, and HTTP/1.1 needs one.
+        false => Version::HTTP_10,
+    };
     *built.uri_mut() = if http2 {
         let host = headers.remove(header::HOST).ok_or(Invalid)?;
         let scheme = if destination.upstream.model().tls.is_some() { "https" } else { "http" };
@@ -63,7 +71,7 @@ fn path(destination: &Destination<'_>) -> Result<PathAndQuery, Invalid> {
             let path = rewrite::path(to, &destination.matched.route().path, uri.path());
             with_query(&path, uri.query()).map_err(|_| Invalid)
         }
-        None => Ok(uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"))),
+        None => Ok(destination.request.sent_path()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     connection_error::ConnectionError,
-    filter_chain::{ActiveListener, ChainConfig, FilterChain, ListenerConfig},
+    filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
     handshake,
     proxy_protocol::{self, Ends},
     serve::{self, Worker},
@@ -92,18 +92,22 @@ fn spawn(
         };
         let began = Instant::now();
         let Some(matched) = match_filter_chain(tcp, peer, &active, &listener, began).await else { return };
-        let MatchedConnection { chain, config, transport, client, local } = matched;
+        let MatchedConnection { chain, config, protocols, transport, client, local } = matched;
         let Some(tls) = &config.tls else {
             drop(handshaking);
             let connection = Connection::plain(client, local, &config.timeouts);
-            return serve::serve_plain(transport, connection, chain, config, &worker).await;
+            let chain = AcceptingChain { listener: active, chain, config, protocols };
+            return serve::serve_plain(transport, connection, chain, &worker).await;
         };
         let shaken = Box::pin(handshake::accept(transport, tls, &chain, &config, (client, local), began));
         let limit = config.timeouts.handshake.saturating_sub(began.elapsed());
         let outcome = tokio::time::timeout(limit, shaken).await;
         drop(handshaking);
         match outcome {
-            Ok(Ok((tls, connection))) => serve::serve_tls(tls, connection, chain, config, &worker).await,
+            Ok(Ok((tls, connection))) => {
+                let chain = AcceptingChain { listener: active, chain, config, protocols };
+                serve::serve_tls(tls, connection, chain, &worker).await;
+            }
             Ok(Err(error)) => error.record(peer, &chain),
             Err(_) => ConnectionError::Timeout.record(peer, &chain),
         }
@@ -115,6 +119,7 @@ fn spawn(
 struct MatchedConnection {
     chain: Arc<FilterChain>,
     config: Arc<ChainConfig>,
+    protocols: Vec<String>,
     transport: Transport,
     client: SocketAddr,
     local: SocketAddr,
@@ -139,14 +144,16 @@ async fn match_filter_chain(
             }
             false => Ends { client: peer, local },
         };
-        let chain = match listener.matcher.only_chain() {
-            Some(only) => only,
+        let (chain, protocols) = match listener.matcher.only_chain() {
+            Some(only) => (only, Vec::new()),
             None => {
                 let hello = client_hello::peek(&mut transport).await.map_err(|_| ConnectionError::Closed)?;
-                listener.matcher.find_chain(&hello).ok_or(ConnectionError::NoChain)?
+                let chain = listener.matcher.find_chain(&hello).ok_or(ConnectionError::NoChain)?;
+                (chain, hello.protocols)
             }
         };
-        Ok((Arc::clone(listener.chains.get(chain).ok_or(ConnectionError::NoChain)?), client, local))
+        let chain = listener.chains.get(chain).ok_or(ConnectionError::NoChain)?;
+        Ok((Arc::clone(chain), protocols, client, local))
     };
     let nothing_to_read = !announced && listener.matcher.only_chain().is_some();
     let looked = match nothing_to_read {
@@ -158,10 +165,10 @@ async fn match_filter_chain(
         }
     };
     match looked {
-        Ok((chain, client, local)) => {
+        Ok((chain, protocols, client, local)) => {
             chain.counters.connections.add();
             let config = chain.config();
-            Some(MatchedConnection { chain, config, transport, client, local })
+            Some(MatchedConnection { chain, config, protocols, transport, client, local })
         }
         Err(error) => {
             match error {

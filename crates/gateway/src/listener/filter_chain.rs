@@ -13,6 +13,7 @@ use crate::{
 use arc_swap::ArcSwap;
 use quadrille_config::model::{ChainMatch, Listener, Timeouts};
 use std::{
+    borrow::Cow,
     net::SocketAddr,
     sync::{
         Arc,
@@ -91,6 +92,14 @@ impl ChainConfig {
         }
     }
 
+    /// Whether a client that one has let in could have come through the other.
+    fn protects_the_same(&self, other: &Self) -> bool {
+        match (&self.tls, &other.tls) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.protects_the_same(other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+
     /// Whether a chain with this TLS and these contents knows the same names.
     pub(crate) fn same_names(&self, tls: Option<&Arc<ChainTls>>, handler: &Handler) -> bool {
         let same_tls = match (&self.tls, tls) {
@@ -140,15 +149,12 @@ impl FilterChain {
 
 /// A chain as one of its connections knows it.
 pub(crate) struct AcceptingChain {
-    chain: Arc<FilterChain>,
+    pub(crate) listener: Arc<ActiveListener>,
+    pub(crate) chain: Arc<FilterChain>,
     /// What the chain was when it accepted the connection.
-    config: Arc<ChainConfig>,
-}
-
-impl AcceptingChain {
-    pub(crate) fn new(chain: Arc<FilterChain>, config: Arc<ChainConfig>) -> Self {
-        Self { chain, config }
-    }
+    pub(crate) config: Arc<ChainConfig>,
+    /// What the client has offered by ALPN, where it was looked at to find the chain.
+    pub(crate) protocols: Vec<String>,
 }
 
 impl HttpFilterChain for AcceptingChain {
@@ -157,6 +163,22 @@ impl HttpFilterChain for AcceptingChain {
             Handler::Http(settings) => Some(Arc::clone(settings)),
             Handler::Tcp(_) => None,
         }
+    }
+
+    fn may_serve(&self, host: &str) -> bool {
+        let listener = self.listener.config.load();
+        if host.is_empty() || self.config.tls.is_none() || listener.matcher.only_chain().is_some() {
+            return true;
+        }
+        let host = match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => Cow::Owned(host.to_ascii_lowercase()),
+            false => Cow::Borrowed(host),
+        };
+        let own =
+            listener.matcher.find(true, &host, &self.protocols).and_then(|own| listener.chains.get(own));
+        own.is_none_or(|own| {
+            Arc::ptr_eq(own, &self.chain) || own.config.load().protects_the_same(&self.config)
+        })
     }
 
     fn is_removed(&self) -> bool {

@@ -65,13 +65,17 @@ impl FilterChainMatcher {
 
     /// The chain for such a connection.
     pub(crate) fn find_chain(&self, hello: &ClientHelloInfo) -> Option<usize> {
-        let name = hello.server_name.as_deref().unwrap_or_default();
+        self.find(hello.tls, hello.server_name.as_deref().unwrap_or_default(), &hello.protocols)
+    }
+
+    /// The chain for connections with this server name, in lower case, and these application protocols.
+    pub(crate) fn find(&self, tls: bool, name: &str, offered: &[String]) -> Option<usize> {
         let transports =
             self.names.exact(name).or_else(|| self.names.longest_wildcard(name)).unwrap_or(&self.any);
-        let own = if hello.tls { &transports.tls } else { &transports.plain };
+        let own = if tls { &transports.tls } else { &transports.plain };
         let protocols = own.as_ref().or(transports.any.as_ref());
         let chain = protocols.and_then(|protocols| {
-            let named = hello.protocols.iter().find_map(|name| protocols.named.get(name));
+            let named = offered.iter().find_map(|name| protocols.named.get(name));
             named.copied().or(protocols.any)
         });
         chain.or(self.default_chain)

@@ -1,7 +1,7 @@
 //! What happens to a connection of which it is known how it is served: HTTP, or TCP to an upstream.
 
 use super::{
-    filter_chain::{AcceptingChain, ChainConfig, FilterChain, Handler},
+    filter_chain::{AcceptingChain, Handler},
     protocol_detection,
 };
 use crate::{
@@ -35,16 +35,15 @@ pub(crate) struct Worker {
 pub(super) async fn serve_tls(
     tls: SslStream<Transport>,
     connection: Connection,
-    chain: Arc<FilterChain>,
-    config: Arc<ChainConfig>,
+    chain: AcceptingChain,
     worker: &Worker,
 ) {
     let connection = shared(connection, worker);
+    let config = Arc::clone(&chain.config);
     match &config.handler {
         Handler::Tcp(to) => Box::pin(tcp::pass(tls, &connection, to, config.timeouts.idle)).await,
         Handler::Http(_) => {
             let http2 = tls.ssl().selected_alpn_protocol() == Some(b"h2");
-            let chain = AcceptingChain::new(chain, config);
             serve_http(Inner::Tls(tls), connection, chain, http2, worker).await;
         }
     }
@@ -54,18 +53,17 @@ pub(super) async fn serve_tls(
 pub(super) async fn serve_plain(
     mut transport: Transport,
     connection: Connection,
-    chain: Arc<FilterChain>,
-    config: Arc<ChainConfig>,
+    chain: AcceptingChain,
     worker: &Worker,
 ) {
     let connection = shared(connection, worker);
+    let config = Arc::clone(&chain.config);
     match &config.handler {
         Handler::Tcp(to) => Box::pin(tcp::pass(transport, &connection, to, config.timeouts.idle)).await,
         Handler::Http(_) => {
             let Some(http2) = detect_http2(&mut transport, config.timeouts.idle, worker).await else {
                 return;
             };
-            let chain = AcceptingChain::new(chain, config);
             serve_http(Inner::Plain(transport), connection, chain, http2, worker).await;
         }
     }

@@ -166,8 +166,7 @@ impl<'a> SnapshotBuilder<'a> {
         let handler = match &chain.serve {
             Serve::Http(http) => Handler::Http(Arc::new(HttpSettings {
                 router: self.artifacts.router(&http.routes),
-                normalize_path: http.normalize_path,
-                merge_slashes: http.merge_slashes,
+                paths: http.paths,
                 header_limit: http.header_limit,
             })),
             Serve::Tcp(to) => Handler::Tcp(WeightedUpstreams::new(to, self.artifacts.now.upstreams())),

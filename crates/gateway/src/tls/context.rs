@@ -41,6 +41,8 @@ pub(crate) struct ChainTls {
     check: Option<ClientVerifier>,
     /// What is asked of clients, to be compared.
     client_authentication: Vec<Vec<u8>>,
+    /// What connections may agree on, to be compared.
+    policy: TlsPolicy,
     resumption: Arc<ResumptionBackend>,
 }
 
@@ -65,12 +67,22 @@ impl ChainTls {
         let certificates = settings.certificates(certificates, engine)?;
         let base = settings.base(certificates, engine).map_err(refused)?;
         let client_authentication = settings.client_authentication().map_err(refused)?;
-        Ok(Self { base, check: settings.check, client_authentication, resumption: Arc::clone(resumption) })
+        let (check, policy, resumption) = (settings.check, policy.clone(), Arc::clone(resumption));
+        Ok(Self { base, check, client_authentication, policy, resumption })
     }
 
     /// Whether it asks the same of clients as another: a connection that one has let in may stay under the other.
     pub(crate) fn asks_clients_the_same(&self, other: &Self) -> bool {
         self.client_authentication == other.client_authentication
+    }
+
+    /// Whether a connection that one has let in could have been one of the other: the same is asked of clients, and
+    /// the same versions, groups and cipher suites protect it.
+    pub(crate) fn protects_the_same(&self, other: &Self) -> bool {
+        let (ours, theirs) = (&self.policy, &other.policy);
+        self.asks_clients_the_same(other)
+            && (ours.min, ours.max, ours.static_rsa) == (theirs.min, theirs.max, theirs.static_rsa)
+            && (&ours.groups, &ours.ciphers) == (&theirs.groups, &theirs.ciphers)
     }
 
     /// A new connection over this socket.

@@ -4,6 +4,7 @@ use super::{
     certificate::{self, CERTIFICATE},
     connection_match::MATCH,
     listener_limits::{LIMITS, ListenerLimits, TIMEOUTS},
+    listener_paths::PATHS,
     route::{self, WrittenRoute},
     route_refused, route_respond, tls,
 };
@@ -11,10 +12,10 @@ use crate::{
     Field, Problem,
     file::{
         schema::{Key, Preset, Section},
-        shown::{if_true, or_off, put, text},
+        shown::{or_off, put, text},
     },
     model::{
-        Action, CertificateSource, Chain, ChainMatch, Http, Listener, Mode, ProxyProtocolIn, Respond,
+        Action, CertificateSource, Chain, ChainMatch, Http, Listener, Mode, Paths, ProxyProtocolIn, Respond,
         RouteTable, Serve, Timeouts, Tls, TlsPolicy,
     },
     values::listen_address,
@@ -106,6 +107,15 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             show: shown_as_route,
         },
         Key {
+            name: "paths",
+            value: "mapping",
+            preset: Preset::Means("its defaults"),
+            about: "In which form a request's path is matched and sent on. Not in `tcp` mode.",
+            needs_restart: false,
+            read: |field, draft| draft.read_paths(field),
+            show: |shown| show_paths(&shown.chain.serve),
+        },
+        Key {
             name: "proxy_protocol",
             value: "`off` or `required`",
             preset: Preset::Is("off"),
@@ -149,6 +159,7 @@ pub(super) struct ListenerDraft {
     routes: Vec<WrittenRoute>,
     upstream: Option<String>,
     respond: Option<Respond>,
+    paths: Paths,
     proxy_protocol: ProxyProtocolIn,
     timeouts: Timeouts,
     limits: ListenerLimits,
@@ -192,6 +203,13 @@ impl ListenerDraft {
         }
     }
 
+    fn read_paths(&mut self, field: &Field<'_>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` sees no paths", "remove `paths`, or use `mode: http`"));
+        }
+        PATHS.read(field, &mut self.paths);
+    }
+
     /// `None` is plain text.
     fn take_tls(&mut self, field: &Field<'_>) -> Option<Tls> {
         if !self.plain_text {
@@ -217,7 +235,8 @@ impl ListenerDraft {
                 route_refused::refuse_shadowed(field, &routes);
                 let routes = routes.into_iter().map(WrittenRoute::into_model);
                 let http = Http::new(RouteTable::by_weight(routes));
-                Serve::Http(Http { header_limit: self.limits.header.unwrap_or(http.header_limit), ..http })
+                let header_limit = self.limits.header.unwrap_or(http.header_limit);
+                Serve::Http(Http { header_limit, paths: self.paths, ..http })
             }
             Mode::Tcp => {
                 route_refused::refuse_second_target(field, &routes);
@@ -267,10 +286,6 @@ pub(super) fn show(listener: &Listener) -> impl Iterator<Item = Value> + '_ {
 fn show_one(shown: &ListenerWithChain) -> Value {
     let mut value = LISTENER.show(shown);
     put(&mut value, [("listener", text(&shown.listener.name)), ("chain", text(&shown.chain.name))]);
-    if let Serve::Http(http) = &shown.chain.serve {
-        let [normalize, merge] = [http.normalize_path, http.merge_slashes].map(if_true);
-        put(&mut value, [("normalize_path", normalize), ("merge_slashes", merge)]);
-    }
     value
 }
 
@@ -286,6 +301,13 @@ fn show_match(accepts: &ChainMatch) -> Value {
 fn show_certificates(tls: Option<&Tls>) -> Value {
     let shown = |tls: &Tls| tls.certificates.iter().map(|one| CERTIFICATE.show(one)).collect::<Value>();
     tls.map(shown).into()
+}
+
+fn show_paths(serve: &Serve) -> Value {
+    match serve {
+        Serve::Http(http) => PATHS.show(&http.paths),
+        Serve::Tcp(_) => Value::Null,
+    }
 }
 
 fn show_routes(serve: &Serve) -> Value {

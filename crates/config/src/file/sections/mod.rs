@@ -15,6 +15,7 @@ mod key_policy;
 mod keyless;
 mod listener;
 mod listener_limits;
+mod listener_paths;
 mod resumption;
 mod route;
 mod route_actions;
@@ -52,6 +53,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &route_respond::RESPOND,
     &listener_limits::TIMEOUTS,
     &listener_limits::LIMITS,
+    &listener_paths::PATHS,
     &upstream::UPSTREAM,
     &upstream::SERVER,
     &health::HEALTH,

@@ -84,6 +84,7 @@ fn every_setting_reaches_the_model() {
     respond: hi
     tls: {min: 1.0, max: 1.2, groups: [P-521], alpn: [http/1.1], static_rsa: on, allow_weak_keys: on,
           client_auth: {mode: required, ca: ca.pem}}
+    paths: {normalize: off, merge_slashes: off, escaped_slashes: keep, parameters: keep, send: received}
     proxy_protocol: required
     timeouts: {handshake: 1s, header: 2s, request: 4s, idle: 3s}
     limits: {connections: 4, handshakes: 5, header: 16KiB}
@@ -130,6 +131,10 @@ access_log: log/access.log
                 "host": "*", "path": "/",
                 "respond": {"status": 200, "content_type": "text/plain; charset=utf-8", "body": "hi"},
             }],
+            "paths": {
+                "normalize": false, "merge_slashes": false, "escaped_slashes": "keep", "parameters": "keep",
+                "send": "received",
+            },
             "timeouts": {"handshake": "1s", "header": "2s", "request": "4s", "idle": "3s"},
             "limits": {"connections": 4, "handshakes": 5, "header": "16KiB"},
         }],

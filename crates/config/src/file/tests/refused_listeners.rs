@@ -63,6 +63,14 @@ const LISTENERS: &[Case] = &[
         "q.yaml:1: listeners[0].proxy_protocol: `v1` is not a way to receive the PROXY protocol; use off or required",
     ),
     (
+        "respond: hi, paths: {parameters: drop}",
+        "q.yaml:1: listeners[0].paths.parameters: `drop` is not what to do with such a path; use reject or keep",
+    ),
+    (
+        "mode: tcp, upstream: u, paths: {normalize: off}",
+        "q.yaml:1: listeners[0].paths: `mode: tcp` sees no paths; remove `paths`, or use `mode: http`",
+    ),
+    (
         "respond: hi, limits: 5",
         "q.yaml:1: listeners[0].limits: found `5`, expected a mapping with the keys `connections`, `handshakes`, `header`",
     ),

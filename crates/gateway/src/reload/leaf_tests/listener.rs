@@ -3,9 +3,9 @@
 use super::{CERTIFICATE, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TLS_CONTEXT, route};
 use crate::RebuiltParts;
 use quadrille_config::model::{
-    AltName, AltNameKind, CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, Group, Http,
-    KeySource, Keyless, KeylessTls, Limits, Listener, ProxyProtocolIn, RouteTable, Serve, Timeouts, Tls,
-    TlsPolicy, Transport, Version, Weighted, key_server::Protocol,
+    AltName, AltNameKind, Ambiguous, CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, Group,
+    Http, KeySource, Keyless, KeylessTls, Limits, Listener, Paths, ProxyProtocolIn, RouteTable, SentPath,
+    Serve, Timeouts, Tls, TlsPolicy, Transport, Version, Weighted, key_server::Protocol,
 };
 use std::sync::Arc;
 
@@ -46,11 +46,15 @@ fn chain(model: &mut Chain, leaves: &mut Leaves) {
 /// What is served decides which protocols TLS agrees on.
 fn serve(model: &mut Serve, leaves: &mut Leaves) {
     match model {
-        Serve::Http(Http { routes, normalize_path, merge_slashes, header_limit }) => {
+        Serve::Http(Http { routes, paths, header_limit }) => {
             route::table(Arc::make_mut(routes), leaves);
             leaves.rebuild(NOTHING);
-            leaves.flip("http.normalize_path", normalize_path);
-            leaves.flip("http.merge_slashes", merge_slashes);
+            let Paths { normalize, merge_slashes, escaped_slashes, parameters, send } = paths;
+            leaves.flip("http.paths.normalize", normalize);
+            leaves.flip("http.paths.merge_slashes", merge_slashes);
+            leaves.set("http.paths.escaped_slashes", escaped_slashes, Ambiguous::Keep);
+            leaves.set("http.paths.parameters", parameters, Ambiguous::Keep);
+            leaves.set("http.paths.send", send, SentPath::Received);
             leaves.set("http.header_limit", header_limit, 5000);
             leaves.rebuild(TLS_CONTEXT).set("chain.serve", model, Serve::Tcp(vec![Weighted::all("other")]));
         }
