@@ -43,7 +43,7 @@ fn is_normal(path: &[u8], paths: &Paths) -> Result<bool, &'static str> {
         match byte {
             b'/' => {
                 let doubled = paths.merge_slashes && rest.first() == Some(&b'/');
-                normal &= !doubled && !(paths.normalize && begins_with_dots(rest));
+                normal &= !(doubled || paths.normalize && begins_with_dots(rest));
             }
             b'%' => {
                 let escaped = unescaped(rest);
