@@ -1,6 +1,6 @@
 //! One wake-up of the engine for all operations that a turn of an event loop has brought.
 
-use crate::{Engine, key_exchange::compute_turn};
+use crate::{Engine, key_exchange};
 use std::{
     cell::{Cell, RefCell},
     future::Future,
@@ -58,7 +58,7 @@ impl Future for BatchFlusher {
         if SCHEDULED.take() {
             // First: what compute threads do, they do meanwhile.
             self.0.flush();
-            compute_turn(&self.0);
+            key_exchange::compute(self.0.shared());
         }
         Poll::Pending
     }
@@ -70,6 +70,6 @@ impl Drop for BatchFlusher {
         drop(FLUSHER.try_with(RefCell::take));
         let _ = SCHEDULED.try_with(Cell::take);
         self.0.flush();
-        compute_turn(&self.0);
+        key_exchange::compute(self.0.shared());
     }
 }

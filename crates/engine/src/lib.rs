@@ -24,6 +24,8 @@ mod compute;
 mod delivery;
 mod engine;
 mod error;
+mod exchange_keys;
+mod exchange_report;
 mod gpu;
 mod installed;
 mod job;
@@ -47,6 +49,7 @@ mod settings;
 mod shared;
 mod ticket;
 mod verify;
+mod x25519;
 
 pub use backend::Backend;
 pub use batch_flusher::BatchFlusher;
@@ -54,12 +57,11 @@ pub use batching::Batching;
 pub use completion::Completion;
 pub use engine::Engine;
 pub use error::{KeyError, OperationError};
+pub use exchange_report::{ExchangeOperation, ExchangeReport};
 pub use gpu::Gpu;
 pub use job::Job;
 pub use key::Key;
-pub use key_exchange::{
-    ClientShare, Exchange, ExchangeOperation, ExchangeReport, Group, SecretOperation, ServerShare, X25519,
-};
+pub use key_exchange::{ClientShare, Exchange, Group, ServerShare};
 pub use key_type::KeyType;
 pub use lanes::{CEILING_VARIABLE, Ceiling, Lanes, UnknownTier, fastest, fastest_up_to};
 pub use observer::{BatchReport, Depth, Observer, Unobserved};
@@ -72,4 +74,5 @@ pub use scalar_backend::Scalar;
 pub use scheme::SignatureScheme;
 pub use settings::Settings;
 pub use ticket::Outcome;
+pub use x25519::{SecretOperation, X25519};
 pub use zeroize::Zeroizing;

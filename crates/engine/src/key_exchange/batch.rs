@@ -4,11 +4,13 @@ use super::{
     exchange::Pending,
     key_pairs,
     ml_kem::{self, Encapsulated},
-    report::{ExchangeOperation, ExchangeReport},
     share::ServerShare,
-    x25519::{KeyPair, Scalar, SecretOperation, X25519, is_contributory},
 };
-use crate::{OperationError, shared::Shared};
+use crate::{
+    ExchangeOperation, ExchangeReport, OperationError, SecretOperation, X25519,
+    shared::Shared,
+    x25519::{KeyPair, Scalar, is_contributory},
+};
 use quadrille_handshake_timing::thread_time;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

@@ -1,11 +1,11 @@
 //! Key pairs do not depend on the client: they are made ahead, in whole passes, and each is used once.
 
-use super::{
-    report::{ExchangeOperation, ExchangeReport},
-    wiped_on_fork::{Blank, WipedOnFork},
-    x25519::{KeyPair, Scalar, X25519},
+use super::wiped_on_fork::{Blank, WipedOnFork};
+use crate::{
+    ExchangeOperation, ExchangeReport, OperationError, X25519,
+    shared::Shared,
+    x25519::{KeyPair, Scalar},
 };
-use crate::{OperationError, shared::Shared};
 use boring::rand::rand_bytes;
 use std::{
     cell::RefCell,

@@ -15,36 +15,10 @@ mod batch;
 mod exchange;
 mod key_pairs;
 mod ml_kem;
-mod report;
 mod share;
 mod turn;
 mod wiped_on_fork;
-mod x25519;
 
 pub use exchange::Exchange;
-pub use report::{ExchangeOperation, ExchangeReport};
 pub use share::{ClientShare, Group, ServerShare};
-pub(crate) use turn::compute_turn;
-pub(crate) use x25519::Scalar;
-pub use x25519::{SecretOperation, X25519};
-
-use crate::Engine;
-use exchange::Pending;
-use std::sync::Arc;
-
-impl Engine {
-    /// Whether [`exchange`](Self::exchange) is to be asked at all, by the engine's settings.
-    pub fn exchanges_keys(&self) -> bool {
-        self.shared().settings.key_exchange
-    }
-
-    /// Answers a client's key share at the end of this turn of the event loop, together with the others of the turn; at
-    /// once on a thread without a [`BatchFlusher`](crate::BatchFlusher).
-    ///
-    /// The result is [`InvalidInput`](crate::OperationError::InvalidInput) for a share that the client must not have sent.
-    pub fn exchange(&self, share: ClientShare) -> Exchange {
-        let pending = Arc::new(Pending::new(share));
-        turn::push(self, Arc::clone(&pending));
-        Exchange::new(pending)
-    }
-}
+pub(crate) use turn::{compute, push};

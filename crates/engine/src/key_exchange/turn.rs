@@ -1,7 +1,11 @@
 //! The shares that one turn of an event loop has brought.
 
-use super::{batch, exchange::Pending};
-use crate::{BatchFlusher, Engine};
+use super::{
+    batch,
+    exchange::{Exchange, Pending},
+    share::ClientShare,
+};
+use crate::shared::Shared;
 use std::{cell::RefCell, sync::Arc};
 
 /// So many shares are answered without waiting for the turn's end: batches are full by then, and the first of them
@@ -12,22 +16,25 @@ thread_local! {
     static TURN: RefCell<Vec<Arc<Pending>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Adds a share to this turn's, and has them answered when it ends.
-pub(super) fn push(engine: &Engine, pending: Arc<Pending>) {
+/// Adds a share to this turn's. `schedule` has them [computed](compute) when the turn ends, and is false if this thread has no
+/// turns.
+pub(crate) fn push(shared: &Shared, share: ClientShare, schedule: impl FnOnce() -> bool) -> Exchange {
+    let pending = Arc::new(Pending::new(share));
     let waiting = TURN.with_borrow_mut(|turn| {
-        turn.push(pending);
+        turn.push(Arc::clone(&pending));
         turn.len()
     });
-    if waiting >= MOST || !BatchFlusher::schedule_if_any() {
-        compute_turn(engine);
+    if waiting >= MOST || !schedule() {
+        compute(shared);
     }
+    Exchange::new(pending)
 }
 
 /// Answers what this turn has brought so far.
-pub(crate) fn compute_turn(engine: &Engine) {
+pub(crate) fn compute(shared: &Shared) {
     // While the thread ends there may be no turn any more.
     let Ok(waiting) = TURN.try_with(RefCell::take) else { return };
     if !waiting.is_empty() {
-        batch::compute(engine.shared(), &waiting);
+        batch::compute(shared, &waiting);
     }
 }

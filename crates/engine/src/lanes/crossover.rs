@@ -2,7 +2,7 @@
 //! starts, because it depends on the CPU.
 
 use super::parts::take_apart;
-use crate::{SecretOperation, X25519, key_exchange};
+use crate::{SecretOperation, X25519, x25519};
 use boring::{
     pkey::Private,
     rsa::{Padding, Rsa},
@@ -86,10 +86,16 @@ fn measure_x25519(lanes: &Lanes) -> Option<usize> {
     while pass == Duration::MAX || thread_time().saturating_sub(began) < X25519_BUDGET {
         let one = |secret| SecretOperation { private: &private, peer: &peer, secret };
         let mut alone = secrets.iter_mut().take(1).map(one).collect::<Vec<_>>();
-        scalar = scalar.min(timed(|| Some(X25519::secrets(&key_exchange::Scalar, &mut alone)))?);
+        scalar = scalar.min(timed(|| {
+            x25519::Scalar.secrets(&mut alone);
+            Some(())
+        })?);
         let all = secrets.iter_mut().map(|secret| Agreement::new(&private, &peer, secret));
         let mut all = all.collect::<Vec<_>>();
-        pass = pass.min(timed(|| Some(lanes.agree(&mut all)))?);
+        pass = pass.min(timed(|| {
+            lanes.agree(&mut all);
+            Some(())
+        })?);
     }
     Some(crossover(Costs { scalar, half: pass, full: pass }, lanes.x25519_width()).max(2))
 }

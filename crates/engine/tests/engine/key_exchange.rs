@@ -94,7 +94,7 @@ impl X25519 for Eight {
     }
 
     fn secrets(&self, operations: &mut [SecretOperation<'_>]) {
-        assert!(operations.len() % 8 == 0 || operations.len() % 8 > 1, "the last pass does not pay");
+        assert!(operations.len() % 8 != 1, "the last pass does not pay");
         for SecretOperation { private, peer, secret } in operations {
             // SAFETY: three buffers of 32 bytes each.
             unsafe { ffi::X25519(secret.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) };

@@ -1,10 +1,7 @@
 //! Key exchange by the engine: the client's share goes there before BoringSSL needs the answer.
 
 use super::handshake_state::HandshakeState;
-use boring::{
-    error::ErrorStack,
-    ssl::{ClientHello, ExtensionType, SslRef, SslVersion},
-};
+use boring::ssl::{ClientHello, ExtensionType, SslRef, SslVersion};
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use quadrille_config::model::{Group, TlsPolicy, Version};
@@ -40,17 +37,13 @@ impl KeyExchange {
     }
 }
 
-/// Gives BoringSSL the answer. Without it, it computes by itself.
+/// Gives BoringSSL the answer. Without it, for lack of memory, BoringSSL computes by itself.
 pub(super) fn hand_over(ssl: &mut SslRef, answer: &ServerShare) {
-    match quadrille_key_share::hand_over(ssl, answer) {
-        Ok(()) => {
-            if let Some(handshake) = HandshakeState::attached(ssl) {
-                let timing = ExchangeTiming { group: answer.group.code_point(), cpu: answer.cpu };
-                let _ = handshake.key_exchange.set(timing);
-            }
-        }
-        // The reasons are of no interest, and are in the thread's error queue no more.
-        Err(ErrorStack { .. }) => {}
+    if quadrille_key_share::hand_over(ssl, answer).is_ok()
+        && let Some(handshake) = HandshakeState::attached(ssl)
+    {
+        let timing = ExchangeTiming { group: answer.group.code_point(), cpu: answer.cpu };
+        let _ = handshake.key_exchange.set(timing);
     }
 }
 

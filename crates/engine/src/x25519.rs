@@ -1,4 +1,4 @@
-//! X25519 (RFC 7748): who computes it.
+//! X25519 (RFC 7748) in key exchange: who computes it.
 
 use boring_sys as ffi;
 use zeroize::Zeroize;
@@ -64,7 +64,7 @@ impl X25519 for Scalar {
 }
 
 /// Whether a shared secret is one: RFC 8446 section 7.4.2 refuses the all-zero value. In constant time.
-pub(super) fn is_contributory(secret: &[u8; 32]) -> bool {
+pub(crate) fn is_contributory(secret: &[u8; 32]) -> bool {
     const ZEROS: [u8; 32] = [0; 32];
     // SAFETY: two buffers of 32 bytes each.
     unsafe { ffi::CRYPTO_memcmp(secret.as_ptr().cast(), ZEROS.as_ptr().cast(), 32) != 0 }
@@ -72,9 +72,9 @@ pub(super) fn is_contributory(secret: &[u8; 32]) -> bool {
 
 /// A key pair, wiped when it goes.
 #[derive(Clone, Copy, Default)]
-pub(super) struct KeyPair {
-    pub(super) private: [u8; 32],
-    pub(super) public: [u8; 32],
+pub(crate) struct KeyPair {
+    pub(crate) private: [u8; 32],
+    pub(crate) public: [u8; 32],
 }
 
 impl Zeroize for KeyPair {
