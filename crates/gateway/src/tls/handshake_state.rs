@@ -1,6 +1,6 @@
 //! What the callbacks of one handshake know and learn: one value in the connection's one slot for data of ours.
 
-use super::{key_exchange::ExchangeTiming, resumption_backend::ResumptionBackend};
+use super::resumption_backend::ResumptionBackend;
 use crate::connection::KeyTiming;
 use boring::{
     error::ErrorStack,
@@ -9,7 +9,10 @@ use boring::{
 };
 use quadrille_engine::OperationError;
 use quadrille_keyless::client;
-use std::sync::{Arc, LazyLock, OnceLock, atomic::AtomicU8};
+use std::{
+    sync::{Arc, LazyLock, OnceLock, atomic::AtomicU8},
+    time::Duration,
+};
 use tokio::net::TcpStream;
 
 /// One handshake, as the callbacks of its connection share it.
@@ -36,6 +39,14 @@ pub(crate) struct ResumptionState {
     pub(super) early: OnceLock<()>,
     /// Tickets made.
     pub(super) issued: AtomicU8,
+}
+
+/// What the engine's part in the key exchange of one handshake took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ExchangeTiming {
+    /// Code point of the group.
+    pub(super) group: u16,
+    pub(super) cpu: Duration,
 }
 
 /// Why there is no result of a private-key operation.

@@ -1,6 +1,6 @@
 //! Key exchange by the engine: the client's share goes there before BoringSSL needs the answer.
 
-use super::handshake_state::HandshakeState;
+use super::handshake_state::{ExchangeTiming, HandshakeState};
 use boring::ssl::{ClientHello, ExtensionType, SslRef, SslVersion};
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
@@ -13,13 +13,6 @@ pub(super) struct KeyExchange {
     engine: Engine,
     /// Code points, in the server's order.
     groups: Vec<u16>,
-}
-
-/// What the engine's part in the key exchange of one handshake took.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ExchangeTiming {
-    group: u16,
-    cpu: Duration,
 }
 
 impl KeyExchange {
