@@ -11,6 +11,8 @@ mod fma47;
 mod ifma;
 #[path = "codegen/x25519.rs"]
 mod x25519;
+#[path = "codegen/x25519_step.rs"]
+mod x25519_step;
 #[path = "codegen/x25519_stream.rs"]
 mod x25519_stream;
 #[path = "codegen/x25519_table.rs"]

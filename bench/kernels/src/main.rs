@@ -1,4 +1,4 @@
-//! `make bench-kernels`: RSA private operations, ours beside OpenSSL, BoringSSL and AWS-LC.
+//! `make bench-kernels`: RSA private operations and X25519, ours beside OpenSSL, BoringSSL and AWS-LC.
 //!
 //! Every contender takes its turn in every round, so that a noisy neighbour harms all alike; the figures are
 //! medians over the rounds, and ratios are taken within a round. One process and one core measure a [`Pass`];
@@ -15,6 +15,7 @@ mod pass;
 mod report;
 mod rival;
 mod rounds;
+mod x25519;
 
 use std::{error::Error, time::Duration};
 
@@ -54,16 +55,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         rows.extend(measured);
     }
     report::write(&rows, &arguments.out)?;
+    if arguments.x25519 {
+        return Ok(());
+    }
     machine::leave_this_core();
     gpu::run(&arguments.sizes, turn, &arguments.out)
 }
 
-/// All sizes and contenders of one pass.
+/// All operations, sizes and contenders of one pass.
 fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>> {
     let rivals = rival::all(pass)?;
     let tiers = pass.tiers();
     let mut rows = Vec::new();
-    for size in KeySize::ALL.into_iter().filter(|size| arguments.sizes.contains(&size.bits())) {
+    let sizes = KeySize::ALL.into_iter().filter(|size| arguments.sizes.contains(&size.bits()));
+    for size in sizes.filter(|_| !arguments.x25519) {
         let key = rival::Key::generate(size)?;
         let mut contenders = Vec::new();
         for rival in &rivals {
@@ -74,7 +79,8 @@ fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>
         }
         let name = format!("{pass}, RSA-{}", size.bits());
         let samples = rounds::measure(&name, &mut contenders, arguments.rounds, arguments.turn_ms);
-        rows.extend(report::rows(size, &contenders, &samples));
+        rows.extend(report::rows(&format!("rsa{}_private", size.bits()), &contenders, &samples));
     }
+    rows.extend(x25519::measure(pass, arguments)?);
     Ok(rows)
 }

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use quadrille_kernels::KeySize;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Sample, median, quantile};
@@ -13,7 +12,7 @@ use crate::contender::Contender;
 
 /// How to read the table.
 pub(crate) const LEGEND: &str = "\
-Private operations; every contender in turn on one core, medians over the rounds, thread CPU time, ratios within a round.
+Every contender in turn on one core, medians over the rounds, thread CPU time, ratios within a round.
   fill       operations handed in together; a library takes one       cycles/op  of the core, from a chain of known latency
   batch us   from handing in a batch to its last result               x best     operations a second, against the best library's
   x openssl  the same against OpenSSL's                               latency    a batch's time, in scalar operations of BoringSSL";
@@ -21,7 +20,7 @@ Private operations; every contender in turn on one core, medians over the rounds
 /// One contender's figures.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// `rsa2048_private` and so on.
+    /// `rsa2048_private` and so on, `x25519_secret`, `x25519_public`.
     operation: String,
     /// A library (`openssl`, `boringssl`, `aws-lc`; `openssl-avx2` and so on with AVX-512 masked) or a tier of ours
     /// (`portable`, `avx2`, `ifma`).
@@ -44,7 +43,7 @@ pub(crate) struct Row {
 }
 
 /// Medians over the rounds. Ratios are medians too, of ratios taken within each round.
-pub(crate) fn rows(size: KeySize, contenders: &[Contender<'_>], samples: &[Vec<Sample>]) -> Vec<Row> {
+pub(crate) fn rows(operation: &str, contenders: &[Contender<'_>], samples: &[Vec<Sample>]) -> Vec<Row> {
     let nanoseconds = |i: usize| median(samples[i].iter().map(|sample| sample.nanoseconds));
     let rivals = || (0..contenders.len()).filter(|&i| contenders[i].is_rival);
     let named = |name: &str| rivals().find(|&i| contenders[i].name.starts_with(name));
@@ -59,7 +58,7 @@ pub(crate) fn rows(size: KeySize, contenders: &[Contender<'_>], samples: &[Vec<S
     let row = |(i, contender): (usize, &Contender<'_>)| {
         let fill = contender.fill as f64;
         Row {
-            operation: format!("rsa{}_private", size.bits()),
+            operation: operation.to_owned(),
             implementation: contender.name.clone(),
             fill: contender.fill,
             ops_per_second: (fill * 1e9 / nanoseconds(i)).round(),
@@ -158,7 +157,7 @@ mod tests {
             samples([700.0, 1400.0, 770.0]),
             samples([1400.0, 2800.0, 1540.0]),
         ];
-        let rows = rows(KeySize::Rsa2048, &contenders, &samples);
+        let rows = rows("rsa2048_private", &contenders, &samples);
         let ours = &rows[2];
         assert_eq!((ours.operation.as_str(), ours.fill), ("rsa2048_private", 4));
         assert_eq!(ours.best_rival, "boringssl-avx2");

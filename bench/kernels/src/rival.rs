@@ -108,7 +108,7 @@ fn locked_version(package: &str) -> &'static str {
     version.unwrap_or("unknown")
 }
 
-fn open_openssl() -> Result<Library, Box<dyn Error>> {
+pub(crate) fn open_openssl() -> Result<Library, Box<dyn Error>> {
     // SAFETY: libcrypto's initialisers are sound, and BoringSSL, linked statically, is not looked up by name.
     let library = unsafe { Library::new("libcrypto.so.3") };
     library.map_err(|error| format!("OpenSSL 3 (Debian's package libssl3) is needed: {error}").into())

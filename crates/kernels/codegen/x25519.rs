@@ -2,12 +2,13 @@
 //!
 //! A field element is five digits of 52 bits, each a vector of eight lanes. `x25519_stream.rs` has the operations on them,
 //! `docs/kernels/x25519.md` the bounds. The carry chain that ends a multiplication is a long sequence of short
-//! instructions: so two operations that do not depend on each other are generated as two [`Stream`]s, with registers of
-//! their own, and merged line by line.
+//! instructions: so two operations that do not depend on each other, or two whole ladders, are generated as two
+//! [`Stream`]s, with registers of their own, and merged line by line.
 
 use crate::asm::Assembly;
+use crate::x25519_step::{STATE, Step};
 use crate::x25519_stream::{
-    CONSTANTS, DIGITS, MINUS_ONE, ONE, Operand, Place, SPARE, Stream, TOP_BIT, Term, VECTOR, WORD, at,
+    CONSTANTS, DIGITS, MINUS_ONE, ONE, Operand, Place, SPARE, Stream, TOP_BIT, Term, VECTOR, WORDS, at,
     broadcast, nth,
 };
 
@@ -22,6 +23,7 @@ pub(crate) fn kernels(table: &str) -> String {
     asm.export("multiply", multiply);
     asm.export("square", square);
     asm.export("ladder", ladder);
+    asm.export("ladders", ladders);
     asm.export("comb", comb);
     asm.lines([".section .rodata", ".p2align 6"]);
     for constant in CONSTANTS {
@@ -59,51 +61,60 @@ fn square(asm: &mut Assembly) {
     asm.lines(["vzeroupper", "ret"]);
 }
 
-/// `(rdi state, rsi differences)`: 255 steps of the ladder, from bit 254 of the scalars down to bit 0.
+/// `(rdi state, rsi differences)`: 256 steps of the ladder, from bit 255 of the scalars, a zero, down to bit 0.
 ///
 /// The state is x1, x2, z2, x3, z3 and room for 15 more elements. `differences` are four vectors, the highest word first,
-/// whose bits say whether a bit of the scalar differs from the one above; bit 254 is the top bit of the first.
+/// whose bits say whether a bit of the scalar differs from the one above.
 ///
 /// The point that was doubled is x2 : z2, the sum x3 : z3. The sum is symmetric in the two up to a sign that is squared
 /// away, so nothing is swapped: only the operand of the next doubling is chosen.
 fn ladder(asm: &mut Assembly) {
-    let [x1, x2, z2, x3, z3, a, b, c, d, chosen_a, chosen_b, aa, bb, da, cb, e, g, s, t, tt] = slots();
+    let step = Step::new(0, "k1", WORDS[0]);
     load_constants(asm);
-    let (word, step) = (asm.label(), asm.label());
-    asm.lines(["mov ecx, 63", "mov r8d, 4"]);
+    let (word, next) = (asm.label(), asm.label());
+    asm.line("mov r8d, 4");
     asm.place(&word);
-    asm.line(format!("vmovdqa64 {WORD}, [rsi]"));
-    asm.place(&step);
-    asm.line(format!("vptestmq k1, {WORD}, {}", broadcast(TOP_BIT, 0)));
-    asm.line(format!("vpaddq {WORD}, {WORD}, {WORD}"));
-    both(
-        asm,
-        |one| {
-            one.add(a, x2, z2);
-            one.subtract(b, x2, z2);
-        },
-        |two| {
-            two.add(c, x3, z3);
-            two.subtract(d, x3, z3);
-        },
-    );
-    both(asm, |one| one.choose(chosen_a, a, c), |two| two.choose(chosen_b, b, d));
-    both(asm, |one| one.multiply(da, d, a), |two| two.square(aa, chosen_a));
-    both(asm, |one| one.multiply(cb, c, b), |two| two.square(bb, chosen_b));
-    both(
-        asm,
-        |one| {
-            one.subtract(t, da, cb);
-            one.add(s, da, cb);
-        },
-        |two| two.subtract(e, aa, bb),
-    );
-    both(asm, |one| one.square(tt, t), |two| two.add_small_multiple(g, aa, e));
-    both(asm, |one| one.multiply(x2, aa, bb), |two| two.square(x3, s));
-    both(asm, |one| one.multiply(z3, x1, tt), |two| two.multiply(z2, e, g));
-    asm.lines(["dec ecx".to_owned(), format!("jnz {step}")]);
-    asm.lines([format!("add rsi, {VECTOR}"), "mov ecx, 64".into(), "dec r8d".into(), format!("jnz {word}")]);
+    asm.lines([format!("vmovdqa64 {}, [rsi]", step.word), "mov ecx, 64".into()]);
+    asm.place(&next);
+    step.next_bit(asm);
+    let [first, second] = [Stream::first, Stream::second];
+    both(asm, first(), |s| step.sums(s), second(), |s| step.differences(s));
+    both(asm, first(), |s| step.choose_a(s), second(), |s| step.choose_b(s));
+    both(asm, first(), |s| step.da(s), second(), |s| step.aa(s));
+    both(asm, first(), |s| step.cb(s), second(), |s| step.bb(s));
+    both(asm, first(), |s| step.t_and_s(s), second(), |s| step.e(s));
+    both(asm, first(), |s| step.tt(s), second(), |s| step.g(s));
+    both(asm, first(), |s| step.x2(s), second(), |s| step.x3(s));
+    both(asm, first(), |s| step.z3(s), second(), |s| step.z2(s));
+    asm.lines(["dec ecx".to_owned(), format!("jnz {next}")]);
+    asm.lines([format!("add rsi, {VECTOR}"), "dec r8d".into(), format!("jnz {word}")]);
     asm.lines(["kxorw k1, k1, k1", "vzeroupper", "ret"]);
+}
+
+/// `(rdi states, rsi differences)`: two ladders, of one state after the other and of four vectors of differences after
+/// the other. The second ladder is half a step ahead, so that the carries of each hide behind the products of the other;
+/// so the second differences begin with bit 254, and what it computes after the last step is not used.
+fn ladders(asm: &mut Assembly) {
+    let steps = [Step::new(0, "k1", WORDS[0]), Step::new(STATE, "k2", WORDS[1])];
+    load_constants(asm);
+    let (word, next) = (asm.label(), asm.label());
+    asm.lines(["kxorw k2, k2, k2", "mov r8d, 4"]);
+    let mut stream = Stream::second();
+    steps[1].first_half(&mut stream);
+    asm.lines(stream.lines);
+    asm.place(&word);
+    asm.line(format!("vmovdqa64 {}, [rsi]", WORDS[0]));
+    asm.line(format!("vmovdqa64 {}, {}", WORDS[1], at(("rsi", 4))));
+    asm.line("mov ecx, 64");
+    asm.place(&next);
+    steps[0].next_bit(asm);
+    let [first, second] = [Stream::first, Stream::second];
+    both(asm, first(), |s| steps[0].first_half(s), second(), |s| steps[1].second_half(s));
+    steps[1].next_bit(asm);
+    both(asm, first(), |s| steps[0].second_half(s), second(), |s| steps[1].first_half(s));
+    asm.lines(["dec ecx".to_owned(), format!("jnz {next}")]);
+    asm.lines([format!("add rsi, {VECTOR}"), "dec r8d".into(), format!("jnz {word}")]);
+    asm.lines(["kxorw k1, k1, k1", "kxorw k2, k2, k2", "vzeroupper", "ret"]);
 }
 
 /// `(rdi state, rsi digits)`: the sum of digit_i 32^i B over 51 vectors of digits from -16 to 15, and of 32^51 B.
@@ -126,23 +137,21 @@ fn comb(asm: &mut Assembly) {
     let next = asm.label();
     asm.place(&next);
     look_up(asm, [plus, minus, product]);
-    both(asm, |one| one.subtract(lower, y, x), |two| two.add(upper, y, x));
-    both(asm, |one| one.multiply(a, lower, minus), |two| two.multiply(b, upper, plus));
-    both(
-        asm,
-        |one| one.multiply(c, t, product),
-        |two| {
-            two.subtract(e, b, a);
-            two.add(h, b, a);
-        },
-    );
-    both(asm, |one| one.double_and(z, Term::Minus(c)), |two| two.double_and(z, Term::Plus(c)));
+    let [first, second] = [Stream::first, Stream::second];
+    both(asm, first(), |s| s.subtract(lower, y, x), second(), |s| s.add(upper, y, x));
+    both(asm, first(), |s| s.multiply(a, lower, minus), second(), |s| s.multiply(b, upper, plus));
+    let e_and_h = |s: &mut Stream| {
+        s.subtract(e, b, a);
+        s.add(h, b, a);
+    };
+    both(asm, first(), |s| s.multiply(c, t, product), second(), e_and_h);
+    both(asm, first(), |s| s.double_and(z, Term::Minus(c)), second(), |s| s.double_and(z, Term::Plus(c)));
     store_swapped_where_negative(asm, f, g);
-    both(asm, |one| one.multiply(x, e, f), |two| two.multiply(y, g, h));
-    both(asm, |one| one.multiply(z, f, g), |two| two.multiply(t, e, h));
+    both(asm, first(), |s| s.multiply(x, e, f), second(), |s| s.multiply(y, g, h));
+    both(asm, first(), |s| s.multiply(z, f, g), second(), |s| s.multiply(t, e, h));
     asm.lines([format!("add rsi, {VECTOR}"), format!("add rdx, {}", 3 * DIGITS * 2 * VECTOR)]);
     asm.lines(["dec ecx".to_owned(), format!("jnz {next}")]);
-    both(asm, |one| one.add(x, z, y), |two| two.subtract(t, z, y));
+    both(asm, first(), |s| s.add(x, z, y), second(), |s| s.subtract(t, z, y));
     asm.lines(["kxorw k1, k1, k1", "kxorw k2, k2, k2", "kxorw k3, k3, k3", "vzeroupper", "ret"]);
 }
 
@@ -206,11 +215,16 @@ fn slots<const N: usize>() -> [Place; N] {
 }
 
 /// Generates two operations that do not depend on each other and merges them, in proportion to their lengths.
-fn both(asm: &mut Assembly, one: impl FnOnce(&mut Stream), two: impl FnOnce(&mut Stream)) {
-    let mut streams = [Stream::first(), Stream::second()];
-    one(&mut streams[0]);
-    two(&mut streams[1]);
-    let [one, two] = streams.map(|stream| stream.lines);
+fn both(
+    asm: &mut Assembly,
+    mut one: Stream,
+    generate_one: impl FnOnce(&mut Stream),
+    mut two: Stream,
+    generate_two: impl FnOnce(&mut Stream),
+) {
+    generate_one(&mut one);
+    generate_two(&mut two);
+    let (one, two) = (one.lines, two.lines);
     let (longer, shorter) = if one.len() < two.len() { (two, one) } else { (one, two) };
     let mut written = 0;
     for (i, line) in longer.iter().enumerate() {

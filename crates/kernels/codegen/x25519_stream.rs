@@ -15,9 +15,10 @@ pub(crate) const VECTOR: usize = 64;
 /// Where a vector stands: a register, and the number of vectors from there. An element is five of them.
 pub(crate) type Place = (&'static str, usize);
 
-/// Registers that no stream uses while it computes a sum or a lookup, and what is left of a word of the ladder's scalars.
+/// Registers that no stream uses while it computes a sum or a lookup.
 pub(crate) const SPARE: [&str; 4] = ["zmm25", "zmm24", "zmm23", "zmm22"];
-pub(crate) const WORD: &str = "zmm26";
+/// Registers for the bits that are left of a word, of each ladder.
+pub(crate) const WORDS: [&str; 2] = ["zmm26", "zmm27"];
 
 /// Quadwords in memory, and the register that holds the first of them in every lane.
 pub(crate) struct Constant {
@@ -26,7 +27,6 @@ pub(crate) struct Constant {
     pub(crate) register: Option<&'static str>,
 }
 
-const A24: &str = "zmm27";
 const MASK_47: &str = "zmm28";
 const NINETEEN: &str = "zmm29";
 const FOLD: &str = "zmm30";
@@ -35,6 +35,7 @@ const MASK_52: &str = "zmm31";
 pub(crate) const TOP_BIT: Constant = in_memory(".Lquadrille_x25519_top_bit", &[1 << 63]);
 pub(crate) const MINUS_ONE: Constant = in_memory(".Lquadrille_x25519_minus_one", &[u64::MAX]);
 pub(crate) const ONE: Constant = in_memory(".Lquadrille_x25519_one", &[1]);
+const A24: Constant = in_memory(".Lquadrille_x25519_a24", &[121_665]);
 /// 2p in digits that exceed those of every reduced element.
 const TWICE_P: Constant = in_memory(
     ".Lquadrille_x25519_twice_p",
@@ -46,7 +47,7 @@ pub(crate) const CONSTANTS: [Constant; 9] = [
     MINUS_ONE,
     ONE,
     TWICE_P,
-    in_register(".Lquadrille_x25519_a24", &[121_665], A24),
+    A24,
     in_register(".Lquadrille_x25519_mask_47", &[(1 << 47) - 1], MASK_47),
     in_register(".Lquadrille_x25519_nineteen", &[19], NINETEEN),
     in_register(".Lquadrille_x25519_fold", &[608], FOLD),
@@ -171,8 +172,8 @@ impl Stream {
         for k in 0..DIGITS {
             let x = self.load(10, &Operand::Memory(b), k);
             let above = if k + 1 < DIGITS { self.column(k + 1) } else { beyond.clone() };
-            self.line(format!("vpmadd52luq {}, {x}, {A24}", self.column(k)));
-            self.line(format!("vpmadd52huq {above}, {x}, {A24}"));
+            self.line(format!("vpmadd52luq {}, {x}, {}", self.column(k), broadcast(A24, 0)));
+            self.line(format!("vpmadd52huq {above}, {x}, {}", broadcast(A24, 0)));
         }
         self.line(format!("vpsrlq {excess}, {last}, 47"));
         self.line(format!("vpsllq {beyond}, {beyond}, 5"));
@@ -181,11 +182,11 @@ impl Stream {
         self.store(out);
     }
 
-    /// out = k1 ? b : a
-    pub(crate) fn choose(&mut self, out: Place, a: Place, b: Place) {
+    /// out = b in the lanes of the mask, a in the others
+    pub(crate) fn choose(&mut self, mask: &str, out: Place, a: Place, b: Place) {
         for k in 0..DIGITS {
             let c = self.load_column(a, k);
-            self.line(format!("vmovdqa64 {c}{{k1}}, {}", nth(b, k)));
+            self.line(format!("vmovdqa64 {c}{{{mask}}}, {}", nth(b, k)));
         }
         self.store(out);
     }

@@ -1,4 +1,4 @@
-//! Several RSA private-key operations at once, one in each lane of a vector register.
+//! Several RSA private-key operations at once, one in each lane of a vector register; or several X25519 key exchanges.
 //!
 //! A TLS server spends most of a handshake's CPU on one RSA private operation. One operation cannot fill a
 //! vector unit; several independent ones can. This crate takes operations (each with its own key and input),
@@ -9,6 +9,8 @@
 //! | `ifma` | AVX-512 IFMA: Ice Lake, Zen 4 and later | 8 | integer multiply-add, 52-bit digits |
 //! | `avx2` | AVX2 and FMA3: Haswell, Zen and later | 4 | double-precision multiply-add, 46-bit signed digits |
 //! | `portable` | any | 1 | BoringSSL's |
+//!
+//! X25519 ([`Agreement`], [`Lanes::x25519_public_keys`]) has lanes in the `ifma` tier; the others compute it with BoringSSL.
 //!
 //! It does not collect operations (`quadrille-engine` does), knows nothing of padding or TLS, and makes no
 //! keys.
@@ -41,6 +43,7 @@
 mod batch;
 mod cpu;
 mod key;
+mod key_exchange;
 mod lanes;
 mod portable;
 mod secrecy;

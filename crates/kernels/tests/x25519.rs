@@ -40,7 +40,7 @@ fn vectors(lanes: &Lanes) {
 }
 
 const ALICE: (&str, &str) = (
-    "77076d0a7318a57d3c16c17251b26645df4c2f92ebc099ac7a5f4a9d1a8c3e2e",
+    "77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a",
     "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a",
 );
 const BOB: (&str, &str) = (

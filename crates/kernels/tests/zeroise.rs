@@ -8,7 +8,7 @@ mod support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
-use quadrille_kernels::{Ceiling, KeySize, Lanes, PrivateKey, PrivateOperation};
+use quadrille_kernels::{Agreement, Ceiling, KeySize, Lanes, PrivateKey, PrivateOperation};
 
 /// What to look for, and how many times it was found.
 static WATCHED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
@@ -90,9 +90,38 @@ fn freed_memory_holds_nothing_of_a_key() {
         assert!(SEARCHED.load(SeqCst) > before + 80, "something was searched");
     }
 
+    x25519_leaves_nothing();
+
     // The search does find what is there.
     WATCHING.store(true, SeqCst);
     drop(vec![WATCHED[0].load(SeqCst); 3]);
     WATCHING.store(false, SeqCst);
     assert_eq!(FOUND.load(SeqCst), 3);
+}
+
+/// A batch's fractions, which end as the secrets, and its products of denominators are on the heap.
+fn x25519_leaves_nothing() {
+    let (scalar, point) = ([0x5a; 32], [0x33; 32]);
+    let mut expected = [0; 32];
+    Lanes::up_to(Ceiling::Portable).agree(&mut [Agreement::new(&scalar, &point, &mut expected)]);
+    let bits = |at: usize, count: usize| {
+        (at..at + count)
+            .rev()
+            .fold(0u64, |word, bit| word << 1 | u64::from(expected[bit / 8] >> (bit % 8) & 1))
+    };
+    for (i, slot) in WATCHED.iter().enumerate() {
+        slot.store(if i < 4 { bits(52 * i, 52) } else { bits(64 * (i % 4), 64) }, SeqCst);
+    }
+
+    let lanes = Lanes::detect().expect("the variable is unset");
+    let mut secrets = vec![[0; 32]; 20];
+    let mut ops: Vec<_> = secrets.iter_mut().map(|secret| Agreement::new(&scalar, &point, secret)).collect();
+    WATCHING.store(true, SeqCst);
+    let before = SEARCHED.load(SeqCst);
+    lanes.agree(&mut ops);
+    WATCHING.store(false, SeqCst);
+    drop(ops);
+    assert_eq!(secrets, [expected; 20]);
+    assert_eq!(FOUND.swap(0, SeqCst), 0, "X25519 on tier {}", lanes.name());
+    assert!(lanes.x25519_width() == 1 || SEARCHED.load(SeqCst) > before, "something was searched");
 }

@@ -1,15 +1,14 @@
 //! Batches on eight lanes, whatever computes in the lanes.
 
-use super::element::Element;
+use super::element::{Element, U64x8};
 use super::{Agreement, X25519_BYTES};
 use crate::secrecy::declassify;
-use crate::x86_64::ifma::U64x8;
 use zeroize::{Zeroize, Zeroizing};
 
-pub(super) const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 /// Fewer are computed faster by BoringSSL, one at a time; see `docs/kernels/measurements.md`.
-pub(super) const LEAST_AGREEMENTS: usize = 2;
-pub(super) const LEAST_PUBLIC_KEYS: usize = 2;
+pub(crate) const LEAST_AGREEMENTS: usize = 2;
+pub(crate) const LEAST_PUBLIC_KEYS: usize = 2;
 /// Operations whose denominators are inverted together.
 const TOGETHER: usize = 8 * LANES;
 /// Digits of a scalar in the comb: windows of five bits.
@@ -19,14 +18,19 @@ const WINDOW_BITS: usize = 5;
 /// The digits of eight scalars, lowest first, each from -16 to 15 in two's complement.
 pub(crate) type Digits = [U64x8; WINDOWS];
 
+/// Where bits of eight scalars differ from the ones above, highest word first.
+pub(crate) type Differences = [U64x8; 4];
+
 /// The arithmetic that an instruction set supplies; `codegen/x25519.rs` describes the functions.
 pub(crate) trait Kernels: Copy {
     /// a * b, in clean digits.
     fn multiply(self, a: &Element, b: &Element) -> Element;
     /// x^(2^count), in clean digits; count is at least 1.
     fn square(self, x: &Element, count: usize) -> Element;
-    /// From x1 to x2 : z2, the product of scalar and point, in clean digits.
-    fn ladder(self, state: &mut LadderState, differences: &[U64x8; 4]);
+    /// From x1 to x2 : z2, the product of scalar and point, in clean digits. x2, z2, x3, z3 are 1, 0, x1, 1 before.
+    fn ladder(self, state: &mut LadderState, differences: &Differences);
+    /// Two ladders, the second half a step ahead: its differences begin with bit 254.
+    fn ladders(self, states: &mut [LadderState; 2], differences: &[Differences; 2]);
     /// Sets x = z + y and t = z - y of the scalars' multiples of the base point, in digits for multiplications only.
     fn comb(self, state: &mut CombState, digits: &Digits);
     /// Clears the registers.
@@ -35,10 +39,12 @@ pub(crate) trait Kernels: Copy {
 
 /// What the ladder works on: x1, x2, z2, x3, z3, and the room it needs.
 #[repr(C, align(64))]
+#[derive(Default)]
 pub(crate) struct LadderState(pub(crate) [Element; 20]);
 
 /// What the comb works on: x, y, z, t, and the room it needs.
 #[repr(C, align(64))]
+#[derive(Default)]
 pub(crate) struct CombState(pub(crate) [Element; 16]);
 
 /// A fraction in each lane.
@@ -56,13 +62,11 @@ impl Zeroize for Ratio {
 }
 
 /// Computes the secrets.
-pub(super) fn agree(kernels: impl Kernels, batch: &mut [Agreement<'_>]) {
+pub(crate) fn agree(kernels: impl Kernels, batch: &mut [Agreement<'_>]) {
     for batch in batch.chunks_mut(TOGETHER) {
         let mut ratios = Zeroizing::new(vec![Ratio::default(); batch.len().div_ceil(LANES)]);
-        ratios
-            .iter_mut()
-            .zip(batch.chunks(LANES))
-            .for_each(|(ratio, ops)| multiply_points(kernels, ops, ratio));
+        let each = ratios.chunks_mut(2).zip(batch.chunks(2 * LANES));
+        each.for_each(|(ratios, ops)| multiply_points(kernels, ops, ratios));
         divide(kernels, &mut ratios);
         for (ops, ratio) in batch.chunks_mut(LANES).zip(ratios.iter()) {
             for (lane, op) in ops.iter_mut().enumerate() {
@@ -76,7 +80,7 @@ pub(super) fn agree(kernels: impl Kernels, batch: &mut [Agreement<'_>]) {
 }
 
 /// Computes the public keys; there are as many as scalars.
-pub(super) fn public_keys(
+pub(crate) fn public_keys(
     kernels: impl Kernels,
     scalars: &[[u8; X25519_BYTES]],
     public_keys: &mut [[u8; X25519_BYTES]],
@@ -97,34 +101,42 @@ fn wipe_registers<K: Kernels>(_: K) {
     K::wipe_registers();
 }
 
-/// The points' multiples as x : z. Lanes without an operation compute with zeros.
-fn multiply_points(kernels: impl Kernels, ops: &[Agreement<'_>], ratio: &mut Ratio) {
-    let mut state = Zeroizing::new(LadderState([Element::default(); 20]));
-    let mut differences = Zeroizing::new([U64x8::default(); 4]);
-    let [x1, x2, _, x3, z3, ..] = &mut state.0;
-    for (lane, op) in ops.iter().enumerate() {
-        let mut point = read_words(op.point);
-        point[3] &= u64::MAX >> 1;
-        x1.put(lane, &point);
-        put_differences(&mut differences, lane, &clamped(op.scalar));
+/// The points' multiples as x : z, of as many vectors of lanes as there are ratios: one or two. Lanes without an
+/// operation compute with zeros.
+fn multiply_points(kernels: impl Kernels, ops: &[Agreement<'_>], ratios: &mut [Ratio]) {
+    let mut states = Zeroizing::new([LadderState::default(), LadderState::default()]);
+    let mut differences = Zeroizing::new([Differences::default(); 2]);
+    for (i, ops) in ops.chunks(LANES).enumerate() {
+        let [x1, x2, _, x3, z3, ..] = &mut states[i].0;
+        for (lane, op) in ops.iter().enumerate() {
+            let mut point = read_words(op.point);
+            point[3] &= u64::MAX >> 1;
+            x1.put(lane, &point);
+            put_differences(&mut differences[i], lane, &clamped(op.scalar), i);
+        }
+        (*x2, *x3, *z3) = (Element::small(1), *x1, Element::small(1));
     }
-    *x2 = Element::small(1);
-    *x3 = *x1;
-    *z3 = Element::small(1);
-    kernels.ladder(&mut state, &differences);
-    (ratio.numerator, ratio.denominator) = (state.0[1], state.0[2]);
+    match ratios {
+        [_] => kernels.ladder(&mut states[0], &differences[0]),
+        _ => kernels.ladders(&mut states, &differences),
+    }
+    for (ratio, state) in ratios.iter_mut().zip(states.iter()) {
+        (ratio.numerator, ratio.denominator) = (state.0[1], state.0[2]);
+    }
 }
 
-/// Where bits differ from the ones above, highest word first; the top bit of the first is that of bit 254.
-fn put_differences(differences: &mut [U64x8; 4], lane: usize, scalar: &[u64; 4]) {
+/// `ahead` bits from the top, which do not differ in a clamped scalar, are left out.
+fn put_differences(differences: &mut Differences, lane: usize, scalar: &[u64; 4], ahead: usize) {
     let [a, b, c, d] = *scalar;
-    let words = [(d ^ d >> 1) << 1, c ^ (c >> 1 | d << 63), b ^ (b >> 1 | c << 63), a ^ (a >> 1 | b << 63)];
-    differences.iter_mut().zip(words).for_each(|(vector, word)| vector.0[lane] = word);
+    let words = [d ^ d >> 1, c ^ (c >> 1 | d << 63), b ^ (b >> 1 | c << 63), a ^ (a >> 1 | b << 63), 0];
+    for (i, vector) in differences.iter_mut().enumerate() {
+        vector.0[lane] = words[i] << ahead | words[i + 1] >> 1 >> (63 - ahead);
+    }
 }
 
 /// The scalars' multiples of the base point as u = (z + y) : (z - y).
 fn multiply_base(kernels: impl Kernels, scalars: &[[u8; X25519_BYTES]], ratio: &mut Ratio) {
-    let mut state = Zeroizing::new(CombState([Element::default(); 16]));
+    let mut state = Zeroizing::new(CombState::default());
     let mut digits = Zeroizing::new([U64x8::default(); WINDOWS]);
     for (lane, scalar) in scalars.iter().enumerate() {
         put_digits(&mut digits, lane, &clamped(scalar));

@@ -1,11 +1,21 @@
 //! Eight numbers modulo p = 2^255 - 19, one in each lane.
 
-use crate::x86_64::ifma::U64x8;
 use zeroize::Zeroize;
 
 /// Bits of a digit.
 pub(super) const DIGIT_BITS: usize = 52;
 pub(super) const DIGIT_MASK: u64 = (1 << DIGIT_BITS) - 1;
+
+/// One 64-bit word of every lane.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub(crate) struct U64x8(pub(crate) [u64; 8]);
+
+impl Zeroize for U64x8 {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 /// Five digits, the lowest first. *Clean* are digits with nothing above their 52 bits, in a number below 2^255 + 2^212.
 #[derive(Clone, Copy, Default)]

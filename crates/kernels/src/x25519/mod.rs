@@ -9,23 +9,22 @@
 //! There are lanes for AVX-512 IFMA alone. The other tiers compute one operation at a time with BoringSSL.
 
 #[cfg(target_arch = "x86_64")]
-mod batch;
+pub(crate) mod batch;
 #[cfg(target_arch = "x86_64")]
 mod element;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod model;
-mod scalar;
+pub(crate) mod scalar;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use batch::{CombState, Digits, Kernels, LadderState};
+pub(crate) use batch::{CombState, Differences, Digits, Kernels, LadderState};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use element::Element;
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) use tests::operate_on_undefined;
 
-use crate::lanes::{Backend, Lanes};
 use std::fmt;
 
 /// Bytes of a scalar, a point (its u-coordinate) and a secret.
@@ -43,7 +42,7 @@ pub struct Agreement<'a> {
 }
 
 impl<'a> Agreement<'a> {
-    /// An operation that [`Lanes::agree`] will compute into `secret`.
+    /// An operation that [`Lanes::agree`](crate::Lanes::agree) will compute into `secret`.
     pub fn new(
         scalar: &'a [u8; X25519_BYTES],
         point: &'a [u8; X25519_BYTES],
@@ -63,45 +62,5 @@ impl fmt::Debug for Agreement<'_> {
     /// Says nothing of scalar, point or secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Agreement").finish_non_exhaustive()
-    }
-}
-
-impl Lanes {
-    /// How many of [`agree`](Self::agree)'s operations run at once: 8 or 1. Up to this many cost the same, whatever
-    /// their number, except that one alone is computed by BoringSSL; twice as many, which share an inversion, cost less
-    /// than twice the time.
-    pub fn x25519_width(&self) -> usize {
-        match self.backend() {
-            #[cfg(target_arch = "x86_64")]
-            Backend::Ifma(_) => batch::LANES,
-            _ => 1,
-        }
-    }
-
-    /// Computes every secret of the batch, in time that does not depend on scalars or points. A secret that is all zeros
-    /// is written as it is, and marked.
-    pub fn agree(&self, batch: &mut [Agreement<'_>]) {
-        match self.backend() {
-            #[cfg(target_arch = "x86_64")]
-            Backend::Ifma(pool) if batch.len() >= batch::LEAST_AGREEMENTS => {
-                batch::agree(pool.arithmetic(), batch);
-            }
-            _ => batch.iter_mut().for_each(scalar::agree),
-        }
-    }
-
-    /// The public keys of X25519 scalars: `public_keys[i]` = X25519(`scalars[i]`, 9). Best are multiples of eight, up to 64.
-    ///
-    /// # Panics
-    /// If the slices differ in length.
-    pub fn x25519_public_keys(&self, scalars: &[[u8; X25519_BYTES]], public_keys: &mut [[u8; X25519_BYTES]]) {
-        assert_eq!(scalars.len(), public_keys.len(), "a public key for every scalar");
-        match self.backend() {
-            #[cfg(target_arch = "x86_64")]
-            Backend::Ifma(pool) if scalars.len() >= batch::LEAST_PUBLIC_KEYS => {
-                batch::public_keys(pool.arithmetic(), scalars, public_keys);
-            }
-            _ => scalars.iter().zip(public_keys).for_each(|(scalar, key)| scalar::public_key(scalar, key)),
-        }
     }
 }

@@ -1,9 +1,8 @@
 //! The kernels as plain arithmetic, a lane at a time: what the assembly is compared with, and what valgrind, which knows
 //! no AVX-512, runs the code above the kernels with.
 
-use super::batch::{CombState, Digits, Kernels, LadderState};
+use super::batch::{CombState, Differences, Digits, Kernels, LadderState};
 use super::element::{DIGIT_MASK, Element};
-use crate::x86_64::ifma::U64x8;
 
 #[derive(Clone, Copy)]
 pub(super) struct Model;
@@ -17,14 +16,13 @@ impl Kernels for Model {
         each_lane(|lane| (0..count).fold(number(x, lane), |x, _| times(&x, &x)))
     }
 
-    fn ladder(self, state: &mut LadderState, differences: &[U64x8; 4]) {
-        for lane in 0..8 {
-            let x1 = number(&state.0[0], lane);
-            let bit = |i: usize| differences[(255 - i - 1) / 64].0[lane] >> (63 - (255 - i - 1) % 64) & 1;
-            let bits = (0..255).rev().map(|i| if i >= 192 { bit(i) } else { low_bit(differences, lane, i) });
-            let (x, z) = climb(&x1, bits);
-            state.0[1].put(lane, &x);
-            state.0[2].put(lane, &z);
+    fn ladder(self, state: &mut LadderState, differences: &Differences) {
+        climb_lanes(state, differences, 0);
+    }
+
+    fn ladders(self, states: &mut [LadderState; 2], differences: &[Differences; 2]) {
+        for (ahead, (state, differences)) in states.iter_mut().zip(differences).enumerate() {
+            climb_lanes(state, differences, ahead);
         }
     }
 
@@ -59,9 +57,15 @@ impl Kernels for Model {
     fn wipe_registers() {}
 }
 
-/// Bit `i`, below 192, of the words that follow the highest.
-fn low_bit(differences: &[U64x8; 4], lane: usize, i: usize) -> u64 {
-    differences[3 - i / 64].0[lane] >> (i % 64) & 1
+/// The ladder of every lane, with zeros before the differences.
+fn climb_lanes(state: &mut LadderState, differences: &Differences, zeros: usize) {
+    for lane in 0..8 {
+        let bit = |i: usize| differences[i / 64].0[lane] >> (63 - i % 64) & 1;
+        let bits = (0..256).map(|i| if i < zeros { 0 } else { bit(i - zeros) });
+        let (x, z) = climb(&number(&state.0[0], lane), bits);
+        state.0[1].put(lane, &x);
+        state.0[2].put(lane, &z);
+    }
 }
 
 /// RFC 7748, section 5, with the bits' differences.
@@ -83,8 +87,10 @@ fn climb(x1: &[u64; 4], differences: impl Iterator<Item = u64>) -> ([u64; 4], [u
 }
 
 fn swap(bit: u64, a: &mut [u64; 4], b: &mut [u64; 4]) {
+    // Opaque, lest the compiler make a branch of it.
+    let mask = std::hint::black_box(bit.wrapping_neg());
     for (a, b) in a.iter_mut().zip(b) {
-        let flips = (*a ^ *b) & bit.wrapping_neg();
+        let flips = (*a ^ *b) & mask;
         *a ^= flips;
         *b ^= flips;
     }

@@ -5,7 +5,7 @@
 
 use std::arch::global_asm;
 
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::batch::{Arithmetic, Radix, Ring, Vector};
 use crate::cpu::HaveIfma;
@@ -19,13 +19,7 @@ const DIGIT_MASK: u64 = (1 << DIGIT_BITS) - 1;
 /// Eight 64-bit lanes: one zmm register.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
-pub(crate) struct U64x8(pub(crate) [u64; 8]);
-
-impl Zeroize for U64x8 {
-    fn zeroize(&mut self) {
-        self.0.zeroize();
-    }
-}
+pub(crate) struct U64x8([u64; 8]);
 
 impl Vector for U64x8 {
     type Digit = u64;

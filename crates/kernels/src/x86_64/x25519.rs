@@ -1,9 +1,9 @@
 //! The kernels of X25519 on AVX-512 IFMA: see `codegen/x25519.rs` for what they do, `docs/kernels/x25519.md` for the
 //! bounds.
 
-use super::ifma::{Ifma, U64x8};
+use super::ifma::Ifma;
 use crate::batch::Arithmetic;
-use crate::x25519::{CombState, Digits, Element, Kernels, LadderState};
+use crate::x25519::{CombState, Differences, Digits, Element, Kernels, LadderState};
 use std::arch::global_asm;
 
 global_asm!(include_str!(concat!(env!("OUT_DIR"), "/x25519.s")), options(raw));
@@ -24,9 +24,14 @@ impl Kernels for Ifma {
         out
     }
 
-    fn ladder(self, state: &mut LadderState, differences: &[U64x8; 4]) {
+    fn ladder(self, state: &mut LadderState, differences: &Differences) {
         // SAFETY: `self` proves the instructions; state and differences have the sizes that the kernel expects.
         unsafe { ladder(state, differences) };
+    }
+
+    fn ladders(self, states: &mut [LadderState; 2], differences: &[Differences; 2]) {
+        // SAFETY: as above, and the kernel expects two of each, one after the other.
+        unsafe { ladders(states, differences) };
     }
 
     fn comb(self, state: &mut CombState, digits: &Digits) {
@@ -45,7 +50,9 @@ unsafe extern "sysv64" {
     #[link_name = "quadrille_x25519_square"]
     fn square(x: *mut Element, count: usize);
     #[link_name = "quadrille_x25519_ladder"]
-    fn ladder(state: *mut LadderState, differences: *const [U64x8; 4]);
+    fn ladder(state: *mut LadderState, differences: *const Differences);
+    #[link_name = "quadrille_x25519_ladders"]
+    fn ladders(states: *mut [LadderState; 2], differences: *const [Differences; 2]);
     #[link_name = "quadrille_x25519_comb"]
     fn comb(state: *mut CombState, digits: *const Digits);
 }

@@ -13,7 +13,7 @@ export BOCHSCPU
 export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$here/run.sh"
 export RUSTFLAGS="-C target-feature=+crt-static" # the emulator loads static programs only
 export RUST_TEST_THREADS=1 TEST_SINGLE_THREAD=1  # on one CPU
-export TEST_TIERS=ifma TEST_OPERATIONS=20 TEST_FLIPS=30
+export TEST_TIERS=ifma TEST_OPERATIONS=20 TEST_FLIPS=30 TEST_ITERATIONS=30
 
 main() {
     use_a_built_boringssl
@@ -22,6 +22,7 @@ main() {
     timeout $limit "${kernels_test[@]}" --lib -- --skip valgrind --skip avx2 --skip fma47 &
     local failed=0
     timeout $limit "${kernels_test[@]}" --test suite -- bad_inputs random threads unsound || failed=1
+    timeout $limit "${kernels_test[@]}" --test x25519 || failed=1
     wait $! || failed=1
     return $failed
 }

@@ -9,6 +9,7 @@ use quadrille_kernels::{
 };
 
 /// A test of each case on each tier, by names like `ifma::random`.
+#[allow(unused_macros, reason = "each test program uses its own part")]
 macro_rules! on_each_tier {
     ($($case:ident)+) => {
         support::on_tier! { portable Portable $($case)+ }
@@ -17,6 +18,7 @@ macro_rules! on_each_tier {
     };
 }
 
+#[allow(unused_macros, reason = "each test program uses its own part")]
 macro_rules! on_tier {
     ($tier:ident $ceiling:ident $($case:ident)+) => {
         mod $tier {

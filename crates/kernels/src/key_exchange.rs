@@ -1,0 +1,46 @@
+//! X25519 on the chosen tier.
+
+use crate::lanes::{Backend, Lanes};
+#[cfg(target_arch = "x86_64")]
+use crate::x25519::batch;
+use crate::x25519::{Agreement, X25519_BYTES, scalar};
+
+impl Lanes {
+    /// How many of [`agree`](Self::agree)'s operations run at once: 8 or 1. Up to this many cost the same, whatever
+    /// their number, except that one alone is computed by BoringSSL; twice as many, which share an inversion, cost less
+    /// than twice the time.
+    pub fn x25519_width(&self) -> usize {
+        match self.backend() {
+            #[cfg(target_arch = "x86_64")]
+            Backend::Ifma(_) => batch::LANES,
+            _ => 1,
+        }
+    }
+
+    /// Computes every secret of the batch, in time that does not depend on scalars or points. A secret that is all zeros
+    /// is written as it is, and marked.
+    pub fn agree(&self, batch: &mut [Agreement<'_>]) {
+        match self.backend() {
+            #[cfg(target_arch = "x86_64")]
+            Backend::Ifma(pool) if batch.len() >= batch::LEAST_AGREEMENTS => {
+                batch::agree(pool.arithmetic(), batch);
+            }
+            _ => batch.iter_mut().for_each(scalar::agree),
+        }
+    }
+
+    /// The public keys of X25519 scalars: `public_keys[i]` = X25519(`scalars[i]`, 9). Best are multiples of eight, up to 64.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn x25519_public_keys(&self, scalars: &[[u8; X25519_BYTES]], public_keys: &mut [[u8; X25519_BYTES]]) {
+        assert_eq!(scalars.len(), public_keys.len(), "a public key for every scalar");
+        match self.backend() {
+            #[cfg(target_arch = "x86_64")]
+            Backend::Ifma(pool) if scalars.len() >= batch::LEAST_PUBLIC_KEYS => {
+                batch::public_keys(pool.arithmetic(), scalars, public_keys);
+            }
+            _ => scalars.iter().zip(public_keys).for_each(|(scalar, key)| scalar::public_key(scalar, key)),
+        }
+    }
+}
