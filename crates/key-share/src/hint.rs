@@ -75,9 +75,9 @@ mod tests {
         assert_eq!((der[7..9].to_vec(), der[41..43].to_vec()), (vec![4, 32], vec![4, 32]));
         assert_eq!((der.len(), der.capacity()), (75, 75));
         let der = encode(0x11ec, &[7; 1120], &[9; 64]);
-        assert_eq!(der[..8], [0x30, 0x82, 4, 0xb2, 0xa1, 0x82, 4, 0xae]);
+        assert_eq!(der[..8], [0x30, 0x82, 4, 0xae, 0xa1, 0x82, 4, 0xaa]);
         assert_eq!(der[8..16], [2, 2, 0x11, 0xec, 4, 0x82, 4, 0x60]);
-        assert_eq!((der.len(), der.capacity()), (4 + 0x4b2, 4 + 0x4b2));
+        assert_eq!((der.len(), der.capacity()), (4 + 0x4ae, 4 + 0x4ae));
         assert_eq!(encode(0x1d, &[7; 200], &[])[..3], [0x30, 0x81, 210]);
     }
 }
