@@ -5,8 +5,9 @@ use quadrille_engine::{ClientShare, Group};
 /// The client's share of the group in which BoringSSL will exchange keys with it, if the engine computes that group.
 ///
 /// `extension` gives the body of an extension of the ClientHello by its code point. `groups` are those of the server, the
-/// preferred one first: it chooses by its own order (`SSL_OP_CIPHER_SERVER_PREFERENCE`). `None` for a client that does not get TLS 1.3, that has to be asked for another
-/// share (HelloRetryRequest), or whose key shares BoringSSL refuses. The server must allow TLS 1.3.
+/// preferred one first: it chooses by its own order (`SSL_OP_CIPHER_SERVER_PREFERENCE`). `None` for a client that does not
+/// get TLS 1.3, that has to be asked for another share (HelloRetryRequest), or whose key shares BoringSSL refuses. The
+/// server must allow TLS 1.3.
 pub fn predict<'a>(extension: impl Fn(u16) -> Option<&'a [u8]>, groups: &[u16]) -> Option<ClientShare> {
     const SUPPORTED_GROUPS: u16 = 10;
     const SUPPORTED_VERSIONS: u16 = 43;

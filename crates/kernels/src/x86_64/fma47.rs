@@ -124,7 +124,7 @@ impl Arithmetic for Fma47 {
         let digits = ring.radix.digits;
         assert!(index.len() == Self::LANES);
         assert!(ring.y.len() == digits && ring.table.len().is_multiple_of(digits));
-        let select = Kernels::of(digits).select;
+        let select = Kernels::with_digits(digits).select;
         // SAFETY: `self` proves the instructions; y is one entry long and the table a whole number of them.
         unsafe {
             select(ring.y.as_mut_ptr(), ring.table.as_ptr(), index.as_ptr(), ring.table.len() / digits);
@@ -253,7 +253,7 @@ fn run(rings: &mut [Ring<Fma47>], kernel: impl Fn(&Kernels) -> Kernel) {
     };
     // SAFETY: an `Fma47` has called, so the instructions exist; all operands, constants and scratch of the streams
     // have the lengths that the kernel for this number of digits expects.
-    unsafe { kernel(Kernels::of(digits))(&streams, stride) };
+    unsafe { kernel(Kernels::with_digits(digits))(&streams, stride) };
 }
 
 /// x = x * y / R, or x * x / R: `(streams, stride)`; see `codegen/fma47.rs`.
@@ -279,7 +279,7 @@ macro_rules! kernels {
         }
 
         impl Kernels {
-            fn of(digits: usize) -> &'static Self {
+            fn with_digits(digits: usize) -> &'static Self {
                 match digits {
                     $($digits => &Self { multiply: $multiply, square: $square, select: $select },)*
                     _ => unreachable!("no radix has {digits} digits"),

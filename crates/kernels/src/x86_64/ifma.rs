@@ -97,14 +97,14 @@ impl Arithmetic for Ifma {
     fn multiply(self, rings: &mut [Ring<Self>]) {
         for ring in rings {
             let y = ring.y.as_ptr();
-            run(Kernels::of(ring.radix.digits).multiply, ring, y);
+            run(Kernels::with_digits(ring.radix.digits).multiply, ring, y);
         }
     }
 
     fn square(self, rings: &mut [Ring<Self>]) {
         for ring in rings {
             let x = ring.x.as_ptr();
-            run(Kernels::of(ring.radix.digits).square, ring, x);
+            run(Kernels::with_digits(ring.radix.digits).square, ring, x);
         }
     }
 
@@ -112,7 +112,7 @@ impl Arithmetic for Ifma {
         let digits = ring.radix.digits;
         assert!(index.len() == Self::LANES);
         assert!(ring.y.len() == digits && ring.table.len().is_multiple_of(digits));
-        let select = Kernels::of(digits).select;
+        let select = Kernels::with_digits(digits).select;
         // SAFETY: `self` proves the instructions; y is one entry long and the table a whole number of them.
         unsafe {
             select(ring.y.as_mut_ptr(), ring.table.as_ptr(), index.as_ptr(), ring.table.len() / digits);
@@ -172,7 +172,7 @@ macro_rules! kernels {
         }
 
         impl Kernels {
-            fn of(digits: usize) -> &'static Self {
+            fn with_digits(digits: usize) -> &'static Self {
                 match digits {
                     $($digits => &Self { multiply: $multiply, square: $square, select: $select },)*
                     _ => unreachable!("no radix has {digits} digits"),
