@@ -78,6 +78,6 @@ mod tests {
         assert_eq!(der[..8], [0x30, 0x82, 4, 0xae, 0xa1, 0x82, 4, 0xaa]);
         assert_eq!(der[8..16], [2, 2, 0x11, 0xec, 4, 0x82, 4, 0x60]);
         assert_eq!((der.len(), der.capacity()), (4 + 0x4ae, 4 + 0x4ae));
-        assert_eq!(encode(0x1d, &[7; 200], &[])[..3], [0x30, 0x81, 210]);
+        assert_eq!(encode(0x1d, &[7; 200], &[])[..3], [0x30, 0x81, 211]);
     }
 }

@@ -37,7 +37,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "quux: 1, respond: hi",
-        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `proxy_protocol`, `timeouts`, `limits`",
+        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `paths`, `proxy_protocol`, `timeouts`, `limits`",
     ),
     (
         "respond: hi, respond: ho",
@@ -68,7 +68,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "mode: tcp, upstream: u, paths: {normalize: off}",
-        "q.yaml:1: listeners[0].paths: `mode: tcp` sees no paths; remove `paths`, or use `mode: http`",
+        "q.yaml:1: listeners[0].paths: `mode: tcp` sees no paths; remove `paths`, or use `mode: http`\nq.yaml:1: listeners[0].upstream: no upstream is called `u`; add it to `upstreams`",
     ),
     (
         "respond: hi, limits: 5",
