@@ -5,7 +5,7 @@ use crate::{
         schema::{Key, Preset, Section},
         shown::time,
     },
-    model::{Limits, Timeouts},
+    model::{Limits, Problem, Timeouts},
     size::{header_limit, show_size},
     values::{count, timeout},
 };
@@ -76,9 +76,7 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             about: "Open connections. Each costs memory even when idle, and a file descriptor; a second one while an \
                     upstream serves it.",
             needs_restart: false,
-            read: |field, limits| {
-                field.set(&mut limits.socket.connections, |text| count(text).map(usize::from));
-            },
+            read: |field, limits| field.set(&mut limits.socket.connections, at_least_one),
             show: |limits| limits.socket.connections.into(),
         },
         Key {
@@ -88,9 +86,7 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             about: "Handshakes in flight. Each holds its buffers and may wait in the engine's queue, so more of them \
                     means more memory and a longer wait under overload, not more handshakes a second.",
             needs_restart: false,
-            read: |field, limits| {
-                field.set(&mut limits.socket.handshakes, |text| count(text).map(usize::from));
-            },
+            read: |field, limits| field.set(&mut limits.socket.handshakes, at_least_one),
             show: |limits| limits.socket.handshakes.into(),
         },
         Key {
@@ -105,3 +101,7 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
         },
     ],
 };
+
+fn at_least_one(text: &str) -> Result<usize, Problem> {
+    count(text).map(usize::from)
+}
