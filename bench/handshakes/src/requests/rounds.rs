@@ -136,6 +136,9 @@ fn run(
     }
     if let Some(rate) = workload.per_second {
         command.arg(format!("--rps={}", rate / workload.connections as f64));
+        // Each connection's clock begins with its handshake. Those of a server that computes handshakes together would
+        // all tick at once, and their requests come in bursts that no other server gets.
+        command.args(["--rate=1", "--rate-period=7ms"]);
     }
     command.arg(match workload.protocol {
         Protocol::Http1 | Protocol::Tcp => "--h1",

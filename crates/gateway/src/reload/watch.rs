@@ -1,18 +1,18 @@
 //! Files that a running gateway depends on: a change to any of them reloads it.
 
 use crate::process::digest::digest;
-use notify::{RecursiveMode, Watcher};
+use futures_util::{FutureExt, StreamExt};
+use inotify::{EventStream, Inotify, WatchDescriptor, WatchMask};
 use quadrille_config::model::{Gateway, Listener, Source};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
-use tokio::sync::mpsc;
 
-/// Editors and certificate tools touch several files in a row: wait until they have been quiet this long.
+/// Editors and certificate tools touch several files in a row: it waits until they have been quiet this long.
 const QUIET: Duration = Duration::from_millis(250);
-/// No longer than this.
+/// It waits no longer than this.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What some files contained at some time, as digests.
@@ -67,27 +67,34 @@ impl Contents {
     }
 }
 
+/// What happens to a watched file when it is written or replaced. Neither that a file was read nor each write into one
+/// that stays open is among them: a log in the same directory would wake the gateway for every request that it serves.
+const EVENTS: WatchMask = WatchMask::ATTRIB
+    .union(WatchMask::CREATE)
+    .union(WatchMask::CLOSE_WRITE)
+    .union(WatchMask::DELETE)
+    .union(WatchMask::DELETE_SELF)
+    .union(WatchMask::MOVE)
+    .union(WatchMask::MOVE_SELF)
+    .union(WatchMask::ONLYDIR);
+
 /// Tells when files have changed.
 pub(crate) struct Watch {
-    watcher: Option<notify::RecommendedWatcher>,
-    directories: BTreeSet<PathBuf>,
+    events: Option<EventStream<Vec<u8>>>,
+    directories: BTreeMap<PathBuf, WatchDescriptor>,
     contents: Contents,
-    events: mpsc::UnboundedReceiver<()>,
+    /// When the first of the events came that nobody has looked into yet.
+    first_event: Option<Instant>,
 }
 
 impl Watch {
+    /// Watches nothing yet. Where the system has no watch left, it says so once and never tells of a change.
     pub(crate) fn new() -> Self {
-        let (sender, events) = mpsc::unbounded_channel();
-        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // Reading a file is an event too, and a reload reads them all.
-            if event.is_ok_and(|event| !event.kind.is_access()) {
-                let _ = sender.send(());
-            }
-        });
-        let watcher = watcher
+        let events = Inotify::init().and_then(|inotify| inotify.into_event_stream(vec![0; 4096]));
+        let events = events
             .inspect_err(|error| tracing::warn!(%error, "cannot watch files; reload with SIGHUP instead"))
             .ok();
-        Self { watcher, directories: BTreeSet::new(), contents: Contents::default(), events }
+        Self { events, directories: BTreeMap::new(), contents: Contents::default(), first_event: None }
     }
 
     /// What is watched for, with what is known of it.
@@ -100,36 +107,70 @@ impl Watch {
         // The directory, because tools replace files rather than write into them.
         let wanted: BTreeSet<PathBuf> = contents.0.keys().filter_map(|file| directory(file)).collect();
         self.contents = contents;
-        let Some(watcher) = &mut self.watcher else { return };
-        for gone in self.directories.difference(&wanted) {
-            let _ = watcher.unwatch(gone);
-        }
-        for new in wanted.difference(&self.directories) {
-            if let Err(error) = watcher.watch(new, RecursiveMode::NonRecursive) {
-                tracing::warn!(directory = %new.display(), %error, "cannot watch; reload with SIGHUP after changes");
+        let Some(events) = &self.events else { return };
+        let mut watches = events.watches();
+        self.directories.retain(|directory, watch| {
+            let stays = wanted.contains(directory);
+            if !stays {
+                let _ = watches.remove(watch.clone());
+            }
+            stays
+        });
+        for new in wanted {
+            if self.directories.contains_key(&new) {
+                continue;
+            }
+            match watches.add(&new, EVENTS) {
+                Ok(watch) => drop(self.directories.insert(new, watch)),
+                Err(error) => {
+                    tracing::warn!(directory = %new.display(), %error, "cannot watch; reload with SIGHUP after changes");
+                }
             }
         }
-        self.directories = wanted;
     }
 
-    /// Resolves when the contents of a watched file have changed and all have been quiet for a moment.
+    /// Resolves when the contents of a watched file have changed and all have been quiet for a moment. An event is not
+    /// lost where this is dropped before it resolves.
     pub(crate) async fn changed(&mut self) {
         loop {
-            if self.events.recv().await.is_none() {
-                std::future::pending::<()>().await;
+            if self.first_event.is_none() {
+                self.event().await;
             }
-            // Somebody else may write into the same directory all the time.
-            let latest = Instant::now() + PATIENCE;
-            while Instant::now() < latest
-                && tokio::time::timeout(QUIET, self.events.recv()).await.is_ok_and(|event| event.is_some())
-            {
+            let first = *self.first_event.get_or_insert_with(Instant::now);
+            // Somebody else may write into the same directory all the time: events wait in the system meanwhile.
+            loop {
+                tokio::time::sleep(QUIET).await;
+                if !self.drain() || first.elapsed() >= PATIENCE {
+                    break;
+                }
             }
+            self.first_event = None;
             let now = self.contents.renewed();
             if now.0 != self.contents.0 {
                 self.contents = now;
                 return;
             }
         }
+    }
+
+    /// Resolves when something has happened in a watched directory.
+    async fn event(&mut self) {
+        let Some(events) = &mut self.events else { return std::future::pending().await };
+        if let Some(Err(error)) = events.next().await {
+            tracing::warn!(%error, "files are watched no longer; reload with SIGHUP instead");
+            self.events = None;
+            std::future::pending().await
+        }
+    }
+
+    /// Takes the events that wait, and says whether there were any.
+    fn drain(&mut self) -> bool {
+        let Some(events) = &mut self.events else { return false };
+        let mut any = false;
+        while let Some(Some(Ok(_))) = events.next().now_or_never() {
+            any = true;
+        }
+        any
     }
 }
 
@@ -156,4 +197,42 @@ fn contents_of(file: &Path) -> u64 {
     }
     let contents = std::fs::read(file).map(zeroize::Zeroizing::new).ok();
     digest(&contents.as_ref().map(|contents| contents.as_slice()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inotify::EventMask;
+    use std::{fs, io::Write as _};
+
+    #[tokio::test]
+    async fn a_log_in_the_directory_is_no_event_for_each_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let certificate = directory.path().join("chain.pem");
+        fs::write(&certificate, "one").unwrap();
+        let mut log = fs::File::create(directory.path().join("access.log")).unwrap();
+        let mut watch = Watch::new();
+        watch.follow(Contents::of_file(Some(&certificate)));
+        for _ in 0..100 {
+            log.write_all(b"GET /\n").unwrap();
+            fs::read(&certificate).unwrap();
+        }
+        drop(log);
+        // The first to come is the last that was done.
+        let event = watch.events.as_mut().unwrap().next().await.unwrap().unwrap();
+        assert_eq!(event.mask, EventMask::CLOSE_WRITE);
+        assert!(!watch.drain());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_is_told_although_the_first_to_wait_for_it_has_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let certificate = directory.path().join("chain.pem");
+        fs::write(&certificate, "one").unwrap();
+        let mut watch = Watch::new();
+        watch.follow(Contents::of_file(Some(&certificate)));
+        fs::write(&certificate, "two").unwrap();
+        tokio::time::timeout(QUIET / 2, watch.changed()).await.unwrap_err();
+        tokio::time::timeout(PATIENCE * 2, watch.changed()).await.unwrap();
+    }
 }
