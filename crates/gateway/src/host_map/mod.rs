@@ -1,5 +1,6 @@
 //! What is configured by host name: `www.example.com`, or `*.example.com` for what lies below.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Values by host name, exact or with a wildcard in front. Names are compared as they are: give them in lower case.
@@ -51,6 +52,14 @@ impl<T> HostMap<T> {
 impl<T> Default for HostMap<T> {
     fn default() -> Self {
         Self { exact: HashMap::new(), wildcard: HashMap::new() }
+    }
+}
+
+/// Host names are compared without regard to case (RFC 9110 section 4.2.3).
+pub(crate) fn lower_case(host: &str) -> Cow<'_, str> {
+    match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(host.to_ascii_lowercase()),
+        false => Cow::Borrowed(host),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::request_view::RequestView;
 use crate::{
-    host_map::HostMap,
+    host_map::{HostMap, lower_case},
     upstream::{Upstream, Upstreams, WeightedUpstream, WeightedUpstreams},
 };
 use quadrille_config::model::{Action, Domain, Forward, Place, Route, RouteTable, VirtualHost};
@@ -94,7 +94,7 @@ impl Router {
 
     /// Where a request goes.
     pub(crate) fn find(self: &Arc<Self>, request: &RequestView<'_>) -> Option<RouteLookup> {
-        let host = request.host(self.table.match_port).to_ascii_lowercase();
+        let host = lower_case(request.host(self.table.match_port));
         for index in self.hosts(&host) {
             let virtual_host: &VirtualHost = &self.table.hosts[index];
             if virtual_host.require_tls && !request.tls {

@@ -10,6 +10,9 @@ use quadrille_config::model::HostRewrite;
 
 const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 
+/// `Host`, `Early-Data` and three of `X-Forwarded-*`.
+const MOST_ADDED: usize = 5;
+
 /// A part of the request cannot be what it is to become.
 pub(super) struct Invalid;
 
@@ -22,6 +25,8 @@ pub(super) fn build(
 ) -> Result<Request<()>, Invalid> {
     let request = destination.request;
     let mut headers = request.headers.clone();
+    // For what is added below, at once rather than step by step.
+    headers.reserve(MOST_ADDED);
     hop_by_hop::remove(&mut headers);
     headers.remove(header::EXPECT);
     let host = request.authority.as_ref().map(Authority::to_header).transpose().map_err(|_| Invalid)?;

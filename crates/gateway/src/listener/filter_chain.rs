@@ -1,6 +1,7 @@
 //! A listener with its filter chains: what a reload swaps, and what stays.
 
 use crate::{
+    host_map::lower_case,
     http::{HttpFilterChain, HttpSettings},
     listener::matcher::FilterChainMatcher,
     telemetry::{
@@ -13,7 +14,6 @@ use crate::{
 use arc_swap::ArcSwap;
 use quadrille_config::model::{ChainMatch, Listener, Timeouts};
 use std::{
-    borrow::Cow,
     net::SocketAddr,
     sync::{
         Arc,
@@ -170,10 +170,7 @@ impl HttpFilterChain for AcceptingChain {
         if host.is_empty() || self.config.tls.is_none() || listener.matcher.only_chain().is_some() {
             return true;
         }
-        let host = match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => Cow::Owned(host.to_ascii_lowercase()),
-            false => Cow::Borrowed(host),
-        };
+        let host = lower_case(host);
         let own =
             listener.matcher.find(true, &host, &self.protocols).and_then(|own| listener.chains.get(own));
         own.is_none_or(|own| {
