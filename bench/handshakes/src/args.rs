@@ -60,7 +60,7 @@ pub(crate) struct Args {
         long,
         value_enum,
         value_delimiter = ',',
-        default_value = "nginx,haproxy,envoy,quadrille,keyless,hitch,haproxy-tcp,quadrille-tcp"
+        default_value = "nginx,haproxy,haproxy-awslc,envoy,quadrille,keyless,hitch,haproxy-tcp,quadrille-tcp"
     )]
     servers: Vec<Rival>,
 
@@ -80,9 +80,10 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', default_value = "32,1", value_parser = positive)]
     pub(crate) clients: Vec<usize>,
 
-    /// The client's key exchange groups, colon-separated: X25519, P-256, X25519MLKEM768.
-    #[arg(long, default_value = "X25519")]
-    pub(crate) groups: String,
+    /// Key exchange groups of the client, X25519, P-256 or X25519MLKEM768: each list is measured by itself, and may name
+    /// several, colon-separated. ML-KEM is in TLS 1.3 alone, and measured with the most clients only.
+    #[arg(long, value_delimiter = ',', default_value = "X25519,X25519MLKEM768")]
+    pub(crate) groups: Vec<String>,
 
     /// Requests on each connection; 0 is the handshake alone.
     #[arg(long, default_value_t = 1)]
@@ -103,6 +104,10 @@ pub(crate) struct Args {
     /// HAProxy's program.
     #[arg(long)]
     haproxy: Option<PathBuf>,
+
+    /// The program of HAProxy with AWS-LC.
+    #[arg(long)]
+    haproxy_awslc: Option<PathBuf>,
 
     /// hitch's program.
     #[arg(long)]
@@ -172,6 +177,7 @@ impl Args {
         let named = match rival {
             Rival::Nginx => &self.nginx,
             Rival::Haproxy | Rival::HaproxyTcp => &self.haproxy,
+            Rival::HaproxyAwsLc => &self.haproxy_awslc,
             Rival::Hitch => &self.hitch,
             Rival::Envoy => &self.envoy,
             Rival::Quadrille | Rival::QuadrilleTcp | Rival::Keyless => &self.quadrille,

@@ -61,6 +61,7 @@ impl Stage<'_> {
             address: free_address()?,
             beside: free_address()?,
             version: scenario.version,
+            groups: scenario.accepted_groups(),
             certificate,
             connections,
             directory,

@@ -33,7 +33,8 @@ const CROSS_CHECKED: [(TlsVersion, KeyKind); 4] = [
     (TlsVersion::V1_3, KeyKind::P256),
 ];
 /// Whom it visits: of servers that are there more than once, the first.
-const VISITED: [Rival; 5] = [Rival::Nginx, Rival::Haproxy, Rival::Envoy, Rival::Quadrille, Rival::Hitch];
+const VISITED: [Rival; 6] =
+    [Rival::Nginx, Rival::Haproxy, Rival::HaproxyAwsLc, Rival::Envoy, Rival::Quadrille, Rival::Hitch];
 
 /// The contestants, their upstream, and a place for files.
 pub(crate) struct Laboratory<'a> {
@@ -78,12 +79,11 @@ impl<'a> Laboratory<'a> {
         let mut tables: Vec<(Scenario, Vec<HandshakeRow>)> = Vec::new();
         for key in args.keys() {
             let certificate = CertificateFiles::make(key, self.directory.path())?;
-            for (version, resumption) in self.versions_and_resumption() {
-                let scenario = |clients| Scenario { clients, ..self.scenario(key, version, resumption) };
+            for one in self.kinds_of_handshake(key) {
                 let stage = self.stage(&certificate, self.most_clients(), false);
-                let started = stage.start_all(&self.contestants, &scenario(1));
-                for clients in self.clients(resumption) {
-                    let scenario = scenario(clients);
+                let started = stage.start_all(&self.contestants, &Scenario { clients: 1, ..one.clone() });
+                for clients in self.clients(&one) {
+                    let scenario = Scenario { clients, ..one.clone() };
                     eprintln!("{scenario}");
                     let plan = if clients == 1 { plan.shortened() } else { plan };
                     let results = plan.measure(&scenario, &started.servers, |line| eprintln!("{line}"))?;
@@ -222,7 +222,7 @@ impl<'a> Laboratory<'a> {
             version,
             key,
             resumption,
-            groups: self.args.groups.clone(),
+            groups: self.args.groups[0].clone(),
             clients: self.most_clients(),
             requests: self.args.requests_per_connection,
             per_second: None,
@@ -247,19 +247,28 @@ impl<'a> Laboratory<'a> {
         }
     }
 
-    fn versions_and_resumption(&self) -> Vec<(TlsVersion, Resumption)> {
-        let of_version = |version: &TlsVersion| {
-            let version = *version;
-            self.args.resumption.iter().map(move |resumption| (version, *resumption))
-        };
-        self.args.versions.iter().flat_map(of_version).collect()
+    /// Versions, groups, full and resumed.
+    fn kinds_of_handshake(&self, key: KeyKind) -> Vec<Scenario> {
+        let args = self.args;
+        let mut kinds = Vec::new();
+        for version in &args.versions {
+            for groups in &args.groups {
+                for resumption in &args.resumption {
+                    let kind = self.scenario(key, *version, *resumption);
+                    kinds.push(Scenario { groups: groups.clone(), ..kind });
+                }
+            }
+        }
+        kinds.retain(|kind| kind.version == TlsVersion::V1_3 || !kind.is_post_quantum());
+        kinds
     }
 
-    /// Resumed handshakes leave little to wait for: they are measured with the most clients only.
-    fn clients(&self, resumption: Resumption) -> Vec<usize> {
-        match resumption {
-            Resumption::Off => self.args.clients.clone(),
-            Resumption::On => vec![self.most_clients()],
+    /// Resumed handshakes leave little to wait for, and a client alone sees of ML-KEM what it costs: both are measured with
+    /// the most clients only.
+    fn clients(&self, kind: &Scenario) -> Vec<usize> {
+        match kind.resumption {
+            Resumption::Off if !kind.is_post_quantum() => self.args.clients.clone(),
+            _ => vec![self.most_clients()],
         }
     }
 

@@ -72,6 +72,18 @@ impl Scenario {
         }
     }
 
+    /// What servers are told to accept: everybody's defaults, and before them what this asks for.
+    pub fn accepted_groups(&self) -> String {
+        const DEFAULT: &str = "X25519:P-256";
+        let further = self.groups.split(':').filter(|group| !DEFAULT.split(':').any(|one| one == *group));
+        further.chain([DEFAULT]).collect::<Vec<_>>().join(":")
+    }
+
+    /// Whether its key exchange withstands quantum computers, which TLS 1.2 has none of.
+    pub fn is_post_quantum(&self) -> bool {
+        self.groups.contains("MLKEM")
+    }
+
     /// A short name without spaces, for the JSON.
     pub fn id(&self) -> String {
         let key = self.key.to_string().replace('-', "").to_lowercase();
@@ -113,5 +125,8 @@ mod tests {
         assert_eq!(scenario.to_string(), "TLS 1.3, full, RSA-2048 certificate, X25519, 1 client");
         let resumed = Scenario { resumption: Resumption::On, ..scenario };
         assert_eq!(resumed.id(), "tls1.3-rsa2048-x25519-1clients-resumed");
+        assert_eq!(resumed.accepted_groups(), "X25519:P-256");
+        let hybrid = Scenario { groups: "X25519MLKEM768".into(), ..resumed };
+        assert_eq!(hybrid.accepted_groups(), "X25519MLKEM768:X25519:P-256");
     }
 }

@@ -85,7 +85,7 @@ pub fn handshake_rows(
                 version: contestant.version.clone().ok(),
                 ..HandshakeRow::default()
             };
-            let baselines: Vec<_> = job.baselines().into_iter().filter_map(cpu_of).collect();
+            let baselines: Vec<_> = job.baselines().iter().copied().filter_map(cpu_of).collect();
             match measured {
                 Ok(measured) => row.with(measured, &baselines),
                 Err(reason) => HandshakeRow { note: Some(reason.clone()), ..row },
@@ -152,14 +152,16 @@ pub fn handshake_table(scenario: &Scenario, rows: &[HandshakeRow]) -> String {
 fn table(title: &str, job: Job, rows: &[&HandshakeRow]) -> String {
     let names: Vec<String> = rows.iter().map(|row| name(&row.server, row.version.as_deref())).collect();
     let width = width(&names);
-    let [first, second] = job.baselines().map(|rival| rival.to_string());
+    let baselines: Vec<String> = job.baselines().iter().map(Rival::to_string).collect();
+    let columns = |cell: &dyn Fn(&str) -> String| -> String {
+        baselines.iter().map(|baseline| format!(" {:<18}", cell(baseline))).collect()
+    };
     let mut table = format!("{title}\n");
     table += &format!(
-        "  {:<width$} {:>7}  {:<18} {:<18} {:>6} {:>5} {:>8} {:>8} {:>7}\n",
+        "  {:<width$} {:>7} {} {:>6} {:>5} {:>8} {:>8} {:>7}\n",
         "server",
         "CPU us",
-        format!("/ {first}"),
-        format!("/ {second}"),
+        columns(&|baseline| format!("/ {baseline}")),
         "per s",
         "core",
         "p50 us",
@@ -170,9 +172,8 @@ fn table(title: &str, job: Job, rows: &[&HandshakeRow]) -> String {
         if let Some(cpu) = row.cpu_us_per_handshake {
             let _ = writeln!(
                 table,
-                "  {name:<width$} {cpu:>7.0}  {:<18} {:<18} {:>6.0} {:>4.0}% {:>8} {:>8} {:>7}",
-                ratio(row.ratios.get(&first)),
-                ratio(row.ratios.get(&second)),
+                "  {name:<width$} {cpu:>7.0} {} {:>6.0} {:>4.0}% {:>8} {:>8} {:>7}",
+                columns(&|baseline| ratio(row.ratios.get(baseline))),
                 row.handshakes_per_second.unwrap_or_default(),
                 row.server_busy.unwrap_or_default() * 100.0,
                 row.p50_us.unwrap_or_default(),

@@ -10,7 +10,7 @@ use crate::{
 
 const WIDTH: f64 = 900.0;
 const PANEL: f64 = 290.0;
-const NAMES: f64 = 78.0;
+const NAMES: f64 = 92.0;
 const BAR: f64 = 15.0;
 const ROW: f64 = 20.0;
 const HEAD: f64 = 66.0;
@@ -23,6 +23,7 @@ pub fn bars(tables: &[(Scenario, Vec<HandshakeRow>)]) -> String {
     let chosen: Vec<_> = tables
         .iter()
         .filter(|(scenario, _)| scenario.clients == clients && Some(scenario.version) == newest)
+        .filter(|(scenario, _)| !scenario.is_post_quantum())
         .collect();
     let mut body = String::new();
     let mut y = HEAD;

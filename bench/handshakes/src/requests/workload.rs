@@ -30,7 +30,7 @@ impl Protocol {
     /// The servers that ratios are taken to.
     pub fn baselines(self) -> &'static [Rival] {
         match self {
-            Self::Http1 | Self::Http2 => &[Rival::Nginx, Rival::Haproxy, Rival::Envoy],
+            Self::Http1 | Self::Http2 => &[Rival::Nginx, Rival::Haproxy, Rival::HaproxyAwsLc, Rival::Envoy],
             Self::Tcp => &[Rival::Hitch, Rival::HaproxyTcp],
         }
     }

@@ -41,7 +41,7 @@ impl Rival {
                 let file = configuration(self, setup, "nginx.conf", include_str!("../../rivals/nginx.conf"))?;
                 vec!["-p".into(), setup.directory.into(), "-e".into(), "stderr".into(), "-c".into(), file]
             }
-            Self::Haproxy | Self::HaproxyTcp => {
+            Self::Haproxy | Self::HaproxyAwsLc | Self::HaproxyTcp => {
                 let file =
                     configuration(self, setup, "haproxy.cfg", include_str!("../../rivals/haproxy.cfg"))?;
                 vec!["-db".into(), "-f".into(), file]
@@ -96,12 +96,14 @@ impl Rival {
         version::version(self, program)
     }
 
-    /// Where the program is found when nobody says otherwise; Envoy is fetched by `bench/compare.sh`.
+    /// Where the program is found when nobody says otherwise; Envoy and HAProxy with AWS-LC are had by
+    /// `bench/compare.sh`.
     pub fn default_program(self) -> PathBuf {
         match self {
             Self::Nginx => "/usr/sbin/nginx".into(),
             Self::Haproxy | Self::HaproxyTcp => "/usr/sbin/haproxy".into(),
             Self::Hitch => "/usr/sbin/hitch".into(),
+            Self::HaproxyAwsLc => "haproxy-awslc".into(),
             Self::Envoy => "envoy".into(),
             Self::Quadrille | Self::QuadrilleTcp | Self::Keyless => "bin/quadrille".into(),
         }

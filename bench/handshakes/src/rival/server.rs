@@ -11,6 +11,9 @@ pub enum Rival {
     Nginx,
     /// HAProxy.
     Haproxy,
+    /// HAProxy of a later release with AWS-LC, built by `bench/haproxy-awslc.sh`.
+    #[value(name = "haproxy-awslc")]
+    HaproxyAwsLc,
     /// Envoy.
     Envoy,
     /// This project's gateway.
@@ -39,10 +42,10 @@ impl Job {
     pub const ALL: [Self; 2] = [Self::Answer, Self::PassOn];
 
     /// The servers that ratios are taken to.
-    pub fn baselines(self) -> [Rival; 2] {
+    pub fn baselines(self) -> &'static [Rival] {
         match self {
-            Self::Answer => [Rival::Nginx, Rival::Envoy],
-            Self::PassOn => [Rival::Hitch, Rival::HaproxyTcp],
+            Self::Answer => &[Rival::Nginx, Rival::Envoy, Rival::HaproxyAwsLc],
+            Self::PassOn => &[Rival::Hitch, Rival::HaproxyTcp],
         }
     }
 }
@@ -61,6 +64,7 @@ impl fmt::Display for Rival {
         f.write_str(match self {
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy",
+            Self::HaproxyAwsLc => "haproxy-awslc",
             Self::Envoy => "envoy",
             Self::Quadrille => "quadrille",
             Self::Keyless => "keyless",
@@ -75,7 +79,12 @@ impl Rival {
     /// What it does with the request.
     pub fn job(self) -> Job {
         match self {
-            Self::Nginx | Self::Haproxy | Self::Envoy | Self::Quadrille | Self::Keyless => Job::Answer,
+            Self::Nginx
+            | Self::Haproxy
+            | Self::HaproxyAwsLc
+            | Self::Envoy
+            | Self::Quadrille
+            | Self::Keyless => Job::Answer,
             Self::Hitch | Self::HaproxyTcp | Self::QuadrilleTcp => Job::PassOn,
         }
     }

@@ -18,6 +18,8 @@ pub struct Setup<'a> {
     pub beside: SocketAddr,
     /// The only TLS version it accepts.
     pub version: TlsVersion,
+    /// The groups of key exchange that it accepts, colon-separated; of servers that have a word for it.
+    pub groups: String,
     /// Its key and certificate.
     pub certificate: &'a CertificateFiles,
     /// Connections it must be able to hold.

@@ -42,6 +42,7 @@ fn write(path: &Path, text: &str) -> Result<OsString> {
 fn fill(template: &str, setup: &Setup<'_>) -> String {
     let values = [
         ("@version@", setup.version.number().to_owned()),
+        ("@groups@", setup.groups.clone()),
         ("@version_underscored@", setup.version.number().replace('.', "_")),
         ("@chain@", setup.certificate.chain.display().to_string()),
         ("@key@", setup.certificate.key.display().to_string()),
@@ -118,7 +119,7 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
                 }),
             ),
         ],
-        Rival::Haproxy | Rival::HaproxyTcp => {
+        Rival::Haproxy | Rival::HaproxyAwsLc | Rival::HaproxyTcp => {
             let http = rival.job() == Job::Answer;
             vec![
                 sessions("", "no-tls-tickets"),
@@ -196,6 +197,7 @@ mod tests {
                     address: address(8443),
                     beside: address(8444),
                     version: TlsVersion::V1_2,
+                    groups: "X25519:P-256".into(),
                     certificate: &certificate,
                     connections: 32,
                     directory: directory.path(),

@@ -10,7 +10,7 @@ use super::server::Rival;
 pub(super) fn version(rival: Rival, program: &Path) -> Result<String> {
     let argument = match rival {
         Rival::Nginx => "-V",
-        Rival::Haproxy | Rival::HaproxyTcp => "-vv",
+        Rival::Haproxy | Rival::HaproxyAwsLc | Rival::HaproxyTcp => "-vv",
         Rival::Hitch | Rival::Envoy | Rival::Quadrille | Rival::QuadrilleTcp | Rival::Keyless => "--version",
     };
     let text = output(program, argument)?;
@@ -45,6 +45,10 @@ fn parse(rival: Rival, text: &str) -> Option<String> {
         Rival::Nginx => with_openssl(after("nginx/")?, "built with OpenSSL "),
         Rival::Haproxy | Rival::HaproxyTcp => {
             with_openssl(after("HAProxy version ")?, "Running on OpenSSL version : OpenSSL ")
+        }
+        Rival::HaproxyAwsLc => {
+            let version = after("HAProxy version ")?;
+            format!("{version}, AWS-LC {}", after("Running on OpenSSL version : AWS-LC ")?)
         }
         Rival::Hitch => after("hitch ")?.to_owned(),
         Rival::Envoy => {
@@ -82,6 +86,12 @@ mod tests {
                 "HAProxy version 2.6.12-1+deb12u1 2023/12/16 - https://haproxy.org/\n\
                  Running on OpenSSL version : OpenSSL 3.0.15 3 Sep 2024\n",
                 "2.6.12-1+deb12u1, OpenSSL 3.0.15",
+            ),
+            (
+                Rival::HaproxyAwsLc,
+                "HAProxy version 3.0.11-9e587df 2025/06/02 - https://haproxy.org/\n\
+                 Running on OpenSSL version : AWS-LC 1.60.0\n",
+                "3.0.11-9e587df, AWS-LC 1.60.0",
             ),
             (Rival::Hitch, "hitch 1.7.2\n", "1.7.2"),
             (Rival::Envoy, "\nenvoy  version: 9e55/1.40.0/Clean/RELEASE/BoringSSL\n\n", "1.40.0, BoringSSL"),

@@ -10,11 +10,16 @@ use crate::{
 };
 use quadrille_profile::load::TlsVersion;
 
-const KINDS: [(TlsVersion, Resumption, &str); 4] = [
-    (TlsVersion::V1_3, Resumption::Off, "TLS 1.3 full"),
-    (TlsVersion::V1_2, Resumption::Off, "TLS 1.2 full"),
-    (TlsVersion::V1_3, Resumption::On, "TLS 1.3 resumed"),
-    (TlsVersion::V1_2, Resumption::On, "TLS 1.2 resumed"),
+/// Version, whether the group is post-quantum, full or resumed.
+type Kind = (TlsVersion, bool, Resumption);
+
+const KINDS: [(Kind, &str); 6] = [
+    ((TlsVersion::V1_3, false, Resumption::Off), "TLS 1.3 full"),
+    ((TlsVersion::V1_3, true, Resumption::Off), "TLS 1.3 full, ML-KEM"),
+    ((TlsVersion::V1_2, false, Resumption::Off), "TLS 1.2 full"),
+    ((TlsVersion::V1_3, false, Resumption::On), "TLS 1.3 resumed"),
+    ((TlsVersion::V1_3, true, Resumption::On), "TLS 1.3 resumed, ML-KEM"),
+    ((TlsVersion::V1_2, false, Resumption::On), "TLS 1.2 resumed"),
 ];
 
 pub(super) fn key_section(findings: &Findings, key: KeyKind) -> String {
@@ -22,7 +27,8 @@ pub(super) fn key_section(findings: &Findings, key: KeyKind) -> String {
     let Some(many) = of_key.iter().map(|(scenario, _)| scenario.clients).max() else { return String::new() };
     let mut text = format!("## {key}\n\n");
     for job in Job::ALL {
-        let baseline = job.baselines()[0].to_string();
+        let [baseline, others @ ..] = job.baselines() else { continue };
+        let baseline = baseline.to_string();
         let table = |title: &str, clients: usize, cell: &dyn Fn(&HandshakeRow) -> Option<String>| {
             table(title, &of_key, findings, job, clients, cell)
         };
@@ -35,6 +41,11 @@ pub(super) fn key_section(findings: &Findings, key: KeyKind) -> String {
                 Some(format!("{us:.0}{}", against.unwrap_or_default()))
             },
         );
+        for other in others {
+            let other = other.to_string();
+            let title = format!("{job}; {many} clients: CPU per handshake against {other}");
+            text += &table(&title, many, &|row| Some(format!("{:.2}", row.ratios.get(&other)?.median)));
+        }
         text += &table(
             &format!(
                 "{job}; {many} clients: handshakes a second; p50, p99 in us from connect to end of handshake"
@@ -60,16 +71,14 @@ fn table(
     clients: usize,
     cell: &dyn Fn(&HandshakeRow) -> Option<String>,
 ) -> String {
-    let rows_of = |version, resumption| {
+    let rows_of = |kind: Kind| {
         let (_, rows) = of_key.iter().find(|(scenario, _)| {
-            (scenario.version, scenario.resumption, scenario.clients) == (version, resumption, clients)
+            let of_scenario = (scenario.version, scenario.is_post_quantum(), scenario.resumption);
+            (of_scenario, scenario.clients) == (kind, clients)
         })?;
         Some(rows)
     };
-    let columns: Vec<_> = KINDS
-        .into_iter()
-        .filter_map(|(version, resumption, head)| Some((head, rows_of(version, resumption)?)))
-        .collect();
+    let columns: Vec<_> = KINDS.into_iter().filter_map(|(kind, head)| Some((head, rows_of(kind)?))).collect();
     let servers: Vec<_> = findings.contestants.iter().filter(|one| one.rival.job() == job).collect();
     if columns.is_empty() || servers.is_empty() {
         return String::new();

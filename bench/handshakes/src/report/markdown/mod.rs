@@ -55,13 +55,14 @@ fn headline(findings: &Findings) -> String {
                 && scenario.version == TlsVersion::V1_3
                 && scenario.resumption == Resumption::Off
                 && scenario.clients > 1
+                && !scenario.is_post_quantum()
         };
         let (_, rows) = findings.handshakes.iter().find(|(scenario, _)| full(scenario))?;
         let row = rows.iter().find(|row| row.server == Rival::Quadrille.to_string())?;
         let us = row.cpu_us_per_handshake?;
         let to =
             |name: &str| row.ratios.get(name).map(|spread| format!("{:.2} times {name}'s", spread.median));
-        let ratios: Vec<String> = ["nginx", "envoy"].into_iter().filter_map(to).collect();
+        let ratios: Vec<String> = ["nginx", "envoy", "haproxy-awslc"].into_iter().filter_map(to).collect();
         Some(format!(
             "A full TLS 1.3 handshake with a certificate of {key} costs Quadrille {us:.0} us of CPU: {}.",
             ratios.join(", ")
@@ -76,7 +77,7 @@ fn setting(findings: &Findings) -> String {
     let Plan { rounds, handshakes, round_time } = findings.plan;
     let mut text = format!(
         "## Machine, versions, flags\n\n{}. {}.\n\nEvery server has one core and one worker, the client the other core. {rounds} \
-         interleaved rounds of {} s or {handshakes} handshakes (half of both for one client), each handshake with one request, X25519.\n\n\
+         interleaved rounds of {} s or {handshakes} handshakes (half of both for one client), each handshake with one request, X25519 unless another group is named.\n\n\
          | server | version | worker and flags |\n|---|---|---|\n",
         findings.machine,
         if findings.date.is_empty() {
@@ -105,6 +106,9 @@ fn flags(rival: Rival) -> &'static str {
         }
         Rival::Haproxy => {
             "[haproxy.cfg](handshakes/rivals/haproxy.cfg): `nbthread 1`, client's order of ciphers"
+        }
+        Rival::HaproxyAwsLc => {
+            "[haproxy.cfg](handshakes/rivals/haproxy.cfg), built by [haproxy-awslc.sh](haproxy-awslc.sh)"
         }
         Rival::Envoy => {
             "[envoy.yaml](handshakes/rivals/envoy.yaml): `--concurrency 1`, no access log, no request id, no admin"
