@@ -1,6 +1,7 @@
 //! TLS towards the servers: connections resume the sessions of earlier ones.
 
 use super::{alpn::Alpn, server::Server};
+use crate::tls::Transport;
 use boring::{
     error::ErrorStack,
     ex_data::Index,
@@ -14,7 +15,6 @@ use std::{
     net::SocketAddr,
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
-use tokio::net::TcpStream;
 use tokio_boring::SslStream;
 
 /// TLS towards the servers of one upstream. Sessions stay within it: they were verified by its rules.
@@ -62,9 +62,9 @@ impl ClientTls {
     pub(super) async fn connect(
         &self,
         server: &Server,
-        tcp: TcpStream,
+        tcp: Transport,
         alpn: Alpn,
-    ) -> io::Result<SslStream<TcpStream>> {
+    ) -> io::Result<SslStream<Transport>> {
         let mut configuration = self.connector.configure()?;
         if alpn != Alpn::None {
             configuration.set_alpn_protos(alpn.wire())?;

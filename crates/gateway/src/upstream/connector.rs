@@ -1,7 +1,7 @@
 //! Opens connections to servers: TCP, the PROXY header, TLS.
 
 use super::{alpn::Alpn, cluster::Upstream, proxy_header::proxy_header, server::Server};
-use crate::connection::Connection;
+use crate::{connection::Connection, tls::Transport};
 use quadrille_config::model::UpstreamProtocol;
 use std::{
     io,
@@ -18,7 +18,8 @@ use tokio_boring::SslStream;
 #[derive(Debug)]
 pub(crate) enum ServerStream {
     Plain(TcpStream),
-    Tls(SslStream<TcpStream>),
+    /// Reads ahead, and sends the records of one turn together.
+    Tls(SslStream<Transport>),
 }
 
 impl Upstream {
@@ -47,7 +48,7 @@ impl Upstream {
         tcp.write_all(header).await?;
         match &self.tls {
             None => Ok(ServerStream::Plain(tcp)),
-            Some(tls) => Ok(ServerStream::Tls(tls.connect(server, tcp, alpn).await?)),
+            Some(tls) => Ok(ServerStream::Tls(tls.connect(server, Transport::new(tcp), alpn).await?)),
         }
     }
 
@@ -67,6 +68,14 @@ impl Upstream {
 }
 
 impl ServerStream {
+    /// How many bytes have left the buffer of records; 0 where there is none.
+    pub(crate) fn sent(&self) -> u64 {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Tls(tls) => tls.get_ref().sent(),
+        }
+    }
+
     /// Whether the server has chosen HTTP/2; `None` if there was no choice.
     fn chose_http2(&self) -> Option<bool> {
         match self {
