@@ -1,19 +1,22 @@
 //! TLS towards the servers: connections resume the sessions of earlier ones.
 
-use super::{alpn::Alpn, server::Server};
+use super::{
+    alpn::Alpn,
+    client_sessions::{ClientSessions, Peer},
+    endpoint::Endpoints,
+    server::Server,
+};
 use crate::tls::Transport;
 use boring::{
     error::ErrorStack,
     ex_data::Index,
-    ssl::{Ssl, SslConnector, SslMethod, SslSession, SslSessionCacheMode, SslVerifyMode},
+    ssl::{Ssl, SslConnector, SslMethod, SslSessionCacheMode, SslVerifyMode},
     x509::{X509, store::X509StoreBuilder},
 };
 use quadrille_config::model::UpstreamTls;
 use std::{
-    collections::HashMap,
     io,
-    net::SocketAddr,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
 };
 use tokio_boring::SslStream;
 
@@ -23,18 +26,10 @@ pub(crate) struct ClientTls {
     server_name: Option<String>,
     verify: bool,
     verify_name: bool,
-    sessions: Arc<Sessions>,
+    sessions: Arc<ClientSessions>,
 }
 
-/// Of each server, by address and name; newest last.
-#[derive(Default)]
-struct Sessions(Mutex<HashMap<Peer, Vec<SslSession>>>);
-
-type Peer = (SocketAddr, Arc<str>);
-
-/// A ticket of TLS 1.3 is for one connection, so several are kept of each server.
-const KEPT: usize = 16;
-
+/// Whose session it is, known to the callback that keeps it.
 static PEER: LazyLock<Option<Index<Ssl, Peer>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 
 impl ClientTls {
@@ -45,7 +40,7 @@ impl ClientTls {
             ca.iter().try_for_each(|ca| store.add_cert(ca))?;
             builder.set_cert_store_builder(store);
         }
-        let sessions = Arc::new(Sessions::default());
+        let sessions = Arc::new(ClientSessions::default());
         let keep = Arc::clone(&sessions);
         builder.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
         builder.set_new_session_callback(move |ssl, session| {
@@ -56,6 +51,13 @@ impl ClientTls {
         });
         let (server_name, verify) = (tls.server_name.clone(), tls.verify);
         Ok(Self { connector: builder.build(), server_name, verify, verify_name: tls.verify_name, sessions })
+    }
+
+    /// Forgets the sessions of all other servers.
+    pub(super) fn retain(&self, endpoints: &Endpoints) {
+        // They are ordered by address.
+        let is_there = |address| endpoints.binary_search_by_key(&address, |endpoint| endpoint.address).is_ok();
+        self.sessions.retain(is_there);
     }
 
     /// A verified connection, or one that resumes a verified session.
@@ -85,27 +87,5 @@ impl ClientTls {
         tokio_boring::connect(configuration, name, tcp)
             .await
             .map_err(|error| io::Error::other(error.to_string()))
-    }
-}
-
-impl Sessions {
-    fn put(&self, peer: &Peer, session: SslSession) {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = sessions.entry(peer.clone()).or_default();
-        if kept.len() == KEPT {
-            kept.remove(0);
-        }
-        kept.push(session);
-    }
-
-    /// The newest; the last one of TLS 1.2 stays, because it may be used again and is not replaced.
-    fn take(&self, peer: &Peer) -> Option<SslSession> {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = sessions.get_mut(peer)?;
-        let newest = kept.pop()?;
-        if kept.is_empty() && newest.protocol_version() != boring::ssl::SslVersion::TLS1_3 {
-            kept.push(newest.clone());
-        }
-        Some(newest)
     }
 }

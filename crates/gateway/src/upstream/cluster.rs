@@ -75,6 +75,9 @@ impl Upstream {
 
     /// From now on these servers; what is known of those that stay remains. One call at a time.
     pub(crate) fn set_endpoints(&self, endpoints: Endpoints) {
+        if let Some(tls) = &self.tls {
+            tls.retain(&endpoints);
+        }
         self.balancer.set(endpoints);
     }
 

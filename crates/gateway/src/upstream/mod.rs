@@ -2,6 +2,7 @@
 
 mod alpn;
 mod balancer;
+mod client_sessions;
 mod client_tls;
 mod cluster;
 mod connector;
