@@ -120,7 +120,7 @@ fn handshakes(log: &Path) -> (usize, usize) {
     (first.len(), first.iter().filter(|reused| **reused == "r").count())
 }
 
-/// A server that closes each connection after a few requests, with what it counts.
+/// A server that closes each connection after three requests (which nginx counts in locations only), with its log.
 fn closing(pair: &Pair, version: &str, more: &str) -> (Nginx, PathBuf) {
     let (chain, key) = (pair.chain.display(), pair.key.display());
     let log = pair.chain.with_extension(format!("{version}.log"));
@@ -128,7 +128,7 @@ fn closing(pair: &Pair, version: &str, more: &str) -> (Nginx, PathBuf) {
         "ssl",
         &format!(
             "ssl_certificate {chain}; ssl_certificate_key {key}; ssl_protocols {version};
-             keepalive_requests 3; access_log {} counted; {more} return 200 ok;",
+             keepalive_requests 3; access_log {} counted; {more} location / {{ return 200 ok; }}",
             log.display()
         ),
     );
@@ -155,5 +155,28 @@ fn reconnections_resume_sessions() {
         let (made, resumed) = handshakes(&log);
         assert!(made >= 150, "{version}: {made} connections");
         assert!(resumed * 100 >= made * 95, "{version}: {resumed} of {made}");
+    }
+}
+
+#[test]
+fn servers_are_shown_a_client_certificate_and_its_sessions_resume() {
+    let certificates = Certificates::new();
+    let pair = certificates.rsa(2048, &["origin.example"]);
+    let client = certificates.ecdsa("P-256", &["gateway.example"]);
+    let ca = certificates.ca();
+    let demand = format!("ssl_verify_client on; ssl_client_certificate {};", ca.display());
+    let tls = |more: &str| format!("tls: {{server_name: origin.example, ca: {}{more}}}", ca.display());
+    let shown =
+        format!(", certificate: {{chain: {}, key: {}}}", client.chain.display(), client.key.display());
+    for version in ["TLSv1.3", "TLSv1.2"] {
+        let (nginx, log) = closing(&pair, version, &demand);
+        let (gateway, _file) = before(&certificates, &nginx, &tls(""));
+        assert_eq!(curl_status(&gateway, &certificates, &[], "/"), "400", "{version}");
+        drop(gateway);
+        std::fs::write(&log, "").expect("a new log");
+        let (gateway, _file) = before(&certificates, &nginx, &tls(&shown));
+        assert_eq!(curl(&gateway, &certificates, &[], "/[1-120]"), "ok".repeat(120), "{version}");
+        let (made, resumed) = handshakes(&log);
+        assert!(made >= 38 && resumed + 1 >= made, "{version}: {resumed} of {made}");
     }
 }

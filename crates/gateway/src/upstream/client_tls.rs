@@ -6,11 +6,14 @@ use super::{
     endpoint::Endpoints,
     server::Server,
 };
-use crate::tls::Transport;
+use crate::tls::{
+    Transport,
+    certificate::{Certificate, PrivateKey},
+};
 use boring::{
     error::ErrorStack,
     ex_data::Index,
-    ssl::{Ssl, SslConnector, SslMethod, SslSessionCacheMode, SslVerifyMode},
+    ssl::{Ssl, SslConnector, SslConnectorBuilder, SslMethod, SslSessionCacheMode, SslVerifyMode},
     x509::{X509, store::X509StoreBuilder},
 };
 use quadrille_config::model::UpstreamTls;
@@ -33,12 +36,19 @@ pub(crate) struct ClientTls {
 static PEER: LazyLock<Option<Index<Ssl, Peer>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 
 impl ClientTls {
-    pub(super) fn new(tls: &UpstreamTls, ca: Option<&[X509]>) -> Result<Self, ErrorStack> {
+    pub(super) fn new(
+        tls: &UpstreamTls,
+        ca: Option<&[X509]>,
+        certificate: Option<&Certificate>,
+    ) -> Result<Self, ErrorStack> {
         let mut builder = SslConnector::builder(SslMethod::tls())?;
         if let Some(ca) = ca {
             let mut store = X509StoreBuilder::new()?;
             ca.iter().try_for_each(|ca| store.add_cert(ca))?;
             builder.set_cert_store_builder(store);
+        }
+        if let Some(certificate) = certificate {
+            show(certificate, &mut builder)?;
         }
         let sessions = Arc::new(ClientSessions::default());
         let keep = Arc::clone(&sessions);
@@ -56,7 +66,8 @@ impl ClientTls {
     /// Forgets the sessions of all other servers.
     pub(super) fn retain(&self, endpoints: &Endpoints) {
         // They are ordered by address.
-        let is_there = |address| endpoints.binary_search_by_key(&address, |endpoint| endpoint.address).is_ok();
+        let is_there =
+            |address| endpoints.binary_search_by_key(&address, |endpoint| endpoint.address).is_ok();
         self.sessions.retain(is_there);
     }
 
@@ -87,5 +98,20 @@ impl ClientTls {
         tokio_boring::connect(configuration, name, tcp)
             .await
             .map_err(|error| io::Error::other(error.to_string()))
+    }
+}
+
+/// The certificate for servers that ask for one.
+fn show(certificate: &Certificate, builder: &mut SslConnectorBuilder) -> Result<(), ErrorStack> {
+    for (index, link) in certificate.chain.iter().enumerate() {
+        match index {
+            0 => builder.set_certificate(link)?,
+            _ => builder.add_extra_chain_cert(link.clone())?,
+        }
+    }
+    match &certificate.key {
+        PrivateKey::Local(key) => builder.set_private_key(key.pkey()),
+        // None is made like that.
+        PrivateKey::Remote(_) => Ok(()),
     }
 }

@@ -6,7 +6,10 @@ use super::{
     endpoint::{self, Endpoints},
     server::Server,
 };
-use crate::telemetry::statistics::{UpstreamCounters, UpstreamStatistics};
+use crate::{
+    telemetry::statistics::{UpstreamCounters, UpstreamStatistics},
+    tls::certificate::Certificate,
+};
 use boring::x509::X509;
 use quadrille_config::{Diagnostic, model};
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
@@ -17,11 +20,21 @@ pub(crate) struct Upstream {
     /// Without the servers, which change.
     pub(super) model: model::Upstream,
     pub(super) balancer: Balancer,
-    /// Of the CAs that are trusted for the servers' certificates.
-    ca_digest: u64,
+    /// Of the files that the model names.
+    contents: Vec<[u8; 32]>,
     /// TLS towards the servers; `None` is plain text.
     pub(super) tls: Option<ClientTls>,
     pub(crate) counters: UpstreamCounters,
+}
+
+/// By what the gateway and the servers of an upstream know each other.
+pub(crate) struct Credentials {
+    /// What [`model::UpstreamTls::ca`] holds.
+    pub(crate) ca: Option<Arc<Box<[X509]>>>,
+    /// What is shown to servers.
+    pub(crate) certificate: Option<Certificate>,
+    /// Digests of the sources of both.
+    pub(crate) contents: Vec<[u8; 32]>,
 }
 
 pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
@@ -41,31 +54,34 @@ impl Upstream {
         endpoint::resolve(model)
     }
 
-    /// The upstream with these servers. `ca` is what [`model::UpstreamTls::ca`] holds.
+    /// The upstream with these servers.
     pub(crate) fn new(
         name: &str,
         model: &model::Upstream,
         endpoints: Endpoints,
-        ca: Option<(Arc<Box<[X509]>>, u64)>,
+        credentials: Credentials,
     ) -> Result<Self, Diagnostic> {
-        let (ca, ca_digest) = ca.map_or((None, 0), |(ca, digest)| (Some(ca), digest));
+        let Credentials { ca, certificate, contents } = credentials;
         let model = without_servers(model);
         let balancer = Balancer::new(model.balance, endpoints);
-        let tls = model.tls.as_ref().map(|tls| ClientTls::new(tls, ca.as_ref().map(|ca| &***ca)));
+        let tls = model
+            .tls
+            .as_ref()
+            .map(|tls| ClientTls::new(tls, ca.as_ref().map(|ca| &***ca), certificate.as_ref()));
         let tls = tls.transpose().map_err(|error| Diagnostic::new(&model.place, error.to_string()))?;
         Ok(Self {
             name: name.to_owned(),
             model,
             balancer,
-            ca_digest,
+            contents,
             tls,
             counters: UpstreamCounters::default(),
         })
     }
 
-    /// Whether the same model with this CA, but for its servers, would be the same.
-    pub(crate) fn has_settings(&self, model: &model::Upstream, ca_digest: u64) -> bool {
-        self.ca_digest == ca_digest && self.model == without_servers(model)
+    /// Whether the same model with these files' contents, but for its servers, would be the same.
+    pub(crate) fn has_settings(&self, model: &model::Upstream, contents: &[[u8; 32]]) -> bool {
+        self.contents == contents && self.model == without_servers(model)
     }
 
     /// Whether its servers are these.
