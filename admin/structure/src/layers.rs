@@ -37,7 +37,7 @@ pub const FORBIDDEN: &[(&str, &[&[&str]])] = &[
 
 /// The engine must work inside nginx or an OpenSSL provider, where none of these may start.
 const RUNTIMES_AND_SOCKETS: &[&str] =
-    &["tokio*", "mio", "socket2", "async-std", "async-io", "smol", "polling", "hyper*", "h2", "pingora*"];
+    &["tokio*", "mio", "socket2", "async-std", "async-io", "smol", "polling", "hyper*", "h2"];
 
 /// The numeric crates stand on their own.
 const BORINGSSL: &[&str] = &["boring", "boring-sys"];

@@ -108,7 +108,7 @@ impl AdminFlag {
     pub(crate) fn into_model(self) -> Option<Admin> {
         match self {
             Self::Off => None,
-            Self::At(address) => Some(Admin { address, place: Place::flag("--admin") }),
+            Self::At(address) => Some(Admin::new(address, Place::flag("--admin"))),
         }
     }
 }

@@ -131,7 +131,7 @@ fn read_bootstrap(field: &Field<'_>) -> Option<Bootstrap> {
 fn admin(field: &Field<'_>) -> Option<Option<Admin>> {
     let message = field.message(&schema::ADMIN)?;
     let Some(address) = message.get("address") else { return Some(None) };
-    Some(Some(Admin { address: own_address(&address)?, place: address.place() }))
+    Some(Some(Admin::new(own_address(&address)?, address.place())))
 }
 
 fn static_resources(field: &Field<'_>, resources: &mut Resources) -> Option<()> {

@@ -174,7 +174,7 @@ impl Server {
             ready: AtomicBool::new(true),
             pages: origin.pages.clone(),
         });
-        let admin_address = admin.start(model.admin.as_ref(), &watched)?;
+        let admin_address = admin.start(model.admin.as_ref())?;
         let mut server = Self {
             updates: origin.updates.take(),
             origin,

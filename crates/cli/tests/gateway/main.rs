@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+mod admin;
 mod authority;
 mod bad_clients;
 mod bad_input;

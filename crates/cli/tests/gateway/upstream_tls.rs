@@ -3,6 +3,10 @@
 use crate::support::{
     Certificates, Configuration, Gateway, Nginx, Pair, curl, curl_status, document, listener,
 };
+use std::{
+    path::{Path, PathBuf},
+    thread,
+};
 
 fn serving(pair: &Pair, options: &str) -> Nginx {
     let (chain, key) = (pair.chain.display(), pair.key.display());
@@ -106,4 +110,73 @@ fn health_checks_speak_tls_too() {
     let (gateway, _file) = before(&certificates, &nginx, &keys);
     std::thread::sleep(std::time::Duration::from_millis(500));
     assert_eq!(curl_status(&gateway, &certificates, &[], "/"), "200", "{}", gateway.log());
+}
+
+/// How many TLS handshakes a server has made, by its own count, and how many of them resumed a session.
+fn handshakes(log: &Path) -> (usize, usize) {
+    let log = std::fs::read_to_string(log).unwrap_or_default();
+    // The first request of each connection.
+    let first = log.lines().filter_map(|line| line.strip_prefix("1 ")).collect::<Vec<_>>();
+    (first.len(), first.iter().filter(|reused| **reused == "r").count())
+}
+
+/// A server that closes each connection after three requests (which nginx counts in locations only), with its log.
+fn closing(pair: &Pair, version: &str, more: &str) -> (Nginx, PathBuf) {
+    let (chain, key) = (pair.chain.display(), pair.key.display());
+    let log = pair.chain.with_extension(format!("{version}.log"));
+    let nginx = Nginx::listening(
+        "ssl",
+        &format!(
+            "ssl_certificate {chain}; ssl_certificate_key {key}; ssl_protocols {version};
+             keepalive_requests 3; access_log {} counted; {more} location / {{ return 200 ok; }}",
+            log.display()
+        ),
+    );
+    (nginx, log)
+}
+
+/// Of 150 connections and more, all but the first ones resume: four clients at once find no session at the beginning.
+#[test]
+fn reconnections_resume_sessions() {
+    let certificates = Certificates::new();
+    let pair = certificates.rsa(2048, &["origin.example"]);
+    let tls = format!("tls: {{server_name: origin.example, ca: {}}}", certificates.ca().display());
+    for version in ["TLSv1.3", "TLSv1.2"] {
+        let (nginx, log) = closing(&pair, version, "");
+        let (gateway, _file) = before(&certificates, &nginx, &tls);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let answers = curl(&gateway, &certificates, &["--http1.1"], "/[1-120]");
+                    assert_eq!(answers, "ok".repeat(120));
+                });
+            }
+        });
+        let (made, resumed) = handshakes(&log);
+        assert!(made >= 150, "{version}: {made} connections");
+        assert!(resumed * 100 >= made * 95, "{version}: {resumed} of {made}");
+    }
+}
+
+#[test]
+fn servers_are_shown_a_client_certificate_and_its_sessions_resume() {
+    let certificates = Certificates::new();
+    let pair = certificates.rsa(2048, &["origin.example"]);
+    let client = certificates.ecdsa("P-256", &["gateway.example"]);
+    let ca = certificates.ca();
+    let demand = format!("ssl_verify_client on; ssl_client_certificate {};", ca.display());
+    let tls = |more: &str| format!("tls: {{server_name: origin.example, ca: {}{more}}}", ca.display());
+    let shown =
+        format!(", certificate: {{chain: {}, key: {}}}", client.chain.display(), client.key.display());
+    for version in ["TLSv1.3", "TLSv1.2"] {
+        let (nginx, log) = closing(&pair, version, &demand);
+        let (gateway, _file) = before(&certificates, &nginx, &tls(""));
+        assert_eq!(curl_status(&gateway, &certificates, &[], "/"), "400", "{version}");
+        drop(gateway);
+        std::fs::write(&log, "").expect("a new log");
+        let (gateway, _file) = before(&certificates, &nginx, &tls(&shown));
+        assert_eq!(curl(&gateway, &certificates, &[], "/[1-120]"), "ok".repeat(120), "{version}");
+        let (made, resumed) = handshakes(&log);
+        assert!(made >= 38 && resumed + 1 >= made, "{version}: {resumed} of {made}");
+    }
 }

@@ -114,8 +114,18 @@ pub enum BackendChoice {
 pub struct Admin {
     /// Plain HTTP, so keep it on loopback or a private network.
     pub address: SocketAddr,
+    /// Names under which the pages are asked for, besides `localhost` and IP addresses: `name` or `*.name`, in small
+    /// letters. A page of another name, which a browser was led here by, is refused.
+    pub hosts: Vec<String>,
     /// Where the address was written.
     pub place: Place,
+}
+
+impl Admin {
+    /// The pages at this address, for loopback names and IP addresses only.
+    pub fn new(address: SocketAddr, place: Place) -> Self {
+        Self { address, hosts: Vec::new(), place }
+    }
 }
 
 /// Where finished requests are recorded.
@@ -149,7 +159,7 @@ impl Default for Gateway {
 
 impl Default for Admin {
     fn default() -> Self {
-        Self { address: SocketAddr::from(([127, 0, 0, 1], 9901)), place: Place::builtin() }
+        Self::new(SocketAddr::from(([127, 0, 0, 1], 9901)), Place::builtin())
     }
 }
 

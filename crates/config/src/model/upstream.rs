@@ -1,5 +1,5 @@
-use super::{Place, Source};
-use std::{num::NonZeroUsize, time::Duration};
+use super::{CertificateSource, Place, Source};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// A named group of servers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -86,6 +86,8 @@ pub struct UpstreamTls {
     pub ca: Option<Source>,
     /// Where the CA bundle was written.
     pub ca_place: Option<Place>,
+    /// Shown to servers that ask for a client certificate; its key is here.
+    pub certificate: Option<Arc<CertificateSource>>,
     /// Check the server's certificate. Off means that anybody can impersonate it.
     pub verify: bool,
     /// Check the name in it too. Off means that whoever has a certificate of these CAs can impersonate it.
@@ -154,10 +156,24 @@ impl Server {
     }
 }
 
+impl UpstreamTls {
+    /// Everything that is read from files or given in place.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.ca.iter().chain(self.certificate.iter().flat_map(|certificate| certificate.sources()))
+    }
+}
+
 /// The certificate is verified against the system's CA bundle, for the server's host name.
 impl Default for UpstreamTls {
     fn default() -> Self {
-        Self { server_name: None, ca: None, ca_place: None, verify: true, verify_name: true }
+        Self {
+            server_name: None,
+            ca: None,
+            ca_place: None,
+            certificate: None,
+            verify: true,
+            verify_name: true,
+        }
     }
 }
 

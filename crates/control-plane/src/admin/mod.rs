@@ -13,6 +13,7 @@ use address::socket_address;
 use async_trait::async_trait;
 use http::StatusCode;
 use quadrille_gateway::{AdminPages, AdminView, Control, Page, Statistics};
+use regex::RegexBuilder;
 use serde_json::{Value, json};
 use statistics::Format;
 
@@ -29,6 +30,9 @@ impl EnvoyPages {
         Self { control, xds }
     }
 }
+
+/// Bytes that a caller's filter may take when it is compiled. The time that it takes to apply grows with this.
+const LARGEST_FILTER: usize = 256 * 1024;
 
 const TEXT: &str = "text/plain; charset=UTF-8";
 const JSON: &str = "application/json";
@@ -80,18 +84,20 @@ impl AdminPages for EnvoyPages {
 
 fn stats(counted: &Statistics, xds: &XdsManager, view: &AdminView, query: &str, format: Format) -> Page {
     let pattern = parameter(query, "filter").map(decoded).unwrap_or_default();
-    match regex::Regex::new(&pattern) {
+    match RegexBuilder::new(&pattern).size_limit(LARGEST_FILTER).build() {
         Ok(filter) => {
             let used_only = has_parameter(query, "usedonly");
             let body = statistics::page(counted, xds, view, &filter, used_only, format);
             let content_type = if format == Format::Json { JSON } else { TEXT };
             Page { status: StatusCode::OK, content_type, body }
         }
-        Err(_) => Page {
-            status: StatusCode::BAD_REQUEST,
-            content_type: TEXT,
-            body: "the filter is no regular expression\n".into(),
-        },
+        Err(error) => {
+            let body = match error {
+                regex::Error::CompiledTooBig(_) => "the filter is too large\n",
+                _ => "the filter is no regular expression\n",
+            };
+            Page { status: StatusCode::BAD_REQUEST, content_type: TEXT, body: body.into() }
+        }
     }
 }
 

@@ -233,6 +233,7 @@ fn clusters() {
         \"@type\": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext
         sni: app.example
         common_tls_context:
+          tls_certificates: { certificate_chain: { filename: /c.pem }, private_key: { filename: /k.pem } }
           validation_context:
             trusted_ca: { filename: /ca.pem }
             match_typed_subject_alt_names: [ { san_type: DNS, matcher: { exact: app.example } } ]
@@ -260,6 +261,7 @@ fn clusters() {
     let upstream_tls = app.tls.as_ref().unwrap();
     assert!(upstream_tls.verify && upstream_tls.verify_name);
     assert_eq!(upstream_tls.server_name.as_deref(), Some("app.example"));
+    assert_eq!(upstream_tls.certificate.as_ref().unwrap().chain.to_string(), "/c.pem");
     assert_eq!(gateway.upstreams["plain"].protocol, UpstreamProtocol::Http1);
     assert!(warnings(text)[0].contains("served by the client's address"));
 }

@@ -25,6 +25,7 @@ pub struct ClusterTls {
     validation: Option<Validation>,
     validation_secret: Option<SecretReference>,
     certificate: Option<Certificate>,
+    certificate_secret: Option<SecretReference>,
     place: Place,
     /// What is wrong with it, unless it is for a control plane.
     pub(crate) unsupported: Option<Diagnostic>,
@@ -38,6 +39,7 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
         validation: None,
         validation_secret: None,
         certificate: None,
+        certificate_secret: None,
         place: field.place(),
         unsupported: None,
     };
@@ -60,36 +62,29 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
     }
     // What the protocol is towards a server is said by the cluster's HTTP options.
     common.list("alpn_protocols");
-    tls.certificate = client_certificate(&common, &mut tls.unsupported)?;
+    (tls.certificate, tls.certificate_secret) = client_certificate(&common)?;
     Some(tls)
 }
 
-fn client_certificate(
-    common: &Message<'_>,
-    unsupported: &mut Option<Diagnostic>,
-) -> Option<Option<Certificate>> {
-    let named = common.list("tls_certificate_sds_secret_configs");
+/// What is shown to servers, written here or in a secret.
+fn client_certificate(common: &Message<'_>) -> Option<(Option<Certificate>, Option<SecretReference>)> {
     let here = common.list("tls_certificates");
-    if let Some(first) = named.first().or(here.first()) {
-        *unsupported = Some(Diagnostic::new(
-            &first.place(),
-            "refused: client certificates towards servers are not sent yet, and a server that asks for one would \
-             refuse the connection",
-        ));
+    let named = common.list("tls_certificate_sds_secret_configs");
+    if let Some(second) = here.iter().chain(&named).nth(1) {
+        return second.fail(Problem::new("clients show one certificate", "remove the others"));
     }
-    for field in &named {
-        secret_reference(field)?;
-    }
-    match here.first() {
-        Some(field) => Some(Some(certificate(field)?)),
-        None => Some(None),
-    }
+    let here = here.first().map(|field| certificate(field));
+    let named = named.first().map(|field| secret_reference(field));
+    Some((
+        here.map_or(Some(None), |here| here.map(Some))?,
+        named.map_or(Some(None), |named| named.map(Some))?,
+    ))
 }
 
 impl ClusterTls {
     /// The secret that it names.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretReference> {
-        self.validation_secret.iter()
+        self.validation_secret.iter().chain(&self.certificate_secret)
     }
 
     /// The certificate and key that are shown to servers, both PEM, if they are written in place.
@@ -154,12 +149,24 @@ impl ClusterTls {
                 }
             },
         };
+        let certificate = match &self.certificate_secret {
+            Some(reference) => match secrets.get(&reference.name).map(|secret| &secret.content) {
+                Some(Content::Certificate(certificate)) => Some(certificate),
+                Some(_) => {
+                    let text = format!("the secret `{}` is no `tls_certificate`", reference.name);
+                    return Err(Diagnostic::new(&reference.place, text));
+                }
+                None => return Err(reference.missing()),
+            },
+            None => self.certificate.as_ref(),
+        };
         let (ca, ca_place) = validation.ca.unzip();
         Ok(UpstreamTls {
             verify_name: name.is_some(),
             server_name: self.sni.clone().or(name),
             ca,
             ca_place,
+            certificate: certificate.map(|certificate| Arc::clone(&certificate.source)),
             verify: verified,
         })
     }

@@ -1,180 +1,99 @@
-//! The admin endpoint: serves its own pages, and those of a front end.
+//! The admin endpoint's socket and connections, which are bounded in number, size and time.
 
-use crate::{
-    admin::dashboard::{self, CONTENT_SECURITY_POLICY},
-    listener::socket,
-    process,
-    telemetry::{metrics, status::StatusSnapshot},
-    tls::resumption_backend::ResumptionBackend,
-};
-use arc_swap::ArcSwap;
-use async_trait::async_trait;
-use http::{Response, StatusCode, header};
-use metrics_exporter_prometheus::PrometheusHandle;
-use pingora_core::{
-    apps::{ServerApp, http_app::ServeHttp},
-    protocols::{http::ServerSession, l4::stream::Stream},
-    server::ShutdownWatch,
-};
+use super::{Admin, Page, host_check::HostCheck};
+use crate::{listener::socket, process};
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use quadrille_config::{Diagnostic, model};
-use quadrille_engine::Engine;
-use std::{
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::{sleep, timeout},
 };
-use tokio::net::TcpListener;
 
-/// What the admin endpoint shows.
-pub(crate) struct Admin {
-    pub(crate) prometheus: Option<PrometheusHandle>,
-    pub(crate) engine: Engine,
-    /// Of a gateway; key servers have none.
-    pub(crate) resumption: Option<Arc<ArcSwap<ResumptionBackend>>>,
-    /// `gateway` or `keyserver`.
-    pub(crate) role: &'static str,
-    /// What is served, for `/status` and the metrics.
-    pub(crate) status: Box<dyn Fn() -> StatusSnapshot + Send + Sync>,
-    /// The configuration in force, without secrets.
-    pub(crate) configuration: Box<dyn Fn() -> serde_json::Value + Send + Sync>,
-    /// False from the moment a drain begins, so that balancers look elsewhere.
-    pub(crate) ready: AtomicBool,
-    /// Of a front end whose users look for other pages.
-    pub(crate) pages: Option<Arc<dyn AdminPages>>,
-}
+/// Connections at a time. More wait until one of these has ended.
+const MOST_CONNECTIONS: usize = 64;
 
-/// Pages that a front end adds to the admin address. They come before the gateway's own.
-#[async_trait]
-pub trait AdminPages: Send + Sync {
-    /// The page of this path; `None` leaves it to the gateway.
-    async fn page(&self, path: &str, query: Option<&str>, view: &AdminView) -> Option<Page>;
-}
+/// How long the next request may take to come with the whole of its header, on a new connection or an idle one.
+const REQUEST_TIME: Duration = Duration::from_secs(30);
 
-/// What pages can tell of a gateway.
-#[derive(Clone, Debug)]
-pub struct AdminView {
-    /// False from the moment a drain begins.
-    pub ready: bool,
-    /// The page `/status`: certificates, upstreams, when the process has started.
-    pub status: serde_json::Value,
-}
+/// How long a connection may last, whatever happens on it: one that is in use is made again.
+const CONNECTION_TIME: Duration = Duration::from_secs(300);
 
-/// A page of the admin address.
-#[derive(Clone, Debug)]
-pub struct Page {
-    /// HTTP status.
-    pub status: StatusCode,
-    /// `Content-Type`.
-    pub content_type: &'static str,
-    /// The whole body.
-    pub body: String,
-}
+/// How long a connection may then take for what is under way.
+const LAST_ANSWER: Duration = Duration::from_secs(10);
+
+/// Bytes that are read ahead of a request, and so of its header at most. Nobody reads its body.
+const MOST_HEADER: usize = 16 * 1024;
+
+const ANOTHER_HOST: &str = "This address answers for IP addresses, localhost and the names in `admin.hosts` of the \
+     configuration; the request is for another host.\n";
 
 impl Admin {
     /// Opens the endpoint, unless it is switched off.
     pub(crate) fn start(
         self: &Arc<Self>,
         settings: Option<&model::Admin>,
-        shutdown: &ShutdownWatch,
     ) -> Result<Option<SocketAddr>, Vec<Diagnostic>> {
         let Some(settings) = settings else { return Ok(None) };
         let socket = socket::bind_one(settings.address, &settings.place).map_err(|problem| vec![problem])?;
         let address = socket.local_addr().map_err(process::start_failure)?;
         let listener = TcpListener::from_std(socket).map_err(process::start_failure)?;
-        tokio::spawn(Arc::clone(self).serve(listener, shutdown.clone()));
+        let hosts = Arc::new(HostCheck::new(&settings.hosts));
+        tokio::spawn(accept_all(listener, Arc::clone(self), hosts));
         Ok(Some(address))
-    }
-
-    /// Answers until the process ends.
-    async fn serve(self: Arc<Self>, listener: TcpListener, shutdown: ShutdownWatch) {
-        loop {
-            match listener.accept().await {
-                Ok((tcp, _)) => {
-                    let (admin, shutdown) = (Arc::clone(&self), shutdown.clone());
-                    tokio::spawn(async move {
-                        admin.process_new(Box::new(Stream::from(tcp)), &shutdown).await;
-                    });
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept an admin connection");
-                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-                }
-            }
-        }
-    }
-
-    fn page(&self, path: &str) -> (StatusCode, &'static str, String) {
-        const TEXT: &str = "text/plain; charset=utf-8";
-        match path {
-            "/metrics" => (StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", self.metrics()),
-            "/healthz" => (StatusCode::OK, TEXT, "ok\n".into()),
-            "/ready" if self.ready.load(Ordering::Relaxed) => (StatusCode::OK, TEXT, "ready\n".into()),
-            "/ready" => (StatusCode::SERVICE_UNAVAILABLE, TEXT, "draining\n".into()),
-            "/config" => (StatusCode::OK, "application/json", self.configuration()),
-            "/status" => (StatusCode::OK, "application/json", format!("{:#}\n", self.status())),
-            _ => match dashboard::asset(path) {
-                Some(asset) => (StatusCode::OK, asset.content_type, asset.body.to_owned()),
-                None => (StatusCode::NOT_FOUND, TEXT, NO_SUCH_PAGE.to_owned()),
-            },
-        }
-    }
-
-    fn metrics(&self) -> String {
-        let resumption = self.resumption.as_ref().map(|resumption| resumption.load_full());
-        let tickets = resumption.as_ref().and_then(|resumption| resumption.tickets.as_deref());
-        let sessions = resumption.as_ref().and_then(|resumption| resumption.store.as_deref());
-        metrics::update_gauges(&self.engine, tickets, sessions);
-        let recorded = self.prometheus.as_ref().map(PrometheusHandle::render).unwrap_or_default();
-        recorded + &(self.status)().gauges()
-    }
-
-    fn status(&self) -> serde_json::Value {
-        let ready = self.ready.load(Ordering::Relaxed);
-        (self.status)().page(self.role, ready, &self.engine)
-    }
-
-    fn view(&self) -> AdminView {
-        AdminView { ready: self.ready.load(Ordering::Relaxed), status: self.status() }
-    }
-
-    fn configuration(&self) -> String {
-        format!("{:#}\n", (self.configuration)())
     }
 }
 
-const NO_SUCH_PAGE: &str =
-    "no such page; there are / (the dashboard) /metrics /status /healthz /ready /config\n";
-
-/// Headers of every answer: nothing is kept, guessed, embedded or told to others.
-const EVERYWHERE: [(header::HeaderName, &str); 4] = [
-    (header::CACHE_CONTROL, "no-store"),
-    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
-    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
-];
-
-#[async_trait]
-impl ServeHttp for Admin {
-    async fn response(&self, session: &mut ServerSession) -> Response<Vec<u8>> {
-        let uri = &session.req_header().uri;
-        let more = match &self.pages {
-            Some(pages) => pages.page(uri.path(), uri.query(), &self.view()).await,
-            None => None,
-        };
-        let (status, content_type, body) = match more {
-            Some(Page { status, content_type, body }) => (status, content_type, body),
-            None => self.page(uri.path()),
-        };
-        let mut response = Response::new(body.into_bytes());
-        *response.status_mut() = status;
-        let length = response.body().len();
-        let headers = response.headers_mut();
-        for (name, value) in [(header::CONTENT_TYPE, content_type)].into_iter().chain(EVERYWHERE) {
-            headers.insert(name, header::HeaderValue::from_static(value));
+/// Answers until the process ends.
+async fn accept_all(listener: TcpListener, admin: Arc<Admin>, hosts: Arc<HostCheck>) {
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        match listener.accept().await {
+            Ok((tcp, _)) => {
+                let (admin, hosts) = (Arc::clone(&admin), Arc::clone(&hosts));
+                tokio::spawn(async move {
+                    serve(tcp, &admin, &hosts).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept an admin connection");
+                sleep(Duration::from_millis(100)).await;
+            }
         }
-        headers.insert(header::CONTENT_LENGTH, length.into());
-        response
     }
+}
+
+async fn serve(tcp: TcpStream, admin: &Admin, hosts: &HostCheck) {
+    let service = service_fn(async |request| Ok::<_, Infallible>(answer(admin, hosts, &request).await));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(REQUEST_TIME)
+        .max_buf_size(MOST_HEADER)
+        .serve_connection(TokioIo::new(tcp), service);
+    let mut connection = pin!(connection);
+    let ended = match timeout(CONNECTION_TIME, connection.as_mut()).await {
+        Ok(ended) => ended,
+        Err(_) => {
+            connection.as_mut().graceful_shutdown();
+            timeout(LAST_ANSWER, connection).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "an admin connection");
+    }
+}
+
+async fn answer(admin: &Admin, hosts: &HostCheck, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    let page = if hosts.accepts(request.uri(), request.headers()) {
+        admin.answer(request.uri()).await
+    } else {
+        Page::text(StatusCode::MISDIRECTED_REQUEST, ANOTHER_HOST).into_response()
+    };
+    page.map(Full::from)
 }

@@ -25,7 +25,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
-use tokio::sync::watch;
 
 /// Where a key server can be reached once it has started.
 #[derive(Clone, Debug)]
@@ -68,7 +67,6 @@ struct Running {
     admin: Arc<Admin>,
     files: Watch,
     sockets: Vec<PathBuf>,
-    _shutdown: watch::Sender<bool>,
 }
 
 impl Running {
@@ -81,7 +79,6 @@ impl Running {
         first_load(&server, &model)?;
         let threads = Arc::new(Threads::start(&server, event_loops(&model)).map_err(start_failure)?);
         let (listeners, sockets) = listen(&model, &threads)?;
-        let (shutdown, watched) = watch::channel(false);
         let (shown, of) = (model.clone(), server.clone());
         let admin = Arc::new(Admin {
             prometheus,
@@ -93,10 +90,10 @@ impl Running {
             ready: AtomicBool::new(true),
             pages: None,
         });
-        let address = admin.start(model.admin.as_ref(), &watched)?;
+        let address = admin.start(model.admin.as_ref())?;
         let mut files = Watch::new();
         files.follow(contents);
-        let running = Self { model, server, threads, admin, files, sockets, _shutdown: shutdown };
+        let running = Self { model, server, threads, admin, files, sockets };
         Ok((running, KeyServerBound { listeners, admin: address }))
     }
 

@@ -9,7 +9,7 @@ use crate::{
         pem, remote_key,
         resumption_backend::ResumptionBackend,
     },
-    upstream::{Upstream, Upstreams},
+    upstream::{Credentials, Upstream, Upstreams},
 };
 use boring::{sha::Sha256, x509::X509};
 use quadrille_config::{
@@ -199,14 +199,16 @@ impl<'a> ArtifactBuilder<'a> {
     ) -> Result<UpstreamChange, Vec<Diagnostic>> {
         let endpoints = Upstream::resolve(model)?;
         let ca = self.ca(model).map_err(|problem| vec![problem])?;
-        let digest = ca.as_ref().map_or(0, |(_, digest)| *digest);
-        let before = self.before.upstreams.get(name).filter(|before| before.has_settings(model, digest));
+        let contents = self.contents(model.tls.iter().flat_map(|tls| tls.sources()));
+        let before = self.before.upstreams.get(name).filter(|before| before.has_settings(model, &contents));
         let (upstream, change) = match before {
             Some(same) if same.has_endpoints(&endpoints) => (Arc::clone(same), UpstreamChange::None),
             Some(same) => (Arc::clone(same), UpstreamChange::Endpoints(Arc::clone(same), endpoints)),
             None => {
-                let new = Upstream::new(name, model, endpoints, ca).map_err(|problem| vec![problem])?;
-                let new = Arc::new(new);
+                let new = client_certificate(model).and_then(|certificate| {
+                    Upstream::new(name, model, endpoints, Credentials { ca, certificate, contents })
+                });
+                let new = Arc::new(new.map_err(|problem| vec![problem])?);
                 (Arc::clone(&new), UpstreamChange::New(new))
             }
         };
@@ -214,8 +216,8 @@ impl<'a> ArtifactBuilder<'a> {
         Ok(change)
     }
 
-    /// The CAs that an upstream's servers must lead to, with a number that tells them from others.
-    fn ca(&mut self, model: &model::Upstream) -> Result<Option<(Cas, u64)>, Diagnostic> {
+    /// The CAs that an upstream's servers must lead to.
+    fn ca(&mut self, model: &model::Upstream) -> Result<Option<Cas>, Diagnostic> {
         let Some((tls, source)) = model.tls.as_ref().and_then(|tls| Some((tls, tls.ca.as_ref()?))) else {
             return Ok(None);
         };
@@ -229,8 +231,7 @@ impl<'a> ArtifactBuilder<'a> {
             }
         };
         self.now.cas.insert(digest, Arc::clone(&cas));
-        let number = digest.first_chunk().map_or(1, |bytes| u64::from_be_bytes(*bytes));
-        Ok(Some((cas, number)))
+        Ok(Some(cas))
     }
 
     fn contents<'s>(&mut self, sources: impl Iterator<Item = &'s Source>) -> Vec<Digest> {
@@ -252,6 +253,18 @@ impl<'a> ArtifactBuilder<'a> {
             Some(path) => *self.files.entry(path.clone()).or_insert_with(|| digest(source)),
         }
     }
+}
+
+/// What is shown to an upstream's servers.
+fn client_certificate(model: &model::Upstream) -> Result<Option<Certificate>, Diagnostic> {
+    let source = model.tls.as_ref().and_then(|tls| tls.certificate.as_ref());
+    // Whether the key is strong enough is for the servers to say.
+    let load = |source: &Arc<CertificateSource>| {
+        Certificate::load(source, true, &mut |_, place| {
+            Err(Diagnostic::new(place, "a client certificate's key is on this machine"))
+        })
+    };
+    source.map(load).transpose()
 }
 
 /// What a snapshot changes of an upstream when it is put into service.

@@ -177,7 +177,8 @@ impl Watch {
 fn sources(model: &Gateway) -> impl Iterator<Item = &Source> {
     let chains = model.listeners.iter().flat_map(Listener::all_chains);
     let listeners = chains.filter_map(|chain| chain.tls.as_ref()).flat_map(|tls| tls.sources());
-    let upstreams = model.upstreams.values().filter_map(|upstream| upstream.tls.as_ref()?.ca.as_ref());
+    let upstreams = model.upstreams.values().filter_map(|upstream| upstream.tls.as_ref());
+    let upstreams = upstreams.flat_map(|tls| tls.sources());
     listeners.chain(upstreams).chain(model.resumption.sources())
 }
 
@@ -224,7 +225,7 @@ mod tests {
         assert!(!watch.drain());
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_change_is_told_although_the_first_to_wait_for_it_has_left() {
         let directory = tempfile::tempdir().unwrap();
         let certificate = directory.path().join("chain.pem");

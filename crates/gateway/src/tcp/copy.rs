@@ -29,7 +29,11 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
     }
 }
 
-impl Stream for ServerStream {}
+impl Stream for ServerStream {
+    fn sent(&self) -> u64 {
+        self.sent()
+    }
+}
 
 impl Stream for Transport {
     fn sent(&self) -> u64 {

@@ -1,205 +1,248 @@
 //! Which server is next.
+//!
+//! A selection takes no lock: it reads the servers of the moment, their health and load, which are atomic.
 
 use super::{
-    health,
-    load::Load,
-    server::{Endpoints, Host, Server},
+    endpoint::{Endpoint, Endpoints},
+    ring::Ring,
+    rotation::Rotation,
+    server::{Server, ServerState},
 };
-use arc_swap::{ArcSwap, ArcSwapOption};
-use async_trait::async_trait;
-use boring::x509::X509;
-use futures_util::FutureExt;
-use pingora_core::protocols::l4::socket::SocketAddr as PeerAddress;
-use pingora_load_balancing::{
-    Backend, Backends, LoadBalancer,
-    discovery::ServiceDiscovery,
-    selection::{Consistent, Random, RoundRobin},
-};
-use quadrille_config::{
-    Diagnostic,
-    model::{self, Balance, Problem},
-};
+use arc_swap::ArcSwap;
+use quadrille_config::model::Balance;
 use std::{
     collections::HashMap,
-    net::{SocketAddr, ToSocketAddrs},
-    sync::Arc,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
-
-/// How far a selection looks for a healthy server.
-const SEARCH: usize = 256;
 
 /// The servers, and how one of them is selected.
 pub(super) struct Balancer {
-    selection: Selection,
-    endpoints: ConfiguredServers,
-    /// The server, where there is but one and its health is not checked: nothing is to be selected.
-    only: ArcSwapOption<Server>,
-    checked: bool,
+    balance: Balance,
+    /// Whose turn it is.
+    turn: AtomicUsize,
+    servers: ArcSwap<Servers>,
 }
 
-enum Selection {
-    RoundRobin(LoadBalancer<RoundRobin>),
-    Random(LoadBalancer<Random>),
-    LeastRequest(LoadBalancer<Random>, Arc<Load>),
-    ClientIp(LoadBalancer<Consistent>),
+/// The servers of a moment.
+struct Servers {
+    members: Box<[Member]>,
+    order: Order,
+}
+
+struct Member {
+    endpoint: Endpoint,
+    state: Arc<ServerState>,
+}
+
+enum Order {
+    Rotation(Rotation),
+    Ring(Ring),
 }
 
 impl Balancer {
-    pub(super) fn new(model: &model::Upstream, endpoints: Endpoints, ca: Option<&Arc<Box<[X509]>>>) -> Self {
-        let endpoints = ConfiguredServers(Arc::new(ArcSwap::from_pointee(endpoints)));
-        let mut backends = Backends::new(Box::new(endpoints.clone()));
-        if let Some(check) = health::check(model, ca) {
-            backends.set_health_check(check);
-        }
-        let selection = match model.balance {
-            Balance::RoundRobin => Selection::RoundRobin(LoadBalancer::from_backends(backends)),
-            Balance::Random => Selection::Random(LoadBalancer::from_backends(backends)),
-            Balance::LeastRequest => {
-                Selection::LeastRequest(LoadBalancer::from_backends(backends), Arc::default())
-            }
-            Balance::ClientIp => Selection::ClientIp(LoadBalancer::from_backends(backends)),
-        };
-        let (only, checked) = (ArcSwapOption::empty(), model.health.is_some());
-        let balancer = Self { selection, endpoints, only, checked };
-        balancer.discover();
-        balancer
+    pub(super) fn new(balance: Balance, endpoints: Endpoints) -> Self {
+        let servers = Servers::new(balance, endpoints, &[]);
+        Self { balance, turn: AtomicUsize::new(0), servers: ArcSwap::from_pointee(servers) }
     }
 
     /// Whether the servers are these, with these weights and names.
     pub(super) fn has_endpoints(&self, endpoints: &Endpoints) -> bool {
-        let now = self.endpoints.0.load();
-        now.len() == endpoints.len()
-            && now
-                .iter()
-                .zip(endpoints)
-                .all(|(one, other)| one == other && Host::attached(one) == Host::attached(other))
+        self.servers.load().members.iter().map(|member| &member.endpoint).eq(endpoints)
     }
 
+    /// From now on these servers; what is known of those that stay remains. One call at a time.
     pub(super) fn set(&self, endpoints: Endpoints) {
-        self.endpoints.0.store(Arc::new(endpoints));
-        self.discover();
+        let servers = Servers::new(self.balance, endpoints, &self.servers.load().members);
+        self.servers.store(Arc::new(servers));
     }
 
     /// A healthy server, if possible one that has not been tried.
     pub(super) fn pick(&self, client: SocketAddr, tried: &[SocketAddr]) -> Option<Server> {
-        if let Some(only) = &*self.only.load() {
-            return Some(Server::clone(only));
-        }
-        let untried =
-            |address: &PeerAddress| address.as_inet().is_none_or(|address| !tried.contains(address));
-        let backend = self
-            .select(client, |backend, healthy| healthy && untried(&backend.addr))
-            .or_else(|| self.select(client, |_, healthy| healthy))?;
-        let PeerAddress::Inet(address) = backend.addr else { return None };
-        let load = match &self.selection {
-            Selection::LeastRequest(_, load) => Some(Arc::new(load.begin(address))),
-            _ => None,
+        let servers = self.servers.load();
+        let healthy = |member: &Member| member.state.is_healthy();
+        let untried = |member: &Member| healthy(member) && !tried.contains(&member.endpoint.address);
+        let member = match self.select(&servers, client, untried) {
+            None if !tried.is_empty() => self.select(&servers, client, healthy)?,
+            selected => selected?,
         };
-        Some(Server { address, host: Host::attached(&backend)?.0.clone(), _load: load })
+        let load = (self.balance == Balance::LeastRequest).then(|| Arc::new(member.state.begin()));
+        Some(Server { _load: load, ..Server::from(&member.endpoint) })
     }
 
-    fn select(&self, client: SocketAddr, accept: impl Fn(&Backend, bool) -> bool) -> Option<Backend> {
-        match &self.selection {
-            Selection::RoundRobin(balancer) => balancer.select_with(b"", SEARCH, accept),
-            Selection::Random(balancer) => balancer.select_with(b"", SEARCH, accept),
-            Selection::LeastRequest(balancer, load) => {
-                let one = balancer.select_with(b"", SEARCH, &accept)?;
-                let other = |backend: &Backend, healthy| backend.addr != one.addr && accept(backend, healthy);
-                match balancer.select_with(b"", SEARCH, other) {
-                    Some(other) => Some(load.less_busy(one, other)),
-                    None => Some(one),
+    fn select<'s>(
+        &self,
+        servers: &'s Servers,
+        client: SocketAddr,
+        accept: impl Fn(&Member) -> bool,
+    ) -> Option<&'s Member> {
+        let members = &servers.members;
+        let fits = |index: usize| accept(&members[index]);
+        let index = match &servers.order {
+            Order::Ring(ring) => ring.find(client.ip(), fits)?,
+            // There is nothing to be selected.
+            Order::Rotation(_) if members.len() == 1 => Some(0).filter(|only| fits(*only))?,
+            Order::Rotation(rotation) if self.balance == Balance::RoundRobin => {
+                rotation.find(self.turn.fetch_add(1, Ordering::Relaxed), fits)?
+            }
+            Order::Rotation(rotation) => {
+                let place = || fastrand::usize(..rotation.len().max(1));
+                let one = rotation.find(place(), fits)?;
+                if self.balance != Balance::LeastRequest {
+                    return Some(&members[one]);
+                }
+                match rotation.find(place(), |index| index != one && fits(index)) {
+                    Some(other) if members[other].is_less_busy_than(&members[one]) => other,
+                    _ => one,
                 }
             }
-            Selection::ClientIp(balancer) => {
-                let key = client.ip().to_canonical().to_string();
-                balancer.select_with(key.as_bytes(), SEARCH, accept)
-            }
-        }
+        };
+        Some(&members[index])
     }
 
     /// Every server, and whether it is healthy as far as is known.
     pub(super) fn servers(&self) -> Vec<(Server, bool)> {
-        let backends = self.backends();
-        let server = |backend: &Backend| {
-            let PeerAddress::Inet(address) = backend.addr else { return None };
-            let host = Host::attached(backend)?.0.clone();
-            Some((Server { address, host, _load: None }, backends.ready(backend)))
-        };
-        backends.get_backend().iter().filter_map(server).collect()
+        let servers = self.servers.load();
+        let server = |member: &Member| (Server::from(&member.endpoint), member.state.is_healthy());
+        servers.members.iter().map(server).collect()
     }
 
-    fn servers_of(endpoints: &Endpoints) -> Vec<Server> {
-        let server = |backend: &Backend| {
-            let PeerAddress::Inet(address) = backend.addr else { return None };
-            Some(Server { address, host: Host::attached(backend)?.0.clone(), _load: None })
-        };
-        endpoints.iter().filter_map(server).collect()
+    /// Every server, with what is known of it.
+    pub(super) fn states(&self) -> Vec<(Server, Arc<ServerState>)> {
+        let servers = self.servers.load();
+        let state = |member: &Member| (Server::from(&member.endpoint), Arc::clone(&member.state));
+        servers.members.iter().map(state).collect()
     }
 
-    pub(super) fn backends(&self) -> &Backends {
-        match &self.selection {
-            Selection::RoundRobin(balancer) => balancer.backends(),
-            Selection::Random(balancer) | Selection::LeastRequest(balancer, _) => balancer.backends(),
-            Selection::ClientIp(balancer) => balancer.backends(),
-        }
-    }
-
-    /// What is discovered is there already.
-    fn discover(&self) {
-        let only = match &Self::servers_of(&self.endpoints.0.load())[..] {
-            [only] if !self.checked => Some(Arc::new(only.clone())),
-            _ => None,
-        };
-        self.only.store(only);
-        let _ = match &self.selection {
-            Selection::RoundRobin(balancer) => balancer.update().now_or_never(),
-            Selection::Random(balancer) | Selection::LeastRequest(balancer, _) => {
-                balancer.update().now_or_never()
-            }
-            Selection::ClientIp(balancer) => balancer.update().now_or_never(),
-        };
+    /// Whether there is a server at this address, and it is healthy as far as is known.
+    pub(super) fn has_healthy(&self, address: SocketAddr) -> bool {
+        let is_it = |member: &Member| member.endpoint.address == address && member.state.is_healthy();
+        self.servers.load().members.iter().any(is_it)
     }
 }
 
-/// The servers as the configuration has them just now.
-#[derive(Clone)]
-struct ConfiguredServers(Arc<ArcSwap<Endpoints>>);
-
-#[async_trait]
-impl ServiceDiscovery for ConfiguredServers {
-    async fn discover(&self) -> pingora_error::Result<(Endpoints, HashMap<u64, bool>)> {
-        Ok((Endpoints::clone(&self.0.load()), HashMap::new()))
+impl Servers {
+    fn new(balance: Balance, endpoints: Endpoints, before: &[Member]) -> Self {
+        let known: HashMap<_, _> =
+            before.iter().map(|member| (member.endpoint.name(), &member.state)).collect();
+        let member = |endpoint: Endpoint| {
+            let state = known.get(&endpoint.name()).map(|state| Arc::clone(state)).unwrap_or_default();
+            Member { endpoint, state }
+        };
+        let members: Box<[_]> = endpoints.into_iter().map(member).collect();
+        let order = match balance {
+            Balance::ClientIp => {
+                let weighted = |member: &Member| (member.endpoint.address, member.endpoint.weight);
+                Order::Ring(Ring::new(members.iter().map(weighted)))
+            }
+            Balance::RoundRobin | Balance::Random | Balance::LeastRequest => {
+                let weights: Vec<_> = members.iter().map(|member| member.endpoint.weight).collect();
+                Order::Rotation(Rotation::new(&weights))
+            }
+        };
+        Self { members, order }
     }
 }
 
-/// Pingora keeps a place for each unit of weight.
-const MOST_PLACES: usize = 10_000;
+impl Member {
+    /// Whether it has less to do for its weight: active by weight, as fractions.
+    fn is_less_busy_than(&self, other: &Self) -> bool {
+        let load =
+            |of: &Self, weighed_by: &Self| of.state.active() as u128 * weighed_by.endpoint.weight as u128;
+        load(self, other) < load(other, self)
+    }
+}
 
-/// The model's servers, by address.
-pub(super) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Diagnostic>> {
-    let mut backends = Endpoints::new();
-    let total = model.servers.iter().fold(0_usize, |sum, server| sum.saturating_add(server.weight.get()));
-    // Exact as long as that is cheap.
-    let unit = total.div_ceil(MOST_PLACES).max(1);
-    let mut problems = Vec::new();
-    for server in &model.servers {
-        let host = Host::from_address(&server.address);
-        match server.address.to_socket_addrs() {
-            Ok(addresses) => backends.extend(addresses.map(|address| {
-                let mut backend = Backend {
-                    addr: PeerAddress::Inet(address),
-                    weight: (server.weight.get() / unit).max(1),
-                    ext: http::Extensions::new(),
-                };
-                backend.ext.insert(host.clone());
-                backend
-            })),
-            Err(error) => {
-                let message = format!("cannot resolve {}: {error}", server.address);
-                let remedy = "check the name, or write an address";
-                problems.push(Diagnostic::new(&server.place, Problem::new(message, remedy)));
-            }
+#[cfg(test)]
+mod tests {
+    use super::{Arc, Balance, Balancer, Endpoint, Endpoints, Member, ServerState, SocketAddr};
+    use std::{collections::HashSet, num::NonZeroUsize};
+
+    const ALL: [Balance; 4] =
+        [Balance::RoundRobin, Balance::Random, Balance::LeastRequest, Balance::ClientIp];
+
+    fn at(port: u16) -> SocketAddr {
+        ([127, 0, 0, 1], port).into()
+    }
+
+    fn endpoint(port: u16, weight: usize) -> Endpoint {
+        Endpoint { address: at(port), weight, host: "a.example".into() }
+    }
+
+    fn of_ports(ports: &[u16]) -> Endpoints {
+        ports.iter().map(|port| endpoint(*port, 1)).collect()
+    }
+
+    fn set_healthy(balancer: &Balancer, port: u16, healthy: bool) {
+        let states = balancer.states();
+        let (_, state) = states.iter().find(|(server, _)| server.address == at(port)).expect("a server");
+        state.observe(healthy, NonZeroUsize::MIN);
+    }
+
+    /// The ports that 100 clients get.
+    fn picked(balancer: &Balancer, tried: &[u16]) -> HashSet<u16> {
+        let tried: Vec<_> = tried.iter().copied().map(at).collect();
+        let client = |number: u8| SocketAddr::from(([192, 0, 2, number], 9));
+        let pick = |number| Some(balancer.pick(client(number), &tried)?.address.port());
+        (0..100).filter_map(pick).collect()
+    }
+
+    #[test]
+    fn what_is_unhealthy_is_passed_over_and_what_was_tried_is_the_last_resort() {
+        for balance in ALL {
+            let balancer = Balancer::new(balance, of_ports(&[1, 2, 3]));
+            assert_eq!(picked(&balancer, &[]), [1, 2, 3].into(), "{balance:?}");
+            set_healthy(&balancer, 2, false);
+            assert_eq!(picked(&balancer, &[]), [1, 3].into(), "{balance:?}");
+            assert_eq!(picked(&balancer, &[1]), [3].into(), "{balance:?}");
+            assert_eq!(picked(&balancer, &[1, 3]), [1, 3].into(), "{balance:?}");
+            set_healthy(&balancer, 1, false);
+            set_healthy(&balancer, 3, false);
+            assert_eq!(picked(&balancer, &[]), [].into(), "{balance:?}");
+            set_healthy(&balancer, 2, true);
+            assert_eq!(picked(&balancer, &[2]), [2].into(), "{balance:?}");
         }
     }
-    if problems.is_empty() { Ok(backends) } else { Err(problems) }
+
+    #[test]
+    fn what_is_known_of_a_server_outlives_a_change_of_the_others() {
+        for balance in ALL {
+            let balancer = Balancer::new(balance, of_ports(&[1, 2]));
+            set_healthy(&balancer, 1, false);
+            let now = vec![endpoint(1, 7), endpoint(3, 1)];
+            assert!(!balancer.has_endpoints(&now));
+            balancer.set(now.clone());
+            assert!(balancer.has_endpoints(&now));
+            assert!(!balancer.has_healthy(at(1)) && !balancer.has_healthy(at(2)));
+            assert_eq!(picked(&balancer, &[]), [3].into(), "{balance:?}");
+            balancer.set(Endpoints::new());
+            assert_eq!(picked(&balancer, &[]), [].into(), "{balance:?}");
+        }
+    }
+
+    #[test]
+    fn the_less_busy_one_by_weight() {
+        let one = Member { endpoint: endpoint(1, 1), state: Arc::new(ServerState::default()) };
+        let other = Member { endpoint: endpoint(2, 1), state: Arc::new(ServerState::default()) };
+        assert!(!other.is_less_busy_than(&one), "nothing is under way");
+        let _first = one.state.begin();
+        assert!(other.is_less_busy_than(&one));
+        let _second = other.state.begin();
+        assert!(!other.is_less_busy_than(&one));
+        let strong = Member { endpoint: endpoint(2, 2), state: Arc::clone(&other.state) };
+        assert!(strong.is_less_busy_than(&one), "twice as strong");
+    }
+
+    #[test]
+    fn requests_under_way_are_counted_until_they_are_over() {
+        let balancer = Balancer::new(Balance::LeastRequest, of_ports(&[1, 2]));
+        let held: Vec<_> = (0..10).filter_map(|_| balancer.pick(at(9), &[])).collect();
+        let active = || balancer.states().iter().map(|(_, state)| state.active()).collect::<Vec<_>>();
+        assert_eq!(active(), [5, 5]);
+        drop(held);
+        assert_eq!(active(), [0, 0]);
+    }
 }

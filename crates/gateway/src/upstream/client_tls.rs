@@ -1,20 +1,26 @@
 //! TLS towards the servers: connections resume the sessions of earlier ones.
 
-use super::{alpn::Alpn, server::Server};
+use super::{
+    alpn::Alpn,
+    client_sessions::{ClientSessions, Peer},
+    endpoint::Endpoints,
+    server::Server,
+};
+use crate::tls::{
+    Transport,
+    certificate::{Certificate, PrivateKey},
+};
 use boring::{
     error::ErrorStack,
     ex_data::Index,
-    ssl::{Ssl, SslConnector, SslMethod, SslSession, SslSessionCacheMode, SslVerifyMode},
+    ssl::{Ssl, SslConnector, SslConnectorBuilder, SslMethod, SslSessionCacheMode, SslVerifyMode},
     x509::{X509, store::X509StoreBuilder},
 };
 use quadrille_config::model::UpstreamTls;
 use std::{
-    collections::HashMap,
     io,
-    net::SocketAddr,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
 };
-use tokio::net::TcpStream;
 use tokio_boring::SslStream;
 
 /// TLS towards the servers of one upstream. Sessions stay within it: they were verified by its rules.
@@ -23,29 +29,28 @@ pub(crate) struct ClientTls {
     server_name: Option<String>,
     verify: bool,
     verify_name: bool,
-    sessions: Arc<Sessions>,
+    sessions: Arc<ClientSessions>,
 }
 
-/// Of each server, by address and name; newest last.
-#[derive(Default)]
-struct Sessions(Mutex<HashMap<Peer, Vec<SslSession>>>);
-
-type Peer = (SocketAddr, Arc<str>);
-
-/// A ticket of TLS 1.3 is for one connection, so several are kept of each server.
-const KEPT: usize = 16;
-
+/// Whose session it is, known to the callback that keeps it.
 static PEER: LazyLock<Option<Index<Ssl, Peer>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 
 impl ClientTls {
-    pub(super) fn new(tls: &UpstreamTls, ca: Option<&[X509]>) -> Result<Self, ErrorStack> {
+    pub(super) fn new(
+        tls: &UpstreamTls,
+        ca: Option<&[X509]>,
+        certificate: Option<&Certificate>,
+    ) -> Result<Self, ErrorStack> {
         let mut builder = SslConnector::builder(SslMethod::tls())?;
         if let Some(ca) = ca {
             let mut store = X509StoreBuilder::new()?;
             ca.iter().try_for_each(|ca| store.add_cert(ca))?;
             builder.set_cert_store_builder(store);
         }
-        let sessions = Arc::new(Sessions::default());
+        if let Some(certificate) = certificate {
+            show(certificate, &mut builder)?;
+        }
+        let sessions = Arc::new(ClientSessions::default());
         let keep = Arc::clone(&sessions);
         builder.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
         builder.set_new_session_callback(move |ssl, session| {
@@ -58,13 +63,21 @@ impl ClientTls {
         Ok(Self { connector: builder.build(), server_name, verify, verify_name: tls.verify_name, sessions })
     }
 
+    /// Forgets the sessions of all other servers.
+    pub(super) fn retain(&self, endpoints: &Endpoints) {
+        // They are ordered by address.
+        let is_there =
+            |address| endpoints.binary_search_by_key(&address, |endpoint| endpoint.address).is_ok();
+        self.sessions.retain(is_there);
+    }
+
     /// A verified connection, or one that resumes a verified session.
     pub(super) async fn connect(
         &self,
         server: &Server,
-        tcp: TcpStream,
+        tcp: Transport,
         alpn: Alpn,
-    ) -> io::Result<SslStream<TcpStream>> {
+    ) -> io::Result<SslStream<Transport>> {
         let mut configuration = self.connector.configure()?;
         if alpn != Alpn::None {
             configuration.set_alpn_protos(alpn.wire())?;
@@ -88,24 +101,17 @@ impl ClientTls {
     }
 }
 
-impl Sessions {
-    fn put(&self, peer: &Peer, session: SslSession) {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = sessions.entry(peer.clone()).or_default();
-        if kept.len() == KEPT {
-            kept.remove(0);
+/// The certificate for servers that ask for one.
+fn show(certificate: &Certificate, builder: &mut SslConnectorBuilder) -> Result<(), ErrorStack> {
+    for (index, link) in certificate.chain.iter().enumerate() {
+        match index {
+            0 => builder.set_certificate(link)?,
+            _ => builder.add_extra_chain_cert(link.clone())?,
         }
-        kept.push(session);
     }
-
-    /// The newest; the last one of TLS 1.2 stays, because it may be used again and is not replaced.
-    fn take(&self, peer: &Peer) -> Option<SslSession> {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = sessions.get_mut(peer)?;
-        let newest = kept.pop()?;
-        if kept.is_empty() && newest.protocol_version() != boring::ssl::SslVersion::TLS1_3 {
-            kept.push(newest.clone());
-        }
-        Some(newest)
+    match &certificate.key {
+        PrivateKey::Local(key) => builder.set_private_key(key.pkey()),
+        // None is made like that.
+        PrivateKey::Remote(_) => Ok(()),
     }
 }

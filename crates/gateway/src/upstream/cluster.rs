@@ -1,30 +1,40 @@
 //! An upstream (a cluster, in Envoy's words): servers with their settings, and what is known of them.
 
 use super::{
-    balancer::{self, Balancer},
+    balancer::Balancer,
     client_tls::ClientTls,
-    server::{Endpoints, Server},
+    endpoint::{self, Endpoints},
+    server::Server,
 };
-use crate::telemetry::statistics::{UpstreamCounters, UpstreamStatistics};
+use crate::{
+    telemetry::statistics::{UpstreamCounters, UpstreamStatistics},
+    tls::certificate::Certificate,
+};
 use boring::x509::X509;
 use quadrille_config::{Diagnostic, model};
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    sync::{Arc, Weak},
-};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
 /// A group of servers. Reloads that change only its servers keep it, with what is known of the servers that stay.
 pub(crate) struct Upstream {
     name: String,
     /// Without the servers, which change.
     pub(super) model: model::Upstream,
-    balancer: Balancer,
-    /// Of the CAs that are trusted for the servers' certificates.
-    ca_digest: u64,
+    pub(super) balancer: Balancer,
+    /// Of the files that the model names.
+    contents: Vec<[u8; 32]>,
     /// TLS towards the servers; `None` is plain text.
     pub(super) tls: Option<ClientTls>,
     pub(crate) counters: UpstreamCounters,
+}
+
+/// By what the gateway and the servers of an upstream know each other.
+pub(crate) struct Credentials {
+    /// What [`model::UpstreamTls::ca`] holds.
+    pub(crate) ca: Option<Arc<Box<[X509]>>>,
+    /// What is shown to servers.
+    pub(crate) certificate: Option<Certificate>,
+    /// Digests of the sources of both.
+    pub(crate) contents: Vec<[u8; 32]>,
 }
 
 pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
@@ -41,34 +51,37 @@ impl Drop for ActiveRequest {
 impl Upstream {
     /// Resolves the servers.
     pub(crate) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Diagnostic>> {
-        balancer::resolve(model)
+        endpoint::resolve(model)
     }
 
-    /// The upstream with these servers. `ca` is what [`model::UpstreamTls::ca`] holds.
+    /// The upstream with these servers.
     pub(crate) fn new(
         name: &str,
         model: &model::Upstream,
         endpoints: Endpoints,
-        ca: Option<(Arc<Box<[X509]>>, u64)>,
+        credentials: Credentials,
     ) -> Result<Self, Diagnostic> {
-        let (ca, ca_digest) = ca.map_or((None, 0), |(ca, digest)| (Some(ca), digest));
+        let Credentials { ca, certificate, contents } = credentials;
         let model = without_servers(model);
-        let balancer = Balancer::new(&model, endpoints, ca.as_ref());
-        let tls = model.tls.as_ref().map(|tls| ClientTls::new(tls, ca.as_ref().map(|ca| &***ca)));
+        let balancer = Balancer::new(model.balance, endpoints);
+        let tls = model
+            .tls
+            .as_ref()
+            .map(|tls| ClientTls::new(tls, ca.as_ref().map(|ca| &***ca), certificate.as_ref()));
         let tls = tls.transpose().map_err(|error| Diagnostic::new(&model.place, error.to_string()))?;
         Ok(Self {
             name: name.to_owned(),
             model,
             balancer,
-            ca_digest,
+            contents,
             tls,
             counters: UpstreamCounters::default(),
         })
     }
 
-    /// Whether the same model with this CA, but for its servers, would be the same.
-    pub(crate) fn has_settings(&self, model: &model::Upstream, ca_digest: u64) -> bool {
-        self.ca_digest == ca_digest && self.model == without_servers(model)
+    /// Whether the same model with these files' contents, but for its servers, would be the same.
+    pub(crate) fn has_settings(&self, model: &model::Upstream, contents: &[[u8; 32]]) -> bool {
+        self.contents == contents && self.model == without_servers(model)
     }
 
     /// Whether its servers are these.
@@ -78,22 +91,10 @@ impl Upstream {
 
     /// From now on these servers; what is known of those that stay remains. One call at a time.
     pub(crate) fn set_endpoints(&self, endpoints: Endpoints) {
-        self.balancer.set(endpoints);
-    }
-
-    /// Checks the servers' health until the upstream is gone, as after a reload.
-    pub(crate) async fn run_health_checks(upstream: Weak<Self>) {
-        loop {
-            let interval = match upstream.upgrade() {
-                Some(upstream) => {
-                    let Some(health) = &upstream.model.health else { return };
-                    upstream.balancer.backends().run_health_check(true).await;
-                    health.interval
-                }
-                None => return,
-            };
-            tokio::time::sleep(interval).await;
+        if let Some(tls) = &self.tls {
+            tls.retain(&endpoints);
         }
+        self.balancer.set(endpoints);
     }
 
     /// Counts a request, for as long as the value lives.
@@ -139,7 +140,7 @@ impl Upstream {
 
     /// Whether there is a server at this address, and it is healthy as far as is known.
     pub(super) fn has_healthy(&self, address: SocketAddr) -> bool {
-        self.servers().iter().any(|(server, healthy)| *healthy && server.address == address)
+        self.balancer.has_healthy(address)
     }
 
     /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy.

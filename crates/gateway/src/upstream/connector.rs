@@ -1,7 +1,8 @@
 //! Opens connections to servers: TCP, the PROXY header, TLS.
 
 use super::{alpn::Alpn, cluster::Upstream, proxy_header::proxy_header, server::Server};
-use crate::connection::Connection;
+use crate::{connection::Connection, tls::Transport};
+use quadrille_config::model::UpstreamProtocol;
 use std::{
     io,
     pin::Pin,
@@ -17,7 +18,8 @@ use tokio_boring::SslStream;
 #[derive(Debug)]
 pub(crate) enum ServerStream {
     Plain(TcpStream),
-    Tls(SslStream<TcpStream>),
+    /// Reads ahead, and sends the records of one turn together.
+    Tls(SslStream<Transport>),
 }
 
 impl Upstream {
@@ -31,26 +33,51 @@ impl Upstream {
         client: &Connection,
         alpn: Alpn,
     ) -> io::Result<ServerStream> {
-        let connecting = async {
-            let mut tcp = TcpStream::connect(server.address).await?;
-            tcp.set_nodelay(true)?;
-            let header = proxy_header(self.model.proxy_protocol, client.client, client.local);
-            tcp.write_all(&header).await?;
-            match &self.tls {
-                None => Ok(ServerStream::Plain(tcp)),
-                Some(tls) => Ok(ServerStream::Tls(tls.connect(server, tcp, alpn).await?)),
-            }
-        };
+        let header = proxy_header(self.model.proxy_protocol, client.client, client.local);
+        let connecting = self.open(server, &header, alpn);
         match tokio::time::timeout(self.model.timeouts.connect, connecting).await {
             Ok(connected) => connected,
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "connecting took too long")),
         }
     }
+
+    /// A connection that begins with this header, however long that takes.
+    pub(super) async fn open(&self, server: &Server, header: &[u8], alpn: Alpn) -> io::Result<ServerStream> {
+        let mut tcp = TcpStream::connect(server.address).await?;
+        tcp.set_nodelay(true)?;
+        tcp.write_all(header).await?;
+        match &self.tls {
+            None => Ok(ServerStream::Plain(tcp)),
+            Some(tls) => Ok(ServerStream::Tls(tls.connect(server, Transport::new(tcp), alpn).await?)),
+        }
+    }
+
+    /// What HTTP offers to the servers.
+    pub(super) fn alpn(&self) -> Alpn {
+        match self.model.protocol {
+            UpstreamProtocol::Auto if self.tls.is_some() => Alpn::Both,
+            UpstreamProtocol::Auto | UpstreamProtocol::Http1 => Alpn::Http1,
+            UpstreamProtocol::Http2 => Alpn::Http2,
+        }
+    }
+
+    /// Whether a connection to which HTTP was offered speaks HTTP/2.
+    pub(super) fn speaks_http2(&self, stream: &ServerStream) -> bool {
+        stream.chose_http2().unwrap_or(self.model.protocol == UpstreamProtocol::Http2)
+    }
 }
 
 impl ServerStream {
+    /// How many bytes have left the buffer of records; 0 where there is none.
+    pub(crate) fn sent(&self) -> u64 {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Tls(tls) => tls.get_ref().sent(),
+        }
+    }
+
     /// Whether the server has chosen HTTP/2; `None` if there was no choice.
-    pub(super) fn chose_http2(&self) -> Option<bool> {
+    fn chose_http2(&self) -> Option<bool> {
         match self {
             Self::Plain(_) => None,
             Self::Tls(tls) => tls.ssl().selected_alpn_protocol().map(|protocol| protocol == b"h2"),

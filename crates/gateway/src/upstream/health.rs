@@ -1,128 +1,115 @@
-//! Active health checks, run by pingora's checkers.
+//! Active health checks: each of them is a new connection to the server.
 
 use super::{
-    proxy_header::{ProxyHeaderConnector, local_header},
-    server::Host,
+    cluster::Upstream,
+    connector::ServerStream,
+    proxy_header::local_header,
+    request_body::RequestBody,
+    server::{Server, ServerState},
 };
-use async_trait::async_trait;
-use boring::x509::X509;
-use pingora_core::upstreams::peer::PeerOptions;
-use pingora_error::{Error, ErrorType, Result};
-use pingora_load_balancing::{
-    Backend,
-    health_check::{HealthCheck, HttpHealthCheck, TcpHealthCheck},
+use http::{Request, StatusCode, header, uri};
+use http_body::Body;
+use hyper::{
+    body::Incoming,
+    client::conn::{http1, http2},
 };
-use quadrille_config::model::{self, Health, HealthProbe, ProxyProtocolOut};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use quadrille_config::model::{Health, HealthProbe};
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    error::Error,
+    future::poll_fn,
+    io::{self, ErrorKind},
+    net::Ipv6Addr,
+    pin::{Pin, pin},
+    sync::{Arc, Weak},
 };
+use tokio::{net::TcpStream, task::JoinSet};
 
-/// The checker that the model asks for.
-pub(super) fn check(
-    model: &model::Upstream,
-    ca: Option<&Arc<Box<[X509]>>>,
-) -> Option<Box<dyn HealthCheck + Send + Sync>> {
-    let health = model.health.clone()?;
-    let probe = match &health.probe {
-        HealthProbe::Tcp => {
-            let mut check = TcpHealthCheck::new();
-            check.peer_template.options.connection_timeout = Some(health.timeout);
-            Probe::Tcp(check)
-        }
-        HealthProbe::Http(path) => {
-            let (model, path, health, ca) = (model.clone(), path.clone(), health.clone(), ca.cloned());
-            Probe::Http {
-                make: Box::new(move |host| http(&model, host, &path, &health, ca.as_ref()).map(Arc::new)),
-                made: Mutex::default(),
+impl Upstream {
+    /// Checks the servers' health until the upstream is gone, as after a reload.
+    pub(crate) async fn run_health_checks(upstream: Weak<Self>) {
+        while let Some(upstream) = upstream.upgrade() {
+            let Some(health) = &upstream.model.health else { return };
+            let interval = health.interval;
+            let mut checks = JoinSet::new();
+            for (server, state) in upstream.balancer.states() {
+                checks.spawn(check(Arc::clone(&upstream), health.clone(), server, state));
             }
+            while checks.join_next().await.is_some() {}
+            drop(upstream);
+            tokio::time::sleep(interval).await;
         }
+    }
+}
+
+async fn check(upstream: Arc<Upstream>, health: Health, server: Server, state: Arc<ServerState>) {
+    let outcome = match tokio::time::timeout(health.timeout, probe(&upstream, &health.probe, &server)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(io::Error::new(ErrorKind::TimedOut, "the check took too long")),
     };
-    Some(Box::new(Check { probe, health }))
-}
-
-/// All servers' check.
-struct Check {
-    probe: Probe,
-    health: Health,
-}
-
-enum Probe {
-    Tcp(Box<TcpHealthCheck>),
-    /// One for each host name, which the request and the certificate carry.
-    Http {
-        make: Make,
-        made: Mutex<HashMap<Host, Arc<HttpHealthCheck>>>,
-    },
-}
-
-type Make = Box<dyn Fn(&Host) -> Option<Arc<HttpHealthCheck>> + Send + Sync>;
-
-/// Servers come and go; those that are gone need not be remembered.
-const MOST_HOSTS: usize = 1000;
-
-/// The check for a host, made when it is first asked for.
-fn check_for_host(
-    make: &Make,
-    made: &Mutex<HashMap<Host, Arc<HttpHealthCheck>>>,
-    host: &Host,
-) -> Option<Arc<HttpHealthCheck>> {
-    let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(check) = made.get(host) {
-        return Some(Arc::clone(check));
-    }
-    if made.len() >= MOST_HOSTS {
-        made.clear();
-    }
-    let check = make(host)?;
-    made.insert(host.clone(), Arc::clone(&check));
-    Some(check)
-}
-
-#[async_trait]
-impl HealthCheck for Check {
-    async fn check(&self, server: &Backend) -> Result<()> {
-        match &self.probe {
-            Probe::Tcp(check) => check.check(server).await,
-            Probe::Http { make, made } => {
-                match Host::attached(server).and_then(|host| check_for_host(make, made, host)) {
-                    Some(check) => check.check(server).await,
-                    None => Error::e_explain(ErrorType::InternalError, "a server without a check"),
-                }
-            }
+    let needed = if outcome.is_ok() { health.healthy } else { health.unhealthy };
+    if state.observe(outcome.is_ok(), needed) {
+        let (upstream, server) = (upstream.name(), server.address);
+        match outcome {
+            Ok(()) => tracing::info!(upstream, %server, "the server is healthy again"),
+            Err(error) => tracing::warn!(upstream, %server, %error, "the server is not healthy"),
         }
     }
+}
 
-    fn health_threshold(&self, success: bool) -> usize {
-        if success { self.health.healthy.get() } else { self.health.unhealthy.get() }
-    }
-
-    fn backend_summary(&self, server: &Backend) -> String {
-        format!("server {}", server.addr)
+async fn probe(upstream: &Upstream, probe: &HealthProbe, server: &Server) -> io::Result<()> {
+    match probe {
+        HealthProbe::Tcp => TcpStream::connect(server.address).await.map(drop),
+        HealthProbe::Http(path) => {
+            let header = local_header(upstream.model.proxy_protocol);
+            let stream = upstream.open(server, &header, upstream.alpn()).await?;
+            let explicit = upstream.model.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
+            get(stream, upstream, explicit.unwrap_or(&server.host), path).await.map_err(io::Error::other)
+        }
     }
 }
 
-fn http(
-    model: &model::Upstream,
-    host: &Host,
-    path: &str,
-    health: &Health,
-    ca: Option<&Arc<Box<[X509]>>>,
-) -> Option<HttpHealthCheck> {
-    let explicit = model.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
-    let mut check = HttpHealthCheck::new(explicit.unwrap_or(&host.0), model.tls.is_some());
-    check.req.set_raw_path(path.as_bytes()).ok()?;
-    let options: &mut PeerOptions = &mut check.peer_template.options;
-    options.connection_timeout = Some(health.timeout);
-    options.total_connection_timeout = Some(health.timeout);
-    options.read_timeout = Some(health.timeout);
-    options.ca = ca.cloned();
-    if model.tls.as_ref().is_some_and(|tls| !tls.verify) {
-        options.verify_cert = false;
-        options.verify_hostname = false;
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// `GET` of a path, in the version of HTTP that requests have.
+async fn get(stream: ServerStream, upstream: &Upstream, host: &str, path: &str) -> Result<(), Failure> {
+    let host = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.to_owned() };
+    if upstream.speaks_http2(&stream) {
+        let scheme = if upstream.tls.is_some() { uri::Scheme::HTTPS } else { uri::Scheme::HTTP };
+        let target = uri::Builder::new().scheme(scheme).authority(host).path_and_query(path).build()?;
+        let request = Request::get(target).body(RequestBody::default())?;
+        let (mut sender, driver) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
+        drive(driver, async move { healthy(sender.send_request(request).await?).await }).await
+    } else {
+        let request = Request::get(path).header(header::HOST, host).body(RequestBody::default())?;
+        let (mut sender, driver) = http1::handshake(TokioIo::new(stream)).await?;
+        drive(driver, async move { healthy(sender.send_request(request).await?).await }).await
     }
-    if model.proxy_protocol != ProxyProtocolOut::Off {
-        options.custom_l4 = Some(Arc::new(ProxyHeaderConnector(local_header(model.proxy_protocol))));
+}
+
+/// The exchange, on the connection that it needs to be driven.
+async fn drive(
+    driver: impl Future<Output = hyper::Result<()>>,
+    exchange: impl Future<Output = Result<(), Failure>>,
+) -> Result<(), Failure> {
+    let mut exchange = pin!(exchange);
+    tokio::select! {
+        outcome = &mut exchange => outcome,
+        ended = driver => {
+            ended?;
+            // The connection may end with the answer, which is there now.
+            exchange.await
+        }
     }
-    Some(check)
+}
+
+/// Whether the answer is 200, and complete.
+async fn healthy(mut response: http::Response<Incoming>) -> Result<(), Failure> {
+    if response.status() != StatusCode::OK {
+        return Err(format!("it answers {}", response.status()).into());
+    }
+    while let Some(frame) = poll_fn(|context| Pin::new(response.body_mut()).poll_frame(context)).await {
+        frame?;
+    }
+    Ok(())
 }

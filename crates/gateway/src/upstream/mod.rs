@@ -2,28 +2,32 @@
 
 mod alpn;
 mod balancer;
+mod client_sessions;
 mod client_tls;
 mod cluster;
 mod connector;
+mod endpoint;
 mod exchange;
 mod health;
 mod http1;
 mod http2;
-mod load;
 mod peer_key;
 mod pool;
 mod proxy_header;
 mod request_body;
+mod ring;
+mod rotation;
 mod server;
 mod weighted;
 
 pub(crate) use alpn::Alpn;
-pub(crate) use cluster::{ActiveRequest, Upstream, Upstreams};
+pub(crate) use cluster::{ActiveRequest, Credentials, Upstream, Upstreams};
 pub(crate) use connector::ServerStream;
+pub(crate) use endpoint::Endpoints;
 pub(crate) use exchange::{ClientBodyError, ExchangeError, Limits};
 pub(crate) use pool::{ConnectionPool, Lease, ResponseBody};
 pub(crate) use request_body::{BoxError, RequestBody};
-pub(crate) use server::{Endpoints, Server};
+pub(crate) use server::Server;
 pub(crate) use weighted::{WeightedUpstream, WeightedUpstreams};
 
 /// Bytes of a response's header, at most.

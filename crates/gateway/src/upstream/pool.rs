@@ -15,7 +15,6 @@ use bytes::Bytes;
 use futures_util::{FutureExt, future::Either};
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
-use quadrille_config::model::UpstreamProtocol;
 use std::{
     collections::{HashMap, VecDeque},
     io,
@@ -118,16 +117,9 @@ impl ConnectionPool {
         server: &Server,
         client: &Connection,
     ) -> io::Result<Lease> {
-        let tls = upstream.model().tls.is_some();
-        let alpn = match upstream.model().protocol {
-            UpstreamProtocol::Auto if tls => Alpn::Both,
-            UpstreamProtocol::Auto | UpstreamProtocol::Http1 => Alpn::Http1,
-            UpstreamProtocol::Http2 => Alpn::Http2,
-        };
         let place = self.place(key.clone(), upstream);
-        let stream = upstream.connect(server, client, alpn).await?;
-        let http2 = stream.chose_http2().unwrap_or(upstream.model().protocol == UpstreamProtocol::Http2);
-        let exchange = if http2 {
+        let stream = upstream.connect(server, client, upstream.alpn()).await?;
+        let exchange = if upstream.speaks_http2(&stream) {
             let connection = Http2Connection::new(stream).await?;
             let exchange = connection.exchange();
             self.lock().entry(key).or_insert_with(|| Peer::new(upstream)).http2.push(connection);

@@ -1,15 +1,8 @@
 //! The header by which a server learns who the client is (the PROXY protocol).
 
-use async_trait::async_trait;
-use pingora_core::{
-    connectors::l4::Connect,
-    protocols::l4::{socket::SocketAddr as PeerAddress, stream::Stream},
-};
-use pingora_error::{Error, ErrorType, OrErr, Result};
 use ppp::{v1, v2};
 use quadrille_config::model::ProxyProtocolOut;
 use std::net::{IpAddr, SocketAddr};
-use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 /// The header for a connection from `client` that came in at `local`; empty where none is wanted.
 pub(crate) fn proxy_header(form: ProxyProtocolOut, client: SocketAddr, local: SocketAddr) -> Vec<u8> {
@@ -39,24 +32,6 @@ pub(super) fn local_header(form: ProxyProtocolOut) -> Vec<u8> {
                 .build()
                 .unwrap_or_default()
         }
-    }
-}
-
-/// Opens a connection that begins with a PROXY header.
-#[derive(Debug)]
-pub(super) struct ProxyHeaderConnector(pub(super) Vec<u8>);
-
-#[async_trait]
-impl Connect for ProxyHeaderConnector {
-    async fn connect(&self, address: &PeerAddress) -> Result<Stream> {
-        let address = address
-            .as_inet()
-            .ok_or_else(|| Error::explain(ErrorType::ConnectError, "not an internet address"))?;
-        let mut tcp =
-            TcpStream::connect(address).await.or_err(ErrorType::ConnectError, "connecting upstream")?;
-        tcp.set_nodelay(true).or_err(ErrorType::SocketError, "setting TCP_NODELAY")?;
-        tcp.write_all(&self.0).await.or_err(ErrorType::WriteError, "writing the PROXY header")?;
-        Ok(Stream::from(tcp))
     }
 }
 

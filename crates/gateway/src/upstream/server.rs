@@ -1,11 +1,14 @@
-//! A server of an upstream: where it is, and what it is called.
+//! A server of an upstream: where it is, what it is called, and what is known of it.
 
-use super::load::LoadGuard;
-use pingora_load_balancing::Backend;
-use std::{collections::BTreeSet, net::SocketAddr, sync::Arc};
-
-/// Servers with their addresses.
-pub(crate) type Endpoints = BTreeSet<Backend>;
+use super::endpoint::Endpoint;
+use std::{
+    net::SocketAddr,
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
 
 /// One server, as chosen.
 #[derive(Clone, Debug)]
@@ -17,18 +20,87 @@ pub(crate) struct Server {
     pub(super) _load: Option<Arc<LoadGuard>>,
 }
 
-/// A server's host, as it was written.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Host(pub(super) Arc<str>);
+impl From<&Endpoint> for Server {
+    fn from(endpoint: &Endpoint) -> Self {
+        Self { address: endpoint.address, host: Arc::clone(&endpoint.host), _load: None }
+    }
+}
 
-impl Host {
-    /// The host of `host:port`, IPv6 without its brackets.
-    pub(super) fn from_address(address: &str) -> Self {
-        Self(address.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']).into())
+/// What is known of a server. It outlives reloads, as long as the server keeps its address and host.
+#[derive(Debug, Default)]
+pub(super) struct ServerState {
+    unhealthy: AtomicBool,
+    /// Health checks in a row whose outcome was not as `unhealthy` says.
+    contrary: AtomicUsize,
+    /// Requests, or connections in TCP mode, that are under way; counted where the balancing asks for it.
+    active: AtomicUsize,
+}
+
+impl ServerState {
+    /// As far as is known: a server that was not checked is healthy.
+    pub(super) fn is_healthy(&self) -> bool {
+        !self.unhealthy.load(Ordering::Relaxed)
     }
 
-    /// What pingora carries along with a server.
-    pub(super) fn attached(backend: &Backend) -> Option<&Self> {
-        backend.ext.get()
+    /// Takes note of a health check's outcome; true if the server's health has changed, for which so many like it in a
+    /// row are needed. One call at a time.
+    pub(super) fn observe(&self, healthy: bool, needed: NonZeroUsize) -> bool {
+        if healthy == self.is_healthy() {
+            self.contrary.store(0, Ordering::Relaxed);
+            return false;
+        }
+        let contrary = self.contrary.load(Ordering::Relaxed) + 1;
+        let changes = contrary >= needed.get();
+        self.contrary.store(if changes { 0 } else { contrary }, Ordering::Relaxed);
+        if changes {
+            self.unhealthy.store(!healthy, Ordering::Relaxed);
+        }
+        changes
+    }
+
+    /// What is under way.
+    pub(super) fn active(&self) -> usize {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    /// One more is under way, for as long as the value lives.
+    pub(super) fn begin(self: &Arc<Self>) -> LoadGuard {
+        self.active.fetch_add(1, Ordering::Relaxed);
+        LoadGuard(Arc::clone(self))
+    }
+}
+
+/// A request, or a connection in TCP mode, that counts towards its server's load.
+#[derive(Debug)]
+pub(super) struct LoadGuard(Arc<ServerState>);
+
+impl Drop for LoadGuard {
+    fn drop(&mut self) {
+        self.0.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arc, NonZeroUsize, ServerState};
+
+    #[test]
+    fn health_changes_after_as_many_outcomes_in_a_row_as_are_asked_for() {
+        let (state, needed) = (ServerState::default(), NonZeroUsize::new(2).expect("two"));
+        assert!(state.is_healthy(), "nothing is known");
+        assert!(!state.observe(false, needed) && !state.observe(true, needed), "not in a row");
+        assert!(!state.observe(false, needed) && state.is_healthy());
+        assert!(state.observe(false, needed) && !state.is_healthy());
+        assert!(!state.observe(false, needed), "known already");
+        assert!(state.observe(true, NonZeroUsize::MIN) && state.is_healthy());
+    }
+
+    #[test]
+    fn what_is_over_is_no_load() {
+        let state = Arc::new(ServerState::default());
+        let (one, other) = (state.begin(), state.begin());
+        assert_eq!(state.active(), 2);
+        drop((one, other));
+        assert_eq!(state.active(), 0);
     }
 }

@@ -167,7 +167,6 @@ const DECISIVE: &[(Mark, Class)] = &[
     (Contains("boring::"), Class::Tls),
     (Contains("quadrille_engine"), Class::Engine),
     (Contains("quadrille_keyless"), Class::Engine),
-    (Contains("pingora"), Class::Http),
     (Contains("hyper::"), Class::Http),
     (Contains("quadrille_gateway::http"), Class::Http),
     (Contains("quadrille_gateway::upstream"), Class::Http),
@@ -273,7 +272,7 @@ mod tests {
             (&["aes_gcm_enc_update_vaes_avx10_512", "bssl::SSLAEADContext::SealScatter"], Class::Symmetric),
             (&["sha256_block_data_order_hw", "bssl::tls13_derive"], Class::Hash),
             (&["mi_malloc", "bssl::ssl_read_buffer_extend_to"], Class::Tls),
-            (&["mi_malloc", "boring::ssl::Ssl::new", "pingora_core::serve"], Class::Tls),
+            (&["mi_malloc", "boring::ssl::Ssl::new", "quadrille_gateway::listener::accept"], Class::Tls),
             (
                 &["hyper::proto::h1::dispatch::Dispatcher::poll_catch", "tokio::runtime::task::raw::poll"],
                 Class::Http,

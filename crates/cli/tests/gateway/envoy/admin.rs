@@ -1,7 +1,8 @@
 //! Envoy's pages on the bootstrap's admin address.
 
 use super::{certificates, serving, with_common};
-use crate::support::{Gateway, curl};
+use crate::support::{Gateway, curl, output};
+use std::process::Command;
 
 fn json(gateway: &Gateway, path: &str) -> serde_json::Value {
     serde_json::from_str(&gateway.admin_page(path)).expect("JSON")
@@ -21,6 +22,9 @@ fn the_pages_are_envoys_and_show_no_secret() {
     let handshakes = gateway.admin_page("/stats?filter=ssl.handshake");
     assert!(handshakes.starts_with("listener.127.0.0.1_0.ssl.handshake: 1"), "{handshakes}");
     assert!(gateway.admin_page("/stats?filter=cryptomb").starts_with("cryptomb.rsa_queue_sizes: P0(nan,1)"));
+    let large =
+        output(Command::new("curl").args(["-sS", "--globoff", &gateway.admin("/stats?filter=(a{99}){999}")]));
+    assert_eq!(large, (true, "the filter is too large\n".to_owned()));
     let prometheus = gateway.admin_page("/stats/prometheus");
     for series in [
         "envoy_listener_ssl_session_reused{envoy_listener_address=\"127.0.0.1_0\"} 0",

@@ -96,7 +96,7 @@ impl Nginx {
             "daemon off; master_process off; pid {directory}/pid; error_log {directory}/error.log;
             events {{ worker_connections 1024; }}
             http {{
-                access_log off; sendfile on; client_max_body_size 0;
+                log_format counted '$connection_requests $ssl_session_reused'; access_log off; sendfile on; client_max_body_size 0;
                 keepalive_requests 1000000; keepalive_timeout 600s;
                 types {{ text/html html; text/css css; text/javascript js; image/png png; text/plain txt; }}
                 default_type application/octet-stream;

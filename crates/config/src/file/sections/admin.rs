@@ -2,25 +2,45 @@
 
 use crate::{
     Field,
-    file::schema::{Key, Preset, Section},
+    file::{
+        schema::{Key, Preset, Section},
+        shown::list,
+    },
     model::Admin,
-    values::admin_address,
+    values::{admin_address, route_host},
 };
 
 pub(super) const ADMIN: Section<Option<Admin>, Admin> = Section {
     path: "admin",
     about: "The dashboard at `/`, and the pages `/metrics`, `/status`, `/healthz`, `/ready` and `/config`. An address alone is short for a mapping with it; \
             `off` switches them off.",
-    keys: &[Key {
-        name: "address",
-        value: "address and port",
-        preset: Preset::Required,
-        about: "Where the pages are, in plain HTTP and without a password: keep it on loopback or a private network. A \
-                port alone means loopback.",
-        needs_restart: true,
-        read: |field, admin| *admin = at_address(field),
-        show: |admin| admin.address.to_string().into(),
-    }],
+    keys: &[
+        Key {
+            name: "address",
+            value: "address and port",
+            preset: Preset::Required,
+            about: "Where the pages are, in plain HTTP and without a password: keep it on loopback or a private \
+                    network. A port alone means loopback.",
+            needs_restart: true,
+            read: |field, admin| *admin = at_address(field),
+            show: |admin| admin.address.to_string().into(),
+        },
+        Key {
+            name: "hosts",
+            value: "list of hosts",
+            preset: Preset::Means("none"),
+            about: "Names under which the pages are asked for: `gateway.internal`, or `*.internal` for everything below \
+                    it. IP addresses and `localhost` need not be named. A request for another host is a `421`, so that \
+                    no page on the web can lead a browser here by a name of its own (DNS rebinding).",
+            needs_restart: true,
+            read: |field, admin| {
+                if let Some(admin) = admin {
+                    admin.hosts = hosts(field);
+                }
+            },
+            show: |admin| list(admin.hosts.iter().map(|host| host.as_str().into())),
+        },
+    ],
 };
 
 /// The pages, unless they are switched off.
@@ -34,6 +54,10 @@ pub(super) fn admin(field: &Field<'_>) -> Option<Admin> {
     admin
 }
 
+fn hosts(field: &Field<'_>) -> Vec<String> {
+    field.items().iter().filter_map(|field| field.parse(route_host)?).collect()
+}
+
 fn at_address(field: &Field<'_>) -> Option<Admin> {
-    Some(Admin { address: field.parse(admin_address)?, place: field.place() })
+    Some(Admin::new(field.parse(admin_address)?, field.place()))
 }

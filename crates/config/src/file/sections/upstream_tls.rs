@@ -1,15 +1,17 @@
 //! TLS towards the servers.
 
+use super::certificate::{CERTIFICATE, certificate};
 use crate::{
     Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::source,
     },
-    model::UpstreamTls,
+    model::{CertificateSource, KeySource, UpstreamTls},
     values,
     words::switch,
 };
+use std::sync::Arc;
 
 pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
     path: "upstreams.<name>.tls",
@@ -34,6 +36,17 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
             show: |tls| tls.ca.as_ref().map(source).into(),
         },
         Key {
+            name: "certificate",
+            value: "mapping with `chain` and `key`",
+            preset: Preset::Means("none"),
+            about: "Shown to servers that ask for a client certificate: PEM, as of [`listeners[].certificates[]`]\
+                    (#listenerscertificates), with its key on this machine. The key is computed with on the event \
+                    loop, in full handshakes; connections that resume a session need it no more.",
+            needs_restart: false,
+            read: |field, tls| tls.certificate = client_certificate(field).map(Arc::new),
+            show: |tls| tls.certificate.as_ref().map(|certificate| CERTIFICATE.show(certificate)).into(),
+        },
+        Key {
             name: "verify",
             value: "`on` or `off`",
             preset: Preset::Is("on"),
@@ -44,6 +57,19 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
         },
     ],
 };
+
+fn client_certificate(field: &Field<'_>) -> Option<CertificateSource> {
+    let read = certificate(field)?;
+    match (&read.key, &read.ocsp) {
+        (KeySource::Pem(_), None) => Some(read),
+        (KeySource::Keyless(_), _) => field
+            .at("key")
+            .fail(Problem::new("a client certificate's key is on this machine", "write a path")),
+        (_, Some(_)) => {
+            field.at("ocsp").fail(Problem::new("clients staple no OCSP response", "remove `ocsp`"))
+        }
+    }
+}
 
 /// The policy, unless TLS is switched off.
 pub(super) fn tls(field: &Field<'_>) -> Option<UpstreamTls> {

@@ -112,7 +112,7 @@ resumption:
   redis_password: p
   redis_ca: ca
 sampling: {one_in: 25, per_second: 26}
-admin: {address: '127.0.0.1:22'}
+admin: {address: '127.0.0.1:22', hosts: [gateway.Example, '*.internal']}
 threads: 23
 drain_timeout: 24s
 access_log: log/access.log
@@ -152,7 +152,7 @@ access_log: log/access.log
             "redis_password": "etc/p", "redis_ca": "etc/ca",
         },
         "sampling": {"one_in": 25, "per_second": 26},
-        "admin": {"address": "127.0.0.1:22"}, "threads": 23, "drain_timeout": "24s",
+        "admin": {"address": "127.0.0.1:22", "hosts": ["gateway.example", "*.internal"]}, "threads": 23, "drain_timeout": "24s",
         "access_log": "etc/log/access.log",
     });
     assert_eq!(show(&gateway), expected);

@@ -128,8 +128,9 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
         leaves.set("sampling.per_second", per_second, COUNT);
     }
     leaves.set("sampling", sampling, None);
-    if let Some(Admin { address, place: _ }) = admin {
+    if let Some(Admin { address, hosts, place: _ }) = admin {
         leaves.set("admin.address", address, ([127, 0, 0, 1], 1).into());
+        leaves.set("admin.hosts", hosts, vec!["other.example".into()]);
     }
     leaves.set("admin", admin, None);
     leaves.set("threads", threads, Some(COUNT));

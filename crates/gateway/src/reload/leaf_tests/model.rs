@@ -75,12 +75,14 @@ pub(super) fn gateway(files: &Files) -> Gateway {
     let remote =
         certificate(files, chain, KeySource::Keyless(Box::new(keyless(files, &authority, &ca, key))));
     let remote = Tls { certificates: vec![remote], policy: TlsPolicy::new(Mode::Tcp) };
+    let (chain, key) = authority.certificate(files, "shown");
+    let shown = certificate(files, chain, KeySource::Pem(key));
     let http = Chain::new(Some(local), Serve::Http(Http::new(route_table())), place());
     let mut listener = Listener::new(([127, 0, 0, 1], 0).into(), place(), http);
     listener.default_chain = Some(Chain::new(Some(remote), Serve::Tcp(vec![Weighted::all(PIPED)]), place()));
     Gateway {
         listeners: vec![listener],
-        upstreams: BTreeMap::from([ROUTED, PIPED].map(|name| (name.to_owned(), upstream(&ca)))),
+        upstreams: BTreeMap::from([ROUTED, PIPED].map(|name| (name.to_owned(), upstream(&ca, &shown)))),
         resumption: resumption(files),
         ..Gateway::default()
     }
@@ -101,8 +103,13 @@ fn keyless(files: &Files, authority: &Authority, ca: &Source, fallback: Source) 
     Keyless { tls: Some(tls), fallback: Some(fallback), ..Keyless::new(servers) }
 }
 
-fn upstream(ca: &Source) -> Upstream {
-    let tls = UpstreamTls { ca: Some(ca.clone()), ca_place: Some(place()), ..UpstreamTls::default() };
+fn upstream(ca: &Source, certificate: &Arc<CertificateSource>) -> Upstream {
+    let tls = UpstreamTls {
+        ca: Some(ca.clone()),
+        ca_place: Some(place()),
+        certificate: Some(Arc::clone(certificate)),
+        ..UpstreamTls::default()
+    };
     let servers = vec![Server::new("127.0.0.1:2".to_owned(), place())];
     Upstream { health: Some(Health::default()), tls: Some(tls), ..Upstream::new(servers, place()) }
 }

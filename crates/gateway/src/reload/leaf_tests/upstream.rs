@@ -37,9 +37,10 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
         leaves.set("upstream.health.unhealthy", unhealthy, COUNT);
     }
     leaves.set("upstream.health", health, None);
-    if let Some(UpstreamTls { server_name, ca, ca_place: _, verify, verify_name }) = tls {
+    if let Some(UpstreamTls { server_name, ca, ca_place: _, certificate, verify, verify_name }) = tls {
         leaves.set("upstream.tls.server_name", server_name, Some("other.example".into()));
         leaves.source("upstream.tls.ca", ca.as_mut().expect("a CA"));
+        leaves.set("upstream.tls.certificate", certificate, None);
         leaves.flip("upstream.tls.verify", verify);
         leaves.flip("upstream.tls.verify_name", verify_name);
     }

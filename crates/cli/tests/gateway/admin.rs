@@ -1,0 +1,101 @@
+//! The boundaries of the admin address: for whom it answers, how many, how much and how long.
+
+use crate::support::{Certificates, Configuration, Gateway, Pair, document, listener, output};
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::{SocketAddr, TcpStream},
+    process::Command,
+    time::Duration,
+};
+
+/// As many connections as the admin address serves at a time.
+const PLACES: usize = 64;
+
+fn gateway(pair: &Pair) -> Gateway {
+    Gateway::with_flags(pair, &["--respond", "ok"])
+}
+
+fn address(gateway: &Gateway) -> SocketAddr {
+    let url = gateway.admin("");
+    url.trim_start_matches("http://").parse().expect("an address")
+}
+
+/// The status of `/ready` when it is asked for under this host.
+fn status(gateway: &Gateway, host: &str) -> String {
+    let (_, text) = output(
+        Command::new("curl")
+            .args(["-sS", "--max-time", "30", "--output", "/dev/null", "--write-out", "%{http_code}"])
+            .args(["--header", &format!("Host: {host}"), &gateway.admin("/ready")]),
+    );
+    text
+}
+
+#[test]
+fn a_name_that_is_not_its_own_is_misdirected() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let document = document(&[listener(&pair, "respond: ok")], "");
+    let named = document.replace(
+        "admin: 127.0.0.1:0",
+        "admin: {address: 127.0.0.1:0, hosts: [gateway.example, '*.internal']}",
+    );
+    assert_ne!(document, named);
+    let file = Configuration::new(&named);
+    let gateway = Gateway::with_config(&file.path(), 1);
+    for host in ["127.0.0.1:1", "[::1]:1", "192.0.2.1", "localhost:1", "gateway.example", "a.b.internal"] {
+        assert_eq!(status(&gateway, host), "200", "{host}");
+    }
+    for host in ["rebound.example", "localhost.example", "127.0.0.1.example", "internal", "a@b.example"] {
+        assert_eq!(status(&gateway, host), "421", "{host}");
+    }
+}
+
+/// A connection on which a page was asked for, and what came of it in this time.
+fn ask(gateway: &Gateway, limit: Duration) -> (TcpStream, Option<String>) {
+    let mut tcp = TcpStream::connect(address(gateway)).expect("a connection");
+    tcp.set_read_timeout(Some(limit)).expect("a limit");
+    tcp.write_all(b"GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("asking");
+    let mut answer = [0; 4096];
+    match tcp.read(&mut answer) {
+        Ok(count) => (tcp, Some(String::from_utf8_lossy(&answer[..count]).into_owned())),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => (tcp, None),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn connections_are_bounded_and_more_wait() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates.ecdsa("P-256", &["localhost"]));
+    let soon = Duration::from_secs(60);
+    let mut held: Vec<_> = (0..PLACES).map(|_| ask(&gateway, soon)).collect();
+    assert!(held.iter().all(|(_, answer)| answer.as_ref().is_some_and(|answer| answer.contains("ready"))));
+    let (mut next, none) = ask(&gateway, Duration::from_millis(300));
+    assert_eq!(none, None, "one more than there are places");
+    held.pop();
+    next.set_read_timeout(Some(soon)).expect("a limit");
+    let mut answer = [0; 15];
+    next.read_exact(&mut answer).expect("an answer, now that there is a place");
+    assert_eq!(&answer, b"HTTP/1.1 200 OK");
+}
+
+#[test]
+fn a_header_is_bounded_and_a_body_is_not_read() {
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates.ecdsa("P-256", &["localhost"]));
+    let long = format!("X: {}", "a".repeat(20_000));
+    let head = ["-sS", "--max-time", "30", "--output", "/dev/null", "--write-out", "%{http_code}"];
+    let (_, text) = output(Command::new("curl").args(head).args(["-H", &long, &gateway.admin("/ready")]));
+    assert_eq!(text, "431");
+    let mut tcp = TcpStream::connect(address(&gateway)).expect("a connection");
+    let asked = "POST /ready HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000000\r\n\r\n";
+    tcp.write_all(asked.as_bytes()).expect("asking");
+    tcp.set_read_timeout(Some(Duration::from_secs(60))).expect("a limit");
+    // Closed behind the answer, whatever was to come.
+    let mut answer = Vec::new();
+    match tcp.read_to_end(&mut answer) {
+        Ok(_) => {}
+        Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 200 OK"), "{}", String::from_utf8_lossy(&answer));
+}

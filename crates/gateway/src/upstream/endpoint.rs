@@ -1,0 +1,71 @@
+//! The servers of an upstream as the configuration has them, by address.
+
+use quadrille_config::{
+    Diagnostic,
+    model::{self, Problem},
+};
+use std::{
+    net::{SocketAddr, ToSocketAddrs},
+    sync::Arc,
+};
+
+/// A server by its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    pub(super) address: SocketAddr,
+    /// At least one, relative to the others of the upstream.
+    pub(super) weight: usize,
+    /// The host as it was written, IPv6 without its brackets.
+    pub(super) host: Arc<str>,
+}
+
+/// All of an upstream, ordered by address and weight, each of them once.
+pub(crate) type Endpoints = Vec<Endpoint>;
+
+/// Weights are scaled so that they add up to about this much, because each unit of weight takes memory.
+const MOST_WEIGHT: usize = 10_000;
+
+/// The model's servers; a name with several addresses is as many servers.
+pub(super) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Diagnostic>> {
+    let mut endpoints = Endpoints::new();
+    let total = model.servers.iter().fold(0_usize, |sum, server| sum.saturating_add(server.weight.get()));
+    // Exact as long as that is cheap.
+    let unit = total.div_ceil(MOST_WEIGHT).max(1);
+    let mut problems = Vec::new();
+    for server in &model.servers {
+        let host = host_of(&server.address);
+        let weight = (server.weight.get() / unit).max(1);
+        match server.address.to_socket_addrs() {
+            Ok(addresses) => endpoints.extend(addresses.map(|address| Endpoint {
+                address,
+                weight,
+                host: Arc::clone(&host),
+            })),
+            Err(error) => {
+                let message = format!("cannot resolve {}: {error}", server.address);
+                let remedy = "check the name, or write an address";
+                problems.push(Diagnostic::new(&server.place, Problem::new(message, remedy)));
+            }
+        }
+    }
+    // Of several names for one server, the first one stays.
+    endpoints.sort_by_key(Endpoint::identity);
+    endpoints.dedup_by_key(|endpoint| endpoint.identity());
+    if problems.is_empty() { Ok(endpoints) } else { Err(problems) }
+}
+
+impl Endpoint {
+    /// By what it is known again after a reload.
+    pub(super) fn name(&self) -> (SocketAddr, Arc<str>) {
+        (self.address, Arc::clone(&self.host))
+    }
+
+    fn identity(&self) -> (SocketAddr, usize) {
+        (self.address, self.weight)
+    }
+}
+
+/// The host of `host:port`, IPv6 without its brackets.
+fn host_of(address: &str) -> Arc<str> {
+    address.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']).into()
+}
