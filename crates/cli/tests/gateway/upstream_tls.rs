@@ -1,7 +1,7 @@
 //! TLS and HTTP/2 towards the servers.
 
 use crate::support::{
-    Certificates, Configuration, Gateway, Nginx, Pair, curl, curl_status, document, listener,
+    Certificates, Configuration, Gateway, Nginx, Pair, curl, curl_status, document, eventually, listener,
 };
 use std::{
     path::{Path, PathBuf},
@@ -110,6 +110,20 @@ fn health_checks_speak_tls_too() {
     let (gateway, _file) = before(&certificates, &nginx, &keys);
     std::thread::sleep(std::time::Duration::from_millis(500));
     assert_eq!(curl_status(&gateway, &certificates, &[], "/"), "200", "{}", gateway.log());
+}
+
+#[test]
+fn health_checks_speak_http2_where_requests_do() {
+    let certificates = Certificates::new();
+    let log = certificates.path("checks.log");
+    let directives =
+        format!("access_log {} counted; location / {{ return 200 $server_protocol; }}", log.display());
+    let nginx = Nginx::listening("http2", &directives);
+    let checked = "protocol: http2, health: {path: /, interval: 50ms, timeout: 10s, unhealthy: 1}";
+    let (gateway, _file) = before(&certificates, &nginx, checked);
+    let checks = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
+    eventually("no checks", || checks() >= 2);
+    assert_eq!(curl(&gateway, &certificates, &[], "/"), "HTTP/2.0", "{}", gateway.log());
 }
 
 /// How many TLS handshakes a server has made, by its own count, and how many of them resumed a session.

@@ -16,7 +16,7 @@ use quadrille_config::{
     Diagnostic,
     model::{
         self, CertificateSource, ClientAuth, KeySource, Keyless, Mode, Place, RouteTable, Source, Tls,
-        TlsPolicy,
+        TlsPolicy, UpstreamTls,
     },
 };
 use quadrille_engine::Engine;
@@ -199,7 +199,7 @@ impl<'a> ArtifactBuilder<'a> {
     ) -> Result<UpstreamChange, Vec<Diagnostic>> {
         let endpoints = Upstream::resolve(model)?;
         let ca = self.ca(model).map_err(|problem| vec![problem])?;
-        let contents = self.contents(model.tls.iter().flat_map(|tls| tls.sources()));
+        let contents = self.contents(model.tls.iter().flat_map(UpstreamTls::sources));
         let before = self.before.upstreams.get(name).filter(|before| before.has_settings(model, &contents));
         let (upstream, change) = match before {
             Some(same) if same.has_endpoints(&endpoints) => (Arc::clone(same), UpstreamChange::None),
