@@ -149,21 +149,16 @@ impl Forwarding<'_> {
         }
         .map_err(AttemptError::Connect)?;
         let reused = lease.reused;
-        let mut request =
-            upstream_request::build(&self.destination, &http.connection, server, lease.is_http2())
-                .map_err(|_| AttemptError::InvalidPath)?
-                .map(|()| self.body.attempt());
-        // HTTP/1.0 has none (RFC 9110 section 15.2).
-        if self.destination.request.version >= Version::HTTP_11 {
-            let passed_on = informational.clone();
-            hyper::ext::on_informational(&mut request, move |response| {
-                // A 100 is for whoever sends the body, which is the gateway here.
-                if response.status() != StatusCode::CONTINUE {
-                    passed_on.push(response.status(), response.headers());
-                }
-            });
-        }
-        let sending = lease.send(request, limits);
+        let request = upstream_request::build(&self.destination, &http.connection, server, lease.is_http2())
+            .map_err(|_| AttemptError::InvalidPath)?
+            .map(|()| self.body.attempt());
+        // HTTP/1.0 has none (RFC 9110 section 15.2), and a 100 is for whoever sends the body, which is the gateway here.
+        let passes_on = self.destination.request.version >= Version::HTTP_11;
+        let sending = lease.send(request, limits, |status, headers| {
+            if passes_on && status != StatusCode::CONTINUE {
+                informational.push(status, headers);
+            }
+        });
         sending.await.map_err(|error| AttemptError::Exchange { error, reused })
     }
 
@@ -271,7 +266,7 @@ impl Forwarding<'_> {
         hop_by_hop::remove(&mut head.headers);
         self.destination.change_response(&mut head.headers, &exchange.http.connection);
         let idle = self.destination.to.idle.unwrap_or(exchange.http.connection.clock.idle_limit());
-        let Some((server, ahead)) = body.into_stream().await else {
+        let Some((server, ahead)) = body.into_stream() else {
             return Answer { request: self.destination.request, route: None, exchange }.status(502).into();
         };
         let response = tunnel::accept(head, upgrade, self.destination.request.is_http2());

@@ -159,7 +159,7 @@ impl Watch {
         if let Some(Err(error)) = events.next().await {
             tracing::warn!(%error, "files are watched no longer; reload with SIGHUP instead");
             self.events = None;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

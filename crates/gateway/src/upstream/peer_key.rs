@@ -39,4 +39,10 @@ impl PeerKey {
             announced: Some(client.client),
         }
     }
+
+    /// For tests of what does not look at it.
+    #[cfg(test)]
+    pub(super) fn of_nobody() -> Self {
+        Self { upstream: 0, address: SocketAddr::from(([127, 0, 0, 1], 1)), host: "".into(), announced: None }
+    }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::connection::Connection;
 use bytes::Bytes;
 use futures_util::{FutureExt, future::Either};
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use std::{
     collections::{HashMap, VecDeque},
@@ -125,7 +125,7 @@ impl ConnectionPool {
             self.lock().entry(key).or_insert_with(|| Peer::new(upstream)).http2.push(connection);
             Exchange::Http2(exchange)
         } else {
-            Exchange::Http1(Http1Connection::new(stream, place).await?)
+            Exchange::Http1(Http1Connection::new(stream, place))
         };
         Ok(Lease { exchange, reused: false })
     }
@@ -142,7 +142,7 @@ impl ConnectionPool {
     ) -> io::Result<Lease> {
         let stream = upstream.connect(server, client, Alpn::Http1).await?;
         let place = self.place_of(PeerKey::separate(server, client));
-        Ok(Lease { exchange: Exchange::Http1(Http1Connection::new(stream, place).await?), reused: false })
+        Ok(Lease { exchange: Exchange::Http1(Http1Connection::new(stream, place)), reused: false })
     }
 
     fn place(self: &Arc<Self>, key: PeerKey, upstream: &Arc<Upstream>) -> Place {
@@ -292,7 +292,8 @@ impl Shelf for ConnectionPool {
 }
 
 impl Lease {
-    /// Sends a request, and waits for the header of its response.
+    /// Sends a request, and waits for the header of its response. Informational responses before it are passed on, of
+    /// HTTP/1.1.
     ///
     /// # Errors
     /// There is none, and why.
@@ -300,10 +301,11 @@ impl Lease {
         self,
         request: Request<RequestBody>,
         limits: Limits,
+        informational: impl Fn(StatusCode, &HeaderMap),
     ) -> impl Future<Output = Result<Response<ResponseBody>, ExchangeError>> {
         match self.exchange {
             Exchange::Http1(connection) => {
-                let sent = connection.send(request, limits);
+                let sent = connection.send(request, limits, informational);
                 Either::Left(sent.map(|sent| Ok(sent?.map(ResponseBody::Http1))))
             }
             Exchange::Http2(exchange) => {
@@ -326,9 +328,9 @@ pub(crate) enum ResponseBody {
 
 impl ResponseBody {
     /// Behind a 101: the connection, and what came behind the response's header.
-    pub(crate) async fn into_stream(self) -> Option<(super::ServerStream, Bytes)> {
+    pub(crate) fn into_stream(self) -> Option<(super::ServerStream, Bytes)> {
         match self {
-            Self::Http1(body) => body.into_stream().await,
+            Self::Http1(body) => body.into_stream(),
             Self::Http2(_) => None,
         }
     }

@@ -1,0 +1,15 @@
+//! What a server sent is no HTTP/1.1.
+
+use std::fmt;
+
+/// Says what is wrong with a server's response.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Malformed(pub(super) &'static str);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
