@@ -106,9 +106,11 @@ impl Http1Connection {
         let asked = Asked {
             head: *request.method() == Method::HEAD,
             upgrade: request.headers().contains_key(header::UPGRADE),
+            version: request.version(),
         };
-        let mut sending = Sending::new(request, asked);
+        let sending = Sending::new(request, asked);
         async move {
+            let mut sending = sending?;
             let (head, input) =
                 poll_fn(|context| match sending.poll_head(&mut self.stream, context, &informational) {
                     Poll::Pending => {
@@ -136,9 +138,9 @@ struct Sending {
 }
 
 impl Sending {
-    fn new(request: Request<RequestBody>, asked: Asked) -> Self {
-        let writer = Some(Box::new(RequestWriter::new(request)));
-        Self { asked, writer, failure: None, begun: false, read: PooledBuffer::default() }
+    fn new(request: Request<RequestBody>, asked: Asked) -> Result<Self, ExchangeError> {
+        let writer = Some(Box::new(RequestWriter::new(request)?));
+        Ok(Self { asked, writer, failure: None, begun: false, read: PooledBuffer::default() })
     }
 
     fn poll_head(

@@ -60,11 +60,17 @@ impl From<WriteError> for ExchangeError {
 
 impl RequestWriter {
     /// Nothing is sent yet.
-    pub(super) fn new(request: Request<RequestBody>) -> Self {
+    ///
+    /// # Errors
+    /// The server could not find the end of the body.
+    pub(super) fn new(request: Request<RequestBody>) -> Result<Self, WriteError> {
         let (parts, body) = request.into_parts();
         let framing = match (body.is_end_stream(), body.size_hint().exact()) {
             (true, _) => Framing::Complete,
             (false, Some(length)) => Framing::Length(length),
+            (false, None) if parts.version == Version::HTTP_10 => {
+                return Err(invalid("its length is not known, and HTTP/1.0 has no chunks"));
+            }
             (false, None) => Framing::Chunked,
         };
         let mut this = Self {
@@ -88,7 +94,7 @@ impl RequestWriter {
             let _ = write_head(&mut head, &parts, framing);
             this.piece = head.into();
         }
-        this
+        Ok(this)
     }
 
     /// Sends what can be sent; ready once that is all.

@@ -15,6 +15,8 @@ pub(super) struct Asked {
     pub(super) head: bool,
     /// For another protocol on the connection.
     pub(super) upgrade: bool,
+    /// By HTTP/1.0, which asks for the connection to be closed.
+    pub(super) version: Version,
 }
 
 /// The header of a response.
@@ -62,7 +64,8 @@ impl ResponseHead {
             || status.is_informational()
             || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let body = if bodiless { BodyDecoder::none() } else { body(&mut headers, version)? };
-        let persists = body.has_an_end() && stays_open(&headers, version);
+        let persists =
+            body.has_an_end() && asked.version == Version::HTTP_11 && stays_open(&headers, version);
         Ok(Some(Self { status, headers, body, persists, length }))
     }
 }
@@ -120,7 +123,7 @@ fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item =
 mod tests {
     use super::*;
 
-    const PLAIN: Asked = Asked { head: false, upgrade: false };
+    const PLAIN: Asked = Asked { head: false, upgrade: false, version: Version::HTTP_11 };
 
     fn parse(text: &str, asked: Asked) -> Result<Option<ResponseHead>, Malformed> {
         ResponseHead::parse(&Bytes::copy_from_slice(text.as_bytes()), asked)

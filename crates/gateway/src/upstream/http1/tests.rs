@@ -3,6 +3,7 @@
 use super::*;
 use crate::upstream::{connector::ServerStream, exchange::ClientBodyError, request_body::BoxError};
 use bytes::Bytes;
+use http::Version;
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Collected, StreamBody};
 use std::{
@@ -255,6 +256,26 @@ async fn an_error_tells_what_was_sent() {
         .unwrap();
     let error = exchange(connection, get()).await.map(drop).unwrap_err();
     assert!(error.to_string().contains("the header is too large"), "{error}");
+}
+
+#[tokio::test]
+async fn http_1_0_has_neither_chunks_nor_a_second_exchange() {
+    let pool = Arc::<Pool>::default();
+    let (connection, _server) = connection(&pool).await;
+    let mut request = post(vec![Ok(Frame::data(Bytes::from_static(b"GET /another HTTP/1.0")))]);
+    *request.version_mut() = Version::HTTP_10;
+    let error = exchange(connection, request).await.map(drop).unwrap_err();
+    assert!(matches!(error, ExchangeError::Client(_)), "{error}");
+    let (connection, mut server) = self::connection(&pool).await;
+    let mut request = get();
+    *request.version_mut() = Version::HTTP_10;
+    let serving = async {
+        assert!(received(&mut server, "\r\n\r\n").await.starts_with("GET /a?b HTTP/1.0\r\n"));
+        server.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+    };
+    let (response, ()) = tokio::join!(exchange(connection, request), serving);
+    assert_eq!(response.unwrap().status(), 204);
+    assert!(pool.take().is_none());
 }
 
 #[tokio::test]
