@@ -62,6 +62,9 @@ pub(crate) struct Flags {
     /// Key-exchange groups, most preferred first [default: X25519MLKEM768,X25519,P-256,P-384].
     #[arg(long, value_name = "GROUPS", value_delimiter = ',', value_parser = words::word::<Group>)]
     groups: Vec<Group>,
+    /// Offer CBC cipher suites in TLS 1.2; below it there are no others.
+    #[arg(long)]
+    cbc: bool,
     /// Offer RSA key exchange (no forward secrecy) in TLS 1.2 and below.
     #[arg(long)]
     static_rsa: bool,
@@ -231,6 +234,7 @@ impl Flags {
         tls.static_rsa = self.static_rsa;
         tls.allow_weak_keys = self.allow_weak_keys;
         if let Some(ca) = &self.client_ca {
+        tls.cbc = self.cbc;
             let auth = if self.client_auth_optional { ClientAuth::Optional } else { ClientAuth::Required };
             tls.client_auth = auth(ClientCheck::ca(Source::File(ca.clone()), Place::flag("--client-ca")));
         }
