@@ -74,6 +74,9 @@ pub(crate) struct Flags {
     /// Ask clients for certificates of these CAs (PEM), and refuse those without one.
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
+    /// Certificate revocation lists (PEM) of the CAs of --client-ca, of all of them.
+    #[arg(long, value_name = "FILE", requires = "client_ca")]
+    client_crl: Option<PathBuf>,
     /// With --client-ca: accept clients without a certificate too.
     #[arg(long, requires = "client_ca")]
     client_auth_optional: bool,
@@ -231,12 +234,15 @@ impl Flags {
         if !self.groups.is_empty() {
             tls.groups.clone_from(&self.groups);
         }
+        tls.cbc = self.cbc;
         tls.static_rsa = self.static_rsa;
         tls.allow_weak_keys = self.allow_weak_keys;
         if let Some(ca) = &self.client_ca {
-        tls.cbc = self.cbc;
             let auth = if self.client_auth_optional { ClientAuth::Optional } else { ClientAuth::Required };
-            tls.client_auth = auth(ClientCheck::ca(Source::File(ca.clone()), Place::flag("--client-ca")));
+            let mut check = ClientCheck::ca(Source::File(ca.clone()), Place::flag("--client-ca"));
+            check.revoked =
+                self.client_crl.clone().map(|crl| (Source::File(crl), Place::flag("--client-crl")));
+            tls.client_auth = auth(check);
         }
         tls
     }
