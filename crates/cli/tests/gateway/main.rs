@@ -36,6 +36,7 @@ mod smoke;
 mod support;
 mod tcp;
 mod tiers;
+mod tightening;
 mod timeouts;
 mod tls;
 mod transfer;

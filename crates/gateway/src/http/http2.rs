@@ -124,11 +124,16 @@ impl Driver<'_> {
     fn poll_accept(&mut self, context: &mut Context<'_>, budget: &mut usize) -> Poll<()> {
         while *budget > 0 {
             match ready!(self.connection.poll_accept(context)) {
-                Some(Ok((request, respond))) => {
+                Some(Ok((request, mut respond))) => {
                     *budget -= 1;
+                    if self.has_said_farewell() {
+                        // It goes on as if it had not been told; a client that has may send the request again.
+                        respond.send_reset(Reason::REFUSED_STREAM);
+                        continue;
+                    }
                     self.streams.push(Box::pin(serve_stream(Arc::clone(self.http), request, respond)));
                     if self.late {
-                        self.connection.graceful_shutdown();
+                        self.go(context);
                     }
                 }
                 Some(Err(error)) => {
@@ -159,9 +164,14 @@ impl Driver<'_> {
     }
 
     fn go(&mut self, context: &mut Context<'_>) {
-        self.told_to_go = Some(Instant::now());
+        self.told_to_go.get_or_insert_with(Instant::now);
         self.connection.graceful_shutdown();
         context.waker().wake_by_ref();
+    }
+
+    /// Whether the client has had its time since it was told to go.
+    fn has_said_farewell(&self) -> bool {
+        self.told_to_go.is_some_and(|told| told.elapsed() >= FAREWELL)
     }
 
     /// Ready when a client without streams has had its time.

@@ -71,6 +71,11 @@ impl ChainTls {
         Ok(Self { base, check, client_authentication, policy, resumption })
     }
 
+    /// Whether it asks clients for certificates.
+    pub(crate) fn asks_clients(&self) -> bool {
+        self.check.is_some()
+    }
+
     /// Whether it asks the same of clients as another: a connection that one has let in may stay under the other.
     pub(crate) fn asks_clients_the_same(&self, other: &Self) -> bool {
         self.client_authentication == other.client_authentication
