@@ -30,6 +30,7 @@ mod proxy_protocol;
 mod reload;
 mod requests;
 mod resumption;
+mod resets;
 mod routes;
 mod selection;
 mod smoke;
