@@ -62,6 +62,9 @@ pub(crate) struct Flags {
     /// Key-exchange groups, most preferred first [default: X25519MLKEM768,X25519,P-256,P-384].
     #[arg(long, value_name = "GROUPS", value_delimiter = ',', value_parser = words::word::<Group>)]
     groups: Vec<Group>,
+    /// Offer CBC cipher suites in TLS 1.2; below it there are no others.
+    #[arg(long)]
+    cbc: bool,
     /// Offer RSA key exchange (no forward secrecy) in TLS 1.2 and below.
     #[arg(long)]
     static_rsa: bool,
@@ -71,6 +74,9 @@ pub(crate) struct Flags {
     /// Ask clients for certificates of these CAs (PEM), and refuse those without one.
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
+    /// Certificate revocation lists (PEM) of the CAs of --client-ca, of all of them.
+    #[arg(long, value_name = "FILE", requires = "client_ca")]
+    client_crl: Option<PathBuf>,
     /// With --client-ca: accept clients without a certificate too.
     #[arg(long, requires = "client_ca")]
     client_auth_optional: bool,
@@ -228,11 +234,15 @@ impl Flags {
         if !self.groups.is_empty() {
             tls.groups.clone_from(&self.groups);
         }
+        tls.cbc = self.cbc;
         tls.static_rsa = self.static_rsa;
         tls.allow_weak_keys = self.allow_weak_keys;
         if let Some(ca) = &self.client_ca {
             let auth = if self.client_auth_optional { ClientAuth::Optional } else { ClientAuth::Required };
-            tls.client_auth = auth(ClientCheck::ca(Source::File(ca.clone()), Place::flag("--client-ca")));
+            let mut check = ClientCheck::ca(Source::File(ca.clone()), Place::flag("--client-ca"));
+            check.revoked =
+                self.client_crl.clone().map(|crl| (Source::File(crl), Place::flag("--client-crl")));
+            tls.client_auth = auth(check);
         }
         tls
     }

@@ -3,7 +3,13 @@
 use crate::{
     admin::{Admin, AdminPages},
     listener::{filter_chain::ActiveListener, socket},
-    process::{background, engine, signals::Signals, start_failure},
+    process::{
+        background,
+        descriptors::{self, Descriptors},
+        engine,
+        signals::Signals,
+        start_failure,
+    },
     reload::{
         build::{ActiveParts, Snapshot},
         cache::{ArtifactCache, UpstreamChange},
@@ -150,6 +156,7 @@ impl Server {
         model: Gateway,
         mut origin: ConfigurationSource,
     ) -> Result<(Self, Bound), Vec<Diagnostic>> {
+        descriptors::raise_limit();
         let prometheus = metrics::install();
         let engine = engine::start(&model.engine)?;
         let contents = origin.contents().with_sources(&model);
@@ -368,6 +375,11 @@ fn start_workers(
     shutdown: &watch::Receiver<bool>,
     running: &mpsc::Sender<()>,
 ) -> io::Result<Vec<WorkerThread>> {
+    let descriptors = Arc::new(Descriptors::new());
     let count = model.threads.map_or_else(std::thread::available_parallelism, Ok)?.get();
-    (0..count).map(|index| worker::start(index, engine.clone(), shutdown.clone(), running.clone())).collect()
+    (0..count)
+        .map(|index| {
+            worker::start(index, engine.clone(), Arc::clone(&descriptors), shutdown.clone(), running.clone())
+        })
+        .collect()
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     listener::{accept, filter_chain::ActiveListener, serve::Worker},
+    process::descriptors::Descriptors,
     upstream::ConnectionPool,
 };
 use quadrille_engine::{BatchFlusher, Engine};
@@ -20,13 +21,14 @@ pub(crate) struct WorkerThread {
 pub(crate) fn start(
     index: usize,
     engine: Engine,
+    descriptors: Arc<Descriptors>,
     shutdown: watch::Receiver<bool>,
     running: mpsc::Sender<()>,
 ) -> io::Result<WorkerThread> {
     let (assignments, receiver) = mpsc::unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
-        runtime.block_on(work(receiver, engine, shutdown));
+        runtime.block_on(work(receiver, engine, descriptors, shutdown));
         drop(running);
     })?;
     Ok(WorkerThread { assignments })
@@ -35,11 +37,13 @@ pub(crate) fn start(
 async fn work(
     mut assignments: mpsc::UnboundedReceiver<Assignment>,
     engine: Engine,
+    descriptors: Arc<Descriptors>,
     shutdown: watch::Receiver<bool>,
 ) {
     tokio::spawn(BatchFlusher::new(engine));
     let (alive, mut all_gone) = mpsc::channel(1);
-    let worker = Worker { pool: ConnectionPool::new(), shutdown, _alive: alive };
+    let worker =
+        Worker { pool: ConnectionPool::new(), open: Arc::default(), descriptors, shutdown, _alive: alive };
     while let Some((listener, socket)) = assignments.recv().await {
         match tokio::net::TcpListener::from_std(socket) {
             Ok(socket) => {

@@ -5,8 +5,8 @@ use boring::{
     error::ErrorStack,
     pkey::{PKey, Private},
     ssl::{
-        AlpnError, SslConnector, SslContext, SslContextBuilder, SslMethod, SslOptions, SslSessionCacheMode,
-        SslVerifyMode, SslVersion, select_next_proto,
+        AlpnError, SslConnector, SslContext, SslContextBuilder, SslMethod, SslMode, SslOptions,
+        SslSessionCacheMode, SslVerifyMode, SslVersion, select_next_proto,
     },
     x509::{X509, store::X509StoreBuilder},
 };
@@ -77,6 +77,9 @@ fn common(
     trust: &Trust,
     least: SslVersion,
 ) -> Result<(), ErrorStack> {
+    // A write that waits for the other end goes on with more behind it, and at another address (otherwise
+    // `BAD_WRITE_RETRY` would end the connection of everybody who reads slowly).
+    builder.set_mode(SslMode::ENABLE_PARTIAL_WRITE | SslMode::ACCEPT_MOVING_WRITE_BUFFER);
     builder.set_min_proto_version(Some(least))?;
     builder.set_max_proto_version(Some(SslVersion::TLS1_3))?;
     builder.set_strict_cipher_list(CIPHERS)?;

@@ -1,6 +1,7 @@
 //! Client certificates: off, optional, required, and from the wrong CA.
 
-use crate::support::{Certificates, Gateway, Pair, Seen, s_client};
+use crate::support::{Certificates, Gateway, Pair, Returning, Seen, Way, quadrille, s_client, succeed};
+use std::path::Path;
 
 const VERSIONS: [&str; 2] = ["-tls1_2", "-tls1_3"];
 
@@ -36,11 +37,23 @@ impl Setting {
     }
 
     fn connect<'a>(&self, gateway: &Gateway, version: &'a str, client: Option<&'a Pair>) -> Seen {
+        self.connect_with(gateway, version, client, None)
+    }
+
+    /// The same with more certificates of the client's chain.
+    fn connect_with<'a>(
+        &self,
+        gateway: &Gateway,
+        version: &'a str,
+        client: Option<&'a Pair>,
+        more: Option<&'a str>,
+    ) -> Seen {
         let mut arguments = vec![version];
         if let Some(pair) = client {
             let path = |path: &'a std::path::Path| path.to_str().expect("a UTF-8 path");
             arguments.extend(["-cert", path(&pair.chain), "-key", path(&pair.key)]);
         }
+        arguments.extend(more.iter().flat_map(|file| ["-cert_chain", file]));
         s_client(gateway.address(0), &self.ours.ca(), &arguments)
     }
 }
@@ -97,5 +110,95 @@ fn a_resumed_session_stays_one_of_a_verified_client() {
         // Another gateway has other ticket keys: without its own certificate this client is nobody there.
         let other = setting.gateway(&[]);
         s_client(other.address(0), &ca, &[version, "-sess_in", session]).expect_refusal("a foreign session");
+    }
+}
+
+/// The flags of a gateway that shares its ticket keys with others of this test.
+fn shared_tickets(setting: &Setting) -> String {
+    let file = setting.ours.path("ticket.key");
+    if !file.exists() {
+        succeed(quadrille("tickets").arg("generate").arg(&file));
+    }
+    file.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn sessions_end_with_the_lifetime_of_the_first_handshake_and_with_the_certificate() {
+    const MINUTE: u32 = 60;
+    const DAY: u32 = 24 * 60 * MINUTE;
+    let setting = Setting::new();
+    let short = Pair { chain: setting.ours.path("short.pem"), key: setting.client.key.clone() };
+    setting.ours.sign(&short.key, &short.chain, &["alice"], 1);
+    let (tickets, ca) = (shared_tickets(&setting), setting.ours.ca());
+    let start = |seconds: u32, lifetime: &str| {
+        let flags = ["--respond", "ok", "--client-ca", ca.to_str().expect("UTF-8"), "--session-tickets"];
+        let flags = [&flags[..], &[&tickets, "--session-lifetime", lifetime]].concat();
+        Gateway::ahead(seconds, &setting.ours.path(""), &setting.server, &flags)
+    };
+    let hours = [0, 50 * MINUTE, 100 * MINUTE].map(|ahead| start(ahead, "1h"));
+    let days = [0, DAY / 2, 2 * DAY].map(|ahead| start(ahead, "7d"));
+    for way in [Way::Tls13, Way::Ticket12] {
+        let client = Returning::with_certificate(&setting.ours, way, &setting.client);
+        let mut session = None;
+        let resumed =
+            hours.each_ref().map(|gateway| client.visit(gateway.address(0), &mut session).expect("a visit"));
+        assert_eq!(resumed, [false, true, false], "{way:?}: renewed on the way, and over after the lifetime");
+        let client = Returning::with_certificate(&setting.ours, way, &short);
+        let mut session = None;
+        assert!(!client.visit(days[0].address(0), &mut session).expect("a first visit"));
+        assert!(client.visit(days[1].address(0), &mut session).expect("half a day later"), "{way:?}");
+        let late = client.visit(days[2].address(0), &mut session);
+        assert!(late.is_err(), "{way:?}: the certificate has expired: {late:?}");
+    }
+}
+
+#[test]
+fn certificates_for_servers_alone_are_refused() {
+    let setting = Setting::new();
+    let gateway = setting.gateway(&[]);
+    for (usage, accepted) in [("serverAuth", false), ("clientAuth", true), ("serverAuth,clientAuth", true)] {
+        let pair = Pair { chain: setting.ours.path("usage.pem"), key: setting.client.key.clone() };
+        let extensions = format!("subjectAltName=DNS:alice\nextendedKeyUsage={usage}\n");
+        setting.ours.sign_as(&pair.key, &pair.chain, "alice", 30, &extensions);
+        for version in VERSIONS {
+            let seen = setting.connect(&gateway, version, Some(&pair));
+            assert_eq!(seen.answered(), accepted, "{usage} {version}: {}", seen.text);
+        }
+    }
+}
+
+#[test]
+fn every_ca_of_the_bundle_is_trusted_for_itself() {
+    let setting = Setting::new();
+    let below = setting.ours.intermediate();
+    let client = below.ecdsa("P-256", &["bob"]);
+    let read = |file: &Path| std::fs::read_to_string(file).expect("a PEM file");
+    let both = below.path("both.pem");
+    std::fs::write(&both, [read(&setting.ours.ca()), read(&below.ca())].concat()).expect("a bundle");
+    let lists = [below.path("none.crl"), below.path("bob.crl")];
+    below.revoke(&[], &lists[0]);
+    below.revoke(&[&client], &lists[1]);
+    let [none, bob] = lists.each_ref().map(|list| list.to_str().expect("UTF-8"));
+    let root = setting.ours.ca();
+    // The bundle and the list; whether the root's client, the intermediate's, and the same with all its chain get in.
+    let cases: [(&Path, &[&str], [bool; 3]); 5] = [
+        (&root, &[], [true, false, true]),
+        (&both, &[], [true, true, true]),
+        (&below.ca(), &[], [false, true, true]),
+        (&below.ca(), &["--client-crl", none], [false, true, true]),
+        (&below.ca(), &["--client-crl", bob], [false, false, false]),
+    ];
+    for (bundle, flags, expected) in cases {
+        let flags = [&["--respond", "ok", "--client-ca", bundle.to_str().expect("UTF-8")], flags].concat();
+        let gateway = Gateway::with_flags(&setting.server, &flags);
+        for version in VERSIONS {
+            let answered = [(&setting.client, None), (&client, None), (&client, Some(below.ca()))].map(
+                |(pair, more)| {
+                    let more = more.as_ref().map(|file| file.to_str().expect("UTF-8"));
+                    setting.connect_with(&gateway, version, Some(pair), more).answered()
+                },
+            );
+            assert_eq!(answered, expected, "{version} {bundle:?} {flags:?}");
+        }
     }
 }

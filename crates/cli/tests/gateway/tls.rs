@@ -107,15 +107,6 @@ fn the_client_s_order_decides_between_aes_and_chacha() {
             let seen = s_client(gateway.address(index), &ca, &arguments).expect(&list[0]);
             assert_eq!(seen.cipher(), list[0]);
         }
-        for suite in ["AES128-SHA", "AES256-SHA"] {
-            let cbc = format!("ECDHE-{key}-{suite}");
-            let seen = s_client(gateway.address(index), &ca, &["-tls1_2", "-cipher", &cbc]).expect(&cbc);
-            assert_eq!(seen.cipher(), cbc);
-            let with_gcm = format!("{cbc}:ECDHE-{key}-AES128-GCM-SHA256");
-            let seen =
-                s_client(gateway.address(index), &ca, &["-tls1_2", "-cipher", &with_gcm]).expect(&with_gcm);
-            assert_eq!(seen.cipher(), format!("ECDHE-{key}-AES128-GCM-SHA256"), "an AEAD comes before CBC");
-        }
     }
     let suites = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
     for rotation in 0..suites.len() {
@@ -126,6 +117,29 @@ fn the_client_s_order_decides_between_aes_and_chacha() {
         assert_eq!(seen.cipher(), list[0]);
         let counted = gateway.metric("quadrille_handshakes_total", &[&format!("cipher=\"{}\"", list[0])]);
         assert_eq!(counted, 1.0, "{}", gateway.metrics());
+    }
+}
+
+#[test]
+fn cbc_is_an_explicit_choice() {
+    let certificates = Certificates::new();
+    let (rsa, ecdsa) = (certificates.rsa(2048, HOST), certificates.ecdsa("P-256", HOST));
+    let ca = certificates.ca();
+    for (pair, key) in [(&rsa, "RSA"), (&ecdsa, "ECDSA")] {
+        let start = |flags: &[&str]| Gateway::with_flags(pair, &[&["--respond", "ok"], flags].concat());
+        let (without, with, old) =
+            (start(&["--static-rsa"]), start(&["--cbc"]), start(&["--tls-min", "1.1"]));
+        for suite in ["AES128-SHA", "AES256-SHA"] {
+            let cbc = format!("ECDHE-{key}-{suite}");
+            let arguments = ["-tls1_2", "-cipher", &cbc];
+            s_client(without.address(0), &ca, &arguments).expect_refusal(&cbc);
+            assert_eq!(s_client(with.address(0), &ca, &arguments).expect(&cbc).cipher(), cbc);
+            assert_eq!(s_client(old.address(0), &ca, &arguments).expect(&cbc).cipher(), cbc);
+            s_client(without.address(0), &ca, &["-tls1_2", "-cipher", suite]).expect_refusal(suite);
+            let with_gcm = format!("{cbc}:ECDHE-{key}-AES128-GCM-SHA256");
+            let seen = s_client(with.address(0), &ca, &["-tls1_2", "-cipher", &with_gcm]).expect(&with_gcm);
+            assert_eq!(seen.cipher(), format!("ECDHE-{key}-AES128-GCM-SHA256"), "an AEAD comes before CBC");
+        }
     }
 }
 

@@ -34,10 +34,12 @@ pub struct TlsPolicy {
     /// Key-exchange groups, most preferred first.
     pub groups: Vec<Group>,
     /// Cipher suites of TLS 1.2 and below, most preferred first, by OpenSSL's names; `[A|B]` are of equal preference.
-    /// Empty: our own choice, to which `static_rsa` adds.
+    /// Empty: our own choice, to which `cbc` and `static_rsa` add.
     pub ciphers: Vec<String>,
     /// ALPN protocols, most preferred first; empty offers none.
     pub alpn: Vec<String>,
+    /// Offer suites that encrypt by CBC in TLS 1.2; below it there are no others.
+    pub cbc: bool,
     /// Offer RSA key exchange (no forward secrecy) in TLS 1.2 and below.
     pub static_rsa: bool,
     /// Accept RSA keys below 2048 bits.
@@ -150,6 +152,7 @@ impl Default for TlsPolicy {
             groups: vec![Group::X25519MlKem768, Group::X25519, Group::P256, Group::P384],
             ciphers: Vec::new(),
             alpn: Mode::Http.alpn(),
+            cbc: false,
             static_rsa: false,
             allow_weak_keys: false,
             client_auth: ClientAuth::Off,

@@ -13,7 +13,8 @@ pub(crate) trait HttpFilterChain: Send + Sync {
     fn http(&self) -> Option<Arc<HttpSettings>>;
 
     /// Whether the connection may have answers for this host: no other chain has it, or one that asks the same of clients
-    /// and protects the connection in the same way.
+    /// and protects the connection in the same way. None, once its own chain asks clients for other certificates than
+    /// when it accepted the connection.
     fn may_serve(&self, host: &str) -> bool;
 
     /// Whether the connection is to end when it can, because the configuration has the chain no longer, the chain asks

@@ -2,8 +2,17 @@
 //! everything that the streams have to say leaving together.
 
 use super::{
-    HttpConnection, client_body::ClientBody, ending::Ending, header_limit, informational::Informational,
-    outcome::Outcome, response_body::ResponseBody, service, shared_stream::SharedStream, tunnel::StreamBytes,
+    HttpConnection,
+    client_body::ClientBody,
+    ending::Ending,
+    header_limit,
+    informational::Informational,
+    outcome::Outcome,
+    response_body::ResponseBody,
+    service,
+    shared_stream::SharedStream,
+    stream_resets::{StreamEnd, StreamResets},
+    tunnel::StreamBytes,
 };
 use crate::{
     connection::{Alarm, Patience},
@@ -68,6 +77,7 @@ pub(super) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
         connection,
         shared,
         streams: FuturesUnordered::new(),
+        resets: StreamResets::default(),
         http: &http,
         ending: Ending::new(&http),
         late: http.chain.is_removed(),
@@ -80,12 +90,13 @@ pub(super) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
     let _ = poll_fn(|context| driver.shared.poll_send(context)).await;
 }
 
-type Stream = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Stream = Pin<Box<dyn Future<Output = StreamEnd> + Send>>;
 
 struct Driver<'a> {
     connection: Connection,
     shared: SharedStream,
     streams: FuturesUnordered<Stream>,
+    resets: StreamResets,
     http: &'a Arc<HttpConnection>,
     ending: Ending<'a>,
     /// The chain was gone already when the connection came: its first request is its last.
@@ -124,11 +135,16 @@ impl Driver<'_> {
     fn poll_accept(&mut self, context: &mut Context<'_>, budget: &mut usize) -> Poll<()> {
         while *budget > 0 {
             match ready!(self.connection.poll_accept(context)) {
-                Some(Ok((request, respond))) => {
+                Some(Ok((request, mut respond))) => {
                     *budget -= 1;
+                    if self.has_said_farewell() {
+                        // It goes on as if it had not been told; a client that has may send the request again.
+                        respond.send_reset(Reason::REFUSED_STREAM);
+                        continue;
+                    }
                     self.streams.push(Box::pin(serve_stream(Arc::clone(self.http), request, respond)));
                     if self.late {
-                        self.connection.graceful_shutdown();
+                        self.go(context);
                     }
                 }
                 Some(Err(error)) => {
@@ -144,9 +160,14 @@ impl Driver<'_> {
     /// Whether any of them did something.
     fn run_streams(&mut self, context: &mut Context<'_>, budget: &mut usize) -> bool {
         let mut ran = false;
-        while *budget > 0 && matches!(self.streams.poll_next_unpin(context), Poll::Ready(Some(()))) {
+        while *budget > 0
+            && let Poll::Ready(Some(end)) = self.streams.poll_next_unpin(context)
+        {
             *budget -= 1;
             ran = true;
+            if self.resets.count(end) {
+                self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+            }
         }
         ran
     }
@@ -159,9 +180,14 @@ impl Driver<'_> {
     }
 
     fn go(&mut self, context: &mut Context<'_>) {
-        self.told_to_go = Some(Instant::now());
+        self.told_to_go.get_or_insert_with(Instant::now);
         self.connection.graceful_shutdown();
         context.waker().wake_by_ref();
+    }
+
+    /// Whether the client has had its time since it was told to go.
+    fn has_said_farewell(&self) -> bool {
+        self.told_to_go.is_some_and(|told| told.elapsed() >= FAREWELL)
     }
 
     /// Ready when a client without streams has had its time.
@@ -188,7 +214,8 @@ fn serve_stream(
     http: Arc<HttpConnection>,
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-) -> impl Future<Output = ()> {
+) -> impl Future<Output = StreamEnd> {
+    let began = Instant::now();
     let (head, body) = request.into_parts();
     let expects = head.headers.contains_key(header::EXPECT);
     let body = ClientBody::http2(body, &head.headers, &http.connection);
@@ -201,9 +228,12 @@ fn serve_stream(
     async move {
         match answer(&http, request, &mut respond).await {
             // The client wants it no longer.
-            None => {}
+            None => return StreamEnd::Reset(began.elapsed()),
             Some(Outcome::Response(response)) => {
-                send(response, respond, http.connection.clock.idle_limit()).await;
+                let sent = send(response, respond, http.connection.clock.idle_limit()).await;
+                if let Err(Cut::ByClient) = sent {
+                    return StreamEnd::Reset(began.elapsed());
+                }
             }
             Some(Outcome::Tunnel(response, mut tunnel)) => {
                 let incoming = tunnel.client.take().and_then(ClientBody::into_stream);
@@ -212,7 +242,15 @@ fn serve_stream(
                 }
             }
         }
+        StreamEnd::Answered
     }
+}
+
+/// Why a response is not sent to its end.
+enum Cut {
+    /// The client has reset the stream, or is gone.
+    ByClient,
+    ByUs(Reason),
 }
 
 /// What the request comes to, informational responses sent meanwhile; `None` once the client has reset the stream.
@@ -241,71 +279,86 @@ fn send(
     response: Response<ResponseBody>,
     mut respond: SendResponse<Bytes>,
     limit: Duration,
-) -> impl Future<Output = ()> {
+) -> impl Future<Output = Result<(), Cut>> {
     let (head, mut body) = response.into_parts();
     let ended = body.is_end_stream();
     let stream = respond.send_response(Response::from_parts(head, ()), ended);
     let mut stream = stream.ok().filter(|_| !ended);
     async move {
-        let Some(stream) = &mut stream else { return };
-        let mut patience = Patience::default();
-        loop {
-            let frame = poll_fn(|context| {
-                if stream.poll_reset(context).is_ready() {
-                    return Poll::Ready(Err(()));
-                }
-                Pin::new(&mut body).poll_frame(context).map(Ok)
-            });
-            let Ok(frame) = frame.await else { return };
-            let sent = match frame {
-                None => return drop(stream.send_data(Bytes::new(), true)),
-                Some(Err(_)) => return stream.send_reset(Reason::INTERNAL_ERROR),
-                Some(Ok(frame)) => match frame.into_data().map_err(Frame::into_trailers) {
-                    // It may wait for the client's window here as well as anywhere.
-                    Ok(data) if body.is_end_stream() && data.len() <= SMALL => {
-                        return drop(stream.send_data(data, true));
-                    }
-                    Ok(data) => {
-                        let last = body.is_end_stream();
-                        match send_data(stream, data, last, &mut patience, limit).await {
-                            Ok(()) if last => return,
-                            sent => sent,
-                        }
-                    }
-                    Err(Ok(trailers)) => return drop(stream.send_trailers(trailers)),
-                    Err(Err(_)) => Ok(()),
-                },
-            };
-            if sent.is_err() {
-                return stream.send_reset(Reason::CANCEL);
+        let Some(stream) = &mut stream else { return Ok(()) };
+        let sent = send_body(stream, &mut body, limit).await;
+        if let Err(Cut::ByUs(reason)) = sent {
+            stream.send_reset(reason);
+        }
+        sent
+    }
+}
+
+async fn send_body(
+    stream: &mut SendStream<Bytes>,
+    body: &mut ResponseBody,
+    limit: Duration,
+) -> Result<(), Cut> {
+    let mut patience = Patience::default();
+    loop {
+        let frame = poll_fn(|context| {
+            if stream.poll_reset(context).is_ready() {
+                return Poll::Ready(Err(Cut::ByClient));
             }
+            Pin::new(&mut *body).poll_frame(context).map(Ok)
+        });
+        let Some(frame) = frame.await? else {
+            drop(stream.send_data(Bytes::new(), true));
+            return Ok(());
+        };
+        let frame = frame.map_err(|_| Cut::ByUs(Reason::INTERNAL_ERROR))?;
+        match frame.into_data().map_err(Frame::into_trailers) {
+            // It may wait for the client's window here as well as anywhere.
+            Ok(data) if body.is_end_stream() && data.len() <= SMALL => {
+                drop(stream.send_data(data, true));
+                return Ok(());
+            }
+            Ok(data) => {
+                let last = body.is_end_stream();
+                send_data(stream, data, last, &mut patience, limit).await?;
+                if last {
+                    return Ok(());
+                }
+            }
+            Err(Ok(trailers)) => {
+                drop(stream.send_trailers(trailers));
+                return Ok(());
+            }
+            Err(Err(_)) => {}
         }
     }
 }
 
-/// Sends data as the window opens; an error if it stays shut for so long, or the stream is gone.
+/// Sends data as the window opens, unless it stays shut for so long.
 async fn send_data(
     stream: &mut SendStream<Bytes>,
     mut data: Bytes,
     last: bool,
     patience: &mut Patience,
     limit: Duration,
-) -> Result<(), ()> {
+) -> Result<(), Cut> {
     stream.reserve_capacity(data.len());
     while !data.is_empty() {
         let mut room = stream.capacity();
         if room == 0 {
             room = poll_fn(|context| match stream.poll_capacity(context) {
                 Poll::Ready(Some(Ok(room))) => Poll::Ready(Ok(room)),
-                Poll::Ready(_) => Poll::Ready(Err(())),
-                Poll::Pending => patience.poll_exhausted(context, limit).map(|()| Err(())),
+                Poll::Ready(_) => Poll::Ready(Err(Cut::ByClient)),
+                Poll::Pending => {
+                    patience.poll_exhausted(context, limit).map(|()| Err(Cut::ByUs(Reason::CANCEL)))
+                }
             })
             .await?;
             patience.renew();
         }
         let piece = data.split_to(room.min(data.len()));
         let ends = last && data.is_empty();
-        stream.send_data(piece, ends).map_err(drop)?;
+        stream.send_data(piece, ends).map_err(|_| Cut::ByClient)?;
     }
     Ok(())
 }

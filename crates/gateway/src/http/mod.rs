@@ -28,6 +28,7 @@ mod router;
 mod router_tests;
 mod service;
 mod shared_stream;
+mod stream_resets;
 mod tunnel;
 mod upstream_request;
 

@@ -3,7 +3,7 @@
 use crate::{
     admin::Admin,
     listener::socket,
-    process::{engine, signals::Signals, start_failure},
+    process::{descriptors, engine, signals::Signals, start_failure},
     reload::watch::{Contents, Watch},
     telemetry::{metrics, status::StatusSnapshot},
     tls::remote_key,
@@ -71,6 +71,7 @@ struct Running {
 
 impl Running {
     fn start(model: KeyServer) -> Result<(Self, KeyServerBound), Vec<Diagnostic>> {
+        descriptors::raise_limit();
         let prometheus = metrics::install();
         let engine = engine::start(&model.engine)?;
         let contents = contents(&model);

@@ -2,6 +2,7 @@
 
 use super::{
     connection_error::ConnectionError,
+    eviction,
     filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
     handshake,
     proxy_protocol::{self, Ends},
@@ -9,6 +10,7 @@ use super::{
 };
 use crate::{
     connection::Connection,
+    process::descriptors,
     telemetry::metrics,
     tls::{Transport, client_hello},
 };
@@ -30,9 +32,21 @@ pub(crate) async fn accept_all(active: Arc<ActiveListener>, socket: TcpListener,
             (socket.accept().await, permit)
         };
         tokio::select! {
-            (accepted, permit) = accepted => match accepted {
-                Ok((tcp, peer)) => spawn(tcp, peer, &active, &worker, permit.ok()),
-                Err(error) => cannot_accept(&error).await,
+            (accepted, permit) = accepted => {
+                let room = match accepted {
+                    Ok((tcp, peer)) => {
+                        let room = !worker.descriptors.is_reserved(&tcp);
+                        spawn(tcp, peer, &active, &worker, permit.ok());
+                        room
+                    }
+                    Err(error) => cannot_accept(&error, &worker).await,
+                };
+                if !room {
+                    tokio::select! {
+                        () = eviction::make_room(&worker.open, &worker.descriptors) => {}
+                        () = async { drop(closing.wait_for(|&closing| closing).await) } => {}
+                    }
+                }
             },
             // Not `changed`: the drain may have begun before this task did.
             () = async { drop(closing.wait_for(|&closing| closing).await) } => break,
@@ -48,10 +62,16 @@ pub(crate) async fn accept_all(active: Arc<ActiveListener>, socket: TcpListener,
     }
 }
 
-/// Out of file descriptors or memory: wait for some to be freed rather than spin.
-async fn cannot_accept(error: &io::Error) {
-    tracing::warn!(%error, "cannot accept a connection");
+/// Waits rather than spin; false if there are no file descriptors.
+async fn cannot_accept(error: &io::Error, worker: &Worker) -> bool {
+    if descriptors::are_exhausted(error) {
+        return false;
+    }
+    if worker.descriptors.may_log(Instant::now()) {
+        tracing::warn!(%error, "cannot accept a connection");
+    }
     tokio::time::sleep(Duration::from_millis(50)).await;
+    true
 }
 
 /// Counts one open connection for as long as it lives.
@@ -83,7 +103,9 @@ fn spawn(
     permit: Option<Permit>,
 ) {
     let (active, worker) = (Arc::clone(active), worker.clone());
-    tokio::spawn(async move {
+    let here = worker.open.enter();
+    let place = Arc::clone(&here.place);
+    let serving = tokio::spawn(async move {
         let _open = (OpenConnection::new(&active), permit);
         let listener = active.config();
         let Ok(handshaking) = Arc::clone(&active.handshakes).try_acquire_owned() else {
@@ -97,7 +119,7 @@ fn spawn(
             drop(handshaking);
             let connection = Connection::plain(client, local, &config.timeouts);
             let chain = AcceptingChain { listener: active, chain, config, protocols };
-            return serve::serve_plain(transport, connection, chain, &worker).await;
+            return serve::serve_plain(transport, connection, chain, &worker, &here.place).await;
         };
         let shaken = Box::pin(handshake::accept(transport, tls, &chain, &config, (client, local), began));
         let limit = config.timeouts.handshake.saturating_sub(began.elapsed());
@@ -106,13 +128,14 @@ fn spawn(
         match outcome {
             Ok(Ok((tls, connection))) => {
                 let chain = AcceptingChain { listener: active, chain, config, protocols };
-                serve::serve_tls(tls, connection, chain, &worker).await;
+                serve::serve_tls(tls, connection, chain, &worker, &here.place).await;
             }
             Ok(Err(error)) => error.record(peer, &chain),
             Err(_) => ConnectionError::Timeout.record(peer, &chain),
         }
-        drop(worker);
+        drop((worker, here));
     });
+    place.is_served_by(serving.abort_handle());
 }
 
 /// A connection of which it is known how it is served.

@@ -92,6 +92,11 @@ impl ChainConfig {
         }
     }
 
+    /// Whether clients that `before` has let in without being asked may be strangers here.
+    fn asks_clients_more_than(&self, before: &Self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.asks_clients()) && !self.asks_clients_the_same(before)
+    }
+
     /// Whether a client that one has let in could have come through the other.
     fn protects_the_same(&self, other: &Self) -> bool {
         match (&self.tls, &other.tls) {
@@ -166,8 +171,12 @@ impl HttpFilterChain for AcceptingChain {
     }
 
     fn may_serve(&self, host: &str) -> bool {
+        if self.chain.config.load().asks_clients_more_than(&self.config) {
+            return false;
+        }
         let listener = self.listener.config.load();
-        if host.is_empty() || self.config.tls.is_none() || listener.matcher.only_chain().is_some() {
+        let is_only = || matches!(&listener.chains[..], [only] if Arc::ptr_eq(only, &self.chain));
+        if host.is_empty() || self.config.tls.is_none() || is_only() {
             return true;
         }
         let host = lower_case(host);

@@ -2,6 +2,7 @@
 
 pub(crate) mod accept;
 mod connection_error;
+pub(crate) mod eviction;
 pub(crate) mod filter_chain;
 mod handshake;
 pub(crate) mod matcher;

@@ -1,12 +1,14 @@
 //! What happens to a connection of which it is known how it is served: HTTP, or TCP to an upstream.
 
 use super::{
+    eviction::{OpenConnections, Place},
     filter_chain::{AcceptingChain, Handler},
     protocol_detection,
 };
 use crate::{
     connection::Connection,
     http::{self, HttpConnection},
+    process::descriptors::Descriptors,
     tcp,
     tls::{ClientStream, Inner, Transport},
     upstream::ConnectionPool,
@@ -25,6 +27,10 @@ const LAST_FIRST_BYTES: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct Worker {
     pub(crate) pool: Arc<ConnectionPool>,
+    /// The connections themselves.
+    pub(crate) open: Arc<OpenConnections>,
+    /// Of the process.
+    pub(crate) descriptors: Arc<Descriptors>,
     /// Becomes true when the process drains.
     pub(crate) shutdown: watch::Receiver<bool>,
     /// Held by every connection; a drain is over when nobody holds it.
@@ -37,12 +43,14 @@ pub(super) async fn serve_tls(
     connection: Connection,
     chain: AcceptingChain,
     worker: &Worker,
+    place: &Place,
 ) {
     let connection = shared(connection, worker);
     let config = Arc::clone(&chain.config);
     match &config.handler {
         Handler::Tcp(to) => Box::pin(tcp::pass(tls, &connection, to, config.timeouts.idle)).await,
         Handler::Http(_) => {
+            place.speaks_http(&connection);
             let http2 = tls.ssl().selected_alpn_protocol() == Some(b"h2");
             serve_http(Inner::Tls(tls), connection, chain, http2, worker).await;
         }
@@ -55,6 +63,7 @@ pub(super) async fn serve_plain(
     connection: Connection,
     chain: AcceptingChain,
     worker: &Worker,
+    place: &Place,
 ) {
     let connection = shared(connection, worker);
     let config = Arc::clone(&chain.config);
@@ -64,6 +73,7 @@ pub(super) async fn serve_plain(
             let Some(http2) = detect_http2(&mut transport, config.timeouts.idle, worker).await else {
                 return;
             };
+            place.speaks_http(&connection);
             serve_http(Inner::Plain(transport), connection, chain, http2, worker).await;
         }
     }

@@ -73,6 +73,16 @@ const GROUPS: &[Group] = &[
             gauge("quadrille_connections", &[], "open client connections"),
             counter("quadrille_connections_total", &[], "accepted client connections"),
             counter(
+                "quadrille_accept_pauses_total",
+                &[],
+                "how often an event loop accepted nobody because file descriptors ran short",
+            ),
+            counter(
+                "quadrille_idle_connections_closed_total",
+                &[],
+                "idle client connections that were closed because file descriptors ran short, oldest first",
+            ),
+            counter(
                 "quadrille_handshakes_total",
                 &["version", "cipher", "key_type", "session"],
                 "handshakes that succeeded; `session` is `full` or `resumed`, `key_type` is `none` without a \

@@ -165,6 +165,16 @@ pub(crate) fn connection_closed() {
     OPEN.0.decrement(1);
 }
 
+/// An event loop accepts no connections, because file descriptors run short.
+pub(crate) fn accepting_paused() {
+    counter!("quadrille_accept_pauses_total").increment(1);
+}
+
+/// So many idle connections are closed for it.
+pub(crate) fn idle_connections_closed(count: usize) {
+    counter!("quadrille_idle_connections_closed_total").increment(count as u64);
+}
+
 /// Brings the gauges up to date before they are shown.
 pub(crate) fn update_gauges(engine: &Engine, tickets: Option<&Tickets>, sessions: Option<&dyn SessionStore>) {
     let now = Instant::now();

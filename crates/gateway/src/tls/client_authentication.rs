@@ -6,11 +6,15 @@ use super::{
     pem,
 };
 use boring::{
+    asn1::Asn1Time,
     error::ErrorStack,
     hash::MessageDigest,
     sha::sha256,
     ssl::{SslAlert, SslContextBuilder, SslRef, SslVerifyError, SslVerifyMode},
-    x509::{GeneralNameRef, X509, X509Ref, X509StoreContext, store::X509StoreBuilder},
+    x509::{
+        GeneralNameRef, X509, X509Ref, X509StoreContext, X509StoreContextRef, X509VerifyError,
+        store::X509StoreBuilder, verify::X509VerifyFlags,
+    },
 };
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
@@ -18,6 +22,7 @@ use quadrille_config::{
     Diagnostic,
     model::{AltName, AltNameKind, ClientCheck, Place, Source},
 };
+use quadrille_resumption::unix_now;
 use std::{net::IpAddr, sync::Arc};
 use zeroize::Zeroizing;
 
@@ -69,29 +74,21 @@ impl ClientVerifier {
         if let Some((lists, _)) = &self.revoked {
             add_lists(&mut store, lists)?;
         }
+        // Every CA of the bundle is trusted for itself, one between the root and the clients too.
+        store.set_flags(X509VerifyFlags::PARTIAL_CHAIN);
         builder.set_cert_store_builder(store);
         let leaf = Arc::clone(&self.leaf);
-        if leaf.asks_nothing() {
-            builder.set_verify(mode);
-        } else if self.cas.is_empty() {
+        if self.cas.is_empty() {
             // Pins need no chain.
             builder.set_custom_verify_callback(mode, move |ssl| {
                 contained(Err(SslVerifyError::Invalid(SslAlert::INTERNAL_ERROR)), || leaf.verify(ssl))
             });
         } else {
             builder.set_verify_callback(mode, move |valid, context| {
-                contained(false, || {
-                    if !valid || context.error_depth() != 0 {
-                        return valid;
-                    }
-                    let refusal =
-                        context.current_cert().map_or(Some(ClientRejection::Pin), |cert| leaf.refusal(cert));
-                    let ssl = X509StoreContext::ssl_idx().ok().and_then(|index| context.ex_data(index));
-                    if let (Some(refusal), Some(ssl)) = (refusal, ssl) {
-                        note(refusal, ssl);
-                    }
-                    refusal.is_none()
-                })
+                contained(
+                    false,
+                    || if valid { leaf.accepts(context) } else { is_anchor_without_list(context) },
+                )
             });
         }
         Ok(())
@@ -126,7 +123,52 @@ fn note(rejection: ClientRejection, ssl: &SslRef) {
     }
 }
 
+/// Whether what is wrong is only that no list says anything about the CA that is trusted for itself: its own issuer,
+/// whose list that would be, is nobody here.
+fn is_anchor_without_list(context: &mut X509StoreContextRef) -> bool {
+    let top = context.chain().map_or(0, |chain| chain.len().saturating_sub(1));
+    let is_anchor = top > 0 && usize::try_from(context.error_depth()) == Ok(top);
+    let no_list = context.verify_result() == Err(X509VerifyError::UNABLE_TO_GET_CRL);
+    if is_anchor && no_list {
+        context.set_error(Ok(()));
+    }
+    is_anchor && no_list
+}
+
+/// Ends the session that is being made no later than this certificate: resumption verifies nothing again. The time
+/// counts from the handshake in which the client was authenticated, however often the session is renewed.
+fn end_session_with(certificate: &X509Ref, ssl: &SslRef) {
+    let now = i64::try_from(unix_now().as_secs()).ok().and_then(|now| Asn1Time::from_unix(now).ok());
+    let left = now.and_then(|now| now.diff(certificate.not_after()).ok());
+    let left = left.map_or(0, |left| i64::from(left.days) * 86_400 + i64::from(left.secs));
+    // SAFETY: the connection is live, and its session is this handshake's own until the handshake is complete.
+    // `SSL_SESSION_set_timeout` sets the limit of renewals too (BoringSSL's `auth_timeout`).
+    unsafe {
+        let session = ffi::SSL_get_session(ssl.as_ptr());
+        if !session.is_null() {
+            let lifetime = ffi::SSL_SESSION_get_timeout(session);
+            let left = u32::try_from(left.max(0)).unwrap_or(u32::MAX);
+            ffi::SSL_SESSION_set_timeout(session, lifetime.min(left));
+        }
+    }
+}
+
 impl Leaf {
+    /// Whether one certificate of a chain, which is valid, is what is asked for.
+    fn accepts(&self, context: &X509StoreContextRef) -> bool {
+        let ssl = X509StoreContext::ssl_idx().ok().and_then(|index| context.ex_data(index));
+        let (Some(certificate), Some(ssl)) = (context.current_cert(), ssl) else { return false };
+        end_session_with(certificate, ssl);
+        if context.error_depth() != 0 {
+            return true;
+        }
+        let refusal = self.refusal(certificate);
+        if let Some(refusal) = refusal {
+            note(refusal, ssl);
+        }
+        refusal.is_none()
+    }
+
     fn asks_nothing(&self) -> bool {
         self.certificates.is_empty() && self.public_keys.is_empty() && self.names.is_empty()
     }
@@ -134,7 +176,10 @@ impl Leaf {
     fn verify(&self, ssl: &SslRef) -> Result<(), SslVerifyError> {
         let certificate = ssl.peer_certificate().ok_or(SslVerifyError::Invalid(SslAlert::BAD_CERTIFICATE))?;
         match self.refusal(&certificate) {
-            None => Ok(()),
+            None => {
+                end_session_with(&certificate, ssl);
+                Ok(())
+            }
             Some(refusal) => {
                 note(refusal, ssl);
                 Err(SslVerifyError::Invalid(SslAlert::BAD_CERTIFICATE))

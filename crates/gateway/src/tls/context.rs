@@ -71,6 +71,11 @@ impl ChainTls {
         Ok(Self { base, check, client_authentication, policy, resumption })
     }
 
+    /// Whether it asks clients for certificates.
+    pub(crate) fn asks_clients(&self) -> bool {
+        self.check.is_some()
+    }
+
     /// Whether it asks the same of clients as another: a connection that one has let in may stay under the other.
     pub(crate) fn asks_clients_the_same(&self, other: &Self) -> bool {
         self.client_authentication == other.client_authentication
@@ -81,7 +86,8 @@ impl ChainTls {
     pub(crate) fn protects_the_same(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.policy, &other.policy);
         self.asks_clients_the_same(other)
-            && (ours.min, ours.max, ours.static_rsa) == (theirs.min, theirs.max, theirs.static_rsa)
+            && (ours.min, ours.max) == (theirs.min, theirs.max)
+            && (ours.cbc, ours.static_rsa) == (theirs.cbc, theirs.static_rsa)
             && (&ours.groups, &ours.ciphers) == (&theirs.groups, &theirs.ciphers)
     }
 
@@ -249,21 +255,25 @@ fn choose_alpn<'a>(offered: &[u8], client: &'a [u8]) -> Option<&'a [u8]> {
     client.windows(chosen.len()).find(|window| *window == chosen)
 }
 
-/// TLS 1.2 and below. AEADs stand in one group of equal preference, so that the client's order decides between
-/// AES-GCM (fast with AES instructions) and ChaCha20-Poly1305 (fast without).
+/// AEADs stand in one group of equal preference, so that the client's order decides between AES-GCM (fast with AES
+/// instructions) and ChaCha20-Poly1305 (fast without).
+const AEAD: &str = "[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305|ECDHE-ECDSA-AES256-GCM-SHA384|\
+                    ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305|ECDHE-RSA-AES256-GCM-SHA384]";
+
+/// TLS 1.2 and below.
 fn cipher_list(policy: &TlsPolicy) -> String {
     if !policy.ciphers.is_empty() {
         return policy.ciphers.join(":");
     }
-    let mut list = String::from(
-        "[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305|ECDHE-ECDSA-AES256-GCM-SHA384|\
-         ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305|ECDHE-RSA-AES256-GCM-SHA384]:\
-         ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA:ECDHE-RSA-AES256-SHA",
-    );
-    if policy.static_rsa {
-        list.push_str(":AES128-GCM-SHA256:AES256-GCM-SHA384:AES128-SHA:AES256-SHA");
-    }
-    list
+    // TLS 1.0 and 1.1, which are an explicit choice, have no other suites.
+    let cbc = policy.cbc || policy.min < Version::Tls12;
+    let parts = [
+        (true, AEAD),
+        (cbc, ":ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA:ECDHE-RSA-AES256-SHA"),
+        (policy.static_rsa, ":AES128-GCM-SHA256:AES256-GCM-SHA384"),
+        (policy.static_rsa && cbc, ":AES128-SHA:AES256-SHA"),
+    ];
+    parts.into_iter().filter_map(|(offered, suites)| offered.then_some(suites)).collect()
 }
 
 /// TLS 1.3: all three of equal preference, for the same reason.

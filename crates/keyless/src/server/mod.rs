@@ -16,6 +16,7 @@ mod handshake;
 mod identity;
 mod keys;
 mod metrics;
+mod newcomers;
 mod policy;
 mod threads;
 

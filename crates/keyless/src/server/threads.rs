@@ -5,6 +5,7 @@ use super::{
     connection::{CloseReason, Connection},
     handshake::{self, HandshakeError, IdentifiedClient},
     metrics::{self, OpenConnection},
+    newcomers::{Newcomers, Source, WaitingPlace},
 };
 use quadrille_engine::BatchFlusher;
 use std::{
@@ -18,7 +19,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 /// Event-loop threads, among which connections are distributed. Dropped, they stop accepting, answer what is under way,
 /// and end.
@@ -26,8 +27,7 @@ pub struct Threads {
     senders: Vec<mpsc::UnboundedSender<AcceptedSocket>>,
     next: AtomicUsize,
     draining: watch::Sender<bool>,
-    /// Connections that may still be opened.
-    permits: Arc<Semaphore>,
+    newcomers: Arc<Newcomers>,
     /// Closed when every thread has ended.
     running: watch::Receiver<()>,
 }
@@ -37,10 +37,13 @@ enum Socket {
     Unix(UnixStream),
 }
 
-/// A socket, and the permit to have it open.
-type AcceptedSocket = (Socket, OwnedSemaphorePermit);
+/// A socket, and its place until it is known whose it is.
+type AcceptedSocket = (Socket, WaitingPlace);
 
+/// Of clients that are known.
 const MAX_CONNECTIONS: usize = 16 * 1024;
+/// A line in the log about connections that cannot be accepted.
+const LOGGED_EVERY: Duration = Duration::from_secs(1);
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Threads {
@@ -52,19 +55,19 @@ impl Threads {
         let draining = watch::Sender::new(false);
         let (alive, running) = watch::channel(());
         let alive = Arc::new(alive);
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut senders = Vec::new();
         for index in 0..count.get() {
             let (sender, receiver) = mpsc::unbounded_channel();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let (shared, drained) = (Arc::clone(&server.0), draining.subscribe());
-            let alive = Arc::clone(&alive);
+            let (alive, permits) = (Arc::clone(&alive), Arc::clone(&permits));
             std::thread::Builder::new().name(format!("keys-{index}")).spawn(move || {
-                runtime.block_on(work(shared, receiver, drained, alive));
+                runtime.block_on(work(shared, receiver, permits, drained, alive));
             })?;
             senders.push(sender);
         }
-        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        Ok(Self { senders, next: AtomicUsize::new(0), draining, permits, running })
+        Ok(Self { senders, next: AtomicUsize::new(0), draining, newcomers: Arc::default(), running })
     }
 
     /// Accepts on this socket until the threads drain.
@@ -100,27 +103,29 @@ impl Threads {
 
     async fn accept(&self, acceptor: Acceptor) {
         let mut draining = self.draining.subscribe();
+        let mut logged: Option<Instant> = None;
         loop {
             let accepted = tokio::select! {
                 accepted = acceptor.next() => accepted,
                 _ = draining.wait_for(|draining| *draining) => return,
             };
             match accepted {
-                Ok(socket) => self.assign(socket),
+                Ok((socket, source)) => self.assign(socket, source),
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
+                    if logged.is_none_or(|logged| logged.elapsed() >= LOGGED_EVERY) {
+                        logged = Some(Instant::now());
+                        tracing::warn!(%error, "cannot accept a connection");
+                    }
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             }
         }
     }
 
-    fn assign(&self, socket: Socket) {
-        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
-            return metrics::refused_connection("too_many");
-        };
+    fn assign(&self, socket: Socket, source: Source) {
+        let place = self.newcomers.enter(source);
         let index = self.next.fetch_add(1, Ordering::Relaxed) % self.senders.len().max(1);
-        let _ = self.senders.get(index).map(|sender| sender.send((socket, permit)));
+        let _ = self.senders.get(index).map(|sender| sender.send((socket, place)));
     }
 }
 
@@ -130,13 +135,17 @@ enum Acceptor {
 }
 
 impl Acceptor {
-    async fn next(&self) -> io::Result<Socket> {
+    async fn next(&self) -> io::Result<(Socket, Source)> {
         Ok(match self {
             Self::Tcp(listener) => {
                 let (tcp, peer) = listener.accept().await?;
-                Socket::Tcp(tcp.into_std()?, peer)
+                (Socket::Tcp(tcp.into_std()?, peer), Source::network(peer.ip()))
             }
-            Self::Unix(listener) => Socket::Unix(listener.accept().await?.0.into_std()?),
+            Self::Unix(listener) => {
+                let (unix, _) = listener.accept().await?;
+                let user = unix.peer_cred()?.uid();
+                (Socket::Unix(unix.into_std()?), Source::User(user))
+            }
         })
     }
 }
@@ -144,6 +153,7 @@ impl Acceptor {
 async fn work(
     shared: Arc<Shared>,
     mut sockets: mpsc::UnboundedReceiver<AcceptedSocket>,
+    permits: Arc<Semaphore>,
     draining: watch::Receiver<bool>,
     alive: Arc<watch::Sender<()>>,
 ) {
@@ -155,12 +165,13 @@ async fn work(
             received = sockets.recv() => received,
             _ = drained.wait_for(|draining| *draining) => None,
         };
-        let Some((socket, permit)) = received else { break };
+        let Some((socket, place)) = received else { break };
         let (shared, draining, here) = (Arc::clone(&shared), draining.clone(), here.clone());
+        let permits = Arc::clone(&permits);
         tokio::spawn(async move {
             let _open = OpenConnection::new();
-            Box::pin(serve(shared, socket, draining)).await;
-            drop((permit, here));
+            Box::pin(serve(shared, socket, place, &permits, draining)).await;
+            drop(here);
         });
     }
     drop(here);
@@ -168,16 +179,23 @@ async fn work(
     drop(alive);
 }
 
-async fn serve(shared: Arc<Shared>, socket: Socket, draining: watch::Receiver<bool>) {
-    let (peer, shaken) = match socket {
-        Socket::Tcp(tcp, peer) => {
-            (peer.to_string(), tokio::time::timeout(HANDSHAKE_TIMEOUT, tcp_handshake(&shared, tcp)).await)
-        }
-        Socket::Unix(unix) => (
-            "a Unix socket".to_owned(),
-            tokio::time::timeout(HANDSHAKE_TIMEOUT, unix_handshake(&shared, unix)).await,
-        ),
+async fn serve(
+    shared: Arc<Shared>,
+    socket: Socket,
+    mut place: WaitingPlace,
+    permits: &Arc<Semaphore>,
+    draining: watch::Receiver<bool>,
+) {
+    let peer = match &socket {
+        Socket::Tcp(_, peer) => peer.to_string(),
+        Socket::Unix(_) => "a Unix socket".to_owned(),
     };
+    let identifying = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake(&shared, socket));
+    let shaken = tokio::select! {
+        shaken = identifying => shaken,
+        () = place.displaced() => return metrics::refused_connection("too_many"),
+    };
+    drop(place);
     match shaken {
         Err(_) => metrics::refused_connection("timeout"),
         Ok(Err(error)) => {
@@ -186,7 +204,10 @@ async fn serve(shared: Arc<Shared>, socket: Socket, draining: watch::Receiver<bo
                 tracing::warn!(target: super::audit::TARGET, peer, reason = %error, "client refused");
             }
         }
-        Ok(Ok(identified)) => serve_identified(shared, identified, &peer, draining).await,
+        Ok(Ok(identified)) => match permits.try_acquire() {
+            Ok(_open) => serve_identified(shared, identified, &peer, draining).await,
+            Err(_) => metrics::refused_connection("too_many"),
+        },
     }
 }
 
@@ -218,12 +239,15 @@ async fn serve_identified(
     }
 }
 
-async fn tcp_handshake(shared: &Shared, tcp: TcpStream) -> Result<IdentifiedClient, HandshakeError> {
-    tcp.set_nonblocking(true)?;
-    handshake::over_tcp(shared, tokio::net::TcpStream::from_std(tcp)?).await
-}
-
-async fn unix_handshake(shared: &Shared, unix: UnixStream) -> Result<IdentifiedClient, HandshakeError> {
-    unix.set_nonblocking(true)?;
-    handshake::over_unix(shared, tokio::net::UnixStream::from_std(unix)?).await
+async fn handshake(shared: &Shared, socket: Socket) -> Result<IdentifiedClient, HandshakeError> {
+    match socket {
+        Socket::Tcp(tcp, _) => {
+            tcp.set_nonblocking(true)?;
+            handshake::over_tcp(shared, tokio::net::TcpStream::from_std(tcp)?).await
+        }
+        Socket::Unix(unix) => {
+            unix.set_nonblocking(true)?;
+            handshake::over_unix(shared, tokio::net::UnixStream::from_std(unix)?).await
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod bad_servers;
 mod clients;
 mod faults;
+mod floods;
 mod guide;
 mod keys;
 mod operations;

@@ -82,22 +82,64 @@ impl Certificates {
         pair
     }
 
-    /// Signs a certificate for an existing key, valid for this many days (negative: expired).
-    pub fn sign(&self, key: &Path, chain: &Path, names: &[&str], days: i32) {
-        let request = chain.with_extension("csr");
-        let extensions = chain.with_extension("ext");
-        let alternatives: Vec<String> = names.iter().map(|name| format!("DNS:{name}")).collect();
-        std::fs::write(&extensions, format!("subjectAltName={}\n", alternatives.join(",")))
-            .expect("writing extensions");
+    /// A CA that this one has signed.
+    pub fn intermediate(&self) -> Self {
+        let this = Self { directory: tempfile::tempdir().expect("a temporary directory") };
+        let key = this.path("ca.key");
+        let curve = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
+        succeed(Command::new("openssl").arg("genpkey").args(curve).arg("-out").arg(&key));
+        let extensions = "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign\n";
+        self.sign_as(&key, &this.ca(), "Intermediate CA", 30, extensions);
+        this
+    }
+
+    /// The CA's list of what it has revoked, written to this file.
+    pub fn revoke(&self, revoked: &[&Pair], list: &Path) {
+        let index = self.path("revoked.txt");
+        let serial = |pair: &&Pair| {
+            let shown =
+                Command::new("openssl").args(["x509", "-noout", "-serial", "-in"]).arg(&pair.chain).output();
+            let shown = String::from_utf8(shown.expect("openssl").stdout).expect("ASCII");
+            shown.trim().trim_start_matches("serial=").to_owned()
+        };
+        // The database of `openssl ca`: status, expiry, revocation, serial number, file, subject.
+        let lines = revoked
+            .iter()
+            .map(|pair| format!("R\t491231235959Z\t250101000000Z\t{}\tunknown\t/CN=client\n", serial(pair)));
+        std::fs::write(&index, lines.collect::<String>()).expect("writing the index");
+        let settings = self.path("revoke.cnf");
+        let text = format!("[ca]\ndefault_ca=d\n[d]\ndatabase={}\ndefault_md=sha256\n", index.display());
+        std::fs::write(&settings, text).expect("writing settings");
+        let new = list.with_extension("new");
         succeed(
             Command::new("openssl")
-                .args([
-                    "req",
-                    "-new",
-                    "-subj",
-                    &format!("/CN={}", names.first().unwrap_or(&"client")),
-                    "-key",
-                ])
+                .args(["ca", "-gencrl", "-crldays", "30", "-config"])
+                .arg(&settings)
+                .arg("-keyfile")
+                .arg(self.path("ca.key"))
+                .arg("-cert")
+                .arg(self.ca())
+                .arg("-out")
+                .arg(&new),
+        );
+        std::fs::rename(&new, list).expect("renaming");
+    }
+
+    /// Signs a certificate for an existing key, valid for this many days (negative: expired).
+    pub fn sign(&self, key: &Path, chain: &Path, names: &[&str], days: i32) {
+        let alternatives: Vec<String> = names.iter().map(|name| format!("DNS:{name}")).collect();
+        let extensions = format!("subjectAltName={}\n", alternatives.join(","));
+        self.sign_as(key, chain, names.first().unwrap_or(&"client"), days, &extensions);
+    }
+
+    /// The same with extensions in the form of openssl.cnf.
+    pub fn sign_as(&self, key: &Path, chain: &Path, name: &str, days: i32, text: &str) {
+        let request = chain.with_extension("csr");
+        let extensions = chain.with_extension("ext");
+        std::fs::write(&extensions, text).expect("writing extensions");
+        succeed(
+            Command::new("openssl")
+                .args(["req", "-new", "-subj", &format!("/CN={name}"), "-key"])
                 .arg(key)
                 .arg("-out")
                 .arg(&request),

@@ -1,7 +1,7 @@
 //! A small HTTP/1.1 client over TLS that shows what curl hides: single connections, and how they end.
 
-use super::Certificates;
-use boring::ssl::{SslConnector, SslMethod, SslStream};
+use super::{Certificates, Pair};
+use boring::ssl::{SslConnector, SslFiletype, SslMethod, SslStream};
 use std::{
     io::{self, BufRead, BufReader, ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
@@ -37,6 +37,15 @@ impl Connector {
     pub fn trusting(ca: &Path) -> Self {
         let mut builder = SslConnector::builder(SslMethod::tls()).expect("a TLS client");
         builder.set_ca_file(ca).expect("the CA");
+        Self(builder.build())
+    }
+
+    /// One that has a certificate of its own.
+    pub fn presenting(certificates: &Certificates, pair: &Pair) -> Self {
+        let mut builder = SslConnector::builder(SslMethod::tls()).expect("a TLS client");
+        builder.set_ca_file(certificates.ca()).expect("the CA");
+        builder.set_certificate_chain_file(&pair.chain).expect("a certificate");
+        builder.set_private_key_file(&pair.key, SslFiletype::PEM).expect("a key");
         Self(builder.build())
     }
 

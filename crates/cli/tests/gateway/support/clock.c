@@ -13,6 +13,15 @@ int clock_gettime(clockid_t clock, struct timespec *out) {
     return result;
 }
 
+time_t time(time_t *out) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (out != NULL) {
+        *out = now.tv_sec;
+    }
+    return now.tv_sec;
+}
+
 int gettimeofday(struct timeval *restrict out, void *restrict zone) {
     int result = syscall(SYS_gettimeofday, out, zone);
     if (result == 0) {

@@ -49,10 +49,15 @@ impl Frames {
 
     /// A request for a path without a body.
     pub fn get(&mut self, stream: u32, path: &str) {
+        self.try_get(stream, path).expect("sending a frame");
+    }
+
+    /// The same on a connection that may have ended.
+    pub fn try_get(&mut self, stream: u32, path: &str) -> io::Result<()> {
         let mut block = vec![0x82, 0x87];
         literal(&mut block, 0x04, path);
         literal(&mut block, 0x01, "localhost");
-        self.send(HEADERS, END_HEADERS | END_STREAM, stream, &block);
+        self.tls.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &block))
     }
 
     /// The same with a header that may take several frames.

@@ -31,10 +31,22 @@ pub(super) const CLIENT_AUTH: Section<ClientAuthDraft, ClientAuth> = Section {
             name: "ca",
             value: "path, or PEM text",
             preset: Preset::Means("none"),
-            about: "The CA certificates in PEM that clients' certificates must lead to. Needed unless `mode` is `off`.",
+            about: "The CA certificates in PEM that clients' certificates must lead to. Each is trusted for itself: with an \
+                    intermediate CA alone, only its clients get in. Needed unless `mode` is `off`.",
             needs_restart: false,
             read: |field, draft| draft.ca = field.placed(Field::pem),
-            show: |client_auth| show_ca(client_auth),
+            show: |client_auth| placed_source(check(client_auth).and_then(|check| check.ca.as_ref())),
+        },
+        Key {
+            name: "crl",
+            value: "path, or PEM text",
+            preset: Preset::Means("none"),
+            about: "Certificate revocation lists in PEM, of every CA that a client's certificate may lead through: without \
+                    a list of its issuer that is not out of date, a certificate is refused. A changed list is in force \
+                    as soon as the file is: open HTTP connections end, and no session of before is resumed.",
+            needs_restart: false,
+            read: |field, draft| draft.crl = field.placed(Field::pem),
+            show: |client_auth| placed_source(check(client_auth).and_then(|check| check.revoked.as_ref())),
         },
     ],
 };
@@ -44,6 +56,7 @@ pub(super) const CLIENT_AUTH: Section<ClientAuthDraft, ClientAuth> = Section {
 pub(super) struct ClientAuthDraft {
     mode: Option<Asked>,
     ca: Option<(Source, Place)>,
+    crl: Option<(Source, Place)>,
 }
 
 /// Whether clients present certificates.
@@ -53,13 +66,11 @@ pub(super) fn client_auth(field: &Field<'_>) -> ClientAuth {
     }
     let mut draft = ClientAuthDraft::default();
     CLIENT_AUTH.read(field, &mut draft);
+    let crl = draft.crl;
+    let check = |(bundle, place)| Box::new(ClientCheck { revoked: crl, ..*ClientCheck::ca(bundle, place) });
     match (draft.mode, draft.ca) {
-        (Some(Asked::Optional), Some((bundle, place))) => {
-            ClientAuth::Optional(ClientCheck::ca(bundle, place))
-        }
-        (Some(Asked::Required), Some((bundle, place))) => {
-            ClientAuth::Required(ClientCheck::ca(bundle, place))
-        }
+        (Some(Asked::Optional), Some(ca)) => ClientAuth::Optional(check(ca)),
+        (Some(Asked::Required), Some(ca)) => ClientAuth::Required(check(ca)),
         (Some(asked @ (Asked::Optional | Asked::Required)), None) if field.entry("ca").is_none() => {
             field.error(without_ca(asked));
             ClientAuth::Off
@@ -91,7 +102,6 @@ pub(super) fn show(client_auth: &ClientAuth) -> Value {
     put(
         &mut shown,
         [
-            ("revoked", placed_source(check.revoked.as_ref())),
             ("certificates", pins(&check.certificates)),
             ("public_keys", pins(&check.public_keys)),
             ("names", list(check.names.iter().map(alt_name))),
@@ -105,10 +115,6 @@ fn check(client_auth: &ClientAuth) -> Option<&ClientCheck> {
         ClientAuth::Off => None,
         ClientAuth::Optional(check) | ClientAuth::Required(check) => Some(check),
     }
-}
-
-fn show_ca(client_auth: &ClientAuth) -> Value {
-    placed_source(check(client_auth).and_then(|check| check.ca.as_ref()))
 }
 
 fn alt_name(name: &AltName) -> Value {

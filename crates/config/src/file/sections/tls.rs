@@ -57,6 +57,17 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             show: |policy| policy.alpn.clone().into(),
         },
         Key {
+            name: "cbc",
+            value: "`on` or `off`",
+            preset: Preset::Means("`off`; with a `min` below `1.2` always `on`"),
+            about: "Offer cipher suites of TLS 1.2 and below that encrypt by CBC and authenticate by SHA-1, last. Attacks \
+                    on them keep being found (Lucky 13, GOLDENDOODLE), and scanners report them. Only for clients that \
+                    have nothing else. TLS 1.0 and 1.1 have no others.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.policy.cbc, switch),
+            show: |policy| policy.cbc.into(),
+        },
+        Key {
             name: "static_rsa",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
@@ -99,6 +110,7 @@ pub(super) fn tls(field: &Field<'_>, mode: Mode) -> TlsPolicy {
     if TLS.read(field, &mut draft).is_some() {
         refuse_no_version(field, &draft.policy);
         refuse_static_rsa(field, &draft.policy);
+        refuse_cbc(field, &draft.policy);
     }
     draft.policy
 }
@@ -128,6 +140,12 @@ fn refuse_static_rsa(field: &Field<'_>, policy: &TlsPolicy) {
         field
             .at("static_rsa")
             .error(Problem::new("TLS 1.3 has no RSA key exchange", "set `min: 1.2`, or remove this"));
+    }
+}
+
+fn refuse_cbc(field: &Field<'_>, policy: &TlsPolicy) {
+    if policy.cbc && policy.min == Version::Tls13 {
+        field.at("cbc").error(Problem::new("TLS 1.3 has no CBC", "set `min: 1.2`, or remove this"));
     }
 }
 

@@ -82,8 +82,8 @@ fn every_setting_reaches_the_model() {
   - address: 127.0.0.1:1
     certificates: [{chain: c, key: k, ocsp: o}]
     respond: hi
-    tls: {min: 1.0, max: 1.2, groups: [P-521], alpn: [http/1.1], static_rsa: on, allow_weak_keys: on,
-          client_auth: {mode: required, ca: ca.pem}}
+    tls: {min: 1.0, max: 1.2, groups: [P-521], alpn: [http/1.1], cbc: on, static_rsa: on, allow_weak_keys: on,
+          client_auth: {mode: required, ca: ca.pem, crl: crl.pem}}
     paths: {normalize: off, merge_slashes: off, escaped_slashes: keep, parameters: keep, send: received}
     proxy_protocol: required
     timeouts: {handshake: 1s, header: 2s, request: 4s, idle: 3s}
@@ -124,8 +124,8 @@ access_log: log/access.log
             "certificates": [{"chain": "etc/c", "key": "etc/k", "ocsp": "etc/o"}],
             "tls": {
                 "min": "1.0", "max": "1.2", "groups": ["P-521"], "alpn": ["http/1.1"],
-                "static_rsa": true, "allow_weak_keys": true,
-                "client_auth": {"mode": "required", "ca": "etc/ca.pem"},
+                "cbc": true, "static_rsa": true, "allow_weak_keys": true,
+                "client_auth": {"mode": "required", "ca": "etc/ca.pem", "crl": "etc/crl.pem"},
             },
             "routes": [{
                 "host": "*", "path": "/",

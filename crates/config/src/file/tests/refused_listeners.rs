@@ -271,6 +271,10 @@ const TLS: &[Case] = &[
         "min: 1.3, static_rsa: on",
         "q.yaml:1: listeners[0].tls.static_rsa: TLS 1.3 has no RSA key exchange; set `min: 1.2`, or remove this",
     ),
+    (
+        "min: 1.3, cbc: on",
+        "q.yaml:1: listeners[0].tls.cbc: TLS 1.3 has no CBC; set `min: 1.2`, or remove this",
+    ),
     ("static_rsa: maybe", "q.yaml:1: listeners[0].tls.static_rsa: `maybe` is not a switch; use on or off"),
     ("groups: []", "q.yaml:1: listeners[0].tls.groups: the list is empty; give it at least one item"),
     (

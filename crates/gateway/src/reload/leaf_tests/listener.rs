@@ -71,13 +71,14 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
 fn tls(model: &mut Tls, leaves: &mut Leaves) {
     let Tls { certificates, policy } = model;
     certificates.iter_mut().for_each(|source| certificate(Arc::make_mut(source), leaves));
-    let TlsPolicy { min, max, groups, ciphers, alpn, static_rsa, allow_weak_keys, client_auth } = policy;
+    let TlsPolicy { min, max, groups, ciphers, alpn, cbc, static_rsa, allow_weak_keys, client_auth } = policy;
     leaves.rebuild(TLS_CONTEXT);
     leaves.set("tls.min", min, Version::Tls13);
     leaves.set("tls.max", max, Version::Tls12);
     leaves.set("tls.groups", groups, vec![Group::P256]);
     leaves.set("tls.ciphers", ciphers, vec!["ECDHE-ECDSA-AES128-GCM-SHA256".into()]);
     leaves.set("tls.alpn", alpn, vec!["other".into()]);
+    leaves.flip("tls.cbc", cbc);
     leaves.flip("tls.static_rsa", static_rsa);
     if let ClientAuth::Optional(check) | ClientAuth::Required(check) = client_auth {
         client_check(check, leaves);
