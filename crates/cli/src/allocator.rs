@@ -4,6 +4,13 @@
 use libmimalloc_sys as mimalloc;
 use std::alloc::{GlobalAlloc, Layout};
 
+/// Has the kernel give memory by small pages. mimalloc asks for huge ones, and then whatever a connection has reserved
+/// and never touched counts as well: of HTTP/2's buffers most of the 24 KiB. Where the kernel knows no such thing, there
+/// are no huge pages either.
+pub(crate) fn use_small_pages() {
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
+}
+
 /// What `mi_malloc` aligns to, as glibc does on these targets.
 const MIN_ALIGN: usize = 16;
 

@@ -63,6 +63,7 @@ static ALLOCATOR: allocator::Mimalloc = allocator::Mimalloc;
 const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
+    allocator::use_small_pages();
     let result = match Cli::parse().command {
         Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
