@@ -14,10 +14,10 @@ use std::{
 };
 
 /// Serves what the bootstrap says, and what its control planes say.
-pub(crate) fn serve(file: PathBuf, logging: &Logging) -> Result<(), Vec<String>> {
+pub(crate) fn serve(file: PathBuf, directories: Vec<PathBuf>, logging: &Logging) -> Result<(), Vec<String>> {
     let (bootstrap, model, warnings) = read(&file)?;
     let is_dynamic = bootstrap.is_dynamic();
-    let xds = XdsManager::new(bootstrap);
+    let xds = XdsManager::new(bootstrap, directories);
     let (control, updates) = control();
     if is_dynamic {
         // What control planes send before the gateway runs waits for it.

@@ -30,6 +30,9 @@ pub(crate) struct Serve {
     /// Envoy's bootstrap, in YAML or JSON (see docs/reference/envoy.md); replaces all flags below likewise.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "config"])]
     envoy_config: Option<PathBuf>,
+    /// Below this directory the bootstrap's control planes may name files [default: nowhere]. May be repeated.
+    #[arg(long, value_name = "DIRECTORY", requires = "envoy_config")]
+    control_plane_files: Vec<PathBuf>,
     #[command(flatten)]
     flags: Flags,
     #[command(flatten)]
@@ -39,7 +42,7 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn run(self) -> Result<(), Vec<String>> {
         if let Some(file) = self.envoy_config {
-            return crate::envoy::serve(file, &self.logging);
+            return crate::envoy::serve(file, self.control_plane_files, &self.logging);
         }
         let (model, origin) = match self.config {
             Some(file) => (

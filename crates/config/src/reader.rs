@@ -14,6 +14,8 @@ use std::{
         HashMap,
         hash_map::Entry::{Occupied, Vacant},
     },
+    path::{Component, Path, PathBuf},
+    sync::Arc,
 };
 
 /// What all fields of one document share.
@@ -21,6 +23,7 @@ pub struct Reader {
     origin: Origin,
     dialect: Dialect,
     home_of: fn(&str) -> Option<&'static str>,
+    files_below: Option<Arc<[PathBuf]>>,
     diagnostics: RefCell<Vec<Diagnostic>>,
     warnings: RefCell<Warnings>,
     references: RefCell<Vec<(Place, String)>>,
@@ -44,6 +47,7 @@ impl Reader {
             origin,
             dialect,
             home_of: |_| None,
+            files_below: None,
             diagnostics: RefCell::default(),
             warnings: RefCell::default(),
             references: RefCell::default(),
@@ -53,6 +57,12 @@ impl Reader {
     /// The same, knowing the section in which a key belongs, by its path, for keys that are written elsewhere.
     pub(crate) fn with_homes(self, home_of: fn(&str) -> Option<&'static str>) -> Self {
         Self { home_of, ..self }
+    }
+
+    /// The same for a document of somebody who must not read this machine: it may name files below these directories
+    /// only, and no environment variables.
+    pub fn with_files_below(self, directories: Arc<[PathBuf]>) -> Self {
+        Self { files_below: Some(directories), ..self }
     }
 
     /// The document as a field. `path` is what its own fields' paths begin with; empty for a whole file.
@@ -132,6 +142,18 @@ impl<'a> Field<'a> {
     /// What the document was read from.
     pub fn origin(&self) -> &Origin {
         &self.reader.origin
+    }
+
+    /// Whether the document may name everything of this machine.
+    pub fn is_trusted(&self) -> bool {
+        self.reader.files_below.is_none()
+    }
+
+    /// Whether the document may name this file. What `..` in a path leads to is not looked up.
+    pub fn may_name(&self, file: &Path) -> bool {
+        let plain = || file.components().all(|part| part != Component::ParentDir);
+        let Some(directories) = &self.reader.files_below else { return true };
+        plain() && directories.iter().any(|directory| file.starts_with(directory))
     }
 
     /// The path of the section in which `key` belongs, if the document has one that knows it.

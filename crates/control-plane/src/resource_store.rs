@@ -8,7 +8,7 @@ use quadrille_config::{
     model::{Gateway, Origin},
 };
 use quadrille_envoy::{
-    Bootstrap, DynamicResources, EndpointsReference, Read, References, ResourceType, Resources, read,
+    Bootstrap, DynamicResources, EndpointsReference, Read, References, ResourceType, Resources, read_remote,
 };
 use quadrille_xds::{Rejection, Update};
 use std::{
@@ -28,6 +28,8 @@ pub(crate) struct ResourceStore {
     known: Resources,
     active: Resources,
     digests: Digests,
+    /// Below which control planes may name files.
+    directories: Arc<[PathBuf]>,
 }
 
 /// SHA-256 of the bytes of each resource that came from a control plane.
@@ -57,7 +59,7 @@ struct Changed {
 }
 
 impl ResourceStore {
-    pub(crate) fn new(bootstrap: Bootstrap) -> Self {
+    pub(crate) fn new(bootstrap: Bootstrap, directories: Arc<[PathBuf]>) -> Self {
         Self {
             dynamic: bootstrap.dynamic.clone(),
             known: bootstrap.resources.clone(),
@@ -65,6 +67,7 @@ impl ResourceStore {
             bootstrap: Arc::new(bootstrap),
             prepared: None,
             digests: Digests::new(),
+            directories,
         }
     }
 
@@ -95,7 +98,7 @@ impl ResourceStore {
 
     /// The same with other static resources, and with what control planes have sent.
     fn with_bootstrap(&self, bootstrap: Bootstrap) -> Self {
-        let mut next = Self::new(bootstrap);
+        let mut next = Self::new(bootstrap, Arc::clone(&self.directories));
         for ((kind, name), digest) in &self.digests {
             if !next.bootstrap.resources.contains(*kind, name) && next.known.copy(&self.known, *kind, name) {
                 next.digests.insert((*kind, name.clone()), *digest);
@@ -124,7 +127,7 @@ impl ResourceStore {
                 diff.rejections.push(reject("the bootstrap has one of this name already".to_owned()));
                 continue;
             }
-            match read(kind, &resource.tree, origin(update.kind, name)) {
+            match read_remote(kind, &resource.tree, origin(update.kind, name), &self.directories) {
                 Ok(found) => {
                     diff.warnings.extend(found.warnings.lines());
                     diff.changed.push(Changed { read: found, digest: resource.digest });

@@ -13,6 +13,7 @@ use quadrille_xds::{
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const ADS: &str = "
 node: {id: g, cluster: c, metadata: {A: '1', B: [x, {C: y}]}, locality: {region: r, sub_zone: s}}
@@ -84,7 +85,7 @@ fn serving(store: &ResourceStore) -> Vec<String> {
 
 #[test]
 fn a_listener_waits_for_its_routes_and_the_one_before_serves_until_they_come() {
-    let mut store = ResourceStore::new(bootstrap_with_ads());
+    let mut store = ResourceStore::new(bootstrap_with_ads(), Arc::default());
     commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
     assert_eq!(store.references().routes.keys().collect::<Vec<_>>(), ["a"]);
     assert_eq!(store.warming_listeners().len(), 1);
@@ -106,7 +107,7 @@ fn a_listener_waits_for_its_routes_and_the_one_before_serves_until_they_come() {
 
 #[test]
 fn what_has_not_changed_is_not_read_again() {
-    let mut store = ResourceStore::new(bootstrap_with_ads());
+    let mut store = ResourceStore::new(bootstrap_with_ads(), Arc::default());
     let both = update(ResourceType::Listener, &[listener("l", "a")]);
     assert!(!commit(&mut store, &both).is_empty());
     assert!(commit(&mut store, &both).is_empty());
@@ -119,7 +120,7 @@ fn what_has_not_changed_is_not_read_again() {
 
 #[test]
 fn what_the_bootstrap_says_is_not_replaced() {
-    let store = ResourceStore::new(bootstrap_with_ads());
+    let store = ResourceStore::new(bootstrap_with_ads(), Arc::default());
     let plane = json!({ "name": "plane", "type": "STATIC" });
     let diff = store.diff(&update(ResourceType::Cluster, &[plane]));
     assert!(diff.is_empty());
@@ -130,7 +131,7 @@ fn what_the_bootstrap_says_is_not_replaced() {
 
 #[test]
 fn a_resource_that_says_nonsense_is_refused_with_its_path() {
-    let store = ResourceStore::new(bootstrap_with_ads());
+    let store = ResourceStore::new(bootstrap_with_ads(), Arc::default());
     let mut bad = listener("bad", "a");
     bad["address"]["socket_address"]["address"] = json!("nowhere");
     let diff = store.diff(&update(ResourceType::Listener, &[bad, listener("good", "a")]));
@@ -140,7 +141,7 @@ fn a_resource_that_says_nonsense_is_refused_with_its_path() {
 
 #[test]
 fn a_bootstrap_that_is_read_again_keeps_what_has_come() {
-    let mut store = ResourceStore::new(bootstrap_with_ads());
+    let mut store = ResourceStore::new(bootstrap_with_ads(), Arc::default());
     commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
     commit(&mut store, &update(ResourceType::Routes, &[routes("a")]));
     let gateway = store.prepare_bootstrap(bootstrap_with_ads()).unwrap();
@@ -151,7 +152,7 @@ fn a_bootstrap_that_is_read_again_keeps_what_has_come() {
 
 #[test]
 fn a_bootstrap_that_is_rejected_changes_nothing() {
-    let mut store = ResourceStore::new(bootstrap_with_ads());
+    let mut store = ResourceStore::new(bootstrap_with_ads(), Arc::default());
     let cluster = json!({ "name": "c", "type": "STATIC" });
     commit(&mut store, &update(ResourceType::Cluster, std::slice::from_ref(&cluster)));
     // It takes the cluster's name, and has two listeners at one address.
@@ -177,7 +178,7 @@ fn a_bootstrap_that_is_rejected_changes_nothing() {
 /// The gateway may still refuse it: a certificate may be missing, or an address taken.
 #[test]
 fn a_bootstrap_is_active_once_the_gateway_serves_it() {
-    let xds = XdsManager::new(bootstrap_with_ads());
+    let xds = XdsManager::new(bootstrap_with_ads(), Vec::new());
     let more = ADS.replace("  clusters:\n", "  clusters:\n  - {name: c, type: STATIC}\n");
     let prepare = || xds.prepare_bootstrap(bootstrap(&more, "bootstrap.yaml").unwrap()).unwrap();
     let is_active = || xds.active().resources.contains(ResourceType::Cluster, "c");
@@ -193,7 +194,7 @@ fn a_bootstrap_is_active_once_the_gateway_serves_it() {
 fn each_control_plane_is_asked_for_what_it_has() {
     let bootstrap = bootstrap_with_ads();
     let control_planes = ControlPlanes::new(&bootstrap).unwrap();
-    let mut store = ResourceStore::new(bootstrap);
+    let mut store = ResourceStore::new(bootstrap, Arc::default());
     commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
     let required = control_planes.required_streams(store.dynamic(), &store.references());
     assert_eq!(required.len(), 1);

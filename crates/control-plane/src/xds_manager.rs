@@ -18,8 +18,10 @@ pub struct XdsManager(Arc<State>);
 
 impl XdsManager {
     /// Starts with the resources that the bootstrap itself contains.
-    pub fn new(bootstrap: Bootstrap) -> Self {
-        Self(Arc::new(State::new(ResourceStore::new(bootstrap))))
+    ///
+    /// Control planes may name files below these directories: certificates and keys that are here already.
+    pub fn new(bootstrap: Bootstrap, directories: Vec<PathBuf>) -> Self {
+        Self(Arc::new(State::new(ResourceStore::new(bootstrap, directories.into()))))
     }
 
     /// The gateway of a bootstrap that was read again, with everything that control planes have sent so far. The

@@ -9,7 +9,11 @@ use quadrille_config::{
     Problem,
     model::{Expression, Source, TextMatch, TextRule, whole},
 };
-use std::{net::IpAddr, path::PathBuf, time::Duration};
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 use zeroize::Zeroizing;
 
 /// Where somebody can be reached.
@@ -89,6 +93,10 @@ pub(crate) fn data_source(field: &Field<'_>) -> Option<Source> {
     match message.one_of(&["filename", "inline_bytes", "inline_string", "environment_variable"]) {
         Some(("filename", file)) => match file.text()? {
             "" => file.fail(Problem::new("the path is empty", "write the path of a file")),
+            path if !field.may_name(Path::new(path)) => file.fail(Problem::new(
+                "refused: a control plane names a file of this machine",
+                "send it as `inline_bytes`, or list its directory: --control-plane-files DIRECTORY",
+            )),
             path => Some(Source::File(path.into())),
         },
         Some(("inline_bytes", bytes)) => {
@@ -96,6 +104,10 @@ pub(crate) fn data_source(field: &Field<'_>) -> Option<Source> {
             Some(Source::inline(decoded.to_vec()))
         }
         Some(("inline_string", text)) => Some(Source::inline(text.text()?)),
+        Some((_, variable)) if !field.is_trusted() => variable.fail(Problem::new(
+            "refused: a control plane names an environment variable of this process",
+            "send it as `inline_string`",
+        )),
         Some((_, variable)) => {
             let name = variable.text()?;
             match std::env::var(name).map(Zeroizing::new) {

@@ -43,7 +43,7 @@ pub use http::RoutesReference;
 pub use listener::Listener;
 
 pub use reference::reference;
-pub use resource::{Read, Resource, read};
+pub use resource::{Read, Resource, read, read_remote};
 pub use resource_type::ResourceType;
 pub use resources::{References, Resources};
 pub use route::RouteConfiguration;

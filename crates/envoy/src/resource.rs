@@ -9,8 +9,8 @@ use crate::{
     route::{RouteConfiguration, route_configuration},
     tls::{Secret, secret},
 };
-use quadrille_config::{Diagnostics, Warnings, model::Origin, yaml::Node};
-use std::sync::Arc;
+use quadrille_config::{Diagnostics, Reader, Warnings, model::Origin, yaml::Node};
+use std::{path::PathBuf, sync::Arc};
 
 /// A resource.
 #[derive(Clone, Debug)]
@@ -61,6 +61,20 @@ pub fn read(kind: ResourceType, node: &Node, origin: Origin) -> Result<Read, Dia
     read_at(kind, node, origin, "")
 }
 
+/// As [`read`], of a resource that a control plane has sent: it may name files below these directories only, and no
+/// environment variables.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_remote(
+    kind: ResourceType,
+    node: &Node,
+    origin: Origin,
+    directories: &Arc<[PathBuf]>,
+) -> Result<Read, Diagnostics> {
+    finish(kind, node, reader(origin).with_files_below(Arc::clone(directories)), "")
+}
+
 /// As [`read`], of a resource that stands at `path` in a larger document.
 pub(crate) fn read_at(
     kind: ResourceType,
@@ -68,7 +82,10 @@ pub(crate) fn read_at(
     origin: Origin,
     path: &str,
 ) -> Result<Read, Diagnostics> {
-    let reader = reader(origin);
+    finish(kind, node, reader(origin), path)
+}
+
+fn finish(kind: ResourceType, node: &Node, reader: Reader, path: &str) -> Result<Read, Diagnostics> {
     let found = resource(kind, &reader.root(node, path));
     let ((name, resource), warnings) = reader.finish(found)?;
     Ok(Read { name, resource, warnings, dump: Arc::new(redacted(node)) })

@@ -1,7 +1,8 @@
 //! Where the database is.
 
 use crate::Error;
-use std::{fmt, str::FromStr};
+use postgres::config::Host;
+use std::{fmt, net::IpAddr, str::FromStr};
 
 /// A database's URL: `mysql://user:password@localhost/app?socket=/run/mysqld/mysqld.sock`,
 /// `postgresql://user:password@localhost:5432/app`, `postgresql:///app?host=/run/postgresql&user=app`.
@@ -17,22 +18,31 @@ pub enum Address {
 }
 
 impl Address {
-    /// Whether the address is on this machine: a socket, or a loopback address.
+    /// Whether the address is on this machine: a socket, or a loopback address, as whoever connects there reads it.
     pub fn is_local(&self) -> bool {
-        let (Self::MariaDb(url) | Self::PostgreSql(url)) = self;
-        if url.contains("socket=") || url.contains("host=/") || url.contains("host=%2F") {
-            return true;
+        match self {
+            Self::MariaDb(url) => mysql::Opts::from_url(url).is_ok_and(|options| {
+                options.get_socket().is_some() || is_this_machine(&options.get_ip_or_hostname())
+            }),
+            Self::PostgreSql(url) => url.parse::<postgres::Config>().is_ok_and(|options| {
+                // Where addresses are given, the hosts are only names for them.
+                let addresses = options.get_hostaddrs();
+                let local = |host: &Host| match host {
+                    Host::Tcp(name) => is_this_machine(name),
+                    Host::Unix(_) => true,
+                };
+                match addresses.is_empty() {
+                    true => options.get_hosts().iter().all(local),
+                    false => addresses.iter().all(IpAddr::is_loopback),
+                }
+            }),
         }
-        let authority = url.split_once("://").map_or("", |(_, rest)| rest);
-        let authority = authority.split(['/', '?']).next().unwrap_or("");
-        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-        let host = host.strip_prefix('[').map_or_else(
-            || host.split(':').next().unwrap_or(""),
-            |bracketed| bracketed.split(']').next().unwrap_or(""),
-        );
-        let loopback = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-        host.is_empty() || host.eq_ignore_ascii_case("localhost") || loopback
     }
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 impl FromStr for Address {
@@ -73,6 +83,15 @@ mod tests {
             ("mysql://u@db/app?socket=/run/s", true),
             ("mysql://u:p@db.example.com/app", false),
             ("postgres://localhost@10.0.0.1/app", false),
+            ("postgres://u:socket=1@db.example.com/app", false),
+            ("mysql://u:socket=1@db.example.com/app", false),
+            ("mysql://u@db.example.com/socket=", false),
+            ("postgresql://u@db.example.com/host=/run", false),
+            ("postgresql://u@localhost/app?host=10.0.0.1", false),
+            ("postgresql://u@localhost,db.example.com/app", false),
+            ("postgresql://u@localhost/app?hostaddr=10.0.0.1", false),
+            ("postgresql://u@%2Frun%2Fpostgresql/app", true),
+            ("mysql://u@localhost.example.com/app", false),
         ] {
             assert_eq!(url.parse::<Address>().expect("an address").is_local(), local, "{url}");
         }

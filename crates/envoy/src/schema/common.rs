@@ -8,10 +8,15 @@ use super::{
 pub(crate) const DATA_SOURCE: Schema = Schema {
     name: "envoy.config.core.v3.DataSource",
     fields: &[
-        ("filename", Read("relative to the working directory; read again when the file changes")),
+        (
+            "filename",
+            Read(
+                "relative to the working directory; read again when the file changes; from control planes only below `--control-plane-files`",
+            ),
+        ),
         ("inline_bytes", Read("base64")),
         ("inline_string", Read("")),
-        ("environment_variable", Read("read at start and at every reload")),
+        ("environment_variable", Read("read at start and at every reload; refused from control planes")),
         ("watched_directory", Accepted("files are watched anyway, and renamed folders with them")),
     ],
     others: STRICT,

@@ -1,12 +1,12 @@
 //! Resources that come one by one.
 
 use super::with_route_config;
-use crate::{ConfigSource, ProcessSettings, Read, ResourceType, Resources, bootstrap, read};
+use crate::{ConfigSource, ProcessSettings, Read, ResourceType, Resources, bootstrap, read, read_remote};
 use quadrille_config::{
     model::{Origin, Serve},
     yaml::{Limits, Node},
 };
-use std::{fmt::Write, sync::Arc, time::Instant};
+use std::{fmt::Write, path::PathBuf, sync::Arc, time::Instant};
 
 fn tree(text: &str) -> Node {
     quadrille_config::yaml::read(text, Limits::BY_PROGRAM).expect("YAML").expect("a document")
@@ -98,6 +98,36 @@ fn a_bad_resource_is_refused_alone_with_the_reason() {
         "{errors}"
     );
     assert!(!errors.to_string().contains("inline_string: k"));
+}
+
+#[test]
+fn control_planes_name_files_only_where_they_may() {
+    let secret = |source: &str| {
+        format!(
+            "name: server\ntls_certificate: {{ certificate_chain: {{ inline_string: c }}, private_key: {{ {source} }} }}"
+        )
+    };
+    let refusal = |source: &str, directories: &[&str]| {
+        let directories = directories.iter().map(PathBuf::from).collect::<Vec<_>>().into();
+        let origin = Origin::Resource("sds", "server".into());
+        read_remote(ResourceType::Secret, &tree(&secret(source)), origin, &directories)
+            .err()
+            .map(|errors| errors.to_string())
+    };
+    let listed = &["/etc/ssl", "/srv/keys"][..];
+    for (source, directories) in [
+        ("filename: /etc/shadow", &[][..]),
+        ("filename: /etc/shadow", listed),
+        ("filename: /etc/ssl/../shadow", listed),
+        ("filename: /etc/ssl2/key.pem", listed),
+        ("filename: key.pem", listed),
+        ("environment_variable: PATH", listed),
+    ] {
+        let said = refusal(source, directories).unwrap_or_else(|| panic!("{source} is read"));
+        assert!(said.contains("refused: a control plane names"), "{said}");
+    }
+    assert_eq!(refusal("filename: /srv/keys/site.pem", listed), None);
+    assert_eq!(refusal("inline_string: k", &[]), None);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Who a client is: what its certificate says, or what the kernel says.
 
 use boring::{nid::Nid, x509::X509Ref};
+use quadrille_config::model::key_server::NameKind;
 use std::{
+    borrow::Cow,
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
@@ -73,7 +75,30 @@ impl fmt::Display for Identity {
     }
 }
 
-/// As policies write it.
+impl Name {
+    /// Which kind of name it is.
+    pub(super) fn kind(&self) -> NameKind {
+        match self {
+            Self::Dns(_) => NameKind::Dns,
+            Self::Uri(_) => NameKind::Uri,
+            Self::Email(_) => NameKind::Email,
+            Self::Ip(_) => NameKind::Ip,
+            Self::Common(_) => NameKind::Common,
+            Self::Uid(_) => NameKind::Uid,
+        }
+    }
+
+    /// As policies write it behind the kind.
+    pub(super) fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Dns(text) | Self::Uri(text) | Self::Email(text) | Self::Common(text) => text.into(),
+            Self::Ip(address) => address.to_string().into(),
+            Self::Uid(uid) => uid.to_string().into(),
+        }
+    }
+}
+
+/// As logs and metrics show it.
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -22,7 +22,7 @@ mod threads;
 
 pub use identity::{Identity, Name};
 pub use keys::{KeyProblem, Keys, StoredKey};
-pub use quadrille_config::model::key_server::{Limits, Pattern, Policy, Rule};
+pub use quadrille_config::model::key_server::{ClientPattern, Limits, Pattern, Policy, Rule};
 pub use threads::Threads;
 
 use crate::{Credentials, Trust, tls};

@@ -1,7 +1,7 @@
 //! What a client may do by the policy.
 
 use super::Identity;
-use quadrille_config::model::key_server::{Limits, Pattern, Policy, Rule};
+use quadrille_config::model::key_server::{ClientPattern, Limits, Pattern, Policy, Rule};
 
 /// What one client may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,8 @@ impl Grant {
     /// What this client may do; `None` if nothing, and then it is not served at all.
     pub(super) fn new(policy: &Policy, client: &Identity) -> Option<Self> {
         let Some(rules) = &policy.rules else { return Some(Self::default_for_all()) };
-        let named = |rule: &&Rule| client.names().iter().any(|name| rule.client.fits(&name.to_string()));
+        let named =
+            |rule: &&Rule| client.names().iter().any(|name| rule.client.fits(name.kind(), &name.text()));
         let rules: Vec<Rule> = rules.iter().filter(named).cloned().collect();
         let limits = rules.first()?.limits;
         Some(Self { rules, limits })
@@ -29,8 +30,8 @@ impl Grant {
 
     fn default_for_all() -> Self {
         let limits = Limits::default();
-        let client = Pattern::any();
-        let rule = Rule { client: client.clone(), keys: vec![client], sign: true, decrypt: false, limits };
+        let (client, keys) = (ClientPattern::any(), vec![Pattern::any()]);
+        let rule = Rule { client, keys, sign: true, decrypt: false, limits };
         Self { rules: vec![rule], limits }
     }
 
@@ -61,12 +62,12 @@ fn covers(rule: &Rule, names: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Grant, Identity, Limits, OperationKind, Pattern, Policy, Rule};
+    use super::{ClientPattern, Grant, Identity, Limits, OperationKind, Pattern, Policy, Rule};
 
     fn rule(client: &str, keys: &[&str], decrypt: bool) -> Rule {
         let pattern = |text: &&str| Pattern::new(text).unwrap();
         Rule {
-            client: pattern(&client),
+            client: ClientPattern::new(client).unwrap(),
             keys: keys.iter().map(pattern).collect(),
             sign: true,
             decrypt,

@@ -1,7 +1,8 @@
 //! Sessions of the fleet, in Redis: sealed before they leave, asked for under a deadline, behind a breaker.
 
 use super::{
-    Claim, Lookup, Miss, Session, SessionId, SessionStore, StoreStatistics, UseId, uses::REMEMBERED,
+    Claim, Lookup, Miss, Session, SessionId, SessionStore, StoreStatistics, UseId,
+    uses::{REMEMBERED, Uses},
 };
 use crate::{Breaker, FleetError, FleetSecret, Redis};
 use redis::{Cmd, Script};
@@ -26,6 +27,8 @@ struct Inner {
     lifetime: Duration,
     deadline: Duration,
     breaker: Mutex<Breaker>,
+    /// What came here, for whoever can delete keys in Redis: there it might be the first use again.
+    uses: Mutex<Uses>,
     /// Read on every look-up instead of the lock.
     suspended: AtomicBool,
     under_way: AtomicUsize,
@@ -52,6 +55,8 @@ static CLAIM: LazyLock<Script> = LazyLock::new(|| {
 
 /// Questions and writes under way at once; what comes on top is a miss, or lost.
 const MOST_UNDER_WAY: usize = 4096;
+/// Uses of early data that are remembered here, in each generation, of 32 bytes each.
+const USES: usize = 100_000;
 /// Nobody waits for a write.
 const WRITE: Duration = Duration::from_secs(1);
 
@@ -66,6 +71,7 @@ impl RedisStore {
             lifetime,
             deadline,
             breaker: Mutex::default(),
+            uses: Mutex::new(Uses::new(USES, Instant::now())),
             suspended: AtomicBool::new(false),
             under_way: AtomicUsize::new(0),
             written: AtomicU64::new(0),
@@ -108,6 +114,9 @@ impl SessionStore for RedisStore {
     }
 
     fn claim(&self, id: &UseId) -> Claim {
+        if self.0.uses.lock().unwrap_or_else(PoisonError::into_inner).repeats(id, Instant::now()) {
+            return Claim::Now(false);
+        }
         let Some(turn) = Turn::take(&self.0) else { return Claim::Now(false) };
         let id = *id;
         Claim::Pending(Box::pin(async move {

@@ -44,6 +44,21 @@ impl Uses {
 
     /// Whether this is the first use.
     pub(super) fn claim(&mut self, id: &UseId, now: Instant) -> bool {
+        self.age(now);
+        self.young.len() < self.capacity && !self.old.contains(id) && self.young.insert(*id)
+    }
+
+    /// Whether this use is known; from now on it is, as long as there is room.
+    pub(super) fn repeats(&mut self, id: &UseId, now: Instant) -> bool {
+        self.age(now);
+        let known = self.old.contains(id) || self.young.contains(id);
+        if !known && self.young.len() < self.capacity {
+            self.young.insert(*id);
+        }
+        known
+    }
+
+    fn age(&mut self, now: Instant) {
         if now.saturating_duration_since(self.since) >= REMEMBERED {
             let long_ago = now.saturating_duration_since(self.since) >= 2 * REMEMBERED;
             self.old = std::mem::take(&mut self.young);
@@ -52,7 +67,6 @@ impl Uses {
             }
             self.since = now;
         }
-        self.young.len() < self.capacity && !self.old.contains(id) && self.young.insert(*id)
     }
 }
 
@@ -73,6 +87,16 @@ mod tests {
             assert!(uses.claim(&[2; 32], first + REMEMBERED));
             assert!(uses.claim(&[1; 32], first + 3 * REMEMBERED), "BoringSSL refuses it by then");
         }
+    }
+
+    #[test]
+    fn who_asks_somebody_else_too_knows_repetitions_only() {
+        let now = Instant::now();
+        let mut uses = Uses::new(2, now);
+        assert!(!uses.repeats(&[1; 32], now) && uses.repeats(&[1; 32], now));
+        assert!(!uses.repeats(&[2; 32], now) && !uses.repeats(&[3; 32], now));
+        assert!(!uses.repeats(&[3; 32], now), "it was not remembered");
+        assert!(uses.repeats(&[1; 32], now + REMEMBERED));
     }
 
     #[test]

@@ -17,6 +17,14 @@ const AGE: &str = "
     for _, name in ipairs(names) do redis.call('SET', name, 1) end
     return #names";
 
+/// Deletes all uses that Redis remembers, and not since when it does.
+const FORGET: &str = "
+    local deleted = 0
+    for _, name in ipairs(redis.call('KEYS', '*{early-data}:*')) do
+        if not string.find(name, ':since', 1, true) then deleted = deleted + redis.call('DEL', name) end
+    end
+    return deleted";
+
 /// A server behind the gateways that keeps the requests it gets. On /too-early it wants none that came early.
 struct Upstream {
     address: SocketAddr,
@@ -115,6 +123,13 @@ fn a_first_flight_counts_once_in_the_whole_fleet() {
     assert_eq!(fleet.metric("quadrille_early_data_total", &["accepted"]), 1.0, "{}", fleet.logs());
     // Copies do not count: without the client's keys their handshakes come to no end.
     assert_eq!(fleet.metric("quadrille_early_data_total", &["refused"]), 2.0, "{}", fleet.logs());
+
+    // Whoever can delete keys in Redis lets nobody use a ticket twice here.
+    let ticket = session(&fleet.certificates, one);
+    assert!(client.send(other, &ticket, &get("/first")).expect("an answer").accepted);
+    assert_ne!(fleet.redis.cli(&["eval", FORGET, "0"]).trim(), "0");
+    let second = client.send(other, &ticket, &get("/second")).expect("an answer");
+    assert!(!second.accepted && second.answer.ends_with("in time"), "{}", second.answer);
 
     let too_early = early(&fleet, "/too-early");
     assert!(too_early.accepted && too_early.answer.starts_with("HTTP/1.1 425"), "{}", too_early.answer);

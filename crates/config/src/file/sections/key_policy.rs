@@ -3,7 +3,7 @@
 use crate::{
     Field, Problem,
     file::schema::{Key, Preset, Section, not_shown},
-    model::key_server::{Limits, Pattern, Policy, Rule},
+    model::key_server::{ClientPattern, Limits, Pattern, Policy, Rule},
     values::count,
     words::{Word, word},
 };
@@ -34,9 +34,11 @@ pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
             value: "name, with at most one `*`",
             preset: Preset::Required,
             about: "A subject alternative name of the client's certificate: a DNS name, a URI such as a SPIFFE id, a mail \
-                    or an IP address; without any, its common name. Clients on Unix sockets are `uid:33`.",
+                    or an IP address; without any, its common name. Clients on Unix sockets are `uid:33`. A name is of \
+                    the kind that it looks like, or that stands in front: `dns:`, `uri:`, `email:`, `ip:`, `cn:`, `uid:`; \
+                    names of other kinds are not meant. `*` is everybody with a certificate, and no user.",
             needs_restart: false,
-            read: |field, draft| draft.client = field.parse(Pattern::new),
+            read: |field, draft| draft.client = field.parse(ClientPattern::new),
             show: not_shown,
         },
         Key {
@@ -83,7 +85,7 @@ pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
 
 /// What has been read of a rule.
 pub(super) struct RuleDraft {
-    client: Option<Pattern>,
+    client: Option<ClientPattern>,
     keys: Vec<Pattern>,
     operations: Vec<Allowed>,
     limits: Limits,

@@ -5,7 +5,7 @@ mod policy;
 mod protocol;
 
 pub use address::{Address, PORT};
-pub use policy::{Limits, Pattern, Policy, Rule};
+pub use policy::{ClientPattern, Limits, NameKind, Pattern, Policy, Rule};
 pub use protocol::Protocol;
 
 use super::{Admin, EngineSettings, Place, Source};

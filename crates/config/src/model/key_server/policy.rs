@@ -1,7 +1,7 @@
 //! Who may use which key for what, and how much.
 
 use crate::model::Problem;
-use std::{fmt, num::NonZeroUsize};
+use std::{fmt, net::IpAddr, num::NonZeroUsize};
 
 /// Who may use which key for what, and how much.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -14,8 +14,8 @@ pub struct Policy {
 /// What some clients may do. Of several rules for one client, all hold; limits are those of the first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
-    /// Clients by any of their names.
-    pub client: Pattern,
+    /// Clients by any of their names of this kind.
+    pub client: ClientPattern,
     /// Keys by their names: file names without ending, or key identifiers in hexadecimal.
     pub keys: Vec<Pattern>,
     /// May sign.
@@ -40,6 +40,51 @@ pub struct Limits {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern(String);
 
+/// Names of one kind. A name of another kind is not meant, whatever its text: a CA that is trusted to vouch for mail
+/// addresses must not be able to make somebody the user `uid:0` of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ClientPattern {
+    kind: ClientKind,
+    text: Pattern,
+}
+
+/// Which names a pattern is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum ClientKind {
+    /// `*`: all that a certificate can have.
+    Certificate,
+    /// No kind is said: a DNS name, or a common name.
+    Host,
+    Only(NameKind),
+}
+
+/// What kind of name a client has: a subject alternative name (RFC 5280 section 4.2.1.6), the common name, or what the
+/// kernel says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NameKind {
+    /// `dNSName`.
+    Dns,
+    /// `uniformResourceIdentifier`.
+    Uri,
+    /// `rfc822Name`.
+    Email,
+    /// `iPAddress`.
+    Ip,
+    /// The common name of a certificate without alternative names.
+    Common,
+    /// The user of a process of this machine.
+    Uid,
+}
+
+const PREFIXES: [(&str, NameKind); 6] = [
+    ("dns:", NameKind::Dns),
+    ("uri:", NameKind::Uri),
+    ("email:", NameKind::Email),
+    ("ip:", NameKind::Ip),
+    ("cn:", NameKind::Common),
+    ("uid:", NameKind::Uid),
+];
+
 impl Default for Limits {
     fn default() -> Self {
         Self { rate: None, in_flight: NonZeroUsize::MIN.saturating_add(4095) }
@@ -50,6 +95,52 @@ impl Policy {
     /// Whether it names clients, so that a Unix socket can be opened to other users.
     pub fn has_rules(&self) -> bool {
         self.rules.is_some()
+    }
+}
+
+impl ClientPattern {
+    /// Reads a pattern. The kind is said in front (`dns:`, `uri:`, `email:`, `ip:`, `cn:`, `uid:`) or seen: what has `://`
+    /// in it is a URI, what has `@` a mail address, what is an IP address is one, and everything else is a host.
+    ///
+    /// # Errors
+    /// If it is empty, has more than one `*`, or is a user that is no number.
+    pub fn new(text: &str) -> Result<Self, Problem> {
+        let said = PREFIXES.iter().find_map(|(prefix, kind)| Some((text.strip_prefix(prefix)?, *kind)));
+        if let Some((user, NameKind::Uid)) = said
+            && user != "*"
+            && user.parse::<u32>().is_err()
+        {
+            let message = format!("`{}` is no user id", user.escape_debug());
+            return Err(Problem::new(message, "write a number, as `id -u` shows it, or `*`"));
+        }
+        let (text, kind) = match said {
+            Some((text, kind)) => (text, ClientKind::Only(kind)),
+            None if text == "*" => (text, ClientKind::Certificate),
+            None if text.contains("://") => (text, ClientKind::Only(NameKind::Uri)),
+            None if text.contains('@') => (text, ClientKind::Only(NameKind::Email)),
+            None if text.parse::<IpAddr>().is_ok() => (text, ClientKind::Only(NameKind::Ip)),
+            None => (text, ClientKind::Host),
+        };
+        Ok(Self { kind, text: Pattern::new(text)? })
+    }
+
+    /// Everybody who has a certificate.
+    pub fn any() -> Self {
+        Self { kind: ClientKind::Certificate, text: Pattern::any() }
+    }
+
+    /// Whether a client with this name is meant. URIs and mail addresses compare with case.
+    pub fn fits(&self, kind: NameKind, name: &str) -> bool {
+        let is_kind = match self.kind {
+            ClientKind::Certificate => kind != NameKind::Uid,
+            ClientKind::Host => matches!(kind, NameKind::Dns | NameKind::Common),
+            ClientKind::Only(only) => kind == only,
+        };
+        is_kind
+            && match kind {
+                NameKind::Uri | NameKind::Email => self.text.fits_exactly(name),
+                _ => self.text.fits(name),
+            }
     }
 }
 
@@ -73,15 +164,23 @@ impl Pattern {
         Self("*".to_owned())
     }
 
-    /// Whether this name is meant. DNS names compare without case.
+    /// Whether this name is meant, without case.
     pub fn fits(&self, name: &str) -> bool {
+        self.fits_by(name, str::eq_ignore_ascii_case)
+    }
+
+    fn fits_exactly(&self, name: &str) -> bool {
+        self.fits_by(name, |one, other| one == other)
+    }
+
+    fn fits_by(&self, name: &str, same: fn(&str, &str) -> bool) -> bool {
         match self.0.split_once('*') {
-            None => self.0.eq_ignore_ascii_case(name),
+            None => same(&self.0, name),
             Some((start, end)) => {
                 let long_enough = name.len() >= start.len() + end.len();
-                let head = name.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
+                let head = name.get(..start.len()).is_some_and(|head| same(head, start));
                 let tail = || name.get(name.len() - end.len()..);
-                long_enough && head && tail().is_some_and(|tail| tail.eq_ignore_ascii_case(end))
+                long_enough && head && tail().is_some_and(|tail| same(tail, end))
             }
         }
     }
@@ -95,7 +194,7 @@ impl fmt::Display for Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::{ClientPattern, NameKind, Pattern};
 
     #[test]
     fn patterns() {
@@ -105,5 +204,42 @@ mod tests {
         assert!(fits("spiffe://x/*/y", "spiffe://x/a/b/y") && !fits("ab*ba", "aba"));
         assert!(!fits("shop", "shop2") && !fits("*a", "\u{e9}"));
         assert!(Pattern::new("a*b*").is_err() && Pattern::new(" ").is_err());
+    }
+
+    #[test]
+    fn names_of_another_kind_are_not_meant() {
+        use NameKind::{Common, Dns, Email, Ip, Uid, Uri};
+        const NAMES: [(NameKind, &str); 8] = [
+            (Dns, "a.example"),
+            (Dns, "uid:33"),
+            (Uri, "spiffe://a/one"),
+            (Uri, "https://x.example"),
+            (Email, "root@x.example"),
+            (Ip, "192.0.2.1"),
+            (Common, "192.0.2.1"),
+            (Uid, "33"),
+        ];
+        let cases: [(&str, &[usize]); 13] = [
+            ("*", &[0, 1, 2, 3, 4, 5, 6]),
+            ("a.example", &[0]),
+            ("*.example", &[0]),
+            ("uid:33", &[7]),
+            ("uid:*", &[7]),
+            ("spiffe://a/*", &[2]),
+            ("spiffe://A/*", &[]),
+            ("*@x.example", &[4]),
+            ("192.0.2.1", &[5]),
+            ("cn:192.0.2.1", &[6]),
+            ("dns:uid:33", &[1]),
+            ("uri:*", &[2, 3]),
+            ("email:*", &[4]),
+        ];
+        for (pattern, expected) in cases {
+            let pattern = ClientPattern::new(pattern).unwrap();
+            let fits = |index: &usize| pattern.fits(NAMES[*index].0, NAMES[*index].1);
+            let found: Vec<_> = (0..NAMES.len()).filter(fits).collect();
+            assert_eq!(found, expected, "{pattern:?}");
+        }
+        assert!(ClientPattern::new("uid:www-data").is_err() && ClientPattern::new("dns:").is_err());
     }
 }
