@@ -9,6 +9,12 @@ mod asm;
 mod fma47;
 #[path = "codegen/ifma.rs"]
 mod ifma;
+#[path = "codegen/p256.rs"]
+mod p256;
+#[path = "codegen/p256_stream.rs"]
+mod p256_stream;
+#[path = "codegen/p256_table.rs"]
+mod p256_table;
 #[path = "codegen/x25519.rs"]
 mod x25519;
 #[path = "codegen/x25519_step.rs"]
@@ -33,5 +39,6 @@ fn main() {
     write("ifma.s", &[ifma.concat(), ifma::support("quadrille_ifma")]);
     let fma47 = [22, 34, 46, 70, 94].map(|limbs| fma47::kernels(&format!("quadrille_fma47_{limbs}"), limbs));
     write("fma47.s", &[fma47.concat(), fma47::support("quadrille_fma47")]);
+    write("p256.s", &[p256::kernels(&p256_table::text())]);
     write("x25519.s", &[x25519::kernels(&x25519_table::text())]);
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-/// Measures RSA private operations, every tier of ours at every fill, and X25519, beside OpenSSL, BoringSSL and AWS-LC; at
-/// the end a GPU, if there is one, beside all cores.
+/// Measures RSA private operations, every tier of ours at every fill, X25519, and ECDSA on P-256, beside OpenSSL,
+/// BoringSSL and AWS-LC; at the end a GPU, if there is one, beside all cores.
 ///
 /// The contenders take turns in one process on one core; figures are medians over the rounds. Time is the thread's
 /// CPU time, so that other programs disturb little. Ours includes the check of every result with the public key,
@@ -23,6 +23,7 @@ Examples:
   make bench-kernels                                       all of it, two to three minutes
   make bench-kernels ARGS='--sizes 2048 --rounds 101'      RSA-2048 alone, more carefully
   make bench-kernels ARGS=--x25519                         X25519 alone
+  make bench-kernels ARGS=--p256                           ECDSA on P-256 alone
   make bench-kernels ARGS='--leak 6000'                    does time depend on inputs? (dudect's method)
 
 OpenSSL is the system's libcrypto.so.3; LD_LIBRARY_PATH chooses another."
@@ -40,6 +41,9 @@ pub(crate) struct Arguments {
     /// Measure X25519 alone.
     #[arg(long)]
     pub(crate) x25519: bool,
+    /// Measure ECDSA on P-256 alone.
+    #[arg(long, conflicts_with = "x25519")]
+    pub(crate) p256: bool,
     /// Seconds for each of four measurements of each size on a GPU, if there is one.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) gpu_seconds: u64,

@@ -1,4 +1,4 @@
-//! `make bench-kernels`: RSA private operations and X25519, ours beside OpenSSL, BoringSSL and AWS-LC.
+//! `make bench-kernels`: RSA private operations, X25519 and ECDSA on P-256, ours beside OpenSSL, BoringSSL and AWS-LC.
 //!
 //! Every contender takes its turn in every round, so that a noisy neighbour harms all alike; the figures are
 //! medians over the rounds, and ratios are taken within a round. One process and one core measure a [`Pass`];
@@ -11,6 +11,7 @@ mod gpu;
 mod lanes;
 mod leak;
 mod machine;
+mod p256;
 mod pass;
 mod report;
 mod rival;
@@ -55,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         rows.extend(measured);
     }
     report::write(&rows, &arguments.out)?;
-    if arguments.x25519 {
+    if arguments.x25519 || arguments.p256 {
         return Ok(());
     }
     machine::leave_this_core();
@@ -68,7 +69,7 @@ fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>
     let tiers = pass.tiers();
     let mut rows = Vec::new();
     let sizes = KeySize::ALL.into_iter().filter(|size| arguments.sizes.contains(&size.bits()));
-    for size in sizes.filter(|_| !arguments.x25519) {
+    for size in sizes.filter(|_| !arguments.x25519 && !arguments.p256) {
         let key = rival::Key::generate(size)?;
         let mut contenders = Vec::new();
         for rival in &rivals {
@@ -81,6 +82,11 @@ fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>
         let samples = rounds::measure(&name, &mut contenders, arguments.rounds, arguments.turn_ms);
         rows.extend(report::rows(&format!("rsa{}_private", size.bits()), &contenders, &samples));
     }
-    rows.extend(x25519::measure(pass, arguments)?);
+    if !arguments.p256 {
+        rows.extend(x25519::measure(pass, arguments)?);
+    }
+    if !arguments.x25519 {
+        rows.extend(p256::measure(pass, arguments)?);
+    }
     Ok(rows)
 }

@@ -1,25 +1,15 @@
 //! One wake-up of the engine for all operations that a turn of an event loop has brought.
 
-use crate::Engine;
+use crate::{Engine, turn_end};
 use std::{
-    cell::{Cell, RefCell},
     future::Future,
     pin::Pin,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
 };
 
-thread_local! {
-    /// Wakes this thread's flusher, once that has run.
-    static FLUSHER: RefCell<Option<Waker>> = const { RefCell::new(None) };
-    /// The flusher has been woken, and has not run since.
-    static SCHEDULED: Cell<bool> = const { Cell::new(false) };
-    /// What else is to be done when this turn ends.
-    static AT_END: Cell<Option<fn(&Engine)>> = const { Cell::new(None) };
-}
-
 /// Flushes the engine at the end of each turn of an event loop in which operations were [enqueued](Engine::enqueue), and
-/// answers the turn's [key shares](Engine::exchange). A
-/// future that never ends: spawn one on each event-loop thread, whose scheduler must be first come, first served, as
+/// computes what this thread is to compute itself: cheap signatures, and answers to [key shares](Engine::exchange). A future
+/// that never ends: spawn one on each event-loop thread, whose scheduler must be first come, first served, as
 /// Tokio's current-thread scheduler is. Woken by the first operation of a turn, it then runs after all connections that
 /// were ready with that one.
 #[must_use = "operations are flushed at the end of a turn only if this is spawned"]
@@ -34,34 +24,8 @@ impl BatchFlusher {
     /// Flushes `engine` when this turn ends, or now if this thread has no flusher. Call it on the thread that has enqueued
     /// an operation.
     pub fn schedule(engine: &Engine) {
-        if !Self::schedule_if_any() {
+        if !turn_end::schedule() {
             engine.flush();
-        }
-    }
-
-    /// Does this, too, when this turn ends; false if this thread has no flusher. All callers want the same done.
-    pub(crate) fn at_end_of_turn(work: fn(&Engine)) -> bool {
-        AT_END.set(Some(work));
-        Self::schedule_if_any()
-    }
-
-    /// False if this thread has no flusher.
-    fn schedule_if_any() -> bool {
-        if SCHEDULED.get() {
-            return true;
-        }
-        // A waker is foreign code: it runs outside the borrow.
-        let Some(waker) = FLUSHER.with_borrow(Clone::clone) else { return false };
-        SCHEDULED.set(true);
-        waker.wake();
-        true
-    }
-}
-
-impl BatchFlusher {
-    fn finish_turn(&self) {
-        if let Ok(Some(work)) = AT_END.try_with(Cell::take) {
-            work(&self.0);
         }
     }
 }
@@ -70,11 +34,10 @@ impl Future for BatchFlusher {
     type Output = std::convert::Infallible;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        drop(FLUSHER.replace(Some(context.waker().clone())));
-        if SCHEDULED.take() {
+        if turn_end::arrive(context.waker().clone()) {
             // First: what compute threads do, they do meanwhile.
             self.0.flush();
-            self.finish_turn();
+            turn_end::compute(self.0.shared());
         }
         Poll::Pending
     }
@@ -83,9 +46,8 @@ impl Future for BatchFlusher {
 impl Drop for BatchFlusher {
     /// What was scheduled goes now, and what comes later at once.
     fn drop(&mut self) {
-        drop(FLUSHER.try_with(RefCell::take));
-        let _ = SCHEDULED.try_with(Cell::take);
+        turn_end::leave();
         self.0.flush();
-        self.finish_turn();
+        turn_end::compute(self.0.shared());
     }
 }

@@ -19,4 +19,10 @@ impl Batching {
             _ => Self::NEVER,
         }
     }
+
+    /// How many of so many operations are cheaper together: whole passes, and what is left over if it pays.
+    pub(crate) fn worth(self, count: usize) -> usize {
+        let beyond = count % self.width;
+        if beyond >= self.crossover { count } else { count - beyond }
+    }
 }

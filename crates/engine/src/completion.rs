@@ -1,6 +1,6 @@
 //! A result to come, as a plain future: it needs no runtime.
 
-use crate::{OperationError, Outcome, shared::Shared, ticket::Ticket};
+use crate::{OperationError, Outcome, shared::Shared, signing_turn, ticket::Ticket};
 use std::{
     future::Future,
     pin::Pin,
@@ -17,6 +17,8 @@ enum State {
     /// Computed at once by the caller.
     InPlace(Result<Outcome, OperationError>),
     Pending(Arc<Ticket>, Arc<Shared>),
+    /// To be computed when the turn of the caller's event loop ends.
+    Deferred(Arc<Ticket>, Arc<Shared>),
     Over,
 }
 
@@ -29,6 +31,10 @@ impl Completion {
         Self(State::Pending(ticket, shared))
     }
 
+    pub(crate) fn deferred(ticket: Arc<Ticket>, shared: Arc<Shared>) -> Self {
+        Self(State::Deferred(ticket, shared))
+    }
+
     /// Whether the operation was computed by [`Engine::enqueue`](crate::Engine::enqueue) itself, so that its caller
     /// need not flush for it.
     pub fn is_in_place(&self) -> bool {
@@ -37,8 +43,10 @@ impl Completion {
 
     /// For callers without an executor: flushes, and blocks this thread until the result is there.
     pub fn wait(self) -> Result<Outcome, OperationError> {
-        if let State::Pending(_, shared) = &self.0 {
-            shared.flush();
+        match &self.0 {
+            State::Pending(_, shared) => shared.flush(),
+            State::Deferred(_, shared) => signing_turn::compute(shared),
+            State::InPlace(_) | State::Over => {}
         }
         let waker = Arc::new(Unpark(std::thread::current())).into();
         let mut context = Context::from_waker(&waker);
@@ -65,6 +73,13 @@ impl Future for Completion {
                 }
                 poll
             }
+            State::Deferred(ticket, shared) => {
+                let poll = ticket.poll(context.waker());
+                if poll.is_pending() {
+                    self.0 = State::Deferred(ticket, shared);
+                }
+                poll
+            }
             State::Over => Poll::Ready(Err(OperationError::Stopped)),
         }
     }
@@ -72,8 +87,10 @@ impl Future for Completion {
 
 impl Drop for Completion {
     fn drop(&mut self) {
-        if let State::Pending(ticket, shared) = &self.0 {
-            shared.withdraw(ticket);
+        match &self.0 {
+            State::Pending(ticket, shared) => shared.withdraw(ticket),
+            State::Deferred(ticket, shared) => shared.withdraw_deferred(ticket),
+            State::InPlace(_) | State::Over => {}
         }
     }
 }

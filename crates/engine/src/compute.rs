@@ -21,11 +21,12 @@ pub(crate) struct Threads {
     handles: Vec<JoinHandle<()>>,
 }
 
-struct Batch {
-    key_type: KeyType,
-    tickets: Vec<Arc<Ticket>>,
+/// Operations that somebody has begun.
+pub(crate) struct Batch {
+    pub(crate) key_type: KeyType,
+    pub(crate) tickets: Vec<Arc<Ticket>>,
     /// Too few for the backend to pay.
-    scalar: bool,
+    pub(crate) scalar: bool,
 }
 
 /// How many operations yielding the CPU has brought.
@@ -144,7 +145,7 @@ impl Shared {
     }
 
     /// Returns how long it took.
-    fn compute(&self, batch: &Batch) -> Duration {
+    pub(crate) fn compute(&self, batch: &Batch) -> Duration {
         let chosen = self.backend.choose(batch.scalar);
         let width = if batch.scalar { 1 } else { self.backend.batching(batch.key_type).width };
         let delivery = Delivery::new(batch.tickets.len(), width, chosen.verifies);

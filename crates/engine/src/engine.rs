@@ -2,7 +2,7 @@
 
 use crate::{
     Backend, BatchReport, Batching, Completion, Depth, Key, KeyType, Observer, Operation, OperationError,
-    Overflow, Scalar, Settings, compute::Threads, installed::Installed, scalar, shared::Shared,
+    Overflow, Scalar, Settings, compute::Threads, installed::Installed, scalar, shared::Shared, signing_turn,
     ticket::Outcome,
 };
 use std::{
@@ -39,17 +39,20 @@ impl Engine {
 
     /// Hands in an operation and wakes a compute thread for it. Errors as for [`enqueue`](Self::enqueue).
     pub fn submit(&self, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
-        let completion = self.enqueue(key, operation)?;
-        if !completion.is_in_place() {
-            self.flush();
+        operation.check(key.public())?;
+        if is_cheap(key.key_type()) {
+            return Ok(self.compute_in_place(key, &operation));
         }
+        let completion = self.queue(key, operation)?;
+        self.flush();
         Ok(completion)
     }
 
     /// Hands in an operation without waking anybody: call [`flush`](Self::flush) when the event loop's turn is over,
     /// so that all operations of one turn form one batch and cost one wake-up.
     ///
-    /// An operation that costs less than handing it over is computed here and now, on the caller's thread.
+    /// An operation that costs less than handing it over is computed on the caller's thread: here and now, or when the turn
+    /// ends if there is a [`BatchFlusher`](crate::BatchFlusher) and the turns before have brought several.
     ///
     /// # Errors
     /// [`WrongKeyType`](OperationError::WrongKeyType) and [`InvalidInput`](OperationError::InvalidInput) if the operation
@@ -57,10 +60,12 @@ impl Engine {
     pub fn enqueue(&self, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
         operation.check(key.public())?;
         if is_cheap(key.key_type()) {
-            return Ok(Completion::in_place(self.compute_in_place(key, &operation)));
+            return Ok(match signing_turn::defer(&self.shared, key, operation) {
+                Ok(ticket) => Completion::deferred(ticket, Arc::clone(&self.shared)),
+                Err(operation) => self.compute_in_place(key, &operation),
+            });
         }
-        let ticket = self.shared.push(key, operation)?;
-        Ok(Completion::pending(ticket, Arc::clone(&self.shared)))
+        self.queue(key, operation)
     }
 
     /// Wakes a compute thread if something waits and one is free.
@@ -104,7 +109,12 @@ impl Engine {
         &self.shared
     }
 
-    fn compute_in_place(&self, key: &Key, operation: &Operation) -> Result<Outcome, OperationError> {
+    fn queue(&self, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
+        let ticket = self.shared.push(key, operation)?;
+        Ok(Completion::pending(ticket, Arc::clone(&self.shared)))
+    }
+
+    fn compute_in_place(&self, key: &Key, operation: &Operation) -> Completion {
         let began = Instant::now();
         let result = scalar::compute(key, operation);
         let computed = began.elapsed();
@@ -119,7 +129,8 @@ impl Engine {
             in_place: true,
         };
         self.shared.tell(|observer| observer.batch(&report));
-        result.map(|bytes| Outcome { bytes, waited: Duration::ZERO, computed, batch: 1, cpu: Duration::ZERO })
+        let (waited, cpu) = (Duration::ZERO, Duration::ZERO);
+        Completion::in_place(result.map(|bytes| Outcome { bytes, waited, computed, batch: 1, cpu }))
     }
 }
 

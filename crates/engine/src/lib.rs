@@ -46,7 +46,9 @@ mod scalar_backend;
 mod scheme;
 mod settings;
 mod shared;
+mod signing_turn;
 mod ticket;
+mod turn_end;
 mod verify;
 
 pub use backend::Backend;

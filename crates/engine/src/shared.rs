@@ -77,6 +77,13 @@ impl Shared {
         }
     }
 
+    /// Nobody waits for this operation any more, which is in no queue.
+    pub(crate) fn withdraw_deferred(&self, ticket: &Ticket) {
+        if ticket.withdraw().is_waiting() {
+            self.tell(|observer| observer.withdrawn(ticket.key.key_type()));
+        }
+    }
+
     /// Wakes a compute thread if something waits and one is free; it wakes the next one if it leaves something.
     pub(crate) fn flush(&self) {
         let state = self.state();

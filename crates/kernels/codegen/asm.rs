@@ -29,6 +29,18 @@ impl Assembly {
         }
     }
 
+    /// Appends two sequences that do not depend on each other, merged in proportion to their lengths.
+    pub(crate) fn merged(&mut self, one: Vec<String>, two: Vec<String>) {
+        let (longer, shorter) = if one.len() < two.len() { (two, one) } else { (one, two) };
+        let mut written = 0;
+        for (i, line) in longer.iter().enumerate() {
+            self.line(line);
+            let due = (i + 1) * shorter.len() / longer.len();
+            self.lines(&shorter[written..due]);
+            written = due;
+        }
+    }
+
     /// A label not used before; place it with [`Self::place`].
     pub(crate) fn label(&mut self) -> String {
         self.labels += 1;

@@ -224,13 +224,5 @@ fn both(
 ) {
     generate_one(&mut one);
     generate_two(&mut two);
-    let (one, two) = (one.lines, two.lines);
-    let (longer, shorter) = if one.len() < two.len() { (two, one) } else { (one, two) };
-    let mut written = 0;
-    for (i, line) in longer.iter().enumerate() {
-        asm.line(line);
-        let due = (i + 1) * shorter.len() / longer.len();
-        asm.lines(&shorter[written..due]);
-        written = due;
-    }
+    asm.merged(one.lines, two.lines);
 }

@@ -21,6 +21,7 @@ pub(crate) const SPARE: [&str; 4] = ["zmm25", "zmm24", "zmm23", "zmm22"];
 pub(crate) const WORDS: [&str; 2] = ["zmm26", "zmm27"];
 
 /// Quadwords in memory, and the register that holds the first of them in every lane.
+#[derive(Clone, Copy)]
 pub(crate) struct Constant {
     pub(crate) label: &'static str,
     pub(crate) values: &'static [u64],
@@ -54,11 +55,15 @@ pub(crate) const CONSTANTS: [Constant; 9] = [
     in_register(".Lquadrille_x25519_mask_52", &[(1 << 52) - 1], MASK_52),
 ];
 
-const fn in_memory(label: &'static str, values: &'static [u64]) -> Constant {
+pub(crate) const fn in_memory(label: &'static str, values: &'static [u64]) -> Constant {
     Constant { label, values, register: None }
 }
 
-const fn in_register(label: &'static str, values: &'static [u64], register: &'static str) -> Constant {
+pub(crate) const fn in_register(
+    label: &'static str,
+    values: &'static [u64],
+    register: &'static str,
+) -> Constant {
     Constant { label, values, register: Some(register) }
 }
 

@@ -11,6 +11,7 @@
 //! | `portable` | any | 1 | BoringSSL's |
 //!
 //! X25519 ([`Agreement`], [`Lanes::x25519_public_keys`]) has lanes in the `ifma` tier; the others compute it with BoringSSL.
+//! ECDSA on P-256 ([`P256Signature`]) has lanes in the `ifma` tier, and nothing elsewhere.
 //!
 //! It does not collect operations (`quadrille-engine` does), knows nothing of padding or TLS, and makes no
 //! keys.
@@ -45,8 +46,10 @@ mod cpu;
 mod key;
 mod key_exchange;
 mod lanes;
+mod p256;
 mod portable;
 mod secrecy;
+mod signatures;
 mod x25519;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
@@ -54,6 +57,7 @@ mod x86_64;
 pub use cpu::{CEILING_VARIABLE, Ceiling, UnknownTier};
 pub use key::PrivateKey;
 pub use lanes::{Computed, Lanes};
+pub use p256::{P256_BYTES, P256Key, P256Signature};
 pub use quadrille_rsa_numbers::{
     Components, InputError, KeyError, KeySize, PrivateOperation, PrivateOperationError,
 };

@@ -8,7 +8,9 @@ mod support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
-use quadrille_kernels::{Agreement, Ceiling, KeySize, Lanes, PrivateKey, PrivateOperation};
+use quadrille_kernels::{
+    Agreement, Ceiling, KeySize, Lanes, P256Key, P256Signature, PrivateKey, PrivateOperation,
+};
 
 /// What to look for, and how many times it was found.
 static WATCHED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
@@ -91,6 +93,7 @@ fn freed_memory_holds_nothing_of_a_key() {
     }
 
     x25519_leaves_nothing();
+    p256_leaves_nothing();
 
     // The search does find what is there.
     WATCHING.store(true, SeqCst);
@@ -124,4 +127,29 @@ fn x25519_leaves_nothing() {
     assert_eq!(secrets, [expected; 20]);
     assert_eq!(FOUND.swap(0, SeqCst), 0, "X25519 on tier {}", lanes.name());
     assert!(lanes.x25519_width() == 1 || SEARCHED.load(SeqCst) > before, "something was searched");
+}
+
+/// A key in a box, and signatures with it.
+fn p256_leaves_nothing() {
+    let d: [u8; 32] = std::array::from_fn(|i| 0x11 + 7 * i as u8);
+    let bits = |at: usize, count: usize| {
+        (at..at + count).rev().fold(0u64, |word, bit| word << 1 | u64::from(d[31 - bit / 8] >> (bit % 8) & 1))
+    };
+    for (i, slot) in WATCHED.iter().enumerate() {
+        slot.store(if i < 4 { bits(52 * i, 52) } else { bits(64 * (i % 4), 64) }, SeqCst);
+    }
+
+    let lanes = Lanes::detect().expect("the variable is unset");
+    let key = Box::new(P256Key::new(&d).expect("a key"));
+    let mut signatures = vec![[0; 64]; 20];
+    let mut ops: Vec<_> = signatures.iter_mut().map(|to| P256Signature::new(&key, &[7; 32], to)).collect();
+    WATCHING.store(true, SeqCst);
+    let before = SEARCHED.load(SeqCst);
+    lanes.sign_p256(&mut ops);
+    assert!(ops.iter().all(|op| op.is_signed() == (lanes.p256_width() > 1)));
+    drop(ops);
+    drop(key);
+    WATCHING.store(false, SeqCst);
+    assert_eq!(FOUND.swap(0, SeqCst), 0, "ECDSA on tier {}", lanes.name());
+    assert!(SEARCHED.load(SeqCst) > before, "something was searched");
 }

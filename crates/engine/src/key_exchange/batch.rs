@@ -2,7 +2,7 @@
 
 use super::{exchange::Pending, key_pairs};
 use crate::{
-    ExchangeOperation, ExchangeReport, OperationError, SecretOperation, ServerShare, X25519,
+    Batching, ExchangeOperation, ExchangeReport, OperationError, SecretOperation, ServerShare, X25519,
     key_agreement::{
         KeyPair, Scalar, is_contributory,
         ml_kem::{self, Encapsulated},
@@ -96,19 +96,14 @@ fn agree(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
     for (job, pair) in open.iter_mut().zip(&*pairs) {
         *job.pair = *pair;
     }
-    let (in_lanes, rest) = open.split_at_mut(lanes.map_or(0, |lanes| worth(lanes, pairs.len())));
+    let worth = |lanes: &dyn X25519| Batching::new(lanes.width(), lanes.crossover()).worth(pairs.len());
+    let (in_lanes, rest) = open.split_at_mut(lanes.map_or(0, worth));
     if let Some(lanes) = lanes.filter(|_| !in_lanes.is_empty()) {
         compute_secrets(shared, lanes, in_lanes, waited);
     }
     if !rest.is_empty() {
         compute_secrets(shared, &Scalar, rest, waited);
     }
-}
-
-/// How many of so many secrets are cheaper in lanes.
-fn worth(lanes: &dyn X25519, count: usize) -> usize {
-    let beyond = count % lanes.width().max(1);
-    if beyond >= lanes.crossover() { count } else { count - beyond }
 }
 
 fn compute_secrets(shared: &Shared, by: &dyn X25519, jobs: &mut [&mut Job<'_>], waited: Duration) {

@@ -1,7 +1,7 @@
 //! The shares that one turn of an event loop has brought.
 
 use super::{batch, exchange::Pending};
-use crate::{BatchFlusher, Engine};
+use crate::{Engine, shared::Shared, turn_end};
 use std::{cell::RefCell, sync::Arc};
 
 /// So many shares are answered without waiting for the turn's end: batches are full by then, and the first of them
@@ -18,16 +18,17 @@ pub(super) fn push(engine: &Engine, pending: Arc<Pending>) {
         turn.push(pending);
         turn.len()
     });
-    if waiting >= MOST || !BatchFlusher::at_end_of_turn(compute_turn) {
-        compute_turn(engine);
+    let in_time = waiting > 1 || turn_end::compute_then(compute_turn);
+    if waiting >= MOST || !in_time {
+        compute_turn(engine.shared());
     }
 }
 
 /// Answers what this turn has brought so far.
-fn compute_turn(engine: &Engine) {
+fn compute_turn(shared: &Shared) {
     // While the thread ends there may be no turn any more.
     let Ok(waiting) = TURN.try_with(RefCell::take) else { return };
     if !waiting.is_empty() {
-        batch::compute(engine.shared(), &waiting);
+        batch::compute(shared, &waiting);
     }
 }

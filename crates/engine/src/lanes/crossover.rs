@@ -4,11 +4,15 @@
 use super::parts::take_apart;
 use crate::{SecretOperation, X25519, key_agreement};
 use boring::{
+    bn::{BigNum, BigNumContext},
+    ec::{EcGroup, EcKey, EcPoint},
+    ecdsa::EcdsaSig,
+    nid::Nid,
     pkey::Private,
     rsa::{Padding, Rsa},
 };
 use quadrille_handshake_timing::thread_time;
-use quadrille_kernels::{Agreement, Lanes, PrivateKey, PrivateOperation};
+use quadrille_kernels::{Agreement, Lanes, P256_BYTES, P256Key, P256Signature, PrivateKey, PrivateOperation};
 use std::time::Duration;
 
 /// Keys that everybody knows and that protect nothing, to measure with: RFC 8017 `RSAPrivateKey` in DER.
@@ -17,7 +21,8 @@ const KNOWN_KEYS: [&[u8]; 2] = [include_bytes!("known-2048.der"), include_bytes!
 /// How much CPU time the measuring of one size takes: it is measured at least once, and again while this is not used
 /// up.
 const BUDGET: Duration = Duration::from_millis(12);
-const X25519_BUDGET: Duration = Duration::from_millis(1);
+/// The same, of the cheap ones.
+const CHEAP_BUDGET: Duration = Duration::from_millis(1);
 
 /// The smallest batches that pay.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +32,13 @@ pub(super) struct Crossovers {
     /// scalar operation is that of RSA-3072 within a few per cent (docs/kernels/measurements.md).
     larger: usize,
     pub(super) x25519: usize,
+    pub(super) p256: usize,
 }
 
 impl Crossovers {
     pub(super) fn measure(lanes: &Lanes) -> Self {
         let [rsa2048, larger] = KNOWN_KEYS.map(|der| measure(lanes, der).unwrap_or(lanes.width()));
-        Self { rsa2048, larger, x25519: measure_x25519(lanes) }
+        Self { rsa2048, larger, x25519: measure_x25519(lanes), p256: measure_p256(lanes) }
     }
 
     /// At most the width.
@@ -84,7 +90,7 @@ fn measure_x25519(lanes: &Lanes) -> usize {
     let mut secrets = vec![[0; 32]; lanes.x25519_width()];
     let (mut scalar, mut pass) = (Duration::MAX, Duration::MAX);
     let began = thread_time();
-    while pass == Duration::MAX || thread_time().saturating_sub(began) < X25519_BUDGET {
+    while pass == Duration::MAX || thread_time().saturating_sub(began) < CHEAP_BUDGET {
         let one = |secret| SecretOperation { private: &private, peer: &peer, secret };
         let mut alone = secrets.iter_mut().take(1).map(one).collect::<Vec<_>>();
         scalar = scalar.min(time_of(|| key_agreement::Scalar.secrets(&mut alone)));
@@ -93,6 +99,30 @@ fn measure_x25519(lanes: &Lanes) -> usize {
         pass = pass.min(time_of(|| lanes.agree(&mut all)));
     }
     crossover(Costs { scalar, half: pass, full: pass }, lanes.x25519_width()).max(2)
+}
+
+/// A pass costs the same whatever its fill. One signature alone is not worth the wait for a turn's end.
+fn measure_p256(lanes: &Lanes) -> usize {
+    let measured = || {
+        let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).ok()?;
+        let (d, digest) = ([0x5a; P256_BYTES], [0xa5; 32]);
+        let number = BigNum::from_slice(&d).ok()?;
+        let mut point = EcPoint::new(&group).ok()?;
+        point.mul_generator(&group, &number, BigNumContext::new().ok()?.as_mut()).ok()?;
+        let ec = EcKey::from_private_components(&group, &number, &point).ok()?;
+        let key = P256Key::new(&d)?;
+        let mut signatures = vec![[0; 2 * P256_BYTES]; lanes.p256_width()];
+        let (mut scalar, mut pass) = (Duration::MAX, Duration::MAX);
+        let began = thread_time();
+        while pass == Duration::MAX || thread_time().saturating_sub(began) < CHEAP_BUDGET {
+            scalar = scalar.min(timed(|| EcdsaSig::sign(&digest, &ec).ok().map(drop))?);
+            let all = signatures.iter_mut().map(|signature| P256Signature::new(&key, &digest, signature));
+            let mut all = all.collect::<Vec<_>>();
+            pass = pass.min(time_of(|| lanes.sign_p256(&mut all)));
+        }
+        Some(crossover(Costs { scalar, half: pass, full: pass }, lanes.p256_width()).max(2))
+    };
+    measured().unwrap_or(lanes.p256_width())
 }
 
 fn time_of(what: impl FnOnce()) -> Duration {

@@ -1,6 +1,7 @@
 //! SIMD lanes: several operations in the time of little more than one.
 
 mod crossover;
+mod p256;
 mod parts;
 mod x25519;
 
@@ -12,7 +13,8 @@ pub use quadrille_kernels::{CEILING_VARIABLE, Ceiling, UnknownTier};
 use quadrille_kernels::{PrivateKey, PrivateOperation};
 use zeroize::Zeroizing;
 
-/// RSA-2048, 3072 and 4096, and X25519, in the lanes of vector registers (`quadrille-kernels`); all else is scalar.
+/// RSA-2048, 3072 and 4096, ECDSA on P-256, and X25519, in the lanes of vector registers (`quadrille-kernels`); all else is
+/// scalar.
 #[derive(Debug)]
 pub struct Lanes {
     lanes: quadrille_kernels::Lanes,
@@ -58,29 +60,40 @@ impl Backend for Lanes {
     }
 
     fn width(&self, key_type: KeyType) -> usize {
-        if is_for_lanes(key_type) { self.lanes.width() } else { 1 }
+        match key_type {
+            KeyType::EcdsaP256 => self.lanes.p256_width(),
+            _ if is_for_lanes(key_type) => self.lanes.width(),
+            _ => 1,
+        }
     }
 
     fn crossover(&self, key_type: KeyType) -> usize {
         match key_type {
+            KeyType::EcdsaP256 if self.lanes.p256_width() > 1 => self.crossovers.p256,
             KeyType::Rsa { bits } if is_for_lanes(key_type) => self.crossovers.for_bits(bits),
             _ => usize::MAX,
         }
     }
 
     fn prepare(&self, key: &Key) {
-        prepared(key, &self.lanes);
+        match key.key_type() {
+            KeyType::EcdsaP256 => drop(p256::prepared(key)),
+            _ => drop(prepared(key, &self.lanes)),
+        }
     }
 
     fn compute(&self, batch: &mut [Job<'_>]) {
-        batch.chunks_mut(self.lanes.width()).for_each(|jobs| self.pass(jobs));
+        match batch.first().map(|job| job.key().key_type()) {
+            Some(KeyType::EcdsaP256) => p256::sign(&self.lanes, batch),
+            _ => batch.chunks_mut(self.lanes.width()).for_each(|jobs| self.pass(jobs)),
+        }
     }
 
     fn x25519(&self) -> Option<&dyn X25519> {
         (self.lanes.x25519_width() > 1).then_some(self)
     }
 
-    /// The kernels raise every result to the public exponent, all lanes at once.
+    /// The kernels raise every RSA result to the public exponent, all lanes at once, and check signatures of ECDSA.
     fn verifies(&self) -> bool {
         true
     }

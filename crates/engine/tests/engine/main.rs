@@ -16,6 +16,7 @@ mod overflow;
 mod overflow_simulation;
 mod policy;
 mod signatures;
+mod signing_turn;
 mod simulation;
 mod stress;
 mod support;

@@ -21,7 +21,7 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use batch::{CombState, Differences, Digits, Kernels, LadderState};
 #[cfg(target_arch = "x86_64")]
-pub(crate) use element::Element;
+pub(crate) use element::{Element, U64x8};
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) use tests::operate_on_undefined;
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod fma47;
 pub(crate) mod ifma;
+pub(crate) mod p256;
 #[cfg(test)]
 mod reference;
 mod x25519;
@@ -16,7 +17,7 @@ mod tests {
     ];
 
     /// Instructions whose result is a vector, a mask or memory, never a general register or a flag.
-    const VECTOR: [&str; 30] = [
+    const VECTOR: [&str; 31] = [
         "kxorw",
         "vaddpd",
         "vfmadd231pd",
@@ -36,6 +37,7 @@ mod tests {
         "vpermt2q",
         "vpor",
         "vpsllq",
+        "vpsraq",
         "vpsrlq",
         "vpsubq",
         "vptestmq",
@@ -57,6 +59,11 @@ mod tests {
     #[test]
     fn fma47_kernels_are_free_of_data_dependent_control_and_addresses() {
         check(include_str!(concat!(env!("OUT_DIR"), "/fma47.s")));
+    }
+
+    #[test]
+    fn p256_kernels_are_free_of_data_dependent_control_and_addresses() {
+        check(include_str!(concat!(env!("OUT_DIR"), "/p256.s")));
     }
 
     #[test]

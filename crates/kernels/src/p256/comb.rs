@@ -1,0 +1,88 @@
+//! The comb: eight multiples of the base point as sums of table entries.
+
+use super::element::Element;
+use super::modulus::{N, Number, opaque, select};
+use crate::x25519::U64x8;
+use zeroize::Zeroize;
+
+/// Bits of a window; as in `codegen/p256.rs`.
+pub(crate) const WINDOW_BITS: usize = 6;
+/// Windows of a scalar.
+pub(crate) const WINDOWS: usize = 256usize.div_ceil(WINDOW_BITS);
+/// Quadwords of the table of one window: for five digits of x, five of y, and the tag.
+pub(crate) const TABLE: usize = 11 << (WINDOW_BITS - 1);
+
+/// The arithmetic that an instruction set supplies; `codegen/p256.rs` describes the functions.
+pub(crate) trait Kernels: Copy {
+    /// a * b / 2^260 mod p, in clean digits.
+    fn multiply(self, a: &Element, b: &Element) -> Element;
+    /// a * b / 2^260 mod n, in clean digits.
+    fn multiply_modulo_n(self, a: &Element, b: &Element) -> Element;
+    /// Sets the sum to the entries of the first window.
+    fn comb_begin(self, state: &mut CombState, digits: &U64x8);
+    /// Adds the entries of the windows from `first` on.
+    fn comb_add(self, state: &mut CombState, digits: &[U64x8], first: usize);
+    /// Clears the registers.
+    fn wipe_registers(self);
+}
+
+/// What the comb works on: x, y and z of the sum as x / z^2, y / z^3; z^2; the sum of tags; and room.
+#[repr(C, align(64))]
+#[derive(Default)]
+pub(crate) struct CombState(pub(crate) [Element; 18]);
+
+impl CombState {
+    /// What the tags of a lane's entries sum to, modulo 2^64.
+    pub(super) fn tags(&self, lane: usize) -> u64 {
+        self.0[4].0[0].0[lane]
+    }
+}
+
+impl Zeroize for CombState {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// Digits of eight scalars, the lowest first.
+pub(crate) type Digits = [U64x8; WINDOWS];
+
+/// The odd one of k and n - k, whose multiples of the base point have the same x-coordinate.
+pub(super) fn odd(k: &Number) -> Number {
+    select((k[0] & 1).wrapping_neg(), k, &N.minus(k))
+}
+
+/// An odd number is the sum of 2^i or -2^i for each i up to any: those that count as positive are the bits of half the
+/// number, and the highest. So each window has an odd digit, of which the kernels want the bits.
+pub(super) fn put_digits(digits: &mut Digits, lane: usize, odd: &Number) {
+    let [a, b, c, d] = *odd;
+    let top = 1 << (WINDOW_BITS * WINDOWS - 1 - 256);
+    let bits = [a >> 1 | b << 63, b >> 1 | c << 63, c >> 1 | d << 63, d >> 1, top, 0];
+    for (i, vector) in digits.iter_mut().enumerate() {
+        let (word, shift) = (WINDOW_BITS * i / 64, WINDOW_BITS * i % 64);
+        let window = bits[word] >> shift | bits[word + 1] << 1 << (63 - shift);
+        vector.0[lane] = window & ((1 << WINDOW_BITS) - 1);
+    }
+}
+
+/// All ones if the tags of the entries sum to the number modulo 2^56 - 5, as they do if the entries are the right ones.
+pub(super) fn tags_agree(tags: u64, odd: &Number) -> u64 {
+    const BITS: usize = 56;
+    const MASK: u64 = (1 << BITS) - 1;
+    const MODULUS: u64 = MASK - 4;
+    // 2^56 = 5
+    let fold = |number: u128| (number as u64 & MASK) + 5 * (number >> BITS) as u64;
+    let [a, b, c, d] = *odd;
+    let digits =
+        [a, a >> 56 | b << 8, b >> 48 | c << 16, c >> 40 | d << 24, d >> 32].map(|digit| digit & MASK);
+    let number = digits.iter().rev().fold(0, |sum, digit| fold(5 * u128::from(sum) + u128::from(*digit)));
+    // The tags are below 2^56 and fewer than 64, half of them negative perhaps.
+    let tags = tags.wrapping_add(MODULUS << 6);
+    let canonical = |number: u64| {
+        let folded = fold(fold(number.into()).into());
+        let less = folded.wrapping_sub(MODULUS);
+        let keep = opaque(((less as i64) >> 63) as u64);
+        folded & keep | less & !keep
+    };
+    super::modulus::is_zero(&[canonical(number) ^ canonical(tags)])
+}

@@ -1,0 +1,107 @@
+//! ECDSA on P-256 (FIPS 186-5, section 6.4): signatures with eight different keys over eight different digests at once.
+//!
+//! ```text
+//!   key, digest, entropy ──SHA-512──> nonce k ──> comb ──> k G = x : y : z ──> x z^-2, y z^-3 ──> r ─┐
+//!                                     │                        │                                     ├─> s ──> checks
+//!                                     └──────────> 1 / k       └─> tags                              │
+//!                                                    └───────────────────────────────────────────────┘
+//! ```
+//!
+//! There are lanes for AVX-512 IFMA alone.
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod batch;
+#[cfg(target_arch = "x86_64")]
+mod comb;
+#[cfg(target_arch = "x86_64")]
+mod element;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod faults;
+#[cfg(target_arch = "x86_64")]
+mod inverse;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod model;
+mod modulus;
+#[cfg(target_arch = "x86_64")]
+mod nonce;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use comb::{CombState, Kernels, TABLE, WINDOWS};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use element::Element;
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) use tests::operate_on_undefined;
+
+use modulus::{N, Number, from_bytes};
+use std::fmt;
+use zeroize::{Zeroize, Zeroizing};
+
+/// Bytes of a private key, and of each half of a signature.
+pub const P256_BYTES: usize = 32;
+
+/// A private key of P-256, as lanes want it.
+pub struct P256Key {
+    /// As it is, for the nonce and for the check.
+    d: Number,
+    /// Times 2^260, for the signature: kept apart, so that a fault in either shows.
+    montgomery: Number,
+}
+
+impl P256Key {
+    /// The key with this number, big-endian; `None` if it is zero or not below the group's order.
+    pub fn new(d: &[u8; P256_BYTES]) -> Option<Self> {
+        let d = Zeroizing::new(from_bytes(d));
+        N.holds(&d).then(|| Self { montgomery: N.montgomery(&d), d: *d })
+    }
+}
+
+impl Drop for P256Key {
+    fn drop(&mut self) {
+        self.d.zeroize();
+        self.montgomery.zeroize();
+    }
+}
+
+impl fmt::Debug for P256Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("P256Key").finish_non_exhaustive()
+    }
+}
+
+/// One signature of a batch.
+pub struct P256Signature<'a> {
+    key: &'a P256Key,
+    digest: &'a [u8],
+    signature: &'a mut [u8; 2 * P256_BYTES],
+    signed: bool,
+}
+
+impl<'a> P256Signature<'a> {
+    /// A signature over a digest, of which 32 bytes count, that [`Lanes::sign_p256`](crate::Lanes::sign_p256) will compute
+    /// into `signature`: r and s, each big-endian.
+    pub fn new(key: &'a P256Key, digest: &'a [u8], signature: &'a mut [u8; 2 * P256_BYTES]) -> Self {
+        Self { key, digest, signature, signed: false }
+    }
+
+    /// Whether `signature` holds a signature that has passed its checks. Otherwise it is as it was.
+    pub fn is_signed(&self) -> bool {
+        self.signed
+    }
+
+    /// The digest as FIPS 186-5 makes a number of it: its leftmost 256 bits.
+    #[cfg(target_arch = "x86_64")]
+    fn digest_bytes(&self) -> [u8; P256_BYTES] {
+        let mut bytes = [0; P256_BYTES];
+        let counting = &self.digest[..self.digest.len().min(P256_BYTES)];
+        bytes[P256_BYTES - counting.len()..].copy_from_slice(counting);
+        bytes
+    }
+}
+
+impl fmt::Debug for P256Signature<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("P256Signature").field("signed", &self.signed).finish_non_exhaustive()
+    }
+}
