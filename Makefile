@@ -79,7 +79,7 @@ ptx: ## Translate the GPU's kernels to the PTX that is kept beside them
 	@scripts/install-packages.sh build
 	scripts/ptx.sh
 
-fuzz: ## Feed the xDS client garbage for a minute; ARGS=3600 for an hour
+fuzz: ## Feed each reader of foreign bytes garbage for a minute; ARGS=3600 for an hour each
 	@scripts/install-packages.sh build
 	@scripts/fuzz.sh $(ARGS)
 

@@ -3,7 +3,7 @@
 //! provider, which is as fast with them. Whatever is not for here, others decode.
 //!
 //! A file with a `QUADRILLE KEY` block in place of a private key names the key by its URI, for servers that know files
-//! only.
+//! only, as far as [`pem_keys`](crate::pem_keys) allows.
 
 use crate::{
     abi::{Callback, Dispatch, OBJECT_PKEY, decoder as id, keymgmt::SELECT_PRIVATE},
@@ -130,7 +130,7 @@ unsafe fn from_pem(
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let Some(uri) = (unsafe { read_block(core()?, bio) })? else { return Ok(()) };
-    let (family, key) = uri::resolve(&uri)?;
+    let (family, key) = uri::resolve_listed(&uri)?;
     if family != wanted {
         return Ok(());
     }

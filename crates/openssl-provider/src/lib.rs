@@ -26,6 +26,7 @@ mod host;
 mod key;
 mod keymgmt;
 mod params;
+mod pem_keys;
 mod process;
 mod remote;
 mod rsa;
@@ -143,6 +144,7 @@ fn configure(core: &Core) -> Result<(), Failure> {
     if let Some(count) = number(core, c"compute-threads")? {
         compute::set_threads(count);
     }
+    pem_keys::list(&core.setting(c"pem-keys").unwrap_or_default())?;
     if let Some(count) = number(core, c"most-lost-jobs")? {
         wait::set_max_lost_jobs(count);
     }

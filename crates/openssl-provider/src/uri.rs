@@ -12,6 +12,7 @@ use crate::{
     components::Family,
     error::{Failure, Reason},
     key::ProviderKey,
+    pem_keys,
     remote::RemoteKey,
 };
 use boring::{
@@ -23,6 +24,7 @@ use quadrille_keyless::Address;
 use std::{
     fs::File,
     io::Read,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -32,46 +34,90 @@ pub(crate) const SCHEME: &str = "quadrille:";
 /// Longer files hold no key.
 const LONGEST_FILE: u64 = 1024 * 1024;
 
-/// The key that a URI names.
+/// The key that a URI of the server's own configuration names.
 pub(crate) fn resolve(uri: &str) -> Result<(Family, ProviderKey), Failure> {
-    let Some(rest) = uri.strip_prefix(SCHEME) else {
-        return Err(bad(uri, "it does not begin with quadrille:"));
-    };
-    let key = if let Some(path) = rest.strip_prefix("file:") {
-        file(uri, path)?
-    } else if let Some(rest) = rest.strip_prefix("keyless:") {
-        remote(uri, rest)?
-    } else if rest.starts_with("unix:") {
-        remote(uri, rest)?
-    } else if rest.starts_with('/') {
-        file(uri, rest)?
-    } else {
-        return Err(bad(uri, "after quadrille: comes file:/path, or unix:/socket?key=/certificate"));
-    };
+    let key = NamedKey::read(uri)?.load()?;
     let family = Family::for_key_type(key.key_type())
         .ok_or_else(|| Failure::new(Reason::UnsupportedKey, format!("{uri}: it is neither RSA nor ECDSA")))?;
     Ok((family, key))
 }
 
-fn file(uri: &str, path: &str) -> Result<ProviderKey, Failure> {
-    ProviderKey::local(private_key(&plain(uri, path.strip_prefix("//").unwrap_or(path))?)?)
+/// The key that a URI in a PEM file names, if all its paths are listed. There is one error, so that nobody learns from
+/// it which files exist.
+pub(crate) fn resolve_listed(uri: &str) -> Result<(Family, ProviderKey), Failure> {
+    let listed = NamedKey::read(uri).is_ok_and(|named| named.paths().all(pem_keys::covers));
+    let resolved = if listed { resolve(uri).ok() } else { None };
+    resolved.ok_or_else(|| {
+        let detail = "a QUADRILLE KEY block names something that pem-keys in openssl.cnf does not list, or that is not \
+                      there; `openssl pkey -in` with the URI in front of the block says more";
+        Failure::new(Reason::BadUri, detail)
+    })
 }
 
-fn remote(uri: &str, rest: &str) -> Result<ProviderKey, Failure> {
-    let (servers, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let sockets = servers.split(',').map(|server| socket(uri, server)).collect::<Result<Vec<_>, _>>()?;
-    let (mut public, mut fallback) = (None, None);
-    for setting in query.split('&').filter(|setting| !setting.is_empty()) {
-        match setting.split_once('=') {
-            Some(("key", path)) => public = Some(public_key(&plain(uri, path)?)?),
-            Some(("fallback", path)) => fallback = Some(private_key(&plain(uri, path)?)?),
-            _ => return Err(bad(uri, &format!("`{setting}` is neither key=FILE nor fallback=FILE"))),
+/// What a URI names.
+enum NamedKey {
+    File(PathBuf),
+    Remote { sockets: Vec<PathBuf>, public: PathBuf, fallback: Option<PathBuf> },
+}
+
+impl NamedKey {
+    fn read(uri: &str) -> Result<Self, Failure> {
+        let Some(rest) = uri.strip_prefix(SCHEME) else {
+            return Err(bad(uri, "it does not begin with quadrille:"));
+        };
+        if let Some(path) = rest.strip_prefix("file:") {
+            Self::file(uri, path)
+        } else if let Some(rest) = rest.strip_prefix("keyless:") {
+            Self::remote(uri, rest)
+        } else if rest.starts_with("unix:") {
+            Self::remote(uri, rest)
+        } else if rest.starts_with('/') {
+            Self::file(uri, rest)
+        } else {
+            Err(bad(uri, "after quadrille: comes file:/path, or unix:/socket?key=/certificate"))
         }
     }
-    let public = public.ok_or_else(|| bad(uri, "add ?key=FILE with the certificate whose key is meant"))?;
-    let public = PublicKey::from_pkey(public)?;
-    let remote = RemoteKey::new(&public, sockets)?;
-    ProviderKey::remote(public, remote, fallback.as_deref())
+
+    fn file(uri: &str, path: &str) -> Result<Self, Failure> {
+        plain(uri, path.strip_prefix("//").unwrap_or(path)).map(Self::File)
+    }
+
+    fn remote(uri: &str, rest: &str) -> Result<Self, Failure> {
+        let (servers, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let sockets = servers.split(',').map(|server| socket(uri, server)).collect::<Result<Vec<_>, _>>()?;
+        let (mut public, mut fallback) = (None, None);
+        for setting in query.split('&').filter(|setting| !setting.is_empty()) {
+            match setting.split_once('=') {
+                Some(("key", path)) => public = Some(plain(uri, path)?),
+                Some(("fallback", path)) => fallback = Some(plain(uri, path)?),
+                _ => return Err(bad(uri, &format!("`{setting}` is neither key=FILE nor fallback=FILE"))),
+            }
+        }
+        let public =
+            public.ok_or_else(|| bad(uri, "add ?key=FILE with the certificate whose key is meant"))?;
+        Ok(Self::Remote { sockets, public, fallback })
+    }
+
+    /// Everything that is opened for it.
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let (sockets, files) = match self {
+            Self::File(path) => (&[][..], [Some(path), None]),
+            Self::Remote { sockets, public, fallback } => (&sockets[..], [Some(public), fallback.as_ref()]),
+        };
+        sockets.iter().chain(files.into_iter().flatten()).map(PathBuf::as_path)
+    }
+
+    fn load(self) -> Result<ProviderKey, Failure> {
+        match self {
+            Self::File(path) => ProviderKey::local(private_key(&path)?),
+            Self::Remote { sockets, public, fallback } => {
+                let public = PublicKey::from_pkey(public_key(&public)?)?;
+                let fallback = fallback.map(|path| private_key(&path)).transpose()?;
+                let remote = RemoteKey::new(&public, sockets)?;
+                ProviderKey::remote(public, remote, fallback.as_deref())
+            }
+        }
+    }
 }
 
 fn socket(uri: &str, server: &str) -> Result<PathBuf, Failure> {
@@ -121,7 +167,12 @@ fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
         |error: std::io::Error| Failure::new(Reason::CannotReadFile, format!("{}: {error}", path.display()));
     // Room for most keys at once, so that growing leaves no copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(64 * 1024));
-    File::open(path).map_err(cannot)?.take(LONGEST_FILE).read_to_end(&mut bytes).map_err(cannot)?;
+    // A pipe that nobody writes to is opened all the same, and then seen not to be a file.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(cannot)?;
+    if !file.metadata().map_err(cannot)?.is_file() {
+        return Err(cannot(std::io::Error::other("it is not a regular file")));
+    }
+    file.take(LONGEST_FILE).read_to_end(&mut bytes).map_err(cannot)?;
     Ok(bytes)
 }
 

@@ -7,7 +7,8 @@ use std::{
 };
 
 /// Makes a PEM file that servers read in place of a private key. It holds no secret: it names a certificate, and the
-/// key server of this machine that has the key.
+/// key server of this machine that has the key. The provider follows it if `quadrille provider install --pem-keys`
+/// has listed what it names.
 ///
 ///   quadrille keyserver --keys /etc/quadrille/keys --unix /run/quadrille/keys.sock --policy policy.yaml
 ///   quadrille provider key --server unix:/run/quadrille/keys.sock --cert /etc/ssl/site.pem --out /etc/ssl/site.key

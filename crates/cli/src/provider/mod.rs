@@ -53,7 +53,7 @@ impl Config {
         let module = self.module.find()?;
         let file = install::default_file(self.server);
         println!("# {}\n", file.display());
-        print!("{}", self.server.openssl_cnf(&module));
+        print!("{}", self.server.openssl_cnf(&module, &[]));
         println!("\n# {}\n", self.server.title());
         print!("{}", self.server.lines(&file));
         Ok(())

@@ -39,17 +39,21 @@ impl Server {
 
     /// OpenSSL's configuration. The default provider comes first, because without it there would be nothing but RSA and
     /// ECDSA keys, and because what both have is then its own.
-    pub(super) fn openssl_cnf(self, module: &Path) -> String {
+    pub(super) fn openssl_cnf(self, module: &Path, pem_keys: &[String]) -> String {
         let section = match self {
             Self::Node => "nodejs_conf",
             _ => "openssl_conf",
+        };
+        let pem_keys = match pem_keys {
+            [] => String::new(),
+            paths => format!("pem-keys = {}\n", paths.join(", ")),
         };
         format!(
             "{section} = openssl_init\n\n\
              [openssl_init]\nproviders = providers\n\n\
              [providers]\ndefault = default_provider\nquadrille = quadrille_provider\n\n\
              [default_provider]\nactivate = 1\n\n\
-             [quadrille_provider]\nmodule = {}\nactivate = 1\n",
+             [quadrille_provider]\nmodule = {}\nactivate = 1\n{pem_keys}",
             module.display()
         )
     }

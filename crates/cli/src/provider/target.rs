@@ -13,6 +13,10 @@ pub(super) struct Target {
     /// The server's program, or for Apache its mod_ssl.so.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
+    /// A directory, file or socket that files of `quadrille provider key` may name; they may name no others. May be
+    /// repeated.
+    #[arg(long, value_name = "PATH")]
+    pem_keys: Vec<PathBuf>,
 }
 
 impl Target {
@@ -23,7 +27,14 @@ impl Target {
 
     /// The configuration of the server's OpenSSL.
     pub(super) fn openssl_cnf(&self) -> Result<String, String> {
-        Ok(self.server.openssl_cnf(&self.module.find()?))
+        let absolute = |path: &PathBuf| {
+            let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+            path.into_os_string()
+                .into_string()
+                .map_err(|path| format!("--pem-keys {}: not UTF-8", path.display()))
+        };
+        let pem_keys = self.pem_keys.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
+        Ok(self.server.openssl_cnf(&self.module.find()?, &pem_keys))
     }
 }
 

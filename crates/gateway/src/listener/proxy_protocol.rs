@@ -51,6 +51,9 @@ pub(crate) async fn read(
 ) -> Result<Ends, ProxyHeaderError> {
     loop {
         transport.need_more().await.map_err(ProxyHeaderError::Closed)?;
+        if is_part_of_line(transport.waiting()) {
+            continue;
+        }
         let header = HeaderResult::parse(transport.waiting());
         if header.is_complete() {
             let (length, announced) = match header {
@@ -66,6 +69,14 @@ pub(crate) async fn read(
             return Err(ProxyHeaderError::Malformed);
         }
     }
+}
+
+/// The parser takes a v1 line that ends behind a space for a wrong one: it sees whole lines only.
+fn is_part_of_line(bytes: &[u8]) -> bool {
+    const LONGEST_LINE: usize = 107;
+    bytes.starts_with(b"PROXY ")
+        && bytes.len() < LONGEST_LINE
+        && !bytes.windows(2).any(|pair| pair == b"\r\n")
 }
 
 /// The parser waits for fields that are missing, even behind the end of a v1 line.
@@ -108,5 +119,18 @@ fn v2_addresses(header: &v2::Header<'_>) -> Option<(SocketAddr, SocketAddr)> {
             SocketAddr::new(ip.destination_address.into(), ip.destination_port),
         )),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_part_of_line;
+
+    #[test]
+    fn a_line_is_parsed_once_it_is_whole() {
+        let line = b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n";
+        assert!((6..line.len()).all(|length| is_part_of_line(&line[..length])));
+        assert!(!is_part_of_line(line) && !is_part_of_line(b"\r\n\r\n\0"));
+        assert!(!is_part_of_line(&[b"PROXY ", &[b'1'; 101][..]].concat()), "too long for one");
     }
 }

@@ -9,3 +9,4 @@ mod program;
 mod reload;
 mod servers;
 mod support;
+mod uploaded;

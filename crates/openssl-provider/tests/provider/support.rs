@@ -23,8 +23,9 @@ impl Site {
         let cnf = |section: &str, file: &str| {
             let text = format!(
                 "{section} = init\n[init]\nproviders = list\n[list]\ndefault = first\nquadrille = second\n\
-                 [first]\nactivate = 1\n[second]\nmodule = {}\nactivate = 1\n",
-                module().display()
+                 [first]\nactivate = 1\n[second]\nmodule = {}\nactivate = 1\npem-keys = {}\n",
+                module().display(),
+                site.folder.path().display()
             );
             site.write(file, &text);
         };

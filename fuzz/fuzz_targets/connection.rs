@@ -1,0 +1,78 @@
+//! What is read of a connection before TLS: the header of a load balancer, and the ClientHello. Bytes come in pieces; the
+//! first byte says how long these are.
+
+#![no_main]
+#![allow(dead_code, reason = "the gateway uses the rest")]
+
+use libfuzzer_sys::fuzz_target;
+use std::{
+    future::Future,
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+
+/// In place of the gateway's module: a transport whose bytes are there.
+#[path = "../../crates/gateway/src/tls"]
+mod tls {
+    use std::io;
+
+    #[derive(Clone)]
+    pub(crate) struct Transport {
+        bytes: Vec<u8>,
+        begin: usize,
+        end: usize,
+        piece: usize,
+    }
+
+    impl Transport {
+        pub(crate) fn new(bytes: &[u8], piece: usize) -> Self {
+            Self { bytes: bytes.to_vec(), begin: 0, end: 0, piece }
+        }
+
+        pub(crate) fn waiting(&self) -> &[u8] {
+            &self.bytes[self.begin..self.end]
+        }
+
+        pub(crate) async fn need_more(&mut self) -> io::Result<()> {
+            let end = self.bytes.len().min(self.end + self.piece);
+            if end == self.end {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.end = end;
+            Ok(())
+        }
+
+        pub(crate) fn consume(&mut self, count: usize) {
+            assert!(count <= self.end - self.begin, "more is taken than there is");
+            self.begin += count;
+        }
+    }
+
+    pub(crate) mod client_hello;
+}
+
+#[path = "../../crates/gateway/src/listener/proxy_protocol.rs"]
+mod proxy_protocol;
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&piece, bytes)) = input.split_first() else { return };
+    let address = ([127, 0, 0, 1], 1).into();
+    let mut found = Vec::new();
+    for piece in [usize::from(piece) + 1, usize::MAX / 2] {
+        let mut transport = tls::Transport::new(bytes, piece);
+        let read = now(proxy_protocol::read(&mut transport, address, address));
+        let mut behind = tls::Transport::new(bytes, piece);
+        let hello = now(tls::client_hello::peek(&mut behind)).ok();
+        let ends = read.ok().map(|ends| (ends.client, ends.local));
+        found.push((ends, hello));
+    }
+    assert_eq!(found[0], found[1], "what is found depends on how it comes");
+});
+
+/// Nothing here waits.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("the bytes are there"),
+    }
+}
