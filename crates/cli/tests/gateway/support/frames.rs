@@ -126,7 +126,8 @@ impl Frames {
             self.tls.read_exact(&mut payload)?;
             let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
             match (head[3], head[4]) {
-                (SETTINGS, 0) => self.send(SETTINGS, ACK, 0, &[]),
+                // Whoever has closed the connection needs no acknowledgement; what came before can still be read.
+                (SETTINGS, 0) => drop(self.tls.write_all(&frame(SETTINGS, ACK, 0, &[]))),
                 (SETTINGS, _) => {}
                 (kind, _) => return Ok(Frame { kind, stream, payload }),
             }
