@@ -78,10 +78,12 @@ impl Ring {
                 half.put(lane, &from_bytes(&number));
             }
         }
-        let high = kernels.multiply_modulo_n(&halves[0], &Element::broadcast(&N_R_SQUARED_HIGH));
-        let low = kernels.multiply_modulo_n(&halves[1], &Element::broadcast(&N.r_squared));
+        let multiply = |a: &Element, b: &Number| kernels.multiply_modulo_n(a, &Element::broadcast(b));
+        let high = Zeroizing::new(multiply(&halves[0], &N_R_SQUARED_HIGH));
+        let low = Zeroizing::new(multiply(&halves[1], &N.r_squared));
         self.k_inverse = high.plus(&low);
-        self.k = kernels.multiply_modulo_n(&self.k_inverse, &Element::broadcast(&ONE)).all_canonical(&N);
+        let k = Zeroizing::new(multiply(&self.k_inverse, &ONE));
+        self.k = k.all_canonical(&N);
     }
 
     fn multiply_base(&mut self, kernels: impl Kernels) {
@@ -102,12 +104,16 @@ impl Ring {
         // Below 2n: x is below p.
         let r: [Number; LANES] = std::array::from_fn(|lane| N.reduced(&point.x[lane], 0));
         let r_lanes = Element::of(&r);
-        let sum = inputs.z.plus(&multiply(&r_lanes, &inputs.d_montgomery));
+        // From this sum, or its second part, everybody could tell d.
+        let product = Zeroizing::new(multiply(&r_lanes, &inputs.d_montgomery));
+        let sum = Zeroizing::new(inputs.z.plus(&product));
         let s = multiply(&self.k_inverse, &sum).all_canonical(&N);
 
         // The checks: s k = z + r d, by other ways than above; the point is on the curve, and its entries sum to k.
-        let left = multiply(&Element::of(&s), &Element::of(&self.k)).all_canonical(&N);
-        let right = multiply(&inputs.z, &Element::broadcast(&ONE)).plus(&multiply(&r_lanes, &inputs.d));
+        let k = Zeroizing::new(Element::of(&self.k));
+        let left = Zeroizing::new(multiply(&Element::of(&s), &k).all_canonical(&N));
+        let product = Zeroizing::new(multiply(&r_lanes, &inputs.d));
+        let right = Zeroizing::new(multiply(&inputs.z, &Element::broadcast(&ONE)).plus(&product));
         for (lane, op) in ops.iter_mut().enumerate() {
             let sound = equal(&left[lane], &right.canonical(lane, &N))
                 & point.on_curve[lane]
@@ -152,7 +158,7 @@ struct Affine {
 impl Affine {
     fn of(kernels: impl Kernels, [x, y, inverse]: &[Element; 3]) -> Self {
         let multiply = |a: &Element, b: &Element| kernels.multiply(a, b);
-        let square = multiply(inverse, inverse);
+        let square = Zeroizing::new(multiply(inverse, inverse));
         let y = multiply(&multiply(y, &square), inverse);
         let x = multiply(&multiply(x, &square), &Element::broadcast(&ONE)).all_canonical(&P);
         // What is checked is the number that the signature gets: y^2 = (x^2 - 3) x + b.
@@ -180,9 +186,9 @@ fn invert_all(
     }
     let mut inverse = invert_lanes(&product, modulus, &multiply);
     for (number, product) in numbers.iter_mut().zip(products.iter()).rev() {
-        let own = multiply(&inverse, product);
+        let own = Zeroizing::new(multiply(&inverse, product));
         *inverse = multiply(&inverse, number);
-        **number = own;
+        **number = *own;
     }
 }
 
