@@ -111,7 +111,7 @@ impl Http1Connection {
         let sending = Sending::new(request, asked);
         async move {
             let mut sending = sending?;
-            let (head, input) =
+            let (mut head, input) =
                 poll_fn(|context| match sending.poll_head(&mut self.stream, context, &informational) {
                     Poll::Pending => {
                         ready!(watchdog.poll_overdue(context, &mut self.alarm));
@@ -121,6 +121,8 @@ impl Http1Connection {
                 })
                 .await?;
             watchdog.header();
+            // A server that has half of a request would take the next one for the other half.
+            head.persists &= sending.failure.is_none();
             Ok(Http1Body::response(head, input, self, sending.writer, watchdog))
         }
     }
