@@ -13,6 +13,8 @@ use std::{
 const MOST_RESERVED: RawFd = 4096;
 /// At least so many, where there are twice as many.
 const LEAST_RESERVED: RawFd = 32;
+/// Up to so many, a quarter is reserved; beyond, a sixteenth, since each client may need a connection to a server too.
+const ENOUGH: RawFd = 256;
 
 /// A line in the log about a shortage, for all threads together.
 const LOGGED_EVERY: Duration = Duration::from_secs(1);
@@ -44,7 +46,7 @@ pub(crate) struct Descriptors {
 }
 
 impl Descriptors {
-    /// Reserves a quarter of those that are left.
+    /// Reserves a part of those that are left.
     pub(crate) fn new() -> Self {
         let limit = getrlimit(Resource::Nofile).current.and_then(|limit| RawFd::try_from(limit).ok());
         let probe = File::open("/dev/null").ok();
@@ -82,7 +84,8 @@ pub(crate) fn are_exhausted(error: &io::Error) -> bool {
 
 fn reserved_from(lowest_free: RawFd, limit: RawFd) -> RawFd {
     let free = limit.saturating_sub(lowest_free).max(0);
-    let reserve = (free / 4).max(LEAST_RESERVED.min(free / 2)).min(MOST_RESERVED);
+    let few = (free / 4).max(LEAST_RESERVED.min(free / 2)).min(ENOUGH);
+    let reserve = few.max(free / 16).min(MOST_RESERVED);
     limit - reserve
 }
 
@@ -98,6 +101,7 @@ mod tests {
     #[test]
     fn a_part_is_reserved() {
         assert_eq!(reserved_from(20, 1_048_576), 1_048_576 - 4096);
+        assert_eq!(reserved_from(32, 20_000), 20_000 - 1248);
         assert_eq!(reserved_from(24, 1024), 1024 - 250);
         assert_eq!(reserved_from(20, 100), 100 - 32);
         assert_eq!(reserved_from(20, 60), 60 - 20, "half is for clients");

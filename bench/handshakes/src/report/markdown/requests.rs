@@ -170,7 +170,10 @@ mod tests {
         assert!(text.contains("| server | HTTP/1.1, 1400 B | HTTP/2, 1400 B |"), "{text}");
         assert!(text.contains("| quadrille | 30.0 (1.50) | 30.0 (1.50) |"), "{text}");
         assert!(text.contains("| haproxy | - | - |"), "{text}");
-        assert!(text.contains("| quadrille | 30.0 | 1.50 | - | - | - | 10000 | 90 % | 60 | 120 |\n"), "{text}");
+        assert!(
+            text.contains("| quadrille | 30.0 | 1.50 | - | - | - | 10000 | 90 % | 60 | 120 |\n"),
+            "{text}"
+        );
         assert!(text.contains("| 60 | 120 | 1.50 | 1.50 |\n"), "at a fixed rate: {text}");
         assert!(text.contains("- haproxy: it ended / at once\n"), "{text}");
         assert!(text.contains("CPU s per GB of bodies (against nginx)"), "{text}");
