@@ -103,3 +103,10 @@ impl Assembly {
         self.text
     }
 }
+
+/// Appends numbers of 64 bits to a table.
+pub(crate) fn write_quads(text: &mut String, values: impl IntoIterator<Item = u64>) {
+    for value in values {
+        writeln!(text, ".quad {value}").expect("writing to a String cannot fail");
+    }
+}

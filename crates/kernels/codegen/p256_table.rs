@@ -1,8 +1,8 @@
 //! The table of P-256's fixed base: (2 j + 1) 2^(w i) G for windows i of w bits, computed when the crate is built.
 
+use crate::asm::write_quads;
 use crate::p256::{ENTRIES, WINDOW_BITS, WINDOWS};
 use crate::x25519_stream::DIGITS;
-use std::fmt::Write as _;
 
 /// Bits of a digit in the table.
 const TABLE_BITS: usize = 52;
@@ -42,12 +42,6 @@ pub(crate) fn text() -> String {
         weight = (weight << WINDOW_BITS) % TAG_MODULUS;
     }
     text
-}
-
-fn write_quads(text: &mut String, values: impl Iterator<Item = u64>) {
-    for value in values {
-        writeln!(text, ".quad {value}").expect("writing to a String cannot fail");
-    }
 }
 
 /// A point as x / z^2, y / z^3.

@@ -1,8 +1,8 @@
 //! The table of X25519's fixed base: j 32^i B for windows i and j from 1 to 16, B being the base point of edwards25519
 //! (RFC 8032, section 5.1), computed when the crate is built.
 
+use crate::asm::write_quads;
 use crate::x25519::WINDOWS;
-use std::fmt::Write as _;
 
 /// Points of one window.
 const ENTRIES: usize = 16;
@@ -31,7 +31,7 @@ pub(crate) fn text() -> String {
     let mut text = String::from(".p2align 6\nquadrille_x25519_start:\n");
     let (x, y) = power.affine();
     for coordinate in [&x, &y, &Element::one(), &x.times(&y)] {
-        write_quads(&mut text, &coordinate.digits());
+        write_quads(&mut text, coordinate.digits());
     }
     text.push_str(".p2align 6\nquadrille_x25519_table:\n");
     for window in windows {
@@ -43,17 +43,11 @@ pub(crate) fn text() -> String {
         ] {
             let points: Vec<_> = affine.iter().map(|(x, y)| coordinate(x, y, &twice_d).digits()).collect();
             for digit in 0..5 {
-                write_quads(&mut text, &points.iter().map(|digits| digits[digit]).collect::<Vec<_>>());
+                write_quads(&mut text, points.iter().map(|digits| digits[digit]));
             }
         }
     }
     text
-}
-
-fn write_quads(text: &mut String, values: &[u64]) {
-    for value in values {
-        writeln!(text, ".quad {value}").expect("writing to a String cannot fail");
-    }
 }
 
 /// A point in extended twisted Edwards coordinates: x z, y z, z, x y z.
