@@ -92,7 +92,7 @@ pub(crate) struct Flags {
     /// What computes private-key operations: auto, gpu (auto, and no start without one), lanes (no GPU) or scalar.
     #[arg(long, value_name = "BACKEND", value_parser = words::word::<BackendChoice>, default_value = "auto")]
     backend: BackendChoice,
-    /// Wait up to this long for a batch to fill; 0 never waits.
+    /// Wait up to this long for a batch to fill, as Envoy does; with 0, only while CPU is scarce, up to 1ms.
     #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "0")]
     poll_delay: Duration,
     /// Compute threads [default: one for each CPU].

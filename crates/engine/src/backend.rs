@@ -1,6 +1,6 @@
 //! What computes: SIMD lanes, or plain BoringSSL.
 
-use crate::{Job, Key, KeyType, Overflow, X25519};
+use crate::{Job, Key, KeyType, Overflow, Prices, X25519};
 use std::sync::Arc;
 
 /// Computes private-key operations, several at once where it can.
@@ -16,6 +16,12 @@ pub trait Backend: Send + Sync + 'static {
     fn crossover(&self, key_type: KeyType) -> usize {
         let _ = key_type;
         1
+    }
+
+    /// What passes of this type cost, if that was measured. Without it, nothing waits for company.
+    fn prices(&self, key_type: KeyType) -> Option<Prices> {
+        let _ = key_type;
+        None
     }
 
     /// Computes ahead what depends on the key alone, to be kept in [`Key::prepared`]. It may be called several times
@@ -54,6 +60,10 @@ impl Backend for Box<dyn Backend> {
 
     fn crossover(&self, key_type: KeyType) -> usize {
         (**self).crossover(key_type)
+    }
+
+    fn prices(&self, key_type: KeyType) -> Option<Prices> {
+        (**self).prices(key_type)
     }
 
     fn prepare(&self, key: &Key) {

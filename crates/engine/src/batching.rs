@@ -1,28 +1,73 @@
 //! How many operations go together.
 
+use std::time::Duration;
+
 /// How operations of one key type are batched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
     /// How many one pass of the backend computes for the price of one; at least 1.
     pub width: usize,
+    /// The most whose pass costs half of a full one; `width` where none does. At least `crossover`, if that is not
+    /// above `width`.
+    pub half: usize,
     /// Fewer are computed by the scalar backend; at most `width`, or `usize::MAX` if the backend never pays.
     pub crossover: usize,
+    /// CPU time of a pass of up to `half`; zero if that is not known.
+    pub price: Duration,
+}
+
+/// CPU time of a backend's passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prices {
+    /// A pass of up to half the width.
+    pub half: Duration,
+    /// A full pass.
+    pub full: Duration,
 }
 
 impl Batching {
     /// One operation after the other.
-    pub(crate) const NEVER: Self = Self { width: 1, crossover: usize::MAX };
+    pub(crate) const NEVER: Self = Self { width: 1, half: 1, crossover: usize::MAX, price: Duration::ZERO };
 
     pub(crate) fn new(width: usize, crossover: usize) -> Self {
         match crossover.max(1) {
-            crossover if crossover <= width => Self { width, crossover },
+            crossover if crossover <= width => Self { width, half: width, crossover, price: Duration::ZERO },
             _ => Self::NEVER,
         }
+    }
+
+    /// The same, once it is known what its passes cost.
+    pub(crate) fn priced(self, Prices { half, full }: Prices) -> Self {
+        let halves = half * 5 <= full * 3 && self.crossover <= self.width / 2;
+        let (half, price) = if halves { (self.width / 2, half) } else { (self.width, full) };
+        if self.width == 1 { self } else { Self { half, price, ..self } }
     }
 
     /// How many of so many operations are cheaper together: whole passes, and what is left over if it pays.
     pub(crate) fn worth(self, count: usize) -> usize {
         let beyond = count % self.width;
         if beyond >= self.crossover { count } else { count - beyond }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Batching, Duration, Prices};
+
+    #[test]
+    fn half_a_pass_is_one_that_costs_little_more_than_half() {
+        let priced = |crossover, half, full| {
+            let [half, full] = [half, full].map(Duration::from_micros);
+            let batching = Batching::new(8, crossover).priced(Prices { half, full });
+            (batching.half, batching.price.as_micros())
+        };
+        assert_eq!(priced(1, 250, 490), (4, 250));
+        assert_eq!(priced(4, 250, 490), (4, 250));
+        assert_eq!(priced(5, 250, 490), (8, 490), "half a pass is for the scalar backend");
+        assert_eq!(priced(1, 450, 490), (8, 490));
+        assert_eq!(
+            Batching::NEVER.priced(Prices { half: Duration::MAX / 8, full: Duration::MAX / 8 }),
+            Batching::NEVER
+        );
     }
 }

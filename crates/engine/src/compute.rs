@@ -1,12 +1,13 @@
 //! The compute threads: take a batch, compute it, until the engine stops and nothing waits.
 
 use crate::{
-    BatchReport, Job, KeyType, OperationError, Policy,
+    BatchReport, Job, KeyType, OperationError,
     delivery::Delivery,
     policy::Decision,
     shared::{Shared, State},
     ticket::Ticket,
 };
+use quadrille_handshake_timing::process_time;
 use std::{
     num::NonZeroUsize,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -94,8 +95,8 @@ impl Shared {
                 return None;
             }
             let now = Instant::now();
-            let free = NonZeroUsize::MIN.saturating_add(state.idle);
-            match self.policy_now(&state).decide(now, state.queues.waiting(), free) {
+            state.load.observe(now, process_time);
+            match self.decide(&state, now) {
                 Decision::Take { key_type, count } => {
                     let width = state.queues.batching(key_type).map_or(1, |batching| batching.width);
                     if count < width && !state.stopped && gathered.may_grow(count, self.settings.yields) {
@@ -121,12 +122,6 @@ impl Shared {
         }
     }
 
-    /// Nobody fills a batch of an engine that stops.
-    fn policy_now(&self, state: &State) -> Policy {
-        let poll_delay = if state.stopped { Duration::ZERO } else { self.settings.policy.poll_delay };
-        Policy { poll_delay, ..self.settings.policy }
-    }
-
     fn take(&self, state: &mut State, key_type: KeyType, count: usize) -> Batch {
         let tickets = state.queues.take(key_type, count);
         let scalar =
@@ -136,10 +131,12 @@ impl Shared {
 
     fn sleep<'a>(&self, mut state: MutexGuard<'a, State>, limit: Option<Duration>) -> MutexGuard<'a, State> {
         state.idle += 1;
+        state.timed += usize::from(limit.is_some());
         let mut state = match limit {
             Some(limit) => self.work.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0,
             None => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
         };
+        state.timed -= usize::from(limit.is_some());
         state.idle -= 1;
         state
     }

@@ -1,7 +1,7 @@
 //! A GPU beside the backend: what the lanes cannot compute in time goes there (`quadrille-kernels-cuda`).
 
 use crate::{
-    Backend, Job, Key, KeyType, OperationError, Overflow, X25519,
+    Backend, Job, Key, KeyType, OperationError, Overflow, Prices, X25519,
     key::Material,
     lanes::{Parts, parts, prepared},
     verify,
@@ -156,6 +156,10 @@ impl Backend for WithGpu {
 
     fn crossover(&self, key_type: KeyType) -> usize {
         self.backend.crossover(key_type)
+    }
+
+    fn prices(&self, key_type: KeyType) -> Option<Prices> {
+        self.backend.prices(key_type)
     }
 
     fn prepare(&self, key: &Key) {

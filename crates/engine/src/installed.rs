@@ -33,7 +33,10 @@ impl Installed {
     }
 
     pub(crate) fn batching(&self, key_type: KeyType) -> Batching {
-        let ask = || Batching::new(self.backend.width(key_type), self.backend.crossover(key_type));
+        let ask = || {
+            let batching = Batching::new(self.backend.width(key_type), self.backend.crossover(key_type));
+            self.backend.prices(key_type).map_or(batching, |prices| batching.priced(prices))
+        };
         catch_unwind(AssertUnwindSafe(ask)).unwrap_or(Batching::NEVER)
     }
 

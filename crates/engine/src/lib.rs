@@ -32,6 +32,7 @@ mod key_agreement;
 mod key_exchange;
 mod key_type;
 mod lanes;
+mod load;
 mod observer;
 mod operation;
 pub mod overflow;
@@ -53,7 +54,7 @@ mod verify;
 
 pub use backend::Backend;
 pub use batch_flusher::BatchFlusher;
-pub use batching::Batching;
+pub use batching::{Batching, Prices};
 pub use completion::Completion;
 pub use engine::Engine;
 pub use error::{KeyError, OperationError};
@@ -66,6 +67,7 @@ pub use key_agreement::{
 pub use key_exchange::Exchange;
 pub use key_type::KeyType;
 pub use lanes::{CEILING_VARIABLE, Ceiling, Lanes, UnknownTier, fastest, fastest_up_to};
+pub use load::{Arrivals, Load};
 pub use observer::{BatchReport, Depth, Observer, Unobserved};
 pub use operation::Operation;
 pub use overflow::Overflow;

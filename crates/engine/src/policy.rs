@@ -1,8 +1,10 @@
 //! When a free compute thread starts, on which queue, and with how many operations.
 //!
-//! Pure: it sees queue lengths and `now`, and decides. The default is work-conserving: a free thread takes what
-//! waits at once, and batches fill by themselves while the backend is busy. With a `poll_delay` it is Envoy's
-//! CryptoMB rule: a batch goes when it is full or when its first operation has waited long enough.
+//! Pure: it sees queue lengths, `now` and how scarce CPU is, and decides. While CPU is plentiful it is work-conserving:
+//! a free thread takes what waits at once, and batches fill by themselves while the backend is busy. When CPU becomes
+//! scarce, operations wait for company as long as that delays all of them together by less than the pass that is saved
+//! would ([`Load`](crate::Load)), and never longer than the latency budget. With a `poll_delay` it is Envoy's CryptoMB
+//! rule instead: a batch goes when it is full or when its first operation has waited long enough.
 
 use crate::{Batching, KeyType};
 use std::{
@@ -15,6 +17,8 @@ use std::{
 pub struct Policy {
     /// Wait up to this long for a batch to fill; zero never waits. Costs every lone client that long.
     pub poll_delay: Duration,
+    /// Without a `poll_delay`: the longest that an operation waits for company while CPU is scarce; zero never waits.
+    pub latency_budget: Duration,
     /// The most operations offered to the backend at once, in whole passes (and never less than one), and with a
     /// `poll_delay` the number that need not wait for it. More means fewer wake-ups and a longer wait for the last.
     pub batch: NonZeroUsize,
@@ -29,6 +33,8 @@ pub struct Waiting {
     pub count: usize,
     /// Since when the first of them waits.
     pub oldest: Instant,
+    /// The time between two arrivals, on average; `None` if nothing has arrived lately.
+    pub interval: Option<Duration>,
     /// How many of them the backend computes at the price of one, and from how many on that pays.
     pub batching: Batching,
 }
@@ -50,16 +56,21 @@ pub enum Decision {
 }
 
 impl Policy {
+    /// Less than most networks add to a handshake, and time enough for others to arrive where CPU is scarce.
+    pub const LATENCY_BUDGET: Duration = Duration::from_millis(1);
+
     /// Decides for one free thread of `free` in all. The queue whose first operation has waited longest goes first.
+    /// `scarcity` is [`Load::scarcity`](crate::Load::scarcity).
     pub fn decide(
         &self,
         now: Instant,
         waiting: impl Iterator<Item = Waiting>,
         free: NonZeroUsize,
+        scarcity: f64,
     ) -> Decision {
         let mut next: Option<(Instant, Waiting)> = None;
         for queue in waiting {
-            let due = self.due(&queue);
+            let due = self.due(&queue, scarcity);
             if next.is_none_or(|(soonest, first)| {
                 (due.max(now), queue.oldest) < (soonest.max(now), first.oldest)
             }) {
@@ -73,24 +84,39 @@ impl Policy {
         }
     }
 
-    fn due(&self, queue: &Waiting) -> Instant {
-        if self.poll_delay.is_zero() || queue.count >= self.limit(queue) {
+    fn due(&self, queue: &Waiting, scarcity: f64) -> Instant {
+        if queue.count >= self.limit(queue) {
             queue.oldest
-        } else {
+        } else if !self.poll_delay.is_zero() {
             queue.oldest + self.poll_delay.min(LONGEST_DELAY)
+        } else if self.pays_to_wait(queue, scarcity) {
+            queue.oldest + self.latency_budget.min(LONGEST_DELAY)
+        } else {
+            queue.oldest
         }
     }
 
+    /// One more operation in this pass saves a pass. The wait for it delays all that wait here; the pass, if it is not
+    /// saved, delays all others of a machine whose CPU is scarce.
+    fn pays_to_wait(&self, queue: &Waiting, scarcity: f64) -> bool {
+        let Waiting { count, interval: Some(interval), batching, .. } = *queue else { return false };
+        let delayed = interval.as_secs_f64() * count as f64;
+        count < batching.half
+            && interval <= self.latency_budget
+            && delayed <= batching.price.as_secs_f64() * scarcity
+    }
+
     /// Whole passes where one can be filled, because a pass costs the same however full it is; what is left over waits
-    /// for the next turn. Fewer go together if a pass pays, and otherwise are shared one by one.
+    /// for the next turn. Of fewer go as many as half a pass computes at half the price. Those go together if a pass
+    /// pays, and otherwise are shared one by one.
     fn share(&self, queue: &Waiting, free: NonZeroUsize) -> usize {
-        let Waiting { count, batching: Batching { width, crossover }, .. } = *queue;
+        let Waiting { count, batching: Batching { width, half, crossover, .. }, .. } = *queue;
         let share = if self.poll_delay.is_zero() { count.div_ceil(free.get()) } else { count };
         let share = share.min(self.limit(queue));
         if count >= width {
             share.next_multiple_of(width).min(count - count % width)
         } else if count >= crossover {
-            count
+            count.min(half)
         } else {
             share
         }
@@ -107,6 +133,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(60 * 60);
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { poll_delay: Duration::ZERO, batch: const { NonZeroUsize::new(8).expect("8 is not zero") } }
+        let batch = const { NonZeroUsize::new(8).expect("8 is not zero") };
+        Self { poll_delay: Duration::ZERO, latency_budget: Self::LATENCY_BUDGET, batch }
     }
 }

@@ -2,12 +2,14 @@
 
 use crate::{
     Batching, Depth, KeyType,
+    load::Arrivals,
     policy::Waiting,
     ticket::{State, Ticket},
 };
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
+    time::Instant,
 };
 
 #[derive(Default)]
@@ -21,6 +23,7 @@ struct Queue {
     tickets: VecDeque<Arc<Ticket>>,
     withdrawn: usize,
     batching: Batching,
+    arrivals: Arrivals,
 }
 
 impl Queues {
@@ -30,7 +33,12 @@ impl Queues {
 
     /// `batching` is asked for the first ticket of each key type.
     pub(crate) fn push(&mut self, ticket: Arc<Ticket>, batching: impl FnOnce() -> Batching) {
-        let queue = self.by_type.entry(ticket.key.key_type()).or_insert_with(|| Queue::new(batching()));
+        let now = ticket.submitted;
+        let queue = self
+            .by_type
+            .entry(ticket.key.key_type())
+            .or_insert_with(|| Queue::new(batching(), Arrivals::new(now)));
+        queue.arrivals.arrived(now);
         queue.tickets.push_back(ticket);
         self.live += 1;
     }
@@ -101,10 +109,11 @@ impl Queues {
     }
 
     /// What waits, for the policy.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = Waiting> {
-        self.by_type.iter().filter_map(|(&key_type, queue)| {
+    pub(crate) fn waiting(&self, now: Instant) -> impl Iterator<Item = Waiting> {
+        self.by_type.iter().filter_map(move |(&key_type, queue)| {
             let oldest = queue.tickets.front()?.submitted;
-            Some(Waiting { key_type, count: queue.live(), oldest, batching: queue.batching })
+            let interval = queue.arrivals.interval(now);
+            Some(Waiting { key_type, count: queue.live(), oldest, interval, batching: queue.batching })
         })
     }
 
@@ -120,8 +129,8 @@ impl Queues {
 }
 
 impl Queue {
-    fn new(batching: Batching) -> Self {
-        Self { tickets: VecDeque::new(), withdrawn: 0, batching }
+    fn new(batching: Batching, arrivals: Arrivals) -> Self {
+        Self { tickets: VecDeque::new(), withdrawn: 0, batching, arrivals }
     }
 
     fn live(&self) -> usize {
@@ -174,13 +183,13 @@ mod tests {
             let operation = Operation::sign(SignatureScheme::EcdsaSha384, b"").unwrap();
             let submitted = self.start + Duration::from_secs(second);
             let ticket = Arc::new(Ticket::new(self.key.clone(), operation, submitted));
-            self.queues.push(Arc::clone(&ticket), || Batching { width: 1, crossover: 1 });
+            self.queues.push(Arc::clone(&ticket), || Batching::NEVER);
             ticket
         }
 
         /// How many live tickets wait, and since which second the first of them.
         fn waiting(&self) -> Option<(usize, u64)> {
-            let waiting = self.queues.waiting().next()?;
+            let waiting = self.queues.waiting(Instant::now()).next()?;
             assert_eq!(waiting.count, self.queues.live());
             Some((waiting.count, waiting.oldest.duration_since(self.start).as_secs()))
         }

@@ -1,14 +1,16 @@
 //! What submitters, completions and compute threads share: the queues behind one lock.
 
 use crate::{
-    Key, KeyType, Observer, Operation, OperationError, Overflow, Settings, installed::Installed,
-    overflow::pace::Pace, queue::Queues, ticket::Ticket,
+    Key, KeyType, Load, Observer, Operation, OperationError, Overflow, Policy, Settings,
+    installed::Installed, overflow::pace::Pace, policy::Decision, queue::Queues, ticket::Ticket,
 };
+use quadrille_handshake_timing::process_time;
 use std::{
     collections::BTreeMap,
+    num::NonZeroUsize,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 pub(crate) struct Shared {
@@ -22,11 +24,13 @@ pub(crate) struct Shared {
     pub(crate) spilled: Condvar,
 }
 
-#[derive(Default)]
 pub(crate) struct State {
     pub(crate) queues: Queues,
+    pub(crate) load: Load,
     /// Compute threads that sleep, or were woken and have not come up yet.
     pub(crate) idle: usize,
+    /// Those of them that come up by themselves, when something will be due.
+    pub(crate) timed: usize,
     pub(crate) stopped: bool,
     /// Of each key type that has been computed, if there is an overflow.
     pace: BTreeMap<KeyType, Pace>,
@@ -39,6 +43,21 @@ pub(crate) struct State {
 }
 
 impl State {
+    fn new() -> Self {
+        let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self {
+            queues: Queues::default(),
+            load: Load::new(cpus, Instant::now(), process_time()),
+            idle: 0,
+            timed: 0,
+            stopped: false,
+            pace: BTreeMap::new(),
+            overflow_idle: 0,
+            overflowing: 0,
+            overflow_retired: false,
+        }
+    }
+
     pub(crate) fn pace(&self, key_type: KeyType) -> Pace {
         self.pace.get(&key_type).copied().unwrap_or_default()
     }
@@ -51,7 +70,7 @@ impl State {
 impl Shared {
     pub(crate) fn new(settings: Settings, backend: Installed, observer: Box<dyn Observer>) -> Self {
         let (work, spilled) = (Condvar::new(), Condvar::new());
-        Self { backend, settings, observer, state: Mutex::default(), work, spilled }
+        Self { backend, settings, observer, state: Mutex::new(State::new()), work, spilled }
     }
 
     /// Queues an operation that its key can do.
@@ -84,10 +103,23 @@ impl Shared {
         }
     }
 
-    /// Wakes a compute thread if something waits and one is free; it wakes the next one if it leaves something.
+    /// What a free compute thread does now. Nobody fills a batch of an engine that stops.
+    pub(crate) fn decide(&self, state: &State, now: Instant) -> Decision {
+        let mut policy = self.settings.policy;
+        if state.stopped {
+            policy = Policy { poll_delay: Duration::ZERO, latency_budget: Duration::ZERO, ..policy };
+        }
+        let free = NonZeroUsize::MIN.saturating_add(state.idle);
+        policy.decide(now, state.queues.waiting(now), free, state.load.scarcity())
+    }
+
+    /// Wakes a compute thread if something waits and one is free; it wakes the next one if it leaves something. Nobody
+    /// is woken only to see that it is not time yet.
     pub(crate) fn flush(&self) {
         let state = self.state();
-        if state.idle > 0 && state.queues.live() > 0 {
+        let not_yet =
+            || state.timed > 0 && matches!(self.decide(&state, Instant::now()), Decision::WaitUntil(_));
+        if state.idle > 0 && state.queues.live() > 0 && !not_yet() {
             self.work.notify_one();
         }
         if let Some(overflow) = &self.backend.overflow
@@ -100,7 +132,7 @@ impl Shared {
 
     /// Whether something waits that would be done sooner elsewhere: which type, and how much of it.
     pub(crate) fn spills(&self, state: &State, overflow: &dyn Overflow) -> Option<(KeyType, usize)> {
-        state.queues.waiting().find_map(|queue| {
+        state.queues.waiting(Instant::now()).find_map(|queue| {
             let capacity = overflow.capacity(queue.key_type);
             let count = state.pace(queue.key_type).share(queue.count, capacity);
             (count > 0).then_some((queue.key_type, count))

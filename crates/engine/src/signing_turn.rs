@@ -31,7 +31,7 @@ struct Counts {
 
 /// Has the operation wait for the end of this turn if that is likely to pay; hands it back if it is to be computed at once.
 pub(crate) fn defer(shared: &Shared, key: &Key, operation: Operation) -> Result<Arc<Ticket>, Operation> {
-    let Batching { width, crossover } = shared.backend.batching(key.key_type());
+    let Batching { width, crossover, .. } = shared.backend.batching(key.key_type());
     let mut counts = COUNTS.get();
     if width == 1 || counts.now == 0 && !turn_end::compute_then(end) {
         return Err(operation);

@@ -17,7 +17,7 @@ mod follow;
 mod marks;
 mod message;
 
-pub use clock::{reading_cost, thread_time};
+pub use clock::{process_time, reading_cost, thread_time};
 pub use follow::{follow, unfollow};
 pub use marks::{Marks, Spent, key_exchange, key_operation};
 pub use message::Message;

@@ -81,9 +81,11 @@ pub struct Gateway {
 pub struct EngineSettings {
     /// Which backend computes.
     pub backend: BackendChoice,
-    /// Wait up to this long for a batch to fill (Envoy's CryptoMB `poll_delay`). Zero, the default, never waits:
-    /// batches fill by themselves while the backend is busy.
+    /// Wait up to this long for a batch to fill (Envoy's CryptoMB `poll_delay`). With zero, the default, batches fill
+    /// by themselves while the backend is busy, and `latency_budget` counts.
     pub poll_delay: Duration,
+    /// Without a `poll_delay`: the longest that an operation waits for others while CPU is scarce. Zero never waits.
+    pub latency_budget: Duration,
     /// The most operations that are taken together, in whole passes of the backend. With a `poll_delay`, a batch of this many
     /// operations does not wait for it.
     pub batch: NonZeroUsize,
@@ -168,6 +170,7 @@ impl Default for EngineSettings {
         Self {
             backend: BackendChoice::Auto,
             poll_delay: Duration::ZERO,
+            latency_budget: Duration::from_millis(1),
             batch: NonZeroUsize::new(8).unwrap_or(NonZeroUsize::MIN),
             threads: None,
             queue: NonZeroUsize::new(16 * 1024).unwrap_or(NonZeroUsize::MIN),

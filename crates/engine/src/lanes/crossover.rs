@@ -2,7 +2,7 @@
 //! starts, because it depends on the CPU.
 
 use super::parts::take_apart;
-use crate::{SecretOperation, X25519, key_agreement};
+use crate::{Prices, SecretOperation, X25519, key_agreement};
 use boring::{
     bn::{BigNum, BigNumContext},
     ec::{EcGroup, EcKey, EcPoint},
@@ -27,24 +27,45 @@ const CHEAP_BUDGET: Duration = Duration::from_millis(1);
 /// The smallest batches that pay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossovers {
-    rsa2048: usize,
-    /// Both larger sizes: an operation of RSA-4096 takes too long to be measured at every start, and its ratio to the
-    /// scalar operation is that of RSA-3072 within a few per cent (docs/kernels/measurements.md).
-    larger: usize,
+    rsa2048: RsaSize,
+    /// RSA-3072, and the ratios of RSA-4096: an operation of that takes too long to be measured at every start, and its
+    /// ratio to the scalar operation is that of RSA-3072 within a few per cent (docs/kernels/measurements.md).
+    rsa3072: RsaSize,
     pub(super) x25519: usize,
     pub(super) p256: usize,
 }
 
 impl Crossovers {
     pub(super) fn measure(lanes: &Lanes) -> Self {
-        let [rsa2048, larger] = KNOWN_KEYS.map(|der| measure(lanes, der).unwrap_or(lanes.width()));
-        Self { rsa2048, larger, x25519: measure_x25519(lanes), p256: measure_p256(lanes) }
+        let [rsa2048, rsa3072] = KNOWN_KEYS.map(|der| measure(lanes, der));
+        Self { rsa2048, rsa3072, x25519: measure_x25519(lanes), p256: measure_p256(lanes) }
     }
 
     /// At most the width.
     pub(super) fn for_bits(&self, bits: u32) -> usize {
-        if bits == 2048 { self.rsa2048 } else { self.larger }
+        self.size(bits).crossover
     }
+
+    /// A private operation costs the cube of its size.
+    pub(super) fn prices(&self, bits: u32) -> Prices {
+        let Prices { half, full } = self.size(bits).prices;
+        if bits <= 3072 {
+            Prices { half, full }
+        } else {
+            Prices { half: half * 64 / 27, full: full * 64 / 27 }
+        }
+    }
+
+    fn size(&self, bits: u32) -> &RsaSize {
+        if bits == 2048 { &self.rsa2048 } else { &self.rsa3072 }
+    }
+}
+
+/// What was measured for one size of RSA.
+#[derive(Clone, Copy, Debug)]
+struct RsaSize {
+    crossover: usize,
+    prices: Prices,
 }
 
 /// CPU time of one size, so that other threads of a busy machine do not count; the least of several, because they
@@ -57,8 +78,17 @@ struct Costs {
     full: Duration,
 }
 
-/// `None` if BoringSSL or the lanes refuse the key, which neither does.
-fn measure(lanes: &Lanes, der: &[u8]) -> Option<usize> {
+/// Full passes only, if BoringSSL or the lanes refuse the key, which neither does.
+fn measure(lanes: &Lanes, der: &[u8]) -> RsaSize {
+    let unknown = Prices { half: Duration::ZERO, full: Duration::ZERO };
+    let unmeasured = RsaSize { crossover: lanes.width(), prices: unknown };
+    costs(lanes, der).map_or(unmeasured, |costs| {
+        let prices = Prices { half: costs.half, full: costs.full };
+        RsaSize { crossover: crossover(costs, lanes.width()), prices }
+    })
+}
+
+fn costs(lanes: &Lanes, der: &[u8]) -> Option<Costs> {
     let rsa = Rsa::private_key_from_der(der).ok()?;
     let key = take_apart(&rsa)?;
     lanes.prepare(&key);
@@ -71,7 +101,7 @@ fn measure(lanes: &Lanes, der: &[u8]) -> Option<usize> {
         least.half = least.half.min(timed(|| run_lanes(lanes, &key, &input, 1))?);
         least.full = least.full.min(timed(|| run_lanes(lanes, &key, &input, lanes.width()))?);
     }
-    Some(crossover(least, lanes.width()))
+    Some(least)
 }
 
 /// The smallest count from which on every pass is cheaper. A full pass always goes to lanes: they pay twofold and more
@@ -183,7 +213,8 @@ mod tests {
         println!("{} {measured:?} in {:?}", lanes.name(), began.elapsed());
         for bits in [2048, 3072, 4096] {
             assert!(
-                measured.for_bits(bits) <= lanes.width(),
+                measured.for_bits(bits) <= lanes.width()
+                    && measured.prices(bits).half <= measured.prices(bits).full,
                 "a full pass of {} pays: {measured:?}",
                 lanes.name()
             );

@@ -5,7 +5,7 @@ mod p256;
 mod parts;
 mod x25519;
 
-use crate::{Backend, Job, Key, KeyType, Scalar, X25519, key::Material};
+use crate::{Backend, Job, Key, KeyType, Prices, Scalar, X25519, key::Material};
 use crossover::Crossovers;
 use parts::take_apart;
 pub(crate) use parts::{Parts, parts};
@@ -72,6 +72,13 @@ impl Backend for Lanes {
             KeyType::EcdsaP256 if self.lanes.p256_width() > 1 => self.crossovers.p256,
             KeyType::Rsa { bits } if is_for_lanes(key_type) => self.crossovers.for_bits(bits),
             _ => usize::MAX,
+        }
+    }
+
+    fn prices(&self, key_type: KeyType) -> Option<Prices> {
+        match key_type {
+            KeyType::Rsa { bits } if is_for_lanes(key_type) => Some(self.crossovers.prices(bits)),
+            _ => None,
         }
     }
 

@@ -96,7 +96,7 @@ fn an_engine_that_is_dropped_computes_what_waits() {
 
 #[test]
 fn an_engine_that_is_dropped_does_not_wait_for_batches_to_fill() {
-    let policy = Policy { poll_delay: Duration::MAX, batch: count(8) };
+    let policy = Policy { poll_delay: Duration::MAX, batch: count(8), ..Policy::default() };
     let engine = start(Settings { policy, ..settings(3, 64) }, Scalar, Unobserved);
     let key = rsa1024();
     let waiting = engine.submit(&key, sign(&key)).unwrap();

@@ -59,7 +59,7 @@ impl Backend for Alone {
 
 /// Everything handed in together is one batch, so that lanes are filled with what comes.
 fn patient(backend: impl Backend, seen: Recorder) -> Engine {
-    let policy = Policy { poll_delay: Duration::from_millis(20), batch: count(64) };
+    let policy = Policy { poll_delay: Duration::from_millis(20), batch: count(64), ..Policy::default() };
     start(Settings { policy, ..settings(2, 4096) }, backend, seen)
 }
 

@@ -7,6 +7,7 @@ mod batching;
 mod completion;
 mod decrypt;
 mod gpu;
+mod half_load;
 mod key_exchange;
 mod keys;
 mod lanes;

@@ -18,17 +18,18 @@ fn count(n: usize) -> NonZeroUsize {
 }
 
 fn queue(key_type: KeyType, waiting: usize, oldest: Instant, width: usize, crossover: usize) -> Waiting {
-    Waiting { key_type, count: waiting, oldest, batching: Batching { width, crossover } }
+    let batching = Batching { width, half: width, crossover, price: Duration::ZERO };
+    Waiting { key_type, count: waiting, oldest, interval: None, batching }
 }
 
 fn policy(poll_delay: Duration, batch: usize) -> Policy {
-    Policy { poll_delay, batch: count(batch) }
+    Policy { poll_delay, batch: count(batch), ..Policy::default() }
 }
 
 /// How many of `waiting` operations a thread takes.
 fn taken(policy: Policy, waiting: usize, (width, crossover): (usize, usize), free: usize) -> usize {
     let now = Instant::now();
-    match policy.decide(now, [queue(RSA, waiting, now, width, crossover)].into_iter(), count(free)) {
+    match policy.decide(now, [queue(RSA, waiting, now, width, crossover)].into_iter(), count(free), 0.0) {
         Decision::Take { key_type: RSA, count } => count,
         other => panic!("{other:?}"),
     }
@@ -36,7 +37,7 @@ fn taken(policy: Policy, waiting: usize, (width, crossover): (usize, usize), fre
 
 #[test]
 fn nothing_waits() {
-    let decision = Policy::default().decide(Instant::now(), [].into_iter(), count(1));
+    let decision = Policy::default().decide(Instant::now(), [].into_iter(), count(1), 0.0);
     assert_eq!(decision, Decision::Sleep);
 }
 
@@ -74,7 +75,7 @@ fn the_limit_is_in_whole_passes_and_never_less_than_one() {
 #[test]
 fn with_a_delay_a_batch_goes_when_its_first_operation_has_waited() {
     let (policy, then) = (policy(DELAY, 8), Instant::now());
-    let decide = |now| policy.decide(now, [queue(RSA, 3, then, 8, 1)].into_iter(), count(2));
+    let decide = |now| policy.decide(now, [queue(RSA, 3, then, 8, 1)].into_iter(), count(2), 0.0);
     assert_eq!(decide(then), Decision::WaitUntil(then + DELAY));
     assert_eq!(decide(then + DELAY / 2), Decision::WaitUntil(then + DELAY));
     assert_eq!(decide(then + DELAY), Decision::Take { key_type: RSA, count: 3 });
@@ -90,7 +91,8 @@ fn with_a_delay_a_full_batch_goes_at_once_and_together() {
 #[test]
 fn a_delay_without_end_does_not_overflow() {
     let now = Instant::now();
-    let decision = policy(Duration::MAX, 8).decide(now, [queue(RSA, 1, now, 8, 1)].into_iter(), count(1));
+    let decision =
+        policy(Duration::MAX, 8).decide(now, [queue(RSA, 1, now, 8, 1)].into_iter(), count(1), 0.0);
     assert!(matches!(decision, Decision::WaitUntil(due) if due > now));
 }
 
@@ -99,7 +101,7 @@ fn the_queue_that_has_waited_longest_goes_first() {
     let (then, later) = (Instant::now(), Instant::now() + Duration::from_millis(1));
     let queues = [queue(RSA, 100, later, 8, 1), queue(EC, 1, then, 1, 1)];
     for queues in [queues, [queues[1], queues[0]]] {
-        let decision = Policy::default().decide(later, queues.into_iter(), count(1));
+        let decision = Policy::default().decide(later, queues.into_iter(), count(1), 0.0);
         assert_eq!(decision, Decision::Take { key_type: EC, count: 1 });
     }
 }
@@ -109,9 +111,51 @@ fn a_full_batch_does_not_wait_for_an_older_one_that_is_not_due() {
     let then = Instant::now();
     let now = then + DELAY / 2;
     let queues = [queue(EC, 1, then, 1, 1), queue(RSA, 8, now, 8, 1)];
-    let decision = policy(DELAY, 8).decide(now, queues.into_iter(), count(1));
+    let decision = policy(DELAY, 8).decide(now, queues.into_iter(), count(1), 0.0);
     assert_eq!(decision, Decision::Take { key_type: RSA, count: 8 });
     let queues = [queue(EC, 1, then, 1, 1), queue(RSA, 7, now, 8, 1)];
-    let decision = policy(DELAY, 8).decide(now, queues.into_iter(), count(1));
+    let decision = policy(DELAY, 8).decide(now, queues.into_iter(), count(1), 0.0);
     assert_eq!(decision, Decision::WaitUntil(then + DELAY), "the first that will be due");
+}
+
+/// RSA in lanes of eight, where four cost half: a pass of those takes 250 us of CPU, and operations come so often.
+fn lanes(waiting: usize, oldest: Instant, interval: Duration) -> Waiting {
+    let batching = Batching { width: 8, half: 4, crossover: 1, price: Duration::from_micros(250) };
+    Waiting { key_type: RSA, count: waiting, oldest, interval: Some(interval), batching }
+}
+
+/// What is decided of so many operations, the first of which has come just now.
+fn decided(waiting: usize, interval: u64, scarcity: f64) -> Result<usize, Duration> {
+    let now = Instant::now();
+    let queue = lanes(waiting, now, Duration::from_micros(interval));
+    match Policy::default().decide(now, [queue].into_iter(), count(1), scarcity) {
+        Decision::Take { count, .. } => Ok(count),
+        Decision::WaitUntil(due) => Err(due - now),
+        Decision::Sleep => panic!("something waits"),
+    }
+}
+
+#[test]
+fn where_cpu_is_scarce_operations_wait_for_company() {
+    let budget = Policy::LATENCY_BUDGET;
+    assert_eq!(decided(1, 200, 2.0), Err(budget));
+    assert_eq!(decided(1, 200, 0.1), Ok(1), "where it is plentiful they do not");
+    assert_eq!(decided(3, 200, 2.0), Ok(3), "three are delayed by more than a pass costs");
+    assert_eq!(decided(3, 200, 10.0), Err(budget));
+    assert_eq!(decided(1, 2_000, 100.0), Ok(1), "nobody is expected within the budget");
+}
+
+#[test]
+fn nobody_waits_once_half_a_pass_is_full_or_the_budget_is_used_up() {
+    assert_eq!(decided(4, 200, 100.0), Ok(4));
+    assert_eq!(decided(7, 200, 100.0), Ok(4), "the rest is half a pass by itself");
+    assert_eq!(decided(8, 200, 100.0), Ok(8));
+    let then = Instant::now();
+    let queue = lanes(2, then, Duration::from_micros(200));
+    let now = then + Policy::LATENCY_BUDGET;
+    let decision = Policy::default().decide(now, [queue].into_iter(), count(1), 100.0);
+    assert_eq!(decision, Decision::Take { key_type: RSA, count: 2 });
+    let never = Policy { latency_budget: Duration::ZERO, ..Policy::default() };
+    let decision = never.decide(then, [queue].into_iter(), count(1), 100.0);
+    assert_eq!(decision, Decision::Take { key_type: RSA, count: 2 });
 }

@@ -39,6 +39,8 @@ struct Queue {
 
 struct World {
     policy: Policy,
+    interval: Duration,
+    scarcity: f64,
     now: Instant,
     queues: Vec<Queue>,
     /// When each busy thread is free again.
@@ -77,14 +79,18 @@ impl World {
         let delay = [0, 0, 100, 1_000][random.below(4) as usize];
         let queue = |key_type| {
             let width = 1 << random.below(4);
-            let batching = Batching { width, crossover: random.count(width as u64) };
             let pass = Duration::from_micros(50 + random.below(500));
+            let crossover = random.count(width as u64);
+            let half = if crossover <= width / 2 { width / 2 } else { width };
+            let batching = Batching { width, half, crossover, price: pass / 2 };
             Queue { key_type, batching, pass, arrived: VecDeque::new() }
         };
         let queues = types.map(queue).into();
         let batch = NonZeroUsize::new(random.count(20)).unwrap();
         Self {
-            policy: Policy { poll_delay: Duration::from_micros(delay), batch },
+            policy: Policy { poll_delay: Duration::from_micros(delay), batch, ..Policy::default() },
+            interval: Duration::from_micros(1 + random.below(2_000)),
+            scarcity: random.below(50) as f64 / 5.0,
             now: Instant::now(),
             queues,
             busy: Vec::new(),
@@ -115,13 +121,15 @@ impl World {
             let free = NonZeroUsize::new(self.threads - self.busy.len()).unwrap();
             let waiting = self.queues.iter().filter_map(|queue| {
                 let (&oldest, count) = (queue.arrived.front()?, queue.arrived.len());
-                Some(Waiting { key_type: queue.key_type, count, oldest, batching: queue.batching })
+                let interval = Some(self.interval);
+                Some(Waiting { key_type: queue.key_type, count, oldest, interval, batching: queue.batching })
             });
-            match self.policy.decide(self.now, waiting, free) {
+            match self.policy.decide(self.now, waiting, free, self.scarcity) {
                 Decision::Take { key_type, count } => self.take(key_type, count, seed),
                 Decision::WaitUntil(due) => {
                     assert!(due > self.now, "seed {seed}: a thread spins");
-                    assert!(!self.policy.poll_delay.is_zero(), "seed {seed}: a thread idles without a delay");
+                    let may = !self.policy.poll_delay.is_zero() || self.scarcity > 0.0;
+                    assert!(may, "seed {seed}: a thread idles without a delay while there is CPU");
                     assert!(!self.is_anything_due(), "seed {seed}: a thread idles while something is due");
                     return Some(due);
                 }
@@ -143,7 +151,7 @@ impl World {
         assert!(count >= 1 && count <= queue.arrived.len(), "seed {seed}: {count} are not there");
         assert!(count <= limit.max(queue.batching.width), "seed {seed}: a batch of {count}");
         assert_eq!(queue.arrived.front().copied(), oldest_due, "seed {seed}: not the oldest that is due");
-        let Batching { width, crossover } = queue.batching;
+        let Batching { width, crossover, .. } = queue.batching;
         let passes = if count < crossover { count } else { count.div_ceil(width) };
         assert!(count < width || count.is_multiple_of(width), "seed {seed}: a pass is left part empty");
         for arrived in queue.arrived.drain(..count) {
@@ -160,8 +168,18 @@ impl World {
     fn due(&self, queue: &Queue) -> Option<Instant> {
         let width = queue.batching.width;
         let full = (self.limit() - self.limit() % width).max(width);
-        let first = *queue.arrived.front()?;
-        Some(if queue.arrived.len() >= full { first } else { first + self.policy.poll_delay })
+        let (first, count) = (*queue.arrived.front()?, queue.arrived.len());
+        let Policy { poll_delay, latency_budget, .. } = self.policy;
+        let Batching { half, price, .. } = queue.batching;
+        let delayed = self.interval.as_secs_f64() * count as f64;
+        let waits =
+            count < half && self.interval <= latency_budget && delayed <= price.as_secs_f64() * self.scarcity;
+        Some(match (poll_delay.is_zero(), waits) {
+            _ if count >= full => first,
+            (false, _) => first + poll_delay,
+            (true, true) => first + latency_budget,
+            (true, false) => first,
+        })
     }
 
     fn is_anything_due(&self) -> bool {
@@ -176,6 +194,6 @@ impl World {
     /// Whoever is oldest is served next: at worst, all others of the trace go first, each in a pass of its own.
     fn bound(&self) -> Duration {
         let pass = self.queues.iter().map(|queue| queue.pass).max().unwrap();
-        self.policy.poll_delay + pass * OPERATIONS as u32
+        self.policy.poll_delay + self.policy.latency_budget + pass * OPERATIONS as u32
     }
 }

@@ -29,7 +29,7 @@ fn without_a_delay() {
 
 #[test]
 fn with_a_delay() {
-    stress(Policy { poll_delay: Duration::from_millis(1), batch: count(8) }, 64);
+    stress(Policy { poll_delay: Duration::from_millis(1), batch: count(8), ..Policy::default() }, 64);
 }
 
 #[test]

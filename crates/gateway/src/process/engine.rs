@@ -55,7 +55,8 @@ pub(crate) fn idle() -> io::Result<Engine> {
 
 fn resolved(settings: &EngineSettings) -> io::Result<Settings> {
     let threads = settings.threads.map_or_else(std::thread::available_parallelism, Ok)?;
-    let policy = Policy { poll_delay: settings.poll_delay, batch: settings.batch };
+    let &EngineSettings { poll_delay, latency_budget, batch, .. } = settings;
+    let policy = Policy { poll_delay, latency_budget, batch };
     let (capacity, key_exchange) = (settings.queue, settings.key_exchange);
     Ok(Settings { policy, threads, yields: Settings::YIELDS, capacity, key_exchange })
 }

@@ -31,10 +31,20 @@ pub(super) const ENGINE: Section<EngineSettings> = Section {
             value: "duration",
             preset: Preset::Is("0"),
             about: "Wait up to this long for a batch to fill, as Envoy's CryptoMB does. Adds up to this delay to every \
-                    handshake on a quiet server; `0` never waits.",
+                    handshake on a quiet server; with `0`, `latency_budget` counts instead.",
             needs_restart: true,
             read: |field, engine| field.set(&mut engine.poll_delay, duration),
             show: |engine| time(engine.poll_delay),
+        },
+        Key {
+            name: "latency_budget",
+            value: "duration",
+            preset: Preset::Is("1ms"),
+            about: "The longest that an operation waits for others to share a pass with, while CPU is scarce; on a \
+                    quiet server nothing waits. `0` never waits, at up to 1.8 times the CPU at half load.",
+            needs_restart: true,
+            read: |field, engine| field.set(&mut engine.latency_budget, duration),
+            show: |engine| time(engine.latency_budget),
         },
         Key {
             name: "batch",

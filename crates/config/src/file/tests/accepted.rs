@@ -99,7 +99,7 @@ upstreams:
     retries: 0
     pool: 11
     timeouts: {connect: 12s, read: 13s, write: 14s, idle: 15s}
-engine: {backend: scalar, poll_delay: 16ms, batch: 17, threads: 18, queue: 19, key_exchange: off}
+engine: {backend: scalar, poll_delay: 16ms, latency_budget: 2ms, batch: 17, threads: 18, queue: 19, key_exchange: off}
 resumption:
   tickets: [t1, t2]
   cache: rediss://app:word@r:7000/3
@@ -145,7 +145,7 @@ access_log: log/access.log
             "protocol": "http2", "proxy_protocol": "v1", "retries": 0, "pool": 11,
             "timeouts": {"connect": "12s", "read": "13s", "write": "14s", "idle": "15s"},
         }},
-        "engine": {"backend": "scalar", "poll_delay": "16ms", "batch": 17, "threads": 18, "queue": 19, "key_exchange": "off"},
+        "engine": {"backend": "scalar", "poll_delay": "16ms", "latency_budget": "2ms", "batch": 17, "threads": 18, "queue": 19, "key_exchange": "off"},
         "resumption": {
             "tickets": ["etc/t1", "etc/t2"], "cache": "rediss://app:***@r:7000/3", "cache_size": 20,
             "lifetime": "21s", "rotation": "22s", "early_data": "on", "lookup_timeout": "23ms", "fleet_secret": "etc/f",

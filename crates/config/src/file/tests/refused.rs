@@ -124,7 +124,7 @@ const TOP_LEVEL: &[Case] = &[
     ),
     (
         "engine: off",
-        "q.yaml:2: engine: found `off`, expected a mapping with the keys `backend`, `poll_delay`, `batch`, `threads`, `queue`, `key_exchange`",
+        "q.yaml:2: engine: found `off`, expected a mapping with the keys `backend`, `poll_delay`, `latency_budget`, `batch`, `threads`, `queue`, `key_exchange`",
     ),
     (
         "engine: {backend: tpu}",

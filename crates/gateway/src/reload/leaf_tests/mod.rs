@@ -140,9 +140,11 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
 
 /// What holds until the process ends is no part of a snapshot.
 fn engine(settings: &mut EngineSettings, leaves: &mut Leaves) {
-    let EngineSettings { backend, poll_delay, batch, threads, queue, key_exchange } = settings;
+    let EngineSettings { backend, poll_delay, latency_budget, batch, threads, queue, key_exchange } =
+        settings;
     leaves.set("engine.backend", backend, BackendChoice::Scalar);
     leaves.set("engine.poll_delay", poll_delay, TIME);
+    leaves.set("engine.latency_budget", latency_budget, TIME);
     leaves.set("engine.batch", batch, COUNT);
     leaves.set("engine.threads", threads, Some(COUNT));
     leaves.set("engine.queue", queue, COUNT);
