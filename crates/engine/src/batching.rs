@@ -12,13 +12,15 @@ pub struct Batching {
     pub half: usize,
     /// Fewer are computed by the scalar backend; at most `width`, or `usize::MAX` if the backend never pays.
     pub crossover: usize,
-    /// CPU time of a pass of up to `half`; zero if that is not known.
+    /// CPU time of an operation by itself, which is saved if it goes with others; zero if that is not known.
     pub price: Duration,
 }
 
-/// CPU time of a backend's passes.
+/// CPU time of a backend's batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices {
+    /// One operation by itself.
+    pub lone: Duration,
     /// A pass of up to half the width.
     pub half: Duration,
     /// A full pass.
@@ -37,10 +39,10 @@ impl Batching {
     }
 
     /// The same, once it is known what its passes cost.
-    pub(crate) fn priced(self, Prices { half, full }: Prices) -> Self {
+    pub(crate) fn priced(self, Prices { lone, half, full }: Prices) -> Self {
         let halves = half * 5 <= full * 3 && self.crossover <= self.width / 2;
-        let (half, price) = if halves { (self.width / 2, half) } else { (self.width, full) };
-        if self.width == 1 { self } else { Self { half, price, ..self } }
+        let half = if halves { self.width / 2 } else { self.width };
+        if self.width == 1 { self } else { Self { half, price: lone, ..self } }
     }
 
     /// How many of so many operations are cheaper together: whole passes, and what is left over if it pays.
@@ -57,17 +59,16 @@ mod tests {
     #[test]
     fn half_a_pass_is_one_that_costs_little_more_than_half() {
         let priced = |crossover, half, full| {
-            let [half, full] = [half, full].map(Duration::from_micros);
-            let batching = Batching::new(8, crossover).priced(Prices { half, full });
-            (batching.half, batching.price.as_micros())
+            let [lone, half, full] = [200, half, full].map(Duration::from_micros);
+            let batching = Batching::new(8, crossover).priced(Prices { lone, half, full });
+            assert_eq!(batching.price, lone);
+            batching.half
         };
-        assert_eq!(priced(1, 250, 490), (4, 250));
-        assert_eq!(priced(4, 250, 490), (4, 250));
-        assert_eq!(priced(5, 250, 490), (8, 490), "half a pass is for the scalar backend");
-        assert_eq!(priced(1, 450, 490), (8, 490));
-        assert_eq!(
-            Batching::NEVER.priced(Prices { half: Duration::MAX / 8, full: Duration::MAX / 8 }),
-            Batching::NEVER
-        );
+        assert_eq!(priced(1, 250, 490), 4);
+        assert_eq!(priced(4, 250, 490), 4);
+        assert_eq!(priced(5, 250, 490), 8, "half a pass is for the scalar backend");
+        assert_eq!(priced(1, 450, 490), 8);
+        let [lone, half, full] = [Duration::from_secs(1); 3];
+        assert_eq!(Batching::NEVER.priced(Prices { lone, half, full }), Batching::NEVER);
     }
 }

@@ -96,8 +96,8 @@ impl Policy {
         }
     }
 
-    /// One more operation in this pass saves a pass. The wait for it delays all that wait here; the pass, if it is not
-    /// saved, delays all others of a machine whose CPU is scarce.
+    /// One more operation in this pass costs nothing, and much by itself. The wait for it delays all that wait here; its
+    /// CPU, if that is not saved, delays all others of a machine whose CPU is scarce.
     fn pays_to_wait(&self, queue: &Waiting, scarcity: f64) -> bool {
         let Waiting { count, interval: Some(interval), batching, .. } = *queue else { return false };
         let delayed = interval.as_secs_f64() * count as f64;

@@ -1,7 +1,7 @@
 //! From how many operations on a pass of lanes is cheaper than as many scalar operations: measured when a process
 //! starts, because it depends on the CPU.
 
-use super::parts::take_apart;
+use super::{lone::LoneRsa, parts::take_apart};
 use crate::{Prices, SecretOperation, X25519, key_agreement};
 use boring::{
     bn::{BigNum, BigNumContext},
@@ -48,12 +48,15 @@ impl Crossovers {
 
     /// A private operation costs the cube of its size.
     pub(super) fn prices(&self, bits: u32) -> Prices {
-        let Prices { half, full } = self.size(bits).prices;
-        if bits <= 3072 {
-            Prices { half, full }
-        } else {
-            Prices { half: half * 64 / 27, full: full * 64 / 27 }
-        }
+        let Prices { lone, half, full } = self.size(bits).prices;
+        let [lone, half, full] =
+            if bits <= 3072 { [lone, half, full] } else { [lone, half, full].map(|price| price * 64 / 27) };
+        Prices { lone, half, full }
+    }
+
+    /// Whether one operation is for AWS-LC.
+    pub(super) fn is_lone_cheaper(&self, bits: u32) -> bool {
+        self.size(bits).lone
     }
 
     fn size(&self, bits: u32) -> &RsaSize {
@@ -66,6 +69,8 @@ impl Crossovers {
 struct RsaSize {
     crossover: usize,
     prices: Prices,
+    /// Whether AWS-LC computes one operation sooner than a pass of lanes does.
+    lone: bool,
 }
 
 /// CPU time of one size, so that other threads of a busy machine do not count; the least of several, because they
@@ -73,6 +78,8 @@ struct RsaSize {
 #[derive(Clone, Copy)]
 struct Costs {
     scalar: Duration,
+    /// One operation by AWS-LC.
+    lone: Duration,
     /// One operation in lanes. The kernels compute up to half their width at the same price.
     half: Duration,
     full: Duration,
@@ -80,11 +87,15 @@ struct Costs {
 
 /// Full passes only, if BoringSSL or the lanes refuse the key, which neither does.
 fn measure(lanes: &Lanes, der: &[u8]) -> RsaSize {
-    let unknown = Prices { half: Duration::ZERO, full: Duration::ZERO };
-    let unmeasured = RsaSize { crossover: lanes.width(), prices: unknown };
+    let unknown = Prices { lone: Duration::ZERO, half: Duration::ZERO, full: Duration::ZERO };
+    let unmeasured = RsaSize { crossover: lanes.width(), prices: unknown, lone: false };
     costs(lanes, der).map_or(unmeasured, |costs| {
-        let prices = Prices { half: costs.half, full: costs.full };
-        RsaSize { crossover: crossover(costs, lanes.width()), prices }
+        // A tier without IFMA is to behave as on a CPU without IFMA, and there AWS-LC is no faster than BoringSSL.
+        let lone = lanes.name() == "ifma" && costs.lone < costs.half.min(costs.scalar);
+        let Costs { scalar, half, full, .. } = costs;
+        let alone = if lone { costs.lone } else { scalar.min(half) };
+        let prices = Prices { lone: alone, half, full };
+        RsaSize { crossover: crossover(costs, lanes.width()), prices, lone }
     })
 }
 
@@ -93,11 +104,16 @@ fn costs(lanes: &Lanes, der: &[u8]) -> Option<Costs> {
     let key = take_apart(&rsa)?;
     lanes.prepare(&key);
     let input = vec![1; key.size().bytes()];
-    run_scalar(&rsa, &input)?; // BoringSSL computes its constants in a key's first operation
+    let lone = LoneRsa::new(&rsa)?;
+    // Libraries compute their constants in a key's first operation.
+    run_scalar(&rsa, &input)?;
+    lone.compute(&input)?;
     let began = thread_time();
-    let mut least = Costs { scalar: Duration::MAX, half: Duration::MAX, full: Duration::MAX };
+    let mut least =
+        Costs { scalar: Duration::MAX, lone: Duration::MAX, half: Duration::MAX, full: Duration::MAX };
     while least.full == Duration::MAX || thread_time().saturating_sub(began) < BUDGET {
         least.scalar = least.scalar.min(timed(|| run_scalar(&rsa, &input))?);
+        least.lone = least.lone.min(timed(|| lone.compute(&input).map(drop))?);
         least.half = least.half.min(timed(|| run_lanes(lanes, &key, &input, 1))?);
         least.full = least.full.min(timed(|| run_lanes(lanes, &key, &input, lanes.width()))?);
     }
@@ -106,7 +122,7 @@ fn costs(lanes: &Lanes, der: &[u8]) -> Option<Costs> {
 
 /// The smallest count from which on every pass is cheaper. A full pass always goes to lanes: they pay twofold and more
 /// on every CPU measured, so that a measurement that says otherwise was disturbed.
-fn crossover(Costs { scalar, half, full }: Costs, width: usize) -> usize {
+fn crossover(Costs { scalar, half, full, .. }: Costs, width: usize) -> usize {
     let pays = |count: usize| {
         let lanes = if count <= width / 2 { half } else { full };
         lanes < scalar.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
@@ -128,7 +144,7 @@ fn measure_x25519(lanes: &Lanes) -> usize {
         let mut all = all.collect::<Vec<_>>();
         pass = pass.min(time_of(|| lanes.agree(&mut all)));
     }
-    crossover(Costs { scalar, half: pass, full: pass }, lanes.x25519_width()).max(2)
+    crossover(Costs { scalar, lone: scalar, half: pass, full: pass }, lanes.x25519_width()).max(2)
 }
 
 /// A pass costs the same whatever its fill. One signature alone is not worth the wait for a turn's end.
@@ -150,7 +166,7 @@ fn measure_p256(lanes: &Lanes) -> usize {
             let mut all = all.collect::<Vec<_>>();
             pass = pass.min(time_of(|| lanes.sign_p256(&mut all)));
         }
-        Some(crossover(Costs { scalar, half: pass, full: pass }, lanes.p256_width()).max(2))
+        Some(crossover(Costs { scalar, lone: scalar, half: pass, full: pass }, lanes.p256_width()).max(2))
     };
     measured().unwrap_or(lanes.p256_width())
 }
@@ -188,7 +204,7 @@ mod tests {
 
     fn crossover_of(scalar: u64, half: u64, full: u64, width: usize) -> usize {
         let [scalar, half, full] = [scalar, half, full].map(Duration::from_micros);
-        crossover(Costs { scalar, half, full }, width)
+        crossover(Costs { scalar, lone: scalar, half, full }, width)
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! SIMD lanes: several operations in the time of little more than one.
 
 mod crossover;
+mod lone;
 mod p256;
 mod parts;
 mod x25519;
@@ -43,6 +44,11 @@ impl Lanes {
     /// Up to [`width`](Backend::width) jobs side by side. Jobs whose key is not for lanes, and those whose result the
     /// public key did not confirm, stay unfinished: the engine gives them to the scalar backend.
     fn pass(&self, jobs: &mut [Job<'_>]) {
+        if let [job] = &mut *jobs
+            && self.computes_lone(job.key().key_type())
+        {
+            return alone(job);
+        }
         let mut filled: Vec<Filled<'_, '_>> =
             jobs.iter_mut().filter_map(|job| Filled::new(job, &self.lanes)).collect();
         let mut ops: Vec<_> = filled.iter_mut().map(Filled::op).collect();
@@ -51,6 +57,21 @@ impl Lanes {
         for (lane, _) in filled.into_iter().zip(sound).filter(|(_, sound)| *sound) {
             lane.job.finish(Ok(lane.output));
         }
+    }
+}
+
+impl Lanes {
+    fn computes_lone(&self, key_type: KeyType) -> bool {
+        matches!(key_type, KeyType::Rsa { bits } if is_for_lanes(key_type) && self.crossovers.is_lone_cheaper(bits))
+    }
+}
+
+/// A job that AWS-LC does not compute stays unfinished, too.
+fn alone(job: &mut Job<'_>) {
+    let input = job.rsa_input().ok();
+    let output = lone::prepared(job.key()).zip(input).and_then(|(key, input)| key.compute(&input));
+    if let Some(output) = output {
+        job.finish(Ok(output));
     }
 }
 
@@ -85,7 +106,12 @@ impl Backend for Lanes {
     fn prepare(&self, key: &Key) {
         match key.key_type() {
             KeyType::EcdsaP256 => drop(p256::prepared(key)),
-            _ => drop(prepared(key, &self.lanes)),
+            key_type => {
+                let _ = prepared(key, &self.lanes);
+                if self.computes_lone(key_type) {
+                    let _ = lone::prepared(key);
+                }
+            }
         }
     }
 
