@@ -7,6 +7,7 @@ mod demo;
 mod envoy;
 mod field;
 mod flags;
+mod generate;
 mod istio;
 mod keyserver;
 mod logging;
@@ -17,13 +18,20 @@ mod resumption_flags;
 mod serve;
 mod svg;
 mod tickets;
+mod version;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// HTTPS compute made cheap: a TLS gateway whose private-key operations are asynchronous and batched.
 #[derive(Parser)]
-#[command(name = "quadrille", version, max_term_width = 110, propagate_version = true)]
+#[command(
+    name = "quadrille",
+    version = version::SHORT,
+    long_version = version::LONG.as_str(),
+    max_term_width = 110,
+    propagate_version = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -33,7 +41,8 @@ struct Cli {
 enum Command {
     /// Terminate TLS and pass requests on to upstreams.
     Serve(Box<serve::Serve>),
-    /// Check a configuration file, and all that it names, without serving it.
+    /// Check a configuration file, and all that it names, without serving it. `quadrille -t FILE` does the same.
+    #[command(short_flag = 't')]
     Check(check::Check),
     /// Say which private-key provider Istio gives to which proxy.
     #[command(subcommand)]
@@ -54,6 +63,10 @@ enum Command {
     /// Encrypted database fields: make and rotate keys, re-encrypt tables.
     #[command(subcommand)]
     Field(field::Field),
+    /// Write completions for a shell to the standard output.
+    Completions(generate::Completions),
+    /// Write the manual pages of this command and of all its subcommands.
+    Man(generate::Man),
 }
 
 #[global_allocator]
@@ -75,6 +88,8 @@ fn main() -> ExitCode {
         Command::Bench(command) => command.run(),
         Command::Profile(command) => command.run(),
         Command::Field(command) => command.run(),
+        Command::Completions(command) => command.run(Cli::command()),
+        Command::Man(command) => command.run(Cli::command()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -66,7 +66,7 @@ pub use key_agreement::{
 };
 pub use key_exchange::Exchange;
 pub use key_type::KeyType;
-pub use lanes::{CEILING_VARIABLE, Ceiling, Lanes, UnknownTier, fastest, fastest_up_to};
+pub use lanes::{CEILING_VARIABLE, Ceiling, Lanes, UnknownTier, fastest, fastest_up_to, tier};
 pub use load::{Arrivals, Load};
 pub use observer::{BatchReport, Depth, Observer, Unobserved};
 pub use operation::Operation;

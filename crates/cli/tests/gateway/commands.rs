@@ -1,4 +1,4 @@
-//! The other commands: check and demo.
+//! The other commands: check, demo, and what a package is made of.
 
 use crate::support::{Certificates, Configuration, Pair, document, listener, output, quadrille, succeed};
 use std::{
@@ -14,6 +14,57 @@ fn check_accepts_what_can_be_served() {
     let file = Configuration::new(&text);
     let said = succeed(quadrille("check").arg(file.path()));
     assert!(said.contains("quadrille.yaml: ok (1 listeners, 1 upstreams)"), "{said}");
+}
+
+#[test]
+fn t_is_what_check_is_elsewhere() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let file = Configuration::new(&document(&[listener(&pair, "respond: ok")], ""));
+    let said = succeed(quadrille("-t").arg(file.path()));
+    assert!(said.contains("quadrille.yaml: ok"), "{said}");
+}
+
+#[test]
+fn the_version_names_the_build_and_what_this_cpu_has() {
+    let said = succeed(&mut quadrille("--version"));
+    let [version, boringssl, lanes] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
+    assert!(version.starts_with(concat!("quadrille ", env!("CARGO_PKG_VERSION"), " (")), "{said}");
+    assert!(boringssl.starts_with("BoringSSL of boring-sys ") && !boringssl.ends_with("unknown"), "{said}");
+    let without = succeed(quadrille("--version").env("QUADRILLE_CPU", "portable"));
+    assert!(
+        lanes.starts_with("lanes of this CPU: ") && without.contains("one operation at a time"),
+        "{without}"
+    );
+    let short = succeed(&mut quadrille("-V"));
+    assert_eq!(short.lines().count(), 1, "{short}");
+}
+
+#[test]
+fn completions_are_scripts_that_their_shell_reads() {
+    let script = succeed(quadrille("completions").arg("bash"));
+    let complete = "COMP_WORDS=(quadrille keys); COMP_CWORD=1; _quadrille quadrille keys quadrille; echo ${COMPREPLY[*]}";
+    let said = succeed(Command::new("bash").arg("-c").arg(format!("{script}\n{complete}")));
+    assert_eq!(said.trim(), "keyserver");
+    for shell in ["zsh", "fish"] {
+        assert!(succeed(quadrille("completions").arg(shell)).contains("keyserver"), "{shell}");
+    }
+}
+
+#[test]
+fn every_command_that_a_manual_page_names_has_its_page() {
+    let directory = tempfile::tempdir().expect("a directory");
+    succeed(quadrille("man").arg(directory.path()));
+    let mut named = vec!["quadrille".to_owned()];
+    let mut read = 0;
+    while let Some(name) = named.pop() {
+        let page = std::fs::read_to_string(directory.path().join(format!("{name}.1"))).expect(&name);
+        let page = page.replace("\\-", "-");
+        let below = page.split_whitespace().filter_map(|word| word.strip_suffix("(1)"));
+        named.extend(below.filter(|below| below.starts_with(&format!("{name}-"))).map(str::to_owned));
+        read += 1;
+    }
+    assert!(read > 25, "only {read} pages");
 }
 
 #[test]

@@ -31,6 +31,12 @@ pub fn fastest() -> Result<Box<dyn Backend>, UnknownTier> {
     Ceiling::from_environment().map(fastest_up_to)
 }
 
+/// The tier that this CPU has and `ceiling` allows, and how many RSA operations it computes at once, without measuring.
+pub fn tier(ceiling: Ceiling) -> (&'static str, usize) {
+    let lanes = quadrille_kernels::Lanes::up_to(ceiling);
+    (lanes.name(), lanes.width())
+}
+
 /// The fastest backend that this CPU has and `ceiling` allows. Measures for some 30 ms from how many operations on
 /// lanes pay.
 pub fn fastest_up_to(ceiling: Ceiling) -> Box<dyn Backend> {

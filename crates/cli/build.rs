@@ -1,0 +1,31 @@
+//! What `quadrille --version` says of the build: the commit, and which BoringSSL is inside.
+
+use std::{env, fs, path::Path, process::Command};
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    println!("cargo::rerun-if-env-changed=QUADRILLE_COMMIT");
+    println!("cargo::rerun-if-changed={}", root.join("Cargo.lock").display());
+    let head = root.join(".git/logs/HEAD");
+    if head.exists() {
+        println!("cargo::rerun-if-changed={}", head.display());
+    }
+    let commit = env::var("QUADRILLE_COMMIT").ok().or_else(|| commit(&root));
+    println!("cargo::rustc-env=QUADRILLE_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
+    let boring = locked_version(&root, "boring-sys").unwrap_or_else(|| "unknown".to_owned());
+    println!("cargo::rustc-env=QUADRILLE_BORING_SYS={boring}");
+}
+
+/// The commit of a clone, with a mark if files were changed; a source archive has none.
+fn commit(root: &Path) -> Option<String> {
+    let arguments = ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"];
+    let output = Command::new("git").args(arguments).current_dir(root).output().ok()?;
+    let commit = String::from_utf8(output.stdout).ok()?;
+    (output.status.success() && !commit.trim().is_empty()).then(|| commit.trim().to_owned())
+}
+
+fn locked_version(root: &Path, package: &str) -> Option<String> {
+    let lock = fs::read_to_string(root.join("Cargo.lock")).ok()?;
+    let (_, found) = lock.split_once(&format!("name = \"{package}\"\nversion = \""))?;
+    found.split_once('"').map(|(version, _)| version.to_owned())
+}
