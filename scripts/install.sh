@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Installs what `make build` has built: the command, the OpenSSL provider, manual pages, completions, systemd units,
+# documentation, and a configuration where there is none yet. PREFIX (/usr/local) and DESTDIR as usual.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly root=${DESTDIR-} prefix=${PREFIX:-/usr/local}
+readonly sysconf=${SYSCONFDIR:-/etc}
+readonly command=bin/quadrille provider=bin/quadrille-provider.so
+
+main() {
+    [[ -x $command && -f $provider ]] || fail "there is no $command or no $provider: run \`make build\` first"
+    [[ -w ${root:-$prefix} || -n $root ]] || fail "cannot write to $prefix: run it by sudo, or give another PREFIX="
+    file 755 "$command" "$prefix/bin/quadrille"
+    file 644 "$provider" "$(modules)/quadrille.so"
+    pages
+    completions
+    units
+    documentation
+    configuration
+    [[ -n $root ]] || next_steps
+}
+
+# file MODE FROM TO
+file() {
+    install -D -m "$1" "$2" "$root$3"
+}
+
+# OpenSSL looks for providers in one directory of its own, which belongs to the distribution.
+modules() {
+    local found
+    if [[ $prefix == /usr ]] && found=$(openssl version -m 2>/dev/null) && [[ $found == *'"'*'"' ]]; then
+        found=${found#*\"}
+        echo "${found%\"}"
+    else
+        echo "$prefix/lib/quadrille"
+    fi
+}
+
+pages() {
+    local directory
+    directory=$(mktemp -d)
+    "$command" man "$directory"
+    local page
+    for page in "$directory"/*.1; do
+        gzip -9n "$page"
+        file 644 "$page.gz" "$prefix/share/man/man1/$(basename "$page").gz"
+    done
+    rm -rf "$directory"
+}
+
+completions() {
+    local script
+    script=$(mktemp)
+    "$command" completions bash >"$script"
+    file 644 "$script" "$prefix/share/bash-completion/completions/quadrille"
+    "$command" completions zsh >"$script"
+    file 644 "$script" "$prefix/share/zsh/vendor-completions/_quadrille"
+    "$command" completions fish >"$script"
+    file 644 "$script" "$prefix/share/fish/vendor_completions.d/quadrille.fish"
+    rm -f "$script"
+}
+
+# Units of the distribution's packages lie below /usr/lib, those of an administrator below /usr/local/lib.
+units() {
+    local unit
+    for unit in quadrille quadrille-keyserver; do
+        sed "s|/usr/bin/quadrille|$prefix/bin/quadrille|; s|/usr/share/doc|$prefix/share/doc|" \
+            "deploy/systemd/$unit.service" >"deploy/systemd/.$unit"
+        file 644 "deploy/systemd/.$unit" "$prefix/lib/systemd/system/$unit.service"
+        rm "deploy/systemd/.$unit"
+    done
+    file 644 deploy/systemd/quadrille.sysusers "$prefix/lib/sysusers.d/quadrille.conf"
+}
+
+documentation() {
+    local page
+    for page in README.md CHANGELOG.md SECURITY.md docs/reference/configuration.md docs/reference/metrics.md \
+        examples/quadrille.yaml; do
+        file 644 "$page" "$prefix/share/doc/quadrille/$(basename "$page")"
+    done
+}
+
+# What is there stays: it is the administrator's.
+configuration() {
+    [[ -e $root$sysconf/quadrille/quadrille.yaml ]] ||
+        file 644 deploy/quadrille.yaml "$sysconf/quadrille/quadrille.yaml"
+    install -d -m 755 "$root$sysconf/quadrille-keyserver"
+}
+
+next_steps() {
+    cat <<TEXT
+installed below $prefix. Next:
+  sudo systemd-sysusers && sudo systemctl daemon-reload
+  sudo usermod --append --groups ssl-cert quadrille    # where keys belong to that group, as on Debian
+  sudoedit $sysconf/quadrille/quadrille.yaml           # your certificate, and where your application listens
+  quadrille check $sysconf/quadrille/quadrille.yaml && sudo systemctl enable --now quadrille
+TEXT
+}
+
+fail() {
+    echo "install.sh: $*" >&2
+    exit 1
+}
+
+main "$@"
