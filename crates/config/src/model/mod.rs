@@ -23,6 +23,7 @@ mod sampling;
 mod source;
 mod timeouts;
 mod tls;
+mod trusted_proxies;
 mod upstream;
 
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
@@ -46,6 +47,7 @@ pub use sampling::Sampling;
 pub use source::Source;
 pub use timeouts::Timeouts;
 pub use tls::{AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, TlsPolicy, Version};
+pub use trusted_proxies::{Network, TrustedProxies};
 pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
     UpstreamTls,
