@@ -29,7 +29,7 @@ mod upstream;
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
 pub use expression::{Expression, whole};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
-pub use key_server::{KeyServer, Listen};
+pub use key_server::{KeyServer, Listen, UnixAccess};
 pub use keyless::{KeySource, Keyless, KeylessTls};
 pub use listener::{Limits, Listener, ProxyProtocolIn};
 pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
