@@ -27,7 +27,7 @@ mod trusted_proxies;
 mod upstream;
 
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
-pub use expression::{Expression, whole};
+pub use expression::{Expression, compiled, whole, whole_within};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
 pub use key_server::{KeyServer, Listen, UnixAccess};
 pub use keyless::{KeySource, Keyless, KeylessTls};
