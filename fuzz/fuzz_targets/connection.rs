@@ -5,6 +5,7 @@
 #![allow(dead_code, reason = "the gateway uses the rest")]
 
 use libfuzzer_sys::fuzz_target;
+use quadrille_config::model::TrustedProxies;
 use std::{
     future::Future,
     pin::pin,
@@ -60,7 +61,7 @@ fuzz_target!(|input: &[u8]| {
     let mut found = Vec::new();
     for piece in [usize::from(piece) + 1, usize::MAX / 2] {
         let mut transport = tls::Transport::new(bytes, piece);
-        let read = now(proxy_protocol::read(&mut transport, address, address));
+        let read = now(proxy_protocol::read(&mut transport, address, address, &TrustedProxies::default()));
         let mut behind = tls::Transport::new(bytes, piece);
         let hello = now(tls::client_hello::peek(&mut behind)).ok();
         let ends = read.ok().map(|ends| (ends.client, ends.local));

@@ -10,6 +10,7 @@
 //! the configuration's own file: no certificate, no socket, no name. What is wrong is said with its place and its
 //! remedy.
 
+mod allowance;
 mod diagnostic;
 mod file;
 pub mod model;
@@ -21,6 +22,7 @@ mod warnings;
 pub mod words;
 pub mod yaml;
 
+pub use allowance::Allowance;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use file::{
     fixed, key_policy_reference, load, load_key_policy, needs_restart, parse, parse_key_policy, read_text,

@@ -2,6 +2,7 @@
 //! first.
 
 use crate::{
+    allowance::Allowance,
     diagnostic::{Diagnostic, Diagnostics},
     model::{Origin, Place, Problem},
     text::quote,
@@ -15,6 +16,7 @@ use std::{
         hash_map::Entry::{Occupied, Vacant},
     },
     path::{Component, Path, PathBuf},
+    rc::Rc,
     sync::Arc,
 };
 
@@ -23,10 +25,17 @@ pub struct Reader {
     origin: Origin,
     dialect: Dialect,
     home_of: fn(&str) -> Option<&'static str>,
-    files_below: Option<Arc<[PathBuf]>>,
+    stranger: Option<Stranger>,
     diagnostics: RefCell<Vec<Diagnostic>>,
     warnings: RefCell<Warnings>,
     references: RefCell<Vec<(Place, String)>>,
+}
+
+/// What holds for documents of somebody else.
+struct Stranger {
+    /// Below which they may name files.
+    directories: Arc<[PathBuf]>,
+    allowance: Rc<Allowance>,
 }
 
 /// How strictly a tree is read.
@@ -47,7 +56,7 @@ impl Reader {
             origin,
             dialect,
             home_of: |_| None,
-            files_below: None,
+            stranger: None,
             diagnostics: RefCell::default(),
             warnings: RefCell::default(),
             references: RefCell::default(),
@@ -59,10 +68,10 @@ impl Reader {
         Self { home_of, ..self }
     }
 
-    /// The same for a document of somebody who must not read this machine: it may name files below these directories
-    /// only, and no environment variables.
-    pub fn with_files_below(self, directories: Arc<[PathBuf]>) -> Self {
-        Self { files_below: Some(directories), ..self }
+    /// The same for a document of somebody who must not read this machine, nor use it up: it may name files below these
+    /// directories only, and no environment variables, and costs no more than is allowed to it.
+    pub fn of_stranger(self, directories: Arc<[PathBuf]>, allowance: Rc<Allowance>) -> Self {
+        Self { stranger: Some(Stranger { directories, allowance }), ..self }
     }
 
     /// The document as a field. `path` is what its own fields' paths begin with; empty for a whole file.
@@ -146,14 +155,19 @@ impl<'a> Field<'a> {
 
     /// Whether the document may name everything of this machine.
     pub fn is_trusted(&self) -> bool {
-        self.reader.files_below.is_none()
+        self.reader.stranger.is_none()
     }
 
     /// Whether the document may name this file. What `..` in a path leads to is not looked up.
     pub fn may_name(&self, file: &Path) -> bool {
         let plain = || file.components().all(|part| part != Component::ParentDir);
-        let Some(directories) = &self.reader.files_below else { return true };
+        let Some(Stranger { directories, .. }) = &self.reader.stranger else { return true };
         plain() && directories.iter().any(|directory| file.starts_with(directory))
+    }
+
+    /// What the document may still cost, unless that is the operator's own affair.
+    pub fn allowance(&self) -> Option<&Allowance> {
+        self.reader.stranger.as_ref().map(|stranger| &*stranger.allowance)
     }
 
     /// The path of the section in which `key` belongs, if the document has one that knows it.

@@ -14,6 +14,7 @@ use quadrille_xds::{Rejection, Update};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
+    rc::Rc,
     sync::Arc,
 };
 
@@ -117,6 +118,7 @@ impl ResourceStore {
     pub(crate) fn diff(&self, update: &Update) -> ResourceDiff {
         let kind = update.kind;
         let mut diff = ResourceDiff::default();
+        let allowance = Rc::default();
         for resource in &update.resources {
             let name = &resource.name;
             if self.digests.get(&(kind, name.clone())) == Some(&resource.digest) {
@@ -127,7 +129,8 @@ impl ResourceStore {
                 diff.rejections.push(reject("the bootstrap has one of this name already".to_owned()));
                 continue;
             }
-            match read_remote(kind, &resource.tree, origin(update.kind, name), &self.directories) {
+            let origin_of = origin(update.kind, name);
+            match read_remote(kind, &resource.tree, origin_of, &self.directories, &allowance) {
                 Ok(found) => {
                     diff.warnings.extend(found.warnings.lines());
                     diff.changed.push(Changed { read: found, digest: resource.digest });

@@ -7,7 +7,7 @@ use crate::{
 use base64ct::{Base64, Encoding};
 use quadrille_config::{
     Problem,
-    model::{Expression, Source, TextMatch, TextRule, whole},
+    model::{Expression, Source, TextMatch, TextRule, whole_within},
 };
 use std::{
     net::IpAddr,
@@ -188,10 +188,21 @@ pub(crate) fn string_matcher(field: &Field<'_>) -> Option<TextMatch> {
 /// `envoy.type.matcher.v3.RegexMatcher`: an expression that matches as a whole.
 pub(crate) fn regex_matcher(field: &Field<'_>) -> Option<Expression> {
     let message = field.message(&schema::REGEX_MATCHER)?;
-    message.require("regex")?.parse(|text| whole(text).map_err(|error| not_an_expression(&error)))
+    expression(&message.require("regex")?, whole_within)
 }
 
-pub(crate) fn not_an_expression(error: &regex::Error) -> Problem {
+/// The expression that `compile` makes of a text, within what the document may cost.
+pub(crate) fn expression(
+    field: &Field<'_>,
+    compile: fn(&str, usize) -> Result<Expression, regex::Error>,
+) -> Option<Expression> {
+    field.parse(|text| match field.allowance() {
+        Some(allowance) => allowance.compile(|bytes| compile(text, bytes), not_an_expression),
+        None => compile(text, usize::MAX).map_err(|error| not_an_expression(&error)),
+    })
+}
+
+fn not_an_expression(error: &regex::Error) -> Problem {
     // The last line of the crate's drawing is the reason.
     let reason = error.to_string();
     let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");

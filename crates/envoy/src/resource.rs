@@ -9,8 +9,8 @@ use crate::{
     route::{RouteConfiguration, route_configuration},
     tls::{Secret, secret},
 };
-use quadrille_config::{Diagnostics, Reader, Warnings, model::Origin, yaml::Node};
-use std::{path::PathBuf, sync::Arc};
+use quadrille_config::{Allowance, Diagnostics, Reader, Warnings, model::Origin, yaml::Node};
+use std::{path::PathBuf, rc::Rc, sync::Arc};
 
 /// A resource.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ pub fn read(kind: ResourceType, node: &Node, origin: Origin) -> Result<Read, Dia
 }
 
 /// As [`read`], of a resource that a control plane has sent: it may name files below these directories only, and no
-/// environment variables.
+/// environment variables, and costs no more than its response is allowed.
 ///
 /// # Errors
 /// As [`read`].
@@ -71,8 +71,9 @@ pub fn read_remote(
     node: &Node,
     origin: Origin,
     directories: &Arc<[PathBuf]>,
+    allowance: &Rc<Allowance>,
 ) -> Result<Read, Diagnostics> {
-    finish(kind, node, reader(origin).with_files_below(Arc::clone(directories)), "")
+    finish(kind, node, reader(origin).of_stranger(Arc::clone(directories), Rc::clone(allowance)), "")
 }
 
 /// As [`read`], of a resource that stands at `path` in a larger document.

@@ -261,6 +261,7 @@ impl Resources {
             chains,
             default_chain,
             proxy_protocol: listener.proxy_protocol,
+            trusted_proxies: model::TrustedProxies::AppendedTo,
             inspection: listener.inspection,
             limits: listener.limits.clone(),
         })

@@ -6,7 +6,7 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{AccessLog, BackendChoice, EngineSettings, KeyServer, Listen, Place, Source},
+    model::{AccessLog, BackendChoice, EngineSettings, KeyServer, Listen, Place, Source, UnixAccess},
     values, words,
 };
 use quadrille_gateway::{KeyServerBound, serve_keys};
@@ -21,9 +21,15 @@ pub(super) struct Serve {
     #[arg(long, value_name = "ADDRESS", value_parser = listen)]
     listen: Vec<Listen>,
     /// The same as --listen unix:PATH: for servers on this machine, which need no certificates. The kernel says who
-    /// asks; without --policy, only this user and root may.
+    /// asks; without --policy, only this user and root may, and with it the members of --unix-group.
     #[arg(long, value_name = "PATH")]
     unix: Vec<PathBuf>,
+    /// The group of Unix sockets, by name or number: with --policy, its members may connect [default: the process's].
+    #[arg(long, value_name = "GROUP")]
+    unix_group: Option<String>,
+    /// The mode of Unix sockets, in octal [default: 0660 with --policy, 0600 without].
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    unix_mode: Option<u32>,
     /// CA certificates in PEM that the gateways' certificates must lead to.
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
@@ -97,6 +103,7 @@ impl Serve {
         Ok(KeyServer {
             keys: (self.keys.unwrap_or_default(), Place::flag("--keys")),
             listen,
+            unix_access: UnixAccess { group: self.unix_group, mode: self.unix_mode },
             tls,
             policy: self.policy,
             admin: self.admin.into_model(),
@@ -115,6 +122,15 @@ fn listen(text: &str) -> Result<Listen, Problem> {
         Some(path) => Ok(Listen::Unix(path.into())),
         None => values::listen_address(text).map(|address: SocketAddr| Listen::Tcp(address)),
     }
+}
+
+/// Permission bits of everybody: `660`, `0600`.
+fn mode(text: &str) -> Result<u32, Problem> {
+    let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| digits && *mode <= 0o777);
+    mode.ok_or_else(|| {
+        Problem::new(format!("`{}` is not a mode", text.escape_debug()), "write 0660, or 0600")
+    })
 }
 
 fn announce(bound: &KeyServerBound) {

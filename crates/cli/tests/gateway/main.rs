@@ -43,6 +43,7 @@ mod tightening;
 mod timeouts;
 mod tls;
 mod transfer;
+mod trusted_proxies;
 mod upstream_tls;
 mod websocket;
 mod xds;

@@ -189,6 +189,21 @@ fn a_listener_that_waits_for_its_routes_leaves_the_old_one_serving() {
     eventually("the new listener is not there", || driven.get("/").as_deref() == Some("new"));
 }
 
+/// A few kilobytes that would be hundreds of megabytes of compiled regular expressions.
+fn greedy(snapshot: &Snapshot) -> Value {
+    let mut listener = snapshot.listener();
+    listener["name"] = json!("greedy");
+    let route = |index| {
+        let regex = format!("{index}\\pL{{250}}");
+        json!({ "match": { "safe_regex": { "regex": regex } }, "direct_response": { "status": 200 } })
+    };
+    let routes: Vec<Value> = (0..100).map(route).collect();
+    let http = &mut listener["filter_chains"][0]["filters"][0]["typed_config"];
+    http.as_object_mut().expect("a message").remove("rds");
+    http["route_config"] = json!({ "virtual_hosts": [{ "name": "v", "domains": ["*"], "routes": routes }] });
+    listener
+}
+
 #[test]
 fn a_listener_that_cannot_be_served_is_refused_and_the_others_serve() {
     let Some(mut driven) = Driven::new(false) else { return };
@@ -199,12 +214,16 @@ fn a_listener_that_cannot_be_served_is_refused_and_the_others_serve() {
     let mut strange = driven.snapshot.listener();
     strange["name"] = json!("strange");
     strange["address"]["socket_address"]["address"] = json!("not an address");
-    driven.snapshot.more_listeners = vec![other, strange];
+    driven.snapshot.more_listeners = vec![other, strange, greedy(&driven.snapshot)];
     driven.snapshot.answer = Some("new".into());
     let before = driven.server.requests();
     driven.apply();
     let reason = driven.wait_for_nack(before);
     assert!(reason.contains("listener other") && reason.contains("listener strange"), "{reason}");
+    assert!(
+        reason.contains("listener greedy") && reason.contains("regular expressions that came with it"),
+        "{reason}"
+    );
     eventually("the good one was not taken", || driven.get("/").as_deref() == Some("new"));
     // And one that goes.
     let gone = driven.address();

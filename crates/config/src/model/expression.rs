@@ -1,6 +1,6 @@
 //! Regular expressions that can be compared.
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 use std::{
     hash::{Hash, Hasher},
     ops::Deref,
@@ -15,9 +15,26 @@ pub struct Expression(Regex);
 /// # Errors
 /// If it is no regular expression of the crate `regex` (as RE2: no look-around, no back references), or a huge one.
 pub fn whole(expression: &str) -> Result<Expression, regex::Error> {
+    whole_within(expression, usize::MAX)
+}
+
+/// The same in no more than so many bytes, and in no more than the crate allows everybody.
+///
+/// # Errors
+/// As [`whole`].
+pub fn whole_within(expression: &str, bytes: usize) -> Result<Expression, regex::Error> {
     // Checked alone first: the frame must not make sense of something unbalanced.
-    Regex::new(expression)?;
-    Regex::new(&format!(r"\A(?:{expression})\z")).map(Expression)
+    compiled(expression, bytes)?;
+    compiled(&format!(r"\A(?:{expression})\z"), bytes)
+}
+
+/// An expression for a text that matches somewhere, in no more than so many bytes.
+///
+/// # Errors
+/// As [`whole`].
+pub fn compiled(expression: &str, bytes: usize) -> Result<Expression, regex::Error> {
+    const LARGEST: usize = 10 << 20;
+    RegexBuilder::new(expression).size_limit(bytes.min(LARGEST)).build().map(Expression)
 }
 
 impl From<Regex> for Expression {

@@ -1,4 +1,4 @@
-use super::{Chain, Place};
+use super::{Chain, Place, TrustedProxies};
 use std::{net::SocketAddr, time::Duration};
 
 /// One socket that accepts connections.
@@ -16,6 +16,8 @@ pub struct Listener {
     pub default_chain: Option<Chain>,
     /// Whether a load balancer in front announces the client's address.
     pub proxy_protocol: ProxyProtocolIn,
+    /// Whose word about the clients behind them is taken.
+    pub trusted_proxies: TrustedProxies,
     /// From accept to the moment when it is known which chain a connection belongs to, where chains are told apart.
     pub inspection: Duration,
     /// How much one listener takes on.
@@ -51,6 +53,7 @@ impl Listener {
             chains: vec![chain],
             default_chain: None,
             proxy_protocol: ProxyProtocolIn::Off,
+            trusted_proxies: TrustedProxies::default(),
             inspection: Duration::from_secs(10),
             limits: Limits::default(),
         }

@@ -23,12 +23,13 @@ mod sampling;
 mod source;
 mod timeouts;
 mod tls;
+mod trusted_proxies;
 mod upstream;
 
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
-pub use expression::{Expression, whole};
+pub use expression::{Expression, compiled, whole, whole_within};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
-pub use key_server::{KeyServer, Listen};
+pub use key_server::{KeyServer, Listen, UnixAccess};
 pub use keyless::{KeySource, Keyless, KeylessTls};
 pub use listener::{Limits, Listener, ProxyProtocolIn};
 pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
@@ -46,6 +47,7 @@ pub use sampling::Sampling;
 pub use source::Source;
 pub use timeouts::Timeouts;
 pub use tls::{AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, TlsPolicy, Version};
+pub use trusted_proxies::{Network, TrustedProxies};
 pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
     UpstreamTls,

@@ -1,7 +1,7 @@
 //! Clients that are sent elsewhere, paths that are rewritten, and answers without an upstream.
 
 use crate::{
-    common::{data_source, not_an_expression},
+    common::{data_source, expression},
     reader::{Field, ReadMessage},
     schema,
     values::{enumeration, number},
@@ -9,9 +9,8 @@ use crate::{
 use bytes::Bytes;
 use quadrille_config::{
     Problem,
-    model::{PathMatch, PathRewrite, PathRule, Redirect, Respond},
+    model::{PathMatch, PathRewrite, PathRule, Redirect, Respond, compiled},
 };
-use regex::Regex;
 
 pub(super) fn redirect(field: &Field<'_>, path: &PathMatch) -> Option<Redirect> {
     const STATUSES: &[(&str, u32, u16)] = &[
@@ -70,10 +69,8 @@ pub(super) fn prefix_rewrite(field: &Field<'_>, path: &PathMatch) -> Option<Path
 pub(super) fn regex_rewrite(field: &Field<'_>) -> Option<PathRewrite> {
     let message = field.message(&schema::REGEX_REWRITE)?;
     let pattern = message.require("pattern")?.message(&schema::REGEX_MATCHER)?;
-    let regex = pattern
-        .require("regex")?
-        .parse(|text| Regex::new(text).map_err(|error| not_an_expression(&error)))?;
-    Some(PathRewrite::Regex(regex.into(), substitution(&message.string("substitution"))))
+    let regex = expression(&pattern.require("regex")?, compiled)?;
+    Some(PathRewrite::Regex(regex, substitution(&message.string("substitution"))))
 }
 
 /// `\1` becomes `${1}`, `\\` a backslash, and a `$` stays one.
@@ -119,7 +116,11 @@ fn read_body(field: &Field<'_>, largest: usize) -> Option<Bytes> {
             "the body has {} bytes, and `max_direct_response_body_size_bytes` is {largest}",
             bytes.len()
         )),
-        Ok(bytes) => Some(Bytes::copy_from_slice(&bytes)),
+        Ok(bytes) => {
+            let taken = field.allowance().map_or(Ok(()), |allowance| allowance.take_body(bytes.len()));
+            taken.map_err(|problem| field.error(problem)).ok()?;
+            Some(Bytes::copy_from_slice(&bytes))
+        }
         Err(error) => field.fail(format!("cannot read {source}: {error}")),
     }
 }

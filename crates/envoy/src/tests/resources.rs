@@ -6,7 +6,7 @@ use quadrille_config::{
     model::{Origin, Serve},
     yaml::{Limits, Node},
 };
-use std::{fmt::Write, path::PathBuf, sync::Arc, time::Instant};
+use std::{fmt::Write, path::PathBuf, rc::Rc, sync::Arc, time::Instant};
 
 fn tree(text: &str) -> Node {
     quadrille_config::yaml::read(text, Limits::BY_PROGRAM).expect("YAML").expect("a document")
@@ -110,7 +110,7 @@ fn control_planes_name_files_only_where_they_may() {
     let refusal = |source: &str, directories: &[&str]| {
         let directories = directories.iter().map(PathBuf::from).collect::<Vec<_>>().into();
         let origin = Origin::Resource("sds", "server".into());
-        read_remote(ResourceType::Secret, &tree(&secret(source)), origin, &directories)
+        read_remote(ResourceType::Secret, &tree(&secret(source)), origin, &directories, &Rc::default())
             .err()
             .map(|errors| errors.to_string())
     };

@@ -62,6 +62,7 @@ impl Answer<'_> {
             let upstream = self.exchange.upstream.as_ref().map_or("", |(upstream, _)| upstream.name());
             let values = Variables {
                 connection: &self.exchange.http.connection,
+                client: self.request.sender.client,
                 http2: self.request.is_http2(),
                 upstream,
                 request: &self.request.headers,

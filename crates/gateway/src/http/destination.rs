@@ -46,6 +46,7 @@ impl Destination<'_> {
     fn variables<'a>(&'a self, connection: &'a Connection) -> Variables<'a> {
         Variables {
             connection,
+            client: self.request.sender.client,
             http2: self.request.is_http2(),
             upstream: self.upstream.name(),
             request: &self.request.headers,

@@ -6,7 +6,7 @@ use crate::{
     upstream::{ActiveRequest, ExchangeError, Server, Upstream},
 };
 use http::Method;
-use std::{sync::Arc, time::Instant};
+use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 /// One request with its response. It is over when this is dropped.
 pub(super) struct Exchange {
@@ -20,6 +20,8 @@ pub(super) struct Exchange {
     /// Counts as busy for as long as it is here.
     pub(super) server: Option<Server>,
     pub(super) error: Option<&'static str>,
+    /// For whom the request was sent.
+    pub(super) client: SocketAddr,
     line: Option<Box<Line>>,
 }
 
@@ -50,6 +52,7 @@ impl Exchange {
             upstream: None,
             server: None,
             error: None,
+            client: request.sender.client,
             line,
         })
     }
@@ -79,6 +82,7 @@ impl Drop for Exchange {
         self.http.chain.count_response(self.status);
         let Some(line) = self.line.take() else { return };
         access_log::Request {
+            client: self.client,
             method: line.method.as_str(),
             host: &line.host,
             path: &line.path,

@@ -2,7 +2,7 @@
 
 use super::Router;
 use crate::{connection::Connection, upstream::ConnectionPool};
-use quadrille_config::model::Paths;
+use quadrille_config::model::{Paths, TrustedProxies};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -35,6 +35,8 @@ pub(crate) struct HttpSettings {
     pub(crate) paths: Paths,
     /// Bytes of a request's header, at most.
     pub(crate) header_limit: usize,
+    /// Whose word about the clients behind them is taken.
+    pub(crate) trusted_proxies: TrustedProxies,
 }
 
 /// A connection over which HTTP is spoken: where it came from, and where its requests go.

@@ -108,7 +108,7 @@ impl Forwarding<'_> {
         if self.destination.to.retry.is_some() && !self.tried.is_empty() {
             Box::pin(tokio::time::sleep(retry::backoff(self.tried.len()))).await;
         }
-        let client = exchange.http.connection.client;
+        let client = exchange.client;
         let Some(server) = self.destination.upstream.pick(client, &self.tried) else {
             self.destination.upstream.counters.no_server.add();
             return Err(AttemptError::NoServer);

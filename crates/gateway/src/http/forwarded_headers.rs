@@ -1,49 +1,72 @@
 //! The headers that tell an upstream who the client is.
 
+use super::forwarded_for::{self, FORWARDED_FOR, Stance};
 use crate::connection::Connection;
-use http::{HeaderMap, HeaderName, HeaderValue, header::InvalidHeaderValue};
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{FORWARDED, InvalidHeaderValue},
+};
+use std::net::IpAddr;
 
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const FORWARDED_PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
+const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// Appends the client to `X-Forwarded-For`, and sets `X-Forwarded-Proto` and `X-Forwarded-Host`. Whatever stood in
-/// `X-Forwarded-For` came from the client: an upstream may trust only the last address.
+/// Sets `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`. What the peer has said there is replaced, or kept
+/// and appended to, as the stance towards it is.
 pub(super) fn set(
     connection: &Connection,
+    stance: Stance,
     host: Option<HeaderValue>,
     headers: &mut HeaderMap,
 ) -> Result<(), InvalidHeaderValue> {
-    remove_claims(headers);
-    let client = connection.client_ip_header();
-    let before: Vec<&str> =
-        headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok()).collect();
-    let chain = match &before[..] {
-        [] => client.clone(),
-        before => {
-            let client = client.to_str().unwrap_or_default();
-            HeaderValue::try_from(format!("{}, {client}", before.join(", ")))?
-        }
+    remove_claims(headers, stance);
+    let peer = connection.client_ip_header();
+    let chain = match stance {
+        Stance::Replace => peer.clone(),
+        Stance::Believe | Stance::AppendOnly => forwarded_for::appended(headers, peer),
     };
     headers.insert(FORWARDED_FOR, chain);
-    headers.insert(FORWARDED_PROTO, HeaderValue::from_static(connection.scheme()));
+    if headers.contains_key(FORWARDED) {
+        headers.append(FORWARDED, element(connection, host.as_ref())?);
+    }
+    headers.entry(FORWARDED_PROTO).or_insert(HeaderValue::from_static(connection.scheme()));
     if let Some(host) = host {
-        headers.insert(FORWARDED_HOST, host);
+        headers.entry(FORWARDED_HOST).or_insert(host);
     }
     Ok(())
 }
 
-/// Takes out what a client says of itself in a place where servers expect a proxy to speak.
-fn remove_claims(headers: &mut HeaderMap) {
-    if headers.keys().any(is_claim) {
-        let claims: Vec<HeaderName> = headers.keys().filter(|name| is_claim(name)).cloned().collect();
+/// What `Forwarded` says of this hop (RFC 7239 section 4).
+fn element(connection: &Connection, host: Option<&HeaderValue>) -> Result<HeaderValue, InvalidHeaderValue> {
+    let node = match connection.client.ip().to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("\"[{address}]\""),
+    };
+    let host = host.and_then(|host| host.to_str().ok());
+    let host = host.map(|host| format!(";host=\"{host}\"")).unwrap_or_default();
+    HeaderValue::try_from(format!("for={node}{host};proto={}", connection.scheme()))
+}
+
+/// Takes out what the peer says of clients in a place where servers expect a proxy to speak, unless it is believed.
+fn remove_claims(headers: &mut HeaderMap, stance: Stance) {
+    if headers.keys().any(|name| is_claim(name)) {
+        let removed =
+            |name: &&HeaderName| is_claim(name) && !(stance == Stance::Believe && is_believable(name));
+        let claims: Vec<HeaderName> = headers.keys().filter(removed).cloned().collect();
         for claim in claims {
             headers.remove(claim);
         }
     }
 }
 
-/// Everything but `X-Forwarded-For` itself, which is appended to.
+/// What trusted proxies may say. Their spellings with `_` are nobody's, and clients' certificates are another matter.
+fn is_believable(name: &HeaderName) -> bool {
+    [FORWARDED, FORWARDED_PROTO, FORWARDED_HOST, FORWARDED_PORT, REAL_IP].contains(name)
+}
+
+/// Everything but `X-Forwarded-For` itself, which has a rule of its own.
 fn is_claim(name: &HeaderName) -> bool {
     let text = name.as_str();
     let family =

@@ -3,10 +3,13 @@
 use crate::connection::Connection;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use quadrille_config::model::{HeaderChange, HeaderPart, HeaderText};
+use std::net::SocketAddr;
 
 /// What is put into the text of headers.
 pub(super) struct Variables<'a> {
     pub(super) connection: &'a Connection,
+    /// For whom the request was sent.
+    pub(super) client: SocketAddr,
     pub(super) http2: bool,
     pub(super) upstream: &'a str,
     /// Of the request, as the client has sent it.
@@ -58,8 +61,8 @@ impl Variables<'_> {
             HeaderPart::Literal(value) => return out.extend(value.as_bytes()),
             HeaderPart::RequestHeader(name) => return copied(Some(self.request), name),
             HeaderPart::ResponseHeader(name) => return copied(answer, name),
-            HeaderPart::Client => connection.client.to_string(),
-            HeaderPart::ClientIp => connection.client.ip().to_canonical().to_string(),
+            HeaderPart::Client => self.client.to_string(),
+            HeaderPart::ClientIp => self.client.ip().to_canonical().to_string(),
             HeaderPart::Local => connection.local.to_string(),
             HeaderPart::LocalIp => connection.local.ip().to_canonical().to_string(),
             HeaderPart::Protocol => if self.http2 { "HTTP/2" } else { "HTTP/1.1" }.to_owned(),

@@ -8,6 +8,7 @@ mod ending;
 mod exchange;
 mod filter_chain;
 mod forward;
+mod forwarded_for;
 mod forwarded_headers;
 mod header_changes;
 mod header_limit;

@@ -3,6 +3,7 @@
 use super::{
     authority::{self, Authority},
     client_body::ClientBody,
+    forwarded_for::Sender,
     path_normalization,
     request_view::RequestView,
 };
@@ -28,6 +29,8 @@ pub(super) struct Request {
     pub(super) websocket: bool,
     /// It came before the handshake was complete (RFC 8470).
     pub(super) early: bool,
+    /// For whom the peer speaks, and what becomes of what it says of that.
+    pub(super) sender: Sender,
 }
 
 /// What makes a request impossible to route.
@@ -110,8 +113,12 @@ fn check_target(method: &Method, target: &Uri) -> Result<(), &'static str> {
     }
 }
 
-/// A request from the library's form; `early` as of the connection.
-pub(super) fn split(request: http::Request<ClientBody>, early: bool) -> (Request, ClientBody) {
+/// A request from the library's form; `early` and `sender` as of the connection.
+pub(super) fn split(
+    request: http::Request<ClientBody>,
+    early: bool,
+    sender: Sender,
+) -> (Request, ClientBody) {
     let (parts, body) = request.into_parts();
     let protocol = parts.extensions.get::<h2::ext::Protocol>();
     let websocket = match parts.version {
@@ -135,6 +142,7 @@ pub(super) fn split(request: http::Request<ClientBody>, early: bool) -> (Request
         received: None,
         websocket,
         early,
+        sender,
     };
     (request, body)
 }

@@ -1,8 +1,9 @@
 //! What happens to a request: routed, then answered or forwarded.
 
 use super::{
-    HttpConnection, answer::Answer, client_body::ClientBody, exchange::Exchange, forward, header_limit,
-    informational::Informational, outcome::Outcome, request, request_view, router::RouteLookup,
+    HttpConnection, answer::Answer, client_body::ClientBody, exchange::Exchange, forward,
+    forwarded_for::Sender, header_limit, informational::Informational, outcome::Outcome, request,
+    request_view, router::RouteLookup,
 };
 use quadrille_config::model::{Action, PathMatch, Redirect};
 use std::sync::{Arc, atomic::Ordering};
@@ -15,7 +16,11 @@ pub(super) fn serve<'a>(
     request: http::Request<ClientBody>,
     informational: &'a Informational,
 ) -> impl Future<Output = Outcome> + use<'a> {
-    let (mut request, body) = request::split(request, http.connection.early.load(Ordering::Relaxed));
+    let settings = http.chain.http();
+    let trusted = settings.as_ref().map(|settings| &settings.trusted_proxies);
+    let sender = Sender::of(http.connection.client, trusted, request.headers());
+    let early = http.connection.early.load(Ordering::Relaxed);
+    let (mut request, body) = request::split(request, early, sender);
     let exchange = Exchange::begin(http, &request);
     async move {
         if request.early && (!request.method.is_safe() || request.websocket) {
@@ -30,7 +35,7 @@ pub(super) fn serve<'a>(
             let misdirected = "This host is served on connections of its own.\n";
             return Answer { request: &request, route: None, exchange }.text(421, misdirected).into();
         }
-        let Some(settings) = http.chain.http() else {
+        let Some(settings) = settings else {
             // A reload has made it something else.
             return Answer { request: &request, route: None, exchange }.status(500).into();
         };

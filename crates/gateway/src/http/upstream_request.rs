@@ -41,7 +41,7 @@ pub(super) fn build(
     if request.early {
         headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
     }
-    forwarded_headers::set(connection, host, &mut headers).map_err(|_| Invalid)?;
+    forwarded_headers::set(connection, request.sender.stance, host, &mut headers).map_err(|_| Invalid)?;
     let path = path(destination)?;
     rewrite_host(destination, server, &mut headers);
     if request.websocket {

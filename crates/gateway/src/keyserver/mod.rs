@@ -1,5 +1,7 @@
 //! A running key server: start, reload of keys, policy and certificates, drain.
 
+mod unix_socket;
+
 use crate::{
     admin::Admin,
     listener::socket,
@@ -10,7 +12,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic,
-    model::{KeyServer, Listen, Problem},
+    model::{KeyServer, Listen},
 };
 use quadrille_keyless::server::{Keys, Policy, Server, Threads};
 use serde_json::{Value, json};
@@ -18,8 +20,7 @@ use std::{
     fs, io,
     net::SocketAddr,
     num::NonZeroUsize,
-    os::unix::{fs::PermissionsExt, net::UnixListener},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -203,8 +204,8 @@ fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec
                 tokio::spawn(async move { report(threads.accept_tcp(socket).await) });
             }
             Listen::Unix(path) => {
-                let socket = bind_unix(path, model.policy.is_some())
-                    .map_err(|error| vec![Diagnostic::new(place, bind_unix_problem(path, &error))])?;
+                let socket = unix_socket::bind(path, &model.unix_access, model.policy.is_some())
+                    .map_err(|error| vec![Diagnostic::new(place, error.problem(path))])?;
                 addresses.push(format!("unix:{}", path.display()));
                 files.push(path.clone());
                 tokio::spawn(async move { report(threads.accept_unix(socket).await) });
@@ -212,35 +213,6 @@ fn listen(model: &KeyServer, threads: &Arc<Threads>) -> Result<(Vec<String>, Vec
         }
     }
     Ok((addresses, files))
-}
-
-/// Takes the place of a socket that nobody listens on any more. Other users may connect only if there is a policy to
-/// say which.
-fn bind_unix(path: &Path, for_others: bool) -> io::Result<UnixListener> {
-    if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        return Err(io::ErrorKind::AddrInUse.into());
-    }
-    let is_socket = |path: &Path| {
-        use std::os::unix::fs::FileTypeExt;
-        fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
-    };
-    if is_socket(path) {
-        fs::remove_file(path)?;
-    }
-    let socket = UnixListener::bind(path)?;
-    let mode = if for_others { 0o666 } else { 0o600 };
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
-    Ok(socket)
-}
-
-fn bind_unix_problem(path: &Path, error: &io::Error) -> Problem {
-    let remedy = match error.kind() {
-        io::ErrorKind::AddrInUse => "another process listens there, or a file of another kind is in the way",
-        io::ErrorKind::NotFound => "make its directory first",
-        io::ErrorKind::PermissionDenied => "choose a directory that this user may write to",
-        _ => "choose another path",
-    };
-    Problem::new(format!("cannot listen on unix:{}: {error}", path.display()), remedy)
 }
 
 fn report(accepted: io::Result<()>) {

@@ -162,7 +162,7 @@ async fn match_filter_chain(
         let local = local_address(transport.tcp(), active.address).map_err(|_| ConnectionError::Closed)?;
         let Ends { client, local } = match announced {
             true => {
-                let read = proxy_protocol::read(&mut transport, peer, local);
+                let read = proxy_protocol::read(&mut transport, peer, local, &listener.model.trusted_proxies);
                 read.await.map_err(ConnectionError::ProxyHeader)?
             }
             false => Ends { client: peer, local },

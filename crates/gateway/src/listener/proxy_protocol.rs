@@ -2,6 +2,7 @@
 
 use crate::tls::Transport;
 use ppp::{HeaderResult, PartialResult, v1, v2};
+use quadrille_config::model::TrustedProxies;
 use std::{
     fmt, io,
     net::{IpAddr, SocketAddr},
@@ -19,6 +20,8 @@ pub(crate) struct Ends {
 pub(crate) enum ProxyHeaderError {
     Closed(io::Error),
     Malformed,
+    /// The peer is none of those that may announce clients.
+    Untrusted,
 }
 
 impl ProxyHeaderError {
@@ -26,7 +29,7 @@ impl ProxyHeaderError {
     pub(crate) fn label(&self) -> &'static str {
         match self {
             Self::Closed(_) => "closed",
-            Self::Malformed => "proxy_header",
+            Self::Malformed | Self::Untrusted => "proxy_header",
         }
     }
 }
@@ -36,6 +39,7 @@ impl fmt::Display for ProxyHeaderError {
         match self {
             Self::Closed(error) => write!(f, "the client left: {error}"),
             Self::Malformed => f.write_str("the connection does not begin with a PROXY header"),
+            Self::Untrusted => f.write_str("the peer is none of the trusted proxies"),
         }
     }
 }
@@ -48,7 +52,11 @@ pub(crate) async fn read(
     transport: &mut Transport,
     client: SocketAddr,
     local: SocketAddr,
+    trusted: &TrustedProxies,
 ) -> Result<Ends, ProxyHeaderError> {
+    if !trusted.may_announce(client.ip()) {
+        return Err(ProxyHeaderError::Untrusted);
+    }
     loop {
         transport.need_more().await.map_err(ProxyHeaderError::Closed)?;
         if is_part_of_line(transport.waiting()) {

@@ -119,7 +119,7 @@ impl<'a> SnapshotBuilder<'a> {
         for chain in listener.all_chains() {
             let at = known.iter().position(|known| known.has_identity(&chain.name, &chain.accepts));
             let before = at.map(|at| known.swap_remove(at));
-            match self.chain(chain, before, &mut shown) {
+            match self.chain(listener, chain, before, &mut shown) {
                 Ok(prepared) => chains.push(prepared),
                 Err(mut found) => problems.append(&mut found),
             }
@@ -135,6 +135,7 @@ impl<'a> SnapshotBuilder<'a> {
     /// A chain, in the place of the one before, if there was one.
     fn chain(
         &mut self,
+        listener: &Listener,
         chain: &Chain,
         before: Option<Arc<FilterChain>>,
         shown: &mut Vec<Arc<Certificate>>,
@@ -168,6 +169,7 @@ impl<'a> SnapshotBuilder<'a> {
                 router: self.artifacts.router(&http.routes),
                 paths: http.paths,
                 header_limit: http.header_limit,
+                trusted_proxies: listener.trusted_proxies.clone(),
             })),
             Serve::Tcp(to) => Handler::Tcp(WeightedUpstreams::new(to, self.artifacts.now.upstreams())),
         };

@@ -4,6 +4,7 @@
 
 use crate::connection::Connection;
 use std::{
+    net::SocketAddr,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -23,6 +24,8 @@ pub(crate) fn enabled() -> bool {
 
 /// One finished request.
 pub(crate) struct Request<'a> {
+    /// For whom it was sent, as trusted proxies say; port 0 if they say none.
+    pub(crate) client: SocketAddr,
     pub(crate) method: &'a str,
     pub(crate) host: &'a str,
     pub(crate) path: &'a str,
@@ -40,7 +43,7 @@ impl Request<'_> {
         let key = connection.key;
         tracing::info!(
             target: TARGET,
-            client = %connection.client,
+            client = %self.client,
             method = self.method,
             host = self.host,
             path = self.path,

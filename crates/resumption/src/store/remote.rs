@@ -36,22 +36,8 @@ struct Inner {
     lost: AtomicU64,
 }
 
-/// 1 for the first use. The second key says since when uses are remembered: a Redis that was emptied knows too little
-/// for a while. Both keys are in one slot of a cluster.
-static CLAIM: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "
-    local now = tonumber(redis.call('TIME')[1])
-    local since = tonumber(redis.call('GET', KEYS[2]))
-    if not since then
-        redis.call('SET', KEYS[2], now)
-        return 0
-    end
-    if now - since < tonumber(ARGV[1]) then return 0 end
-    if redis.call('SET', KEYS[1], '', 'NX', 'EX', ARGV[1]) then return 1 end
-    return 0",
-    )
-});
+/// All its keys are in one slot of a cluster.
+static FIRST_USE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("first_use.lua")));
 
 /// Questions and writes under way at once; what comes on top is a miss, or lost.
 const MOST_UNDER_WAY: usize = 4096;
@@ -161,10 +147,10 @@ impl Inner {
     }
 
     async fn first_use(&self, id: &UseId) -> Result<bool, FleetError> {
-        let name = format!("quadrille:{}:{{early-data}}:", self.secret.namespace()).into_bytes();
+        let name = format!("quadrille:{}:{{early-data}}:", self.secret.namespace());
         let mut connection = self.redis.connection().await?;
-        let mut call = CLAIM.key([&name[..], id].concat());
-        call.key([&name[..], b"since"].concat()).arg(REMEMBERED.as_secs());
+        let mut call = FIRST_USE.key(format!("{name}memory"));
+        call.key(format!("{name}even")).key(format!("{name}odd")).arg(id).arg(REMEMBERED.as_secs());
         Ok(call.invoke_async(&mut connection).await?)
     }
 

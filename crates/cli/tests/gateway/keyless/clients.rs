@@ -5,6 +5,7 @@ use crate::support::{Configuration, KeyServer, Pair, Site, output, quadrille};
 use quadrille_engine::{Operation, SignatureScheme};
 use quadrille_keyless::client::{Origin, Protocol};
 use std::{
+    os::unix::fs::MetadataExt,
     path::PathBuf,
     thread,
     time::{Duration, Instant},
@@ -83,6 +84,56 @@ fn who_is_not_in_the_policy_is_turned_away_at_once_and_when_it_changes() {
     policy.replace("clients: [{clint: everybody}]");
     all.server.process.wait_for_log("did you mean `client`?");
     assert!(block_on(ask(&client(&all.site, &all.server, Protocol::Auto, false), &key, sign())).is_err());
+}
+
+/// A CA that is trusted to vouch for one kind of name vouches for no other: neither for hosts by mail addresses or URIs,
+/// nor for users of this machine.
+#[test]
+fn a_policy_means_names_of_one_kind() {
+    let policy = Configuration::new("clients: []");
+    let socket = format!("unix:{}", policy.path().with_file_name("keys.sock").display());
+    let user = std::fs::metadata(policy.path()).expect("a file").uid();
+    let all = Setting::new(&["--policy", &policy.path().display().to_string(), "--listen", &socket]);
+    let with_names = |file: &str, common: &str, names: &str| {
+        let pair = all.site.certificates.ecdsa("P-256", &[&format!("{file}.invalid")]);
+        let extensions = if names.is_empty() { String::new() } else { format!("subjectAltName={names}\n") };
+        all.site.certificates.sign_as(&pair.key, &pair.chain, common, 30, &extensions);
+        pair
+    };
+    let uid = format!("uid:{user}");
+    let certificates = [
+        ("dns", with_names("dns", "x", "DNS:a.edge.example")),
+        ("email", with_names("email", "x", "email:root@a.edge.example")),
+        ("uri", with_names("uri", "x", "URI:https://a.edge.example")),
+        ("uid as a URI", with_names("uid", &uid, &format!("URI:{uid}"))),
+        ("uid as a common name", with_names("common", &uid, "")),
+    ];
+    let on_socket = || output(quadrille("keyserver").args(["ping", "--server", &socket])).0;
+    for (client, served, user_is_served) in [
+        ("'*.edge.example'", &["dns"][..], false),
+        ("'dns:*'", &["dns"], false),
+        ("'email:*'", &["email"], false),
+        ("'uri:https://*'", &["uri"], false),
+        (uid.as_str(), &[], true),
+        ("'uid:*'", &[], true),
+        ("'*'", &["dns", "email", "uri", "uid as a URI", "uid as a common name"], false),
+    ] {
+        let marker = with_names("marker", "x", "DNS:marker.example");
+        policy.replace("clients: [{client: marker.example}]");
+        crate::support::eventually("the policy is not read", || all.ping(&marker).0);
+        policy.replace(&format!("clients: [{{client: {client}}}]"));
+        let everybody = client == "'*'" || client == "'dns:*'";
+        crate::support::eventually("the policy is not read", || everybody || !all.ping(&marker).0);
+        for (name, pair) in &certificates {
+            let expected = served.contains(name);
+            match everybody {
+                // Whether this policy is read already shows in who is served.
+                true if expected => crate::support::eventually(name, || all.ping(pair).0),
+                _ => assert_eq!(all.ping(pair).0, expected, "{client}: {name}"),
+            }
+        }
+        assert_eq!(on_socket(), user_is_served, "{client}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Gateways that hold certificates only.
 
 use crate::support::{Configuration, Gateway, KeyServer, Pair, Site, document, output, succeed};
-use std::process::Command;
+use std::{os::unix::fs::MetadataExt, process::Command};
 
 fn curl(site: &Site, gateway: &Gateway, listener: usize, arguments: &[&str]) -> (bool, String) {
     let port = gateway.address(listener).port();
@@ -88,6 +88,39 @@ fn on_a_unix_socket_the_kernel_says_who_asks() {
         assert!(ok && said == "right", "{said}\n{}\n{}", gateway.log(), server.process.log());
     }
     assert!(server.process.metrics().contains("client=\"uid:"), "{}", server.process.metrics());
+}
+
+/// A policy says who is served; who can connect at all, and so take places from others, is a matter of the socket.
+#[test]
+fn a_unix_socket_is_for_its_group() {
+    let site = Site::new();
+    let policy = Configuration::new("clients: []");
+    let policy = policy.path().display().to_string();
+    let path = site.certificates.path("keys.sock");
+    let socket = format!("unix:{}", path.display());
+    let group = std::fs::metadata(site.keys()).expect("a directory").gid().to_string();
+    let group = group.as_str();
+    for (flags, mode) in [
+        (&["--unix-group", group][..], 0o600),
+        (&["--policy", &policy], 0o660),
+        (&["--policy", &policy, "--unix-group", group], 0o660),
+        (&["--policy", &policy, "--unix-mode", "0666"], 0o666),
+    ] {
+        let server = KeyServer::start(&site, &[&["--listen", &socket], flags].concat());
+        let metadata = std::fs::metadata(&path).expect("the socket");
+        assert_eq!(
+            (metadata.mode() & 0o777, metadata.gid().to_string().as_str()),
+            (mode, group),
+            "{flags:?}"
+        );
+        drop(server);
+    }
+    let mut command = site.command();
+    let (ok, said) =
+        output(command.args(["--admin", "off", "--listen", &socket, "--unix-group", "nobody-has-this"]));
+    assert!(!ok && said.contains("there is no group `nobody-has-this`; name a group"), "{said}");
+    let (ok, said) = output(site.command().args(["--listen", &socket, "--unix-mode", "0999"]));
+    assert!(!ok && said.contains("`0999` is not a mode"), "{said}");
 }
 
 #[test]

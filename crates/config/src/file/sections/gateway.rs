@@ -181,6 +181,11 @@ fn beside_others(listener: Listener, field: &Field<'_>, others: &mut [Listener])
             .at("proxy_protocol")
             .error("a socket begins in one way: say the same as for the first listener with this address");
     }
+    if other.trusted_proxies != listener.trusted_proxies {
+        field
+            .at("trusted_proxies")
+            .error("a socket trusts the same proxies for all: say the same as for the first listener with this address");
+    }
     other.chains.extend(listener.chains);
     None
 }

@@ -12,11 +12,11 @@ use crate::{
     Field, Problem,
     file::{
         schema::{Key, Preset, Section},
-        shown::{or_off, put, text},
+        shown::{list, or_off, put, text},
     },
     model::{
-        Action, CertificateSource, Chain, ChainMatch, Http, Listener, Mode, Paths, ProxyProtocolIn, Respond,
-        RouteTable, Serve, Timeouts, Tls, TlsPolicy,
+        Action, CertificateSource, Chain, ChainMatch, Http, Listener, Mode, Network, Paths, ProxyProtocolIn,
+        Respond, RouteTable, Serve, Timeouts, Tls, TlsPolicy, TrustedProxies,
     },
     values::listen_address,
     words::{name, switch, word},
@@ -127,6 +127,20 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             show: |shown| name(shown.listener.proxy_protocol).into(),
         },
         Key {
+            name: "trusted_proxies",
+            value: "list of networks",
+            preset: Preset::Means("none"),
+            about: "Proxies in front, as `10.0.0.0/8` or `2001:db8::1`. What they say of a client in `X-Forwarded-For`, \
+                    `X-Forwarded-Proto`, `X-Forwarded-Host`, `X-Forwarded-Port`, `Forwarded` and `X-Real-IP` goes on to \
+                    servers, with the proxy's address appended; what others say is replaced. The client, in the access \
+                    log and wherever an address counts, is then the last address in `X-Forwarded-For` that is not in \
+                    the list. With `proxy_protocol: required`, nobody else may announce clients, and who sent the \
+                    headers is who was announced.",
+            needs_restart: false,
+            read: |field, draft| draft.trusted_proxies = networks(field),
+            show: |shown| show_networks(&shown.listener.trusted_proxies),
+        },
+        Key {
             name: "timeouts",
             value: "mapping",
             preset: Preset::Means("its defaults"),
@@ -161,6 +175,7 @@ pub(super) struct ListenerDraft {
     respond: Option<Respond>,
     paths: Paths,
     proxy_protocol: ProxyProtocolIn,
+    trusted_proxies: Vec<Network>,
     timeouts: Timeouts,
     limits: ListenerLimits,
 }
@@ -189,9 +204,14 @@ pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     let place = field.at("address").place();
     let tls = draft.take_tls(field);
     let serve = draft.take_serve(field);
-    let ListenerDraft { accepts, timeouts, proxy_protocol, limits, .. } = draft;
+    let ListenerDraft { accepts, timeouts, proxy_protocol, trusted_proxies, limits, .. } = draft;
     let chain = Chain { accepts, timeouts, ..Chain::new(tls, serve, place.clone()) };
-    Some(Listener { proxy_protocol, limits: limits.socket, ..Listener::new(draft.address?, place, chain) })
+    Some(Listener {
+        proxy_protocol,
+        trusted_proxies: TrustedProxies::In(trusted_proxies),
+        limits: limits.socket,
+        ..Listener::new(draft.address?, place, chain)
+    })
 }
 
 impl ListenerDraft {
@@ -265,6 +285,10 @@ fn certificates(field: &Field<'_>) -> Vec<Arc<CertificateSource>> {
     field.items().iter().filter_map(certificate::certificate).map(Arc::new).collect()
 }
 
+fn networks(field: &Field<'_>) -> Vec<Network> {
+    field.items().iter().filter_map(|field| field.parse(str::parse)).collect()
+}
+
 fn routes(field: &Field<'_>, mode: Mode) -> Vec<WrittenRoute> {
     let route = |field: &Field<'_>| {
         let route = route::route(field)?;
@@ -296,6 +320,14 @@ fn shown_as_route(_: &ListenerWithChain) -> Value {
 
 fn show_match(accepts: &ChainMatch) -> Value {
     if accepts.is_any() { Value::Null } else { MATCH.show(accepts) }
+}
+
+/// Envoy's form of trust is not one that a file can have.
+fn show_networks(trusted: &TrustedProxies) -> Value {
+    match trusted {
+        TrustedProxies::In(networks) => list(networks.iter().map(|network| network.to_string().into())),
+        TrustedProxies::AppendedTo => Value::Null,
+    }
 }
 
 fn show_certificates(tls: Option<&Tls>) -> Value {

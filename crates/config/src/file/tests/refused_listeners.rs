@@ -37,7 +37,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "quux: 1, respond: hi",
-        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `paths`, `proxy_protocol`, `timeouts`, `limits`",
+        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `paths`, `proxy_protocol`, `trusted_proxies`, `timeouts`, `limits`",
     ),
     (
         "respond: hi, respond: ho",
@@ -61,6 +61,14 @@ const LISTENERS: &[Case] = &[
     (
         "respond: hi, proxy_protocol: v1",
         "q.yaml:1: listeners[0].proxy_protocol: `v1` is not a way to receive the PROXY protocol; use off or required",
+    ),
+    (
+        "respond: hi, trusted_proxies: [10.0.0.1/8]",
+        "q.yaml:1: listeners[0].trusted_proxies[0]: `10.0.0.1/8` has bits behind its prefix; write 10.0.0.0/8, or a longer prefix",
+    ),
+    (
+        "respond: hi, trusted_proxies: [balancer]",
+        "q.yaml:1: listeners[0].trusted_proxies[0]: `balancer` is not a network; write an IP address, or one with a prefix length: 10.0.0.0/8, 2001:db8::/32",
     ),
     (
         "respond: hi, paths: {parameters: drop}",

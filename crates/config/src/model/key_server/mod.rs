@@ -18,6 +18,8 @@ pub struct KeyServer {
     pub keys: (PathBuf, Place),
     /// Where clients connect; at least one.
     pub listen: Vec<(Listen, Place)>,
+    /// Who may connect to its Unix sockets.
+    pub unix_access: UnixAccess,
     /// The server's own certificate, PEM, leaf first; its key; and the CAs that clients' certificates must lead to.
     /// Needed for TCP.
     pub tls: Option<[(Source, Place); 3]>,
@@ -31,6 +33,15 @@ pub struct KeyServer {
     pub engine: EngineSettings,
     /// How long a drain waits for operations under way.
     pub drain_timeout: Duration,
+}
+
+/// Who may connect to a Unix socket: its group, and its mode.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct UnixAccess {
+    /// A name or a number; `None` leaves the process's own group.
+    pub group: Option<String>,
+    /// Permission bits. `None` means user and group where a policy says who is served, and the user alone without.
+    pub mode: Option<u32>,
 }
 
 /// Where clients connect.

@@ -5,13 +5,22 @@ use crate::RebuiltParts;
 use quadrille_config::model::{
     AltName, AltNameKind, Ambiguous, CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, Group,
     Http, KeySource, Keyless, KeylessTls, Limits, Listener, Paths, ProxyProtocolIn, RouteTable, SentPath,
-    Serve, Timeouts, Tls, TlsPolicy, Transport, Version, Weighted, key_server::Protocol,
+    Serve, Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted, key_server::Protocol,
 };
 use std::sync::Arc;
 
 pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
-    let Listener { name, address, place: _, chains, default_chain, proxy_protocol, inspection, limits } =
-        model;
+    let Listener {
+        name,
+        address,
+        place: _,
+        chains,
+        default_chain,
+        proxy_protocol,
+        trusted_proxies,
+        inspection,
+        limits,
+    } = model;
     for one in chains.iter_mut().chain(default_chain) {
         chain(one, leaves);
     }
@@ -19,6 +28,7 @@ pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
     leaves.set("listener.name", name, "other".into());
     leaves.set("listener.address", address, ([127, 0, 0, 1], 1).into());
     leaves.set("listener.proxy_protocol", proxy_protocol, ProxyProtocolIn::Required);
+    leaves.set("listener.trusted_proxies", trusted_proxies, TrustedProxies::AppendedTo);
     leaves.set("listener.inspection", inspection, TIME);
     let Limits { connections, handshakes } = limits;
     leaves.set("listener.limits.connections", connections, 7);

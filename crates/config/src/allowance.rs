@@ -1,0 +1,106 @@
+//! What documents of somebody else may cost this process.
+
+use crate::model::Problem;
+use std::cell::Cell;
+
+/// What the documents that came together, such as the resources of one response, may still cost. A short text can make a
+/// regular expression of megabytes, and each of many resources can name the same large file.
+#[derive(Debug)]
+pub struct Allowance {
+    programs: Cell<usize>,
+    bodies: Cell<usize>,
+}
+
+/// Bytes of all regular expressions, as they are compiled.
+const PROGRAMS: usize = 128 << 20;
+/// Of one; more are refused by the crate for everybody.
+const LARGEST_PROGRAM: usize = 10 << 20;
+/// What the smallest is taken for.
+const SMALLEST_PROGRAM: usize = 4096;
+/// Bytes of all bodies of answers.
+const BODIES: usize = 64 << 20;
+
+/// All of it.
+impl Default for Allowance {
+    fn default() -> Self {
+        Self { programs: Cell::new(PROGRAMS), bodies: Cell::new(BODIES) }
+    }
+}
+
+impl Allowance {
+    /// What `compile` makes within a number of bytes, which it is asked for with growing numbers. The last one counts,
+    /// whatever came of it: what fails has cost time.
+    ///
+    /// # Errors
+    /// What the last attempt said, and if the allowance was used up.
+    pub fn compile<T>(
+        &self,
+        compile: impl Fn(usize) -> Result<T, regex::Error>,
+        problem: impl Fn(&regex::Error) -> Problem,
+    ) -> Result<T, Problem> {
+        let left = self.programs.get();
+        let most = left.min(LARGEST_PROGRAM);
+        let mut limit = most.min(SMALLEST_PROGRAM);
+        let compiled = loop {
+            match compile(limit) {
+                Err(regex::Error::CompiledTooBig(_)) if limit < most => limit = most.min(limit * 2),
+                other => break other,
+            }
+        };
+        self.programs.set(left - limit);
+        compiled.map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) if most < LARGEST_PROGRAM => {
+                let message =
+                    format!("the regular expressions that came with it take more than {PROGRAMS} bytes");
+                Problem::new(message, "send fewer at once, or smaller ones")
+            }
+            error => problem(&error),
+        })
+    }
+
+    /// Takes this many bytes of a body.
+    ///
+    /// # Errors
+    /// If that is more than is left.
+    pub fn take_body(&self, bytes: usize) -> Result<(), Problem> {
+        let left = self.bodies.get().checked_sub(bytes).ok_or_else(|| {
+            let message = format!("the bodies that came with it have more than {BODIES} bytes");
+            Problem::new(message, "answer with less, or from an upstream")
+        })?;
+        self.bodies.set(left);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::whole_within;
+
+    fn read(allowance: &Allowance, text: &str) -> Result<(), String> {
+        let read = allowance.compile(|bytes| whole_within(text, bytes), |error| error.to_string().into());
+        read.map(drop).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn ordinary_expressions_cost_little_and_large_ones_end_it() {
+        let allowance = Allowance::default();
+        for index in 0..200 {
+            assert_eq!(read(&allowance, &format!("/users/[0-9]+/{index}/.*")), Ok(()));
+        }
+        assert!(allowance.programs.get() > PROGRAMS - 200 * 32 * 1024, "{}", allowance.programs.get());
+        let before = allowance.programs.get();
+        assert!(read(&allowance, "(").is_err() && read(&allowance, "x{10000}{10000}").is_err());
+        assert!(allowance.programs.get() <= before - LARGEST_PROGRAM, "failures cost nothing");
+        let allowance = Allowance { programs: Cell::new(100_000), ..Allowance::default() };
+        let said = (0..10).find_map(|_| read(&allowance, "[a-z]{1000}").err()).expect("an end");
+        assert!(said.contains("send fewer at once"), "{said}");
+    }
+
+    #[test]
+    fn bodies_are_counted_together() {
+        let allowance = Allowance::default();
+        assert!(allowance.take_body(BODIES - 1).is_ok() && allowance.take_body(2).is_err());
+        assert!(allowance.take_body(1).is_ok() && allowance.take_body(1).is_err());
+    }
+}
