@@ -9,8 +9,8 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb test bogo lint fmt bench bench-kernels compare docs ptx fuzz clean claim php \
-	test-php bench-php
+.PHONY: help run build install deb test-deb nginx-module soak-nginx test bogo lint fmt bench bench-kernels compare docs ptx fuzz \
+	clean claim php test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,8 +37,19 @@ test-deb: deb ## Install, upgrade and purge that package in a fresh Debian 12; n
 	@scripts/install-packages.sh deb-tests
 	@scripts/test-deb.sh
 
+nginx-module: ## Build nginx's module for asynchronous handshakes, bin/ngx_quadrille_async_module.so
+	@scripts/install-packages.sh nginx-module
+	@scripts/build-nginx-module.sh
+
+soak-nginx: nginx-module ## Test that module with 200,000 clients that leave, reloads and killed workers
+	@scripts/install-packages.sh build test
+	cargo build $(CARGO_FLAGS) --workspace
+	@# The whole workspace, or other features were selected and BoringSSL compiled a second time.
+	@"$$(scripts/install-tools.sh cargo-nextest)/cargo-nextest" nextest run $(CARGO_FLAGS) --workspace --no-capture \
+		--run-ignored only -E 'package(quadrille-openssl-provider) and test(a_hundred_thousand)'
+
 test: claim ## Run every test, or some: ARGS="-E 'test(fleet::)'"
-	@scripts/install-packages.sh build test php php-tests
+	@scripts/install-packages.sh build test nginx-module php php-tests
 	@scripts/test.sh $(ARGS)
 
 php: claim ## Build the PHP extension, bin/quadrille.so
@@ -56,14 +67,14 @@ bench-php: php ## Measure encrypted fields in PHP beside OpenSSL, sodium, Larave
 	@packages/php/bench/run.sh $(ARGS)
 
 lint: claim ## Check format, clippy, layers, links, licences, shell scripts, the systemd unit
-	@scripts/install-packages.sh build lint php
+	@scripts/install-packages.sh build lint nginx-module php
 	@scripts/lint.sh
 
 fmt: ## Format the sources
 	cargo fmt --all
 	cargo fmt --manifest-path packages/php/extension/Cargo.toml
 
-bench: build ## Quick measurements: micro-benchmarks, and a short comparison with other servers
+bench: build nginx-module ## Quick measurements: micro-benchmarks, and a short comparison with other servers
 	@if grep -qs '^\[\[bench\]\]' crates/*/Cargo.toml; then cargo bench $(CARGO_FLAGS) --workspace --benches; fi
 	bench/compare.sh --quick $(ARGS)
 
@@ -78,7 +89,7 @@ bench-kernels: claim ## Measure RSA, X25519 and ECDSA beside OpenSSL, BoringSSL 
 		--package quadrille-bench-kernels --features quadrille-bench-kernels/aws-lc
 	@"$(CARGO_TARGET_DIR)/release/quadrille-bench-kernels" $(ARGS)
 
-compare: build ## Measure beside other servers, in one run, into bench/REPORT.md
+compare: build nginx-module ## Measure beside other servers, in one run, into bench/REPORT.md
 	bench/compare.sh $(ARGS)
 
 docs: claim ## Check the pages' links and build the reference

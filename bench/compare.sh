@@ -10,8 +10,8 @@
 #   bench/compare.sh --cross-check             full handshakes, with h2load beside our own generator
 #   bench/compare.sh --keys p256 ...           handshakes alone, with the harness's own options (--help lists them)
 #
-# Measures bin/quadrille and bin/quadrille-provider.so as `make build` leaves them (--quadrille and --module name others);
-# they are not built here. A server that cannot be had is left out, and the tables say so. Tables go to stdout, progress to stderr, JSON to bench/out/.
+# Measures bin/quadrille and bin/quadrille-provider.so as `make build` leaves them (--quadrille and --module name others), and
+# bin/ngx_quadrille_async_module.so as `make nginx-module` does (--nginx-module names another); they are not built here. A server that cannot be had is left out, and the tables say so. Tables go to stdout, progress to stderr, JSON to bench/out/.
 #
 # ENVOY=PATH           measure this Envoy instead of fetching one
 # HAPROXY_AWSLC=PATH   measure this HAProxy with AWS-LC instead of building one (bench/haproxy-awslc.sh)

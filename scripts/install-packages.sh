@@ -12,7 +12,9 @@ declare -A groups=(
     [deb-tests]="curl debootstrap lintian python3"
     # Real clients, a real upstream, a real Redis, and real servers for the OpenSSL provider and packages/node; valgrind looks for
     # secret-dependent branches in the kernels, perf samples a gateway, and pip fetches an emulator for CPUs without AVX-512.
-    [test]="apache2 chromium curl haproxy libssl-dev linux-perf nginx nodejs openssl python3-pip redis-server valgrind"
+    [test]="apache2 chromium curl haproxy libnginx-mod-stream libssl-dev linux-perf nginx nodejs openssl python3-pip redis-server valgrind"
+    # nginx's module is built against the headers of the nginx that is installed.
+    [nginx-module]="gcc libpcre2-dev libssl-dev make nginx zlib1g-dev"
     # Only where there is no npm: it fetches the Node that packages/node needs.
     [node]="nodejs npm"
     # PHP's headers; ext-php-rs binds them through libclang.

@@ -16,6 +16,7 @@ main() {
         --target-dir "${CARGO_TARGET_DIR:-target}/php" -- --deny warnings
     check "PHP's syntax" check_php
     check "clippy" cargo clippy "${flags[@]}" --workspace --all-targets -- --deny warnings
+    check "warnings in nginx's module" scripts/build-nginx-module.sh
     check "types and format of packages/node" scripts/node-package.sh check
     check "shell scripts" check_scripts
     check_unit deploy/systemd/quadrille.service

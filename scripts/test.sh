@@ -17,6 +17,7 @@ main() {
     PATH=$tools:$PATH
     # The provider's module is a file of its own, which the build of the tests does not leave where servers can load it.
     cargo build "${flags[@]}" --workspace || return
+    scripts/build-nginx-module.sh || return
     suite workspace test_workspace "$@"
     # Everything was asked for, so the instructions that this CPU may lack are too.
     if [[ $# -eq 0 ]]; then

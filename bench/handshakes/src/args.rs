@@ -129,6 +129,10 @@ pub(crate) struct Args {
     #[arg(long, default_value = "bin/quadrille-provider.so")]
     pub(crate) module: PathBuf,
 
+    /// nginx's module.
+    #[arg(long, default_value = "bin/ngx_quadrille_async_module.so")]
+    pub(crate) nginx_module: PathBuf,
+
     /// Worker processes of nginx beside the provider.
     #[arg(long, value_delimiter = ',', default_value = "8,16", value_parser = positive)]
     pub(crate) workers: Vec<usize>,

@@ -141,7 +141,12 @@ impl<'a> Laboratory<'a> {
         let module = args.module.canonicalize().with_context(|| {
             format!("the provider's module {}; `make build` leaves it there", args.module.display())
         })?;
-        let provider = Provider { module, quadrille: quadrille.clone() };
+        let nginx_module = args.nginx_module.canonicalize();
+        let nginx_module = nginx_module
+            .map_err(|error| eprintln!("no nginx with {}: {error}", args.nginx_module.display()))
+            .ok();
+        let contenders = contenders(nginx_module.is_some(), &args.workers);
+        let provider = Provider { module, nginx_module, quadrille: quadrille.clone() };
         let h2load = H2load::find(&args.h2load).map_err(|error| eprintln!("no DHE_RSA: {error:#}")).ok();
         let certificate = CertificateFiles::make(KeyKind::Rsa2048, self.directory.path())?;
         let stage = self.stage(&certificate, self.most_clients(), false);
@@ -149,7 +154,7 @@ impl<'a> Laboratory<'a> {
         let mut found = ProviderRows::default();
         for version in &args.versions {
             let scenario = self.scenario(KeyKind::Rsa2048, *version, Resumption::Off);
-            let pairs = Pairs::start(&contenders(&args.workers), &self.contestants, &stage, &scenario);
+            let pairs = Pairs::start(&contenders, &self.contestants, &stage, &scenario);
             eprintln!("{scenario}, with the provider and without");
             let name = format!("TLS {}, ECDHE_RSA", version.number());
             found.busy.extend(provider_rows(&name, &pairs.measure(plan, &scenario)?, &pairs.missing));

@@ -24,10 +24,12 @@ pub struct Contender {
     pub workers: usize,
 }
 
-/// Who takes part: HAProxy, whose one thread goes on with other connections while operations are computed, and nginx,
-/// whose workers wait for theirs.
-pub fn contenders(workers: &[usize]) -> Vec<Contender> {
-    let nginx = workers.iter().map(|workers| Contender { rival: Rival::Nginx, workers: *workers });
+/// Who takes part: HAProxy and nginx with our module, whose one thread goes on with other connections while operations
+/// are computed, and nginx, whose workers wait for theirs.
+pub fn contenders(with_nginx_module: bool, workers: &[usize]) -> Vec<Contender> {
+    let one = with_nginx_module.then_some(&1);
+    let nginx = one.into_iter().chain(workers);
+    let nginx = nginx.map(|workers| Contender { rival: Rival::Nginx, workers: *workers });
     [Contender { rival: Rival::Haproxy, workers: 1 }].into_iter().chain(nginx).collect()
 }
 

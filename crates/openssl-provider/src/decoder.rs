@@ -13,6 +13,7 @@ use crate::{
     key::ProviderKey,
     keymgmt::{KeyObject, with_reference},
     params::Builder,
+    process::with_enough_stack,
     uri,
 };
 use base64ct::{Base64, Encoding};
@@ -85,7 +86,8 @@ unsafe extern "C" fn rsa_from_der(
         // SAFETY: OpenSSL passes a BIO.
         let der = unsafe { core()?.read(bio, LONGEST) }.ok_or(Reason::Internal)?;
         // What is not an RSA key of a size that is known here, the default provider decodes.
-        let key = PKey::private_key_from_der(&der).ok().and_then(|pkey| ProviderKey::local(pkey).ok());
+        let read = || PKey::private_key_from_der(&der).ok().and_then(|pkey| ProviderKey::local(pkey).ok());
+        let key = with_enough_stack(read).map_err(|_| Reason::Internal)?;
         match key.filter(|key| matches!(key.key_type(), KeyType::Rsa { .. })) {
             // SAFETY: the callback is OpenSSL's, with its argument.
             Some(key) => unsafe { hand_over(Family::Rsa, key, callback, argument) },
@@ -130,7 +132,7 @@ unsafe fn from_pem(
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let Some(uri) = (unsafe { read_block(core()?, bio) })? else { return Ok(()) };
-    let (family, key) = uri::resolve_listed(&uri)?;
+    let (family, key) = with_enough_stack(|| uri::resolve_listed(&uri)).map_err(|_| Reason::Internal)??;
     if family != wanted {
         return Ok(());
     }

@@ -170,7 +170,13 @@ pub(crate) struct Async {
     pub(crate) get_fd:
         unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_int, *mut *mut c_void) -> c_int,
     pub(crate) set_fd: unsafe extern "C" fn(*mut c_void, *const c_void, c_int, *mut c_void, Cleanup) -> c_int,
+    /// OpenSSL has it since 3.0.
+    pub(crate) get_callback:
+        Option<unsafe extern "C" fn(*mut c_void, *mut Option<Callback>, *mut *mut c_void) -> c_int>,
 }
+
+/// What a server has left in a wait context, to be called when its job can go on.
+pub(crate) type Callback = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 /// Called when a wait context is freed.
 pub(crate) type Cleanup = unsafe extern "C" fn(*mut c_void, *const c_void, c_int, *mut c_void);
@@ -192,6 +198,8 @@ impl Async {
                 pause: std::mem::transmute::<*mut c_void, _>(symbol(c"ASYNC_pause_job")?),
                 get_fd: std::mem::transmute::<*mut c_void, _>(symbol(c"ASYNC_WAIT_CTX_get_fd")?),
                 set_fd: std::mem::transmute::<*mut c_void, _>(symbol(c"ASYNC_WAIT_CTX_set_wait_fd")?),
+                get_callback: symbol(c"ASYNC_WAIT_CTX_get_callback")
+                    .map(|found| std::mem::transmute::<*mut c_void, _>(found)),
             })
         }
     }

@@ -1,7 +1,7 @@
 //! Keys, wherever their private halves are.
 
 use crate::{
-    compute,
+    batches, compute,
     error::{Failure, Reason},
     process::{PerProcess, on_own_stack},
     remote::RemoteKey,
@@ -134,7 +134,11 @@ impl Future for EngineAnswer {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
-        Pin::new(&mut self.0).poll(context).map(|done| Ok(done?.bytes))
+        Pin::new(&mut self.0).poll(context).map(|done| {
+            let done = done?;
+            batches::note_last(done.batch);
+            Ok(done.bytes)
+        })
     }
 }
 

@@ -16,11 +16,13 @@
 
 mod abi;
 mod asym_cipher;
+mod batches;
 mod components;
 mod compute;
 mod context;
 mod decoder;
 mod digest;
+mod embedding;
 mod error;
 mod host;
 mod key;
@@ -35,6 +37,7 @@ mod signature;
 mod store;
 mod uri;
 mod wait;
+mod wakeup;
 
 use abi::{Algorithm, Dispatch, PARAM_INTEGER, PARAM_TEXT, Param, ReasonText, operation, provider as id};
 use error::{Failure, Reason, guard};
@@ -101,12 +104,15 @@ static DECODER: [Algorithm; 5] = [
 static STORE: [Algorithm; 2] =
     [Algorithm::new(c"quadrille", OURS, &store::FUNCTIONS, c"keys by URI"), Algorithm::END];
 
-static FUNCTIONS: [Dispatch; 6] = [
+static FUNCTIONS: [Dispatch; 9] = [
     Dispatch::new(id::TEARDOWN, teardown as *const ()),
     Dispatch::new(id::GETTABLE_PARAMS, gettable_params as *const ()),
     Dispatch::new(id::GET_PARAMS, get_params as *const ()),
     Dispatch::new(id::QUERY_OPERATION, query_operation as *const ()),
     Dispatch::new(id::GET_REASON_STRINGS, reason_strings as *const ()),
+    Dispatch::new(embedding::number::SET_THREADS, embedding::set_threads as *const ()),
+    Dispatch::new(embedding::number::TOTALS, embedding::totals as *const ()),
+    Dispatch::new(embedding::number::TAKE_LAST_BATCH, embedding::take_last_batch as *const ()),
     Dispatch::END,
 ];
 

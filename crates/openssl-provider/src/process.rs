@@ -84,6 +84,12 @@ pub(crate) fn on_own_stack<T: Send>(what: impl FnOnce() -> T + Send) -> std::thr
     })
 }
 
+/// Runs what needs more stack than an ASYNC job has: on the caller's, unless that is a job's. A server that chooses
+/// certificates by name reads keys in the midst of a handshake.
+pub(crate) fn with_enough_stack<T: Send>(what: impl FnOnce() -> T + Send) -> std::thread::Result<T> {
+    if crate::wait::in_job() { on_own_stack(what) } else { Ok(what()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{GENERATION, PerProcess};

@@ -4,11 +4,9 @@ use std::{
     fs::File,
     io::{self, Read, Write},
     os::fd::{AsRawFd, FromRawFd, RawFd},
-    sync::Arc,
-    task::Wake,
 };
 
-/// An eventfd. Closed when the last who might wake it is gone, so that its number is not another's by then.
+/// An eventfd.
 pub(crate) struct Signal(File);
 
 impl Signal {
@@ -33,11 +31,5 @@ impl Signal {
 
     pub(crate) fn clear(&self) {
         let _ = (&self.0).read(&mut [0; 8]);
-    }
-}
-
-impl Wake for Signal {
-    fn wake(self: Arc<Self>) {
-        self.set();
     }
 }

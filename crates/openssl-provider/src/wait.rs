@@ -9,7 +9,7 @@
 use crate::{
     error::{Failure, Reason},
     host::Async,
-    signal::Signal,
+    wakeup::Wakeup,
 };
 use std::{
     ffi::{c_int, c_void},
@@ -44,9 +44,13 @@ pub(crate) fn set_max_lost_jobs(count: usize) {
 
 /// Whether [`for_answer`] would pause a job.
 pub(crate) fn can_pause() -> bool {
+    LOST_JOBS.load(Ordering::Relaxed) < MAX_LOST_JOBS.load(Ordering::Relaxed) && in_job()
+}
+
+/// Whether the caller is on the stack of a job.
+pub(crate) fn in_job() -> bool {
     // SAFETY: it has no preconditions.
-    let in_job = || Async::get().filter(|host| unsafe { !(host.current_job)().is_null() });
-    LOST_JOBS.load(Ordering::Relaxed) < MAX_LOST_JOBS.load(Ordering::Relaxed) && in_job().is_some()
+    Async::get().is_some_and(|host| unsafe { !(host.current_job)().is_null() })
 }
 
 /// Waits for a result.
@@ -60,7 +64,7 @@ pub(crate) fn for_answer(answer: Answer) -> Outcome {
 
 /// An operation for which a job is paused. The wait context of the connection owns it.
 struct PausedOperation {
-    signal: Arc<Signal>,
+    wakeup: Arc<Wakeup>,
     answer: Option<Answer>,
 }
 
@@ -84,10 +88,13 @@ impl JobWait {
         if unsafe { (host.get_fd)(context, key(), &mut fd, &mut paused) } == 1 && !paused.is_null() {
             let paused = paused.cast::<PausedOperation>();
             // SAFETY: `run` made it for this context; nothing but its one job uses it.
+            unsafe { (*paused).wakeup.update(host, context) };
+            // SAFETY: as above.
             return unsafe { (*paused).answer.is_none() }.then_some(Self { context, paused, is_new: false });
         }
-        let signal = Arc::new(Signal::new().ok()?);
-        let paused = Box::into_raw(Box::new(PausedOperation { signal, answer: None }));
+        // SAFETY: it is the context of the current job.
+        let wakeup = Arc::new(unsafe { Wakeup::new(host, context) }.ok()?);
+        let paused = Box::into_raw(Box::new(PausedOperation { wakeup, answer: None }));
         Some(Self { context, paused, is_new: true })
     }
 
@@ -108,7 +115,7 @@ impl JobWait {
         if self.is_new {
             // SAFETY: the context takes over what is paused, and gives it to `freed`.
             let taken =
-                unsafe { (host.set_fd)(self.context, key(), (*paused).signal.fd(), paused.cast(), freed) };
+                unsafe { (host.set_fd)(self.context, key(), (*paused).wakeup.fd(), paused.cast(), freed) };
             if taken != 1 {
                 // SAFETY: as above.
                 let answer = unsafe { (*paused).answer.take() };
@@ -151,18 +158,18 @@ impl PausedOperation {
         if polled.is_ready() {
             return polled;
         }
-        self.signal.clear();
+        self.wakeup.clear();
         self.poll()
     }
 
     fn poll(&mut self) -> Poll<Outcome> {
-        let waker = Waker::from(Arc::clone(&self.signal));
+        let waker = Waker::from(Arc::clone(&self.wakeup));
         let Some(answer) = &mut self.answer else { return Poll::Ready(Err(Reason::Internal.into())) };
         let polled = answer.as_mut().poll(&mut Context::from_waker(&waker));
         if polled.is_ready() {
             self.answer = None;
             // Otherwise the server would be woken once more, for nothing.
-            self.signal.clear();
+            self.wakeup.clear();
         }
         polled
     }
@@ -173,6 +180,7 @@ unsafe extern "C" fn freed(_context: *mut c_void, _key: *const c_void, _fd: c_in
     let _ = std::panic::catch_unwind(|| {
         // SAFETY: `paused` is the box that was handed over with this function, and is handed back once.
         let paused = unsafe { Box::from_raw(paused.cast::<PausedOperation>()) };
+        paused.wakeup.disconnect();
         if paused.answer.is_some() {
             LOST_JOBS.fetch_add(1, Ordering::Relaxed);
         }

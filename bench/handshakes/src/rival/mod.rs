@@ -70,7 +70,9 @@ impl Rival {
                 let arguments = keyless::key_server_arguments(setup)?;
                 Ok(Some(Beside { program: program.into(), arguments, counts: false }))
             }
-            (Self::Nginx, Some(provider)) => provider::key_server(provider, setup).map(Some),
+            (Self::Nginx, Some(provider)) if setup.nginx_module().is_none() => {
+                provider::key_server(provider, setup).map(Some)
+            }
             _ => Ok(None),
         }
     }

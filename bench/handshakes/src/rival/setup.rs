@@ -52,6 +52,15 @@ pub struct Beside {
 pub struct Provider {
     /// The module.
     pub module: PathBuf,
+    /// nginx's module for asynchronous handshakes, if there is one.
+    pub nginx_module: Option<PathBuf>,
     /// This project's program.
     pub quadrille: PathBuf,
+}
+
+impl Setup<'_> {
+    /// nginx's module, where nginx is to have it: a single worker shares no key server with others.
+    pub(super) fn nginx_module(&self) -> Option<&Path> {
+        self.provider?.nginx_module.as_deref().filter(|_| self.workers == 1)
+    }
 }

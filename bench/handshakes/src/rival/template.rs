@@ -84,12 +84,18 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
             // Several workers wait for each other's operations: whoever is free takes the next connection, as is
             // nginx's default.
             ("@reuseport@", if setup.workers == 1 { "reuseport" } else { "" }.to_owned()),
-            // With the provider, the key is in a key server, and this stands for it.
+            (
+                "@modules@",
+                setup
+                    .nginx_module()
+                    .map_or_else(String::new, |file| format!("load_module {};", file.display())),
+            ),
+            // With the provider alone, the key is in a key server, and this stands for it.
             (
                 "@key@",
                 match setup.provider {
-                    Some(_) => stand_in(setup),
-                    None => setup.certificate.key.clone(),
+                    Some(_) if setup.nginx_module().is_none() => stand_in(setup),
+                    _ => setup.certificate.key.clone(),
                 }
                 .display()
                 .to_string(),

@@ -1,17 +1,19 @@
 //! `quadrille provider install`.
 
-use super::{check, server::Server, target::Target};
+use super::{check, nginx_module::NginxModule, server::Server, target::Target};
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-/// Writes OpenSSL's configuration for one server to a file of its own. The server is told of it by its environment, so
-/// that no other program changes. If the check fails, the file is not written.
+/// Writes OpenSSL's configuration for one server to a file of its own, and with --async what nginx needs to load. The server is told of it by its environment, so
+/// that no other program changes. If a check fails, nothing is written.
 #[derive(clap::Args)]
 pub(crate) struct Install {
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    nginx_module: NginxModule,
     /// Where to write it [default: /etc/quadrille/openssl-SERVER.cnf].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -29,18 +31,42 @@ impl Install {
         let server = self.target.server;
         let contents = self.target.openssl_cnf()?;
         let file = self.out.clone().unwrap_or_else(|| default_file(server));
-        let there = fs::read_to_string(&file).ok();
+        let mut files = vec![(file.clone(), contents.clone())];
+        if self.nginx_module.wanted {
+            if server != Server::Nginx {
+                return Err("--async is for nginx; HAProxy has `ssl-mode-async`".to_owned());
+            }
+            files.push((self.nginx_module.file(), self.nginx_module.lines()?));
+        }
+        for (file, contents) in &files {
+            self.may_write(file, contents)?;
+        }
+        let checked = check::with(&self.target, &contents, None)?;
+        if self.nginx_module.wanted {
+            self.nginx_module.check(&self.target.program()?, &contents)?;
+        }
+        println!("{checked}");
+        for (file, contents) in &files {
+            write(file, contents)?;
+            println!("wrote {}", file.display());
+        }
+        print!("\n{}", server.lines(&file, self.nginx_module.wanted));
+        Ok(())
+    }
+
+    fn may_write(&self, file: &Path, contents: &str) -> Result<(), String> {
+        let there = fs::read_to_string(file).ok();
         if there.is_some_and(|there| there != contents) && !self.force {
             return Err(format!("{} has other contents; write over it with --force", file.display()));
         }
-        let checked = check::with(&self.target, &contents, None)?;
-        let cannot = |error: io::Error| format!("cannot write {}: {error}", file.display());
-        if let Some(directory) = file.parent() {
-            fs::create_dir_all(directory).map_err(cannot)?;
-        }
-        fs::write(&file, contents).map_err(cannot)?;
-        println!("{checked}\nwrote {}\n", file.display());
-        print!("{}", server.lines(&file));
         Ok(())
     }
+}
+
+fn write(file: &Path, contents: &str) -> Result<(), String> {
+    let cannot = |error: io::Error| format!("cannot write {}: {error}", file.display());
+    if let Some(directory) = file.parent() {
+        fs::create_dir_all(directory).map_err(cannot)?;
+    }
+    fs::write(file, contents).map_err(cannot)
 }

@@ -3,6 +3,7 @@
 mod check;
 mod install;
 mod key;
+mod nginx_module;
 mod openssl;
 mod server;
 mod target;
@@ -55,7 +56,7 @@ impl Config {
         println!("# {}\n", file.display());
         print!("{}", self.server.openssl_cnf(&module, &[]));
         println!("\n# {}\n", self.server.title());
-        print!("{}", self.server.lines(&file));
+        print!("{}", self.server.lines(&file, false));
         Ok(())
     }
 }

@@ -58,18 +58,25 @@ impl Server {
         )
     }
 
-    /// What to change in the server's own configuration.
-    pub(super) fn lines(self, openssl_cnf: &Path) -> String {
-        let variable = format!("OPENSSL_CONF={}", openssl_cnf.display());
+    /// What to change in the server's own configuration. `asynchronous`: nginx loads our module.
+    pub(super) fn lines(self, openssl_cnf: &Path, asynchronous: bool) -> String {
+        let path = std::path::absolute(openssl_cnf).unwrap_or_else(|_| openssl_cnf.to_owned());
+        let variable = format!("OPENSSL_CONF={}", path.display());
         let unit = |service: &str| {
             format!(
                 "# systemctl edit {service}\n[Service]\nEnvironment={variable}\n\n# then: systemctl restart {service}\n"
             )
         };
         match self {
+            Self::Nginx if asynchronous => format!(
+                "{}\n# Keys stay where they are. nginx.conf includes the lines that load the module; `quadrille_async off` in a\n\
+                 # server leaves it as it was.\n",
+                unit("nginx")
+            ),
             Self::Nginx => format!(
-                "{}\n# Keys stay where they are. nginx waits for each operation, so it gains by a key server of this machine,\n\
-                 # where the operations of all workers meet: see `quadrille provider key --help`.\n",
+                "{}\n# Keys stay where they are. nginx waits for each operation, so it gains by the module that\n\
+                 # `quadrille provider install nginx --async` loads, or by a key server of this machine, where the operations of\n\
+                 # all workers meet: see `quadrille provider key --help`.\n",
                 unit("nginx")
             ),
             Self::Haproxy => format!(

@@ -1,6 +1,6 @@
 //! The guide's pages, exactly as they stand there.
 
-use crate::support::{free_port, module, quadrille, set_mode};
+use crate::support::{free_port, module, nginx_module, quadrille, set_mode};
 use std::{
     fs,
     io::Read,
@@ -16,7 +16,9 @@ fn follow(page: &str, greeting: &str) {
     let programs = folder.path().join("programs");
     fs::create_dir(&programs).expect("a folder");
     std::os::unix::fs::symlink(module(), programs.join("quadrille-provider.so")).expect("a link");
-    // The page's command finds the module beside itself.
+    std::os::unix::fs::symlink(nginx_module(), programs.join("ngx_quadrille_async_module.so"))
+        .expect("a link");
+    // The page's command finds the modules beside itself.
     fs::hard_link(quadrille(), programs.join("quadrille"))
         .or_else(|_| fs::copy(quadrille(), programs.join("quadrille")).map(drop))
         .expect("the command");
@@ -57,6 +59,12 @@ fn haproxy() {
 #[test]
 fn nginx() {
     follow(include_str!("../../../../docs/guide/provider-nginx.md"), "Hello from nginx");
+}
+
+#[test]
+fn nginx_asynchronously() {
+    let page = include_str!("../../../../docs/guide/provider-nginx-async.md");
+    follow(page, "quadrille_operations_total 1");
 }
 
 #[test]

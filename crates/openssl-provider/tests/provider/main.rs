@@ -4,6 +4,7 @@ mod aborts;
 mod bad_key_servers;
 mod guides;
 mod key_servers;
+mod nginx_async;
 mod operations;
 mod program;
 mod reload;

@@ -1,6 +1,6 @@
 //! Real servers of Debian 12, unmodified: every key exchange, with the key in the server and in a key server.
 
-use crate::support::{Running, Site, free_port, handshake, listens, said, set_mode, until};
+use crate::support::{Running, Site, free_port, handshake, listens, nginx_module, said, set_mode, until};
 use std::{fs, path::PathBuf, process::Command};
 
 /// A server of one kind on one port.
@@ -61,9 +61,17 @@ fn dh_parameters(site: &Site) {
 }
 
 pub(crate) fn nginx(site: &Site, key: &str, port: u16) -> Running {
+    nginx_with("", site, key, port)
+}
+
+fn asynchronous_nginx(site: &Site, key: &str, port: u16) -> Running {
+    nginx_with(&format!("load_module {};", nginx_module().display()), site, key, port)
+}
+
+fn nginx_with(modules: &str, site: &Site, key: &str, port: u16) -> Running {
     let folder = site.path_text("");
     let text = format!(
-        "daemon off; pid {folder}nginx.pid; error_log stderr; worker_processes 2; env OPENSSL_CONF;\n\
+        "{modules} daemon off; pid {folder}nginx.pid; error_log stderr; worker_processes 2; env OPENSSL_CONF;\n\
          events {{ worker_connections 1024; }}\n\
          http {{ access_log off; client_body_temp_path {folder}b; proxy_temp_path {folder}p; fastcgi_temp_path {folder}f;\n\
          uwsgi_temp_path {folder}u; scgi_temp_path {folder}s; ssl_session_cache shared:sessions:1m;\n\
@@ -132,6 +140,11 @@ fn node(site: &Site, key: &str, port: u16) -> Running {
 #[test]
 fn nginx_serves_every_key_exchange() {
     all_handshakes(nginx);
+}
+
+#[test]
+fn nginx_serves_every_key_exchange_asynchronously() {
+    all_handshakes(asynchronous_nginx);
 }
 
 #[test]

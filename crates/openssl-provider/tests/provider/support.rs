@@ -168,11 +168,7 @@ impl Running {
     pub(crate) fn family(&self) -> Vec<u32> {
         fn add(pid: u32, all: &mut Vec<u32>) {
             all.push(pid);
-            let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-            children
-                .split_whitespace()
-                .filter_map(|child| child.parse().ok())
-                .for_each(|child| add(child, all));
+            children(pid).into_iter().for_each(|child| add(child, all));
         }
         let mut all = Vec::new();
         add(self.pid(), &mut all);
@@ -196,6 +192,12 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The processes that a process has started itself.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    children.split_whitespace().filter_map(|child| child.parse().ok()).collect()
 }
 
 /// Runs a command that must succeed.
@@ -258,6 +260,13 @@ pub(crate) fn handshake(site: &Site, port: u16, options: &str) -> Option<String>
 pub(crate) fn module() -> PathBuf {
     let file = target().join("libquadrille_provider.so");
     assert!(file.exists(), "{} is not there; run: cargo build --workspace", file.display());
+    file
+}
+
+/// nginx's module, as `make nginx-module` has built it.
+pub(crate) fn nginx_module() -> PathBuf {
+    let file = target().parent().expect("a folder").join("nginx-module/ngx_quadrille_async_module.so");
+    assert!(file.exists(), "{} is not there; run: make nginx-module", file.display());
     file
 }
 

@@ -12,7 +12,8 @@ pub(super) fn provider_section(found: &Result<ProviderRows, String>) -> String {
         Err(reason) => return text + &format!("Not done: {reason}.\n\n"),
     };
     text += "Debian's nginx and HAProxy, unmodified, RSA-2048, resumption off: each alone, and with the [provider](../docs/guide/provider.md) in its \
-             OpenSSL, on the same core with as many workers. HAProxy (`ssl-mode-async`) computes in its process; nginx's workers share \
+             OpenSSL, on the same core with as many workers. HAProxy (`ssl-mode-async`) and a single worker of nginx with \
+             [our module](../docs/guide/provider-nginx.md) compute in their process; several workers of nginx share \
              `quadrille keyserver --unix`, on the same core, and its CPU time is counted too. DHE_RSA is asked for by h2load.\n\n\
              | handshake | server | CPU us per handshake | against it alone | a second |\n|---|---|---:|---|---:|\n";
     for row in busy {

@@ -1,0 +1,76 @@
+//! nginx's module for asynchronous handshakes: where it is, the lines that load it, and whether nginx takes it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// `quadrille provider install nginx --async`.
+#[derive(clap::Args)]
+pub(super) struct NginxModule {
+    /// nginx: load the module that lets its workers go on with other connections while a private key is computed.
+    #[arg(long = "async")]
+    pub(super) wanted: bool,
+    /// nginx's module [default: ngx_quadrille_async_module.so beside this program, or in /usr/lib/quadrille].
+    #[arg(long, value_name = "FILE", requires = "wanted")]
+    nginx_module: Option<PathBuf>,
+    /// Where the lines for nginx go [default: /etc/nginx/modules-enabled/60-quadrille-async.conf].
+    #[arg(long, value_name = "FILE", requires = "wanted")]
+    nginx_out: Option<PathBuf>,
+}
+
+const FILE_NAME: &str = "ngx_quadrille_async_module.so";
+
+/// Debian's nginx.conf includes what is there.
+const USUAL_CONFIGURATION: &str = "/etc/nginx/modules-enabled/60-quadrille-async.conf";
+
+impl NginxModule {
+    /// Where the lines go.
+    pub(super) fn file(&self) -> PathBuf {
+        self.nginx_out.clone().unwrap_or_else(|| USUAL_CONFIGURATION.into())
+    }
+
+    /// The lines, which belong outside of `http` and `stream`.
+    pub(super) fn lines(&self) -> Result<String, String> {
+        // Without `env`, a new binary that the old one starts (USR2) would not have the variable.
+        Ok(format!("load_module {};\nenv OPENSSL_CONF;\n", self.find()?.display()))
+    }
+
+    /// Lets nginx read the lines, with the provider in its OpenSSL.
+    pub(super) fn check(&self, nginx: &Path, openssl_cnf: &str) -> Result<(), String> {
+        let cannot = |error: std::io::Error| format!("cannot make files for the check: {error}");
+        let folder = tempfile::tempdir().map_err(cannot)?;
+        let place = |name: &str| folder.path().join(name);
+        fs::write(place("openssl.cnf"), openssl_cnf).map_err(cannot)?;
+        let pid = place("nginx.pid");
+        let configuration = format!("{}pid {};\nevents {{ }}\n", self.lines()?, pid.display());
+        fs::write(place("nginx.conf"), configuration).map_err(cannot)?;
+        let mut command = Command::new(nginx);
+        command.args(["-t", "-e", "stderr", "-c"]).arg(place("nginx.conf")).arg("-p").arg(folder.path());
+        let output = command.env("OPENSSL_CONF", place("openssl.cnf")).output();
+        let output = output.map_err(|error| format!("cannot run {}: {error}", nginx.display()))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(format!("{} does not take the module: {}", nginx.display(), said.trim()))
+    }
+
+    fn find(&self) -> Result<PathBuf, String> {
+        let beside = || Some(std::env::current_exe().ok()?.parent()?.join(FILE_NAME));
+        let usual = || Some(PathBuf::from("/usr/lib/quadrille").join(FILE_NAME));
+        let found = match &self.nginx_module {
+            Some(file) => Some(file.clone()),
+            None => [beside(), usual()].into_iter().flatten().find(|file| file.exists()),
+        };
+        let missing = || {
+            format!(
+                "{FILE_NAME} is neither beside this program nor in /usr/lib/quadrille; `make nginx-module` builds it, and \
+                 --nginx-module names it"
+            )
+        };
+        let file = found.ok_or_else(missing)?;
+        file.canonicalize().map_err(|error| format!("--nginx-module {}: {error}", file.display()))
+    }
+}

@@ -1,0 +1,71 @@
+//! What the module is for: the handshakes of one worker are computed together.
+
+use super::server::{Configuration, Nginx, rsa_site};
+use crate::support::Site;
+
+const CLIENTS: usize = 32;
+
+/// Every client gets its own path back, `each` times.
+pub(super) fn exchanges(nginx: &Nginx, site: &Site, clients: usize, each: usize) {
+    std::thread::scope(|scope| {
+        for client in 0..clients {
+            scope.spawn(move || {
+                let version = ["1.3", "1.2"][client % 2];
+                let connections = nginx.client(site, version);
+                for number in 0..each {
+                    let path = format!("/{client}/{number}");
+                    let answer = connections.get(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+                    assert_eq!(answer, path);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn clients_of_one_worker_fill_batches() {
+    let site = rsa_site();
+    let log = format!("access_log {} took;", site.path_text("access.log"));
+    let nginx = Nginx::start(&site, &Configuration { server: &log, ..Configuration::default() });
+    let total = CLIENTS * 30;
+    exchanges(&nginx, &site, CLIENTS, 30);
+    let (mean, handshakes) =
+        (nginx.status("quadrille_batch_mean"), nginx.status("quadrille_handshakes_total"));
+    let (pauses, wakeups) = (nginx.status("quadrille_pauses_total"), nginx.status("quadrille_wakeups_total"));
+    println!("{handshakes} handshakes, {pauses} pauses, {wakeups} wakeups, {mean} in a batch");
+    assert!(mean >= 3.0, "operations in a batch: {mean}");
+    assert!(handshakes >= total as f64 && pauses >= total as f64 / 2.0);
+    assert_eq!(nginx.status("quadrille_jobs"), 0.0);
+    let access = site.read("access.log");
+    let took = |name: &str| {
+        let of_line = |line: &str| line.split_once(name)?.1.split(' ').next()?.parse::<f64>().ok();
+        access.lines().filter_map(of_line).collect::<Vec<_>>()
+    };
+    let (batches, waits) = (took("batch="), took("wait="));
+    assert!(batches.iter().any(|size| *size >= 3.0), "{access}");
+    assert!(waits.len() >= total / 2 && waits.iter().all(|us| *us < 5e6), "{access}");
+    nginx.assert_log_is_clean("-");
+}
+
+#[test]
+fn servers_can_do_without() {
+    let site = rsa_site();
+    let off = Configuration { server: "quadrille_async off;", ..Configuration::default() };
+    let nginx = Nginx::start(&site, &off);
+    exchanges(&nginx, &site, 2, 2);
+    assert_eq!(nginx.status("quadrille_handshakes_total"), 0.0);
+    drop(nginx);
+    let off = Configuration { main: "quadrille_async off;", ..Configuration::default() };
+    let nginx = Nginx::start(&site, &off);
+    exchanges(&nginx, &site, 2, 2);
+    assert_eq!(nginx.status("quadrille_handshakes_total"), 0.0);
+}
+
+#[test]
+fn without_the_provider_it_says_so_and_does_nothing() {
+    let site = rsa_site();
+    let nginx = Nginx::start_as(&site, site.plain("/usr/sbin/nginx"), &Configuration::default());
+    exchanges(&nginx, &site, 4, 2);
+    assert_eq!(nginx.status("quadrille_handshakes_total"), 0.0);
+    assert!(nginx.running.log().contains("the quadrille provider is not loaded"), "{}", nginx.running.log());
+}

@@ -1,0 +1,128 @@
+//! What goes wrong, goes wrong as it does in nginx alone.
+
+use super::{
+    client::Client,
+    server::{Configuration, Nginx, rsa_site},
+};
+use crate::support::{fail, handshake, nginx_module, until};
+use std::{
+    fs,
+    io::Write,
+    net::TcpStream,
+    os::unix::net::UnixListener,
+    time::{Duration, Instant},
+};
+
+/// What nginx logs of clients that cannot be served, at its own levels.
+#[test]
+fn failed_handshakes_are_logged_in_nginx_words() {
+    let said = ["alone", "with the module"].map(|how| {
+        let site = rsa_site();
+        let main = if how == "alone" { "quadrille_async off;" } else { "" };
+        let nginx = Nginx::start(&site, &Configuration { main, ..Configuration::default() });
+        let mut socket = TcpStream::connect(("127.0.0.1", nginx.port)).expect("nginx");
+        socket.write_all(b"\x16\x03\x01\x00\x05nonsense").expect("nginx");
+        assert!(handshake(&site, nginx.port, "-tls1_3 -ciphersuites TLS_AES_128_CCM_8_SHA256").is_none());
+        assert!(handshake(&site, nginx.port, "-tls1_1 -cipher ALL:@SECLEVEL=0").is_none());
+        let untrusting = Client::new(&rsa_site(), "served", nginx.port, "1.3");
+        assert!(untrusting.get("/").is_err());
+        drop(socket);
+        let of_handshakes = |log: String| {
+            let words = ["SSL_do_handshake() failed", "peer closed connection in SSL handshake"];
+            let lines = log.lines().filter(|line| words.iter().any(|word| line.contains(word)));
+            // Without time, process and addresses.
+            let mut lines: Vec<String> = lines
+                .map(|line| {
+                    let level = line.split_once('[').map_or("", |(_, rest)| rest).split(']').next();
+                    let text = line.split_once("*").map_or("", |(_, rest)| rest);
+                    let text = text.split_once(' ').map_or("", |(_, rest)| rest);
+                    format!("{level:?} {}", text.split(", client").next().unwrap_or_default())
+                })
+                .collect();
+            lines.sort();
+            lines
+        };
+        until("four are logged", || of_handshakes(nginx.running.log()).len() >= 4);
+        of_handshakes(nginx.running.log())
+    });
+    assert_eq!(said[0], said[1]);
+}
+
+#[test]
+fn another_nginx_does_not_take_it() {
+    let site = rsa_site();
+    let mut bytes = fs::read(nginx_module()).expect("the module");
+    let version =
+        fs::read_to_string(nginx_module().with_file_name("nginx/src/core/nginx.h")).expect("nginx's header");
+    let version =
+        version.lines().find_map(|line| line.strip_prefix("#define nginx_version")).expect("a version");
+    let version: u64 = version.trim().parse().expect("a number");
+    let (this, other) = (version.to_le_bytes(), (version + 4_000).to_le_bytes());
+    let places: Vec<usize> = (0..bytes.len() - 8).filter(|at| bytes[*at..*at + 8] == this).collect();
+    assert!(!places.is_empty(), "the module says which version it is for");
+    for at in places {
+        bytes[at..at + 8].copy_from_slice(&other);
+    }
+    fs::write(site.path("other.so"), bytes).expect("a file");
+    let file =
+        site.write("other.conf", &format!("load_module {};\nevents {{ }}\n", site.path_text("other.so")));
+    let said = fail(site.plain("/usr/sbin/nginx").arg("-t").arg("-c").arg(file));
+    assert!(said.contains("instead of"), "nginx's own words: {said}");
+}
+
+#[test]
+fn a_key_server_that_is_gone_fails_handshakes_and_nothing_else() {
+    let site = rsa_site();
+    site.certificate("rsa", "rsa:2048");
+    let server = site.key_server("keys", &["rsa"]);
+    site.stand_in("remote.key", &["keys"], "rsa", &[]);
+    fs::copy(site.path("rsa.pem"), site.path("served.pem")).expect("a certificate");
+    fs::copy(site.path("remote.key"), site.path("served.key")).expect("a stand-in");
+    let nginx = Nginx::start(&site, &Configuration::default());
+    let client = nginx.client(&site, "1.3");
+    assert_eq!(client.get("/there").expect("an answer"), "/there");
+    drop(server);
+    assert!(client.get("/gone").is_err());
+    let _server = site.key_server("keys", &["rsa"]);
+    until("it is asked again", || client.get("/back").is_ok_and(|answer| answer == "/back"));
+    assert_eq!(nginx.status("quadrille_jobs"), 0.0);
+}
+
+/// A key server that takes operations and says nothing: nginx closes connections at their timeouts, and reloads, while
+/// their jobs still wait; the operations end at their own deadline, and the jobs with them.
+#[test]
+fn connections_that_are_closed_while_their_job_waits() {
+    let site = rsa_site();
+    site.certificate("rsa", "rsa:2048");
+    let silent = UnixListener::bind(site.path("silent.sock")).expect("a socket");
+    site.stand_in("remote.key", &["silent"], "rsa", &[]);
+    fs::copy(site.path("rsa.pem"), site.path("served.pem")).expect("a certificate");
+    fs::copy(site.path("remote.key"), site.path("served.key")).expect("a stand-in");
+    let server = "client_header_timeout 1s;";
+    let nginx =
+        Nginx::start(&site, &Configuration { server, log_level: "debug", ..Configuration::default() });
+    std::thread::scope(|scope| {
+        for version in ["1.2", "1.3"].repeat(4) {
+            let client = nginx.client(&site, version);
+            scope.spawn(move || {
+                let began = Instant::now();
+                assert!(client.get("/").is_err());
+                assert!(began.elapsed() < Duration::from_secs(4), "nginx does not wait for the key server");
+            });
+        }
+        until("all wait", || nginx.status("quadrille_jobs") == 8.0);
+    });
+    assert_eq!(nginx.status("quadrille_jobs"), 8.0, "the operations are under way");
+    // Others come to the descriptors of those that are closed.
+    let idle: Vec<TcpStream> =
+        (0..8).map(|_| TcpStream::connect(("127.0.0.1", nginx.port)).expect("nginx")).collect();
+    until("the jobs have ended", || nginx.status("quadrille_jobs") == 0.0);
+    assert_eq!(nginx.status("quadrille_abandoned_total"), 8.0);
+    for mut connection in idle {
+        connection.set_nonblocking(true).expect("a socket");
+        let nothing = std::io::Read::read(&mut connection, &mut [0; 16]);
+        assert!(!matches!(nothing, Ok(1..)), "what was for another was sent to it: {nothing:?}");
+    }
+    drop(silent);
+    nginx.assert_log_is_clean("-");
+}

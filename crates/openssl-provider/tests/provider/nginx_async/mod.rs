@@ -1,0 +1,8 @@
+//! nginx's module for asynchronous handshakes, in Debian's nginx as it is.
+
+mod batches;
+mod client;
+mod failures;
+mod kinds;
+mod server;
+mod soak;

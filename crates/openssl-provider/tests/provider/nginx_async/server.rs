@@ -1,0 +1,114 @@
+//! nginx with the module, and what it says of itself.
+
+use super::client::Client;
+use crate::support::{Running, Site, free_port, listens, nginx_module, until};
+use std::{fs, process::Command};
+
+/// An nginx of one test.
+pub(super) struct Nginx {
+    pub(super) running: Running,
+    pub(super) port: u16,
+    /// A port without TLS that serves the status.
+    status_port: u16,
+}
+
+/// What a test says of its configuration.
+pub(super) struct Configuration<'a> {
+    /// Outside of `http`.
+    pub(super) main: &'a str,
+    /// In `http`, beside the usual server.
+    pub(super) http: &'a str,
+    /// In the usual server.
+    pub(super) server: &'a str,
+    pub(super) workers: usize,
+    pub(super) log_level: &'a str,
+}
+
+impl Default for Configuration<'_> {
+    fn default() -> Self {
+        Self { main: "", http: "", server: "", workers: 1, log_level: "info" }
+    }
+}
+
+impl Nginx {
+    /// With the provider, and `served.pem` and `served.key` of the site. It answers with the path of the request.
+    pub(super) fn start(site: &Site, configuration: &Configuration<'_>) -> Self {
+        Self::start_as(site, site.with_provider("/usr/sbin/nginx"), configuration)
+    }
+
+    pub(super) fn start_as(site: &Site, mut nginx: Command, configuration: &Configuration<'_>) -> Self {
+        let (port, status_port) = (free_port(), free_port());
+        let folder = site.path_text("");
+        let Configuration { main, http, server, workers, log_level } = configuration;
+        let text = format!(
+            "load_module {};\n{main}\ndaemon off; user root; pid {folder}nginx.pid; error_log stderr {log_level};\n\
+             worker_processes {workers}; env OPENSSL_CONF; env QUADRILLE_CPU;\n\
+             events {{ worker_connections 4096; }}\n\
+             http {{ client_body_temp_path {folder}b; proxy_temp_path {folder}p; fastcgi_temp_path {folder}f;\n\
+             uwsgi_temp_path {folder}u; scgi_temp_path {folder}s; default_type text/plain;\n\
+             log_format took '$request_uri batch=$quadrille_batch wait=$quadrille_wait_us'; access_log off;\n\
+             ssl_certificate {folder}served.pem; ssl_certificate_key {folder}served.key;\n\
+             ssl_ciphers ALL; ssl_protocols TLSv1.2 TLSv1.3; {http}\n\
+             server {{ listen 127.0.0.1:{status_port}; location / {{ quadrille_status; }} }}\n\
+             server {{ listen 127.0.0.1:{port} ssl; server_name localhost; {server}\n\
+             location / {{ return 200 $request_uri; }} }} }}\n",
+            nginx_module().display(),
+        );
+        let file = site.write("nginx.conf", &text);
+        let mut running = Running::start(site, "nginx", nginx.arg("-c").arg(file).arg("-p").arg(folder));
+        until("nginx listens", || listens(port) || !running.is_alive());
+        assert!(running.is_alive(), "{}", running.log());
+        Self { running, port, status_port }
+    }
+
+    pub(super) fn client(&self, site: &Site, version: &str) -> Client {
+        Client::new(site, "served", self.port, version)
+    }
+
+    /// The processes that serve.
+    pub(super) fn workers(&self) -> Vec<u32> {
+        self.running.family().split_off(1)
+    }
+
+    /// One number of the status page.
+    pub(super) fn status(&self, name: &str) -> f64 {
+        let page = super::client::get_plain(self.status_port).expect("the status");
+        let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|number| number.trim().parse().ok()).unwrap_or_else(|| panic!("{name}: {page}"))
+    }
+
+    /// Nothing in the log that an operator would have to look into, but for what is `expected`.
+    pub(super) fn assert_log_is_clean(&self, expected: &str) {
+        let log = self.running.log();
+        let bad =
+            ["[alert]", "[emerg]", "[crit]", "open socket", "on closed connection", "stale global SSL error"];
+        let found =
+            log.lines().find(|line| bad.iter().any(|word| line.contains(word)) && !line.contains(expected));
+        assert_eq!(found, None);
+    }
+}
+
+/// A site whose server has an RSA key.
+pub(super) fn rsa_site() -> Site {
+    let site = Site::new();
+    site.certificate("served", "rsa:2048");
+    site
+}
+
+/// Open descriptors of a process.
+pub(super) fn descriptors(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
+/// Memory of a process in KiB.
+pub(super) fn resident_kib(pid: u32) -> usize {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}
+
+pub(super) fn kill(pid: u32, signal: i32) {
+    let pid = libc::pid_t::try_from(pid).expect("a process id");
+    // SAFETY: it is a child of this test's child.
+    unsafe { libc::kill(pid, signal) };
+}
