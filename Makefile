@@ -10,7 +10,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help run build install deb test-deb nginx-module soak-nginx test bogo lint fmt bench bench-kernels compare docs ptx fuzz \
-	clean claim php test-php bench-php
+	hostile clean claim php test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,6 +105,10 @@ ptx: ## Translate the GPU's kernels to the PTX that is kept beside them
 fuzz: ## Feed each reader of foreign bytes garbage for a minute; ARGS=3600 for an hour each
 	@scripts/install-packages.sh build
 	@scripts/fuzz.sh $(ARGS)
+
+hostile: build ## Attack every mode with testssl.sh, sslyze, slowhttptest, h2spec and the tests' payloads
+	@scripts/install-packages.sh build test hostile
+	@scripts/hostile.sh $(ARGS)
 
 clean: ## Remove what was built
 	cargo clean

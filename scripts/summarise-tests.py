@@ -51,6 +51,8 @@ class Sum:
                 self.passed, self.failed, self.skipped = self.passed + passed, self.failed + failed, self.skipped + skipped
             elif failed := FAILED.match(line):
                 self.failures.append(failed[1])
+            elif skipped := SKIPPED.match(line):
+                self.reasons.setdefault(skipped[1], set()).add(path.stem)
             elif emulated := EMULATED.match(line):
                 self.tiers["emulated"] = f"ifma {emulated[1]}"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test, also after one has failed, and adds up the results: the workspace's with cargo-nextest, and without arguments
-# (they are for cargo-nextest) the examples in its documentation, the kernels on an emulated CPU, a part of BoGo, the dashboard's
-# statistics, packages/node and packages/php.
+# (they are for cargo-nextest) the examples in its documentation, the kernels on an emulated CPU, a part of BoGo and of the
+# hostile clients, the dashboard's statistics, packages/node and packages/php.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 read -ra flags <<<"${CARGO_FLAGS-}"
@@ -24,6 +24,7 @@ main() {
         suite documentation cargo test "${flags[@]}" --workspace --doc --no-fail-fast
         suite "kernels on an emulated CPU" emulate
         suite BoGo scripts/bogo.sh --short
+        suite hostile scripts/hostile.sh --short
         suite dashboard test_dashboard
         suite packages/node test_node_package
         suite packages/php test_php

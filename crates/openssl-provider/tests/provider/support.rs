@@ -110,7 +110,8 @@ impl Site {
         let socket = self.path(&format!("{name}.sock"));
         let mut command = Command::new(quadrille());
         command.arg("keyserver").arg("--keys").arg(directory).arg("--unix").arg(&socket);
-        command.arg("--policy").arg(policy).args(["--admin", "off"]);
+        // Servers' workers have users of their own.
+        command.arg("--policy").arg(policy).args(["--unix-mode", "0666", "--admin", "off"]);
         let running = Running::start(self, name, &mut command);
         until("the key server listens", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
         running

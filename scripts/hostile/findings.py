@@ -1,0 +1,74 @@
+"""findings.py testssl|sslyze FILE: what a scanner's JSON says against a server, one finding a line.
+
+What is left out, and why, is in ACCEPTED: the certificates are made for the run, by a CA that nobody knows.
+"""
+
+import json
+import sys
+
+ACCEPTED = {
+    "cert_chain_of_trust": "the CA is made for the run",
+    "cert_trust": "the CA is made for the run",
+    "cert_notAfter": "the certificate is made for the run",
+    "cert_expirationStatus": "the certificate is made for the run",
+    "cert_revocation": "there is neither a CRL nor OCSP for the certificate",
+    "cert_crlDistributionPoints": "there is neither a CRL nor OCSP for the certificate",
+    "cert_ocspURL": "there is neither a CRL nor OCSP for the certificate",
+    "OCSP_stapling": "there is neither a CRL nor OCSP for the certificate",
+    "DNS_CAArecord": "localhost has no CAA record",
+    "HSTS": "a header that is the site's to send",
+    "security_headers": "headers that are the site's to send",
+    "overall_grade": "says again what the others say",
+    "grade_cap_reason": "says again what the others say",
+    "engine_problem": "of testssl.sh itself",
+    "scanProblem": "of testssl.sh itself: a service that is not HTTP, or wants a certificate",
+}
+
+
+def testssl(report):
+    """Everything that is worse than LOW; LOW too, but for what is accepted by name."""
+    for entry in report:
+        name = entry["id"].split(" ")[0]
+        if entry["severity"] in ("LOW", "MEDIUM", "HIGH", "CRITICAL", "FATAL") and name not in ACCEPTED:
+            yield f"{entry['id']}: {entry['finding']}"
+
+
+def sslyze(report):
+    """Old protocols, suites without forward secrecy or authentication, and known holes."""
+    results = report["server_scan_results"]
+    if not results or results[0]["connectivity_status"] != "COMPLETED":
+        yield f"no connection: {results[0]['connectivity_error_trace'] if results else 'no result'}"
+        return
+    scan = results[0]["scan_result"]
+    for name in ("ssl_2_0", "ssl_3_0", "tls_1_0", "tls_1_1"):
+        for suite in accepted(scan, f"{name}_cipher_suites"):
+            yield f"{name} is accepted, with {suite}"
+    for suite in accepted(scan, "tls_1_2_cipher_suites"):
+        if "ECDHE" not in suite or "GCM" not in suite and "CHACHA20" not in suite:
+            yield f"TLS 1.2 with {suite}"
+    holes = {
+        "heartbleed": "is_vulnerable_to_heartbleed",
+        "openssl_ccs_injection": "is_vulnerable_to_ccs_injection",
+        "tls_compression": "supports_compression",
+        "session_renegotiation": "is_vulnerable_to_client_renegotiation_dos",
+    }
+    for name, key in holes.items():
+        if result(scan, name).get(key):
+            yield f"{name}: {key}"
+    if result(scan, "robot").get("robot_result", "").startswith("VULNERABLE"):
+        yield "ROBOT"
+    if result(scan, "tls_fallback_scsv").get("supports_fallback_scsv") is False:
+        yield "no TLS_FALLBACK_SCSV"
+
+
+def result(scan, name):
+    return (scan.get(name) or {}).get("result") or {}
+
+
+def accepted(scan, name):
+    return [suite["cipher_suite"]["name"] for suite in result(scan, name).get("accepted_cipher_suites", [])]
+
+
+if __name__ == "__main__":
+    with open(sys.argv[2], encoding="utf-8") as file:
+        print("\n".join({"testssl": testssl, "sslyze": sslyze}[sys.argv[1]](json.load(file))))
