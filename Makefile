@@ -9,8 +9,8 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb nginx-module soak-nginx test bogo lint fmt bench bench-kernels compare docs ptx fuzz \
-	hostile clean claim php test-php bench-php
+.PHONY: help run build install deb test-deb nginx-module soak-nginx test bogo lint fmt bench bench-kernels compare docs ptx
+.PHONY: fuzz hostile clean claim php test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -81,6 +81,7 @@ ngx_quadrille_new_dead_bio(void)
 void
 ngx_quadrille_info_callback(const SSL *ssl, int where, int ret)
 {
+    BIO                        *bio;
     SSL                        *s;
     ngx_connection_t           *c;
     ngx_quadrille_handshake_t  *hs;
@@ -103,8 +104,16 @@ ngx_quadrille_info_callback(const SSL *ssl, int where, int ret)
     c = ngx_ssl_get_connection(s);
 
     if (c == NULL || c->ssl == NULL || c->ssl->connection != s
-        || c->ssl->handshaked || SSL_get_rbio(s) == NULL)
+        || c->ssl->handshaked)
     {
+        return;
+    }
+
+    /* what does not come from a socket, as in QUIC, is not waited for so */
+
+    bio = SSL_get_rbio(s);
+
+    if (bio == NULL || BIO_method_type(bio) != BIO_TYPE_SOCKET) {
         return;
     }
 
@@ -114,8 +123,8 @@ ngx_quadrille_info_callback(const SSL *ssl, int where, int ret)
         return;
     }
 
-    hs->deferred_bio = SSL_get_rbio(s);
-    BIO_up_ref(hs->deferred_bio);
+    BIO_up_ref(bio);
+    hs->deferred_bio = bio;
     BIO_up_ref(ngx_quadrille_empty_bio);
     SSL_set0_rbio(s, ngx_quadrille_empty_bio);
 

@@ -15,9 +15,6 @@
 
 typedef struct {
     unsigned long  code;
-    const char    *file;
-    const char    *function;
-    int            line;
     char           data[256];
 } ngx_quadrille_error_t;
 
@@ -102,6 +99,8 @@ ngx_quadrille_new_failing(ngx_quadrille_handshake_t *hs)
 }
 
 
+/* what of them nginx logs */
+
 static void
 ngx_quadrille_keep_errors(void)
 {
@@ -113,8 +112,7 @@ ngx_quadrille_keep_errors(void)
 
     while (ngx_quadrille_n_errors < NGX_QUADRILLE_MAX_ERRORS) {
         error = &ngx_quadrille_errors[ngx_quadrille_n_errors];
-        error->code = ERR_get_error_all(&error->file, &error->line,
-                                        &error->function, &data, &flags);
+        error->code = ERR_get_error_all(NULL, NULL, NULL, &data, &flags);
 
         if (error->code == 0) {
             break;
@@ -145,7 +143,6 @@ ngx_quadrille_raise_errors(const SSL *ssl, int where, int ret)
         error = &ngx_quadrille_errors[i];
 
         ERR_new();
-        ERR_set_debug(error->file, error->line, error->function);
         ERR_set_error(ERR_GET_LIB(error->code), ERR_GET_REASON(error->code),
                       error->data[0] ? "%s" : NULL, error->data);
     }

@@ -21,7 +21,7 @@ static void ngx_quadrille_pause(ngx_quadrille_handshake_t *hs);
 static ngx_uint_t ngx_quadrille_is_closed(ngx_quadrille_handshake_t *hs);
 static void ngx_quadrille_abandon(ngx_quadrille_handshake_t *hs);
 static void ngx_quadrille_ended(ngx_quadrille_handshake_t *hs);
-static void ngx_quadrille_succeed(ngx_quadrille_handshake_t *hs);
+static void ngx_quadrille_hand_back(ngx_quadrille_handshake_t *hs);
 static ngx_int_t ngx_quadrille_accept_early_data(ngx_connection_t *c,
     u_char byte);
 static void ngx_quadrille_wait(ngx_quadrille_handshake_t *hs);
@@ -279,7 +279,10 @@ ngx_quadrille_ended(ngx_quadrille_handshake_t *hs)
     switch (hs->ssl_error) {
 
     case SSL_ERROR_NONE:
-        ngx_quadrille_succeed(hs);
+    /* another module's callback wants to be asked again, which is nginx's */
+    case SSL_ERROR_WANT_X509_LOOKUP:
+    case SSL_ERROR_WANT_CLIENT_HELLO_CB:
+        ngx_quadrille_hand_back(hs);
         return;
 
     case SSL_ERROR_WANT_READ:
@@ -300,7 +303,7 @@ ngx_quadrille_ended(ngx_quadrille_handshake_t *hs)
 
 
 static void
-ngx_quadrille_succeed(ngx_quadrille_handshake_t *hs)
+ngx_quadrille_hand_back(ngx_quadrille_handshake_t *hs)
 {
     u_char             byte;
     ngx_int_t          rc;
@@ -314,7 +317,7 @@ ngx_quadrille_succeed(ngx_quadrille_handshake_t *hs)
     ngx_quadrille_note_cost(hs);
     ngx_quadrille_detach(hs);
 
-    /* libssl says at once that the handshake is over; the rest is nginx's */
+    /* if the handshake is over, libssl says so at once; the rest is nginx's */
 
     rc = early ? ngx_quadrille_accept_early_data(c, byte)
                : ngx_ssl_handshake(c);

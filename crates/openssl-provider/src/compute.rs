@@ -68,7 +68,8 @@ fn without_preempting() {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &priority) };
 }
 
-/// Half of the CPUs unless openssl.cnf or the server's module says otherwise: the event loops want some too, and fewer threads fill larger batches.
+/// Half of the CPUs unless openssl.cnf or the server's module says otherwise: the event loops want some too, and fewer
+/// threads fill larger batches.
 fn threads() -> NonZeroUsize {
     let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     NonZeroUsize::new(THREADS.load(Ordering::Relaxed))

@@ -1,5 +1,5 @@
-//! This project's provider in the OpenSSL of a server. HAProxy, and nginx with our module, compute in their own process,
-//! asynchronously; nginx without it waits for each operation, and its workers share a key server.
+//! This project's provider in the OpenSSL of a server. HAProxy, and nginx with our module, compute in their own
+//! process, asynchronously; nginx without it waits for each operation, and its workers share a key server.
 
 use std::{
     ffi::OsString,

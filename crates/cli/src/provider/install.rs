@@ -6,8 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Writes OpenSSL's configuration for one server to a file of its own, and with --async what nginx needs to load. The server is told of it by its environment, so
-/// that no other program changes. If a check fails, nothing is written.
+/// Writes OpenSSL's configuration for one server to a file of its own, and with --async the lines that load nginx's
+/// module. The server is told of the former by its environment, so that no other program changes. If a check fails,
+/// nothing is written.
 #[derive(clap::Args)]
 pub(crate) struct Install {
     #[command(flatten)]
@@ -36,7 +37,7 @@ impl Install {
             if server != Server::Nginx {
                 return Err("--async is for nginx; HAProxy has `ssl-mode-async`".to_owned());
             }
-            files.push((self.nginx_module.file(), self.nginx_module.lines()?));
+            files.push((self.nginx_module.file()?, self.nginx_module.lines()?));
         }
         for (file, contents) in &files {
             self.may_write(file, contents)?;

@@ -27,8 +27,19 @@ const USUAL_CONFIGURATION: &str = "/etc/nginx/modules-enabled/60-quadrille-async
 
 impl NginxModule {
     /// Where the lines go.
-    pub(super) fn file(&self) -> PathBuf {
-        self.nginx_out.clone().unwrap_or_else(|| USUAL_CONFIGURATION.into())
+    ///
+    /// # Errors
+    /// If nobody has said it, and nginx is not configured as in Debian: it would not read them there.
+    pub(super) fn file(&self) -> Result<PathBuf, String> {
+        let usual = Path::new(USUAL_CONFIGURATION);
+        match (&self.nginx_out, usual.parent()) {
+            (Some(file), _) => Ok(file.clone()),
+            (None, Some(directory)) if directory.is_dir() => Ok(usual.to_owned()),
+            _ => Err(format!(
+                "there is no directory for {USUAL_CONFIGURATION}; name another file by --nginx-out, and include it in \
+                 nginx.conf, outside of http"
+            )),
+        }
     }
 
     /// The lines, which belong outside of `http` and `stream`.
@@ -66,8 +77,8 @@ impl NginxModule {
         };
         let missing = || {
             format!(
-                "{FILE_NAME} is neither beside this program nor in /usr/lib/quadrille; `make nginx-module` builds it, and \
-                 --nginx-module names it"
+                "{FILE_NAME} is neither beside this program nor in /usr/lib/quadrille; `make nginx-module` builds it, \
+                 and --nginx-module names it"
             )
         };
         let file = found.ok_or_else(missing)?;

@@ -69,8 +69,8 @@ impl Server {
         };
         match self {
             Self::Nginx if asynchronous => format!(
-                "{}\n# Keys stay where they are. nginx.conf includes the lines that load the module; `quadrille_async off` in a\n\
-                 # server leaves it as it was.\n",
+                "{}\n# Keys stay where they are. nginx.conf has to include the lines that load the module, as Debian's does with\n\
+                 # modules-enabled; `quadrille_async off` in a server leaves that as it was.\n",
                 unit("nginx")
             ),
             Self::Nginx => format!(

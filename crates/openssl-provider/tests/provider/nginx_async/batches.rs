@@ -1,6 +1,6 @@
 //! What the module is for: the handshakes of one worker are computed together.
 
-use super::server::{Configuration, Nginx, rsa_site};
+use super::server::{Configuration, Nginx, resident_kib, rsa_site};
 use crate::support::Site;
 
 const CLIENTS: usize = 32;
@@ -45,6 +45,18 @@ fn clients_of_one_worker_fill_batches() {
     assert!(batches.iter().any(|size| *size >= 3.0), "{access}");
     assert!(waits.len() >= total / 2 && waits.iter().all(|us| *us < 5e6), "{access}");
     nginx.assert_log_is_clean("-");
+}
+
+#[test]
+fn idle_connections_hold_no_job() {
+    let site = rsa_site();
+    let nginx = Nginx::start(&site, &Configuration::default());
+    let client = nginx.client(&site, "1.2");
+    let open: Vec<_> = (0..500).map(|_| client.hold().expect("a handshake")).collect();
+    assert_eq!(nginx.status("quadrille_jobs"), 0.0);
+    let per_connection = |connections: usize| resident_kib(nginx.workers()[0]) / connections;
+    // nginx's own pools and OpenSSL's object, and not the 32 KiB of a job's stack.
+    assert!(per_connection(open.len()) < 64, "{} KiB each, with all else", per_connection(open.len()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Clients with BoringSSL's TLS: whole exchanges, and such that leave at any point.
 
 use crate::support::Site;
-use boring::ssl::{SslConnector, SslMethod, SslVersion};
+use boring::ssl::{SslConnector, SslMethod, SslStream, SslVersion};
 use std::{
     io::{self, Read, Write},
     net::TcpStream,
@@ -57,9 +57,14 @@ impl Client {
         Ok(answer)
     }
 
+    /// A connection that is open and says nothing more.
+    pub(super) fn hold(&self) -> io::Result<SslStream<TcpStream>> {
+        self.connect("localhost", self.open()?)
+    }
+
     /// The protocol of ALPN.
     pub(super) fn negotiated(&self) -> io::Result<String> {
-        let tls = self.connect("localhost", self.open()?)?;
+        let tls = self.hold()?;
         Ok(String::from_utf8_lossy(tls.ssl().selected_alpn_protocol().unwrap_or_default()).into_owned())
     }
 
@@ -100,7 +105,7 @@ impl Client {
         Ok(socket)
     }
 
-    fn connect<S: Read + Write>(&self, name: &str, stream: S) -> io::Result<boring::ssl::SslStream<S>> {
+    fn connect<S: Read + Write>(&self, name: &str, stream: S) -> io::Result<SslStream<S>> {
         let mut configured = self.connector.configure().map_err(io::Error::other)?;
         configured.set_verify_hostname(name == "localhost");
         configured.connect(name, stream).map_err(|error| io::Error::other(error.to_string()))
