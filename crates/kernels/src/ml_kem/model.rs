@@ -154,12 +154,12 @@ impl Vector for Plain {
 
     #[inline(never)]
     fn times_high(self, other: Self) -> Self {
-        self.zip_words(other, |a, b| (i32::from(a) * i32::from(b) >> 16) as i16)
+        self.zip_words(other, |a, b| ((i32::from(a) * i32::from(b)) >> 16) as i16)
     }
 
     #[inline(never)]
     fn times_high_unsigned(self, other: Self) -> Self {
-        self.zip_words(other, |a, b| (u32::from(a as u16) * u32::from(b as u16) >> 16) as i16)
+        self.zip_words(other, |a, b| ((u32::from(a as u16) * u32::from(b as u16)) >> 16) as i16)
     }
 
     #[inline(never)]

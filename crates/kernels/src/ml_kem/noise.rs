@@ -43,7 +43,7 @@ fn differences<V: Vector>(bits: V) -> V {
 #[inline(always)]
 pub(crate) fn add_message<V: Vector>(message: &[V; 4], to: &mut Polynomials<V>) {
     // Rounded q / 2, in the highest word.
-    let half = V::lanes(((Q as u64 + 1) / 2) << 48);
+    let half = V::lanes((Q as u64).div_ceil(2) << 48);
     for (word, to) in message.iter().zip(to.as_chunks_mut::<64>().0) {
         for (bit, to) in to.iter_mut().enumerate() {
             let chosen = word.shift_lanes_left(63 - bit as u32).signs_of_lanes();

@@ -29,8 +29,8 @@ impl Random {
         let mut key = self.bytes::<ML_KEM_PUBLIC_KEY_BYTES>();
         for [_, middle, high] in key[..1152].as_chunks_mut().0 {
             // Twelve bits are below q if their highest four are below 13.
-            *middle = *middle & 0xf0 | (*middle & 0xf) % 13;
-            *high = *high % 0xd0;
+            *middle = *middle & 0xf0 | ((*middle & 0xf) % 13);
+            *high %= 0xd0;
         }
         key
     }
