@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-/// Measures RSA private operations, every tier of ours at every fill, X25519, and ECDSA on P-256, beside OpenSSL,
-/// BoringSSL and AWS-LC; at the end a GPU, if there is one, beside all cores.
+/// Measures RSA private operations, every tier of ours at every fill, X25519, ML-KEM-768, and ECDSA on P-256,
+/// beside OpenSSL, BoringSSL and AWS-LC; at the end a GPU, if there is one, beside all cores.
 ///
 /// The contenders take turns in one process on one core; figures are medians over the rounds. Time is the thread's
 /// CPU time, so that other programs disturb little. Ours includes the check of every result with the public key,
@@ -23,6 +23,7 @@ Examples:
   make bench-kernels                                       all of it, two to three minutes
   make bench-kernels ARGS='--sizes 2048 --rounds 101'      RSA-2048 alone, more carefully
   make bench-kernels ARGS=--x25519                         X25519 alone
+  make bench-kernels ARGS=--ml-kem                         ML-KEM-768 alone
   make bench-kernels ARGS=--p256                           ECDSA on P-256 alone
   make bench-kernels ARGS='--leak 6000'                    does time depend on inputs? (dudect's method)
 
@@ -41,8 +42,11 @@ pub(crate) struct Arguments {
     /// Measure X25519 alone.
     #[arg(long)]
     pub(crate) x25519: bool,
-    /// Measure ECDSA on P-256 alone.
+    /// Measure ML-KEM-768 alone.
     #[arg(long, conflicts_with = "x25519")]
+    pub(crate) ml_kem: bool,
+    /// Measure ECDSA on P-256 alone.
+    #[arg(long, conflicts_with_all = ["x25519", "ml_kem"])]
     pub(crate) p256: bool,
     /// Seconds for each of four measurements of each size on a GPU, if there is one.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
@@ -63,4 +67,11 @@ pub(crate) struct Arguments {
     /// Measure the pass with AVX-512 masked, and hand the rows to the parent process.
     #[arg(long, hide = true)]
     pub(crate) masked_pass: bool,
+}
+
+impl Arguments {
+    /// Whether one operation other than RSA's is asked for alone.
+    pub(crate) fn one_operation(&self) -> bool {
+        self.x25519 || self.ml_kem || self.p256
+    }
 }

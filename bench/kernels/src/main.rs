@@ -1,4 +1,4 @@
-//! `make bench-kernels`: RSA private operations, X25519 and ECDSA on P-256, ours beside OpenSSL, BoringSSL and AWS-LC.
+//! `make bench-kernels`: RSA private operations, X25519, ML-KEM-768 and ECDSA on P-256, ours beside OpenSSL, BoringSSL and AWS-LC.
 //!
 //! Every contender takes its turn in every round, so that a noisy neighbour harms all alike; the figures are
 //! medians over the rounds, and ratios are taken within a round. One process and one core measure a [`Pass`];
@@ -11,6 +11,7 @@ mod gpu;
 mod lanes;
 mod leak;
 mod machine;
+mod ml_kem;
 mod p256;
 mod pass;
 mod report;
@@ -56,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         rows.extend(measured);
     }
     report::write(&rows, &arguments.out)?;
-    if arguments.x25519 || arguments.p256 {
+    if arguments.one_operation() {
         return Ok(());
     }
     machine::leave_this_core();
@@ -69,7 +70,7 @@ fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>
     let tiers = pass.tiers();
     let mut rows = Vec::new();
     let sizes = KeySize::ALL.into_iter().filter(|size| arguments.sizes.contains(&size.bits()));
-    for size in sizes.filter(|_| !arguments.x25519 && !arguments.p256) {
+    for size in sizes.filter(|_| !arguments.one_operation()) {
         let key = rival::Key::generate(size)?;
         let mut contenders = Vec::new();
         for rival in &rivals {
@@ -82,10 +83,15 @@ fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>
         let samples = rounds::measure(&name, &mut contenders, arguments.rounds, arguments.turn_ms);
         rows.extend(report::rows(&format!("rsa{}_private", size.bits()), &contenders, &samples));
     }
-    if !arguments.p256 {
+    let all = !arguments.one_operation();
+    if all || arguments.x25519 {
         rows.extend(x25519::measure(pass, arguments)?);
     }
-    if !arguments.x25519 {
+    // Nobody uses AVX-512 but our lanes, so that there is nothing to be masked.
+    if matches!(pass, Pass::Native) && (all || arguments.ml_kem) {
+        rows.extend(ml_kem::measure(pass, arguments));
+    }
+    if all || arguments.p256 {
         rows.extend(p256::measure(pass, arguments)?);
     }
     Ok(rows)

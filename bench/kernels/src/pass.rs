@@ -72,6 +72,7 @@ pub(crate) fn in_a_child(arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Erro
         .env(MASK.0, MASK.1)
         .args(["--masked-pass", "--rounds", &arguments.rounds.to_string()])
         .args(arguments.x25519.then_some("--x25519"))
+        .args(arguments.ml_kem.then_some("--ml-kem"))
         .args(arguments.p256.then_some("--p256"))
         .args(["--turn-ms", &arguments.turn_ms.to_string(), "--sizes", &sizes.join(",")])
         .stderr(Stdio::inherit())

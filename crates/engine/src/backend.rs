@@ -1,6 +1,6 @@
 //! What computes: SIMD lanes, or plain BoringSSL.
 
-use crate::{Job, Key, KeyType, Overflow, Prices, X25519};
+use crate::{Job, Key, KeyType, MlKem768, Overflow, Prices, X25519};
 use std::sync::Arc;
 
 /// Computes private-key operations, several at once where it can.
@@ -43,6 +43,11 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// Who encapsulates secrets of ML-KEM-768 for several connections, if that is cheaper than one after the other.
+    fn ml_kem(&self) -> Option<&dyn MlKem768> {
+        None
+    }
+
     /// Who computes what is too much for this backend. Asked once, when the engine starts.
     fn overflow(&self) -> Option<Arc<dyn Overflow>> {
         None
@@ -80,6 +85,10 @@ impl Backend for Box<dyn Backend> {
 
     fn x25519(&self) -> Option<&dyn X25519> {
         (**self).x25519()
+    }
+
+    fn ml_kem(&self) -> Option<&dyn MlKem768> {
+        (**self).ml_kem()
     }
 
     fn overflow(&self) -> Option<Arc<dyn Overflow>> {

@@ -105,6 +105,12 @@ impl Engine {
         lanes.map_or(Batching::NEVER, |lanes| Batching::new(lanes.width(), lanes.crossover()))
     }
 
+    /// How ML-KEM-768 is batched in key exchange.
+    pub fn ml_kem_batching(&self) -> Batching {
+        let lanes = self.shared.backend.ml_kem();
+        lanes.map_or(Batching::NEVER, |lanes| Batching::new(lanes.width(), lanes.crossover()))
+    }
+
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
     }

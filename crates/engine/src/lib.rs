@@ -62,7 +62,8 @@ pub use gpu::Gpu;
 pub use job::Job;
 pub use key::Key;
 pub use key_agreement::{
-    ClientShare, ExchangeOperation, ExchangeReport, Group, SecretOperation, ServerShare, X25519,
+    ClientShare, EncapsulateOperation, ExchangeOperation, ExchangeReport, Group, MlKem768, SecretOperation,
+    ServerShare, X25519,
 };
 pub use key_exchange::Exchange;
 pub use key_type::KeyType;

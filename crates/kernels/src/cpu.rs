@@ -82,6 +82,25 @@ impl HaveIfma {
     }
 }
 
+/// Proof that this CPU has AVX-512 with its instructions on bytes and words, and that the system saves their registers.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HaveAvx512(());
+
+#[cfg(target_arch = "x86_64")]
+impl HaveAvx512 {
+    pub(crate) fn detect() -> Option<Self> {
+        let present = std::is_x86_feature_detected!("avx512f")
+            && std::is_x86_feature_detected!("avx512bw")
+            && std::is_x86_feature_detected!("avx512dq")
+            && std::is_x86_feature_detected!("avx512vl")
+            && std::is_x86_feature_detected!("avx512vbmi")
+            && std::is_x86_feature_detected!("bmi2")
+            && std::is_x86_feature_detected!("popcnt");
+        present.then_some(Self(()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,8 +8,9 @@ use crate::cpu::{Ceiling, UnknownTier};
 use crate::key::PrivateKey;
 #[cfg(target_arch = "x86_64")]
 use crate::{
-    cpu::{HaveAvx2Fma, HaveIfma},
-    x86_64::{fma47::Fma47, ifma::Ifma},
+    cpu::{HaveAvx2Fma, HaveAvx512, HaveIfma},
+    ml_kem,
+    x86_64::{avx512::Avx512, fma47::Fma47, ifma::Ifma},
 };
 use quadrille_rsa_numbers::{
     KeySize, PrivateOperation, PrivateOperationError, RsaKey,
@@ -44,7 +45,12 @@ impl fmt::Debug for Computed<'_> {
 
 /// The chosen tier, with the memory of its batches. Share one between threads.
 #[derive(Debug)]
-pub struct Lanes(Backend);
+pub struct Lanes {
+    backend: Backend,
+    /// Asks for other instructions than the `ifma` tier's RSA, which every CPU with those has nonetheless.
+    #[cfg(target_arch = "x86_64")]
+    ml_kem: Option<ml_kem::Pool<Avx512>>,
+}
 
 #[derive(Debug)]
 pub(crate) enum Backend {
@@ -63,30 +69,31 @@ impl Lanes {
 
     /// The best tier of this CPU that `ceiling` allows.
     pub fn up_to(ceiling: Ceiling) -> Self {
+        let backend = Backend::up_to(ceiling);
         #[cfg(target_arch = "x86_64")]
-        {
-            if ceiling >= Ceiling::Ifma
-                && let Some(proof) = HaveIfma::detect()
-            {
-                return Self(Backend::Ifma(Pool::new(Ifma::new(proof))));
-            }
-            if ceiling >= Ceiling::Avx2
-                && let Some(proof) = HaveAvx2Fma::detect()
-            {
-                return Self(Backend::Avx2(Pool::new(Fma47::new(proof))));
-            }
+        let ml_kem = match backend {
+            Backend::Ifma(_) => HaveAvx512::detect().map(|proof| ml_kem::Pool::new(Avx512::new(proof))),
+            _ => None,
+        };
+        Self {
+            backend,
+            #[cfg(target_arch = "x86_64")]
+            ml_kem,
         }
-        let _ = ceiling;
-        Self(Backend::Portable)
     }
 
     pub(crate) fn backend(&self) -> &Backend {
-        &self.0
+        &self.backend
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn ml_kem(&self) -> Option<&ml_kem::Pool<Avx512>> {
+        self.ml_kem.as_ref()
     }
 
     /// The tier: `portable`, `avx2` or `ifma`.
     pub fn name(&self) -> &'static str {
-        match &self.0 {
+        match &self.backend {
             Backend::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
             Backend::Avx2(_) => "avx2",
@@ -99,7 +106,7 @@ impl Lanes {
     /// of an operation (modulo p and modulo q) then run at once too; between the two, a batch costs the same
     /// whatever its fill.
     pub fn width(&self) -> usize {
-        match &self.0 {
+        match &self.backend {
             Backend::Portable => 1,
             #[cfg(target_arch = "x86_64")]
             Backend::Avx2(_) => Fma47::LANES,
@@ -111,7 +118,7 @@ impl Lanes {
     /// Computes what depends on the key alone, which the key's first operation does otherwise (some hundred
     /// microseconds).
     pub fn prepare(&self, key: &PrivateKey) {
-        match &self.0 {
+        match &self.backend {
             Backend::Portable => {}
             #[cfg(target_arch = "x86_64")]
             Backend::Avx2(_) => drop(Fma47::constants_of(key)),
@@ -125,7 +132,7 @@ impl Lanes {
     /// It is for results that were computed elsewhere with keys of this process, by a GPU for instance. It costs about a
     /// thirtieth of computing them here.
     pub fn confirm(&self, results: &[Computed<'_>]) -> Vec<bool> {
-        match &self.0 {
+        match &self.backend {
             Backend::Portable => results.iter().map(confirm_scalar).collect(),
             #[cfg(target_arch = "x86_64")]
             Backend::Avx2(pool) => pool.confirm(results),
@@ -139,13 +146,33 @@ impl Lanes {
     ///
     /// Every result is checked with the public key before it is written. No operation affects another.
     pub fn private_operations(&self, batch: &mut [PrivateOperation<'_, PrivateKey>]) {
-        match &self.0 {
+        match &self.backend {
             Backend::Portable => batch.iter_mut().for_each(run_scalar),
             #[cfg(target_arch = "x86_64")]
             Backend::Avx2(pool) => pool.run(batch),
             #[cfg(target_arch = "x86_64")]
             Backend::Ifma(pool) => pool.run(batch),
         }
+    }
+}
+
+impl Backend {
+    fn up_to(ceiling: Ceiling) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if ceiling >= Ceiling::Ifma
+                && let Some(proof) = HaveIfma::detect()
+            {
+                return Self::Ifma(Pool::new(Ifma::new(proof)));
+            }
+            if ceiling >= Ceiling::Avx2
+                && let Some(proof) = HaveAvx2Fma::detect()
+            {
+                return Self::Avx2(Pool::new(Fma47::new(proof)));
+            }
+        }
+        let _ = ceiling;
+        Self::Portable
     }
 }
 

@@ -1,4 +1,4 @@
-//! Several RSA private-key operations at once, one in each lane of a vector register; or several X25519 key exchanges.
+//! Several RSA private-key operations at once, one in each lane of a vector register; or several key exchanges.
 //!
 //! A TLS server spends most of a handshake's CPU on one RSA private operation. One operation cannot fill a
 //! vector unit; several independent ones can. This crate takes operations (each with its own key and input),
@@ -11,7 +11,7 @@
 //! | `portable` | any | 1 | BoringSSL's |
 //!
 //! X25519 ([`Agreement`], [`Lanes::x25519_public_keys`]) has lanes in the `ifma` tier; the others compute it with BoringSSL.
-//! ECDSA on P-256 ([`P256Signature`]) has lanes in the `ifma` tier, and nothing elsewhere.
+//! ECDSA on P-256 ([`P256Signature`]) and ML-KEM-768 ([`Encapsulation`]) have lanes in the `ifma` tier, and nothing elsewhere.
 //!
 //! It does not collect operations (`quadrille-engine` does), knows nothing of padding or TLS, and makes no
 //! keys.
@@ -43,9 +43,15 @@
 )]
 mod batch;
 mod cpu;
+mod encapsulation;
 mod key;
 mod key_exchange;
 mod lanes;
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, unused_imports, reason = "no lanes for this architecture yet")
+)]
+mod ml_kem;
 mod p256;
 mod portable;
 mod secrecy;
@@ -57,6 +63,7 @@ mod x86_64;
 pub use cpu::{CEILING_VARIABLE, Ceiling, UnknownTier};
 pub use key::PrivateKey;
 pub use lanes::{Computed, Lanes};
+pub use ml_kem::{Encapsulation, ML_KEM_CIPHERTEXT_BYTES, ML_KEM_PUBLIC_KEY_BYTES, Outcome};
 pub use p256::{P256_BYTES, P256Key, P256Signature};
 pub use quadrille_rsa_numbers::{
     Components, InputError, KeyError, KeySize, PrivateOperation, PrivateOperationError,

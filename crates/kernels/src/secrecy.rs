@@ -69,7 +69,7 @@ mod tests {
         };
         let (code, log) = run("a_branch_on_a_secret");
         assert_eq!(code, Some(99), "valgrind finds a branch that is there: {log}");
-        for operations in ["avx2_operations", "x25519_operations", "p256_operations"] {
+        for operations in ["avx2_operations", "x25519_operations", "p256_operations", "ml_kem_operations"] {
             let (code, log) = run(operations);
             assert_eq!(code, Some(0), "{log}");
             print!("{log}");
@@ -116,6 +116,13 @@ mod tests {
     fn p256_operations() {
         crate::p256::operate_on_undefined(|secret| mark(secret, Mark::Undefined));
         println!("P-256: no branch and no address depends on a secret");
+    }
+
+    #[test]
+    #[ignore = "to be run by valgrind"]
+    fn ml_kem_operations() {
+        crate::ml_kem::operate_on_undefined(|secret| mark(secret, Mark::Undefined));
+        println!("ML-KEM-768: no branch and no address depends on a secret");
     }
 
     /// From the preparation of a key to the checked result, with the key and the input unknown to memcheck.

@@ -9,7 +9,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use quadrille_kernels::{
-    Agreement, Ceiling, KeySize, Lanes, P256Key, P256Signature, PrivateKey, PrivateOperation,
+    Agreement, Ceiling, Encapsulation, KeySize, Lanes, ML_KEM_CIPHERTEXT_BYTES, ML_KEM_PUBLIC_KEY_BYTES,
+    P256Key, P256Signature, PrivateKey, PrivateOperation,
 };
 
 /// What to look for, and how many times it was found.
@@ -94,6 +95,7 @@ fn freed_memory_holds_nothing_of_a_key() {
 
     x25519_leaves_nothing();
     p256_leaves_nothing();
+    ml_kem_leaves_nothing();
 
     // The search does find what is there.
     WATCHING.store(true, SeqCst);
@@ -152,4 +154,34 @@ fn p256_leaves_nothing() {
     WATCHING.store(false, SeqCst);
     assert_eq!(FOUND.swap(0, SeqCst), 0, "ECDSA on tier {}", lanes.name());
     assert!(SEARCHED.load(SeqCst) > before, "something was searched");
+}
+
+/// Messages and secrets, and the vectors that have them in lanes, are in the memory of batches, which is on the heap.
+fn ml_kem_leaves_nothing() {
+    let key = [0; ML_KEM_PUBLIC_KEY_BYTES];
+    let message: [u8; 32] = std::array::from_fn(|i| 0x17 + 5 * i as u8);
+    let mut results = vec![([0; ML_KEM_CIPHERTEXT_BYTES], [0; 32]); 9];
+    let lanes = Lanes::detect().expect("the variable is unset");
+    let encapsulate = |lanes: &Lanes, results: &mut [([u8; ML_KEM_CIPHERTEXT_BYTES], [u8; 32])]| {
+        let op = |(ciphertext, secret)| Encapsulation::new(&key, &message, ciphertext, secret);
+        let mut ops: Vec<_> =
+            results.iter_mut().map(|(ciphertext, secret)| op((ciphertext, secret))).collect();
+        lanes.encapsulate(&mut ops);
+    };
+    encapsulate(&lanes, &mut results);
+    let secret = results[0].1;
+    let words = [message, secret].map(|bytes| *bytes.as_chunks().0.first_chunk::<4>().expect("four words"));
+    for (i, slot) in WATCHED.iter().enumerate() {
+        slot.store(u64::from_le_bytes(words[i / 4 % 2][i % 4]), SeqCst);
+    }
+
+    WATCHING.store(true, SeqCst);
+    let before = SEARCHED.load(SeqCst);
+    encapsulate(&lanes, &mut results);
+    let width = lanes.ml_kem_width();
+    drop(lanes);
+    WATCHING.store(false, SeqCst);
+    assert!(results.iter().all(|(_, each)| *each == secret));
+    assert_eq!(FOUND.swap(0, SeqCst), 0, "ML-KEM-768");
+    assert!(width == 1 || SEARCHED.load(SeqCst) > before + 1000, "something was searched");
 }

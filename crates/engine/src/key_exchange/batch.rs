@@ -2,11 +2,9 @@
 
 use super::{exchange::Pending, key_pairs};
 use crate::{
-    Batching, ExchangeOperation, ExchangeReport, OperationError, SecretOperation, ServerShare, X25519,
-    key_agreement::{
-        KeyPair, Scalar, is_contributory,
-        ml_kem::{self, Encapsulated},
-    },
+    Batching, EncapsulateOperation, ExchangeOperation, ExchangeReport, MlKem768, OperationError,
+    SecretOperation, ServerShare, X25519,
+    key_agreement::{Encapsulated, KeyPair, Scalar, is_contributory},
     shared::Shared,
 };
 use quadrille_handshake_timing::thread_time;
@@ -64,25 +62,38 @@ struct Took {
     cpu: Duration,
 }
 
-/// Encapsulates for those clients that have sent an ML-KEM key.
+/// Encapsulates for those clients that have sent an ML-KEM key: whole passes in lanes, and what is left over there too if
+/// it pays.
 fn encapsulate(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
+    let lanes = shared.backend.ml_kem();
+    let mut asked: Vec<&mut Job<'_>> =
+        jobs.iter_mut().filter(|job| job.pending.share.ml_kem.is_some()).collect();
+    let count = asked.len();
+    let worth = |lanes: &dyn MlKem768| Batching::new(lanes.width(), lanes.crossover()).worth(count);
+    let (in_lanes, rest) = asked.split_at_mut(lanes.map_or(0, worth));
+    if let Some(lanes) = lanes.filter(|_| !in_lanes.is_empty()) {
+        compute_ciphertexts(shared, lanes, in_lanes, waited);
+    }
+    if !rest.is_empty() {
+        compute_ciphertexts(shared, &Scalar, rest, waited);
+    }
+}
+
+fn compute_ciphertexts(shared: &Shared, by: &dyn MlKem768, jobs: &mut [&mut Job<'_>], waited: Duration) {
     let began = Instant::now();
-    let (mut operations, mut failed) = (0, 0);
-    for job in jobs {
-        let Some(encoded) = &job.pending.share.ml_kem else { continue };
-        operations += 1;
-        job.ml_kem = ml_kem::encapsulate(encoded);
-        if job.ml_kem.is_none() {
-            failed += 1;
-            job.progress = Progress::Failed(OperationError::InvalidInput);
-        }
+    let mut operations: Vec<EncapsulateOperation<'_>> =
+        jobs.iter_mut().filter_map(|job| job.encapsulate_operation()).collect();
+    by.encapsulate(&mut operations);
+    let complete: Vec<bool> = operations.iter().map(|operation| operation.complete).collect();
+    drop(operations);
+    let computed = began.elapsed();
+    for (job, _) in jobs.iter_mut().zip(&complete).filter(|(_, complete)| !**complete) {
+        job.progress = Progress::Failed(OperationError::InvalidInput);
     }
-    if operations > 0 {
-        let (operation, backend) = (ExchangeOperation::MlKem768, ml_kem::BACKEND);
-        let computed = began.elapsed();
-        let report = ExchangeReport { operation, backend, operations, failed, waited, computed };
-        shared.tell(|observer| observer.exchanged(&report));
-    }
+    let failed = complete.iter().filter(|complete| !**complete).count();
+    let (operation, backend) = (ExchangeOperation::MlKem768, by.name());
+    let report = ExchangeReport { operation, backend, operations: jobs.len(), failed, waited, computed };
+    shared.tell(|observer| observer.exchanged(&report));
 }
 
 /// X25519 with a key pair for each client: whole passes in lanes, and what is left over there too if it pays.
@@ -139,6 +150,11 @@ impl<'a> Job<'a> {
     fn secret_operation(&mut self) -> SecretOperation<'_> {
         let peer = &self.pending.share.x25519;
         SecretOperation { private: &self.pair.private, peer, secret: &mut self.secret }
+    }
+
+    fn encapsulate_operation(&mut self) -> Option<EncapsulateOperation<'_>> {
+        let key = self.pending.share.ml_kem.as_deref()?;
+        Some(self.ml_kem.get_or_insert_default().operation(key))
     }
 
     /// ML-KEM's part comes first, in the share and in the secret (draft-ietf-tls-ecdhe-mlkem, section 4).

@@ -5,7 +5,7 @@
 //!                                                                          │
 //!             key pairs, made ahead in full passes ── each used once ──────┤
 //!             X25519 secrets, in lanes from the crossover on ──────────────┤
-//!             ML-KEM-768 encapsulations, one at a time ────────────────────┘
+//!             ML-KEM-768 encapsulations, in lanes from theirs on ──────────┘
 //! ```
 //!
 //! A share costs less than a change of thread and back, so the event loop's own thread computes the batch, and nothing is

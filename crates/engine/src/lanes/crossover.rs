@@ -2,7 +2,10 @@
 //! starts, because it depends on the CPU.
 
 use super::{lone::LoneRsa, parts::take_apart};
-use crate::{Prices, SecretOperation, X25519, key_agreement};
+use crate::{
+    MlKem768, Prices, SecretOperation, X25519,
+    key_agreement::{self, Encapsulated},
+};
 use boring::{
     bn::{BigNum, BigNumContext},
     ec::{EcGroup, EcKey, EcPoint},
@@ -12,7 +15,10 @@ use boring::{
     rsa::{Padding, Rsa},
 };
 use quadrille_handshake_timing::thread_time;
-use quadrille_kernels::{Agreement, Lanes, P256_BYTES, P256Key, P256Signature, PrivateKey, PrivateOperation};
+use quadrille_kernels::{
+    Agreement, Encapsulation, Lanes, ML_KEM_PUBLIC_KEY_BYTES, P256_BYTES, P256Key, P256Signature, PrivateKey,
+    PrivateOperation,
+};
 use std::time::Duration;
 
 /// Keys that everybody knows and that protect nothing, to measure with: RFC 8017 `RSAPrivateKey` in DER.
@@ -32,13 +38,15 @@ pub(super) struct Crossovers {
     /// ratio to the scalar operation is that of RSA-3072 within a few per cent (docs/kernels/measurements.md).
     rsa3072: RsaSize,
     pub(super) x25519: usize,
+    pub(super) ml_kem: usize,
     pub(super) p256: usize,
 }
 
 impl Crossovers {
     pub(super) fn measure(lanes: &Lanes) -> Self {
         let [rsa2048, rsa3072] = KNOWN_KEYS.map(|der| measure(lanes, der));
-        Self { rsa2048, rsa3072, x25519: measure_x25519(lanes), p256: measure_p256(lanes) }
+        let (x25519, ml_kem, p256) = (measure_x25519(lanes), measure_ml_kem(lanes), measure_p256(lanes));
+        Self { rsa2048, rsa3072, x25519, ml_kem, p256 }
     }
 
     /// At most the width.
@@ -145,6 +153,28 @@ fn measure_x25519(lanes: &Lanes) -> usize {
         pass = pass.min(time_of(|| lanes.agree(&mut all)));
     }
     crossover(Costs { scalar, lone: scalar, half: pass, full: pass }, lanes.x25519_width()).max(2)
+}
+
+/// A pass of four costs three quarters of one of eight, and fewer a little less than four.
+fn measure_ml_kem(lanes: &Lanes) -> usize {
+    let width = lanes.ml_kem_width();
+    let (key, randomness) = ([0; ML_KEM_PUBLIC_KEY_BYTES], [0x5a; 32]);
+    let mut results = vec![Encapsulated::default(); width];
+    let mut least = Costs { scalar: Duration::MAX, lone: Duration::MAX, half: Duration::MAX, full: Duration::MAX };
+    let began = thread_time();
+    while width > 1 && (least.full == Duration::MAX || thread_time().saturating_sub(began) < CHEAP_BUDGET) {
+        let mut alone = [results[0].operation(&key)];
+        least.scalar = least.scalar.min(time_of(|| key_agreement::Scalar.encapsulate(&mut alone)));
+        let mut all: Vec<_> = results
+            .iter_mut()
+            .map(|Encapsulated { ciphertext, secret }| {
+                Encapsulation::new(&key, &randomness, ciphertext, secret)
+            })
+            .collect();
+        least.half = least.half.min(time_of(|| lanes.encapsulate(&mut all[..width / 2])));
+        least.full = least.full.min(time_of(|| lanes.encapsulate(&mut all)));
+    }
+    crossover(least, width)
 }
 
 /// A pass costs the same whatever its fill. One signature alone is not worth the wait for a turn's end.

@@ -2,11 +2,12 @@
 
 mod crossover;
 mod lone;
+mod ml_kem;
 mod p256;
 mod parts;
 mod x25519;
 
-use crate::{Backend, Job, Key, KeyType, Prices, Scalar, X25519, key::Material};
+use crate::{Backend, Job, Key, KeyType, MlKem768, Prices, Scalar, X25519, key::Material};
 use crossover::Crossovers;
 use parts::take_apart;
 pub(crate) use parts::{Parts, parts};
@@ -14,8 +15,8 @@ pub use quadrille_kernels::{CEILING_VARIABLE, Ceiling, UnknownTier};
 use quadrille_kernels::{PrivateKey, PrivateOperation};
 use zeroize::Zeroizing;
 
-/// RSA-2048, 3072 and 4096, ECDSA on P-256, and X25519, in the lanes of vector registers (`quadrille-kernels`); all else is
-/// scalar.
+/// RSA-2048, 3072 and 4096, ECDSA on P-256, X25519 and ML-KEM-768, in the lanes of vector registers
+/// (`quadrille-kernels`); all else is scalar.
 #[derive(Debug)]
 pub struct Lanes {
     lanes: quadrille_kernels::Lanes,
@@ -130,6 +131,10 @@ impl Backend for Lanes {
 
     fn x25519(&self) -> Option<&dyn X25519> {
         (self.lanes.x25519_width() > 1).then_some(self)
+    }
+
+    fn ml_kem(&self) -> Option<&dyn MlKem768> {
+        (self.lanes.ml_kem_width() > 1).then_some(self)
     }
 
     /// The kernels raise every RSA result to the public exponent, all lanes at once, and check signatures of ECDSA.

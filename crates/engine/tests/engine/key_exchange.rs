@@ -3,8 +3,9 @@
 use crate::support::{settings, start};
 use boring_sys as ffi;
 use quadrille_engine::{
-    Backend, BatchFlusher, ClientShare, Engine, ExchangeOperation, ExchangeReport, Group, Job, KeyType,
-    Observer, OperationError, Scalar, SecretOperation, ServerShare, X25519,
+    Backend, BatchFlusher, Ceiling, ClientShare, EncapsulateOperation, Engine, ExchangeOperation,
+    ExchangeReport, Group, Job, KeyType, MlKem768, Observer, OperationError, Scalar, SecretOperation,
+    ServerShare, X25519, fastest_up_to,
 };
 use std::{
     collections::HashSet,
@@ -110,6 +111,38 @@ impl X25519 for Eight {
     }
 }
 
+/// Eight lanes that are BoringSSL's, from four operations on.
+impl MlKem768 for Eight {
+    fn name(&self) -> &'static str {
+        "eight"
+    }
+
+    fn width(&self) -> usize {
+        8
+    }
+
+    fn crossover(&self) -> usize {
+        4
+    }
+
+    fn encapsulate(&self, operations: &mut [EncapsulateOperation<'_>]) {
+        let last = operations.len() % 8;
+        assert!(last == 0 || last >= 4, "the last pass does not pay");
+        for operation in operations {
+            let mut key = MaybeUninit::uninit();
+            let mut input = ffi::CBS { data: operation.key.as_ptr(), len: operation.key.len() };
+            let (ciphertext, secret) = (operation.ciphertext.as_mut_ptr(), operation.secret.as_mut_ptr());
+            // SAFETY: `input` covers the key, and the outputs have the sizes that the functions write.
+            unsafe {
+                if ffi::MLKEM768_parse_public_key(key.as_mut_ptr(), &raw mut input) == 1 {
+                    ffi::MLKEM768_encap(ciphertext, secret, key.as_ptr());
+                    operation.complete = true;
+                }
+            }
+        }
+    }
+}
+
 /// Lanes that panic.
 struct Broken;
 
@@ -157,6 +190,31 @@ impl<T: X25519> Backend for With<T> {
     }
 }
 
+/// A backend with lanes for ML-KEM alone.
+struct WithMlKem<T>(T);
+
+impl<T: MlKem768> Backend for WithMlKem<T> {
+    fn name(&self) -> &'static str {
+        "with-ml-kem"
+    }
+
+    fn width(&self, _: KeyType) -> usize {
+        1
+    }
+
+    fn compute(&self, batch: &mut [Job<'_>]) {
+        Scalar.compute(batch);
+    }
+
+    fn verifies(&self) -> bool {
+        true
+    }
+
+    fn ml_kem(&self) -> Option<&dyn MlKem768> {
+        Some(&self.0)
+    }
+}
+
 #[derive(Clone, Default)]
 struct Reports(Arc<Mutex<Vec<ExchangeReport>>>);
 
@@ -198,9 +256,11 @@ fn clients_and_server_have_the_same_secret() {
     let engines = [
         start(settings(1, 8), Scalar, Reports::default()),
         start(settings(1, 8), With(Eight), Reports::default()),
+        start(settings(1, 8), WithMlKem(Eight), Reports::default()),
+        start(settings(1, 8), fastest_up_to(Ceiling::default()), Reports::default()),
     ];
     for engine in &engines {
-        for count in [1, 2, 7, 8, 9, 40] {
+        for count in [1, 2, 7, 8, 9, 17, 24, 40] {
             let clients: Vec<Client> = (0..count).map(|index| Client::new(groups[index % 2])).collect();
             let answers = in_one_turn(engine, clients.iter().map(Client::client_share).collect());
             let mut public = HashSet::new();
@@ -226,6 +286,42 @@ fn lanes_get_whole_passes_and_what_pays() {
     assert_eq!(seen.of(ExchangeOperation::X25519), secrets);
     assert_eq!(seen.of(ExchangeOperation::X25519KeyPair), [("eight", 16, 0), ("eight", 16, 0)], "made ahead");
     assert_eq!(seen.of(ExchangeOperation::MlKem768), []);
+}
+
+#[test]
+fn encapsulations_get_whole_passes_and_what_pays() {
+    let seen = Reports::default();
+    let engine = start(settings(1, 8), WithMlKem(Eight), seen.clone());
+    for count in [3, 4, 9, 12] {
+        let shares = (0..count).map(|_| Client::new(Group::X25519MlKem768).client_share()).collect();
+        assert!(in_one_turn(&engine, shares).iter().all(Result::is_ok));
+    }
+    let encapsulated =
+        [("aws-lc", 3, 0), ("eight", 4, 0), ("eight", 8, 0), ("aws-lc", 1, 0), ("eight", 12, 0)];
+    assert_eq!(seen.of(ExchangeOperation::MlKem768), encapsulated);
+}
+
+/// Where this CPU has lanes, they refuse the same keys as AWS-LC.
+#[test]
+fn lanes_refuse_a_key_that_is_not_reduced_alone() {
+    let seen = Reports::default();
+    let engine = start(settings(1, 8), fastest_up_to(Ceiling::default()), seen.clone());
+    let clients: Vec<Client> = (0..8).map(|_| Client::new(Group::X25519MlKem768)).collect();
+    let shares = clients.iter().enumerate().map(|(index, client)| {
+        let mut share = client.share.clone();
+        if index == 5 {
+            share[1149..1152].fill(0xff);
+        }
+        ClientShare::new(Group::X25519MlKem768, &share).expect("1216 bytes")
+    });
+    for (index, answer) in in_one_turn(&engine, shares.collect()).into_iter().enumerate() {
+        match answer {
+            Ok(answer) => assert_eq!(clients[index].secret(&answer), *answer.secret),
+            Err(error) => assert_eq!((index, error), (5, OperationError::InvalidInput)),
+        }
+    }
+    let backend = if engine.ml_kem_batching().width == 8 { engine.backend() } else { "aws-lc" };
+    assert_eq!(seen.of(ExchangeOperation::MlKem768), [(backend, 8, 1)]);
 }
 
 #[test]

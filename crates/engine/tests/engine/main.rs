@@ -12,6 +12,7 @@ mod key_exchange;
 mod keys;
 mod lanes;
 mod misbehaviour;
+mod ml_kem;
 mod openssl;
 mod overflow;
 mod overflow_simulation;

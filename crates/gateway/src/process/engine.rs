@@ -67,9 +67,10 @@ fn summary(engine: &Engine) -> String {
     let each = batched.map(|(key_type, batching)| {
         format!("{key_type} {} at once, from {} on", batching.width, batching.crossover)
     });
-    let x25519 = engine.x25519_batching();
-    let exchange = (engine.exchanges_keys() && x25519.width > 1)
-        .then(|| format!("x25519 {} at once, from {} on", x25519.width, x25519.crossover));
+    let exchange = [("x25519", engine.x25519_batching()), ("ml-kem-768", engine.ml_kem_batching())];
+    let exchange = exchange.iter().filter(|(_, batching)| engine.exchanges_keys() && batching.width > 1);
+    let exchange = exchange
+        .map(|(name, batching)| format!("{name} {} at once, from {} on", batching.width, batching.crossover));
     let each: Vec<String> = each.chain(exchange).collect();
     if each.is_empty() { "one at a time".to_owned() } else { each.join("; ") }
 }

@@ -1,6 +1,7 @@
 //! The instruction sets of x86-64. The kernels are assembly that `build.rs` generates; this is their safe
 //! wrapping.
 
+pub(crate) mod avx512;
 pub(crate) mod fma47;
 pub(crate) mod ifma;
 pub(crate) mod p256;

@@ -1,0 +1,82 @@
+//! The memory of a batch.
+
+use super::compression::Ciphertexts;
+use super::keccak::State;
+use super::matrix::{Entry, Stream};
+use super::ntt::{N, Polynomials};
+use super::vector::{LANES, VECTOR_BYTES, Vector};
+use super::{ML_KEM_CIPHERTEXT_BYTES, ML_KEM_PUBLIC_KEY_BYTES};
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// A has so many columns and rows.
+pub(super) const RANK: usize = 3;
+/// Words of 64 bits of a public key.
+pub(super) const KEY_WORDS: usize = ML_KEM_PUBLIC_KEY_BYTES / 8;
+/// Bytes of the stack that are wiped, more than an encapsulation uses: 15 KiB in a release build.
+const STACK: usize = 24 * 1024;
+
+/// The memory of a batch. What is public is left as it is by the next one.
+#[repr(C, align(64))]
+pub(crate) struct Workspace<V> {
+    pub(crate) secrets: Secrets<V>,
+    pub(crate) ciphertexts: Ciphertexts,
+    /// Whether the lanes' public keys are valid.
+    pub(crate) valid: [bool; LANES],
+    /// A and t as the product takes them: of each column of A the three entries and the entry of t for every lane.
+    pub(super) columns: [[Entry; 4 * LANES]; RANK],
+    pub(super) streams: [Stream; LANES],
+    pub(super) key_words: [V; KEY_WORDS],
+}
+
+/// What is wiped after a batch.
+#[repr(C, align(64))]
+pub(crate) struct Secrets<V> {
+    /// m before, K after.
+    pub(crate) messages: [[u8; 32]; LANES],
+    /// y, of which each lane has three polynomials.
+    pub(super) small: Polynomials<V>,
+    /// e1 and e2, with the message.
+    pub(super) errors: Polynomials<V>,
+    /// u and v.
+    pub(super) products: Polynomials<V>,
+    pub(super) states: [State<V>; 4],
+    pub(super) message: [V; 4],
+}
+
+impl<V: Vector> Workspace<V> {
+    pub(crate) fn new() -> Box<Self> {
+        let zero = V::zero();
+        Box::new(Self {
+            secrets: Secrets {
+                messages: [[0; 32]; LANES],
+                small: [zero; N],
+                errors: [zero; N],
+                products: [zero; N],
+                states: [[zero; 25]; 4],
+                message: [zero; 4],
+            },
+            ciphertexts: [[0; ML_KEM_CIPHERTEXT_BYTES]; LANES],
+            valid: [false; LANES],
+            columns: [[Entry::EMPTY; 4 * LANES]; RANK],
+            streams: [[0; 9 * VECTOR_BYTES]; LANES],
+            key_words: [zero; KEY_WORDS],
+        })
+    }
+}
+
+/// Clears what is secret, also where the compiler may have put it on the stack.
+#[inline(always)]
+pub(crate) fn wipe<V: Vector>(secrets: &mut Secrets<V>) {
+    let mut stack = MaybeUninit::<[V; STACK / VECTOR_BYTES]>::uninit();
+    let (secrets, stack) = (ptr::from_mut(secrets).cast::<V>(), stack.as_mut_ptr().cast::<V>());
+    for (first, vectors) in
+        [(secrets, size_of::<Secrets<V>>() / size_of::<V>()), (stack, STACK / VECTOR_BYTES)]
+    {
+        for i in 0..vectors {
+            // SAFETY: both are so many vectors long and aligned as vectors, and every vector is a valid part of
+            // `Secrets`.
+            unsafe { first.add(i).write_volatile(V::zero()) };
+        }
+    }
+}
