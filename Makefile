@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bogo lint fmt bench bench-kernels compare docs ptx fuzz clean claim php test-php bench-php
+.PHONY: help run build test bogo lint fmt bench bench-kernels compare overload docs ptx fuzz clean claim php test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ bench-kernels: claim ## Measure RSA, X25519 and ECDSA beside OpenSSL, BoringSSL 
 
 compare: build ## Measure beside other servers, in one run, into bench/REPORT.md
 	bench/compare.sh $(ARGS)
+
+overload: build ## Ask this and other servers for four times what they can do
+	bench/compare.sh --overload 60 --keys rsa2048,p256 $(ARGS)
 
 docs: claim ## Check the pages' links and build the reference
 	@scripts/install-packages.sh build
