@@ -9,8 +9,8 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb nginx-module soak-nginx test bogo lint fmt bench bench-kernels compare docs ptx
-.PHONY: fuzz hostile clean claim php test-php bench-php
+.PHONY: help run build install deb test-deb nginx-module soak-nginx test bogo lint fmt bench bench-kernels compare overload
+.PHONY: docs ptx fuzz hostile clean claim php test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ bench-kernels: claim ## Measure RSA, X25519, ML-KEM and ECDSA beside OpenSSL, Bo
 
 compare: build nginx-module ## Measure beside other servers, in one run, into bench/REPORT.md
 	bench/compare.sh $(ARGS)
+
+overload: build ## Ask this and other servers for four times what they can do
+	bench/compare.sh --overload 60 --keys rsa2048,p256 $(ARGS)
 
 docs: claim ## Check the pages' links and build the reference
 	@scripts/install-packages.sh build

@@ -35,6 +35,10 @@ pub(crate) struct Args {
     #[arg(long, group = "what")]
     pub(crate) cross_check: bool,
 
+    /// Ask each server for four times what it can do instead, for so many seconds.
+    #[arg(long, value_name = "SECONDS", group = "what", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) overload: Option<u64>,
+
     /// Measure nginx and HAProxy with the provider in their OpenSSL instead, beside themselves without it.
     #[arg(long, group = "what")]
     pub(crate) provider: bool,

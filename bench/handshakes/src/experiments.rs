@@ -2,7 +2,7 @@
 
 mod requests;
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use quadrille_bench_handshakes::{
@@ -10,6 +10,7 @@ use quadrille_bench_handshakes::{
     contestants::{Contestant, Stage},
     h2load::H2load,
     idle::{self, Before},
+    overload::{self, Overloaded},
     provider::{Pairs, contenders},
     report::{
         self, CrossCheck, HandshakeRow, IdleRow, ProviderRows, latency_table, provider_rows, provider_table,
@@ -176,6 +177,32 @@ impl<'a> Laboratory<'a> {
         println!("Latency at {QUIET} handshakes a second\n{}", latency_table(&found.quiet));
         ensure!(found.busy.iter().any(|row| row.cpu_ratio.is_some()), "no server could be measured");
         Ok(found)
+    }
+
+    /// Four times what each server can do.
+    pub(crate) fn overload(&mut self) -> Result<Vec<Overloaded>> {
+        let time = Duration::from_secs(self.args.overload.unwrap_or(60));
+        let mut rows = Vec::new();
+        for key in self.args.keys() {
+            let certificate = CertificateFiles::make(key, self.directory.path())?;
+            let scenario =
+                Scenario { requests: 0, ..self.scenario(key, self.args.versions[0], Resumption::Off) };
+            println!("{scenario}: four times what the server can do, for {} s", time.as_secs());
+            for contestant in self.contestants.iter().filter(|one| one.rival.job() == Job::Answer) {
+                eprintln!("{scenario}, overload: {}", contestant.rival);
+                let stage = self.stage(&certificate, overload::MOST_CONNECTIONS, false);
+                match overload::measure(contestant, &stage, &scenario, time) {
+                    Ok(row) => {
+                        println!("{row}");
+                        rows.push(row);
+                    }
+                    Err(error) => println!("{}: {error:#}", contestant.rival),
+                }
+                self.write_json("overload.json", &rows)?;
+            }
+        }
+        ensure!(!rows.is_empty(), "no server could be measured");
+        Ok(rows)
     }
 
     /// The other generator's view.

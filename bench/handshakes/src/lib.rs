@@ -13,7 +13,7 @@
 //! - [`rival`] knows how to configure each server; [`contestants`] starts them, [`server`] keeps one running on its
 //!   core.
 //! - [`cpu`] and [`memory`] ask the kernel what a process tree has used.
-//! - [`rounds`], [`requests`], [`idle`], [`provider`] and [`cross_check`] are the experiments; [`report`] says what
+//! - [`rounds`], [`requests`], [`idle`], [`provider`], [`overload`] and [`cross_check`] are the experiments; [`report`] says what
 //!   they found.
 
 pub mod certificate;
@@ -24,6 +24,7 @@ pub mod h2load;
 pub mod idle;
 pub mod machine;
 pub mod memory;
+pub mod overload;
 pub mod pin;
 pub mod process_tree;
 pub mod provider;

@@ -43,6 +43,11 @@ pub fn timeout(text: &str) -> Result<Duration, Problem> {
     }
 }
 
+/// A [`timeout`], or `off` for none.
+pub fn timeout_or_off(text: &str) -> Result<Option<Duration>, Problem> {
+    if matches!(text, "off" | "false" | "no") { Ok(None) } else { timeout(text).map(Some) }
+}
+
 /// The shortest text that [`duration`] reads as this value.
 pub fn show_duration(value: Duration) -> String {
     let nanos = value.as_nanos();

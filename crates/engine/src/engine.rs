@@ -2,8 +2,8 @@
 
 use crate::{
     Backend, BatchReport, Batching, Completion, Depth, Key, KeyType, Observer, Operation, OperationError,
-    Overflow, Scalar, Settings, compute::Threads, installed::Installed, scalar, shared::Shared, signing_turn,
-    ticket::Outcome,
+    Overflow, Priority, Scalar, Settings, compute::Threads, installed::Installed, scalar, shared::Shared,
+    signing_turn, ticket::Outcome,
 };
 use std::{
     sync::Arc,
@@ -43,7 +43,7 @@ impl Engine {
         if is_cheap(key.key_type()) {
             return Ok(self.compute_in_place(key, &operation));
         }
-        let completion = self.queue(key, operation)?;
+        let completion = self.queue(key, operation, Priority::Normal)?;
         self.flush();
         Ok(completion)
     }
@@ -58,6 +58,16 @@ impl Engine {
     /// [`WrongKeyType`](OperationError::WrongKeyType) and [`InvalidInput`](OperationError::InvalidInput) if the operation
     /// was not made for such a key, [`QueueFull`](OperationError::QueueFull) if too many wait.
     pub fn enqueue(&self, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
+        self.enqueue_with(Priority::Normal, key, operation)
+    }
+
+    /// The same with a priority, where the operation waits at all.
+    pub fn enqueue_with(
+        &self,
+        priority: Priority,
+        key: &Key,
+        operation: Operation,
+    ) -> Result<Completion, OperationError> {
         operation.check(key.public())?;
         if is_cheap(key.key_type()) {
             return Ok(match signing_turn::defer(&self.shared, key, operation) {
@@ -65,7 +75,12 @@ impl Engine {
                 Err(operation) => self.compute_in_place(key, &operation),
             });
         }
-        self.queue(key, operation)
+        self.queue(key, operation, priority)
+    }
+
+    /// Whether operations of this type wait for a compute thread. Others are computed on the caller's thread.
+    pub fn queues(&self, key_type: KeyType) -> bool {
+        !is_cheap(key_type)
     }
 
     /// Wakes a compute thread if something waits and one is free.
@@ -115,8 +130,13 @@ impl Engine {
         &self.shared
     }
 
-    fn queue(&self, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
-        let ticket = self.shared.push(key, operation)?;
+    fn queue(
+        &self,
+        key: &Key,
+        operation: Operation,
+        priority: Priority,
+    ) -> Result<Completion, OperationError> {
+        let ticket = self.shared.push(key, operation, priority)?;
         Ok(Completion::pending(ticket, Arc::clone(&self.shared)))
     }
 

@@ -1,7 +1,7 @@
 //! The operations that wait: one queue for each key type, shared by all connections, certificates and workers.
 
 use crate::{
-    Batching, Depth, KeyType,
+    Batching, Depth, KeyType, Priority,
     load::Arrivals,
     policy::Waiting,
     ticket::{State, Ticket},
@@ -20,11 +20,18 @@ pub(crate) struct Queues {
 }
 
 struct Queue {
-    tickets: VecDeque<Arc<Ticket>>,
+    urgent: VecDeque<Arc<Ticket>>,
+    normal: VecDeque<Arc<Ticket>>,
+    /// In both.
     withdrawn: usize,
+    /// Tickets taken in turn, modulo [`NORMAL_ONE_IN`].
+    turn: u8,
     batching: Batching,
     arrivals: Arrivals,
 }
+
+/// So that urgent operations cannot keep the others waiting for ever, these have one turn in so many.
+const NORMAL_ONE_IN: u8 = 8;
 
 impl Queues {
     pub(crate) fn live(&self) -> usize {
@@ -39,7 +46,7 @@ impl Queues {
             .entry(ticket.key.key_type())
             .or_insert_with(|| Queue::new(batching(), Arrivals::new(now)));
         queue.arrivals.arrived(now);
-        queue.tickets.push_back(ticket);
+        queue.of_priority(ticket.priority).push_back(ticket);
         self.live += 1;
     }
 
@@ -64,14 +71,16 @@ impl Queues {
 
     /// Takes up to `count` operations that somebody still waits for.
     pub(crate) fn take(&mut self, key_type: KeyType, count: usize) -> Vec<Arc<Ticket>> {
-        self.take_from(key_type, count, VecDeque::pop_front)
+        self.take_from(key_type, count, Queue::next)
     }
 
-    /// Takes up to `count` of those that came last, without any that was taken like this before.
+    /// Takes up to `count` of those that would be taken last, without any that was taken like this before.
     pub(crate) fn take_last(&mut self, key_type: KeyType, count: usize) -> Vec<Arc<Ticket>> {
-        self.take_from(key_type, count, |tickets| {
-            let fresh = tickets.back().is_some_and(|last| !last.was_put_back());
-            if fresh { tickets.pop_back() } else { None }
+        self.take_from(key_type, count, |queue| {
+            [&mut queue.normal, &mut queue.urgent].into_iter().find_map(|tickets| {
+                let fresh = tickets.back().is_some_and(|last| !last.was_put_back());
+                if fresh { tickets.pop_back() } else { None }
+            })
         })
     }
 
@@ -80,12 +89,12 @@ impl Queues {
         &mut self,
         key_type: KeyType,
         count: usize,
-        next: impl Fn(&mut VecDeque<Arc<Ticket>>) -> Option<Arc<Ticket>>,
+        next: impl Fn(&mut Queue) -> Option<Arc<Ticket>>,
     ) -> Vec<Arc<Ticket>> {
         let Some(queue) = self.by_type.get_mut(&key_type) else { return Vec::new() };
-        let mut taken = Vec::with_capacity(count.min(queue.tickets.len()));
+        let mut taken = Vec::with_capacity(count.min(queue.len()));
         while taken.len() < count {
-            let Some(ticket) = next(&mut queue.tickets) else { break };
+            let Some(ticket) = next(queue) else { break };
             if ticket.begin() {
                 taken.push(ticket);
             } else {
@@ -103,7 +112,7 @@ impl Queues {
         let Some(queue) = self.by_type.get_mut(&key_type) else { return };
         // Those that came last were taken first.
         for ticket in tickets.into_iter().filter(|ticket| ticket.put_back()) {
-            queue.tickets.push_front(ticket);
+            queue.of_priority(ticket.priority).push_front(ticket);
             self.live += 1;
         }
     }
@@ -111,7 +120,7 @@ impl Queues {
     /// What waits, for the policy.
     pub(crate) fn waiting(&self, now: Instant) -> impl Iterator<Item = Waiting> {
         self.by_type.iter().filter_map(move |(&key_type, queue)| {
-            let oldest = queue.tickets.front()?.submitted;
+            let oldest = queue.oldest()?;
             let interval = queue.arrivals.interval(now);
             Some(Waiting { key_type, count: queue.live(), oldest, interval, batching: queue.batching })
         })
@@ -122,7 +131,7 @@ impl Queues {
         let depth = |(&key_type, queue): (&KeyType, &Queue)| Depth {
             key_type,
             waiting: queue.live(),
-            oldest: queue.tickets.front().map(|first| first.submitted),
+            oldest: queue.oldest(),
         };
         self.by_type.iter().map(depth).collect()
     }
@@ -130,21 +139,51 @@ impl Queues {
 
 impl Queue {
     fn new(batching: Batching, arrivals: Arrivals) -> Self {
-        Self { tickets: VecDeque::new(), withdrawn: 0, batching, arrivals }
+        let (urgent, normal) = Default::default();
+        Self { urgent, normal, withdrawn: 0, turn: 0, batching, arrivals }
+    }
+
+    fn of_priority(&mut self, priority: Priority) -> &mut VecDeque<Arc<Ticket>> {
+        match priority {
+            Priority::Urgent => &mut self.urgent,
+            Priority::Normal => &mut self.normal,
+        }
+    }
+
+    /// The ticket whose turn it is.
+    fn next(&mut self) -> Option<Arc<Ticket>> {
+        self.turn = (self.turn + 1) % NORMAL_ONE_IN;
+        let (first, second) = match self.turn {
+            0 => (&mut self.normal, &mut self.urgent),
+            _ => (&mut self.urgent, &mut self.normal),
+        };
+        first.pop_front().or_else(|| second.pop_front())
+    }
+
+    fn oldest(&self) -> Option<Instant> {
+        let fronts = [self.urgent.front(), self.normal.front()];
+        fronts.into_iter().flatten().map(|first| first.submitted).min()
+    }
+
+    fn len(&self) -> usize {
+        self.urgent.len() + self.normal.len()
     }
 
     fn live(&self) -> usize {
-        self.tickets.len() - self.withdrawn
+        self.len() - self.withdrawn
     }
 
-    /// Afterwards the first ticket, by whose age the policy goes, is a live one, and so are at least half of all.
+    /// Afterwards the first tickets, by whose age the policy goes, are live ones, and so are at least half of all.
     fn sweep(&mut self) {
-        while self.tickets.front().is_some_and(|first| first.is_over()) {
-            self.tickets.pop_front();
-            self.withdrawn -= 1;
+        for tickets in [&mut self.urgent, &mut self.normal] {
+            while tickets.front().is_some_and(|first| first.is_over()) {
+                tickets.pop_front();
+                self.withdrawn -= 1;
+            }
         }
-        if self.withdrawn * 2 > self.tickets.len() {
-            self.tickets.retain(|ticket| !ticket.is_over());
+        if self.withdrawn * 2 > self.len() {
+            self.urgent.retain(|ticket| !ticket.is_over());
+            self.normal.retain(|ticket| !ticket.is_over());
             self.withdrawn = 0;
         }
     }
@@ -153,7 +192,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::{Batching, Queues, Ticket};
-    use crate::{Key, Operation, SignatureScheme};
+    use crate::{Key, Operation, Priority, SignatureScheme};
     use boring::{
         ec::{EcGroup, EcKey},
         nid::Nid,
@@ -180,9 +219,13 @@ mod tests {
 
         /// A ticket that has waited since `second`.
         fn push(&mut self, second: u64) -> Arc<Ticket> {
+            self.push_with(Priority::Normal, second)
+        }
+
+        fn push_with(&mut self, priority: Priority, second: u64) -> Arc<Ticket> {
             let operation = Operation::sign(SignatureScheme::EcdsaSha384, b"").unwrap();
             let submitted = self.start + Duration::from_secs(second);
-            let ticket = Arc::new(Ticket::new(self.key.clone(), operation, submitted));
+            let ticket = Arc::new(Ticket::new(self.key.clone(), operation, submitted, priority));
             self.queues.push(Arc::clone(&ticket), || Batching::NEVER);
             ticket
         }
@@ -195,7 +238,7 @@ mod tests {
         }
 
         fn memory(&self) -> usize {
-            self.queues.by_type[&self.key.key_type()].tickets.len()
+            self.queues.by_type[&self.key.key_type()].len()
         }
     }
 
@@ -212,6 +255,22 @@ mod tests {
         assert_eq!(all.waiting(), Some((3, 3)));
         assert!(!all.queues.withdraw(&tickets[0]).is_waiting(), "it was taken");
         assert_eq!(all.queues.take(all.key.key_type(), 100).len(), 3);
+        assert_eq!(all.waiting(), None);
+    }
+
+    #[test]
+    fn urgent_tickets_pass_by_the_others_which_keep_one_turn_in_eight() {
+        let mut all = Fixture::new();
+        (0..4).for_each(|second| _ = all.push(second));
+        (10..30).for_each(|second| _ = all.push_with(Priority::Urgent, second));
+        assert_eq!(all.waiting(), Some((24, 0)), "the oldest is the oldest of both");
+        let (key_type, start) = (all.key.key_type(), all.start);
+        let mut taken = |count| -> Vec<u64> {
+            let tickets = all.queues.take(key_type, count);
+            tickets.iter().map(|ticket| ticket.submitted.duration_since(start).as_secs()).collect()
+        };
+        assert_eq!(taken(8), [10, 11, 12, 13, 14, 15, 16, 0]);
+        assert_eq!(taken(16), [17, 18, 19, 20, 21, 22, 23, 1, 24, 25, 26, 27, 28, 29, 2, 3]);
         assert_eq!(all.waiting(), None);
     }
 

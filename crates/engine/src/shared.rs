@@ -1,7 +1,7 @@
 //! What submitters, completions and compute threads share: the queues behind one lock.
 
 use crate::{
-    Key, KeyType, Load, Observer, Operation, OperationError, Overflow, Policy, Settings,
+    Key, KeyType, Load, Observer, Operation, OperationError, Overflow, Policy, Priority, Settings,
     installed::Installed, overflow::pace::Pace, policy::Decision, queue::Queues, ticket::Ticket,
 };
 use quadrille_handshake_timing::process_time;
@@ -74,9 +74,14 @@ impl Shared {
     }
 
     /// Queues an operation that its key can do.
-    pub(crate) fn push(&self, key: &Key, operation: Operation) -> Result<Arc<Ticket>, OperationError> {
+    pub(crate) fn push(
+        &self,
+        key: &Key,
+        operation: Operation,
+        priority: Priority,
+    ) -> Result<Arc<Ticket>, OperationError> {
         let key_type = key.key_type();
-        let ticket = Arc::new(Ticket::new(key.clone(), operation, Instant::now()));
+        let ticket = Arc::new(Ticket::new(key.clone(), operation, Instant::now(), priority));
         let mut state = self.state();
         if state.queues.live() >= self.settings.capacity.get() {
             drop(state);

@@ -4,7 +4,9 @@
 //! To hand them to a compute thread would cost more than it saves ([why](../../docs/decisions/cheap-operations-in-place.md)).
 //! To wait for the turn's end costs a little too, so it is done only after a turn that brought enough of them.
 
-use crate::{Batching, Key, KeyType, Operation, compute::Batch, shared::Shared, ticket::Ticket, turn_end};
+use crate::{
+    Batching, Key, KeyType, Operation, Priority, compute::Batch, shared::Shared, ticket::Ticket, turn_end,
+};
 use std::{
     cell::{Cell, RefCell},
     sync::Arc,
@@ -41,7 +43,7 @@ pub(crate) fn defer(shared: &Shared, key: &Key, operation: Operation) -> Result<
     if counts.expected < crossover {
         return Err(operation);
     }
-    let ticket = Arc::new(Ticket::new(key.clone(), operation, Instant::now()));
+    let ticket = Arc::new(Ticket::new(key.clone(), operation, Instant::now(), Priority::Normal));
     let waiting = WAITING.with_borrow_mut(|waiting| {
         waiting.push(Arc::clone(&ticket));
         waiting.len()

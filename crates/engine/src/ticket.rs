@@ -1,6 +1,6 @@
 //! One operation on its way through the engine: shared by the completion, which may withdraw it, and the queue.
 
-use crate::{Key, Operation, error::OperationError};
+use crate::{Key, Operation, Priority, error::OperationError};
 use std::{
     fmt,
     sync::{
@@ -45,6 +45,7 @@ pub(crate) struct Ticket {
     pub(crate) key: Key,
     pub(crate) operation: Operation,
     pub(crate) submitted: Instant,
+    pub(crate) priority: Priority,
     state: Mutex<State>,
     /// The overflow had it once and did not compute it. Set under the lock of the queues.
     put_back: AtomicBool,
@@ -67,11 +68,12 @@ impl State {
 }
 
 impl Ticket {
-    pub(crate) fn new(key: Key, operation: Operation, submitted: Instant) -> Self {
+    pub(crate) fn new(key: Key, operation: Operation, submitted: Instant, priority: Priority) -> Self {
         Self {
             key,
             operation,
             submitted,
+            priority,
             state: Mutex::new(State::Waiting(None)),
             put_back: AtomicBool::new(false),
         }

@@ -74,7 +74,8 @@ export function tiles(timeline) {
     const filled = known(minute, batches);
     tile("batch", number(filled && filled.mean), filled && filled.width > 1 ? `up to ${filled.width} at once` : "one at a time");
     const open = timeline.latest && gauge(timeline.latest, "quadrille_connections");
-    tile("connections", number(open), now && `${number(now.failed)} failures/s`);
+    const refused = now && now.refused > 0 ? `, of them ${number(now.refused)} refused` : "";
+    tile("connections", number(open), now && `${number(now.failed)} failures/s${refused}`);
     sizes(filled);
 }
 

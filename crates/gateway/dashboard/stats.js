@@ -66,6 +66,7 @@ export function rates(interval) {
         failed: increase(interval, "quadrille_handshake_failures_total") / seconds,
         operations: increase(interval, "quadrille_key_operations_total", ({ result }) => result !== "recomputed") / seconds,
         shed: increase(interval, "quadrille_key_shed_total") / seconds,
+        refused: increase(interval, "quadrille_handshakes_refused_total") / seconds,
     };
 }
 

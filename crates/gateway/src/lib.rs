@@ -13,6 +13,7 @@
 //! Every worker thread has its own event loop, sockets and upstream pool; they share the engine and the listeners.
 
 mod admin;
+mod admission;
 mod connection;
 mod host_map;
 mod http;

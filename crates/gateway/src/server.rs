@@ -2,6 +2,7 @@
 
 use crate::{
     admin::{Admin, AdminPages},
+    admission::{Admission, EngineWatch, EventLoop},
     listener::{filter_chain::ActiveListener, socket},
     process::{
         background,
@@ -158,7 +159,11 @@ impl Server {
     ) -> Result<(Self, Bound), Vec<Diagnostic>> {
         descriptors::raise_limit();
         let prometheus = metrics::install();
-        let engine = engine::start(&model.engine)?;
+        let admission = admission(&model).map_err(start_failure)?;
+        let engine = engine::start(&model.engine, EngineWatch(Arc::clone(&admission)))?;
+        if let Some(overflow) = engine.overflow() {
+            admission.expect_overflow(overflow.name());
+        }
         let contents = origin.contents().with_sources(&model);
         let snapshot = Snapshot::new(&model, &engine, &ActiveParts::default())?;
         snapshot.resumption.join().await;
@@ -166,7 +171,7 @@ impl Server {
         let resumption = Arc::new(ArcSwap::new(Arc::clone(&snapshot.resumption)));
         let (shutdown, watched) = watch::channel(false);
         let (alive, running) = mpsc::channel(1);
-        let workers = start_workers(&model, &engine, &watched, &alive).map_err(start_failure)?;
+        let workers = start_workers(&model, &engine, &admission, &watched, &alive).map_err(start_failure)?;
         let configuration = Arc::new(ArcSwap::from_pointee(model.clone()));
         let (started, shown) = (quadrille_config::fixed(&model), Arc::clone(&configuration));
         let served: Arc<ArcSwap<Served>> = Arc::default();
@@ -174,6 +179,7 @@ impl Server {
         let admin = Arc::new(Admin {
             prometheus,
             engine: engine.clone(),
+            admission: Some(admission),
             resumption: Some(Arc::clone(&resumption)),
             role: "gateway",
             status: Box::new(move || shown_served.load().status()),
@@ -369,17 +375,27 @@ impl Server {
     }
 }
 
+fn admission(model: &Gateway) -> io::Result<Arc<Admission>> {
+    let compute_threads = engine::compute_threads(&model.engine)?;
+    Ok(Admission::new(event_loops(model)?, compute_threads.get()))
+}
+
+fn event_loops(model: &Gateway) -> io::Result<usize> {
+    Ok(model.threads.map_or_else(std::thread::available_parallelism, Ok)?.get())
+}
+
 fn start_workers(
     model: &Gateway,
     engine: &Engine,
+    admission: &Arc<Admission>,
     shutdown: &watch::Receiver<bool>,
     running: &mpsc::Sender<()>,
 ) -> io::Result<Vec<WorkerThread>> {
     let descriptors = Arc::new(Descriptors::new());
-    let count = model.threads.map_or_else(std::thread::available_parallelism, Ok)?.get();
-    (0..count)
+    (0..event_loops(model)?)
         .map(|index| {
-            worker::start(index, engine.clone(), Arc::clone(&descriptors), shutdown.clone(), running.clone())
+            let (descriptors, admission) = (Arc::clone(&descriptors), EventLoop::new(admission, index));
+            worker::start(index, engine.clone(), descriptors, admission, shutdown.clone(), running.clone())
         })
         .collect()
 }

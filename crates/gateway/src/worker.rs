@@ -1,6 +1,7 @@
 //! An event-loop thread: a single-threaded runtime, its own upstream pool, no locks shared with the others.
 
 use crate::{
+    admission::EventLoop,
     listener::{accept, filter_chain::ActiveListener, serve::Worker},
     process::descriptors::Descriptors,
     upstream::ConnectionPool,
@@ -22,13 +23,14 @@ pub(crate) fn start(
     index: usize,
     engine: Engine,
     descriptors: Arc<Descriptors>,
+    admission: Arc<EventLoop>,
     shutdown: watch::Receiver<bool>,
     running: mpsc::Sender<()>,
 ) -> io::Result<WorkerThread> {
     let (assignments, receiver) = mpsc::unbounded_channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
-        runtime.block_on(work(receiver, engine, descriptors, shutdown));
+        runtime.block_on(work(receiver, engine, descriptors, admission, shutdown));
         drop(running);
     })?;
     Ok(WorkerThread { assignments })
@@ -38,12 +40,19 @@ async fn work(
     mut assignments: mpsc::UnboundedReceiver<Assignment>,
     engine: Engine,
     descriptors: Arc<Descriptors>,
+    admission: Arc<EventLoop>,
     shutdown: watch::Receiver<bool>,
 ) {
     tokio::spawn(BatchFlusher::new(engine));
     let (alive, mut all_gone) = mpsc::channel(1);
-    let worker =
-        Worker { pool: ConnectionPool::new(), open: Arc::default(), descriptors, shutdown, _alive: alive };
+    let worker = Worker {
+        pool: ConnectionPool::new(),
+        open: Arc::default(),
+        descriptors,
+        admission,
+        shutdown,
+        _alive: alive,
+    };
     while let Some((listener, socket)) = assignments.recv().await {
         match tokio::net::TcpListener::from_std(socket) {
             Ok(socket) => {

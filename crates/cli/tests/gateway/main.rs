@@ -25,6 +25,7 @@ mod keyless;
 mod messages;
 mod metrics_reference;
 mod observability;
+mod overload;
 mod paths;
 mod pressure;
 mod profile_system;

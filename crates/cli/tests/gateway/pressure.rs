@@ -1,7 +1,9 @@
 //! More private-key operations than the compute threads can do: batches grow, clients that leave free their place, a
 //! full queue sheds.
 
-use crate::support::{Certificates, Gateway, client_hello, curl, tls_client};
+use crate::support::{
+    Certificates, Configuration, Gateway, client_hello, curl, document, listener, tls_client,
+};
 use boring::ssl::{Ssl, SslSessionCacheMode};
 use std::{
     io::{ErrorKind, Read, Write},
@@ -14,8 +16,10 @@ use std::{
 fn clients_that_leave_free_their_place_in_the_queue() {
     const LEAVING: usize = 200;
     let certificates = Certificates::new();
-    let flags = ["--respond", "ok", "--compute-threads", "1", "--threads", "1"];
-    let gateway = Gateway::with_flags(&certificates.rsa(4096, &["localhost"]), &flags);
+    let keys = "respond: ok, timeouts: {handshake_deadline: off}";
+    let listener = listener(&certificates.rsa(4096, &["localhost"]), keys);
+    let configuration = Configuration::new(&format!("engine: {{threads: 1}}\n{}", document(&[listener], "")));
+    let gateway = Gateway::with_config(&configuration.path(), 1);
     let hello = client_hello(&tls_client(|_| ()));
     let begin = || {
         let mut client = TcpStream::connect(gateway.address(0)).expect("a connection");

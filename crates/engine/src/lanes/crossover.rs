@@ -160,7 +160,8 @@ fn measure_ml_kem(lanes: &Lanes) -> usize {
     let width = lanes.ml_kem_width();
     let (key, randomness) = ([0; ML_KEM_PUBLIC_KEY_BYTES], [0x5a; 32]);
     let mut results = vec![Encapsulated::default(); width];
-    let mut least = Costs { scalar: Duration::MAX, lone: Duration::MAX, half: Duration::MAX, full: Duration::MAX };
+    let mut least =
+        Costs { scalar: Duration::MAX, lone: Duration::MAX, half: Duration::MAX, full: Duration::MAX };
     let began = thread_time();
     while width > 1 && (least.full == Duration::MAX || thread_time().saturating_sub(began) < CHEAP_BUDGET) {
         let mut alone = [results[0].operation(&key)];

@@ -15,7 +15,7 @@ quadrille_handshake_failures_total{reason="tls"} 4
 quadrille_key_operations_total{result="ok"} 50
 quadrille_key_operations_total{result="recomputed"} 50`,
     );
-    assert.deepEqual(rates(seen), { full: 25, resumed: 75, failed: 2, operations: 25, shed: 0 });
+    assert.deepEqual(rates(seen), { full: 25, resumed: 75, failed: 2, operations: 25, shed: 0, refused: 0 });
     assert.equal(resumedShare(seen), 0.75);
     assert.equal(resumedShare(interval("", "")), null, "no handshakes are no share");
 });

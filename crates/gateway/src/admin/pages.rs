@@ -2,6 +2,7 @@
 
 use super::dashboard::{self, CONTENT_SECURITY_POLICY};
 use crate::{
+    admission::{Admission, Load},
     telemetry::{metrics, status::StatusSnapshot},
     tls::resumption_backend::ResumptionBackend,
 };
@@ -19,6 +20,8 @@ use std::sync::{
 pub(crate) struct Admin {
     pub(crate) prometheus: Option<PrometheusHandle>,
     pub(crate) engine: Engine,
+    /// Of a gateway.
+    pub(crate) admission: Option<Arc<Admission>>,
     /// Of a gateway; key servers have none.
     pub(crate) resumption: Option<Arc<ArcSwap<ResumptionBackend>>>,
     /// `gateway` or `keyserver`.
@@ -91,6 +94,10 @@ impl Admin {
         let tickets = resumption.as_ref().and_then(|resumption| resumption.tickets.as_deref());
         let sessions = resumption.as_ref().and_then(|resumption| resumption.store.as_deref());
         metrics::update_gauges(&self.engine, tickets, sessions);
+        if let Some(admission) = &self.admission {
+            let Load { overloaded, key_wait, loop_delay } = admission.load();
+            metrics::admission(overloaded, key_wait, loop_delay);
+        }
         let recorded = self.prometheus.as_ref().map(PrometheusHandle::render).unwrap_or_default();
         recorded + &(self.status)().gauges()
     }

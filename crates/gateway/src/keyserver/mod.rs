@@ -7,7 +7,10 @@ use crate::{
     listener::socket,
     process::{descriptors, engine, signals::Signals, start_failure},
     reload::watch::{Contents, Watch},
-    telemetry::{metrics, status::StatusSnapshot},
+    telemetry::{
+        metrics::{self, EngineMetrics},
+        status::StatusSnapshot,
+    },
     tls::remote_key,
 };
 use quadrille_config::{
@@ -74,10 +77,10 @@ impl Running {
     fn start(model: KeyServer) -> Result<(Self, KeyServerBound), Vec<Diagnostic>> {
         descriptors::raise_limit();
         let prometheus = metrics::install();
-        let engine = engine::start(&model.engine)?;
+        let engine = engine::start(&model.engine, EngineMetrics)?;
         let contents = contents(&model);
-        let compute_threads = model.engine.threads.map_or_else(std::thread::available_parallelism, Ok);
-        let server = Server::new(engine.clone(), compute_threads.map_err(start_failure)?);
+        let compute_threads = engine::compute_threads(&model.engine).map_err(start_failure)?;
+        let server = Server::new(engine.clone(), compute_threads);
         first_load(&server, &model)?;
         let threads = Arc::new(Threads::start(&server, event_loops(&model)).map_err(start_failure)?);
         let (listeners, sockets) = listen(&model, &threads)?;
@@ -85,6 +88,7 @@ impl Running {
         let admin = Arc::new(Admin {
             prometheus,
             engine,
+            admission: None,
             resumption: None,
             role: "keyserver",
             status: Box::new(StatusSnapshot::default),

@@ -102,6 +102,13 @@ fn spawn(
     worker: &Worker,
     permit: Option<Permit>,
 ) {
+    worker.admission.measure();
+    if worker.admission.is_overloaded()
+        && active.config().knows_clients_by_address()
+        && worker.admission.turns_away(peer.ip())
+    {
+        return metrics::handshake_failed("refused");
+    }
     let (active, worker) = (Arc::clone(active), worker.clone());
     let here = worker.open.enter();
     let place = Arc::clone(&here.place);
@@ -121,7 +128,10 @@ fn spawn(
             let chain = AcceptingChain { listener: active, chain, config, protocols };
             return serve::serve_plain(transport, connection, chain, &worker, &here.place).await;
         };
-        let shaken = Box::pin(handshake::accept(transport, tls, &chain, &config, (client, local), began));
+        let deadline = config.timeouts.handshake_deadline;
+        let visit = deadline.map(|deadline| worker.admission.visit(client.ip(), began, deadline));
+        let ends = (client, local);
+        let shaken = Box::pin(handshake::accept(transport, tls, &chain, &config, ends, began, visit));
         let limit = config.timeouts.handshake.saturating_sub(began.elapsed());
         let outcome = tokio::time::timeout(limit, shaken).await;
         drop(handshaking);

@@ -2,6 +2,7 @@
 
 use super::{filter_chain::FilterChain, protocol_detection::NotTls, proxy_protocol::ProxyHeaderError};
 use crate::{
+    admission::{Refusal, Visit},
     telemetry::metrics,
     tls::{ClientRejection, HandshakeState, KeyFailure},
 };
@@ -20,6 +21,7 @@ pub(super) enum ConnectionError {
     NoCertificate(String),
     BadCertificate(String),
     Rejected(ClientRejection),
+    Refused(Refusal),
     Tls(String),
 }
 
@@ -36,7 +38,7 @@ impl ConnectionError {
             Self::BadCertificate(_) => counters.bad_certificate.add(),
             Self::Rejected(ClientRejection::Name) => counters.bad_name.add(),
             Self::Rejected(ClientRejection::Pin) => counters.bad_pin.add(),
-            Self::NoChain | Self::ProxyHeader(_) | Self::NotTls(_) | Self::Tls(_) => {}
+            Self::NoChain | Self::ProxyHeader(_) | Self::NotTls(_) | Self::Refused(_) | Self::Tls(_) => {}
         }
         self.log(peer);
     }
@@ -55,6 +57,7 @@ impl ConnectionError {
             Self::Key(KeyFailure::Shed) => ("shed", "too many private-key operations wait".to_owned()),
             Self::Key(KeyFailure::Remote(failure)) => ("key_server", failure.to_string()),
             Self::Key(KeyFailure::Failed) => ("key", "the private-key operation failed".to_owned()),
+            Self::Refused(refusal) => ("refused", refusal.label().to_owned()),
             Self::Rejected(ClientRejection::Name) => {
                 ("tls", "the client's certificate has no accepted name".to_owned())
             }
@@ -72,6 +75,9 @@ impl ConnectionError {
 pub(super) fn classify<S: Debug>(error: &tokio_boring::HandshakeError<S>) -> ConnectionError {
     if let Some(refusal) = error.ssl().and_then(HandshakeState::client_rejection) {
         return ConnectionError::Rejected(refusal);
+    }
+    if let Some(refusal) = error.ssl().and_then(HandshakeState::visit).and_then(Visit::refusal) {
+        return ConnectionError::Refused(refusal);
     }
     let reason = error.to_string();
     match (error.ssl().and_then(HandshakeState::key_result), error.code()) {

@@ -12,7 +12,7 @@ use crate::{
     upstream::WeightedUpstreams,
 };
 use arc_swap::ArcSwap;
-use quadrille_config::model::{ChainMatch, Listener, Timeouts};
+use quadrille_config::model::{ChainMatch, Listener, ProxyProtocolIn, Timeouts};
 use std::{
     net::SocketAddr,
     sync::{
@@ -222,6 +222,16 @@ impl ListenerConfig {
         if let Some(tls) = tls {
             tls.resumption().warm();
         }
+    }
+
+    /// Whether the address that a connection comes from is the client's, and all that is served is TLS handshakes with a
+    /// deadline: then clients may be refused before anything is read.
+    pub(crate) fn knows_clients_by_address(&self) -> bool {
+        let has_deadline = |chain: &Arc<FilterChain>| {
+            let config = chain.config.load();
+            config.tls.is_some() && config.timeouts.handshake_deadline.is_some()
+        };
+        self.model.proxy_protocol != ProxyProtocolIn::Required && self.chains.iter().all(has_deadline)
     }
 
     /// How long it may take to know which chain a connection belongs to.

@@ -6,6 +6,7 @@ use super::{
     protocol_detection,
 };
 use crate::{
+    admission::Visit,
     connection::Connection,
     telemetry::{metrics, sampling},
     tls::{
@@ -25,9 +26,11 @@ pub(super) async fn accept(
     config: &ChainConfig,
     ends: (SocketAddr, SocketAddr),
     began: Instant,
+    visit: Option<Visit>,
 ) -> Result<(SslStream<Transport>, Connection), ConnectionError> {
     protocol_detection::expect_tls(&mut transport).await.map_err(ConnectionError::NotTls)?;
-    let mut ssl = tls.session(transport.tcp()).map_err(|error| ConnectionError::Tls(error.to_string()))?;
+    let mut ssl =
+        tls.session(transport.tcp(), visit).map_err(|error| ConnectionError::Tls(error.to_string()))?;
     let mut sample = config.sampling.begin(&mut ssl, began);
     let accepting = session_clock::own(SslStreamBuilder::new(ssl, transport).accept());
     let mut stream = sampling::measured(sample.as_mut(), accepting)
@@ -45,7 +48,13 @@ pub(super) async fn accept(
     }
     if let Some(sample) = sample {
         let by_engine = exchange.and_then(|(_, by_engine)| by_engine);
-        config.sampling.record(&sample, stream.ssl_mut(), &connection, by_engine);
+        let cpu = config.sampling.record(&sample, stream.ssl_mut(), &connection, by_engine);
+        if let (Some(cpu), Some(visit)) = (cpu, HandshakeState::visit(stream.ssl())) {
+            visit.measured(connection.resumed, cpu);
+        }
+    }
+    if let Some(visit) = HandshakeState::visit(stream.ssl()) {
+        visit.complete();
     }
     if let Some(accepted) = early_data::accepted(stream.ssl()) {
         metrics::early_data(accepted);

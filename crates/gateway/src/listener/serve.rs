@@ -6,6 +6,7 @@ use super::{
     protocol_detection,
 };
 use crate::{
+    admission::EventLoop,
     connection::Connection,
     http::{self, HttpConnection},
     process::descriptors::Descriptors,
@@ -31,6 +32,8 @@ pub(crate) struct Worker {
     pub(crate) open: Arc<OpenConnections>,
     /// Of the process.
     pub(crate) descriptors: Arc<Descriptors>,
+    /// Who may have a handshake.
+    pub(crate) admission: Arc<EventLoop>,
     /// Becomes true when the process drains.
     pub(crate) shutdown: watch::Receiver<bool>,
     /// Held by every connection; a drain is over when nobody holds it.

@@ -1,19 +1,19 @@
 //! The engine, as the settings want it.
 
 use super::{start_failure, start_problem};
-use crate::telemetry::metrics::{self, EngineMetrics};
+use crate::telemetry::metrics;
 use quadrille_config::{
     Diagnostic,
     model::{BackendChoice, EngineSettings, Problem},
 };
-use quadrille_engine::{Backend, Engine, Gpu, Overflow, Policy, Scalar, Settings, Unobserved};
-use std::io;
+use quadrille_engine::{Backend, Engine, Gpu, Observer, Overflow, Policy, Scalar, Settings, Unobserved};
+use std::{io, num::NonZeroUsize};
 
 /// Starts the engine of a serving process, and says how it computes.
-pub(crate) fn start(settings: &EngineSettings) -> Result<Engine, Vec<Diagnostic>> {
+pub(crate) fn start(settings: &EngineSettings, observer: impl Observer) -> Result<Engine, Vec<Diagnostic>> {
     let (backend, gpu) = backend(settings.backend).map_err(start_problem)?;
     let settings = resolved(settings).map_err(start_failure)?;
-    let engine = Engine::start(settings, backend, EngineMetrics).map_err(start_failure)?;
+    let engine = Engine::start(settings, backend, observer).map_err(start_failure)?;
     for (key_type, batching) in engine.batched() {
         metrics::batching(&engine, key_type, batching);
     }
@@ -53,8 +53,13 @@ pub(crate) fn idle() -> io::Result<Engine> {
     Engine::start(resolved(&EngineSettings::default())?, Scalar, Unobserved)
 }
 
+/// As many as are wanted, or one for each CPU.
+pub(crate) fn compute_threads(settings: &EngineSettings) -> io::Result<NonZeroUsize> {
+    settings.threads.map_or_else(std::thread::available_parallelism, Ok)
+}
+
 fn resolved(settings: &EngineSettings) -> io::Result<Settings> {
-    let threads = settings.threads.map_or_else(std::thread::available_parallelism, Ok)?;
+    let threads = compute_threads(settings)?;
     let &EngineSettings { poll_delay, latency_budget, batch, .. } = settings;
     let policy = Policy { poll_delay, latency_budget, batch };
     let (capacity, key_exchange) = (settings.queue, settings.key_exchange);

@@ -93,8 +93,25 @@ const GROUPS: &[Group] = &[
                 &["reason"],
                 "handshakes that failed: `tls`, `closed` (by the client), `timeout`, `not_tls`, `plain_http`, \
                  `proxy_header`, `too_many_handshakes`, `no_chain` (no listener on the port is for it), \
-                 `shed` (key queue full), `key` (operation failed), `key_server` (key servers have not \
+                 `shed` (key queue full), `refused` (see `quadrille_handshakes_refused_total`), `key` (operation failed), `key_server` (key servers have not \
                  computed it)",
+            ),
+            counter(
+                "quadrille_handshakes_refused_total",
+                &["reason"],
+                "handshakes refused before anything was computed for them, because there were more than can be done in \
+                 time (`handshake_deadline`): `deadline` (this one would have been late), `overload`, `client_share` \
+                 and `name_share` (its network or its name has taken more than its share); also failures, as `refused`",
+            ),
+            gauge(
+                "quadrille_overloaded",
+                &[],
+                "1 while a queue stands and handshakes may be refused for it, else 0",
+            ),
+            gauge(
+                "quadrille_event_loop_delay_seconds",
+                &[],
+                "how long a connection that is ready waits for its turn, on the slowest event loop",
             ),
             histogram(
                 "quadrille_handshake_seconds",
@@ -131,6 +148,11 @@ const GROUPS: &[Group] = &[
                 "quadrille_key_operation_seconds",
                 &["key_type", "backend"],
                 "seconds to compute one batch",
+            ),
+            gauge(
+                "quadrille_key_wait_expected_seconds",
+                &[],
+                "how long an operation that comes now would wait behind all others",
             ),
             histogram(
                 "quadrille_key_wait_seconds",

@@ -63,6 +63,7 @@ thread_local! {
     static RESUMPTIONS: RefCell<HashMap<ResumptionOutcome, [Counter; 2]>> = RefCell::default();
     static LOOKUPS: RefCell<HashMap<&'static str, Histogram>> = RefCell::default();
     static FAILURES: RefCell<HashMap<&'static str, Counter>> = RefCell::default();
+    static REFUSALS: RefCell<HashMap<&'static str, Counter>> = RefCell::default();
     static EXCHANGED: RefCell<HashMap<(&'static str, bool), Counter>> = RefCell::default();
     static EXCHANGES: RefCell<HashMap<(ExchangeOperation, &'static str), ExchangeHandles>> = RefCell::default();
     static BATCHES: RefCell<HashMap<(KeyType, &'static str), BatchHandles>> = RefCell::default();
@@ -92,6 +93,23 @@ pub(crate) fn handshake_failed(reason: &'static str) {
             .or_insert_with(|| counter!("quadrille_handshake_failures_total", "reason" => reason))
             .increment(1);
     });
+}
+
+/// A handshake that would have been too late, or too much.
+pub(crate) fn handshake_refused(reason: &'static str) {
+    REFUSALS.with_borrow_mut(|known| {
+        known
+            .entry(reason)
+            .or_insert_with(|| counter!("quadrille_handshakes_refused_total", "reason" => reason))
+            .increment(1);
+    });
+}
+
+/// Shows how overloaded the process is.
+pub(crate) fn admission(overloaded: bool, key_wait: Duration, loop_delay: Duration) {
+    gauge!("quadrille_overloaded").set(f64::from(u8::from(overloaded)));
+    gauge!("quadrille_key_wait_expected_seconds").set(key_wait.as_secs_f64());
+    gauge!("quadrille_event_loop_delay_seconds").set(loop_delay.as_secs_f64());
 }
 
 /// A handshake that has exchanged keys in this group.

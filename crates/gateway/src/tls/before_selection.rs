@@ -4,30 +4,29 @@ use super::{
     contained, early_data,
     handshake_state::ResumptionState,
     key_exchange::{self, KeyExchange},
+    selection::Selection,
     without_panic,
 };
 use boring::ssl::{
     AsyncSelectCertError, BoxSelectCertFinish, ClientHello, SelectCertError, SslContextBuilder,
 };
 use quadrille_resumption::Claim;
-use std::sync::Arc;
-
-/// Chooses the certificate as `choose` does, after the store has been asked about early data, if that is allowed, and the
-/// engine has answered the client's key share.
+/// Goes on with the certificate that `select` selects after the store has been asked about early data, if that is allowed,
+/// and the engine has answered the client's key share.
 pub(super) fn install(
     builder: &mut SslContextBuilder,
     early_data: bool,
     exchange: Option<KeyExchange>,
-    choose: impl Fn(&mut ClientHello<'_>) -> Result<(), SelectCertError> + Send + Sync + 'static,
+    select: impl Fn(&mut ClientHello<'_>) -> Result<Selection, SelectCertError> + Send + Sync + 'static,
 ) {
-    let choose = Arc::new(choose);
     builder.set_async_select_certificate_callback(move |hello| {
+        let selection =
+            contained(Err(AsyncSelectCertError), || select(hello).map_err(|_| AsyncSelectCertError))?;
         let exchange = exchange.as_ref().and_then(|exchange| contained(None, || exchange.begin(hello)));
         let claim = match early_data {
             true => contained(Claim::Now(false), || ResumptionState::claim(hello)),
             false => Claim::Now(true),
         };
-        let choose = Arc::clone(&choose);
         Ok(Box::pin(async move {
             let first = match claim {
                 Claim::Now(first) => first,
@@ -39,7 +38,7 @@ pub(super) fn install(
             };
             let finish: BoxSelectCertFinish = Box::new(move |mut hello| {
                 contained(Err(AsyncSelectCertError), || {
-                    choose(&mut hello).map_err(|_| AsyncSelectCertError)?;
+                    selection.apply(&mut hello).map_err(|_| AsyncSelectCertError)?;
                     // Last: with another context the connection takes over its flag.
                     if !first {
                         early_data::refuse(hello.ssl_mut());

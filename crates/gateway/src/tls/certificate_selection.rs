@@ -16,11 +16,22 @@ pub(crate) struct CertificateSelector {
     max_tls13: bool,
 }
 
+/// What connections with one certificate need.
 #[derive(Clone)]
-struct Entry {
-    key_type: KeyType,
-    context: SslContext,
-    session_binding: [u8; 32],
+pub(super) struct Entry {
+    pub(super) key_type: KeyType,
+    /// Whether its private-key operations wait for a compute thread of this process.
+    pub(super) queued: bool,
+    pub(super) context: SslContext,
+    /// What its sessions are bound to.
+    pub(super) session_binding: [u8; 32],
+}
+
+/// A certificate for one client.
+pub(super) struct Selected<'a> {
+    pub(super) entry: &'a Entry,
+    /// The configured name that the client's is, or falls under; empty for the default.
+    pub(super) name: &'a str,
 }
 
 impl CertificateSelector {
@@ -29,15 +40,7 @@ impl CertificateSelector {
     }
 
     /// Adds a certificate. The first becomes the default, together with those of other key types for the same names.
-    /// `session_binding` is what its sessions are bound to.
-    pub(super) fn add(
-        &mut self,
-        names: &[String],
-        key_type: KeyType,
-        context: SslContext,
-        session_binding: [u8; 32],
-    ) {
-        let entry = Entry { key_type, context, session_binding };
+    pub(super) fn add(&mut self, names: &[String], entry: Entry) {
         if self.default.is_empty() {
             self.default_names = names.to_vec();
             self.default.push(entry.clone());
@@ -49,26 +52,27 @@ impl CertificateSelector {
         }
     }
 
-    /// The context of the certificate for this client, and what its sessions are bound to; the name in lower case. A
-    /// certificate for the exact name comes before a wildcard, but one that the client can verify before either; an
-    /// unknown name gets the default.
-    pub(super) fn select(
-        &self,
-        sni: Option<&str>,
+    /// The certificate for this client; the name in lower case. A certificate for the exact name comes before a wildcard,
+    /// but one that the client can verify before either; an unknown name gets the default.
+    pub(super) fn select<'a>(
+        &'a self,
+        sni: Option<&'a str>,
         client: ClientCapabilities,
-    ) -> Option<(&SslContext, &[u8; 32])> {
-        let mut named = sni.map(|name| self.named(name)).unwrap_or_default();
-        if named.is_empty() {
-            named = self.default.iter().collect();
+    ) -> Option<Selected<'a>> {
+        let exact = sni.and_then(|name| Some((name, self.names.exact(name)?)));
+        let wildcard =
+            sni.and_then(|name| Some((name.split_once('.')?.1, self.names.one_label_wildcard(name)?)));
+        let mut named = exact.into_iter().chain(wildcard).peekable();
+        let default = named.peek().is_none().then_some(("", &self.default));
+        let all = named.chain(default);
+        let mut all = all.flat_map(|(name, list)| list.iter().map(move |entry| Selected { entry, name }));
+        let first = all.next()?;
+        let is_able = |selected: &Selected<'_>| client.can_verify(selected.entry.key_type, self.max_tls13);
+        if is_able(&first) {
+            return Some(first);
         }
-        let able = named.iter().find(|entry| client.can_verify(entry.key_type, self.max_tls13));
         // A client that can verify none of them fails either way: BoringSSL then says why.
-        able.or(named.first()).map(|entry| (&entry.context, &entry.session_binding))
-    }
-
-    fn named(&self, name: &str) -> Vec<&Entry> {
-        let (exact, wildcard) = (self.names.exact(name), self.names.one_label_wildcard(name));
-        exact.into_iter().chain(wildcard).flatten().collect()
+        Some(all.find(is_able).unwrap_or(first))
     }
 }
 

@@ -6,23 +6,24 @@
 
 use super::{
     before_selection,
-    certificate::Certificate,
-    certificate_selection::CertificateSelector,
+    certificate::{Certificate, PrivateKey},
+    certificate_selection::{CertificateSelector, Entry},
     client_authentication::ClientVerifier,
-    client_capabilities::ClientCapabilities,
     contained, early_data,
-    handshake_state::{HandshakeState, ResumptionState},
+    handshake_state::HandshakeState,
     key_exchange::KeyExchange,
     key_method::EngineKey,
     resumption::{self, ResumptionSettings},
     resumption_backend::ResumptionBackend,
+    selection::Selection,
 };
+use crate::admission::Visit;
 use boring::{
     error::ErrorStack,
     sha::Sha256,
     ssl::{
-        AlpnError, ClientHello, NameType, SelectCertError, Ssl, SslContext, SslContextBuilder, SslMethod,
-        SslMode, SslOptions, SslRef, SslVerifyMode, SslVersion, select_next_proto,
+        AlpnError, ClientHello, SelectCertError, Ssl, SslContext, SslContextBuilder, SslMethod, SslMode,
+        SslOptions, SslRef, SslVerifyMode, SslVersion, select_next_proto,
     },
 };
 use boring_sys as ffi;
@@ -92,9 +93,9 @@ impl ChainTls {
     }
 
     /// A new connection over this socket.
-    pub(crate) fn session(&self, tcp: &Arc<TcpStream>) -> Result<Ssl, ErrorStack> {
+    pub(crate) fn session(&self, tcp: &Arc<TcpStream>, visit: Option<Visit>) -> Result<Ssl, ErrorStack> {
         let mut ssl = Ssl::new(&self.base)?;
-        HandshakeState::attach(&mut ssl, tcp, &self.resumption)?;
+        HandshakeState::attach(&mut ssl, tcp, &self.resumption, visit)?;
         // SAFETY: the connection is live; what only a handshake needs is freed when it is complete.
         unsafe { ffi::SSL_set_shed_handshake_config(ssl.as_ptr(), 1) };
         Ok(ssl)
@@ -136,7 +137,10 @@ impl<'a> Settings<'a> {
         for certificate in certificates {
             let context = self.for_certificate(certificate, engine).map_err(refused)?;
             let session_binding = self.session_binding(&certificate.names).map_err(refused)?;
-            selection.add(&certificate.names, certificate.key.key_type(), context, session_binding);
+            let key_type = certificate.key.key_type();
+            let queued = engine.queues(key_type) && matches!(certificate.key, PrivateKey::Local(_));
+            let entry = Entry { key_type, queued, context, session_binding };
+            selection.add(&certificate.names, entry);
         }
         Ok(selection)
     }
@@ -172,11 +176,13 @@ impl<'a> Settings<'a> {
         let mut builder = self.builder()?;
         let exchange = KeyExchange::new(engine, self.policy);
         if self.early_data || exchange.is_some() {
-            let choose = move |hello: &mut ClientHello<'_>| choose(&certificates, hello);
-            before_selection::install(&mut builder, self.early_data, exchange, choose);
+            let select = move |hello: &mut ClientHello<'_>| Selection::new(&certificates, hello);
+            before_selection::install(&mut builder, self.early_data, exchange, select);
         } else {
             builder.set_select_certificate_callback(move |mut hello| {
-                contained(Err(SelectCertError::ERROR), || choose(&certificates, &mut hello))
+                contained(Err(SelectCertError::ERROR), || {
+                    Selection::new(&certificates, &mut hello)?.apply(&mut hello)
+                })
             });
         }
         Ok(builder.build())
@@ -235,18 +241,6 @@ impl<'a> Settings<'a> {
         };
         self.check.as_ref().map_or(Ok(()), |check| check.install(builder, mode))
     }
-}
-
-fn choose(certificates: &CertificateSelector, hello: &mut ClientHello<'_>) -> Result<(), SelectCertError> {
-    let capabilities = ClientCapabilities::read(hello);
-    let sni = hello.servername(NameType::HOST_NAME).map(str::to_ascii_lowercase);
-    let (context, session_binding) =
-        certificates.select(sni.as_deref(), capabilities).ok_or(SelectCertError::ERROR)?;
-    ResumptionState::note(hello);
-    let ssl = hello.ssl_mut();
-    ssl.set_ssl_context(context).map_err(|_| SelectCertError::ERROR)?;
-    // On the connection, behind the context: its certificate brings its own.
-    resumption::bind(ssl, session_binding, sni.as_deref()).map_err(|_| SelectCertError::ERROR)
 }
 
 /// The server's first protocol that the client offers, as a part of the client's list, which outlives the callback.

@@ -1,7 +1,7 @@
 //! What the callbacks of one handshake know and learn: one value in the connection's one slot for data of ours.
 
 use super::resumption_backend::ResumptionBackend;
-use crate::connection::KeyTiming;
+use crate::{admission::Visit, connection::KeyTiming};
 use boring::{
     error::ErrorStack,
     ex_data::Index,
@@ -19,6 +19,8 @@ use tokio::net::TcpStream;
 pub(crate) struct HandshakeState {
     /// Tells when the client has left, and who it is.
     pub(super) tcp: Arc<TcpStream>,
+    /// Whether it may go on, unless it has no deadline.
+    pub(super) visit: Option<Visit>,
     /// What came of the private-key operation.
     pub(super) key: OnceLock<Result<KeyTiming, KeyFailure>>,
     /// What the engine has done of the key exchange.
@@ -77,6 +79,7 @@ impl HandshakeState {
         ssl: &mut SslRef,
         tcp: &Arc<TcpStream>,
         backend: &Arc<ResumptionBackend>,
+        visit: Option<Visit>,
     ) -> Result<(), ErrorStack> {
         let index = (*STATE).ok_or_else(ErrorStack::get)?;
         let resumption = ResumptionState {
@@ -88,13 +91,19 @@ impl HandshakeState {
         };
         let (tcp, key, key_exchange) = (Arc::clone(tcp), OnceLock::new(), OnceLock::new());
         let client_rejection = OnceLock::new();
-        ssl.set_ex_data(index, Arc::new(Self { tcp, key, key_exchange, resumption, client_rejection }));
+        let state = Self { tcp, visit, key, key_exchange, resumption, client_rejection };
+        ssl.set_ex_data(index, Arc::new(state));
         Ok(())
     }
 
     /// The state of this connection's handshake.
     pub(super) fn attached(ssl: &SslRef) -> Option<&Arc<Self>> {
         ssl.ex_data((*STATE)?)
+    }
+
+    /// What admission knows of this handshake, if it has a deadline.
+    pub(crate) fn visit(ssl: &SslRef) -> Option<&Visit> {
+        Self::attached(ssl)?.visit.as_ref()
     }
 
     /// What came of the private-key operation; `None` if there was none, because the session was resumed or the

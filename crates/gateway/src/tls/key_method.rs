@@ -7,7 +7,7 @@ use super::{
     handshake_state::{HandshakeState, KeyFailure},
     remote_key::Remote,
 };
-use crate::connection::KeyTiming;
+use crate::{admission::Visit, connection::KeyTiming};
 use boring::{
     error::ErrorStack,
     ssl::{
@@ -18,7 +18,8 @@ use boring::{
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use quadrille_engine::{
-    BatchFlusher, Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, SignatureScheme,
+    BatchFlusher, Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, Priority,
+    SignatureScheme,
 };
 use quadrille_handshake_timing::key_operation;
 use quadrille_keyless::client::{Answer, Failure, Origin};
@@ -69,9 +70,18 @@ impl EngineKey {
         let key_type = self.key.key_type();
         match &self.key {
             PrivateKey::Local(key) => {
-                let completion = operation.and_then(|operation| compute(&self.engine, key, operation));
+                let visit = handshake.visit.as_ref();
+                let priority = visit.map(Visit::priority).unwrap_or_default();
+                let pending =
+                    visit.filter(|_| self.engine.queues(key_type)).map(|visit| visit.enter(key_type));
+                let completion =
+                    operation.and_then(|operation| compute(&self.engine, priority, key, operation));
                 let completion = completion.map_err(|error| refuse(ssl, &handshake, error.into()))?;
-                Ok(Box::pin(finished(completion, key_type, handshake)))
+                let computation = async move {
+                    let _pending = pending;
+                    completion.await
+                };
+                Ok(Box::pin(finished(computation, key_type, handshake)))
             }
             PrivateKey::Remote(remote) => {
                 let fitting =
@@ -99,8 +109,13 @@ impl EngineKey {
     }
 }
 
-fn compute(engine: &Engine, key: &Key, operation: Operation) -> Result<Completion, OperationError> {
-    let completion = key_operation(|| engine.enqueue(key, operation))?;
+fn compute(
+    engine: &Engine,
+    priority: Priority,
+    key: &Key,
+    operation: Operation,
+) -> Result<Completion, OperationError> {
+    let completion = key_operation(|| engine.enqueue_with(priority, key, operation))?;
     if !completion.is_in_place() {
         BatchFlusher::schedule(engine);
     }
@@ -117,7 +132,7 @@ async fn answered(answer: Answer, fallback: Option<(Engine, Key, Operation)>) ->
         }
         (Err(_), Some((engine, key, operation))) => {
             metrics::counter!("quadrille_keyless_fallbacks_total").increment(1);
-            Ok(compute(&engine, &key, operation)?.await?)
+            Ok(compute(&engine, Priority::Normal, &key, operation)?.await?)
         }
         (Err(failure), None) => Err(failure.into()),
     }
@@ -152,16 +167,21 @@ fn fail(handshake: &HandshakeState, failure: KeyFailure) -> AsyncPrivateKeyMetho
     AsyncPrivateKeyMethodError
 }
 
-/// Tells the client that the handshake has failed: BoringSSL says nothing when a private key does. Called in its
-/// callbacks only, where the connection can be written to.
+/// Tells the client that the handshake has failed: BoringSSL says nothing when a private key does.
 fn refuse(ssl: &SslRef, handshake: &HandshakeState, failure: KeyFailure) -> AsyncPrivateKeyMethodError {
+    alert_internal_error(ssl);
+    fail(handshake, failure)
+}
+
+/// Tells the client that the handshake has failed, and that it is not to blame. Called in BoringSSL's callbacks only, where
+/// the connection can be written to.
+pub(super) fn alert_internal_error(ssl: &SslRef) {
     /// RFC 8446 section 6.2.
     const INTERNAL_ERROR: u8 = 80;
     // SAFETY: the connection is live and in its handshake, where BoringSSL sends alerts itself.
     unsafe { ffi::SSL_send_fatal_alert(ssl.as_ptr(), INTERNAL_ERROR) };
     // Whether it could be sent, and why not, is of no interest, and must not stay in the thread's error queue.
     drop(ErrorStack::get());
-    fail(handshake, failure)
 }
 
 fn hand_over(

@@ -16,6 +16,7 @@ pub(crate) mod pem;
 pub(crate) mod remote_key;
 mod resumption;
 pub(crate) mod resumption_backend;
+mod selection;
 pub(crate) mod session_clock;
 mod stream;
 mod transport;

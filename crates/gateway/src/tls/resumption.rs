@@ -63,6 +63,19 @@ impl ResumptionState {
         }
     }
 
+    /// Whether the client offers a ticket of ours. Whether its contents are ours too is found out `thoroughly` only: it
+    /// costs as much as to resume.
+    pub(super) fn will_resume(hello: &ClientHello<'_>, thoroughly: bool) -> bool {
+        let ticket = psk_ticket(hello).or_else(|| hello.get_extension(ExtensionType::SESSION_TICKET));
+        let key = ticket.and_then(|ticket| {
+            let (name, _) = ticket.split_at_checked(16)?;
+            Some((Self::attached(hello.ssl())?.find(name)?, ticket))
+        });
+        key.is_some_and(|(key, ticket)| {
+            !thoroughly || session_in(&key, ticket).is_some_and(|session| is_alive(&session))
+        })
+    }
+
     /// What became of it, after the handshake.
     pub(crate) fn outcome(ssl: &SslRef) -> ResumptionOutcome {
         let Some(state) = Self::attached(ssl) else { return ResumptionOutcome::New };
@@ -260,13 +273,16 @@ fn found(answer: Result<quadrille_resumption::Session, Miss>, asked: Instant) ->
 
 /// What BoringSSL will find wrong with a session, as far as that is known before it chooses version and cipher suite.
 fn unfit(ssl: &SslRef, session: &SslSession) -> Option<&'static str> {
-    let now = unix_now().as_secs();
     match session.time() {
         made if session_clock::is_future(made) => Some("from_the_future"),
-        made if made + u64::from(session.timeout()) <= now => Some("expired"),
+        _ if !is_alive(session) => Some("expired"),
         _ if context_of(session) != context_here(ssl) => Some("other_context"),
         _ => None,
     }
+}
+
+fn is_alive(session: &SslSession) -> bool {
+    session.time() + u64::from(session.timeout()) > unix_now().as_secs()
 }
 
 fn reason(miss: Miss) -> &'static str {

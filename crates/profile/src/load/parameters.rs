@@ -1,7 +1,10 @@
 //! What a load is to be.
 
 use super::{offer::Offer, pace::Pace};
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
 
 /// A load: what to ask, of whom, how often, and when to stop.
 #[derive(Clone, Debug)]
@@ -12,6 +15,9 @@ pub struct Load {
     pub names: Vec<String>,
     /// The path that is asked for.
     pub path: String,
+    /// Addresses that connections come from, in turn. If there are none, the system chooses; of a server on this machine's
+    /// loopback, eight take turns.
+    pub sources: Vec<Ipv4Addr>,
     /// What the client offers.
     pub offer: Offer,
     /// Which part of the connections offers a session of an earlier one, 0 to 1.
@@ -42,6 +48,7 @@ impl Load {
             target,
             names: vec![name.to_owned()],
             path: "/".to_owned(),
+            sources: Vec::new(),
             offer: Offer::default(),
             resumed: 0.0,
             pace: Pace::Closed,

@@ -214,6 +214,10 @@ impl<'a> Run<'a> {
 
     /// Source addresses take turns, so that ports in TIME_WAIT do not run short.
     fn source(&self, index: u64) -> Option<Ipv4Addr> {
+        let named = &self.load.sources;
+        if !named.is_empty() {
+            return Some(named[(index % named.len() as u64) as usize]);
+        }
         let local = matches!(self.load.target.ip(), IpAddr::V4(address) if address.is_loopback());
         let turn = u32::try_from(index % SOURCES).unwrap_or_default();
         local.then(|| Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 0, 0, 2)) + turn))

@@ -3,11 +3,11 @@
 use crate::{
     file::{
         schema::{Key, Preset, Section},
-        shown::time,
+        shown::{or_off, time},
     },
     model::{Limits, Problem, Timeouts},
     size::{header_limit, show_size},
-    values::{count, timeout},
+    values::{count, timeout, timeout_or_off},
 };
 
 /// How much a listener takes on: as a socket, and as a server of HTTP.
@@ -30,6 +30,18 @@ pub(super) const TIMEOUTS: Section<Timeouts> = Section {
             needs_restart: false,
             read: |field, timeouts| field.set(&mut timeouts.handshake, timeout),
             show: |timeouts| time(timeouts.handshake),
+        },
+        Key {
+            name: "handshake_deadline",
+            value: "duration, or `off`",
+            preset: Preset::Is("3s"),
+            about: "After this time, counted from accepting a connection, its client will have left. A handshake that cannot \
+                    be done by then is refused at its ClientHello, before it has cost anything; and while there are more \
+                    than the machine can do, so are those of clients that were not here lately, and of networks and \
+                    names that have taken more CPU than their share. `off` lets all of them wait.",
+            needs_restart: false,
+            read: |field, timeouts| field.set(&mut timeouts.handshake_deadline, timeout_or_off),
+            show: |timeouts| or_off(timeouts.handshake_deadline.as_ref(), |deadline| time(*deadline)),
         },
         Key {
             name: "header",

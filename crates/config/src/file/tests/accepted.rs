@@ -86,7 +86,7 @@ fn every_setting_reaches_the_model() {
           client_auth: {mode: required, ca: ca.pem, crl: crl.pem}}
     paths: {normalize: off, merge_slashes: off, escaped_slashes: keep, parameters: keep, send: received}
     proxy_protocol: required
-    timeouts: {handshake: 1s, header: 2s, request: 4s, idle: 3s}
+    timeouts: {handshake: 1s, handshake_deadline: 500ms, header: 2s, request: 4s, idle: 3s}
     limits: {connections: 4, handshakes: 5, header: 16KiB}
 upstreams:
   u:
@@ -135,7 +135,7 @@ access_log: log/access.log
                 "normalize": false, "merge_slashes": false, "escaped_slashes": "keep", "parameters": "keep",
                 "send": "received",
             },
-            "timeouts": {"handshake": "1s", "header": "2s", "request": "4s", "idle": "3s"},
+            "timeouts": {"handshake": "1s", "handshake_deadline": "500ms", "header": "2s", "request": "4s", "idle": "3s"},
             "limits": {"connections": 4, "handshakes": 5, "header": "16KiB"},
         }],
         "upstreams": {"u": {

@@ -45,8 +45,9 @@ fn chain(model: &mut Chain, leaves: &mut Leaves) {
     leaves.set("chain.accepts.server_names", server_names, vec!["other.example".into()]);
     leaves.set("chain.accepts.transport", transport, Some(Transport::Tls));
     leaves.set("chain.accepts.application_protocols", application_protocols, vec!["other".into()]);
-    let Timeouts { handshake, header, request, idle } = timeouts;
+    let Timeouts { handshake, handshake_deadline, header, request, idle } = timeouts;
     leaves.set("chain.timeouts.handshake", handshake, TIME);
+    leaves.set("chain.timeouts.handshake_deadline", handshake_deadline, None);
     leaves.set("chain.timeouts.header", header, TIME);
     leaves.set("chain.timeouts.request", request, Some(TIME));
     leaves.set("chain.timeouts.idle", idle, TIME);

@@ -47,15 +47,16 @@ impl Sampling {
     }
 
     /// Adds a handshake that has succeeded to the metrics; `exchange` is CPU that the engine has spent on its key exchange.
+    /// Returns what it has cost on the event loop's thread.
     pub(crate) fn record(
         &self,
         marks: &Marks,
         ssl: &mut SslRef,
         connection: &Connection,
         exchange: Option<Duration>,
-    ) {
+    ) -> Option<Duration> {
         quadrille_handshake_timing::unfollow(ssl);
-        record::record(marks, self.names.label(connection.sni.as_deref()), connection, exchange);
+        record::record(marks, self.names.label(connection.sni.as_deref()), connection, exchange)
     }
 }
 

@@ -13,9 +13,15 @@ const PRIVATE_KEY: &str = "PrivateKey";
 const KEY_EXCHANGE: &str = "KeyExchange";
 
 /// Adds one measured handshake. That it looks its counters up costs a few microseconds, which a sample may.
-pub(super) fn record(marks: &Marks, sni: Arc<str>, connection: &Connection, exchange: Option<Duration>) {
+pub(super) fn record(
+    marks: &Marks,
+    sni: Arc<str>,
+    connection: &Connection,
+    exchange: Option<Duration>,
+) -> Option<Duration> {
     static CLOCK: LazyLock<Duration> = LazyLock::new(reading_cost);
-    let Some(spent) = marks.share_out(*CLOCK) else { return };
+    let spent = marks.share_out(*CLOCK)?;
+    let mut on_loop = spent.key_operation + exchange.unwrap_or_default();
     let session = if connection.resumed { "resumed" } else { "full" };
     let version = connection.version;
     let add = |stage: String, time: Duration| {
@@ -25,6 +31,7 @@ pub(super) fn record(marks: &Marks, sni: Arc<str>, connection: &Connection, exch
         .increment(nanoseconds);
     };
     for (message, time) in spent.messages {
+        on_loop += time;
         add(format!("{message:?}"), time);
     }
     if let Some(key) = connection.key {
@@ -35,4 +42,5 @@ pub(super) fn record(marks: &Marks, sni: Arc<str>, connection: &Connection, exch
     }
     counter!("quadrille_handshake_samples_total", "session" => session, "version" => version, "sni" => sni)
         .increment(1);
+    Some(on_loop)
 }

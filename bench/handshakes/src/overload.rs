@@ -1,0 +1,230 @@
+//! What becomes of a server's clients when it is asked for four times what it can do, half of that from one network.
+//!
+//! All clients want full handshakes, and leave after three seconds. Some come back: they were here before, each from
+//! one of a few networks. Others are strangers, from thousands of networks. The attackers have one network. On a server
+//! that knows no difference, all fare alike.
+
+use std::{fmt, net::Ipv4Addr, thread, time::Duration};
+
+use anyhow::{Context, Result, anyhow};
+use quadrille_profile::load::{Load, Outcome, Pace};
+use serde::Serialize;
+
+use crate::{
+    contestants::{Contestant, Stage},
+    memory::Memory,
+    scenario::Scenario,
+    server::Server,
+};
+
+/// Connections of all clients together: what four times the capacity brings until clients leave.
+pub const MOST_CONNECTIONS: usize = 12_000;
+
+/// Clients leave after this.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// After the overload, all should be as before.
+const RECOVERY: Duration = Duration::from_secs(2);
+/// Of the capacity: who comes back, strangers, and attackers.
+const LOADS: [f64; 3] = [0.5, 1.5, 2.0];
+/// Connections that the capacity is measured with.
+const BUSY: usize = 64;
+
+/// What one server did.
+#[derive(Clone, Debug, Serialize)]
+pub struct Overloaded {
+    /// Which server.
+    pub server: String,
+    /// The scenario's short name.
+    pub scenario: String,
+    /// Handshakes a second in a closed loop.
+    pub capacity: f64,
+    /// Clients that come back, at half the capacity, and nobody else.
+    pub before: Clients,
+    /// The same under overload.
+    pub returning: Clients,
+    /// Strangers under overload.
+    pub strangers: Clients,
+    /// Attackers under overload.
+    pub attackers: Clients,
+    /// Clients that come back, at half the capacity, from two seconds after the overload on.
+    pub after: Clients,
+    /// Resident memory before and after, in KiB.
+    pub memory: [u64; 2],
+}
+
+/// What clients of one kind have seen.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Clients {
+    /// Handshakes a second that succeeded.
+    pub per_second: f64,
+    /// Of all, those that succeeded, 0 to 1.
+    pub served: f64,
+    /// Of those that were not refused at once, those that succeeded, 0 to 1.
+    pub kept: f64,
+    /// Milliseconds from when the connection was due to the end of its handshake.
+    pub p50_ms: f64,
+    /// The same, 99th percentile.
+    pub p99_ms: f64,
+}
+
+/// Measures one server.
+pub fn measure(
+    contestant: &Contestant,
+    stage: &Stage<'_>,
+    scenario: &Scenario,
+    time: Duration,
+) -> Result<Overloaded> {
+    contestant.version.clone().map_err(|reason| anyhow!(reason))?;
+    let server = stage.start(contestant, scenario)?;
+    let crowd = Crowd { server: &server, scenario };
+    let calm = (time / 6).max(Duration::from_secs(2));
+    let capacity = crowd.capacity(calm)?;
+    let memory = || Memory::of_tree(server.pid()).map(|memory| memory.rss_kib);
+    let [returning, strangers, attackers] = LOADS.map(|load| load * capacity);
+    let before = crowd.clients(&RETURNING.sources(), returning, calm)?;
+    let memory_before = memory()?;
+    let under = thread::scope(|scope| {
+        let crowd = &crowd;
+        let start =
+            |network: Networks, rate| scope.spawn(move || crowd.clients(&network.sources(), rate, time));
+        let kinds = [(RETURNING, returning), (STRANGERS, strangers), (ATTACKERS, attackers)];
+        let running = kinds.map(|(network, rate)| start(network, rate));
+        let seen = running.map(|thread| thread.join().map_err(|_| anyhow!("a client has panicked"))?);
+        let [returning, strangers, attackers] = seen;
+        Ok::<_, anyhow::Error>([returning?, strangers?, attackers?])
+    });
+    let [seen_returning, seen_strangers, seen_attackers] = under?;
+    thread::sleep(RECOVERY);
+    let after = crowd.clients(&RETURNING.sources(), returning, calm)?;
+    Ok(Overloaded {
+        server: contestant.rival.to_string(),
+        scenario: scenario.id(),
+        capacity,
+        before: Clients::new(&before),
+        returning: Clients::new(&seen_returning),
+        strangers: Clients::new(&seen_strangers),
+        attackers: Clients::new(&seen_attackers),
+        after: Clients::new(&after),
+        memory: [memory_before, memory()?],
+    })
+}
+
+/// Networks of one kind of client, all of them loopback.
+#[derive(Clone, Copy)]
+struct Networks {
+    second: u8,
+    count: u16,
+    hosts: u8,
+}
+
+const RETURNING: Networks = Networks { second: 10, count: 64, hosts: 2 };
+const STRANGERS: Networks = Networks { second: 20, count: 4096, hosts: 1 };
+const ATTACKERS: Networks = Networks { second: 100, count: 1, hosts: 200 };
+
+impl Networks {
+    /// One address after the other, each of another network as far as there are more.
+    fn sources(self) -> Vec<Ipv4Addr> {
+        let address = |network: u16, host| {
+            let [above, below] = network.to_be_bytes();
+            Ipv4Addr::new(127, self.second + above, below, host)
+        };
+        (1..=self.hosts).flat_map(|host| (0..self.count).map(move |network| address(network, host))).collect()
+    }
+}
+
+struct Crowd<'a> {
+    server: &'a Server,
+    scenario: &'a Scenario,
+}
+
+impl Crowd<'_> {
+    /// Handshakes a second when there is always somebody who wants one.
+    fn capacity(&self, time: Duration) -> Result<f64> {
+        let scenario = Scenario { clients: BUSY, ..self.scenario.clone() };
+        let load = Load { begin_within: Some(time), ..self.load(&scenario) };
+        let seen = load.run().context("the capacity")?;
+        Ok(seen.per_second())
+    }
+
+    /// So many connections a second from these addresses, whether the server keeps up or not.
+    fn clients(&self, sources: &[Ipv4Addr], per_second: f64, time: Duration) -> Result<Outcome> {
+        let load = Load {
+            sources: sources.to_vec(),
+            pace: Pace::Open { per_second },
+            connections: ((per_second * PATIENCE.as_secs_f64() * 1.2) as usize).clamp(16, MOST_CONNECTIONS),
+            begin_within: Some(time),
+            ..self.load(self.scenario)
+        };
+        Ok(load.run()?)
+    }
+
+    fn load(&self, scenario: &Scenario) -> Load {
+        let load = scenario.load(self.server.address, u64::MAX, Duration::from_secs(3600));
+        Load { connection_timeout: PATIENCE, ..load }
+    }
+}
+
+impl Clients {
+    fn new(seen: &Outcome) -> Self {
+        let late = seen.failures.iter().filter(|(failure, _)| failure.reason == "timed out");
+        let late: u64 = late.map(|(_, count)| count).sum();
+        let share = |of: u64| if of > 0 { seen.ok as f64 / of as f64 } else { 0.0 };
+        let at = |percentile| seen.handshake_us.value_at_percentile(percentile) as f64 / 1e3;
+        Self {
+            per_second: seen.per_second(),
+            served: share(seen.ok + seen.failed()),
+            kept: share(seen.ok + late),
+            p50_ms: at(50.0),
+            p99_ms: at(99.0),
+        }
+    }
+}
+
+impl fmt::Display for Overloaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { server, capacity, memory: [memory_before, memory_after], .. } = self;
+        let goodput = self.returning.per_second + self.strangers.per_second + self.attackers.per_second;
+        writeln!(
+            f,
+            "{server}: {capacity:.0} handshakes/s; under overload {goodput:.0} ({:.0} %); memory {} -> {} MiB",
+            goodput / capacity * 100.0,
+            memory_before / 1024,
+            memory_after / 1024
+        )?;
+        let lines = [
+            ("  returning, alone", self.before),
+            ("  returning", self.returning),
+            ("  strangers", self.strangers),
+            ("  attackers", self.attackers),
+            ("  returning, 2 s later", self.after),
+        ];
+        for (label, clients) in lines {
+            let Clients { per_second, served, kept, p50_ms, p99_ms } = clients;
+            writeln!(
+                f,
+                "{label:<24}{per_second:>8.0}/s {:>5.1} % served {:>5.1} % of those not refused, p50 {p50_ms:>8.1} ms, p99 {p99_ms:>8.1} ms",
+                served * 100.0,
+                kept * 100.0
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn each_kind_has_networks_of_its_own() {
+        let networks = |kind: Networks| -> HashSet<[u8; 3]> {
+            let network = |address: Ipv4Addr| [address.octets()[0], address.octets()[1], address.octets()[2]];
+            kind.sources().into_iter().map(network).collect()
+        };
+        let kinds = [RETURNING, STRANGERS, ATTACKERS].map(networks);
+        assert_eq!(kinds.each_ref().map(HashSet::len), [64, 4096, 1]);
+        assert!(kinds[0].is_disjoint(&kinds[1]) && kinds[1].is_disjoint(&kinds[2]));
+        assert!(kinds.iter().flatten().all(|network| network[0] == 127));
+    }
+}

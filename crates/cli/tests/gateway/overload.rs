@@ -1,0 +1,147 @@
+//! More handshakes than the machine can do: who is refused, who is not, and how it ends.
+//!
+//! Loopback has many networks: each test has its attackers in one and its ordinary clients in others.
+
+use crate::support::{
+    Certificates, Gateway, Returning, Way, client_hello,
+    configuration::{Configuration, document, listener},
+    eventually, tls_client,
+};
+use boring::ssl::{Ssl, SslContext};
+use socket2::{Domain, Socket, Type};
+use std::{
+    collections::VecDeque,
+    io::{self, Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+const REFUSED: &str = "quadrille_handshakes_refused_total";
+
+/// Clients of an attacker that wait at a time: a second of work and more.
+const WAITING: usize = 300;
+
+/// One compute thread that computes one RSA-4096 operation at a time, so that no machine is too fast.
+fn gateway(certificates: &Certificates, keys: &str) -> (Gateway, Configuration) {
+    let listener = listener(&certificates.rsa(4096, &["localhost"]), &format!("respond: ok, {keys}"));
+    let text = format!("engine: {{backend: scalar, threads: 1}}\n{}", document(&[listener], ""));
+    let configuration = Configuration::new(&text);
+    (Gateway::with_config(&configuration.path(), 1), configuration)
+}
+
+/// A connection from an address of the loopback network.
+fn connect(from: Ipv4Addr, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.bind(&SocketAddr::from((from, 0)).into())?;
+    socket.connect(&to.into())?;
+    let tcp = TcpStream::from(socket);
+    tcp.set_read_timeout(Some(Duration::from_secs(30)))?;
+    Ok(tcp)
+}
+
+/// A full handshake from this address; whether it succeeds.
+fn shakes_hands(context: &SslContext, from: Ipv4Addr, to: SocketAddr) -> bool {
+    let tcp = connect(from, to).expect("a connection");
+    Ssl::new(context).expect("a session").connect(tcp).is_ok()
+}
+
+/// Begins handshakes from one network, a thousand a second at most, whatever becomes of them, until it is told to stop.
+fn attack(to: SocketAddr, stop: &AtomicBool) {
+    let hello = client_hello(&tls_client(|_| ()));
+    let mut waiting = VecDeque::new();
+    for host in (1..=250).cycle() {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        // The gateway may have closed it already.
+        if let Ok(mut tcp) = connect(Ipv4Addr::new(127, 0, 1, host), to)
+            && tcp.write_all(&hello).is_ok()
+        {
+            waiting.push_back(tcp);
+        }
+        if waiting.len() > WAITING {
+            waiting.pop_front();
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn an_attack_from_one_network_hardly_touches_others() {
+    const OTHERS: u8 = 20;
+    let certificates = Certificates::new();
+    let (gateway, _configuration) = gateway(&certificates, "");
+    let (address, context) = (gateway.address(0), tls_client(|_| ()));
+    let ordinary = |network| Ipv4Addr::new(127, 0, network, 1);
+    // They have been here before.
+    assert!((0..OTHERS).all(|other| shakes_hands(&context, ordinary(10 + other), address)));
+    let (returning, mut session) = (Returning::new(&certificates, Way::Tls13), None);
+    assert!(!returning.visit(address, &mut session).expect("a full handshake"));
+    assert_eq!(gateway.metric(REFUSED, &[]), 0.0);
+    let (began, stop) = (Instant::now(), AtomicBool::new(false));
+    let served = thread::scope(|scope| {
+        scope.spawn(|| attack(address, &stop));
+        gateway.wait_for_metric(REFUSED, &[], |refused| refused > 10.0);
+        assert_eq!(gateway.metric("quadrille_overloaded", &[]), 1.0, "{}", gateway.metrics());
+        let served =
+            (0..OTHERS).filter(|other| shakes_hands(&context, ordinary(10 + other), address)).count();
+        let resumed = returning.visit(address, &mut session);
+        stop.store(true, Ordering::Relaxed);
+        assert!(resumed.expect("a resumed handshake"), "sessions are resumed");
+        served
+    });
+    let metrics = gateway.metrics();
+    assert!(served >= usize::from(OTHERS) * 3 / 4, "{served} of {OTHERS}\n{metrics}");
+    assert!(gateway.metric(REFUSED, &["client_share"]) > 0.0, "others came, too\n{metrics}");
+    // When it is over, everybody is welcome.
+    eventually("strangers are served again", || shakes_hands(&context, ordinary(99), address));
+    gateway.wait_for_metric("quadrille_overloaded", &[], |overloaded| overloaded == 0.0);
+    let lines = gateway.log().lines().filter(|line| line.contains("some are refused")).count();
+    let seconds = began.elapsed().as_secs() as usize;
+    assert!((1..=seconds + 1).contains(&lines), "{lines} lines in {seconds} s\n{}", gateway.log());
+    let failures = gateway.metric("quadrille_handshake_failures_total", &["\"refused\""]);
+    assert_eq!(failures, gateway.metric(REFUSED, &[]));
+}
+
+#[test]
+fn a_handshake_that_would_be_late_is_refused_at_once() {
+    let certificates = Certificates::new();
+    let (gateway, _configuration) = gateway(&certificates, "timeouts: {handshake_deadline: 300ms}");
+    let hello = client_hello(&tls_client(|_| ()));
+    let begin = || {
+        let mut tcp = connect(Ipv4Addr::LOCALHOST, gateway.address(0)).expect("a connection");
+        tcp.write_all(&hello).expect("a hello");
+        tcp
+    };
+    let clients: Vec<_> = (0..300).map(|_| begin()).collect();
+    let first_bytes = clients.into_iter().map(|mut tcp| {
+        let mut first = [0];
+        tcp.read_exact(&mut first).map(|()| first[0]).expect("an answer")
+    });
+    let (answers, alerts): (Vec<u8>, Vec<u8>) = first_bytes.partition(|first| *first == 22);
+    assert!(!answers.is_empty() && alerts.iter().all(|first| *first == 21), "{alerts:?}");
+    assert_eq!(gateway.metric(REFUSED, &[]) as usize, alerts.len(), "{}", gateway.metrics());
+    assert!(gateway.metric(REFUSED, &["deadline"]) > 0.0, "all of 300 within 300 ms");
+}
+
+#[test]
+fn without_a_deadline_all_wait() {
+    let certificates = Certificates::new();
+    let (gateway, _configuration) = gateway(&certificates, "timeouts: {handshake_deadline: off}");
+    let hello = client_hello(&tls_client(|_| ()));
+    let mut clients: Vec<_> = (0..200)
+        .map(|_| {
+            let mut tcp = connect(Ipv4Addr::LOCALHOST, gateway.address(0)).expect("a connection");
+            tcp.write_all(&hello).expect("a hello");
+            tcp
+        })
+        .collect();
+    for tcp in &mut clients {
+        let mut first = [0];
+        tcp.read_exact(&mut first).expect("an answer");
+        assert_eq!(first, [22], "a handshake record");
+    }
+    assert_eq!(gateway.metric(REFUSED, &[]), 0.0);
+}

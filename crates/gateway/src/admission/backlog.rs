@@ -1,0 +1,174 @@
+//! How long a private-key operation that is handed in now will wait: what has been handed in, in time of all compute
+//! threads together, as fast as they were a moment ago.
+
+use quadrille_engine::KeyType;
+use std::{collections::BTreeMap, time::Duration};
+
+/// An operation that was announced is handed in within this time or not at all.
+const ANNOUNCED_FOR: Duration = Duration::from_millis(50);
+/// Somebody elsewhere who has computed nothing for so long is no help.
+const ELSEWHERE_FOR: Duration = Duration::from_secs(1);
+/// Before anything was measured: RSA-2048, one at a time.
+const FIRST_GUESS: f64 = 1e-3;
+
+/// The operations that wait. Times are since some epoch.
+pub(super) struct Backlog {
+    threads: f64,
+    paces: BTreeMap<KeyType, Pace>,
+    urgent: Duration,
+    all: Duration,
+    /// What handshakes that were admitted in this slice of time, and in the one before, have not handed in yet.
+    announced: [Duration; 2],
+    slice: u64,
+}
+
+/// Operations in a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pace {
+    here: Option<f64>,
+    elsewhere: f64,
+    elsewhere_seen: Duration,
+}
+
+/// An operation that waits or is computed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    time: Duration,
+    urgent: bool,
+}
+
+impl Backlog {
+    pub(super) fn new(threads: usize) -> Self {
+        let (urgent, all, announced) = (Duration::ZERO, Duration::ZERO, [Duration::ZERO; 2]);
+        Self { threads: threads as f64, paces: BTreeMap::new(), urgent, all, announced, slice: 0 }
+    }
+
+    /// A batch of operations was computed, by one of the compute threads or elsewhere.
+    pub(super) fn computed(
+        &mut self,
+        key_type: KeyType,
+        operations: usize,
+        took: Duration,
+        elsewhere: bool,
+        now: Duration,
+    ) {
+        let rate = operations as f64 / took.as_secs_f64().max(1e-9);
+        let pace = self.paces.entry(key_type).or_default();
+        if elsewhere {
+            (pace.elsewhere, pace.elsewhere_seen) = (rate, now);
+        } else {
+            let rate = rate * self.threads;
+            // Times are blended rather than rates: a single operation in a while says little of full batches.
+            pace.here = Some(pace.here.map_or(rate, |known| 8.0 / (7.0 / known + 1.0 / rate)));
+        }
+    }
+
+    /// CPU that an operation takes, in seconds.
+    pub(super) fn cpu(&self, key_type: KeyType) -> f64 {
+        let here = self.paces.get(&key_type).and_then(|pace| pace.here);
+        here.map_or(FIRST_GUESS, |rate| self.threads / rate)
+    }
+
+    /// A handshake was admitted that needs such an operation.
+    pub(super) fn announce(&mut self, key_type: KeyType, now: Duration) {
+        self.turn_to(now);
+        self.announced[0] += self.each(key_type, now);
+    }
+
+    /// The operation is there.
+    pub(super) fn enter(&mut self, key_type: KeyType, urgent: bool, now: Duration) -> Pending {
+        self.turn_to(now);
+        let time = self.each(key_type, now);
+        let [new, old] = self.announced;
+        let left = time.saturating_sub(old);
+        self.announced = [new.saturating_sub(left), old.saturating_sub(time)];
+        self.all += time;
+        if urgent {
+            self.urgent += time;
+        }
+        Pending { time, urgent }
+    }
+
+    /// It was computed, or nobody waits for it any more.
+    pub(super) fn leave(&mut self, Pending { time, urgent }: Pending) {
+        self.all = self.all.saturating_sub(time);
+        if urgent {
+            self.urgent = self.urgent.saturating_sub(time);
+        }
+    }
+
+    /// How long an operation that comes now waits behind those that are urgent, and behind all.
+    pub(super) fn waits(&mut self, now: Duration) -> (Duration, Duration) {
+        self.turn_to(now);
+        (self.urgent, self.all + self.announced[0] + self.announced[1])
+    }
+
+    fn each(&self, key_type: KeyType, now: Duration) -> Duration {
+        let Some(pace) = self.paces.get(&key_type) else {
+            return Duration::from_secs_f64(FIRST_GUESS / self.threads);
+        };
+        let helped = now.saturating_sub(pace.elsewhere_seen) < ELSEWHERE_FOR;
+        let rate =
+            pace.here.unwrap_or(self.threads / FIRST_GUESS) + if helped { pace.elsewhere } else { 0.0 };
+        Duration::from_secs_f64(1.0 / rate)
+    }
+
+    fn turn_to(&mut self, now: Duration) {
+        let slice = (now.as_nanos() / ANNOUNCED_FOR.as_nanos()) as u64;
+        match slice.saturating_sub(self.slice) {
+            0 => return,
+            1 => self.announced = [Duration::ZERO, self.announced[0]],
+            _ => self.announced = [Duration::ZERO; 2],
+        }
+        self.slice = slice;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RSA: KeyType = KeyType::Rsa { bits: 2048 };
+
+    fn at(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    /// Two threads that need a millisecond for each operation.
+    fn backlog() -> Backlog {
+        let mut backlog = Backlog::new(2);
+        backlog.computed(RSA, 8, at(8), false, at(0));
+        backlog
+    }
+
+    #[test]
+    fn what_waits_is_known_by_its_time() {
+        let mut backlog = backlog();
+        assert_eq!(backlog.cpu(RSA), 1e-3);
+        let pending: Vec<_> = (0..100).map(|index| backlog.enter(RSA, index % 2 == 0, at(1))).collect();
+        let (urgent, all) = backlog.waits(at(1));
+        assert_eq!((urgent.as_millis(), all.as_millis()), (25, 50));
+        pending.into_iter().for_each(|pending| backlog.leave(pending));
+        assert_eq!(backlog.waits(at(1)), (at(0), at(0)));
+    }
+
+    #[test]
+    fn what_was_announced_counts_until_it_is_there_and_not_for_ever() {
+        let mut backlog = backlog();
+        (0..100).for_each(|_| backlog.announce(RSA, at(1)));
+        assert_eq!(backlog.waits(at(1)).1.as_millis(), 50);
+        (0..50).for_each(|_| _ = backlog.enter(RSA, false, at(60)));
+        assert_eq!(backlog.waits(at(60)).1.as_millis(), 50, "half of them are here, the others may come");
+        assert_eq!(backlog.waits(at(120)).1.as_millis(), 25, "the others do not come");
+    }
+
+    #[test]
+    fn help_from_elsewhere_counts_while_it_lasts() {
+        let mut backlog = backlog();
+        backlog.computed(RSA, 100, at(50), true, at(1000));
+        let pending = backlog.enter(RSA, false, at(1500));
+        assert_eq!(pending.time, at(1) / 4);
+        backlog.leave(pending);
+        assert_eq!(backlog.enter(RSA, false, at(2000)).time, at(1) / 2);
+    }
+}

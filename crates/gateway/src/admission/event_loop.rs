@@ -1,0 +1,136 @@
+//! Admission as an event loop and its handshakes see it.
+
+use super::{
+    Admission, Cost, PendingOperation, Refusal,
+    controller::{Admitted, Arrival},
+};
+use quadrille_engine::{KeyType, Priority};
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// Between two measurements of the event loop's delay.
+const MEASURED_EVERY: Duration = Duration::from_millis(10);
+
+/// One event loop.
+pub(crate) struct EventLoop {
+    admission: Arc<Admission>,
+    index: usize,
+    /// When its delay was measured last, in nanoseconds of the admission's time.
+    measured: AtomicU64,
+}
+
+/// One handshake.
+pub(crate) struct Visit {
+    event_loop: Arc<EventLoop>,
+    client: u64,
+    accepted: Instant,
+    deadline: Duration,
+    decision: OnceLock<Result<Admitted, Refusal>>,
+}
+
+impl EventLoop {
+    pub(crate) fn new(admission: &Arc<Admission>, index: usize) -> Arc<Self> {
+        Arc::new(Self { admission: Arc::clone(admission), index, measured: AtomicU64::new(0) })
+    }
+
+    /// A connection was accepted: now and then, measures how long one that is ready waits for its turn.
+    pub(crate) fn measure(self: &Arc<Self>) {
+        let began = self.admission.now();
+        let began_nanos = u64::try_from(began.as_nanos()).unwrap_or(u64::MAX);
+        let every = u64::try_from(MEASURED_EVERY.as_nanos()).unwrap_or(u64::MAX);
+        if began_nanos.saturating_sub(self.measured.load(Ordering::Relaxed)) < every {
+            return;
+        }
+        self.measured.store(began_nanos, Ordering::Relaxed);
+        let this = Arc::clone(self);
+        drop(tokio::spawn(async move {
+            // Behind all tasks that are ready now.
+            tokio::task::yield_now().await;
+            let now = this.admission.now();
+            this.admission.state().controller.turned(this.index, now.saturating_sub(began), now);
+        }));
+    }
+
+    /// Whether a queue stands, so that it is worth asking whether somebody is [turned away](Self::turns_away).
+    pub(crate) fn is_overloaded(&self) -> bool {
+        self.admission.is_overloaded()
+    }
+
+    /// Whether a connection from this address is closed before anything is read from it.
+    pub(crate) fn turns_away(&self, address: IpAddr) -> bool {
+        let (client, now) = (self.admission.client(address), self.admission.now());
+        let mut state = self.admission.state();
+        let away = state.controller.turns_away(client, self.index, now);
+        self.admission.note_overload(state.controller.is_overloaded(now));
+        if away {
+            self.admission.refused(state, Refusal::ClientShare, now);
+        }
+        away
+    }
+
+    /// A handshake that has to be complete by its deadline, counted from when it was accepted.
+    pub(crate) fn visit(self: &Arc<Self>, client: IpAddr, accepted: Instant, deadline: Duration) -> Visit {
+        let client = self.admission.client(client);
+        Visit { event_loop: Arc::clone(self), client, accepted, deadline, decision: OnceLock::new() }
+    }
+}
+
+impl Visit {
+    /// Decides whether the handshake goes on; `name` is that of the certificate. `cost` is asked whether it is worth a
+    /// closer look.
+    pub(crate) fn arrive(&self, name: &str, cost: impl FnOnce(bool) -> Cost) -> Result<(), Refusal> {
+        let admission = self.admission();
+        let work = cost(admission.is_overloaded()).into();
+        let (now, age) = (admission.now(), self.accepted.elapsed());
+        let name = admission.name(name);
+        let (client, event_loop, deadline) = (self.client, self.event_loop.index, self.deadline);
+        let arrival = Arrival { client, name, event_loop, age, deadline, work };
+        let mut state = admission.state();
+        let decision = state.controller.arrive(&arrival, now);
+        admission.note_overload(state.controller.is_overloaded(now));
+        if let Err(refusal) = decision {
+            admission.refused(state, refusal, now);
+        }
+        let _ = self.decision.set(decision);
+        decision.map(drop)
+    }
+
+    /// Why it was refused, if it was.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        self.decision.get()?.err()
+    }
+
+    /// Of its private-key operation.
+    pub(crate) fn priority(&self) -> Priority {
+        match self.decision.get() {
+            Some(Ok(Admitted { urgent: true })) => Priority::Urgent,
+            _ => Priority::Normal,
+        }
+    }
+
+    /// Its private-key operation is handed in; keep what is returned as long as somebody waits for it.
+    pub(crate) fn enter(&self, key_type: KeyType) -> PendingOperation {
+        self.admission().enter(key_type, self.priority() == Priority::Urgent)
+    }
+
+    /// It has succeeded.
+    pub(crate) fn complete(&self) {
+        let now = self.admission().now();
+        self.admission().state().controller.complete(self.client, now);
+    }
+
+    /// What it has cost on its event loop was measured.
+    pub(crate) fn measured(&self, resumed: bool, cpu: Duration) {
+        self.admission().state().controller.measured(resumed, cpu);
+    }
+
+    fn admission(&self) -> &Arc<Admission> {
+        &self.event_loop.admission
+    }
+}

@@ -1,0 +1,27 @@
+//! Who counts as one client: a network that somebody gets as a whole.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+/// The first 24 bits of an IPv4 address, the first 56 of an IPv6 address; the rest is zero.
+pub(super) fn of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let [a, b, c, _] = address.octets();
+            [a, b, c, 0].into()
+        }
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !0 << 72).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_one_client() {
+        let network = |text: &str| of(text.parse().expect("an address")).to_string();
+        assert_eq!(network("192.0.2.77"), "192.0.2.0");
+        assert_eq!(network("::ffff:192.0.2.77"), "192.0.2.0");
+        assert_eq!(network("2001:db8:1:23ff:ffff::1"), "2001:db8:1:2300::");
+    }
+}
