@@ -184,7 +184,7 @@ impl Controller {
         }
         self.press(event_loop, now);
         self.unheard = self.unheard.wrapping_add(1);
-        self.unheard % HEARD_ONE_IN != 0
+        !self.unheard.is_multiple_of(HEARD_ONE_IN)
     }
 
     /// A private-key operation was handed in.

@@ -51,7 +51,7 @@ fn element(connection: &Connection, host: Option<&HeaderValue>) -> Result<Header
 
 /// Takes out what the peer says of clients in a place where servers expect a proxy to speak, unless it is believed.
 fn remove_claims(headers: &mut HeaderMap, stance: Stance) {
-    if headers.keys().any(|name| is_claim(name)) {
+    if headers.keys().any(is_claim) {
         let removed =
             |name: &&HeaderName| is_claim(name) && !(stance == Stance::Believe && is_believable(name));
         let claims: Vec<HeaderName> = headers.keys().filter(removed).cloned().collect();
