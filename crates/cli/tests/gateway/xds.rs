@@ -194,10 +194,10 @@ fn greedy(snapshot: &Snapshot) -> Value {
     let mut listener = snapshot.listener();
     listener["name"] = json!("greedy");
     let route = |index| {
-        let regex = format!("{index}\\pL{{250}}");
+        let regex = format!("{index}\\pL{{100}}");
         json!({ "match": { "safe_regex": { "regex": regex } }, "direct_response": { "status": 200 } })
     };
-    let routes: Vec<Value> = (0..100).map(route).collect();
+    let routes: Vec<Value> = (0..20).map(route).collect();
     let http = &mut listener["filter_chains"][0]["filters"][0]["typed_config"];
     http.as_object_mut().expect("a message").remove("rds");
     http["route_config"] = json!({ "virtual_hosts": [{ "name": "v", "domains": ["*"], "routes": routes }] });
