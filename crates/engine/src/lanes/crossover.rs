@@ -24,8 +24,7 @@ use std::time::Duration;
 /// Keys that everybody knows and that protect nothing, to measure with: RFC 8017 `RSAPrivateKey` in DER.
 const KNOWN_KEYS: [&[u8]; 2] = [include_bytes!("known-2048.der"), include_bytes!("known-3072.der")];
 
-/// How much CPU time the measuring of one size takes: it is measured at least once, and again while this is not used
-/// up.
+/// How much CPU time the measuring of one size takes, but for the first rounds, which find caches and tables empty.
 const BUDGET: Duration = Duration::from_millis(12);
 /// The same, of the cheap ones.
 const CHEAP_BUDGET: Duration = Duration::from_millis(1);
@@ -116,10 +115,10 @@ fn costs(lanes: &Lanes, der: &[u8]) -> Option<Costs> {
     // Libraries compute their constants in a key's first operation.
     run_scalar(&rsa, &input)?;
     lone.compute(&input)?;
-    let began = thread_time();
     let mut least =
         Costs { scalar: Duration::MAX, lone: Duration::MAX, half: Duration::MAX, full: Duration::MAX };
-    while least.full == Duration::MAX || thread_time().saturating_sub(began) < BUDGET {
+    let mut rounds = Rounds::within(BUDGET, 2);
+    while rounds.go_on() {
         least.scalar = least.scalar.min(timed(|| run_scalar(&rsa, &input))?);
         least.lone = least.lone.min(timed(|| lone.compute(&input).map(drop))?);
         least.half = least.half.min(timed(|| run_lanes(lanes, &key, &input, 1))?);
@@ -143,8 +142,8 @@ fn measure_x25519(lanes: &Lanes) -> usize {
     let (private, peer) = ([0x5a; 32], [9; 32]);
     let mut secrets = vec![[0; 32]; lanes.x25519_width()];
     let (mut scalar, mut pass) = (Duration::MAX, Duration::MAX);
-    let began = thread_time();
-    while pass == Duration::MAX || thread_time().saturating_sub(began) < CHEAP_BUDGET {
+    let mut rounds = Rounds::within(CHEAP_BUDGET, 5);
+    while rounds.go_on() {
         let one = |secret| SecretOperation { private: &private, peer: &peer, secret };
         let mut alone = secrets.iter_mut().take(1).map(one).collect::<Vec<_>>();
         scalar = scalar.min(time_of(|| key_agreement::Scalar.secrets(&mut alone)));
@@ -162,8 +161,8 @@ fn measure_ml_kem(lanes: &Lanes) -> usize {
     let mut results = vec![Encapsulated::default(); width];
     let mut least =
         Costs { scalar: Duration::MAX, lone: Duration::MAX, half: Duration::MAX, full: Duration::MAX };
-    let began = thread_time();
-    while width > 1 && (least.full == Duration::MAX || thread_time().saturating_sub(began) < CHEAP_BUDGET) {
+    let mut rounds = Rounds::within(CHEAP_BUDGET, 5);
+    while width > 1 && rounds.go_on() {
         let mut alone = [results[0].operation(&key)];
         least.scalar = least.scalar.min(time_of(|| key_agreement::Scalar.encapsulate(&mut alone)));
         let mut all: Vec<_> = results
@@ -190,8 +189,8 @@ fn measure_p256(lanes: &Lanes) -> usize {
         let key = P256Key::new(&d)?;
         let mut signatures = vec![[0; 2 * P256_BYTES]; lanes.p256_width()];
         let (mut scalar, mut pass) = (Duration::MAX, Duration::MAX);
-        let began = thread_time();
-        while pass == Duration::MAX || thread_time().saturating_sub(began) < CHEAP_BUDGET {
+        let mut rounds = Rounds::within(CHEAP_BUDGET, 5);
+        while rounds.go_on() {
             scalar = scalar.min(timed(|| EcdsaSig::sign(&digest, &ec).ok().map(drop))?);
             let all = signatures.iter_mut().map(|signature| P256Signature::new(&key, &digest, signature));
             let mut all = all.collect::<Vec<_>>();
@@ -200,6 +199,26 @@ fn measure_p256(lanes: &Lanes) -> usize {
         Some(crossover(Costs { scalar, lone: scalar, half: pass, full: pass }, lanes.p256_width()).max(2))
     };
     measured().unwrap_or(lanes.p256_width())
+}
+
+/// How long measuring goes on.
+struct Rounds {
+    began: Duration,
+    budget: Duration,
+    /// Rounds that are made in any case.
+    least: u32,
+}
+
+impl Rounds {
+    fn within(budget: Duration, least: u32) -> Self {
+        Self { began: thread_time(), budget, least }
+    }
+
+    fn go_on(&mut self) -> bool {
+        let certain = self.least > 0;
+        self.least = self.least.saturating_sub(1);
+        certain || thread_time().saturating_sub(self.began) < self.budget
+    }
 }
 
 fn time_of(what: impl FnOnce()) -> Duration {
