@@ -7,12 +7,16 @@ cd "$(dirname "$0")/.."
 readonly root=${DESTDIR-} prefix=${PREFIX:-/usr/local}
 readonly sysconf=${SYSCONFDIR:-/etc}
 readonly command=bin/quadrille provider=bin/quadrille-provider.so
+# Only where `make nginx-module` has built it, for the nginx of this machine.
+readonly nginx_module=bin/ngx_quadrille_async_module.so
 
 main() {
     [[ -x $command && -f $provider ]] || fail "there is no $command or no $provider: run \`make build\` first"
     [[ -w ${root:-$prefix} || -n $root ]] || fail "cannot write to $prefix: run it by sudo, or give another PREFIX="
     file 755 "$command" "$prefix/bin/quadrille"
-    file 644 "$provider" "$(modules)/quadrille.so"
+    file 644 "$provider" "$prefix/lib/quadrille/quadrille-provider.so"
+    module_link
+    [[ ! -f $nginx_module ]] || file 644 "$nginx_module" "$prefix/lib/quadrille/$(basename "$nginx_module")"
     pages
     completions
     units
@@ -26,15 +30,14 @@ file() {
     install -D -m "$1" "$2" "$root$3"
 }
 
-# OpenSSL looks for providers in one directory of its own, which belongs to the distribution.
-modules() {
+# OpenSSL looks for `-provider quadrille` in one directory of its own, which belongs to the distribution.
+module_link() {
     local found
-    if [[ $prefix == /usr ]] && found=$(openssl version -m 2>/dev/null) && [[ $found == *'"'*'"' ]]; then
-        found=${found#*\"}
-        echo "${found%\"}"
-    else
-        echo "$prefix/lib/quadrille"
-    fi
+    [[ $prefix == /usr ]] && found=$(openssl version -m 2>/dev/null) && [[ $found == *'"'*'"' ]] || return 0
+    found=${found#*\"}
+    found=${found%\"}
+    install -d "$root$found"
+    ln -sf "$prefix/lib/quadrille/quadrille-provider.so" "$root$found/quadrille.so"
 }
 
 pages() {

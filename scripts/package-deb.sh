@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 stage=$(mktemp -d)
-readonly stage
+readonly stage provider=/usr/lib/quadrille/quadrille-provider.so
 trap 'rm -rf "$stage"' EXIT
 
 main() {
@@ -14,7 +14,7 @@ main() {
     package=bin/quadrille_${version}_$architecture.deb
     umask 022
     DESTDIR=$stage/root PREFIX=/usr scripts/install.sh
-    strip --strip-unneeded "$stage/root/usr/bin/quadrille" "$(modules)/quadrille.so"
+    strip --strip-unneeded "$stage/root/usr/bin/quadrille" "$stage/root$provider"
     # Debian's units lie below /lib, as long as /usr is not merged in every package.
     install -d "$stage/root/lib"
     mv "$stage/root/usr/lib/systemd" "$stage/root/lib/systemd"
@@ -24,10 +24,6 @@ main() {
     rm -f bin/quadrille_*.deb
     dpkg-deb --root-owner-group --build "$stage/root" "$package" >"$stage/log" || { cat "$stage/log"; exit 1; }
     echo "$package ($(du -h "$package" | cut -f1)): apt install ./$package"
-}
-
-modules() {
-    dirname "$(find "$stage/root/usr/lib" -name quadrille.so)"
 }
 
 # What Debian's policy asks for below /usr/share/doc.
@@ -61,7 +57,7 @@ control() {
 libraries() {
     install -d "$stage/shlibs/debian"
     echo "Source: quadrille" >"$stage/shlibs/debian/control"
-    (cd "$stage/shlibs" && dpkg-shlibdeps -O "$stage/root/usr/bin/quadrille" "$(modules)/quadrille.so" 2>/dev/null) |
+    (cd "$stage/shlibs" && dpkg-shlibdeps -O "$stage/root/usr/bin/quadrille" "$stage/root$provider" 2>/dev/null) |
         sed -n 's/^shlibs:Depends=//p'
 }
 

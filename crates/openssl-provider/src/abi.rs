@@ -101,6 +101,7 @@ pub(crate) type Callback = unsafe extern "C" fn(params: *const Param, argument: 
 /// Operations that a provider may have algorithms for.
 pub(crate) mod operation {
     pub(crate) const KEYMGMT: i32 = 10;
+    pub(crate) const KEYEXCH: i32 = 11;
     pub(crate) const SIGNATURE: i32 = 12;
     pub(crate) const ASYM_CIPHER: i32 = 13;
     pub(crate) const DECODER: i32 = 21;
@@ -124,14 +125,23 @@ pub(crate) mod provider {
     pub(crate) const GET_PARAMS: i32 = 1026;
     pub(crate) const QUERY_OPERATION: i32 = 1027;
     pub(crate) const GET_REASON_STRINGS: i32 = 1029;
+    pub(crate) const GET_CAPABILITIES: i32 = 1030;
 }
 
 pub(crate) mod keymgmt {
     pub(crate) const NEW: i32 = 1;
+    pub(crate) const GEN_INIT: i32 = 2;
+    pub(crate) const GEN_SET_TEMPLATE: i32 = 3;
+    pub(crate) const GEN_SET_PARAMS: i32 = 4;
+    pub(crate) const GEN_SETTABLE_PARAMS: i32 = 5;
+    pub(crate) const GEN: i32 = 6;
+    pub(crate) const GEN_CLEANUP: i32 = 7;
     pub(crate) const LOAD: i32 = 8;
     pub(crate) const FREE: i32 = 10;
     pub(crate) const GET_PARAMS: i32 = 11;
     pub(crate) const GETTABLE_PARAMS: i32 = 12;
+    pub(crate) const SET_PARAMS: i32 = 13;
+    pub(crate) const SETTABLE_PARAMS: i32 = 14;
     pub(crate) const QUERY_OPERATION_NAME: i32 = 20;
     pub(crate) const HAS: i32 = 21;
     pub(crate) const VALIDATE: i32 = 22;
@@ -147,6 +157,15 @@ pub(crate) mod keymgmt {
     pub(crate) const SELECT_PUBLIC: i32 = 0x02;
     pub(crate) const SELECT_KEYPAIR: i32 = SELECT_PRIVATE | SELECT_PUBLIC;
     pub(crate) const SELECT_DOMAIN: i32 = 0x04;
+}
+
+pub(crate) mod keyexch {
+    pub(crate) const NEWCTX: i32 = 1;
+    pub(crate) const INIT: i32 = 2;
+    pub(crate) const DERIVE: i32 = 3;
+    pub(crate) const SET_PEER: i32 = 4;
+    pub(crate) const FREECTX: i32 = 5;
+    pub(crate) const DUPCTX: i32 = 6;
 }
 
 pub(crate) mod signature {

@@ -38,6 +38,7 @@ mod store;
 mod uri;
 mod wait;
 mod wakeup;
+mod x25519;
 
 use abi::{Algorithm, Dispatch, PARAM_INTEGER, PARAM_TEXT, Param, ReasonText, operation, provider as id};
 use error::{Failure, Reason, guard};
@@ -51,9 +52,18 @@ use std::{
 /// Keeps others' algorithms before ours where a program names no provider: what is ours comes by its keys.
 const OURS: &CStr = c"provider=quadrille";
 
-static KEYMGMT: [Algorithm; 3] = [
+/// A property of its own, by which a program can prefer our key exchange and leave everything else to others.
+const KEY_EXCHANGE: &CStr = c"provider=quadrille,quadrille.key_exchange=yes";
+
+static KEYMGMT: [Algorithm; 4] = [
     Algorithm::new(c"RSA:rsaEncryption:1.2.840.113549.1.1.1", OURS, &keymgmt::RSA, c"RSA keys for batches"),
     Algorithm::new(c"EC:id-ecPublicKey:1.2.840.10045.2.1", OURS, &keymgmt::EC, c"EC keys of key servers"),
+    Algorithm::new(c"X25519:1.3.101.110", KEY_EXCHANGE, &x25519::KEYMGMT, c"X25519 key pairs made ahead"),
+    Algorithm::END,
+];
+
+static KEYEXCH: [Algorithm; 2] = [
+    Algorithm::new(c"X25519:1.3.101.110", KEY_EXCHANGE, &x25519::EXCHANGE, c"X25519 secrets"),
     Algorithm::END,
 ];
 
@@ -104,12 +114,13 @@ static DECODER: [Algorithm; 5] = [
 static STORE: [Algorithm; 2] =
     [Algorithm::new(c"quadrille", OURS, &store::FUNCTIONS, c"keys by URI"), Algorithm::END];
 
-static FUNCTIONS: [Dispatch; 9] = [
+static FUNCTIONS: [Dispatch; 10] = [
     Dispatch::new(id::TEARDOWN, teardown as *const ()),
     Dispatch::new(id::GETTABLE_PARAMS, gettable_params as *const ()),
     Dispatch::new(id::GET_PARAMS, get_params as *const ()),
     Dispatch::new(id::QUERY_OPERATION, query_operation as *const ()),
     Dispatch::new(id::GET_REASON_STRINGS, reason_strings as *const ()),
+    Dispatch::new(id::GET_CAPABILITIES, x25519::capabilities as *const ()),
     Dispatch::new(embedding::number::SET_THREADS, embedding::set_threads as *const ()),
     Dispatch::new(embedding::number::TOTALS, embedding::totals as *const ()),
     Dispatch::new(embedding::number::TAKE_LAST_BATCH, embedding::take_last_batch as *const ()),
@@ -188,6 +199,7 @@ unsafe extern "C" fn query_operation(
     }
     match wanted {
         operation::KEYMGMT => KEYMGMT.as_ptr(),
+        operation::KEYEXCH => KEYEXCH.as_ptr(),
         operation::SIGNATURE => SIGNATURE.as_ptr(),
         operation::ASYM_CIPHER => ASYM_CIPHER.as_ptr(),
         operation::DECODER => DECODER.as_ptr(),

@@ -54,7 +54,7 @@ impl Config {
         let module = self.module.find()?;
         let file = install::default_file(self.server);
         println!("# {}\n", file.display());
-        print!("{}", self.server.openssl_cnf(&module, &[]));
+        print!("{}", self.server.openssl_cnf(&module, &[], false));
         println!("\n# {}\n", self.server.title());
         print!("{}", self.server.lines(&file, false));
         Ok(())

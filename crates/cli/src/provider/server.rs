@@ -39,7 +39,7 @@ impl Server {
 
     /// OpenSSL's configuration. The default provider comes first, because without it there would be nothing but RSA and
     /// ECDSA keys, and because what both have is then its own.
-    pub(super) fn openssl_cnf(self, module: &Path, pem_keys: &[String]) -> String {
+    pub(super) fn openssl_cnf(self, module: &Path, pem_keys: &[String], key_exchange: bool) -> String {
         let section = match self {
             Self::Node => "nodejs_conf",
             _ => "openssl_conf",
@@ -48,12 +48,20 @@ impl Server {
             [] => String::new(),
             paths => format!("pem-keys = {}\n", paths.join(", ")),
         };
+        let (use_algorithms, algorithms) = match key_exchange {
+            true => (
+                "alg_section = algorithms\n",
+                "\n# For what the provider marks so, which is X25519, and for nothing else.\n\
+                 [algorithms]\ndefault_properties = ?quadrille.key_exchange=yes\n",
+            ),
+            false => ("", ""),
+        };
         format!(
             "{section} = openssl_init\n\n\
-             [openssl_init]\nproviders = providers\n\n\
+             [openssl_init]\nproviders = providers\n{use_algorithms}\n\
              [providers]\ndefault = default_provider\nquadrille = quadrille_provider\n\n\
              [default_provider]\nactivate = 1\n\n\
-             [quadrille_provider]\nmodule = {}\nactivate = 1\n{pem_keys}",
+             [quadrille_provider]\nmodule = {}\nactivate = 1\n{pem_keys}{algorithms}",
             module.display()
         )
     }

@@ -17,6 +17,9 @@ pub(super) struct Target {
     /// repeated.
     #[arg(long, value_name = "PATH")]
     pem_keys: Vec<PathBuf>,
+    /// Let the provider compute X25519, too: it takes less CPU than OpenSSL 3.0's.
+    #[arg(long)]
+    key_exchange: bool,
 }
 
 impl Target {
@@ -34,14 +37,14 @@ impl Target {
                 .map_err(|path| format!("--pem-keys {}: not UTF-8", path.display()))
         };
         let pem_keys = self.pem_keys.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
-        Ok(self.server.openssl_cnf(&self.module.find()?, &pem_keys))
+        Ok(self.server.openssl_cnf(&self.module.find()?, &pem_keys, self.key_exchange))
     }
 }
 
 /// Where the module is.
 #[derive(clap::Args)]
 pub(super) struct Module {
-    /// The module [default: quadrille-provider.so beside this program, or in /usr/lib/quadrille].
+    /// The module [default: quadrille-provider.so beside this program, or in lib/quadrille].
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
 }
@@ -52,10 +55,14 @@ impl Module {
     /// The absolute path of the module.
     pub(super) fn find(&self) -> Result<PathBuf, String> {
         let beside = || Some(std::env::current_exe().ok()?.parent()?.join(FILE_NAME));
+        let installed = || {
+            let prefix = std::env::current_exe().ok()?.parent()?.parent()?.to_owned();
+            Some(prefix.join("lib/quadrille").join(FILE_NAME))
+        };
         let usual = || Some(PathBuf::from("/usr/lib/quadrille").join(FILE_NAME));
         let found = match &self.module {
             Some(file) => Some(file.clone()),
-            None => [beside(), usual()].into_iter().flatten().find(|file| file.exists()),
+            None => [beside(), installed(), usual()].into_iter().flatten().find(|file| file.exists()),
         };
         let missing = || {
             format!(

@@ -3,11 +3,11 @@
 mod ml_kem;
 mod report;
 mod share;
-mod x25519;
+pub mod x25519;
 
 pub(crate) use ml_kem::Encapsulated;
 pub use ml_kem::{EncapsulateOperation, MlKem768};
 pub use report::{ExchangeOperation, ExchangeReport};
 pub use share::{ClientShare, Group, ServerShare};
 pub(crate) use x25519::{KeyPair, Scalar, is_contributory};
-pub use x25519::{SecretOperation, X25519};
+pub use x25519::{KeyPair as X25519KeyPair, SecretOperation, X25519};

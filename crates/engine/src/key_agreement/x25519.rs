@@ -1,7 +1,7 @@
 //! X25519 (RFC 7748): who computes it.
 
 use boring_sys as ffi;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Computes X25519 of several connections at once.
 pub trait X25519: Send + Sync + 'static {
@@ -70,11 +70,27 @@ pub(crate) fn is_contributory(secret: &[u8; 32]) -> bool {
     unsafe { ffi::CRYPTO_memcmp(secret.as_ptr().cast(), ZEROS.as_ptr().cast(), 32) != 0 }
 }
 
-/// A key pair, wiped when it goes.
+/// A key pair, in the encoding of RFC 7748, section 5. Whoever has it wipes it.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct KeyPair {
-    pub(crate) private: [u8; 32],
-    pub(crate) public: [u8; 32],
+pub struct KeyPair {
+    /// The scalar.
+    pub private: [u8; 32],
+    /// The coordinate.
+    pub public: [u8; 32],
+}
+
+/// The secret of one private key and one public key, by the fastest scalar code; `None` for a point of small order.
+pub fn secret(private: &[u8; 32], peer: &[u8; 32]) -> Option<Zeroizing<[u8; 32]>> {
+    let mut secret = Zeroizing::new([0; 32]);
+    Scalar.secrets(&mut [SecretOperation { private, peer, secret: &mut secret }]);
+    is_contributory(&secret).then_some(secret)
+}
+
+/// The public key of a private key.
+pub fn public_key(private: &[u8; 32]) -> [u8; 32] {
+    let mut public = [[0; 32]];
+    Scalar.public_keys(std::slice::from_ref(private), &mut public);
+    public[0]
 }
 
 impl Zeroize for KeyPair {

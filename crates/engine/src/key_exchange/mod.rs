@@ -19,9 +19,10 @@ mod wiped_on_fork;
 
 pub use exchange::Exchange;
 
-use crate::{ClientShare, Engine};
+use crate::{ClientShare, Engine, OperationError, X25519KeyPair};
 use exchange::Pending;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 impl Engine {
     /// Whether [`exchange`](Self::exchange) is to be asked at all, by the engine's settings.
@@ -37,5 +38,15 @@ impl Engine {
         let pending = Arc::new(Pending::new(share));
         turn::push(self, Arc::clone(&pending));
         Exchange::new(pending)
+    }
+
+    /// A key pair of X25519 that nobody else gets: one of those that this thread has made ahead, together.
+    ///
+    /// # Errors
+    /// [`Failed`](OperationError::Failed) without random numbers.
+    pub fn x25519_key_pair(&self) -> Result<Zeroizing<X25519KeyPair>, OperationError> {
+        let mut pair = Zeroizing::new(X25519KeyPair::default());
+        key_pairs::take(self.shared(), self.shared().backend.x25519(), std::slice::from_mut(&mut *pair))?;
+        Ok(pair)
     }
 }

@@ -4,15 +4,13 @@
 use crate::support::{Site, finish, said};
 use std::path::Path;
 
-fn compiled(site: &Site) -> String {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/provider/program.c");
+/// Compiles `NAME.c` of this folder.
+pub(crate) fn compiled(site: &Site, name: &str) -> String {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/provider/{name}.c"));
     let mut compiler = site.plain("cc");
-    compiler
-        .args(["-O1", "-g", "-Wall", "-Werror", "-o", "program"])
-        .arg(source)
-        .args(["-lcrypto", "-pthread"]);
+    compiler.args(["-O1", "-g", "-Wall", "-Werror", "-o", name]).arg(source).args(["-lcrypto", "-pthread"]);
     finish(&mut compiler);
-    site.path_text("program")
+    site.path_text(name)
 }
 
 fn site() -> Site {
@@ -24,7 +22,7 @@ fn site() -> Site {
 #[test]
 fn loaded_twice_threaded_forked_and_unloaded() {
     let site = site();
-    let program = compiled(&site);
+    let program = compiled(&site, "program");
     let mut command = site.plain("timeout");
     command.args(["120", &program, "8", "20"]).arg(site.path("openssl.cnf")).arg(site.path("rsa.key"));
     let said = said(&finish(&mut command));
@@ -34,7 +32,7 @@ fn loaded_twice_threaded_forked_and_unloaded() {
 #[test]
 fn valgrind_finds_nothing() {
     let site = site();
-    let program = compiled(&site);
+    let program = compiled(&site, "program");
     // Debian 12's valgrind cannot read Rust's debug information.
     finish(site.plain("strip").args(["--strip-debug", "-o", "stripped.so"]).arg(crate::support::module()));
     let configuration = site.read("openssl.cnf");
