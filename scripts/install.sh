@@ -37,7 +37,7 @@ module_link() {
     found=${found#*\"}
     found=${found%\"}
     install -d "$root$found"
-    ln -sf "$prefix/lib/quadrille/quadrille-provider.so" "$root$found/quadrille.so"
+    ln -srf "$root$prefix/lib/quadrille/quadrille-provider.so" "$root$found/quadrille.so"
 }
 
 pages() {

@@ -14,7 +14,7 @@ main() {
     package=bin/quadrille_${version}_$architecture.deb
     umask 022
     DESTDIR=$stage/root PREFIX=/usr scripts/install.sh
-    strip --strip-unneeded "$stage/root/usr/bin/quadrille" "$stage/root$provider"
+    strip --strip-unneeded "$stage/root/usr/bin/quadrille" "$stage/root/usr/lib/quadrille/"*.so
     # Debian's units lie below /lib, as long as /usr is not merged in every package.
     install -d "$stage/root/lib"
     mv "$stage/root/usr/lib/systemd" "$stage/root/lib/systemd"
