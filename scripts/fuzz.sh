@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Feeds what reads bytes of others what nobody sends: fuzz.sh [SECONDS] [TARGET [libFuzzer's options ....]]. SECONDS are for each target:
-# xds_response, configuration, bootstrap, connection, request, envelope, keyless_wire, fleet_documents. libFuzzer with coverage feedback on the stable
-# toolchain; with a nightly one, `cargo fuzz run TARGET` adds the address sanitizer. What it finds is left in
-# fuzz/artifacts and fails again when the file is given as an option. fuzz/seeds is where each target begins.
+# Feeds what reads bytes of others what nobody sends: fuzz.sh [SECONDS] [TARGET [libFuzzer's options ...]]. SECONDS are
+# for each target: xds_response, configuration, bootstrap, connection, request, envelope, keyless_wire,
+# fleet_documents. libFuzzer with coverage feedback on the stable toolchain; with a nightly one, `cargo fuzz run TARGET`
+# adds the address sanitizer. What it finds is left in fuzz/artifacts and fails again when the file is given as an
+# option. fuzz/seeds is where each target begins.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# What attackers do first: hostile.sh [--short]. testssl.sh, sslyze, slowhttptest, h2spec, and the payload tables of the tests
-# (smuggling, paths, hosts, bad frames), against a gateway in every mode and a key server. Prints one table; fails if anything
-# was found. --short takes a minute, uses what is installed, and says what is not; it attacks what `make test` has built.
+# What attackers do first: hostile.sh [--short]. testssl.sh, sslyze, slowhttptest, h2spec, and the payload tables of the
+# tests (smuggling, paths, hosts, bad frames), against a gateway in every mode and a key server. Prints one table; fails
+# if anything was found. --short takes a minute, uses what is installed, and says what is not; it attacks what `make
+# test` has built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra flags <<<"${CARGO_FLAGS-}"
