@@ -335,9 +335,10 @@ fn endpoints_change_and_what_is_known_of_the_others_stays() {
     sick.requests.store(0, Ordering::SeqCst);
     running.apply(model(&[&sick, &well, &new], health)).expect("it is fine");
     let answers: Vec<_> =
-        (0..20).map(|_| get_plain(running.address(0), "a", "/").expect("an answer")).collect();
+        (0..21).map(|_| get_plain(running.address(0), "a", "/").expect("an answer")).collect();
     for name in ["well", "new"] {
-        assert!(answers.iter().filter(|answer| *answer == name).count() >= 8, "{answers:?}");
+        // A third is its own, and of the sick server's third it gets what chance gives it.
+        assert!(answers.iter().filter(|answer| *answer == name).count() >= 7, "{answers:?}");
     }
     assert_eq!(sick.requests.load(Ordering::SeqCst), 0, "it was known to be ill");
 }
