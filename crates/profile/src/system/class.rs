@@ -83,6 +83,16 @@ use Mark::{Contains, Prefix};
 /// Names are those of BoringSSL and OpenSSL (C and the assembly of CRYPTOGAMS, s2n-bignum, fiat), and of this project's
 /// crates.
 const DECISIVE: &[(Mark, Class)] = &[
+    (Contains("quadrille_kernels::ml_kem"), Class::MlKem),
+    (Contains("quadrille_kernels::x86_64::avx512"), Class::MlKem),
+    (Contains("quadrille_kernels::x25519"), Class::EllipticCurve),
+    (Contains("quadrille_kernels::x86_64::x25519"), Class::EllipticCurve),
+    (Contains("quadrille_kernels::key_exchange"), Class::EllipticCurve),
+    (Contains("quadrille_kernels::p256"), Class::EllipticCurve),
+    (Contains("quadrille_kernels::x86_64::p256"), Class::EllipticCurve),
+    (Contains("quadrille_kernels::signatures"), Class::EllipticCurve),
+    (Prefix("quadrille_x25519"), Class::EllipticCurve),
+    (Prefix("quadrille_p256"), Class::EllipticCurve),
     (Contains("quadrille_kernels"), Class::Rsa),
     (Prefix("quadrille_ifma"), Class::Rsa),
     (Prefix("quadrille_fma"), Class::Rsa),
@@ -115,10 +125,15 @@ const DECISIVE: &[(Mark, Class)] = &[
     (Prefix("ED25519_"), Class::EllipticCurve),
     (Prefix("ossl_ec"), Class::EllipticCurve),
     (Contains("mlkem::"), Class::MlKem),
+    (Prefix("mlkem"), Class::MlKem),
     (Prefix("MLKEM"), Class::MlKem),
+    (Prefix("ml_kem"), Class::MlKem),
     // Keccak serves nothing else here.
     (Prefix("keccak"), Class::MlKem),
     (Prefix("BORINGSSL_keccak"), Class::MlKem),
+    (Prefix("Keccak"), Class::MlKem),
+    (Prefix("sha3_"), Class::MlKem),
+    (Prefix("SHA3"), Class::MlKem),
     (Prefix("aes_"), Class::Symmetric),
     (Prefix("AES_"), Class::Symmetric),
     (Prefix("aesni_"), Class::Symmetric),
@@ -206,8 +221,12 @@ pub fn classify(stack: &Stack) -> Class {
     by(DECISIVE).or_else(|| by(OTHERWISE)).unwrap_or(nameless)
 }
 
-/// BoringSSL's C++ namespaces say nothing: cryptography and protocol are both in `bssl`.
+/// BoringSSL's C++ namespaces say nothing: cryptography and protocol are both in `bssl`. Nor does AWS-LC's prefix, which
+/// is its version: `aws_lc_0_47_0_`.
 fn bare(name: &str) -> &str {
+    if let Some(version) = name.strip_prefix("aws_lc_") {
+        return version.trim_start_matches(|sign: char| sign.is_ascii_digit() || sign == '_');
+    }
     let name = name.strip_prefix("bssl::").unwrap_or(name);
     name.strip_prefix("(anonymous namespace)::").unwrap_or(name)
 }
@@ -266,6 +285,12 @@ mod tests {
         let cases: &[(&[&str], Class)] = &[
             (&["quadrille_ifma_20_square"], Class::Rsa),
             (&["__memmove_avx512", "<quadrille_kernels::lanes::Pool<A>>::run"], Class::Rsa),
+            (&["__memmove_avx512", "quadrille_kernels::p256::batch::sign"], Class::EllipticCurve),
+            (&["quadrille_x25519_ladders", "quadrille_kernels::lanes::agree"], Class::EllipticCurve),
+            (&["quadrille_kernels::ml_kem::encapsulate::pass"], Class::MlKem),
+            (&["aws_lc_0_47_0_curve25519_x25519_byte"], Class::EllipticCurve),
+            (&["aws_lc_0_47_0_mlkem_ntt_avx2_asm"], Class::MlKem),
+            (&["aws_lc_0_47_0_rsaz_amm52x20_x1_ifma256"], Class::Rsa),
             (&["fiat_curve25519_adx_mul", "bssl::x25519_scalar_mult_adx"], Class::EllipticCurve),
             (&["bssl::(anonymous namespace)::X25519MLKEM768KeyShare::Encap"], Class::EllipticCurve),
             (&["keccak_f_x4", "mlkem::(anonymous namespace)::encrypt_cpa<3>"], Class::MlKem),
