@@ -12,7 +12,7 @@
 //!
 //! It is not linked against OpenSSL: what it needs, OpenSSL passes when it loads the module. BoringSSL is inside, and
 //! none of its symbols outside. It is not a general provider: it has RSA and ECDSA private keys that came to it, and
-//! everything else is the default provider's.
+//! X25519 for programs that prefer it by a property of its own; everything else is the default provider's.
 
 mod abi;
 mod asym_cipher;
