@@ -1,8 +1,10 @@
-//! What `quadrille --version` says of the build: the commit, and which BoringSSL is inside.
+//! What `quadrille --version` says of the build: the commit, and which BoringSSL is inside. And what the linker is told.
 
 use std::{env, fs, path::Path, process::Command};
 
 fn main() {
+    // BoringSSL encodes public keys by `src/public_key_encoding.rs`.
+    println!("cargo::rustc-link-arg-bins=-Wl,--wrap=EVP_marshal_public_key");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     println!("cargo::rerun-if-env-changed=QUADRILLE_COMMIT");
     println!("cargo::rerun-if-changed={}", root.join("Cargo.lock").display());

@@ -14,6 +14,7 @@ mod logging;
 mod process;
 mod profile;
 mod provider;
+mod public_key_encoding;
 mod resumption_flags;
 mod serve;
 mod svg;
