@@ -188,6 +188,8 @@ ngx_quadrille_init_process(ngx_cycle_t *cycle)
 
     ngx_quadrille_reset_worker();
 
+    ngx_quadrille_init_turn(cycle->log);
+
     if (ngx_quadrille_init_pool(cycle->log) != NGX_OK
         || ngx_quadrille_init_wakeup(cycle) != NGX_OK)
     {

@@ -28,6 +28,10 @@ static void ngx_quadrille_wait(ngx_quadrille_handshake_t *hs);
 static uint64_t ngx_quadrille_now_ns(void);
 
 
+/* whose job runs in this thread */
+static __thread ngx_quadrille_handshake_t  *ngx_quadrille_running;
+
+
 /* posted: what was deferred begins, or who stood in line has a job */
 
 void
@@ -101,14 +105,20 @@ ngx_quadrille_resume(ngx_quadrille_handshake_t *hs)
 static void
 ngx_quadrille_run(ngx_quadrille_handshake_t *hs)
 {
-    int         ret;
+    int         status, ret;
     ngx_uint_t  is_new;
 
     is_new = (hs->job == NULL);
 
-    switch (ASYNC_start_job(&hs->job, hs->wait, &ret, ngx_quadrille_job, &hs,
-                            sizeof(ngx_quadrille_handshake_t *)))
-    {
+    ngx_quadrille_running = hs;
+
+    status = ASYNC_start_job(&hs->job, hs->wait, &ret, ngx_quadrille_job, &hs,
+                             sizeof(ngx_quadrille_handshake_t *));
+
+    ngx_quadrille_running = NULL;
+
+    switch (status) {
+
     case ASYNC_PAUSE:
 
         if (is_new) {
@@ -146,6 +156,13 @@ ngx_quadrille_run(ngx_quadrille_handshake_t *hs)
     }
 
     ngx_quadrille_ended(hs);
+}
+
+
+ngx_uint_t
+ngx_quadrille_is_running(ngx_quadrille_handshake_t *hs)
+{
+    return ngx_quadrille_running == hs;
 }
 
 

@@ -205,6 +205,8 @@ ngx_quadrille_new(void)
 static void
 ngx_quadrille_release(ngx_quadrille_handshake_t *hs)
 {
+    ngx_quadrille_leave_turn(hs);
+
     hs->ssl = NULL;
     hs->connection = NULL;
 

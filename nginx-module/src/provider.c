@@ -14,6 +14,7 @@ static int ngx_quadrille_look_at(OSSL_PROVIDER *provider, void *data);
 static quadrille_set_threads_pt      ngx_quadrille_set_threads_fn;
 static quadrille_totals_pt           ngx_quadrille_totals_fn;
 static quadrille_take_last_batch_pt  ngx_quadrille_take_last_batch_fn;
+static quadrille_compute_turn_pt     ngx_quadrille_compute_turn_fn;
 
 
 ngx_uint_t
@@ -36,6 +37,15 @@ ngx_uint_t
 ngx_quadrille_take_last_batch(void)
 {
     return ngx_quadrille_take_last_batch_fn();
+}
+
+
+void
+ngx_quadrille_compute_turn(void)
+{
+    if (ngx_quadrille_compute_turn_fn != NULL) {
+        ngx_quadrille_compute_turn_fn();
+    }
 }
 
 
@@ -83,6 +93,11 @@ ngx_quadrille_look_at(OSSL_PROVIDER *provider, void *data)
         case QUADRILLE_PROVIDER_TAKE_LAST_BATCH:
             ngx_quadrille_take_last_batch_fn =
                               (quadrille_take_last_batch_pt) entry->function;
+            break;
+
+        case QUADRILLE_PROVIDER_COMPUTE_TURN:
+            ngx_quadrille_compute_turn_fn =
+                              (quadrille_compute_turn_pt) entry->function;
             break;
         }
     }

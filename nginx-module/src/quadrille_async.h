@@ -12,6 +12,7 @@
  *               that nginx waits, and the handshake begins in a job instead
  *   handshake   runs jobs, and goes on in nginx when they have ended
  *   wakeup      the provider's threads say which jobs can go on
+ *   turn        jobs of several turns of the event loop go on together
  *   failure     a handshake that has failed in a job fails in nginx
  */
 
@@ -52,7 +53,7 @@ struct ngx_quadrille_handshake_s {
     ngx_uint_t                  woken;
     ngx_quadrille_handshake_t  *next_woken;
 
-    /* in the pool, or in the line for a job */
+    /* in the pool, in the line for a job, or gathered with others */
     ngx_queue_t                 queue;
 
     uint64_t                    paused_at_ns;
@@ -62,6 +63,8 @@ struct ngx_quadrille_handshake_s {
     /* nobody else enters it: its job waits, or it waits for a job */
     unsigned                    paused:1;
     unsigned                    in_line:1;
+    /* its job waits for the end of a turn */
+    unsigned                    gathered:1;
     /* a reference to `ssl` is ours, since its job was paused */
     unsigned                    holds_ssl:1;
     /* nginx has closed the connection meanwhile */
@@ -116,6 +119,7 @@ BIO *ngx_quadrille_new_dead_bio(void);
 
 void ngx_quadrille_begin(ngx_event_t *ev);
 void ngx_quadrille_resume(ngx_quadrille_handshake_t *hs);
+ngx_uint_t ngx_quadrille_is_running(ngx_quadrille_handshake_t *hs);
 
 /* handshake_pool.c */
 
@@ -134,6 +138,12 @@ ngx_uint_t ngx_quadrille_jobs(void);
 ngx_int_t ngx_quadrille_init_wakeup(ngx_cycle_t *cycle);
 int ngx_quadrille_wake(void *data);
 
+/* turn.c */
+
+void ngx_quadrille_init_turn(ngx_log_t *log);
+void ngx_quadrille_gather(ngx_quadrille_handshake_t *hs);
+void ngx_quadrille_leave_turn(ngx_quadrille_handshake_t *hs);
+
 /* failure.c */
 
 void ngx_quadrille_fail(ngx_quadrille_handshake_t *hs);
@@ -144,6 +154,7 @@ ngx_uint_t ngx_quadrille_find_provider(void);
 void ngx_quadrille_set_threads(ngx_uint_t count);
 ngx_uint_t ngx_quadrille_take_last_batch(void);
 void ngx_quadrille_count_batches(void);
+void ngx_quadrille_compute_turn(void);
 
 /* status.c */
 

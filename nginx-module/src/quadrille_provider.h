@@ -16,6 +16,7 @@
 #define QUADRILLE_PROVIDER_SET_THREADS      0x514401
 #define QUADRILLE_PROVIDER_TOTALS           0x514402
 #define QUADRILLE_PROVIDER_TAKE_LAST_BATCH  0x514403
+#define QUADRILLE_PROVIDER_COMPUTE_TURN     0x514404
 
 
 /* what the engine of this process has computed */
@@ -36,6 +37,13 @@ typedef void (*quadrille_totals_pt)(quadrille_totals_t *totals);
  * 0 if there was none since the last call, or a key server has computed it
  */
 typedef unsigned (*quadrille_take_last_batch_pt)(void);
+
+/*
+ * computes what handshakes of this thread have handed in, on this stack.  Once
+ * it has been called, X25519 of handshakes in jobs is handed in: the function
+ * in the wait context is called, and the job paused until the next call
+ */
+typedef void (*quadrille_compute_turn_pt)(void);
 
 
 #endif /* _QUADRILLE_PROVIDER_H_INCLUDED_ */

@@ -51,7 +51,7 @@ ngx_quadrille_init_wakeup(ngx_cycle_t *cycle)
 }
 
 
-/* called by threads of the provider */
+/* called by threads of the provider, or in the job itself */
 
 int
 ngx_quadrille_wake(void *data)
@@ -61,6 +61,11 @@ ngx_quadrille_wake(void *data)
     ngx_quadrille_handshake_t  *hs, *first;
 
     hs = data;
+
+    if (ngx_quadrille_is_running(hs)) {
+        ngx_quadrille_gather(hs);
+        return 1;
+    }
 
     if (__atomic_exchange_n(&hs->woken, 1, __ATOMIC_ACQ_REL)) {
         return 1;

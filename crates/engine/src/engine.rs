@@ -117,13 +117,13 @@ impl Engine {
     /// How X25519 is batched in key exchange.
     pub fn x25519_batching(&self) -> Batching {
         let lanes = self.shared.backend.x25519();
-        lanes.map_or(Batching::NEVER, |lanes| Batching::new(lanes.width(), lanes.crossover()))
+        lanes.map_or(Batching::NEVER, crate::X25519::batching)
     }
 
     /// How ML-KEM-768 is batched in key exchange.
     pub fn ml_kem_batching(&self) -> Batching {
         let lanes = self.shared.backend.ml_kem();
-        lanes.map_or(Batching::NEVER, |lanes| Batching::new(lanes.width(), lanes.crossover()))
+        lanes.map_or(Batching::NEVER, crate::MlKem768::batching)
     }
 
     pub(crate) fn shared(&self) -> &Shared {

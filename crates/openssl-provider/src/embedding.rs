@@ -4,7 +4,7 @@
 
 use crate::{
     batches::{self, Totals},
-    compute,
+    compute, x25519,
 };
 use std::{ffi::c_uint, num::NonZeroUsize};
 
@@ -15,6 +15,7 @@ pub(crate) mod number {
     pub(crate) const SET_THREADS: c_int = 0x0051_4401;
     pub(crate) const TOTALS: c_int = 0x0051_4402;
     pub(crate) const TAKE_LAST_BATCH: c_int = 0x0051_4403;
+    pub(crate) const COMPUTE_TURN: c_int = 0x0051_4404;
 }
 
 /// `void (unsigned count)`: how many compute threads the engine will have, if it has not begun and openssl.cnf does not
@@ -40,4 +41,10 @@ pub(crate) unsafe extern "C" fn totals(totals: *mut Totals) {
 /// there was none since it was last asked, or a key server has computed it.
 pub(crate) extern "C" fn take_last_batch() -> c_uint {
     batches::take_last()
+}
+
+/// `void (void)`: computes what handshakes of this thread have handed in. Once it has been called, X25519 of handshakes
+/// in jobs is handed in: the function in the wait context is called, and the job is paused until the next call.
+pub(crate) extern "C" fn compute_turn() {
+    let _ = std::panic::catch_unwind(x25519::compute_turn);
 }

@@ -114,7 +114,7 @@ static DECODER: [Algorithm; 5] = [
 static STORE: [Algorithm; 2] =
     [Algorithm::new(c"quadrille", OURS, &store::FUNCTIONS, c"keys by URI"), Algorithm::END];
 
-static FUNCTIONS: [Dispatch; 10] = [
+static FUNCTIONS: [Dispatch; 11] = [
     Dispatch::new(id::TEARDOWN, teardown as *const ()),
     Dispatch::new(id::GETTABLE_PARAMS, gettable_params as *const ()),
     Dispatch::new(id::GET_PARAMS, get_params as *const ()),
@@ -124,6 +124,7 @@ static FUNCTIONS: [Dispatch; 10] = [
     Dispatch::new(embedding::number::SET_THREADS, embedding::set_threads as *const ()),
     Dispatch::new(embedding::number::TOTALS, embedding::totals as *const ()),
     Dispatch::new(embedding::number::TAKE_LAST_BATCH, embedding::take_last_batch as *const ()),
+    Dispatch::new(embedding::number::COMPUTE_TURN, embedding::compute_turn as *const ()),
     Dispatch::END,
 ];
 

@@ -31,6 +31,8 @@ pub(super) fn key_server(provider: &Provider, setup: &Setup<'_>) -> Result<Besid
     make_stand_in(provider, &socket, setup)?;
     let mut arguments: Vec<OsString> = vec!["keyserver".into(), "--keys".into(), keys.into()];
     arguments.extend(["--unix".into(), socket.into(), "--policy".into(), policy.into()]);
+    // The socket is in a temporary directory of this run.
+    arguments.extend(["--unix-mode", "0666"].map(OsString::from));
     arguments.extend(["--admin", "off", "--threads", "1", "--compute-threads", "1"].map(OsString::from));
     Ok(Beside { program: provider.quadrille.clone(), arguments, counts: true })
 }

@@ -21,7 +21,7 @@ pub(crate) struct Check {
 
 impl Check {
     pub(super) fn run(&self) -> Result<(), String> {
-        println!("{}", with(&self.target, &self.target.openssl_cnf()?, self.key.as_deref())?);
+        println!("{}", with(&self.target, &self.target.openssl_cnf(false)?, self.key.as_deref())?);
         Ok(())
     }
 }

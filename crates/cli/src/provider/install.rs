@@ -30,7 +30,7 @@ pub(super) fn default_file(server: Server) -> PathBuf {
 impl Install {
     pub(super) fn run(&self) -> Result<(), String> {
         let server = self.target.server;
-        let contents = self.target.openssl_cnf()?;
+        let contents = self.target.openssl_cnf(self.nginx_module.wanted)?;
         let file = self.out.clone().unwrap_or_else(|| default_file(server));
         let mut files = vec![(file.clone(), contents.clone())];
         if self.nginx_module.wanted {

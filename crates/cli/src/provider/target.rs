@@ -17,7 +17,7 @@ pub(super) struct Target {
     /// repeated.
     #[arg(long, value_name = "PATH")]
     pem_keys: Vec<PathBuf>,
-    /// Let the provider compute X25519, too: it takes less CPU than OpenSSL 3.0's.
+    /// Let the provider compute X25519, too: it takes less CPU than OpenSSL 3.0's. `install --async` does so anyway.
     #[arg(long)]
     key_exchange: bool,
 }
@@ -28,8 +28,8 @@ impl Target {
         self.program.clone().map_or_else(|| self.server.program(), Ok)
     }
 
-    /// The configuration of the server's OpenSSL.
-    pub(super) fn openssl_cnf(&self) -> Result<String, String> {
+    /// The configuration of the server's OpenSSL. `key_exchange`: X25519 is the provider's even if nobody has said so.
+    pub(super) fn openssl_cnf(&self, key_exchange: bool) -> Result<String, String> {
         let absolute = |path: &PathBuf| {
             let path = std::path::absolute(path).map_err(|error| error.to_string())?;
             path.into_os_string()
@@ -37,7 +37,7 @@ impl Target {
                 .map_err(|path| format!("--pem-keys {}: not UTF-8", path.display()))
         };
         let pem_keys = self.pem_keys.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
-        Ok(self.server.openssl_cnf(&self.module.find()?, &pem_keys, self.key_exchange))
+        Ok(self.server.openssl_cnf(&self.module.find()?, &pem_keys, key_exchange || self.key_exchange))
     }
 }
 

@@ -4,6 +4,7 @@ use super::{
     Scalar,
     share::{ML_KEM_CIPHERTEXT, ML_KEM_PUBLIC_KEY},
 };
+use crate::Batching;
 use aws_lc_sys as ffi;
 use std::ptr;
 use zeroize::Zeroizing;
@@ -19,6 +20,11 @@ pub trait MlKem768: Send + Sync + 'static {
     /// From how many operations on a pass is cheaper than as many scalar ones, which smaller batches get. Does not
     /// change.
     fn crossover(&self) -> usize;
+
+    /// Width and crossover.
+    fn batching(&self) -> Batching {
+        Batching::new(self.width(), self.crossover())
+    }
 
     /// Computes whole passes, and one in part. An operation whose result is not
     /// [`complete`](EncapsulateOperation::complete) afterwards has a key that is none: a coefficient is not reduced

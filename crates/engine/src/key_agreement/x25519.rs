@@ -1,5 +1,6 @@
 //! X25519 (RFC 7748): who computes it.
 
+use crate::Batching;
 use boring_sys as ffi;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -14,6 +15,11 @@ pub trait X25519: Send + Sync + 'static {
     /// From how many secrets on a pass is cheaper than as many scalar operations, which smaller batches get. Does not
     /// change.
     fn crossover(&self) -> usize;
+
+    /// Width and crossover.
+    fn batching(&self) -> Batching {
+        Batching::new(self.width(), self.crossover())
+    }
 
     /// Computes shared secrets: whole passes, and one in part.
     fn secrets(&self, operations: &mut [SecretOperation<'_>]);
@@ -64,7 +70,7 @@ impl X25519 for Scalar {
 }
 
 /// Whether a shared secret is one: RFC 8446 section 7.4.2 refuses the all-zero value. In constant time.
-pub(crate) fn is_contributory(secret: &[u8; 32]) -> bool {
+pub fn is_contributory(secret: &[u8; 32]) -> bool {
     const ZEROS: [u8; 32] = [0; 32];
     // SAFETY: two buffers of 32 bytes each.
     unsafe { ffi::CRYPTO_memcmp(secret.as_ptr().cast(), ZEROS.as_ptr().cast(), 32) != 0 }

@@ -2,8 +2,8 @@
 
 use super::{exchange::Pending, key_pairs};
 use crate::{
-    Batching, EncapsulateOperation, ExchangeOperation, ExchangeReport, MlKem768, OperationError,
-    SecretOperation, ServerShare, X25519,
+    EncapsulateOperation, ExchangeOperation, ExchangeReport, MlKem768, OperationError, SecretOperation,
+    ServerShare, X25519,
     key_agreement::{Encapsulated, KeyPair, Scalar, is_contributory},
     shared::Shared,
 };
@@ -69,8 +69,7 @@ fn encapsulate(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
     let mut asked: Vec<&mut Job<'_>> =
         jobs.iter_mut().filter(|job| job.pending.share.ml_kem.is_some()).collect();
     let count = asked.len();
-    let worth = |lanes: &dyn MlKem768| Batching::new(lanes.width(), lanes.crossover()).worth(count);
-    let (in_lanes, rest) = asked.split_at_mut(lanes.map_or(0, worth));
+    let (in_lanes, rest) = asked.split_at_mut(lanes.map_or(0, |lanes| lanes.batching().worth(count)));
     if let Some(lanes) = lanes.filter(|_| !in_lanes.is_empty()) {
         compute_ciphertexts(shared, lanes, in_lanes, waited);
     }
@@ -107,8 +106,7 @@ fn agree(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
     for (job, pair) in open.iter_mut().zip(&*pairs) {
         *job.pair = *pair;
     }
-    let worth = |lanes: &dyn X25519| Batching::new(lanes.width(), lanes.crossover()).worth(pairs.len());
-    let (in_lanes, rest) = open.split_at_mut(lanes.map_or(0, worth));
+    let (in_lanes, rest) = open.split_at_mut(lanes.map_or(0, |lanes| lanes.batching().worth(pairs.len())));
     if let Some(lanes) = lanes.filter(|_| !in_lanes.is_empty()) {
         compute_secrets(shared, lanes, in_lanes, waited);
     }

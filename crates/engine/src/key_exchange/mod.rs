@@ -19,7 +19,9 @@ mod wiped_on_fork;
 
 pub use exchange::Exchange;
 
-use crate::{ClientShare, Engine, OperationError, X25519KeyPair};
+use crate::{
+    ClientShare, Engine, OperationError, SecretOperation, X25519, X25519KeyPair, key_agreement::Scalar,
+};
 use exchange::Pending;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -48,5 +50,22 @@ impl Engine {
         let mut pair = Zeroizing::new(X25519KeyPair::default());
         key_pairs::take(self.shared(), self.shared().backend.x25519(), std::slice::from_mut(&mut *pair))?;
         Ok(pair)
+    }
+
+    /// The secrets of several connections: whole passes in lanes, and what is left over there too if it pays. Zeros are
+    /// the secret of a point of small order, which whoever takes it must refuse (RFC 7748 section 6.1).
+    pub fn x25519_secrets(&self, operations: &mut [SecretOperation<'_>]) {
+        let lanes = self.shared().backend.x25519();
+        let in_lanes = lanes.map_or(0, |lanes| lanes.batching().worth(operations.len()));
+        let (in_lanes, rest) = operations.split_at_mut(in_lanes);
+        if let Some(lanes) = lanes.filter(|_| !in_lanes.is_empty()) {
+            lanes.secrets(in_lanes);
+        }
+        Scalar.secrets(rest);
+    }
+
+    /// From how many on [`x25519_secrets`](Self::x25519_secrets) computes them together; `usize::MAX` if never.
+    pub fn x25519_crossover(&self) -> usize {
+        self.shared().backend.x25519().map_or(usize::MAX, |lanes| lanes.batching().crossover)
     }
 }

@@ -1,6 +1,9 @@
 //! Key exchange (`provider-keyexch(7)`).
 
-use super::key::{BYTES, X25519Key};
+use super::{
+    key::{BYTES, X25519Key},
+    turn,
+};
 use crate::{
     abi::{Dispatch, Param, keyexch as id},
     context::{self, at, at_mut},
@@ -66,7 +69,7 @@ unsafe extern "C" fn derive(
         if room < BYTES {
             return Err(Reason::BufferTooSmall.into());
         }
-        let secret = own.agree(peer)?;
+        let secret = turn::secret(own.private().ok_or(Reason::NoPrivateKey)?, peer)?;
         // SAFETY: the output has room for them.
         unsafe { output.copy_from_nonoverlapping(secret.as_ptr(), BYTES) };
         Ok(())

@@ -49,13 +49,6 @@ impl X25519Key {
     pub(super) fn private(&self) -> Option<&[u8; BYTES]> {
         self.private.as_deref()
     }
-
-    /// The secret that this private key and the peer's public key share.
-    pub(super) fn agree(&self, peer: &[u8; BYTES]) -> Result<Zeroizing<[u8; BYTES]>, Failure> {
-        let private = self.private().ok_or(Reason::NoPrivateKey)?;
-        let small = || Failure::new(Reason::OperationFailed, "the peer's key is a point of small order");
-        x25519::secret(private, peer).ok_or_else(small)
-    }
 }
 
 fn fixed(bytes: &[u8]) -> Result<[u8; BYTES], Failure> {

@@ -9,19 +9,9 @@ use crate::{
 /// A mandatory property: without ours there is none.
 const OURS: &str = "-propquery quadrille.key_exchange=yes";
 
-/// Servers prefer the provider's key exchange.
-fn site() -> Site {
-    let site = Site::new();
-    for file in ["openssl.cnf", "node.cnf"] {
-        let text = site.read(file).replace("[init]\n", "[init]\nalg_section = algorithms\n");
-        site.write(file, &format!("{text}[algorithms]\ndefault_properties = ?quadrille.key_exchange=yes\n"));
-    }
-    site
-}
-
 #[test]
 fn only_key_exchange_is_preferred_and_only_where_the_configuration_says_so() {
-    for (site, x25519) in [(Site::new(), "default"), (site(), "quadrille")] {
+    for (site, x25519) in [(Site::new(), "default"), (Site::with_key_exchange(), "quadrille")] {
         let program = compiled(&site, "fetched");
         let fetched = said(&finish(site.plain(&program).arg(site.path("openssl.cnf"))));
         assert_eq!(fetched, format!("X25519 {x25519}\nRSA default\nEC default\nSHA256 default\n"));
@@ -30,7 +20,7 @@ fn only_key_exchange_is_preferred_and_only_where_the_configuration_says_so() {
 
 #[test]
 fn secrets_are_those_of_openssl() {
-    let site = site();
+    let site = Site::with_key_exchange();
     for round in 0..20 {
         site.openssl(&format!("genpkey -algorithm X25519 {OURS} -out ours.key"));
         site.plain_openssl("genpkey -algorithm X25519 -out theirs.key");
@@ -47,7 +37,7 @@ fn secrets_are_those_of_openssl() {
 
 #[test]
 fn a_point_of_small_order_and_a_key_of_another_length_are_refused() {
-    let site = site();
+    let site = Site::with_key_exchange();
     site.openssl(&format!("genpkey -algorithm X25519 {OURS} -out ours.key"));
     // A SubjectPublicKeyInfo (RFC 8410) with the point 0.
     let header = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x03, 0x21, 0x00];
@@ -60,7 +50,7 @@ fn a_point_of_small_order_and_a_key_of_another_length_are_refused() {
 
 #[test]
 fn servers_handshakes_use_it() {
-    let site = site();
+    let site = Site::with_key_exchange();
     site.certificate("served", "rsa:2048");
     site.plain_openssl("genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048 -out dh.pem");
     for start in [nginx, haproxy] {

@@ -34,6 +34,17 @@ impl Site {
         site
     }
 
+    /// One whose servers prefer the provider's key exchange.
+    pub(crate) fn with_key_exchange() -> Self {
+        let site = Self::new();
+        for file in ["openssl.cnf", "node.cnf"] {
+            let text = site.read(file).replace("[init]\n", "[init]\nalg_section = algorithms\n");
+            let properties = "default_properties = ?quadrille.key_exchange=yes";
+            site.write(file, &format!("{text}[algorithms]\n{properties}\n"));
+        }
+        site
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

@@ -52,6 +52,25 @@ fn clients_of_one_worker_fill_batches() {
 }
 
 #[test]
+fn key_exchange_of_several_handshakes_goes_together() {
+    if !std::arch::is_x86_feature_detected!("avx512ifma") {
+        println!("skipped: without AVX-512 IFMA there are no lanes for X25519, and nothing waits for others");
+        return;
+    }
+    let site = rsa_site();
+    let configuration = Configuration { main: "worker_cpu_affinity 1;", ..Configuration::default() };
+    let nginx = Nginx::start(&site, &configuration);
+    exchanges(&nginx, &site, CLIENTS, 30);
+    let (handshakes, pauses) =
+        (nginx.status("quadrille_handshakes_total"), nginx.status("quadrille_pauses_total"));
+    println!("{handshakes} handshakes, {pauses} pauses");
+    // One pause is for the signature. The other one is left out for a while after a turn with too few handshakes.
+    assert!(pauses >= handshakes * 1.1, "{pauses} pauses in {handshakes} handshakes");
+    assert_eq!(nginx.status("quadrille_jobs"), 0.0);
+    nginx.assert_log_is_clean("-");
+}
+
+#[test]
 fn idle_connections_hold_no_job() {
     let site = rsa_site();
     let nginx = Nginx::start(&site, &Configuration::default());

@@ -5,7 +5,7 @@ use super::{
     client::Client,
     server::{Configuration, Nginx, kill, rsa_site},
 };
-use crate::support::{children, finish, free_port, said, until};
+use crate::support::{Site, children, finish, free_port, said, until};
 use std::path::Path;
 
 /// Handshakes in jobs until now.
@@ -132,7 +132,9 @@ const STREAM: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
 #[test]
 fn streams() {
     assert!(Path::new(STREAM).exists(), "run: scripts/install-packages.sh test");
-    let site = rsa_site();
+    // With OpenSSL's key exchange, so that each handshake is paused once.
+    let site = Site::new();
+    site.certificate("served", "rsa:2048");
     site.certificate("client", "rsa:2048");
     let [plain, off, upstream, behind, preread] = [(); 5].map(|()| free_port());
     let folder = site.path_text("");

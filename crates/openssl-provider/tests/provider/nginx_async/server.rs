@@ -89,8 +89,9 @@ impl Nginx {
 }
 
 /// A site whose server has an RSA key.
+/// As `quadrille provider install --async` configures it, with an RSA certificate.
 pub(super) fn rsa_site() -> Site {
-    let site = Site::new();
+    let site = Site::with_key_exchange();
     site.certificate("served", "rsa:2048");
     site
 }
