@@ -110,10 +110,11 @@ unsafe fn remember(cbb: *const ffi::CBB, before: usize, key: *const ffi::EVP_PKE
 /// # Safety
 /// The key is live.
 unsafe fn is_public_point(key: *const ffi::EVP_PKEY) -> bool {
-    // SAFETY: the caller's; a key of another kind has no EC key, which is asked for first.
+    // SAFETY: the caller's. The kind is asked for first: a key of another kind would leave an error in the thread's
+    // queue, where libssl would find it.
     unsafe {
-        let point = ffi::EVP_PKEY_get0_EC_KEY(key);
-        !point.is_null() && ffi::EC_KEY_get0_private_key(point).is_null()
+        ffi::EVP_PKEY_id(key) == ffi::EVP_PKEY_EC
+            && ffi::EC_KEY_get0_private_key(ffi::EVP_PKEY_get0_EC_KEY(key)).is_null()
     }
 }
 
@@ -145,6 +146,7 @@ mod tests {
                 slice::from_raw_parts(ffi::CBB_data(cbb.as_ptr()), ffi::CBB_len(cbb.as_ptr())).to_vec();
             ffi::CBB_cleanup(cbb.as_mut_ptr());
             assert_eq!(bytes[..2], [0x12, 0x34]);
+            assert_eq!(ffi::ERR_peek_error(), 0, "libssl would take it for its own");
             bytes[2..].to_vec()
         }
     }
