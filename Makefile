@@ -9,8 +9,8 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb nginx-module soak-nginx test bogo lint fmt bench bench-kernels compare overload
-.PHONY: docs ptx fuzz hostile clean claim php test-php bench-php
+.PHONY: help run build install deb test-deb image test-image nginx-module soak-nginx test bogo lint fmt bench
+.PHONY: bench-kernels compare overload docs ptx fuzz hostile clean claim php test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,14 @@ deb: build ## Pack it for Debian: bin/quadrille_*.deb
 test-deb: deb ## Install, upgrade and purge that package in a fresh Debian 12; needs root and a Debian mirror
 	@scripts/install-packages.sh deb-tests
 	@scripts/test-deb.sh
+
+image: build ## Pack it as a container image: bin/quadrille_*.oci.tar
+	@scripts/install-packages.sh image
+	@scripts/package-image.sh
+
+test-image: image ## Run that image as a container engine would, and ask it over HTTPS; needs root
+	@scripts/install-packages.sh image-tests
+	@scripts/test-image.sh
 
 nginx-module: ## Build nginx's module for asynchronous handshakes, bin/ngx_quadrille_async_module.so
 	@scripts/install-packages.sh nginx-module

