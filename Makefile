@@ -9,8 +9,8 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb image test-image nginx-module soak-nginx test bogo lint fmt bench
-.PHONY: bench-kernels compare overload docs ptx fuzz hostile clean claim php test-php bench-php
+.PHONY: help run build install deb test-deb image test-image test-helm nginx-module soak-nginx test bogo lint
+.PHONY: fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ image: build ## Pack it as a container image: bin/quadrille_*.oci.tar
 test-image: image ## Run that image as a container engine would, and ask it over HTTPS; needs root
 	@scripts/install-packages.sh image-tests
 	@scripts/test-image.sh
+
+test-helm: build ## Test the Helm chart, with a real kube-apiserver; needs Go 1.26
+	@scripts/install-packages.sh helm-tests
+	@scripts/test-helm.sh
 
 nginx-module: ## Build nginx's module for asynchronous handshakes, bin/ngx_quadrille_async_module.so
 	@scripts/install-packages.sh nginx-module

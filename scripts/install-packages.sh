@@ -11,6 +11,8 @@ declare -A groups=(
     [deb]="binutils dpkg-dev openssl"
     [deb-tests]="curl debootstrap lintian python3"
     # umoci writes images, and skopeo reads them as others do.
+    # Go, which Debian 12 has not new enough, builds Helm and kube-apiserver.
+    [helm-tests]="curl etcd-server openssl python3-yaml redis-server"
     [image]="binutils ca-certificates umoci"
     [image-tests]="curl openssl python3 skopeo umoci"
     # Real clients, a real upstream, a real Redis, and real servers for the OpenSSL provider and packages/node; valgrind looks for
