@@ -9,11 +9,11 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb image test-image test-helm nginx-module soak-nginx test bogo lint
-.PHONY: fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php test-php bench-php
+.PHONY: help run build install deb test-deb image test-image test-helm test-monitoring nginx-module soak-nginx test bogo
+.PHONY: lint fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php test-php bench-php
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## Serve https://localhost:8443 with a certificate made on the spot
 	bin/quadrille demo $(ARGS)
@@ -48,6 +48,10 @@ test-image: image ## Run that image as a container engine would, and ask it over
 test-helm: build ## Test the Helm chart, with a real kube-apiserver; needs Go 1.26
 	@scripts/install-packages.sh helm-tests
 	@scripts/test-helm.sh
+
+test-monitoring: build ## Hold the alerts and the Grafana dashboard against a real Prometheus
+	@scripts/install-packages.sh monitoring-tests
+	@scripts/test-monitoring.sh
 
 nginx-module: ## Build nginx's module for asynchronous handshakes, bin/ngx_quadrille_async_module.so
 	@scripts/install-packages.sh nginx-module
