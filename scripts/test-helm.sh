@@ -19,6 +19,7 @@ main() {
     choose_ports
     make_secrets
     check "helm lint has nothing to say" lints
+    check "the chart is of this version" is_of_this_version
     mistakes_are_refused
     check "the configuration of the chart's own values passes \`quadrille check\`" default_configuration_is_good
     check "and so does the one of a DaemonSet with existing key servers" daemon_set_is_good
@@ -79,6 +80,12 @@ identity() {
 lints() {
     "$helm" lint --strict --quiet --kube-version "$kubernetes" "$chart" &&
         "$helm" lint --strict --quiet --kube-version "$kubernetes" --values "$work/values.yaml" "$chart"
+}
+
+is_of_this_version() {
+    local version
+    version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+    grep "^version: $version$" "$chart/Chart.yaml" && grep "^appVersion: $version$" "$chart/Chart.yaml"
 }
 
 # render [OPTION...]
