@@ -9,11 +9,11 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb nginx-module soak-nginx test bogo lint fmt bench bench-kernels compare overload
-.PHONY: docs ptx fuzz hostile clean claim php test-php bench-php
+.PHONY: help run build install deb test-deb image test-image test-helm test-monitoring nginx-module soak-nginx test bogo
+.PHONY: lint fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php test-php bench-php
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## Serve https://localhost:8443 with a certificate made on the spot
 	bin/quadrille demo $(ARGS)
@@ -36,6 +36,22 @@ deb: build ## Pack it for Debian: bin/quadrille_*.deb
 test-deb: deb ## Install, upgrade and purge that package in a fresh Debian 12; needs root and a Debian mirror
 	@scripts/install-packages.sh deb-tests
 	@scripts/test-deb.sh
+
+image: build ## Pack it as a container image: bin/quadrille_*.oci.tar
+	@scripts/install-packages.sh image
+	@scripts/package-image.sh
+
+test-image: image ## Run that image as a container engine would, and ask it over HTTPS; needs root
+	@scripts/install-packages.sh image-tests
+	@scripts/test-image.sh
+
+test-helm: build ## Test the Helm chart, with a real kube-apiserver; needs Go 1.26
+	@scripts/install-packages.sh helm-tests
+	@scripts/test-helm.sh
+
+test-monitoring: build ## Hold the alerts and the Grafana dashboard against a real Prometheus
+	@scripts/install-packages.sh monitoring-tests
+	@scripts/test-monitoring.sh
 
 nginx-module: ## Build nginx's module for asynchronous handshakes, bin/ngx_quadrille_async_module.so
 	@scripts/install-packages.sh nginx-module
@@ -95,11 +111,12 @@ compare: build nginx-module ## Measure beside other servers, in one run, into be
 overload: build ## Ask this and other servers for four times what they can do
 	bench/compare.sh --overload 60 --keys rsa2048,p256 $(ARGS)
 
-docs: claim ## Check the pages' links and build the reference
+docs: claim ## Make a book of the pages, searchable, and the reference of the code
 	@scripts/install-packages.sh build
 	cargo test --quiet $(CARGO_FLAGS) --package quadrille-structure --test links
 	RUSTDOCFLAGS="-D warnings" cargo doc $(CARGO_FLAGS) --workspace --no-deps
-	@echo "reference: $(CARGO_TARGET_DIR)/doc/quadrille_gateway/index.html   guide: README.md, docs/"
+	scripts/build-book.sh "$(CARGO_TARGET_DIR)/book"
+	@echo "book: $(CARGO_TARGET_DIR)/book/book/index.html   code: $(CARGO_TARGET_DIR)/doc/quadrille_gateway/index.html"
 
 ptx: ## Translate the GPU's kernels to the PTX that is kept beside them
 	@scripts/install-packages.sh build

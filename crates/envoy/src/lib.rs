@@ -42,7 +42,7 @@ pub use config_source::{ApiSource, ConfigSource};
 pub use http::RoutesReference;
 pub use listener::Listener;
 
-pub use reference::reference;
+pub use reference::{Page, reference};
 pub use resource::{Read, Resource, read, read_remote};
 pub use resource_type::ResourceType;
 pub use resources::{References, Resources};

@@ -1,27 +1,55 @@
-//! `docs/reference/envoy.md`, made from the schema and the tables of filters.
+//! `docs/reference/envoy.md` and the pages below it, made from the schema and the tables of filters.
 
 use crate::{
     filters::{HTTP_FILTERS, Known, LISTENER_FILTERS, NETWORK_FILTERS},
-    schema::{ALL, FieldPolicy, Schema},
+    schema::{ALL, FieldPolicy, Group, Schema},
 };
 
-/// The reference of what is read of Envoy's and Istio's configuration, in Markdown.
-pub fn reference() -> String {
-    let mut text = INTRODUCTION.to_owned();
-    for (title, schemas) in ALL {
-        text.push_str(&format!("\n## {title}\n"));
-        text.extend(schemas.iter().map(|schema| message(schema)));
-    }
-    text.push_str(FILTERS);
-    for (title, known) in [
-        ("Of listeners", LISTENER_FILTERS),
-        ("Of connections", NETWORK_FILTERS),
-        ("Of requests", HTTP_FILTERS),
-    ] {
-        text.push_str(&filters(title, known));
-    }
-    text
+/// A page in Markdown; its file is relative to the folder of the references.
+pub struct Page {
+    /// The file's name, with `/` between folders.
+    pub file: String,
+    /// All of it.
+    pub text: String,
 }
+
+/// The reference of what is read of Envoy's and Istio's configuration: a contents page, a page for each group of messages, and
+/// one for filters.
+pub fn reference() -> Vec<Page> {
+    let contents = Page { file: "envoy.md".to_owned(), text: contents() };
+    let filters = Page { file: "envoy/filters.md".to_owned(), text: filters() };
+    [contents].into_iter().chain(ALL.iter().map(group)).chain([filters]).collect()
+}
+
+fn contents() -> String {
+    let mut text = format!("{INTRODUCTION}\n## Messages\n\n| Page | Messages |\n|---|---|\n");
+    for Group { page, title, messages } in ALL {
+        let links: Vec<_> = messages.iter().map(|message| link(page, message)).collect();
+        text.push_str(&format!("| [{title}](envoy/{page}.md) | {} |\n", links.join(", ")));
+    }
+    text + "| [Filters](envoy/filters.md) | of listeners, of connections and of requests |\n"
+}
+
+fn link(page: &str, message: &Schema) -> String {
+    format!("[`{}`](envoy/{page}.md#{})", message.short_name(), anchor(message.name))
+}
+
+/// The anchor that forges, and mdBook, make of a heading.
+fn anchor(heading: &str) -> String {
+    let heading = heading.to_lowercase().replace(' ', "-");
+    heading.chars().filter(|&c| c.is_alphanumeric() || c == '-' || c == '_').collect()
+}
+
+fn group(group: &Group) -> Page {
+    let messages: String = group.messages.iter().map(|schema| message(schema)).collect();
+    let text = format!("# Envoy: {}\n\n{GENERATED}\n\n{WORDS}{messages}", group.title);
+    Page { file: format!("envoy/{}.md", group.page), text }
+}
+
+const GENERATED: &str = "<!-- Made from the schema in crates/envoy/src/schema and crates/envoy/src/filters.rs. After a change there:
+     QUADRILLE_BLESS=1 cargo test -p quadrille-envoy reference -->";
+
+const WORDS: &str = "What *read*, *accepted*, *ignored* and *refused* mean: [the contents](../envoy.md).\n";
 
 const INTRODUCTION: &str = r#"# Reference: Envoy's configuration
 
@@ -44,8 +72,6 @@ paths start at the working directory, as in Envoy.
 "#;
 
 const FILTERS: &str = "
-## Filters
-
 Filters are known by the type of their configuration, or by their name if they have none. The router
 (`envoy.extensions.filters.http.router.v3.Router`), the HTTP connection manager, the TCP proxy and the PROXY protocol are served. A filter
 that is not here is refused, unless it says `is_optional: true`.
@@ -54,12 +80,22 @@ that is not here is refused, unless it says `is_optional: true`.
 fn message(schema: &Schema) -> String {
     let rows: String = schema.fields.iter().map(|(name, policy)| row(name, *policy)).collect();
     let others = row_text("all others", schema.others);
-    format!("\n### `{}`\n\n| Field | | |\n|---|---|---|\n{rows}{others}", schema.name)
+    format!("\n## `{}`\n\n| Field | | |\n|---|---|---|\n{rows}{others}", schema.name)
 }
 
-fn filters(title: &str, known: Known) -> String {
+fn filters() -> String {
+    let tables = [
+        ("Of listeners", LISTENER_FILTERS),
+        ("Of connections", NETWORK_FILTERS),
+        ("Of requests", HTTP_FILTERS),
+    ];
+    let tables: String = tables.into_iter().map(|(title, known)| table(title, known)).collect();
+    format!("# Envoy: Filters\n\n{GENERATED}\n\n{WORDS}{FILTERS}{tables}")
+}
+
+fn table(title: &str, known: Known) -> String {
     let rows: String = known.iter().map(|(name, policy)| row(name, *policy)).collect();
-    format!("\n### {title}\n\n| Filter | | |\n|---|---|---|\n{rows}")
+    format!("\n## {title}\n\n| Filter | | |\n|---|---|---|\n{rows}")
 }
 
 fn row(name: &str, policy: FieldPolicy) -> String {

@@ -60,15 +60,25 @@ impl Schema {
     }
 }
 
-/// Every message that is read, in groups with titles, in the order of the reference.
-pub(crate) const ALL: &[(&str, &[&Schema])] = &[
-    (
-        "The bootstrap",
-        &[&BOOTSTRAP, &NODE, &STATIC_RESOURCES, &DYNAMIC_RESOURCES, &ADMIN, &DISCOVERY_RESPONSE],
-    ),
-    (
-        "Parts of many messages",
-        &[
+/// Messages that are described together, on a page of the reference.
+pub(crate) struct Group {
+    /// The name of the page's file, without its ending.
+    pub(crate) page: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) messages: &'static [&'static Schema],
+}
+
+/// Every message that is read, in the order of the reference.
+pub(crate) const ALL: &[Group] = &[
+    Group {
+        page: "bootstrap",
+        title: "The bootstrap",
+        messages: &[&BOOTSTRAP, &NODE, &STATIC_RESOURCES, &DYNAMIC_RESOURCES, &ADMIN, &DISCOVERY_RESPONSE],
+    },
+    Group {
+        page: "common",
+        title: "Parts of many messages",
+        messages: &[
             &DATA_SOURCE,
             &ADDRESS,
             &SOCKET_ADDRESS,
@@ -84,10 +94,11 @@ pub(crate) const ALL: &[(&str, &[&Schema])] = &[
             &STRING_MATCHER,
             &REGEX_MATCHER,
         ],
-    ),
-    (
-        "Listeners",
-        &[
+    },
+    Group {
+        page: "listeners",
+        title: "Listeners",
+        messages: &[
             &LISTENER,
             &FILTER_CHAIN,
             &FILTER_CHAIN_MATCH,
@@ -97,10 +108,11 @@ pub(crate) const ALL: &[(&str, &[&Schema])] = &[
             &TCP_WEIGHTED,
             &TCP_CLUSTER_WEIGHT,
         ],
-    ),
-    (
-        "TLS and secrets",
-        &[
+    },
+    Group {
+        page: "tls",
+        title: "TLS and secrets",
+        messages: &[
             &DOWNSTREAM_TLS,
             &UPSTREAM_TLS,
             &COMMON_TLS,
@@ -117,10 +129,11 @@ pub(crate) const ALL: &[(&str, &[&Schema])] = &[
             &TICKET_KEYS,
             &TRANSPORT_SOCKET,
         ],
-    ),
-    (
-        "The HTTP connection manager, and HTTP towards clusters",
-        &[
+    },
+    Group {
+        page: "http",
+        title: "The HTTP connection manager, and HTTP towards clusters",
+        messages: &[
             &HTTP_MANAGER,
             &RDS,
             &HTTP_FILTER,
@@ -130,10 +143,11 @@ pub(crate) const ALL: &[(&str, &[&Schema])] = &[
             &UPSTREAM_HTTP_NAME,
             &EXPLICIT_HTTP,
         ],
-    ),
-    (
-        "Routes: what they match",
-        &[
+    },
+    Group {
+        page: "route-matches",
+        title: "Routes: what they match",
+        messages: &[
             &ROUTE_CONFIGURATION,
             &VIRTUAL_HOST,
             &ROUTE,
@@ -142,10 +156,11 @@ pub(crate) const ALL: &[(&str, &[&Schema])] = &[
             &INT64_RANGE,
             &QUERY_MATCHER,
         ],
-    ),
-    (
-        "Routes: what becomes of a request",
-        &[
+    },
+    Group {
+        page: "route-actions",
+        title: "Routes: what becomes of a request",
+        messages: &[
             &ROUTE_ACTION,
             &WEIGHTED_CLUSTER,
             &CLUSTER_WEIGHT,
@@ -156,10 +171,11 @@ pub(crate) const ALL: &[(&str, &[&Schema])] = &[
             &DIRECT_RESPONSE,
             &HEADER_OPTION,
         ],
-    ),
-    (
-        "Clusters",
-        &[
+    },
+    Group {
+        page: "clusters",
+        title: "Clusters",
+        messages: &[
             &CLUSTER,
             &EDS_CONFIG,
             &LOAD_ASSIGNMENT,
@@ -172,8 +188,12 @@ pub(crate) const ALL: &[(&str, &[&Schema])] = &[
             &LB_POLICY_ITEM,
             &TYPED_EXTENSION,
         ],
-    ),
-    ("Istio (`quadrille istio resolve`)", &[&PROXY_CONFIG, &ISTIO_PROVIDER, &ISTIO_CRYPTOMB, &ISTIO_QAT]),
+    },
+    Group {
+        page: "istio",
+        title: "Istio (`quadrille istio resolve`)",
+        messages: &[&PROXY_CONFIG, &ISTIO_PROVIDER, &ISTIO_CRYPTOMB, &ISTIO_QAT],
+    },
 ];
 
 /// For messages in which nothing that is left out weakens security.

@@ -5,17 +5,27 @@ use crate::{
     bootstrap, istio, reference,
     schema::{ALL, FieldPolicy, coverage},
 };
+use std::path::Path;
 
-const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/envoy.md");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
 
 #[test]
 fn the_reference_is_the_schema() {
+    let folder = Path::new(FOLDER);
+    let pages = reference();
     if std::env::var_os("QUADRILLE_BLESS").is_some() {
-        std::fs::write(REFERENCE, reference()).unwrap();
+        std::fs::create_dir_all(folder.join("envoy")).unwrap();
+        pages.iter().for_each(|page| std::fs::write(folder.join(&page.file), &page.text).unwrap());
     }
-    let written = std::fs::read_to_string(REFERENCE).unwrap_or_default();
-    let how = "the reference is out of date; run QUADRILLE_BLESS=1 cargo test -p quadrille-envoy reference";
-    assert!(written == reference(), "{how}");
+    for page in &pages {
+        let written = std::fs::read_to_string(folder.join(&page.file)).unwrap_or_default();
+        let how = "is out of date; run QUADRILLE_BLESS=1 cargo test -p quadrille-envoy reference";
+        assert!(written == page.text, "{} {how}", page.file);
+    }
+    for entry in std::fs::read_dir(folder.join("envoy")).unwrap() {
+        let file = format!("envoy/{}", entry.unwrap().file_name().display());
+        assert!(pages.iter().any(|page| page.file == file), "{file} is not made from the schema");
+    }
 }
 
 /// A bootstrap in which every message occurs.
@@ -54,7 +64,7 @@ fn every_field_that_claims_to_be_read_is_read() {
     }
     let fields = ALL
         .iter()
-        .flat_map(|(_, schemas)| schemas.iter())
+        .flat_map(|group| group.messages)
         .flat_map(|schema| schema.fields.iter().map(|(field, policy)| (schema.name, *field, *policy)));
     let lies: Vec<_> = fields
         .filter(|(message, field, policy)| {

@@ -1,0 +1,99 @@
+{{/* The gateway's quadrille.yaml: what the user has written, with certificates, the fleet and the admin address. */}}
+{{- define "quadrille.configuration" -}}
+{{- $configuration := deepCopy .Values.configuration }}
+{{- range $key := list "admin" "drain_timeout" }}
+{{- if hasKey $configuration $key }}
+{{- fail (printf "configuration.%s is the chart's: set `admin.port` and `shutdown`" $key) }}
+{{- end }}
+{{- end }}
+{{- $certificates := include "quadrille.certificates" . | fromYamlArray }}
+{{- range $listener := $configuration.listeners }}
+{{- if not (or (hasKey $listener "certificates") (include "quadrille.isPlain" $listener)) }}
+{{- if not $certificates }}
+{{- fail (printf "listener %v: name Secrets in `certificates`, or say `tls: false`" $listener.address) }}
+{{- end }}
+{{- $_ := set $listener "certificates" $certificates }}
+{{- end }}
+{{- end }}
+{{- if .Values.fleet.secretName }}
+{{- $fleet := include "quadrille.fleet" . | fromYaml }}
+{{- $_ := set $configuration "resumption" (mergeOverwrite $fleet (default dict $configuration.resumption)) }}
+{{- end }}
+{{- $_ := set $configuration "admin" (dict "address" (printf "0.0.0.0:%v" .Values.admin.port)) }}
+{{- $_ := set $configuration "drain_timeout" (printf "%vs" .Values.shutdown.drainSeconds) }}
+{{- toYaml $configuration }}
+{{- end }}
+
+{{/* YAML reads `off` as false. */}}
+{{- define "quadrille.isPlain" -}}
+{{- if and (hasKey . "tls") (has (toString .tls) (list "false" "off")) }}yes{{ end }}
+{{- end }}
+
+{{- define "quadrille.certificates" -}}
+{{- range .Values.certificates }}
+- chain: {{ printf "certificates/%s/tls.crt" .secretName }}
+  {{- if .keyServers }}
+  key:
+    keyless:
+      servers: {{ include "quadrille.keyServers" $ }}
+      ca: key-servers/ca.crt
+      certificate: key-servers/tls.crt
+      key: key-servers/tls.key
+  {{- else }}
+  key: {{ printf "certificates/%s/tls.key" .secretName }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The addresses of the key servers, as a list in JSON. */}}
+{{- define "quadrille.keyServers" -}}
+{{- if not .Values.keyServers.secretName }}
+{{- fail "a certificate has `keyServers: true`, so name the gateways' own certificate in `keyServers.secretName`" }}
+{{- end }}
+{{- $addresses := .Values.keyServers.addresses }}
+{{- if and (not $addresses) .Values.keyServer.enabled }}
+{{- $name := printf "%s-key-server" (include "quadrille.fullname" .) }}
+{{- range $ordinal := until (int .Values.keyServer.replicas) }}
+{{- $host := printf "%s-%d.%s.%s.svc" $name $ordinal $name $.Release.Namespace }}
+{{- $addresses = append $addresses (printf "%s:%v" $host $.Values.keyServer.port) }}
+{{- end }}
+{{- end }}
+{{- if not $addresses }}
+{{- fail "a certificate has `keyServers: true`, so say `keyServers.addresses` or `keyServer.enabled`" }}
+{{- end }}
+{{- toJson $addresses }}
+{{- end }}
+
+{{- define "quadrille.fleet" -}}
+{{- $address := .Values.fleet.redis.address }}
+{{- if and (not $address) .Values.redis.enabled }}
+{{- $address = printf "redis://%s-redis.%s.svc:6379" (include "quadrille.fullname" .) .Release.Namespace }}
+{{- end }}
+{{- if not $address }}
+{{- fail "a fleet needs Redis: say `fleet.redis.address` or `redis.enabled`" }}
+{{- end }}
+tickets: fleet
+cache: {{ $address }}
+fleet_secret: fleet/fleet.secret
+{{- if .Values.fleet.redis.passwordSecretName }}
+redis_password: fleet/redis-password
+{{- end }}
+{{- if .Values.fleet.redis.caSecretName }}
+redis_ca: fleet/redis-ca.crt
+{{- end }}
+{{- end }}
+
+{{/* What only a restart brings into service. */}}
+{{- define "quadrille.startConfiguration" -}}
+{{- $configuration := include "quadrille.configuration" . | fromYaml }}
+{{- pick $configuration "admin" "engine" "threads" "access_log" | toJson }}
+{{- end }}
+
+{{/* The ports of the listeners, each once: a list in JSON. */}}
+{{- define "quadrille.ports" -}}
+{{- $ports := list }}
+{{- range .Values.configuration.listeners }}
+{{- $ports = append $ports (regexFind "[0-9]+$" (toString .address) | int) }}
+{{- end }}
+{{- $ports | uniq | toJson }}
+{{- end }}

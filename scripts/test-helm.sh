@@ -1,0 +1,406 @@
+#!/usr/bin/env bash
+# Tests the Helm chart. Without a cluster: what it renders is mounted as a kubelet does, checked by `quadrille check`,
+# and run: gateway, key server and Redis. With a real kube-apiserver and etcd, on loopback: every object is applied,
+# validated strictly, installed, upgraded and removed by Helm, and the pods fit the Pod Security Standard `restricted`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly chart=deploy/helm/quadrille kubernetes=1.37
+readonly quadrille=${QUADRILLE_BIN:-bin/quadrille}
+work=$(mktemp -d "${TMPDIR:-/tmp}/quadrille-helm.XXXXXX")
+readonly work secrets=$work/secrets name=try-quadrille
+pids=()
+
+main() {
+    [[ -x $quadrille ]] || fail "there is no $quadrille: run \`make build\` first"
+    helm=$(scripts/install-tools.sh helm)/helm
+    readonly helm
+    trap clean EXIT
+    choose_ports
+    make_secrets
+    check "helm lint has nothing to say" lints
+    check "the chart is of this version" is_of_this_version
+    mistakes_are_refused
+    check "the configuration of the chart's own values passes \`quadrille check\`" default_configuration_is_good
+    check "and so does the one of a DaemonSet with existing key servers" daemon_set_is_good
+    check "the one of everything does" full_configuration_is_good
+    check "what the guide says renders" guide_renders
+    without_a_cluster
+    with_an_apiserver
+    echo "test-helm: $passed passed"
+}
+
+# Ports that are free now.
+choose_ports() {
+    read -r https http admin keys keys_admin redis etcd peers api < <(python3 - <<'PYTHON'
+import socket
+sockets = [socket.socket() for _ in range(9)]
+for one in sockets:
+    one.bind(("127.0.0.1", 0))
+print(*(one.getsockname()[1] for one in sockets))
+PYTHON
+    )
+    readonly https http admin keys keys_admin redis etcd peers api
+    sed -e "s/PORT_HTTPS/$https/g; s/PORT_HTTP/$http/; s/PORT_ADMIN/$admin/; s/PORT_KEYS/$keys/; s/PORT_REDIS/$redis/" \
+        scripts/helm/values.yaml >"$work/values.yaml"
+}
+
+# What users make by kubectl and cert-manager: a folder for each Secret.
+make_secrets() {
+    certificate example-tls ec localhost
+    certificate shop-tls rsa localhost
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=ca \
+        -keyout "$work/ca.key" -out "$work/ca.crt" 2>/dev/null
+    identity gateway-identity gateway.internal
+    identity key-server-identity localhost
+    mkdir "$secrets/fleet" "$secrets/redis-password"
+    "$quadrille" tickets generate "$secrets/fleet/fleet.secret" >/dev/null
+    openssl rand -hex 16 | tr -d '\n' >"$secrets/redis-password/password"
+}
+
+# certificate SECRET KIND HOST
+certificate() {
+    local folder=$secrets/$1 options=(-newkey rsa:2048)
+    [[ $2 == rsa ]] || options=(-newkey ec -pkeyopt ec_paramgen_curve:P-256)
+    mkdir -p "$folder"
+    openssl req -x509 "${options[@]}" -nodes -days 2 -subj "/CN=$3" -addext "subjectAltName=DNS:$3" \
+        -keyout "$folder/tls.key" -out "$folder/tls.crt" 2>/dev/null
+}
+
+# identity SECRET HOST: signed by the CA.
+identity() {
+    local folder=$secrets/$1
+    mkdir -p "$folder"
+    openssl req -x509 -CA "$work/ca.crt" -CAkey "$work/ca.key" -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
+        -nodes -days 2 -subj "/CN=$2" -addext "subjectAltName=DNS:$2" -addext basicConstraints=CA:FALSE \
+        -keyout "$folder/tls.key" -out "$folder/tls.crt" 2>/dev/null
+    cp "$work/ca.crt" "$folder/ca.crt"
+}
+
+lints() {
+    "$helm" lint --strict --quiet --kube-version "$kubernetes" "$chart" &&
+        "$helm" lint --strict --quiet --kube-version "$kubernetes" --values "$work/values.yaml" "$chart"
+}
+
+is_of_this_version() {
+    local version
+    version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+    grep "^version: $version$" "$chart/Chart.yaml" && grep "^appVersion: $version$" "$chart/Chart.yaml"
+}
+
+# render [OPTION...]
+render() {
+    "$helm" template try "$chart" --kube-version "$kubernetes" "$@"
+}
+
+mistakes_are_refused() {
+    refused "additional properties 'enable' not allowed" --set redis.enable=true
+    refused "set \`admin.port\`" --set configuration.admin=off
+    refused "a fleet needs Redis" --set 'certificates[0].secretName=example-tls' --set fleet.secretName=fleet
+    refused "name Secrets in \`certificates\`"
+    refused "\`keyServers.secretName\`" --set 'certificates[0].secretName=a' --set 'certificates[0].keyServers=true'
+    refused "\`keyServer.secretName\`" --set keyServer.enabled=true
+}
+
+# refused WORDS OPTION...
+refused() {
+    local words=$1
+    shift
+    if render "$@" >/dev/null 2>"$work/refused" || ! grep --quiet --fixed-strings -- "$words" "$work/refused"; then
+        cat "$work/refused"
+        fail "a mistake is not refused by \"$words\": $*"
+    fi
+    ok "a mistake is refused: $words"
+}
+
+# mount KIND NAME FOLDER <MANIFESTS: the files of its pod; prints its arguments.
+mount() {
+    mkdir -p "$work/$3"
+    python3 scripts/helm/mount.py "$1" "$2" "$secrets" "$work/$3"
+}
+
+default_configuration_is_good() {
+    render --set 'certificates[0].secretName=example-tls' | mount Deployment "$name" default &&
+        "$quadrille" check "$work/default/quadrille.yaml"
+}
+
+daemon_set_is_good() {
+    render --set kind=DaemonSet --set hostNetwork=true --set 'certificates[0].secretName=shop-tls' \
+        --set 'certificates[0].keyServers=true' --set keyServers.secretName=gateway-identity \
+        --set 'keyServers.addresses={keys.example:2407}' |
+        mount DaemonSet "$name" daemon-set && "$quadrille" check "$work/daemon-set/quadrille.yaml" &&
+        [[ ! -e $work/daemon-set/certificates/shop-tls/tls.key ]] # the key stays away
+}
+
+full_configuration_is_good() {
+    render --values "$work/values.yaml" >"$work/full.yaml"
+    mount Deployment "$name" gateway <"$work/full.yaml" >"$work/gateway.arguments" &&
+        "$quadrille" check "$work/gateway/quadrille.yaml"
+}
+
+# Each block of values in the guide, on top of the first.
+guide_renders() {
+    mkdir "$work/guide"
+    awk -v folder="$work/guide" '/^```yaml$/ { inside = 1; block++; next } /^```$/ { inside = 0 }
+        inside { print > (folder "/" block ".yaml") }' docs/guide/kubernetes.md
+    local block
+    [[ -f $work/guide/1.yaml ]] || return 1
+    for block in "$work/guide"/*.yaml; do
+        echo "$block"
+        render --values "$work/guide/1.yaml" --values "$block" >"$work/guide/rendered" || return 1
+    done
+}
+
+without_a_cluster() {
+    check "the arguments of Redis start it" redis_starts
+    check "those of the key server start it" key_server_starts
+    check "those of the gateway start it, and the probe finds it ready" gateway_starts
+    check "it serves HTTPS" serves example-tls ECDSA
+    check "a key on the key server serves HTTPS, with the policy" serves shop-tls RSA
+    check "the fleet's keys are in Redis" fleet_is_in_redis
+    check "plain HTTP is redirected" redirected
+    certificate example-tls ec localhost
+    check "a Secret that was renewed is in service without a restart" renewed
+    check "what \`helm test\` runs passes" helm_test
+}
+
+redis_starts() {
+    local arguments
+    mapfile -t arguments < <(mount Deployment "$name-redis" redis <"$work/full.yaml")
+    # shellcheck disable=SC2016 # it is the kubelet that replaces this
+    redis-server "${arguments[@]/'$(PASSWORD)'/$(<"$secrets/redis-password/password")}" --port "$redis" \
+        >"$work/redis.log" &
+    pids+=($!)
+    await "$work/redis.log" redis_answers
+}
+
+redis_answers() {
+    REDISCLI_AUTH=$(<"$secrets/redis-password/password") redis-cli -p "$redis" ping 2>&1 | grep --quiet PONG
+}
+
+key_server_starts() {
+    mapfile -t arguments < <(mount StatefulSet "$name-key-server" key-server <"$work/full.yaml" |
+        sed "s/--admin=0.0.0.0:2406/--admin=127.0.0.1:$keys_admin/; s/0.0.0.0:$keys/127.0.0.1:$keys/")
+    "$quadrille" "${arguments[@]}" >"$work/key-server.log" 2>&1 &
+    pids+=($!)
+    await "$work/key-server.log" curl --silent --fail --output /dev/null "http://127.0.0.1:$keys_admin/ready"
+}
+
+gateway_starts() {
+    mapfile -t arguments <"$work/gateway.arguments"
+    "$quadrille" "${arguments[@]}" >"$work/gateway.log" 2>&1 &
+    pids+=($!)
+    await "$work/gateway.log" curl --silent --fail --output /dev/null "http://127.0.0.1:$admin/ready" &&
+        curl --silent --fail "http://127.0.0.1:$admin/healthz"
+}
+
+# serves SECRET SIGNATURE
+serves() {
+    curl --silent --show-error --fail --cacert "$secrets/$1/tls.crt" --tls-max 1.2 \
+        --ciphers "ECDHE-$2-AES128-GCM-SHA256" "https://localhost:$https/" | grep "from the chart"
+}
+
+fleet_is_in_redis() {
+    local found
+    found=$(REDISCLI_AUTH=$(<"$secrets/redis-password/password") redis-cli -p "$redis" dbsize)
+    echo "$found"
+    [[ $found != *0 ]]
+}
+
+redirected() {
+    local found
+    # Clients come by the Service, and name its port or none.
+    found=$(curl --silent --head --header "Host: localhost" "http://localhost:$http/path")
+    echo "$found"
+    grep --quiet --ignore-case "^location: https://localhost/path" <<<"$found"
+}
+
+renewed() {
+    mount Deployment "$name" gateway <"$work/full.yaml"
+    await "$work/gateway.log" serves example-tls ECDSA
+}
+
+helm_test() {
+    mapfile -t arguments < <(mount Pod "$name-test" test <"$work/full.yaml" | sed "s/$name.default.svc/localhost/")
+    "$quadrille" "${arguments[@]}"
+}
+
+with_an_apiserver() {
+    kubernetes_folder=$(scripts/install-tools.sh kube-apiserver) || fail "kube-apiserver could not be built"
+    readonly kubernetes_folder
+    check "etcd starts" etcd_starts
+    check "kube-apiserver $kubernetes starts" apiserver_starts
+    check "it knows ServiceMonitors" custom_resources
+    check "it refuses what its schemas do not know" strict_validation_refuses
+    check "every object of the chart's own values is valid" valid --set 'certificates[0].secretName=example-tls'
+    check "every object of everything is" valid --values "$work/values.yaml"
+    check "the pods fit the Pod Security Standard \`restricted\`" restricted
+    check "a pod as root would not" root_is_refused
+    check "helm install" helm install try "$chart" --namespace edge --create-namespace --values "$work/values.yaml"
+    check "the pods that run get the change of a configuration" upgrade_without_restart
+    check "the next ones get what counts at the start" upgrade_with_restart
+    check "helm uninstall" helm uninstall try --namespace edge
+    check "and leaves nothing" nothing_is_left
+}
+
+etcd_starts() {
+    etcd --data-dir "$work/etcd" --listen-client-urls "http://127.0.0.1:$etcd" --advertise-client-urls \
+        "http://127.0.0.1:$etcd" --listen-peer-urls "http://127.0.0.1:$peers" >"$work/etcd.log" 2>&1 &
+    pids+=($!)
+    await "$work/etcd.log" curl --silent --fail --output /dev/null "http://127.0.0.1:$etcd/health"
+}
+
+apiserver_starts() {
+    openssl genrsa -out "$work/accounts.key" 2048 2>/dev/null
+    token=$(openssl rand -hex 16)
+    echo "$token,admin,admin,system:masters" >"$work/tokens"
+    # There are no controllers: nothing would make service accounts.
+    "$kubernetes_folder/kube-apiserver" --etcd-servers "http://127.0.0.1:$etcd" --bind-address 127.0.0.1 \
+        --secure-port "$api" --cert-dir "$work/apiserver" --token-auth-file "$work/tokens" --authorization-mode RBAC \
+        --service-cluster-ip-range 10.96.0.0/16 --service-account-issuer https://kubernetes.default.svc \
+        --service-account-key-file "$work/accounts.key" --service-account-signing-key-file "$work/accounts.key" \
+        --disable-admission-plugins ServiceAccount,Priority >"$work/apiserver.log" 2>&1 &
+    pids+=($!)
+    cat >"$work/kubeconfig" <<YAML
+apiVersion: v1
+kind: Config
+clusters: [{ name: it, cluster: { server: "https://127.0.0.1:$api", insecure-skip-tls-verify: true } }]
+users: [{ name: admin, user: { token: $token } }]
+contexts: [{ name: it, context: { cluster: it, user: admin } }]
+current-context: it
+YAML
+    KUBECONFIG=$work/kubeconfig
+    export KUBECONFIG
+    await "$work/apiserver.log" request /readyz
+}
+
+# request PATH [OPTION...]
+request() {
+    local path=$1
+    shift
+    curl --silent --show-error --fail-with-body --insecure --header "Authorization: Bearer $token" \
+        "https://127.0.0.1:$api$path" "$@"
+}
+
+custom_resources() {
+    request /apis/apiextensions.k8s.io/v1/customresourcedefinitions --output /dev/null \
+        --header "Content-Type: application/yaml" \
+        --data-binary "@$kubernetes_folder/monitoring.coreos.com_servicemonitors.yaml" &&
+        await "$work/apiserver.log" request /apis/monitoring.coreos.com/v1/servicemonitors --output /dev/null
+}
+
+# apply NAMESPACE <MANIFESTS: validates them strictly, and keeps nothing.
+apply() {
+    python3 scripts/helm/apply.py "https://127.0.0.1:$api" "$token" "$1"
+}
+
+# applied_not NAMESPACE WORDS <MANIFESTS: the words are why.
+applied_not() {
+    ! apply "$1" >"$work/applied" && grep --fixed-strings -- "$2" "$work/applied"
+}
+
+valid() {
+    render "$@" | apply default
+}
+
+strict_validation_refuses() {
+    render --values "$work/values.yaml" | sed 's/readOnlyRootFilesystem/readOnlyRootFileSystem/' | applied_not default \
+        "readOnlyRootFileSystem: field not declared in schema"
+}
+
+restricted() {
+    request /api/v1/namespaces --output /dev/null --json '{
+        "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "restricted",
+            "labels": { "pod-security.kubernetes.io/enforce": "restricted" } } }' &&
+        render --values "$work/values.yaml" --set priorityClassName= | python3 scripts/helm/pods.py | apply restricted
+}
+
+root_is_refused() {
+    render --values "$work/values.yaml" --set priorityClassName= | python3 scripts/helm/pods.py |
+        sed 's/runAsNonRoot: true/runAsNonRoot: false/' |
+        applied_not restricted 'violates PodSecurity "restricted:latest": runAsNonRoot != true'
+}
+
+upgrade_without_restart() {
+    local before
+    before=$(pod_template) || return 1
+    helm upgrade try "$chart" --namespace edge --values "$work/values.yaml" \
+        --set 'configuration.listeners[0].respond=changed' \
+        --set "configuration.listeners[0].address=127.0.0.1:$https" || return 1
+    request "/api/v1/namespaces/edge/configmaps/$name" | grep "respond: changed" &&
+        [[ $(pod_template) == "$before" ]]
+}
+
+upgrade_with_restart() {
+    local before
+    before=$(pod_template) || return 1
+    helm upgrade try "$chart" --namespace edge --values "$work/values.yaml" --set configuration.threads=2 &&
+        [[ $(pod_template) != "$before" ]]
+}
+
+pod_template() {
+    request "/apis/apps/v1/namespaces/edge/deployments/$name" |
+        python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["spec"]["template"]))'
+}
+
+nothing_is_left() {
+    local path left
+    for path in /apis/apps/v1/namespaces/edge/{deployments,statefulsets} /api/v1/namespaces/edge/{services,configmaps} \
+        /apis/networking.k8s.io/v1/namespaces/edge/networkpolicies /api/v1/namespaces/edge/secrets; do
+        left=$(request "$path" |
+            python3 -c 'import json, sys; print(*(x["metadata"]["name"] for x in json.load(sys.stdin)["items"]))')
+        [[ -z $left || $left == kube-root-ca.crt ]] || { echo "$path: $left"; return 1; }
+    done
+}
+
+helm() {
+    "$helm" "$@"
+}
+
+# await LOG COMMAND...: until it succeeds, for 20 s; else shows the log.
+await() {
+    local log=$1
+    shift
+    local attempt
+    for attempt in {1..200}; do
+        "$@" && return
+        sleep 0.1
+    done
+    echo "after $attempt attempts:"
+    cat "$log"
+    return 1
+}
+
+passed=0
+# check WHAT COMMAND...: what it prints is shown if it fails.
+check() {
+    local what=$1
+    shift
+    if "$@" >"$work/output" 2>&1; then
+        ok "$what"
+    else
+        cat "$work/output"
+        fail "$what"
+    fi
+}
+
+ok() {
+    echo "ok    $1"
+    passed=$((passed + 1))
+}
+
+clean() {
+    local pid
+    for pid in "${pids[@]}"; do
+        kill "$pid" 2>/dev/null || true
+    done
+    wait
+    rm -rf "$work"
+}
+
+fail() {
+    echo "test-helm: FAILED: $*" >&2
+    exit 1
+}
+
+main "$@"
