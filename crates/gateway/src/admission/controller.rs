@@ -187,6 +187,11 @@ impl Controller {
         !self.unheard.is_multiple_of(HEARD_ONE_IN)
     }
 
+    /// How long a private-key operation waits that is handed in now.
+    pub(super) fn key_wait(&self, urgent: bool) -> Duration {
+        self.backlog.ahead_of(urgent)
+    }
+
     /// A private-key operation was handed in.
     pub(super) fn enter(&mut self, key_type: KeyType, urgent: bool, now: Duration) -> Pending {
         self.backlog.enter(key_type, urgent, now)

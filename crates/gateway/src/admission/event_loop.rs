@@ -30,7 +30,8 @@ pub(crate) struct Visit {
     event_loop: Arc<EventLoop>,
     client: u64,
     accepted: Instant,
-    deadline: Duration,
+    /// Without one it goes on, however long it waits.
+    deadline: Option<Duration>,
     decision: OnceLock<Result<Admitted, Refusal>>,
 }
 
@@ -74,8 +75,13 @@ impl EventLoop {
         away
     }
 
-    /// A handshake that has to be complete by its deadline, counted from when it was accepted.
-    pub(crate) fn visit(self: &Arc<Self>, client: IpAddr, accepted: Instant, deadline: Duration) -> Visit {
+    /// A handshake that has to be complete by its deadline, if it has one, counted from when it was accepted.
+    pub(crate) fn visit(
+        self: &Arc<Self>,
+        client: IpAddr,
+        accepted: Instant,
+        deadline: Option<Duration>,
+    ) -> Visit {
         let client = self.admission.client(client);
         Visit { event_loop: Arc::clone(self), client, accepted, deadline, decision: OnceLock::new() }
     }
@@ -85,11 +91,12 @@ impl Visit {
     /// Decides whether the handshake goes on; `name` is that of the certificate. `cost` is asked whether it is worth a
     /// closer look.
     pub(crate) fn arrive(&self, name: &str, cost: impl FnOnce(bool) -> Cost) -> Result<(), Refusal> {
+        let Some(deadline) = self.deadline else { return Ok(()) };
         let admission = self.admission();
         let work = cost(admission.is_overloaded()).into();
         let (now, age) = (admission.now(), self.accepted.elapsed());
         let name = admission.name(name);
-        let (client, event_loop, deadline) = (self.client, self.event_loop.index, self.deadline);
+        let (client, event_loop) = (self.client, self.event_loop.index);
         let arrival = Arrival { client, name, event_loop, age, deadline, work };
         let mut state = admission.state();
         let decision = state.controller.arrive(&arrival, now);
@@ -114,9 +121,19 @@ impl Visit {
         }
     }
 
+    /// How long its private-key operation would wait if it were handed in now.
+    pub(crate) fn key_wait(&self) -> Duration {
+        self.admission().state().controller.key_wait(self.priority() == Priority::Urgent)
+    }
+
     /// Its private-key operation is handed in; keep what is returned as long as somebody waits for it.
-    pub(crate) fn enter(&self, key_type: KeyType) -> PendingOperation {
-        self.admission().enter(key_type, self.priority() == Priority::Urgent)
+    pub(crate) fn enter(&self, key_type: KeyType, priority: Priority) -> PendingOperation {
+        self.admission().enter(key_type, priority == Priority::Urgent)
+    }
+
+    /// Its private-key operation is not handed in, though it was expected.
+    pub(crate) fn pass_by(&self, key_type: KeyType) {
+        drop(self.enter(key_type, self.priority()));
     }
 
     /// It has succeeded.

@@ -129,7 +129,7 @@ fn spawn(
             return serve::serve_plain(transport, connection, chain, &worker, &here.place).await;
         };
         let deadline = config.timeouts.handshake_deadline;
-        let visit = deadline.map(|deadline| worker.admission.visit(client.ip(), began, deadline));
+        let visit = worker.admission.visit(client.ip(), began, deadline);
         let ends = (client, local);
         let shaken = Box::pin(handshake::accept(transport, tls, &chain, &config, ends, began, visit));
         let limit = config.timeouts.handshake.saturating_sub(began.elapsed());

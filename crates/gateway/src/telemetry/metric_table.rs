@@ -324,7 +324,17 @@ const GROUPS: &[Group] = &[
                 "operations without a result: `unavailable`, `deadline`, `refused`, `full`, `closed`",
             ),
             counter("quadrille_keyless_hedges_total", &[], "second requests, because the first took long"),
-            counter("quadrille_keyless_fallbacks_total", &[], "operations computed with the local key"),
+            counter(
+                "quadrille_keyless_fallbacks_total",
+                &[],
+                "operations computed with the local key, because no key server has",
+            ),
+            counter(
+                "quadrille_keyless_spilled_total",
+                &["result"],
+                "operations that would have waited too long here (`use: overflow`): `ok`, and those computed here \
+                 after all because the key servers were `late` or have `failed`",
+            ),
             counter(
                 "quadrille_keyless_violations_total",
                 &["server"],

@@ -6,7 +6,7 @@
 
 use super::{
     before_selection,
-    certificate::{Certificate, PrivateKey},
+    certificate::Certificate,
     certificate_selection::{CertificateSelector, Entry},
     client_authentication::ClientVerifier,
     contained, early_data,
@@ -93,7 +93,7 @@ impl ChainTls {
     }
 
     /// A new connection over this socket.
-    pub(crate) fn session(&self, tcp: &Arc<TcpStream>, visit: Option<Visit>) -> Result<Ssl, ErrorStack> {
+    pub(crate) fn session(&self, tcp: &Arc<TcpStream>, visit: Visit) -> Result<Ssl, ErrorStack> {
         let mut ssl = Ssl::new(&self.base)?;
         HandshakeState::attach(&mut ssl, tcp, &self.resumption, visit)?;
         // SAFETY: the connection is live; what only a handshake needs is freed when it is complete.
@@ -138,7 +138,7 @@ impl<'a> Settings<'a> {
             let context = self.for_certificate(certificate, engine).map_err(refused)?;
             let session_binding = self.session_binding(&certificate.names).map_err(refused)?;
             let key_type = certificate.key.key_type();
-            let queued = engine.queues(key_type) && matches!(certificate.key, PrivateKey::Local(_));
+            let queued = engine.queues(key_type) && certificate.key.is_here();
             let entry = Entry { key_type, queued, context, session_binding };
             selection.add(&certificate.names, entry);
         }
