@@ -2,7 +2,8 @@
 
 use super::{
     Admission, Cost, PendingOperation, Refusal,
-    controller::{Admitted, Arrival},
+    controller::{Admitted, Arrival, Door},
+    network,
 };
 use quadrille_engine::{KeyType, Priority};
 use std::{
@@ -63,16 +64,44 @@ impl EventLoop {
         self.admission.is_overloaded()
     }
 
-    /// Whether a connection from this address is closed before anything is read from it.
-    pub(crate) fn turns_away(&self, address: IpAddr) -> bool {
+    /// Whether a connection from this address is closed before the event loop knows of it. `full` looks what it has sent:
+    /// if that asks for a full handshake, whether this will wait for a compute thread.
+    pub(crate) fn turns_away(&self, address: IpAddr, full: impl FnOnce() -> Option<bool>) -> bool {
         let (client, now) = (self.admission.client(address), self.admission.now());
         let mut state = self.admission.state();
-        let away = state.controller.turns_away(client, self.index, now);
+        let door = state.controller.door(client, self.index, now);
         self.admission.note_overload(state.controller.is_overloaded(now));
-        if away {
-            self.admission.refused(state, Refusal::ClientShare, now);
+        match door {
+            Door::Open => return false,
+            Door::Closed => {
+                self.admission.note_shut_out(state.shut_out.turned_away(network::of(address), now));
+                self.admission.refused(state, Refusal::ClientShare, now);
+            }
+            Door::ForSessions | Door::ForSessionsAndKeysInPlace => {
+                // Without the lock: it is a system call.
+                drop(state);
+                match full() {
+                    Some(waits_for_compute) if waits_for_compute || door == Door::ForSessions => {}
+                    _ => return false,
+                }
+                let mut state = self.admission.state();
+                let refusal = state.controller.refuse_at_door(client, self.index, now);
+                self.admission.refused(state, refusal, now);
+            }
         }
-        away
+        true
+    }
+
+    /// Changes when those who are [shut out](Self::shut_out) become others.
+    pub(crate) fn shut_out_version(&self) -> u64 {
+        self.admission.shut_out_version.load(Ordering::Relaxed)
+    }
+
+    /// Networks that flood, so that not even a look at what they send is worth its price.
+    pub(crate) fn shut_out(&self) -> Vec<IpAddr> {
+        let mut state = self.admission.state();
+        self.admission.note_shut_out(state.shut_out.expire(self.admission.now()));
+        state.shut_out.networks().collect()
     }
 
     /// A handshake that has to be complete by its deadline, if it has one, counted from when it was accepted.

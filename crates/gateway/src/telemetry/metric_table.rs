@@ -109,6 +109,12 @@ const GROUPS: &[Group] = &[
                 "1 while a queue stands and handshakes may be refused for it, else 0",
             ),
             gauge(
+                "quadrille_networks_shut_out",
+                &[],
+                "networks that flood while a queue stands, so that the kernel drops most of their connections before \
+                 they are accepted; those are counted nowhere",
+            ),
+            gauge(
                 "quadrille_event_loop_delay_seconds",
                 &[],
                 "how long a connection that is ready waits for its turn, on the slowest event loop",
