@@ -5,8 +5,8 @@
 
 use crate::{
     model::{
-        Ambiguous, BackendChoice, Balance, Group, Mode, Problem, ProxyProtocolIn, ProxyProtocolOut, SentPath,
-        Transport, UpstreamProtocol, Version, key_server::Protocol,
+        Ambiguous, BackendChoice, Balance, Group, KeyServerUse, Mode, Problem, ProxyProtocolIn,
+        ProxyProtocolOut, SentPath, Transport, UpstreamProtocol, Version, key_server::Protocol,
     },
     text::{nearest, quote},
 };
@@ -74,6 +74,11 @@ impl Word for Protocol {
     const WHAT: &'static str = "a mode of the keyless protocol";
     const WORDS: &'static [(&'static str, Self)] =
         &[("auto", Self::Auto), ("batched", Self::Batched), ("compatible", Self::Compatible)];
+}
+
+impl Word for KeyServerUse {
+    const WHAT: &'static str = "a use of key servers";
+    const WORDS: &'static [(&'static str, Self)] = &[("always", Self::Always), ("overflow", Self::Overflow)];
 }
 
 impl Word for Version {

@@ -2,7 +2,7 @@
 
 use crate::{
     admission::EventLoop,
-    listener::{accept, filter_chain::ActiveListener, serve::Worker},
+    listener::{accept, acceptor::Acceptor, filter_chain::ActiveListener, serve::Worker},
     process::descriptors::Descriptors,
     upstream::ConnectionPool,
 };
@@ -54,10 +54,10 @@ async fn work(
         _alive: alive,
     };
     while let Some((listener, socket)) = assignments.recv().await {
-        match tokio::net::TcpListener::from_std(socket) {
-            Ok(socket) => {
+        match Acceptor::new(socket, &worker.admission) {
+            Ok(acceptor) => {
                 listener.config().warm();
-                drop(tokio::spawn(accept::accept_all(listener, socket, worker.clone())));
+                drop(tokio::spawn(accept::accept_all(listener, acceptor, worker.clone())));
             }
             Err(error) => tracing::error!(address = %listener.address, %error, "cannot listen"),
         }

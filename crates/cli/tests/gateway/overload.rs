@@ -19,6 +19,7 @@ use std::{
 };
 
 const REFUSED: &str = "quadrille_handshakes_refused_total";
+const SHUT_OUT: &str = "quadrille_networks_shut_out";
 
 /// Clients of an attacker that wait at a time: a second of work and more.
 const WAITING: usize = 300;
@@ -33,9 +34,13 @@ fn gateway(certificates: &Certificates, keys: &str) -> (Gateway, Configuration) 
 
 /// A connection from an address of the loopback network.
 fn connect(from: Ipv4Addr, to: SocketAddr) -> io::Result<TcpStream> {
+    connect_within(Duration::from_secs(30), from, to)
+}
+
+fn connect_within(limit: Duration, from: Ipv4Addr, to: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.bind(&SocketAddr::from((from, 0)).into())?;
-    socket.connect(&to.into())?;
+    socket.connect_timeout(&to.into(), limit)?;
     let tcp = TcpStream::from(socket);
     tcp.set_read_timeout(Some(Duration::from_secs(30)))?;
     Ok(tcp)
@@ -55,8 +60,8 @@ fn attack(to: SocketAddr, stop: &AtomicBool) {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        // The gateway may have closed it already.
-        if let Ok(mut tcp) = connect(Ipv4Addr::new(127, 0, 1, host), to)
+        // The gateway may have closed it already, or let the kernel drop it.
+        if let Ok(mut tcp) = connect_within(Duration::from_millis(5), Ipv4Addr::new(127, 0, 1, host), to)
             && tcp.write_all(&hello).is_ok()
         {
             waiting.push_back(tcp);
@@ -85,6 +90,7 @@ fn an_attack_from_one_network_hardly_touches_others() {
         scope.spawn(|| attack(address, &stop));
         gateway.wait_for_metric(REFUSED, &[], |refused| refused > 10.0);
         assert_eq!(gateway.metric("quadrille_overloaded", &[]), 1.0, "{}", gateway.metrics());
+        gateway.wait_for_metric(SHUT_OUT, &[], |networks| networks == 1.0);
         let served =
             (0..OTHERS).filter(|other| shakes_hands(&context, ordinary(10 + other), address)).count();
         let resumed = returning.visit(address, &mut session);
@@ -98,6 +104,10 @@ fn an_attack_from_one_network_hardly_touches_others() {
     // When it is over, everybody is welcome.
     eventually("strangers are served again", || shakes_hands(&context, ordinary(99), address));
     gateway.wait_for_metric("quadrille_overloaded", &[], |overloaded| overloaded == 0.0);
+    gateway.wait_for_metric(SHUT_OUT, &[], |networks| networks == 0.0);
+    eventually("the attacker is served again", || {
+        shakes_hands(&context, Ipv4Addr::new(127, 0, 1, 1), address)
+    });
     let lines = gateway.log().lines().filter(|line| line.contains("some are refused")).count();
     let seconds = began.elapsed().as_secs() as usize;
     assert!((1..=seconds + 1).contains(&lines), "{lines} lines in {seconds} s\n{}", gateway.log());

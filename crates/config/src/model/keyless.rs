@@ -28,8 +28,20 @@ pub struct Keyless {
     pub timeout: Duration,
     /// Ask a second server when an operation takes longer than usual.
     pub hedge: bool,
-    /// The private key, PEM, for when no server can be asked.
+    /// Which operations the servers are asked for.
+    pub usage: KeyServerUse,
+    /// The private key, PEM, for what the servers are not asked for and do not answer.
     pub fallback: Option<Source>,
+}
+
+/// Which operations key servers are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KeyServerUse {
+    /// All.
+    #[default]
+    Always,
+    /// Those that would wait too long here.
+    Overflow,
 }
 
 /// Mutual TLS towards key servers. All in PEM.
@@ -53,6 +65,7 @@ impl Keyless {
             padding: false,
             timeout: Duration::from_secs(5),
             hedge: true,
+            usage: KeyServerUse::Always,
             fallback: None,
         }
     }

@@ -30,7 +30,7 @@ pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
 pub use expression::{Expression, compiled, whole, whole_within};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
 pub use key_server::{KeyServer, Listen, UnixAccess};
-pub use keyless::{KeySource, Keyless, KeylessTls};
+pub use keyless::{KeyServerUse, KeySource, Keyless, KeylessTls};
 pub use listener::{Limits, Listener, ProxyProtocolIn};
 pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
 pub use mode::Mode;

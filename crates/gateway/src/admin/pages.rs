@@ -95,8 +95,8 @@ impl Admin {
         let sessions = resumption.as_ref().and_then(|resumption| resumption.store.as_deref());
         metrics::update_gauges(&self.engine, tickets, sessions);
         if let Some(admission) = &self.admission {
-            let Load { overloaded, key_wait, loop_delay } = admission.load();
-            metrics::admission(overloaded, key_wait, loop_delay);
+            let Load { overloaded, key_wait, loop_delay, shut_out } = admission.load();
+            metrics::admission(overloaded, key_wait, loop_delay, shut_out);
         }
         let recorded = self.prometheus.as_ref().map(PrometheusHandle::render).unwrap_or_default();
         recorded + &(self.status)().gauges()

@@ -97,7 +97,12 @@ impl Backlog {
         }
     }
 
-    /// How long an operation that comes now waits behind those that are urgent, and behind all.
+    /// How long an operation waits that is handed in now.
+    pub(super) fn ahead_of(&self, urgent: bool) -> Duration {
+        if urgent { self.urgent } else { self.all }
+    }
+
+    /// How long an operation of a handshake that comes now waits behind those that are urgent, and behind all.
     pub(super) fn waits(&mut self, now: Duration) -> (Duration, Duration) {
         self.turn_to(now);
         (self.urgent, self.all + self.announced[0] + self.announced[1])

@@ -107,6 +107,18 @@ pub(crate) enum Refusal {
     NameShare,
 }
 
+/// For whom the door is open before a handshake begins. It is for all while no queue stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    Open,
+    /// For strangers, if they resume a session.
+    ForSessions,
+    /// For strangers, if they resume a session, or if their private-key operation waits in no queue.
+    ForSessionsAndKeysInPlace,
+    /// The client was refused many times in a row, and is not heard any more but now and then.
+    Closed,
+}
+
 impl Controller {
     /// For so many event loops and compute threads.
     pub(super) fn new(event_loops: usize, compute_threads: usize) -> Self {
@@ -174,17 +186,40 @@ impl Controller {
         Ok(Admitted { urgent })
     }
 
-    /// Whether a connection of this client is closed without a look at what it sends: it was refused many times in a
-    /// row, and a queue stands.
-    pub(super) fn turns_away(&mut self, client: u64, event_loop: usize, now: Duration) -> bool {
+    /// For whom the door is open, before anything that this client sends is looked at.
+    pub(super) fn door(&mut self, client: u64, event_loop: usize, now: Duration) -> Door {
         let standing = self.clients.ask(client, now);
-        let stands = self.keys.is_on(now) || self.loop_delay(event_loop, now).1;
-        if !stands || !standing.is_over || standing.refused_in_a_row < REFUSED_UNHEARD {
-            return false;
+        let (loop_delay, loop_stands) = self.loop_delay(event_loop, now);
+        let keys_stand = self.keys.is_on(now);
+        if !loop_stands && !keys_stand {
+            return Door::Open;
         }
+        if standing.is_over && standing.refused_in_a_row >= REFUSED_UNHEARD {
+            self.press(event_loop, now);
+            self.unheard = self.unheard.wrapping_add(1);
+            return if self.unheard.is_multiple_of(HEARD_ONE_IN) { Door::Open } else { Door::Closed };
+        }
+        let loop_full = loop_stands && loop_delay > LOOP_TARGET;
+        let keys_full = keys_stand && self.backlog.waits(now).1 > KEY_TARGET;
+        match !self.known.knows(client, now) {
+            true if loop_full => Door::ForSessions,
+            true if keys_full => Door::ForSessionsAndKeysInPlace,
+            _ => Door::Open,
+        }
+    }
+
+    /// This client found the door closed for what it wants.
+    pub(super) fn refuse_at_door(&mut self, client: u64, event_loop: usize, now: Duration) -> Refusal {
+        self.clients.adjust(true, now);
+        self.names.adjust(true, now);
+        self.clients.refuse(client, now);
         self.press(event_loop, now);
-        self.unheard = self.unheard.wrapping_add(1);
-        !self.unheard.is_multiple_of(HEARD_ONE_IN)
+        Refusal::Overload
+    }
+
+    /// How long a private-key operation waits that is handed in now.
+    pub(super) fn key_wait(&self, urgent: bool) -> Duration {
+        self.backlog.ahead_of(urgent)
     }
 
     /// A private-key operation was handed in.

@@ -2,7 +2,8 @@
 
 use super::{
     Admission, Cost, PendingOperation, Refusal,
-    controller::{Admitted, Arrival},
+    controller::{Admitted, Arrival, Door},
+    network,
 };
 use quadrille_engine::{KeyType, Priority};
 use std::{
@@ -30,7 +31,8 @@ pub(crate) struct Visit {
     event_loop: Arc<EventLoop>,
     client: u64,
     accepted: Instant,
-    deadline: Duration,
+    /// Without one it goes on, however long it waits.
+    deadline: Option<Duration>,
     decision: OnceLock<Result<Admitted, Refusal>>,
 }
 
@@ -62,20 +64,53 @@ impl EventLoop {
         self.admission.is_overloaded()
     }
 
-    /// Whether a connection from this address is closed before anything is read from it.
-    pub(crate) fn turns_away(&self, address: IpAddr) -> bool {
+    /// Whether a connection from this address is closed before the event loop knows of it. `full` looks what it has sent:
+    /// if that asks for a full handshake, whether this will wait for a compute thread.
+    pub(crate) fn turns_away(&self, address: IpAddr, full: impl FnOnce() -> Option<bool>) -> bool {
         let (client, now) = (self.admission.client(address), self.admission.now());
         let mut state = self.admission.state();
-        let away = state.controller.turns_away(client, self.index, now);
+        let door = state.controller.door(client, self.index, now);
         self.admission.note_overload(state.controller.is_overloaded(now));
-        if away {
-            self.admission.refused(state, Refusal::ClientShare, now);
+        match door {
+            Door::Open => return false,
+            Door::Closed => {
+                self.admission.note_shut_out(state.shut_out.turned_away(network::of(address), now));
+                self.admission.refused(state, Refusal::ClientShare, now);
+            }
+            Door::ForSessions | Door::ForSessionsAndKeysInPlace => {
+                // Without the lock: it is a system call.
+                drop(state);
+                match full() {
+                    Some(waits_for_compute) if waits_for_compute || door == Door::ForSessions => {}
+                    _ => return false,
+                }
+                let mut state = self.admission.state();
+                let refusal = state.controller.refuse_at_door(client, self.index, now);
+                self.admission.refused(state, refusal, now);
+            }
         }
-        away
+        true
     }
 
-    /// A handshake that has to be complete by its deadline, counted from when it was accepted.
-    pub(crate) fn visit(self: &Arc<Self>, client: IpAddr, accepted: Instant, deadline: Duration) -> Visit {
+    /// Changes when those who are [shut out](Self::shut_out) become others.
+    pub(crate) fn shut_out_version(&self) -> u64 {
+        self.admission.shut_out_version.load(Ordering::Relaxed)
+    }
+
+    /// Networks that flood, so that not even a look at what they send is worth its price.
+    pub(crate) fn shut_out(&self) -> Vec<IpAddr> {
+        let mut state = self.admission.state();
+        self.admission.note_shut_out(state.shut_out.expire(self.admission.now()));
+        state.shut_out.networks().collect()
+    }
+
+    /// A handshake that has to be complete by its deadline, if it has one, counted from when it was accepted.
+    pub(crate) fn visit(
+        self: &Arc<Self>,
+        client: IpAddr,
+        accepted: Instant,
+        deadline: Option<Duration>,
+    ) -> Visit {
         let client = self.admission.client(client);
         Visit { event_loop: Arc::clone(self), client, accepted, deadline, decision: OnceLock::new() }
     }
@@ -85,11 +120,12 @@ impl Visit {
     /// Decides whether the handshake goes on; `name` is that of the certificate. `cost` is asked whether it is worth a
     /// closer look.
     pub(crate) fn arrive(&self, name: &str, cost: impl FnOnce(bool) -> Cost) -> Result<(), Refusal> {
+        let Some(deadline) = self.deadline else { return Ok(()) };
         let admission = self.admission();
         let work = cost(admission.is_overloaded()).into();
         let (now, age) = (admission.now(), self.accepted.elapsed());
         let name = admission.name(name);
-        let (client, event_loop, deadline) = (self.client, self.event_loop.index, self.deadline);
+        let (client, event_loop) = (self.client, self.event_loop.index);
         let arrival = Arrival { client, name, event_loop, age, deadline, work };
         let mut state = admission.state();
         let decision = state.controller.arrive(&arrival, now);
@@ -114,9 +150,19 @@ impl Visit {
         }
     }
 
+    /// How long its private-key operation would wait if it were handed in now.
+    pub(crate) fn key_wait(&self) -> Duration {
+        self.admission().state().controller.key_wait(self.priority() == Priority::Urgent)
+    }
+
     /// Its private-key operation is handed in; keep what is returned as long as somebody waits for it.
-    pub(crate) fn enter(&self, key_type: KeyType) -> PendingOperation {
-        self.admission().enter(key_type, self.priority() == Priority::Urgent)
+    pub(crate) fn enter(&self, key_type: KeyType, priority: Priority) -> PendingOperation {
+        self.admission().enter(key_type, priority == Priority::Urgent)
+    }
+
+    /// Its private-key operation is not handed in, though it was expected.
+    pub(crate) fn pass_by(&self, key_type: KeyType) {
+        drop(self.enter(key_type, self.priority()));
     }
 
     /// It has succeeded.

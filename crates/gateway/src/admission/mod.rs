@@ -12,6 +12,7 @@ mod engine_watch;
 mod event_loop;
 mod network;
 mod shares;
+mod shut_out;
 #[cfg(test)]
 mod simulation;
 
@@ -23,12 +24,13 @@ use crate::telemetry::metrics;
 use backlog::Pending;
 use controller::{Controller, Work};
 use quadrille_engine::KeyType;
+use shut_out::ShutOut;
 use std::{
     hash::{BuildHasher, RandomState},
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -44,12 +46,15 @@ pub(crate) struct Admission {
     epoch: Instant,
     /// Whether a queue stands, as far as the last handshake knew.
     overloaded: AtomicBool,
+    /// Grows when those who are shut out become others.
+    shut_out_version: AtomicU64,
     /// The engine's backend for what is too much for it.
     overflow: OnceLock<&'static str>,
 }
 
 struct State {
     controller: Controller,
+    shut_out: ShutOut,
     /// Since the log heard of it.
     refused: u64,
     logged: Option<Duration>,
@@ -63,6 +68,8 @@ pub(crate) struct Load {
     pub(crate) key_wait: Duration,
     /// How long a connection that is ready waits for its turn, on the slowest event loop.
     pub(crate) loop_delay: Duration,
+    /// Networks whose connections the kernel drops.
+    pub(crate) shut_out: usize,
 }
 
 /// A private-key operation in the engine, for as long as somebody waits for it.
@@ -76,10 +83,11 @@ impl Admission {
     pub(crate) fn new(event_loops: usize, compute_threads: usize) -> Arc<Self> {
         let controller = Controller::new(event_loops, compute_threads);
         Arc::new(Self {
-            state: Mutex::new(State { controller, refused: 0, logged: None }),
+            state: Mutex::new(State { controller, shut_out: ShutOut::default(), refused: 0, logged: None }),
             hasher: RandomState::new(),
             epoch: Instant::now(),
             overloaded: AtomicBool::new(false),
+            shut_out_version: AtomicU64::new(0),
             overflow: OnceLock::new(),
         })
     }
@@ -92,9 +100,10 @@ impl Admission {
     /// How overloaded the process is now.
     pub(crate) fn load(&self) -> Load {
         let now = self.now();
-        let controller = &mut self.state().controller;
-        let (key_wait, loop_delay) = controller.delays(now);
-        Load { overloaded: controller.is_overloaded(now), key_wait, loop_delay }
+        let mut state = self.state();
+        let (key_wait, loop_delay) = state.controller.delays(now);
+        let shut_out = state.shut_out.networks().count();
+        Load { overloaded: state.controller.is_overloaded(now), key_wait, loop_delay, shut_out }
     }
 
     fn client(&self, address: IpAddr) -> u64 {
@@ -124,6 +133,12 @@ impl Admission {
             ?loop_delay,
             "more handshakes than can be done in time: some are refused"
         );
+    }
+
+    fn note_shut_out(&self, changed: bool) {
+        if changed {
+            self.shut_out_version.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn enter(self: &Arc<Self>, key_type: KeyType, urgent: bool) -> PendingOperation {

@@ -2,7 +2,7 @@
 
 use super::{
     backlog::Pending,
-    controller::{Arrival, Controller, Refusal, Work},
+    controller::{Arrival, Controller, Door, Refusal, Work},
 };
 use quadrille_engine::KeyType;
 use std::{
@@ -95,8 +95,16 @@ impl Simulation {
     fn arrive(&mut self, label: &'static str, client: u64) {
         let seen = self.seen.entry(label).or_default();
         seen.arrived += 1;
-        if self.controller.turns_away(client, 0, self.now) {
+        let refused = match self.controller.door(client, 0, self.now) {
+            Door::Open => None,
+            Door::Closed => Some(Refusal::ClientShare),
+            Door::ForSessions | Door::ForSessionsAndKeysInPlace => {
+                Some(self.controller.refuse_at_door(client, 0, self.now))
+            }
+        };
+        if let Some(reason) = refused {
             seen.refused += 1;
+            self.reasons.push(reason);
             return;
         }
         let (age, work) = (Duration::ZERO, Work::Queued(RSA));

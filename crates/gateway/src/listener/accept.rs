@@ -1,6 +1,7 @@
 //! From a socket to a filter chain: one task for each connection, on the event loop that accepted it.
 
 use super::{
+    acceptor::Acceptor,
     connection_error::ConnectionError,
     eviction,
     filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
@@ -15,28 +16,29 @@ use crate::{
     tls::{Transport, client_hello},
 };
 use quadrille_config::model::ProxyProtocolIn;
+use socket2::SockRef;
 use std::{
     io,
-    net::SocketAddr,
+    net::{self, SocketAddr},
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 /// Accepts until the listener closes, and then what the kernel had already accepted.
-pub(crate) async fn accept_all(active: Arc<ActiveListener>, socket: TcpListener, worker: Worker) {
+pub(crate) async fn accept_all(active: Arc<ActiveListener>, mut acceptor: Acceptor, worker: Worker) {
     let mut closing = active.closing.subscribe();
     loop {
         let accepted = async {
             let permit = Arc::clone(&active.connections).acquire_owned().await;
-            (socket.accept().await, permit)
+            (acceptor.accept(&active).await, permit)
         };
         tokio::select! {
             (accepted, permit) = accepted => {
                 let room = match accepted {
                     Ok((tcp, peer)) => {
                         let room = !worker.descriptors.is_reserved(&tcp);
-                        spawn(tcp, peer, &active, &worker, permit.ok());
+                        take(tcp, peer, &active, &worker, permit.ok());
                         room
                     }
                     Err(error) => cannot_accept(&error, &worker).await,
@@ -53,13 +55,50 @@ pub(crate) async fn accept_all(active: Arc<ActiveListener>, socket: TcpListener,
         }
     }
     // The kernel is asked itself: tokio only knows of connections that it was told of before this turn of its loop.
-    let Ok(socket) = socket.into_std() else { return };
+    let socket = acceptor.into_inner();
     while let Ok((tcp, peer)) = socket.accept() {
-        match tcp.set_nonblocking(true).and_then(|()| TcpStream::from_std(tcp)) {
-            Ok(tcp) => spawn(tcp, peer, &active, &worker, None),
-            Err(error) => tracing::warn!(%error, "a connection is lost in the drain"),
-        }
+        take(tcp, peer, &active, &worker, None);
     }
+}
+
+/// Keeps a connection, or turns it away: then it has cost no place in the event loop.
+fn take(
+    tcp: net::TcpStream,
+    peer: SocketAddr,
+    active: &Arc<ActiveListener>,
+    worker: &Worker,
+    permit: Option<Permit>,
+) {
+    worker.admission.measure();
+    let kept = tcp.set_nonblocking(true).and_then(|()| {
+        if is_turned_away(&tcp, peer, active, worker) {
+            // Reset at once, so that nothing of it is left to wait for the client.
+            SockRef::from(&tcp).set_linger(Some(Duration::ZERO))?;
+            return Ok(None);
+        }
+        TcpStream::from_std(tcp).map(Some)
+    });
+    match kept {
+        Ok(Some(tcp)) => spawn(tcp, peer, active, worker, permit),
+        Ok(None) => metrics::handshake_failed("refused"),
+        Err(error) => tracing::warn!(%error, "a connection is lost"),
+    }
+}
+
+fn is_turned_away(
+    tcp: &net::TcpStream,
+    peer: SocketAddr,
+    active: &Arc<ActiveListener>,
+    worker: &Worker,
+) -> bool {
+    if !worker.admission.is_overloaded() {
+        return false;
+    }
+    let config = active.config();
+    config.knows_clients_by_address()
+        && worker.admission.turns_away(peer.ip(), || {
+            client_hello::wants_full_handshake(tcp).then(|| config.waits_for_compute())
+        })
 }
 
 /// Waits rather than spin; false if there are no file descriptors.
@@ -102,13 +141,6 @@ fn spawn(
     worker: &Worker,
     permit: Option<Permit>,
 ) {
-    worker.admission.measure();
-    if worker.admission.is_overloaded()
-        && active.config().knows_clients_by_address()
-        && worker.admission.turns_away(peer.ip())
-    {
-        return metrics::handshake_failed("refused");
-    }
     let (active, worker) = (Arc::clone(active), worker.clone());
     let here = worker.open.enter();
     let place = Arc::clone(&here.place);
@@ -129,7 +161,7 @@ fn spawn(
             return serve::serve_plain(transport, connection, chain, &worker, &here.place).await;
         };
         let deadline = config.timeouts.handshake_deadline;
-        let visit = deadline.map(|deadline| worker.admission.visit(client.ip(), began, deadline));
+        let visit = worker.admission.visit(client.ip(), began, deadline);
         let ends = (client, local);
         let shaken = Box::pin(handshake::accept(transport, tls, &chain, &config, ends, began, visit));
         let limit = config.timeouts.handshake.saturating_sub(began.elapsed());

@@ -234,6 +234,14 @@ impl ListenerConfig {
         self.model.proxy_protocol != ProxyProtocolIn::Required && self.chains.iter().all(has_deadline)
     }
 
+    /// Whether every full handshake waits for a compute thread.
+    pub(crate) fn waits_for_compute(&self) -> bool {
+        let waits = |chain: &Arc<FilterChain>| {
+            chain.config.load().tls.as_ref().is_some_and(|tls| tls.waits_for_compute())
+        };
+        self.chains.iter().all(waits)
+    }
+
     /// How long it may take to know which chain a connection belongs to.
     pub(crate) fn inspection(&self) -> Duration {
         match &self.model.chains[..] {

@@ -26,7 +26,7 @@ pub(super) async fn accept(
     config: &ChainConfig,
     ends: (SocketAddr, SocketAddr),
     began: Instant,
-    visit: Option<Visit>,
+    visit: Visit,
 ) -> Result<(SslStream<Transport>, Connection), ConnectionError> {
     protocol_detection::expect_tls(&mut transport).await.map_err(ConnectionError::NotTls)?;
     let mut ssl =

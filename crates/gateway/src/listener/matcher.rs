@@ -143,6 +143,7 @@ mod tests {
             tls: true,
             server_name: (!name.is_empty()).then(|| name.to_owned()),
             protocols: protocols.iter().map(|&name| name.to_owned()).collect(),
+            offers_session: false,
         }
     }
 

@@ -1,11 +1,13 @@
 //! Listeners: sockets, filter chains, and the way of a connection from accept to what serves it.
 
 pub(crate) mod accept;
+pub(crate) mod acceptor;
 mod connection_error;
 pub(crate) mod eviction;
 pub(crate) mod filter_chain;
 mod handshake;
 pub(crate) mod matcher;
+mod packet_filter;
 mod protocol_detection;
 mod proxy_protocol;
 pub(crate) mod serve;

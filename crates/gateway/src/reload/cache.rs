@@ -15,8 +15,8 @@ use boring::{sha::Sha256, x509::X509};
 use quadrille_config::{
     Diagnostic,
     model::{
-        self, CertificateSource, ClientAuth, KeySource, Keyless, Mode, Place, RouteTable, Source, Tls,
-        TlsPolicy, UpstreamTls,
+        self, CertificateSource, ClientAuth, KeyServerUse, KeySource, Keyless, Mode, Place, RouteTable,
+        Source, Tls, TlsPolicy, UpstreamTls,
     },
 };
 use quadrille_engine::Engine;
@@ -42,7 +42,8 @@ pub(crate) struct ArtifactCache {
     cas: HashMap<Digest, Cas>,
 }
 
-/// What connections to key servers were made from, without the fallback, which they do not know.
+/// What connections to key servers were made from, without the fallback and what they are used for, which they do not
+/// know.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ClientKey {
     settings: Keyless,
@@ -147,7 +148,7 @@ impl<'a> ArtifactBuilder<'a> {
     }
 
     fn client_key(&mut self, settings: &Keyless) -> ClientKey {
-        let settings = Keyless { fallback: None, ..settings.clone() };
+        let settings = Keyless { fallback: None, usage: KeyServerUse::Always, ..settings.clone() };
         ClientKey { contents: self.contents(settings.sources()), settings }
     }
 

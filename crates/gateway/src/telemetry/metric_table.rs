@@ -109,6 +109,12 @@ const GROUPS: &[Group] = &[
                 "1 while a queue stands and handshakes may be refused for it, else 0",
             ),
             gauge(
+                "quadrille_networks_shut_out",
+                &[],
+                "networks that flood while a queue stands, so that the kernel drops most of their connections before \
+                 they are accepted; those are counted nowhere",
+            ),
+            gauge(
                 "quadrille_event_loop_delay_seconds",
                 &[],
                 "how long a connection that is ready waits for its turn, on the slowest event loop",
@@ -324,7 +330,17 @@ const GROUPS: &[Group] = &[
                 "operations without a result: `unavailable`, `deadline`, `refused`, `full`, `closed`",
             ),
             counter("quadrille_keyless_hedges_total", &[], "second requests, because the first took long"),
-            counter("quadrille_keyless_fallbacks_total", &[], "operations computed with the local key"),
+            counter(
+                "quadrille_keyless_fallbacks_total",
+                &[],
+                "operations computed with the local key, because no key server has",
+            ),
+            counter(
+                "quadrille_keyless_spilled_total",
+                &["result"],
+                "operations that would have waited too long here (`use: overflow`): `ok`, and those computed here \
+                 after all because the key servers were `late` or have `failed`",
+            ),
             counter(
                 "quadrille_keyless_violations_total",
                 &["server"],

@@ -106,7 +106,8 @@ pub(crate) fn handshake_refused(reason: &'static str) {
 }
 
 /// Shows how overloaded the process is.
-pub(crate) fn admission(overloaded: bool, key_wait: Duration, loop_delay: Duration) {
+pub(crate) fn admission(overloaded: bool, key_wait: Duration, loop_delay: Duration, shut_out: usize) {
+    gauge!("quadrille_networks_shut_out").set(shut_out as f64);
     gauge!("quadrille_overloaded").set(f64::from(u8::from(overloaded)));
     gauge!("quadrille_key_wait_expected_seconds").set(key_wait.as_secs_f64());
     gauge!("quadrille_event_loop_delay_seconds").set(loop_delay.as_secs_f64());

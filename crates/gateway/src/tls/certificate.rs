@@ -47,6 +47,14 @@ impl PrivateKey {
         }
     }
 
+    /// Whether operations are computed by this process's engine, if it is not too busy.
+    pub(super) fn is_here(&self) -> bool {
+        match self {
+            Self::Local(_) => true,
+            Self::Remote(remote) => remote.overflow.is_some(),
+        }
+    }
+
     /// Computes ahead what the engine needs of a key that is here.
     pub(crate) fn prepare(&self, engine: &Engine) {
         match self {

@@ -12,6 +12,8 @@ pub(crate) struct ClientHelloInfo {
     pub(crate) server_name: Option<String>,
     /// Offered by ALPN, in the client's order.
     pub(crate) protocols: Vec<String>,
+    /// A ticket, or a session of TLS 1.3, is offered to be resumed.
+    pub(crate) offers_session: bool,
 }
 
 /// The most that is read for a ClientHello; BoringSSL takes no larger one.
@@ -31,6 +33,15 @@ pub(crate) async fn peek(transport: &mut Transport) -> io::Result<ClientHelloInf
         }
         transport.need_more().await?;
     }
+}
+
+/// Whether a ClientHello has arrived that offers no session; false if none has. Leaves it there.
+pub(crate) fn wants_full_handshake(tcp: &std::net::TcpStream) -> bool {
+    /// Almost all are shorter.
+    const USUAL: usize = 4096;
+    let mut bytes = [0; USUAL];
+    let hello = tcp.peek(&mut bytes).ok().and_then(|length| parse(&bytes[..length]));
+    hello.is_some_and(|hello| hello.tls && !hello.offers_session)
 }
 
 /// `None` if more is needed.
@@ -105,6 +116,10 @@ fn parse_client_hello(body: &[u8]) -> Option<ClientHelloInfo> {
         match kind {
             [0, 0] => hello.server_name = server_name(content),
             [0, 16] => hello.protocols = protocols(content)?,
+            // RFC 5077: empty if the client has none.
+            [0, 35] => hello.offers_session |= !content.is_empty(),
+            // RFC 8446 section 4.2.11.
+            [0, 41] => hello.offers_session = true,
             _ => {}
         }
     }
@@ -182,7 +197,8 @@ mod tests {
 
     fn expected() -> ClientHelloInfo {
         let protocols = vec!["h2".to_owned(), "http/1.1".to_owned()];
-        ClientHelloInfo { tls: true, server_name: Some("www.example.com".into()), protocols }
+        let server_name = Some("www.example.com".into());
+        ClientHelloInfo { tls: true, server_name, protocols, offers_session: false }
     }
 
     #[test]
@@ -212,6 +228,17 @@ mod tests {
         }
         let long = [&[22, 3, 1, 0x40, 0, 1, 0xff, 0xff, 0xff][..], &[0; 100]].concat();
         assert_eq!(parse(&long), Some(nameless));
+    }
+
+    #[test]
+    fn sessions_are_offered_by_ticket_or_by_pre_shared_key() {
+        let offers = |extension: &[u8]| {
+            let length = extension.len() as u8;
+            let body = [&[0; 34], &[0, 0, 2, 0x13, 1, 1, 0, 0, length][..], extension].concat();
+            parse_client_hello(&body).expect("a ClientHello").offers_session
+        };
+        assert!(offers(&[0, 35, 0, 1, 7]) && offers(&[0, 41, 0, 1, 7]));
+        assert!(!offers(&[0, 35, 0, 0]) && !offers(&[0, 45, 0, 1, 7]));
     }
 
     #[test]

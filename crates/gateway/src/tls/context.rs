@@ -6,7 +6,7 @@
 
 use super::{
     before_selection,
-    certificate::{Certificate, PrivateKey},
+    certificate::Certificate,
     certificate_selection::{CertificateSelector, Entry},
     client_authentication::ClientVerifier,
     contained, early_data,
@@ -45,6 +45,7 @@ pub(crate) struct ChainTls {
     /// What connections may agree on, to be compared.
     policy: TlsPolicy,
     resumption: Arc<ResumptionBackend>,
+    waits_for_compute: bool,
 }
 
 /// What goes into a context apart from the certificate.
@@ -65,11 +66,17 @@ impl ChainTls {
         engine: &Engine,
     ) -> Result<Self, Diagnostic> {
         let settings = Settings::new(policy, mode, resumption)?;
+        let waits_for_compute = certificates.iter().all(|certificate| is_queued(certificate, engine));
         let certificates = settings.certificates(certificates, engine)?;
         let base = settings.base(certificates, engine).map_err(refused)?;
         let client_authentication = settings.client_authentication().map_err(refused)?;
         let (check, policy, resumption) = (settings.check, policy.clone(), Arc::clone(resumption));
-        Ok(Self { base, check, client_authentication, policy, resumption })
+        Ok(Self { base, check, client_authentication, policy, resumption, waits_for_compute })
+    }
+
+    /// Whether the private-key operations of all its certificates wait for a compute thread of this process.
+    pub(crate) fn waits_for_compute(&self) -> bool {
+        self.waits_for_compute
     }
 
     /// Whether it asks clients for certificates.
@@ -93,7 +100,7 @@ impl ChainTls {
     }
 
     /// A new connection over this socket.
-    pub(crate) fn session(&self, tcp: &Arc<TcpStream>, visit: Option<Visit>) -> Result<Ssl, ErrorStack> {
+    pub(crate) fn session(&self, tcp: &Arc<TcpStream>, visit: Visit) -> Result<Ssl, ErrorStack> {
         let mut ssl = Ssl::new(&self.base)?;
         HandshakeState::attach(&mut ssl, tcp, &self.resumption, visit)?;
         // SAFETY: the connection is live; what only a handshake needs is freed when it is complete.
@@ -110,6 +117,10 @@ impl ChainTls {
     pub(crate) fn resumption(&self) -> &Arc<ResumptionBackend> {
         &self.resumption
     }
+}
+
+fn is_queued(certificate: &Certificate, engine: &Engine) -> bool {
+    certificate.key.is_here() && engine.queues(certificate.key.key_type())
 }
 
 impl<'a> Settings<'a> {
@@ -138,7 +149,7 @@ impl<'a> Settings<'a> {
             let context = self.for_certificate(certificate, engine).map_err(refused)?;
             let session_binding = self.session_binding(&certificate.names).map_err(refused)?;
             let key_type = certificate.key.key_type();
-            let queued = engine.queues(key_type) && matches!(certificate.key, PrivateKey::Local(_));
+            let queued = is_queued(certificate, engine);
             let entry = Entry { key_type, queued, context, session_binding };
             selection.add(&certificate.names, entry);
         }

@@ -19,8 +19,8 @@ use tokio::net::TcpStream;
 pub(crate) struct HandshakeState {
     /// Tells when the client has left, and who it is.
     pub(super) tcp: Arc<TcpStream>,
-    /// Whether it may go on, unless it has no deadline.
-    pub(super) visit: Option<Visit>,
+    /// Whether it may go on.
+    pub(super) visit: Visit,
     /// What came of the private-key operation.
     pub(super) key: OnceLock<Result<KeyTiming, KeyFailure>>,
     /// What the engine has done of the key exchange.
@@ -79,7 +79,7 @@ impl HandshakeState {
         ssl: &mut SslRef,
         tcp: &Arc<TcpStream>,
         backend: &Arc<ResumptionBackend>,
-        visit: Option<Visit>,
+        visit: Visit,
     ) -> Result<(), ErrorStack> {
         let index = (*STATE).ok_or_else(ErrorStack::get)?;
         let resumption = ResumptionState {
@@ -101,9 +101,9 @@ impl HandshakeState {
         ssl.ex_data((*STATE)?)
     }
 
-    /// What admission knows of this handshake, if it has a deadline.
+    /// What admission knows of this handshake.
     pub(crate) fn visit(ssl: &SslRef) -> Option<&Visit> {
-        Self::attached(ssl)?.visit.as_ref()
+        Some(&Self::attached(ssl)?.visit)
     }
 
     /// What came of the private-key operation; `None` if there was none, because the session was resumed or the

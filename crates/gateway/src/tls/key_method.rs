@@ -5,9 +5,10 @@ use super::{
     client_disconnect::or_client_disconnect,
     contained,
     handshake_state::{HandshakeState, KeyFailure},
+    key_overflow::{KeyOverflow, Spilled},
     remote_key::Remote,
 };
-use crate::{admission::Visit, connection::KeyTiming};
+use crate::connection::KeyTiming;
 use boring::{
     error::ErrorStack,
     ssl::{
@@ -19,7 +20,7 @@ use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use quadrille_engine::{
     BatchFlusher, Completion, Engine, Key, KeyType, Operation, OperationError, Outcome, Priority,
-    SignatureScheme,
+    SignatureScheme, Zeroizing,
 };
 use quadrille_handshake_timing::key_operation;
 use quadrille_keyless::client::{Answer, Failure, Origin};
@@ -66,30 +67,47 @@ impl EngineKey {
         ssl: &SslRef,
         operation: Result<Operation, OperationError>,
     ) -> Result<BoxPrivateKeyMethodFuture, AsyncPrivateKeyMethodError> {
-        let handshake = Arc::clone(HandshakeState::attached(ssl).ok_or(AsyncPrivateKeyMethodError)?);
-        let key_type = self.key.key_type();
-        match &self.key {
-            PrivateKey::Local(key) => {
-                let visit = handshake.visit.as_ref();
-                let priority = visit.map(Visit::priority).unwrap_or_default();
-                let pending =
-                    visit.filter(|_| self.engine.queues(key_type)).map(|visit| visit.enter(key_type));
-                let completion =
-                    operation.and_then(|operation| compute(&self.engine, priority, key, operation));
-                let completion = completion.map_err(|error| refuse(ssl, &handshake, error.into()))?;
-                let computation = async move {
-                    let _pending = pending;
-                    completion.await
-                };
-                Ok(Box::pin(finished(computation, key_type, handshake)))
-            }
-            PrivateKey::Remote(remote) => {
-                let fitting =
-                    operation.and_then(|operation| operation.check(remote.key.public()).map(|()| operation));
-                let operation = fitting.map_err(|error| refuse(ssl, &handshake, error.into()))?;
-                let asked = self.ask(remote, operation, ssl, &handshake);
-                let computed = asked.map_err(|failure| refuse(ssl, &handshake, failure.into()))?;
-                Ok(Box::pin(finished(computed, key_type, handshake)))
+        let handshake = HandshakeState::attached(ssl).ok_or(AsyncPrivateKeyMethodError)?;
+        let begun = operation.map_err(KeyFailure::from).and_then(|operation| match &self.key {
+            PrivateKey::Local(key) => self.begin_here(key, operation, handshake),
+            PrivateKey::Remote(remote) => self.begin_remote(remote, operation, ssl, handshake),
+        });
+        begun.map_err(|failure| refuse(ssl, handshake, failure))
+    }
+
+    fn begin_here(
+        &self,
+        key: &Key,
+        operation: Operation,
+        handshake: &Arc<HandshakeState>,
+    ) -> Result<BoxPrivateKeyMethodFuture, KeyFailure> {
+        let (visit, key_type) = (&handshake.visit, key.key_type());
+        let priority = visit.priority();
+        let pending = self.engine.queues(key_type).then(|| visit.enter(key_type, priority));
+        let completion = compute(&self.engine, priority, key, operation)?;
+        let computation = async move {
+            let _pending = pending;
+            completion.await
+        };
+        Ok(Box::pin(finished(computation, key_type, Arc::clone(handshake))))
+    }
+
+    fn begin_remote(
+        &self,
+        remote: &Remote,
+        operation: Operation,
+        ssl: &SslRef,
+        handshake: &Arc<HandshakeState>,
+    ) -> Result<BoxPrivateKeyMethodFuture, KeyFailure> {
+        operation.check(remote.key.public())?;
+        match (&remote.overflow, &remote.fallback) {
+            (Some(overflow), Some(key)) => match self.spill(overflow, &operation, handshake) {
+                Some(spilled) => self.begin_spilled(spilled, remote, key, operation, ssl, handshake),
+                None => self.begin_here(key, operation, handshake),
+            },
+            _ => {
+                let computed = self.ask(remote, operation, ssl, handshake)?;
+                Ok(Box::pin(finished(computed, remote.key.key_type(), Arc::clone(handshake))))
             }
         }
     }
@@ -103,9 +121,52 @@ impl EngineKey {
         handshake: &HandshakeState,
     ) -> Result<impl Future<Output = Result<Outcome, KeyFailure>> + use<>, Failure> {
         let fallback = remote.fallback.clone().map(|key| (self.engine.clone(), key, operation.clone()));
-        let origin = if remote.client.wants_origin() { origin(handshake, ssl) } else { Origin::default() };
+        let origin = origin(remote, handshake, ssl);
         let answer = remote.client.submit(&remote.key, operation, origin, fallback.is_some())?;
         Ok(answered(answer, fallback))
+    }
+
+    /// Whether key servers compute an operation because it would wait too long here. Decryption stays: few key servers
+    /// allow it, and clients that ask for it could make it look as if these had failed.
+    fn spill(
+        &self,
+        overflow: &Arc<KeyOverflow>,
+        operation: &Operation,
+        handshake: &HandshakeState,
+    ) -> Option<Spilled> {
+        let can_go = matches!(operation, Operation::Sign { .. }) && self.engine.queues(self.key.key_type());
+        if can_go { overflow.send(handshake.visit.key_wait()) } else { None }
+    }
+
+    /// Asks key servers; and computes here at once what they do not compute in time, ahead of others.
+    fn begin_spilled(
+        &self,
+        spilled: Spilled,
+        remote: &Remote,
+        key: &Key,
+        operation: Operation,
+        ssl: &SslRef,
+        handshake: &Arc<HandshakeState>,
+    ) -> Result<BoxPrivateKeyMethodFuture, KeyFailure> {
+        let origin = origin(remote, handshake, ssl);
+        let Ok(answer) = remote.client.submit(&remote.key, operation.clone(), origin, true) else {
+            spilled.failed();
+            return self.begin_here(key, operation, handshake);
+        };
+        let key_type = key.key_type();
+        handshake.visit.pass_by(key_type);
+        let (engine, key, waiting) = (self.engine.clone(), key.clone(), Arc::clone(handshake));
+        let computation = async move {
+            let began = Instant::now();
+            match spilled.result(answer).await {
+                Some(bytes) => Ok(computed_elsewhere(bytes, began)),
+                None => {
+                    let _pending = waiting.visit.enter(key_type, Priority::Urgent);
+                    compute(&engine, Priority::Urgent, &key, operation)?.await
+                }
+            }
+        };
+        Ok(Box::pin(finished(computation, key_type, Arc::clone(handshake))))
     }
 }
 
@@ -125,17 +186,19 @@ fn compute(
 async fn answered(answer: Answer, fallback: Option<(Engine, Key, Operation)>) -> Result<Outcome, KeyFailure> {
     let began = Instant::now();
     match (answer.await, fallback) {
-        (Ok(bytes), _) => {
-            // What the key server's CPU has done is in its own statistics.
-            let cpu = Duration::ZERO;
-            Ok(Outcome { bytes, waited: Duration::ZERO, computed: began.elapsed(), batch: 1, cpu })
-        }
+        (Ok(bytes), _) => Ok(computed_elsewhere(bytes, began)),
         (Err(_), Some((engine, key, operation))) => {
             metrics::counter!("quadrille_keyless_fallbacks_total").increment(1);
             Ok(compute(&engine, Priority::Normal, &key, operation)?.await?)
         }
         (Err(failure), None) => Err(failure.into()),
     }
+}
+
+/// What the key server's CPU has done is in its own statistics.
+fn computed_elsewhere(bytes: Zeroizing<Vec<u8>>, began: Instant) -> Outcome {
+    let (waited, cpu) = (Duration::ZERO, Duration::ZERO);
+    Outcome { bytes, waited, computed: began.elapsed(), batch: 1, cpu }
 }
 
 async fn finished<E: Into<KeyFailure>>(
@@ -153,8 +216,11 @@ async fn finished<E: Into<KeyFailure>>(
     }
 }
 
-/// For whom the operation is.
-fn origin(handshake: &HandshakeState, ssl: &SslRef) -> Origin {
+/// For whom the operation is, if any key server wants to know.
+fn origin(remote: &Remote, handshake: &HandshakeState, ssl: &SslRef) -> Origin {
+    if !remote.client.wants_origin() {
+        return Origin::default();
+    }
     Origin {
         sni: ssl.servername(NameType::HOST_NAME).map(str::to_owned),
         client: handshake.tcp.peer_addr().ok().map(|address| address.ip()),

@@ -1,23 +1,29 @@
 //! Keys on other machines: connections to key servers.
 
-use super::pem::{read_chain, read_key};
+use super::{
+    key_overflow::KeyOverflow,
+    pem::{read_chain, read_key},
+};
 use quadrille_config::{
     Diagnostic,
-    model::{Keyless, KeylessTls, Place, Source},
+    model::{KeyServerUse, Keyless, KeylessTls, Place, Source},
 };
 use quadrille_engine::{Key, PublicKey};
 use quadrille_keyless::{
     Credentials, Trust,
     client::{Client, FailoverPolicy, RemoteKey, Settings},
 };
+use std::sync::Arc;
 
 /// A certificate's private key on key servers.
 #[derive(Clone, Debug)]
 pub(crate) struct Remote {
     pub(crate) key: RemoteKey,
     pub(crate) client: Client,
-    /// For when no server can be asked.
+    /// For what the servers are not asked for or do not answer.
     pub(crate) fallback: Option<Key>,
+    /// If they are asked only for what would wait too long here.
+    pub(super) overflow: Option<Arc<KeyOverflow>>,
 }
 
 impl Remote {
@@ -30,7 +36,8 @@ impl Remote {
     ) -> Result<Self, Diagnostic> {
         let key = RemoteKey::new(public).map_err(|error| Diagnostic::new(place, error.to_string()))?;
         let fallback = settings.fallback.as_ref().map(|source| read_key(source, place)).transpose()?;
-        Ok(Self { key, client, fallback })
+        let overflow = (settings.usage == KeyServerUse::Overflow).then(KeyOverflow::new);
+        Ok(Self { key, client, fallback, overflow })
     }
 }
 

@@ -7,6 +7,7 @@ mod floods;
 mod guide;
 mod keys;
 mod operations;
+mod overflow;
 mod serving;
 mod tools;
 

@@ -6,7 +6,7 @@ use crate::{
         schema::{Key, Preset, Section},
         shown::{placed_source, source, time},
     },
-    model::{KeySource, Keyless, KeylessTls, Place, Source, key_server::Address},
+    model::{KeyServerUse, KeySource, Keyless, KeylessTls, Place, Source, key_server::Address},
     values::timeout,
     words::{name, switch, word},
 };
@@ -113,11 +113,21 @@ pub(super) const KEYLESS: Section<KeylessDraft, Keyless> = Section {
             show: |keyless| keyless.hedge.into(),
         },
         Key {
+            name: "use",
+            value: "`always` or `overflow`",
+            preset: Preset::Is("always"),
+            about: "`overflow` computes here, with `fallback`, and asks the servers only for signatures that would wait \
+                    longer here than there.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.keyless.usage, word),
+            show: |keyless| name(keyless.usage).into(),
+        },
+        Key {
             name: "fallback",
             value: "path, or PEM text",
             preset: Preset::Means("none"),
-            about: "The private key itself, used only while no server can be asked. It brings back to the gateway what \
-                    keyless operation takes away from it.",
+            about: "The private key itself, used only while no server can be asked, or with `use: overflow`. It brings \
+                    back to the gateway what keyless operation takes away from it.",
             needs_restart: false,
             read: |field, draft| draft.keyless.fallback = field.pem(),
             show: |keyless| keyless.fallback.as_ref().map(source).into(),
@@ -162,6 +172,12 @@ fn keyless(field: &Field<'_>) -> Option<Keyless> {
         ));
     }
     refuse_half_of_mutual_tls(field);
+    if draft.keyless.usage == KeyServerUse::Overflow && field.entry("fallback").is_none() {
+        field.error(Problem::new(
+            "to compute here, the private key must be here",
+            "give it as `fallback`, or leave `use: overflow` out",
+        ));
+    }
     let tls = draft.ca.zip(draft.certificate).zip(draft.key);
     let tls = tls.map(|((ca, certificate), key)| KeylessTls { ca, certificate, key });
     Some(Keyless { tls, ..draft.keyless })

@@ -3,7 +3,7 @@
 use super::parsed;
 use crate::{
     file::{parse_key_policy, show},
-    model::KeySource,
+    model::{KeyServerUse, KeySource},
 };
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn document(key: &str) -> String {
 #[test]
 fn what_it_means() {
     let text = "{keyless: {servers: [a, 'b:5', 'unix:/s'], ca: ca.pem, certificate: g.pem, key: g.key, timeout: 2s, \
-                hedge: off}}";
+                hedge: off, use: overflow, fallback: site.key}}";
     let gateway = parsed(&document(text));
     let KeySource::Keyless(keyless) =
         &gateway.listeners[0].chains[0].tls.as_ref().unwrap().certificates[0].key
@@ -27,8 +27,9 @@ fn what_it_means() {
     let servers: Vec<String> = keyless.servers.iter().map(ToString::to_string).collect();
     assert_eq!(servers, ["a:2407", "b:5", "unix:/s"]);
     assert_eq!((keyless.timeout, keyless.hedge, keyless.padding), (Duration::from_secs(2), false, false));
+    assert_eq!(keyless.usage, KeyServerUse::Overflow);
     let files: Vec<String> = keyless.sources().map(ToString::to_string).collect();
-    assert_eq!(files, ["etc/ca.pem", "etc/g.pem", "etc/g.key"]);
+    assert_eq!(files, ["etc/ca.pem", "etc/g.pem", "etc/g.key", "etc/site.key"]);
     let shown = show(&gateway).to_string();
     assert!(shown.contains("\"servers\":[\"a:2407\",\"b:5\",\"unix:/s\"]"), "{shown}");
 }
@@ -44,6 +45,8 @@ fn what_is_refused() {
         ("{keyless: {servers: ['unix:/s', 'unix:/s']}}", "this server is listed twice"),
         ("{keyless: {servers: ['a b'], ca: c, certificate: d, key: k}}", "is not a key server"),
         ("{keyless: {servers: ['unix:/s'], protocol: quick}}", "is not a mode of the keyless protocol"),
+        ("{keyless: {servers: ['unix:/s'], use: rarely}}", "is not a use of key servers"),
+        ("{keyless: {servers: ['unix:/s'], use: overflow}}", "the private key must be here"),
         ("{keyless: {servers: ['unix:/s'], timeout: 0}}", "zero would end everything at once"),
     ];
     for (key, message) in cases {

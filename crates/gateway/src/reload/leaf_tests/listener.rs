@@ -4,8 +4,9 @@ use super::{CERTIFICATE, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TL
 use crate::RebuiltParts;
 use quadrille_config::model::{
     AltName, AltNameKind, Ambiguous, CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, Group,
-    Http, KeySource, Keyless, KeylessTls, Limits, Listener, Paths, ProxyProtocolIn, RouteTable, SentPath,
-    Serve, Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted, key_server::Protocol,
+    Http, KeyServerUse, KeySource, Keyless, KeylessTls, Limits, Listener, Paths, ProxyProtocolIn, RouteTable,
+    SentPath, Serve, Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted,
+    key_server::Protocol,
 };
 use std::sync::Arc;
 
@@ -121,10 +122,11 @@ fn certificate(model: &mut CertificateSource, leaves: &mut Leaves) {
     }
 }
 
-/// A fallback is no matter of the connections to key servers.
+/// A fallback, and what the key servers are used for, is no matter of the connections to them.
 fn keyless(model: &mut Keyless, leaves: &mut Leaves) {
-    let Keyless { servers, tls, protocol, padding, timeout, hedge, fallback } = model;
+    let Keyless { servers, tls, protocol, padding, timeout, hedge, usage, fallback } = model;
     leaves.source("keyless.fallback", fallback.as_mut().expect("a key"));
+    leaves.set("keyless.use", usage, KeyServerUse::Overflow);
     leaves.rebuild(KEY_SERVER_POOL);
     leaves.set("keyless.servers", servers, vec!["keys.example:1".parse().expect("an address")]);
     let KeylessTls { ca, certificate, key } = tls.as_mut().expect("TLS");

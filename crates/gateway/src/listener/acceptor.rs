@@ -1,0 +1,85 @@
+//! A listening socket of one event loop. What it accepts becomes a part of the event loop only if it is kept, and what
+//! the kernel can drop is never accepted.
+
+use super::{filter_chain::ActiveListener, packet_filter};
+use crate::admission::EventLoop;
+use socket2::SockRef;
+use std::{
+    io,
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::io::{Interest, unix::AsyncFd};
+
+/// While the kernel drops connections, it is asked this often whether it still has to.
+const REVIEWED_EVERY: Duration = Duration::from_millis(100);
+
+pub(crate) struct Acceptor {
+    socket: AsyncFd<TcpListener>,
+    admission: Arc<EventLoop>,
+    /// Networks whose connections the kernel drops, and of which time they are.
+    dropped: Vec<IpAddr>,
+    version: u64,
+    reviewed: Instant,
+}
+
+impl Acceptor {
+    /// On this thread's runtime.
+    ///
+    /// # Errors
+    /// If the event loop cannot watch the socket.
+    pub(crate) fn new(socket: TcpListener, admission: &Arc<EventLoop>) -> io::Result<Self> {
+        // SAFETY: a listening socket keeps its descriptor until it is dropped, and nobody closes that before.
+        let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
+        let (admission, version) = (Arc::clone(admission), admission.shut_out_version());
+        Ok(Self { socket, admission, dropped: Vec::new(), version, reviewed: Instant::now() })
+    }
+
+    /// The next connection, in blocking mode. May be dropped without losing any.
+    ///
+    /// # Errors
+    /// Those of accept(2).
+    pub(super) async fn accept(&mut self, listener: &ActiveListener) -> io::Result<(TcpStream, SocketAddr)> {
+        loop {
+            self.review(listener);
+            let accepted = self.socket.async_io(Interest::READABLE, TcpListener::accept);
+            if self.dropped.is_empty() {
+                return accepted.await;
+            }
+            if let Ok(accepted) = tokio::time::timeout(REVIEWED_EVERY, accepted).await {
+                return accepted;
+            }
+        }
+    }
+
+    /// Without the event loop.
+    pub(super) fn into_inner(self) -> TcpListener {
+        self.socket.into_inner()
+    }
+
+    /// Lets the kernel drop the connections of those who are shut out now.
+    fn review(&mut self, listener: &ActiveListener) {
+        let version = self.admission.shut_out_version();
+        let is_due = !self.dropped.is_empty() && self.reviewed.elapsed() >= REVIEWED_EVERY;
+        if version == self.version && !is_due {
+            return;
+        }
+        let is_meant = listener.config().knows_clients_by_address();
+        let networks = if is_meant { self.admission.shut_out() } else { Vec::new() };
+        (self.version, self.reviewed) = (version, Instant::now());
+        if networks == self.dropped {
+            return;
+        }
+        let socket = SockRef::from(self.socket.get_ref());
+        let changed = match &networks[..] {
+            [] => socket.detach_filter(),
+            networks => socket.attach_filter(&packet_filter::program(networks)),
+        };
+        match changed {
+            Ok(()) => self.dropped = networks,
+            // They are turned away when they have been accepted.
+            Err(error) => tracing::debug!(%error, "the kernel takes no filter"),
+        }
+    }
+}
