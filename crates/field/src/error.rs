@@ -23,6 +23,11 @@ pub enum Error {
     /// A key of the older form has the wrong length.
     #[error("the data key and the vector key of the older form must be 32 bytes long each")]
     LegacyKey,
+    /// A key or an initialisation vector of mcrypt has the wrong length.
+    #[error(
+        "a key of mcrypt has 1 to 32 bytes, and an initialisation vector as many as a block: 16, 24 or 32"
+    )]
+    Mcrypt,
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),

@@ -22,6 +22,7 @@
 //! - [`Field`]: encrypts, decrypts and indexes one column.
 //! - [`envelope`]: the bytes that lie in the database.
 //! - [`Legacy`]: the older AES-256-CBC form, for migration.
+//! - [`Mcrypt`]: what PHP's mcrypt extension has encrypted, for migration.
 //! - [`xaes`]: the cipher.
 //!
 //! It is no database driver, knows no SQL, and does not keep keys from whoever can read the process's memory.
@@ -32,6 +33,7 @@ mod field;
 mod index;
 mod keyring;
 mod legacy;
+mod mcrypt;
 mod nonce;
 mod random;
 pub mod xaes;
@@ -41,4 +43,5 @@ pub use field::Field;
 pub use index::BLIND_INDEX_BITS;
 pub use keyring::{KeyId, KeyRing, State};
 pub use legacy::Legacy;
+pub use mcrypt::{Mcrypt, McryptEncoding, McryptForm, McryptMode, McryptPadding, McryptVector};
 pub use random::random_key;

@@ -39,13 +39,13 @@ const roles: Record<string, Record<string, (argument: never) => unknown>> = {
     },
     client: {
         prepare: ({ rival, setting }: { rival: string; setting: Setting }) => void (send = start(rival, setting)),
-        async run({ count, ports }: { count: number; ports: number[] }) {
+        async run({ count, ports, atOnce = SOCKETS }: { count: number; ports: number[]; atOnce?: number }) {
             const began = performance.now();
             let left = count;
             const worker = async () => {
                 while (left > 0) await send(ports[--left % ports.length] as number);
             };
-            await Promise.all(Array.from({ length: Math.min(SOCKETS, count) }, worker));
+            await Promise.all(Array.from({ length: Math.min(atOnce, count) }, worker));
             return performance.now() - began;
         },
     },

@@ -1,7 +1,8 @@
-/** What outbound HTTPS costs, side by side: `npm run bench [-- --rounds N] [--only requests|restart|proxy]`. */
+/** What outbound HTTPS costs, side by side: `npm run bench [-- --rounds N] [--only requests|kept|restart|proxy] [--node 20|22|24]`. */
 import { cpus, loadavg } from 'node:os';
 import { Authority } from '../test/support/certificates.js';
 import { nodes } from '../test/support/nodes.js';
+import { compareKept } from './kept.js';
 import { compareProxies } from './proxy.js';
 import type { Target } from './report.js';
 import { compareRequests, type Plan } from './requests.js';
@@ -18,14 +19,19 @@ async function main(): Promise<void> {
     console.log(
         `load average ${loadavg()[0]?.toFixed(1)}; medians of ${plan.rounds} interleaved rounds, CPU time; ratios with least and greatest`,
     );
+    const line = option('node');
+    const chosen = nodes().filter(({ version }) => line === undefined || version.startsWith(`${line}.`));
     const targets: Target[] = [];
     if (only === undefined || only === 'requests') {
         for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-            for (const keepAlive of [false, true]) targets.push(...(await compareRequests(plan, version, keepAlive)));
+            targets.push(...(await compareRequests(plan, version)));
         }
     }
+    if (only === undefined || only === 'kept') {
+        for (const node of chosen) targets.push(...(await compareKept(plan, node)));
+    }
     if (only === undefined || only === 'restart') {
-        for (const node of nodes()) await compareRestart(plan, node);
+        for (const node of chosen) await compareRestart(plan, node);
     }
     if (only === undefined || only === 'proxy') {
         for (const version of ['TLSv1.2', 'TLSv1.3'] as const) targets.push(...(await compareProxies(plan, version)));

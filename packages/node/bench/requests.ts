@@ -19,22 +19,21 @@ interface Series {
     resumed: number;
 }
 
-/** Every rival against one server, in turn, round by round. */
-export async function compareRequests(plan: Plan, version: Setting['version'], keepAlive: boolean): Promise<Target[]> {
+/** Every rival against one server, in turn, round by round; each request on a connection of its own. */
+export async function compareRequests(plan: Plan, version: Setting['version']): Promise<Target[]> {
     const server = new Child('server');
     const { cert, key } = plan.certificate;
     const ports = await server.ask<number[]>('listen', { cert, key, version, ports: 1 });
-    const taking = rivals.filter(({ isFull }) => !isFull || !keepAlive);
     const clients = await Promise.all(
-        taking.map(async ({ name }) => {
+        rivals.map(async ({ name }) => {
             const client = new Child('client');
-            await client.ask('prepare', { rival: name, setting: { ca: plan.ca, version, keepAlive } });
+            await client.ask('prepare', { rival: name, setting: { ca: plan.ca, version, keepAlive: false } });
             const series: Series = { name, client: [], server: [], rate: [], full: 0, resumed: 0 };
             return { client, series };
         }),
     );
     // Small, so that a disturbance of the machine hits all alike.
-    const count = keepAlive ? 1000 : 200;
+    const count = 200;
     for (const { client } of clients) await client.ask('run', { count, ports });
     for (let round = 0; round < plan.rounds; round++) {
         // Another one begins each time.
@@ -57,11 +56,10 @@ export async function compareRequests(plan: Plan, version: Setting['version'], k
     return report(
         clients.map(({ series }) => series),
         version,
-        keepAlive,
     );
 }
 
-function report(all: Series[], version: Setting['version'], keepAlive: boolean): Target[] {
+function report(all: Series[], version: Setting['version']): Target[] {
     const base = all[0] as Series;
     const rows = all.map((series) => {
         const connections = series.full + series.resumed;
@@ -77,9 +75,8 @@ function report(all: Series[], version: Setting['version'], keepAlive: boolean):
             share,
         ];
     });
-    console.log(`\n${version.replace('v', ' ')}, RSA-2048, keep-alive ${keepAlive ? 'on' : 'off'}`);
+    console.log(`\n${version.replace('v', ' ')}, RSA-2048, keep-alive off`);
     console.log(table(['', 'client us', `/ ${base.name}`, 'server us', `/ ${base.name}`, 'req/s', 'resumed'], rows));
-    if (keepAlive) return [];
     const ours = all.find(({ name }) => name === 'TlsAgent') as Series;
     const shared = all[1] as Series;
     console.log(

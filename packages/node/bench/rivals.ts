@@ -17,20 +17,16 @@ export type Send = (port: number) => Promise<void>;
 
 export interface Rival {
     readonly name: string;
-    /** Makes full handshakes only: what resumption is compared with. */
-    readonly isFull?: boolean;
     start(setting: Setting): Send;
 }
 
 export const rivals: Rival[] = [
     {
         name: 'https.Agent, no sessions',
-        isFull: true,
         start: (setting) => byAgent(new https.Agent({ ...nodeOptions(setting), maxCachedSessions: 0 })),
     },
     {
         name: 'TlsAgent, no sessions',
-        isFull: true,
         start: (setting) => byAgent(new TlsAgent({ ...nodeOptions(setting), store: new NoStore() })),
     },
     { name: 'https.Agent', start: (setting) => byAgent(new https.Agent(nodeOptions(setting))) },

@@ -3,8 +3,8 @@ import * as https from 'node:https';
 import * as tls from 'node:tls';
 import { type AgentSettings, resolveSettings, type TlsAgentOptions } from './agent-options.js';
 import { channels } from './channels.js';
-import { identityOf } from './fingerprint.js';
 import { Handshake } from './handshake.js';
+import { IdleClock } from './idle-clock.js';
 import { idleTime, keepAliveHint } from './keep-alive.js';
 import { Meter, type Metrics } from './metrics.js';
 import {
@@ -13,12 +13,13 @@ import {
     FULL,
     type Options,
     pool,
+    poolName,
     PROFILE,
     requestSocket,
-    servernameOf,
     targetOf,
     type Pool,
 } from './node-agent.js';
+import { Places } from './places.js';
 import { type Profile, Profiles } from './profile.js';
 import { type RetryReason, SocketGuard } from './retry.js';
 import type { SessionStore } from './store.js';
@@ -44,12 +45,16 @@ export class TlsAgent extends https.Agent {
     readonly #settings: AgentSettings;
     readonly #profiles: Profiles;
     readonly #meter = new Meter();
-    readonly #waiting = new WaitingRequests<Options>();
+    readonly #places = new Places();
+    readonly #waiting = new WaitingRequests();
+    readonly #idle = new IdleClock((now) => this.#closeExpired(now));
     readonly #sockets = new WeakMap<tls.TLSSocket, SocketState>();
     /** Sockets that are not closed yet, by the name of their pool. Node forgets them a little earlier. */
     readonly #open = new Map<string, number>();
     /** Idle sockets that are being closed for somebody who waits. */
     #closing = 0;
+    /** The request that is given a free socket in this moment. */
+    #entering: Waiter | undefined;
 
     constructor(options: TlsAgentOptions = {}) {
         const settings = resolveSettings(options);
@@ -57,9 +62,14 @@ export class TlsAgent extends https.Agent {
         this.#settings = settings;
         this.store = settings.store;
         this.#profiles = new Profiles(settings.policy, 100);
-        // Before and after Node's own listener, which gives the socket to a queued request, or to the free ones, or closes it.
-        this.prependListener('free', (socket: tls.TLSSocket) => this.#handOver(socket));
-        this.on('free', () => this.#admitWaiting());
+        // Node's own listener puts the socket to the free ones, or closes it.
+        const [park] = this.listeners('free') as [(socket: tls.TLSSocket, options: Options) => void];
+        this.removeListener('free', park);
+        this.on('free', (socket: tls.TLSSocket, options: Options) => {
+            if (this.#handOver(socket)) return;
+            park(socket, options);
+            this.#admitWaiting();
+        });
     }
 
     /** Counters since the start, and what is open now. */
@@ -69,25 +79,22 @@ export class TlsAgent extends https.Agent {
         return { ...this.#meter.snapshot(), sockets };
     }
 
+    override destroy(): void {
+        super.destroy();
+        this.#idle.stop();
+    }
+
     /** Called by `http.request`. */
     addRequest(request: ClientRequest, requestOptions: RequestOptions): void {
-        const options: Options = { ...(requestOptions as Options), ...this.#pool.options };
-        if (options.socketPath) options.path = options.socketPath;
-        options.servername ??= servernameOf(options, request);
-        options[PROFILE] = this.#profiles.of(options, requestOptions);
-        const name = (options[NAME] = this.getName(options));
-        this.#standBetween(request, name, options);
-        this.#enterOrWait({ request, name, options, isFresh: false });
+        const options = requestOptions as Options;
+        const common = this.#pool.options;
+        const profile = this.#profiles.of(options, common);
+        const place = this.#places.of(request, options, common, profile);
+        this.#enterOrWait({ request, place, options, isFresh: false });
     }
 
     override getName(options: Options = {}): string {
-        if (options[NAME] !== undefined) return options[NAME];
-        const { host, port, localAddress, family, socketPath, servername } = options;
-        const profile = this.#profileOf(options);
-        // What a session of the caller's proves, it proves to that caller.
-        const session = options.session && identityOf(options.session);
-        const place = [host ?? 'localhost', port, localAddress, family, socketPath, servername];
-        return [...place, `#${profile.id}`, session].join(':');
+        return options[NAME] ?? poolName(options, this.#profileOf(options));
     }
 
     /** Called by Node's agent, with the options of `https.request`; also by callers who want a connection of their own. */
@@ -102,6 +109,7 @@ export class TlsAgent extends https.Agent {
             guard: new SocketGuard(socket, handshake),
             bornAt: performance.now(),
             idleSince: 0,
+            idleUntil: Infinity,
         });
         this.#countOpen(socket, name);
         return socket;
@@ -115,18 +123,21 @@ export class TlsAgent extends https.Agent {
         const time = idleTime(keepAliveHint(messageOf(socket)?.res?.headers), this.#settings, now - state.bornAt);
         if (time <= 0) return false;
         state.idleSince = now;
+        state.idleUntil = now + time;
+        this.#idle.expectAt(state.idleUntil, now);
         socket.setKeepAlive(true, this.#pool.keepAliveMsecs);
         socket.unref();
-        socket.setTimeout(time === Infinity ? 0 : time);
+        if (socket.timeout) socket.setTimeout(0);
         return true;
     }
 
     /** Called by Node's agent when a request gets a free socket. */
     override reuseSocket(socket: tls.TLSSocket, request: ClientRequest): void {
         nodeAgent.reuseSocket.call(this, socket, request);
-        socket.setTimeout(this.#pool.options.timeout ?? 0);
+        const { timeout } = this.#pool.options;
+        if (timeout) socket.setTimeout(timeout);
         const state = this.#sockets.get(socket);
-        if (state) this.#meter.reused(state.guard.handshake.origin);
+        if (state && this.#entering) this.#reuse(state, this.#entering);
     }
 
     /** Called by Node's agent when a socket has left it, or has become free. */
@@ -143,31 +154,17 @@ export class TlsAgent extends https.Agent {
         return pool(this);
     }
 
-    /** Sees which socket the request gets, and stays beside it until the answer comes. */
-    #standBetween(request: ClientRequest, name: string, options: Options): void {
-        const receiver = requestSocket(request);
-        const onSocket = receiver.onSocket;
-        receiver.onSocket = (socket, error) => {
-            const guard = socket && !error ? this.#sockets.get(socket)?.guard : undefined;
-            guard?.watch(request, request.reusedSocket, (reason) => {
-                this.#countRetry(guard.handshake.origin, reason);
-                const again: Options = { ...options, [FULL]: reason === 'full' };
-                attempt(request, () => this.#enterOrWait({ request, name, options: again, isFresh: true }));
-            });
-            onSocket.call(request, socket, error);
-        };
-    }
-
-    #enterOrWait(waiter: Waiter<Options>): void {
+    #enterOrWait(waiter: Waiter): void {
         const enter = this.#wayIn(waiter);
         if (enter) enter();
         else this.#waiting.add(waiter);
     }
 
     /** How a request may go on now, if it may: by a free socket, or by a new one within the bounds. */
-    #wayIn({ request, name, options, isFresh }: Waiter<Options>): (() => void) | undefined {
+    #wayIn(waiter: Waiter): (() => void) | undefined {
+        const { name } = waiter.place;
         const free = this.#liveFreeSockets(name);
-        if (free.length > 0 && !isFresh) return () => nodeAgent.addRequest.call(this, request, options);
+        if (free.length > 0 && !waiter.isFresh) return () => this.#enterFree(waiter);
         if ((this.#open.get(name) ?? 0) >= this.#pool.maxSockets) {
             this.#closeIdle(free);
             return undefined;
@@ -178,31 +175,74 @@ export class TlsAgent extends https.Agent {
             );
             return undefined;
         }
-        return () => this.#connect(request, options);
+        return () => this.#connect(waiter);
     }
 
-    #connect(request: ClientRequest, options: Options): void {
-        const receiver = requestSocket(request);
-        this.#pool.createSocket(request, options, (error, socket) => {
-            if (error || !socket) return receiver.onSocket(null, error ?? new Error('no socket was made'));
-            receiver.onSocket(socket);
-            const { timeout } = request as { timeout?: number };
-            if (timeout !== undefined && timeout !== this.#pool.options.timeout) socket.setTimeout(timeout);
+    #enterFree(waiter: Waiter): void {
+        const { highWaterMark } = waiter.options as { highWaterMark?: number };
+        const { forReuse } = waiter.place;
+        this.#entering = waiter;
+        try {
+            // Node copies these options: the fewer, the better.
+            const options = highWaterMark === undefined ? forReuse : { ...forReuse, highWaterMark };
+            nodeAgent.addRequest.call(this, waiter.request, options);
+        } finally {
+            this.#entering = undefined;
+        }
+    }
+
+    #connect(waiter: Waiter): void {
+        const { request } = waiter;
+        this.#pool.createSocket(request, this.#connectOptions(waiter), (error, socket) => {
+            if (error || !socket)
+                return requestSocket(request).onSocket(null, error ?? new Error('no socket was made'));
+            const guard = this.#sockets.get(socket)?.guard;
+            if (guard) this.#standBetween(guard, waiter, false);
+            this.#give(socket, request);
         });
     }
 
-    /** Gives a socket at once to a request that waits for its like, also with keepAlive off; Node does so by its own queue. */
-    #handOver(socket: tls.TLSSocket): void {
+    #connectOptions({ place, options: own }: Waiter): Options {
+        const options: Options = { ...own, ...this.#pool.options, servername: place.servername };
+        if (options.socketPath) options.path = options.socketPath;
+        options[PROFILE] = place.profile;
+        options[NAME] = place.name;
+        return options;
+    }
+
+    #reuse({ guard }: SocketState, waiter: Waiter): void {
+        this.#meter.reused(guard.handshake.origin);
+        this.#standBetween(guard, waiter, true);
+    }
+
+    /** Stays beside a request that is about to get its socket, until the answer comes. */
+    #standBetween(guard: SocketGuard, waiter: Waiter, isReused: boolean): void {
+        guard.watch(waiter.request, isReused, (reason) => {
+            this.#countRetry(guard.handshake.origin, reason);
+            const options: Options = { ...waiter.options, [FULL]: reason === 'full' };
+            attempt(waiter.request, () => this.#enterOrWait({ ...waiter, options, isFresh: true }));
+        });
+    }
+
+    /** Gives a socket at once to a request that waits for its like, also with keepAlive off, as Node does. */
+    #handOver(socket: tls.TLSSocket): boolean {
         const state = this.#sockets.get(socket);
-        if (!state || this.#waiting.size === 0 || !socket.writable) return;
+        if (!state || this.#waiting.size === 0 || !socket.writable) return false;
         const hint = keepAliveHint(messageOf(socket)?.res?.headers);
         const isTooOld = performance.now() - state.bornAt >= this.#settings.socketLifetime;
-        if (isTooOld || hint.requestsLeft === 0 || this.#isNeededElsewhere(state.name)) return;
-        const waiter = this.#waiting.takeFor(state.name);
-        if (!waiter) return;
-        waiter.reusedSocket = true;
-        this.#meter.reused(state.guard.handshake.origin);
-        this.#pool.requests[state.name] = [waiter];
+        if (isTooOld || hint.requestsLeft === 0 || this.#isNeededElsewhere(state.name)) return false;
+        return this.#waiting.admitTo(state.name, (waiter) => {
+            waiter.request.reusedSocket = true;
+            this.#reuse(state, waiter);
+            this.#give(socket, waiter.request);
+        });
+    }
+
+    /** As Node does it. */
+    #give(socket: tls.TLSSocket, request: ClientRequest): void {
+        requestSocket(request).onSocket(socket);
+        const { timeout } = request as { timeout?: number };
+        if (timeout !== undefined && timeout !== this.#pool.options.timeout) socket.setTimeout(timeout);
     }
 
     #admitWaiting(): void {
@@ -215,21 +255,33 @@ export class TlsAgent extends https.Agent {
     /** Whether a socket of pool `name` stands in the way of the first request that could go on without it. */
     #isNeededElsewhere(name: string): boolean {
         if (this.#pool.totalSocketCount < this.#pool.maxTotalSockets) return false;
-        for (const waiter of this.#waiting) {
-            if (waiter.name === name) return false;
-            if ((this.#open.get(waiter.name) ?? 0) < this.#pool.maxSockets) return true;
-        }
-        return false;
+        const hasRoom = ({ place }: Waiter) => (this.#open.get(place.name) ?? 0) < this.#pool.maxSockets;
+        const first = this.#waiting.find((waiter) => waiter.place.name === name || hasRoom(waiter));
+        return first !== undefined && first.place.name !== name;
     }
 
     /** Free sockets oldest first, without those that have just been closed; Node drops these only at their 'close'. */
     #liveFreeSockets(name: string): tls.TLSSocket[] {
+        const now = performance.now();
+        if (this.#idle.isLate(now)) this.#idle.check(now);
         const sockets = this.#pool.freeSockets[name];
         if (!sockets) return [];
-        if (sockets.some((socket) => !socket.writable))
-            sockets.splice(0, sockets.length, ...sockets.filter((one) => one.writable));
+        if (!sockets.every(isWritable)) sockets.splice(0, sockets.length, ...sockets.filter(isWritable));
         if (sockets.length === 0) delete this.#pool.freeSockets[name];
         return sockets;
+    }
+
+    /** Gives the time at which the next idle socket will have waited for too long. */
+    #closeExpired(now: number): number {
+        let next = Infinity;
+        for (const sockets of Object.values(this.#pool.freeSockets)) {
+            for (const socket of sockets ?? []) {
+                const { idleUntil = Infinity } = this.#sockets.get(socket) ?? {};
+                if (idleUntil <= now) socket.destroy();
+                else next = Math.min(next, idleUntil);
+            }
+        }
+        return next;
     }
 
     /** Makes room for one of those who wait, by the socket that has been idle for longest. */
@@ -271,9 +323,14 @@ interface SocketState {
     /** By `performance.now()`. */
     readonly bornAt: number;
     idleSince: number;
+    idleUntil: number;
 }
 
 const nodeAgent = pool(https.Agent.prototype);
+
+function isWritable(socket: tls.TLSSocket): boolean {
+    return socket.writable;
+}
 
 /** Runs `action` where nobody could catch what it throws: the request fails with it instead. */
 function attempt(request: ClientRequest, action: () => void): void {

@@ -91,14 +91,22 @@ export class FileSessionStore implements SessionStore {
             if (!entry) return undefined;
             const file = this.#places.get(entry);
             if (!file) return entry;
-            if (reuse !== 'strict' || !isSingleUse(entry)) {
-                if (isSingleUse(entry) && !file.used) this.#markDirty(key);
-                return entry;
-            }
-            this.#places.delete(entry);
-            // Otherwise another process has it.
-            if (this.#guarded(() => this.#files.claim(file))) return entry;
+            if (!isSingleUse(entry) || (file.used && reuse !== 'strict')) return entry;
+            if (reuse === 'strict' ? this.#claim(entry, file) : this.#claimFirstUse(entry, file)) return entry;
         }
+    }
+
+    /** False if another process has it. */
+    #claim(entry: SessionEntry, file: TicketFile): boolean {
+        this.#places.delete(entry);
+        return this.#guarded(() => this.#files.claim(file)) ?? false;
+    }
+
+    /** False if another process was first: an unused one is better, and this one still there if there is none. */
+    #claimFirstUse(entry: SessionEntry, file: TicketFile): boolean {
+        this.#places.set(entry, { ...file, used: true });
+        // What the disk cannot tell must not fail the connection.
+        return this.#guarded(() => this.#files.markUsed(file)) ?? true;
     }
 
     #load(key: SessionKey, now: number): void {
@@ -116,8 +124,6 @@ export class FileSessionStore implements SessionStore {
         for (const entry of this.#memory.list(key)) {
             const file = this.#places.get(entry);
             if (!file) this.#places.set(entry, this.#files.write(key, entry));
-            else if (entry.used && isSingleUse(entry) && !file.used)
-                this.#places.set(entry, this.#files.markUsed(file));
         }
         this.#files.trim(key, now);
     }

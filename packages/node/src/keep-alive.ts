@@ -20,8 +20,8 @@ export function keepAliveHint(headers: IncomingHttpHeaders | undefined): KeepAli
     const value = headers?.['keep-alive'];
     if (value === undefined) return NO_HINT;
     const text = String(value);
-    const seconds = numberIn(TIMEOUT, text);
-    return { timeoutMs: seconds === undefined ? undefined : seconds * 1000, requestsLeft: numberIn(MAX, text) };
+    if (text !== last.text) last = { text, hint: parse(text) };
+    return last.hint;
 }
 
 /**
@@ -34,12 +34,19 @@ export function idleTime(hint: KeepAliveHint, limits: KeepAliveLimits, ageMs: nu
     return Math.max(0, Math.min(limits.freeSocketTimeout, limits.socketLifetime - ageMs, server));
 }
 
+function parse(text: string): KeepAliveHint {
+    const seconds = numberIn(TIMEOUT, text);
+    return { timeoutMs: seconds === undefined ? undefined : seconds * 1000, requestsLeft: numberIn(MAX, text) };
+}
+
 function numberIn(pattern: RegExp, text: string): number | undefined {
     const match = pattern.exec(text);
     return match ? Number(match[1]) : undefined;
 }
 
 const NO_HINT: KeepAliveHint = { timeoutMs: undefined, requestsLeft: undefined };
+/** Most servers say the same each time. */
+let last: { readonly text: string; readonly hint: KeepAliveHint } = { text: '', hint: NO_HINT };
 const TIMEOUT = /(?:^|[,;\s])timeout\s*=\s*"?(\d+)/i;
 const MAX = /(?:^|[,;\s])max\s*=\s*"?(\d+)/i;
 const SAFETY_MARGIN = 1000;

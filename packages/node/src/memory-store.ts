@@ -35,9 +35,13 @@ export class MemorySessionStore implements SessionStore {
 
     take(key: SessionKey, reuse: TicketReuse, now: number): SessionEntry | undefined {
         const entries = this.#usable(key.id, now);
-        const entry = entries.findLast(isFresh) ?? (reuse === 'strict' ? undefined : entries.at(-1));
+        // Among spent ones the one not used for longest: many connections at once share them evenly.
+        const entry = entries.findLast(isFresh) ?? (reuse === 'strict' ? undefined : entries[0]);
         if (!entry) return undefined;
-        if (reuse === 'strict' && isSingleUse(entry)) this.drop(key, entry);
+        if (isSingleUse(entry)) {
+            this.drop(key, entry);
+            if (reuse !== 'strict') this.#origins.set(key.id, [...this.list(key), entry]);
+        }
         entry.used = true;
         return entry;
     }

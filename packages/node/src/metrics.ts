@@ -45,22 +45,23 @@ export class Meter {
     readonly #origins = new LruMap<string, Tally>(1000);
 
     handshake(origin: string, outcome: Outcome, milliseconds: number): void {
-        this.#count(origin, (tally) => {
+        for (const tally of this.#tallies(origin)) {
             tally[outcome]++;
             tally.handshakes.record(milliseconds);
-        });
+        }
     }
 
     failed(origin: string): void {
-        this.#count(origin, (tally) => tally.failed++);
+        for (const tally of this.#tallies(origin)) tally.failed++;
     }
 
     reused(origin: string): void {
-        this.#count(origin, (tally) => tally.reusedSockets++);
+        this.#of(origin).reusedSockets++;
+        this.#all.reusedSockets++;
     }
 
     retried(origin: string, reason: 'staleRetries' | 'fullRetries'): void {
-        this.#count(origin, (tally) => tally[reason]++);
+        for (const tally of this.#tallies(origin)) tally[reason]++;
     }
 
     snapshot(): Metrics {
@@ -68,14 +69,17 @@ export class Meter {
         return { ...this.#all.counts(), origins: Object.fromEntries(origins) };
     }
 
-    #count(origin: string, change: (tally: Tally) => void): void {
+    #tallies(origin: string): Tally[] {
+        return [this.#of(origin), this.#all];
+    }
+
+    #of(origin: string): Tally {
         let tally = this.#origins.get(origin);
         if (!tally) {
             tally = new Tally();
             this.#origins.set(origin, tally);
         }
-        change(tally);
-        change(this.#all);
+        return tally;
     }
 }
 

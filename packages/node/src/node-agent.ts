@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingHttpHeaders } from 'node:http';
 import type * as https from 'node:https';
 import { isIP } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { identityOf } from './fingerprint.js';
 import type { Target } from './handshake.js';
 import type { Profile, TlsOptions } from './profile.js';
 
@@ -27,7 +28,6 @@ export interface Pool {
     readonly options: Options;
     readonly keepAliveMsecs: number;
     readonly freeSockets: Record<string, TLSSocket[] | undefined>;
-    readonly requests: Record<string, ClientRequest[] | undefined>;
     readonly maxSockets: number;
     readonly maxTotalSockets: number;
     readonly totalSocketCount: number;
@@ -60,11 +60,25 @@ export function messageOf(socket: TLSSocket): { res?: { headers: IncomingHttpHea
 }
 
 /** The name for SNI as Node finds it: that of the Host header before that of the URL, and no address (RFC 6066, section 3). */
-export function servernameOf(options: Options, request: ClientRequest): string {
+export function servernameOf(options: { host?: string | undefined }, request: ClientRequest): string {
     const header = request.getHeader('host');
     const name = typeof header === 'string' ? nameOf(header) : (options.host ?? 'localhost');
     return isIP(name) === 0 ? name : '';
 }
+
+/** Of the pool that connections with these options share. */
+export function poolName(options: PoolOptions, profile: Profile): string {
+    const { host, port, localAddress, family, socketPath, servername } = options;
+    // What a session of the caller's proves, it proves to that caller.
+    const session = options.session && identityOf(options.session);
+    const place = [host ?? 'localhost', port, localAddress, family, socketPath, servername];
+    return [...place, `#${profile.id}`, session].join(':');
+}
+
+type PoolOptions = {
+    [Name in 'host' | 'port' | 'localAddress' | 'family' | 'socketPath' | 'servername' | 'session']?:
+        Options[Name] | undefined;
+};
 
 export function targetOf(options: Options, profile: Profile): Target {
     return {

@@ -27,8 +27,8 @@ export class SocketGuard {
         const emit = socket.emit;
         socket.write = (...args: unknown[]) =>
             Reflect.apply(write, socket, this.#watch?.record(args) ?? args) as boolean;
-        socket.emit = (event: string | symbol, ...args: unknown[]) =>
-            this.#holdsBack(event, args) || (Reflect.apply(emit, socket, [event, ...args]) as boolean);
+        socket.emit = (...args: [string | symbol, ...unknown[]]) =>
+            this.#holdsBack(args[0], args[1]) || (Reflect.apply(emit, socket, args) as boolean);
     }
 
     /** Watches over `request`, which is about to get this socket; a request that cannot be repeated is left alone. */
@@ -39,17 +39,17 @@ export class SocketGuard {
         if (isRepeatable) this.#watch = new Watch(request, this.socket, reason, onRetry);
     }
 
-    #holdsBack(event: string | symbol, args: unknown[]): boolean {
+    #holdsBack(event: string | symbol, argument: unknown): boolean {
         const watch = this.#watch;
         if (!watch) return false;
         if (event === 'data' || (event === 'secureConnect' && watch.reason === 'full')) this.#release();
         if (event !== 'end' && event !== 'close' && event !== 'error') return false;
-        if (!this.#mayRetry(watch, event, args[0])) {
+        if (!this.#mayRetry(watch, event, argument)) {
             this.#release();
             return false;
         }
         this.#watch = undefined;
-        this.handshake.blame(args[0] instanceof Error ? args[0] : new Error('the server closed the connection'));
+        this.handshake.blame(argument instanceof Error ? argument : new Error('the server closed the connection'));
         // Not at once: the pool, too, hears of the end by this event.
         watch.detach();
         process.nextTick(watch.onRetry, watch.reason);
@@ -92,7 +92,8 @@ class Watch {
         if (this.isTooLong) return args;
         const [chunk] = args;
         const encoding = typeof args[1] === 'string' ? (args[1] as BufferEncoding) : undefined;
-        const callback = args.find((arg): arg is Callback => typeof arg === 'function');
+        const last = args[args.length - 1];
+        const callback = typeof last === 'function' ? (last as Callback) : undefined;
         // Bytes belong to the caller, who may use them for something else by then.
         const copy = typeof chunk === 'string' ? chunk : Buffer.from(chunk as Uint8Array);
         this.#bytes += copy.length;

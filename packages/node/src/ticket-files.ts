@@ -97,14 +97,15 @@ export class TicketFiles {
         return removeFile(pathOf(file)) || removeFile(pathOf({ ...file, used: !file.used }));
     }
 
-    markUsed(file: TicketFile): TicketFile {
-        const marked = { ...file, used: true };
+    /** Whether we are the one process that uses it first. */
+    markUsed(file: TicketFile): boolean {
         try {
-            fs.renameSync(pathOf(file), pathOf(marked));
+            fs.renameSync(pathOf(file), pathOf({ ...file, used: true }));
+            return true;
         } catch (error) {
             if (!isMissing(error)) throw error;
+            return false;
         }
-        return marked;
     }
 
     /** Removes what a key has too many of. */

@@ -1,68 +1,88 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { ClientRequest } from 'node:http';
-import { requestSocket } from './node-agent.js';
+import { type Options, requestSocket } from './node-agent.js';
+import type { Place } from './places.js';
 
 /** A request that wants a socket. */
-export interface Waiter<Options> {
+export interface Waiter {
     readonly request: ClientRequest;
-    /** Of the pool: an origin with one set of options. */
-    readonly name: string;
+    readonly place: Place;
+    /** Those of the request, without the agent's. */
     readonly options: Options;
     /** Only a new socket will do: a reused one has just failed. */
     readonly isFresh: boolean;
 }
 
 /** Requests in the order of their arrival, over all origins. An aborted one leaves at once. */
-export class WaitingRequests<Options> implements Iterable<Waiter<Options>> {
-    /** With the asynchronous context of each. */
-    readonly #waiters = new Map<Waiter<Options>, AsyncResource>();
+export class WaitingRequests {
+    readonly #queue: Queued[] = [];
 
     get size(): number {
-        return this.#waiters.size;
+        return this.#queue.length;
     }
 
-    [Symbol.iterator](): Iterator<Waiter<Options>> {
-        return this.#waiters.keys();
+    add(waiter: Waiter): void {
+        const queued = new Queued(waiter, this.#queue);
+        this.#queue.push(queued);
+        const { request } = waiter;
+        // No closure: requests would keep each other alive by theirs until a full garbage collection.
+        (request as WaitingRequest)[QUEUED] = queued;
+        // Node itself tells of an abort only when a socket has been found. It stays: to delete a property would make every
+        // later use of the request slow.
+        request.destroy = leaveAndDestroy;
     }
 
-    add(waiter: Waiter<Options>): void {
-        this.#waiters.set(waiter, new AsyncResource('QuadrilleWaitingRequest'));
-        this.#leaveWhenDestroyed(waiter);
+    find(condition: (waiter: Waiter) => boolean): Waiter | undefined {
+        return this.#queue.find(({ waiter }) => condition(waiter))?.waiter;
     }
 
     /** Lets those go on, oldest first, for whom `wayIn` has a way. */
-    admit(wayIn: (waiter: Waiter<Options>) => (() => void) | undefined): void {
-        for (const [waiter, resource] of this.#waiters) {
-            const enter = wayIn(waiter);
-            if (!enter) continue;
-            this.#waiters.delete(waiter);
-            resource.runInAsyncScope(enter);
+    admit(wayIn: (waiter: Waiter) => (() => void) | undefined): void {
+        // A copy, because going on may run anything.
+        for (const queued of this.#queue.slice()) {
+            const enter = queued.isWaiting ? wayIn(queued.waiter) : undefined;
+            if (enter && queued.leave()) queued.context.runInAsyncScope(enter);
         }
     }
 
-    /** The oldest that waits for a socket of pool `name`, new or not; it gets one in its own asynchronous context. */
-    takeFor(name: string): ClientRequest | undefined {
-        for (const [waiter, resource] of this.#waiters) {
-            if (waiter.name !== name || waiter.isFresh) continue;
-            this.#waiters.delete(waiter);
-            const receiver = requestSocket(waiter.request);
-            const { onSocket } = receiver;
-            receiver.onSocket = (...args) => resource.runInAsyncScope(onSocket, receiver, ...args);
-            return waiter.request;
-        }
-        return undefined;
+    /** Lets the oldest that waits for a socket of pool `name`, new or not, `enter` in its own asynchronous context. */
+    admitTo(name: string, enter: (waiter: Waiter) => void): boolean {
+        const queued = this.#queue.find(({ waiter }) => waiter.place.name === name && !waiter.isFresh);
+        if (!queued?.leave()) return false;
+        queued.context.runInAsyncScope(enter, undefined, queued.waiter);
+        return true;
     }
+}
 
-    /** Node itself tells of an abort only when a socket has been found. */
-    #leaveWhenDestroyed(waiter: Waiter<Options>): void {
-        const { request } = waiter;
-        const destroy = request.destroy;
-        // It stays: to delete a property would make every later use of the request slow.
-        request.destroy = (error?: Error) => {
-            const wasWaiting = this.#waiters.delete(waiter);
-            destroy.call(request, error);
-            if (wasWaiting) requestSocket(request).onSocket(null);
-            return request;
-        };
+class Queued {
+    readonly context = new AsyncResource('QuadrilleWaitingRequest');
+    isWaiting = true;
+
+    constructor(
+        readonly waiter: Waiter,
+        private readonly queue: Queued[],
+    ) {}
+
+    /** Whether it was still waiting. */
+    leave(): boolean {
+        if (!this.isWaiting) return false;
+        this.isWaiting = false;
+        this.queue.splice(this.queue.indexOf(this), 1);
+        return true;
     }
+}
+
+const QUEUED = Symbol('queued');
+
+interface WaitingRequest extends ClientRequest {
+    [QUEUED]: Queued;
+}
+
+/** The `destroy` of a request that waits or has waited. */
+function leaveAndDestroy(this: ClientRequest, error?: Error): ClientRequest {
+    const wasWaiting = (this as WaitingRequest)[QUEUED].leave();
+    const { destroy } = Object.getPrototypeOf(this) as ClientRequest;
+    destroy.call(this, error);
+    if (wasWaiting) requestSocket(this).onSocket(null);
+    return this;
 }

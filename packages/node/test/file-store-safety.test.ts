@@ -122,6 +122,7 @@ describe('encryption', { skip }, () => {
         const good = fs.readFileSync(file);
         const errors = collectErrors(t);
         const isTaken = (content: Buffer) => {
+            for (const earlier of filesBelow(dir)) fs.rmSync(earlier);
             fs.writeFileSync(file, content, { mode: 0o600 });
             return open(dir).take(key, 'prefer-fresh', Date.now()) !== undefined;
         };

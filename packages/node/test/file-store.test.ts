@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { TlsAgent } from 'quadrille-agent';
+import { type SessionEntry, TlsAgent } from 'quadrille-agent';
 import { sessionEntry } from '#dist/session.js';
 import { Authority } from './support/certificates.js';
 import { eventually, request } from './support/client.js';
@@ -78,6 +78,25 @@ describe('FileSessionStore', { skip }, () => {
         const taken = outputs.flatMap(({ stdout }) => stdout.split('\n').filter(Boolean));
         assert.equal(taken.length, 200);
         assert.equal(new Set(taken).size, 200);
+    });
+
+    test('prefer-fresh: processes that start at the same time share the tickets', async () => {
+        const dir = newDir();
+        const now = Date.now();
+        const store = open(dir, { perOrigin: 1000 });
+        for (let i = 0; i < 120; i++) store.put(key, entry(), now);
+        store.close();
+        const taker = join(__dirname, 'support', 'taker.js');
+        const begin = String(Date.now() + 1500);
+        const outputs = await Promise.all(
+            [1, 2, 3].map(() => run(process.execPath, [taker, dir, secret.toString('hex'), begin, '40'])),
+        );
+        const taken = outputs.map(({ stdout }) => stdout.split('\n').filter(Boolean));
+        assert.deepEqual(
+            taken.map(({ length }) => length),
+            [40, 40, 40],
+        );
+        assert.equal(new Set(taken.flat()).size, 120, 'each was used once');
     });
 
     test('is bounded: by origin and in all, on disk too', () => {
@@ -165,6 +184,37 @@ describe('restart', { skip }, () => {
             });
         }
     }
+
+    test('TLS 1.3: connections that are made at once after a restart share the tickets evenly', async (t) => {
+        const authority = new Authority('Test CA');
+        const { ca } = authority;
+        const server = await serve(authority.issue(['localhost']), { minVersion: 'TLSv1.3' });
+        t.after(() => server.close());
+        const dir = newDir();
+        const before = open(dir);
+        // Each full handshake gives two tickets.
+        for (let i = 0; i < 2; i++) {
+            const agent = new TlsAgent({ ca, store: before, keepAlive: false, ticketReuse: 'strict' });
+            await Promise.all([1, 2].map(() => request(server.port, { agent })));
+        }
+        before.close();
+        const files = filesBelow(dir).length;
+        assert.ok(files > 1, `${files} tickets`);
+        const store = open(dir);
+        t.after(() => store.close());
+        const offers = new Map<SessionEntry, number>();
+        const take = store.take.bind(store);
+        store.take = (...args) => {
+            const taken = take(...args);
+            if (taken) offers.set(taken, (offers.get(taken) ?? 0) + 1);
+            return taken;
+        };
+        const agent = new TlsAgent({ ca, store, maxSockets: 4 * files });
+        const answers = await Promise.all(Array.from({ length: 3 * files }, () => request(server.port, { agent })));
+        agent.destroy();
+        assert.equal(answers.filter(({ resumed }) => resumed).length, 3 * files);
+        assert.deepEqual([...offers.values()], Array<number>(files).fill(3));
+    });
 
     test('a process that ended without a word resumes', async (t) => {
         const authority = new Authority('Test CA');

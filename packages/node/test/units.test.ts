@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MemorySessionStore, policyOptions } from 'quadrille-agent';
+import { MemorySessionStore, policyOptions, type SessionEntry } from 'quadrille-agent';
 import { hasAesInstructions } from '#dist/cpu.js';
 import { milliseconds } from '#dist/duration.js';
 import { Histogram } from '#dist/histogram.js';
+import { IdleClock } from '#dist/idle-clock.js';
 import { idleTime, keepAliveHint } from '#dist/keep-alive.js';
 import { hasHybridGroups } from '#dist/policy.js';
 import { expiresAt, isUsable, sessionEntry } from '#dist/session.js';
@@ -80,6 +81,17 @@ describe('MemorySessionStore', () => {
             taken.map((it) => it?.bytes),
             [two.bytes, one.bytes, two.bytes],
         );
+    });
+
+    test('prefer-fresh: many at once share the tickets evenly', () => {
+        const store = new MemorySessionStore();
+        for (let i = 0; i < 4; i++) store.put(key, entry(), Date.now());
+        const counts = new Map<SessionEntry | undefined, number>();
+        for (let i = 0; i < 100; i++) {
+            const taken = store.take(key, 'prefer-fresh', Date.now());
+            counts.set(taken, (counts.get(taken) ?? 0) + 1);
+        }
+        assert.deepEqual([...counts.values()], [25, 25, 25, 25]);
     });
 
     test('strict: TLS 1.3 once, TLS 1.2 for ever', () => {
@@ -172,6 +184,37 @@ describe('policy', () => {
         assert.equal(has('Features\t: half thumb neon\n'), false);
         assert.equal(has(''), true);
         assert.equal(has('', 'darwin'), true);
+    });
+});
+
+describe('IdleClock', () => {
+    test('wakes for the first to end, by one timer', (t) => {
+        t.mock.timers.enable({ apis: ['setTimeout'] });
+        const rung: number[] = [];
+        const clock = new IdleClock((now) => (rung.push(now), Infinity));
+        clock.expectAt(1500, 1000);
+        clock.expectAt(1100, 1000);
+        clock.expectAt(1300, 1000);
+        t.mock.timers.tick(99);
+        assert.equal(rung.length, 0);
+        t.mock.timers.tick(1);
+        assert.equal(rung.length, 1);
+        t.mock.timers.tick(10_000);
+        assert.equal(rung.length, 1, 'nobody expects another');
+    });
+
+    test('knows that it is late, and goes on with the next', () => {
+        const rung: number[] = [];
+        const clock = new IdleClock((now) => (rung.push(now), now < 900 ? 900 : Infinity));
+        clock.expectAt(500, 0);
+        assert.equal(clock.isLate(499), false);
+        assert.equal(clock.isLate(500), true);
+        clock.check(600);
+        assert.equal(clock.isLate(899), false);
+        assert.equal(clock.isLate(900), true);
+        clock.check(900);
+        assert.equal(clock.isLate(1e9), false);
+        assert.deepEqual(rung, [600, 900]);
     });
 });
 

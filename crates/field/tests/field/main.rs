@@ -3,5 +3,6 @@
 mod envelopes;
 mod files;
 mod legacy;
+mod mcrypt;
 mod rings;
 mod text;
