@@ -29,9 +29,9 @@ impl Rijndael {
     }
 
     pub(super) fn encrypt(&self, state: &mut [u8]) {
-        let mut rounds = self.round_keys.chunks_exact(self.block);
+        let rounds = self.round_keys.chunks_exact(self.block);
         let mut rounds_left = rounds.len();
-        while let Some(key) = rounds.next() {
+        for key in rounds {
             add(state, key);
             rounds_left -= 1;
             if rounds_left == 0 {
