@@ -94,6 +94,8 @@ fn what_keeps_a_migration_from_starting() {
     migrate(&["--database", nowhere, "--from", "legacy", "--legacy-keys", &old], "chmod 600");
     fs::set_permissions(&old, fs::Permissions::from_mode(0o600)).expect("chmod");
     migrate(&["--database", nowhere, "--from", "legacy", "--legacy-keys", &old], "32 bytes in base64");
+    migrate(&["--database", nowhere, "--from", "mcrypt"], "--mcrypt");
+    migrate(&["--database", nowhere, "--from", "mcrypt", "--mcrypt", &old], "as `mode: cbc`");
     fs::set_permissions(&keys, fs::Permissions::from_mode(0o644)).expect("chmod");
     migrate(&["--database", nowhere], "chmod 600");
 }

@@ -36,10 +36,13 @@ pub fn convert(
     let plain = match (field.needs_rotation(value), from) {
         (Ok(false), _) if !is_separate => return Ok(Outcome::Done),
         (Ok(_), _) if !is_separate => field.decrypt(value, row),
+        // Raw ciphertexts begin with any byte, and what is decrypted wrongly is no text.
+        (_, Source::Mcrypt(mcrypt)) if mcrypt.reads_only_text() => mcrypt.decrypt(value),
         // What looks like an envelope and is none of ours must not be encrypted again: its key is missing.
         _ if looks_like_envelope(value) => Err(Error::Unreadable),
         (_, Source::Envelopes) => Err(Error::Unreadable),
         (_, Source::Legacy(legacy)) => legacy.decrypt(value),
+        (_, Source::Mcrypt(mcrypt)) => mcrypt.decrypt(value),
         (_, Source::Plain) => Ok(value.to_vec()),
     };
     let plain = match plain {
@@ -60,7 +63,9 @@ fn looks_like_envelope(value: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quadrille_field::{KeyRing, Legacy};
+    use quadrille_field::{
+        KeyRing, Legacy, Mcrypt, McryptEncoding, McryptForm, McryptMode, McryptPadding, McryptVector,
+    };
 
     struct Rings {
         old: Field,
@@ -115,6 +120,42 @@ mod tests {
                 assert_eq!(replaced(outcome, &new), (b"x".to_vec(), None));
             }
         }
+    }
+
+    #[test]
+    fn what_mcrypt_has_encrypted_is_converted_and_a_wrong_key_changes_nothing() {
+        let Rings { new, .. } = rings();
+        let form = McryptForm {
+            block: 16,
+            mode: McryptMode::Ecb,
+            padding: McryptPadding::Zero,
+            encoding: McryptEncoding::Hex,
+            is_binary: false,
+        };
+        // Of libmcrypt.
+        let key: Vec<u8> = (0..16).map(|i| i * 7 + 3).collect();
+        let stored = b"6351bf544ac447de31d5e6270c9f37e9";
+        let decide = |key: &[u8], stored: Option<&[u8]>| {
+            let mcrypt = Mcrypt::new(key, form, McryptVector::Front).expect("a key");
+            let source = Source::Mcrypt(Box::new(mcrypt));
+            convert(
+                &new,
+                &source,
+                stored,
+                Some(stored.unwrap_or(b"6351bf544ac447de31d5e6270c9f37e9")),
+                None,
+                "1",
+            )
+            .expect("decides")
+        };
+        for stored in [Some(&stored[..]), None] {
+            assert_eq!(replaced(decide(&key, stored), &new), (b"+49 30 1234567".to_vec(), None));
+            assert_eq!(decide(&[1; 16], stored), Outcome::Unreadable);
+        }
+        let current = new.encrypt(b"x", b"1").expect("encrypts");
+        assert_eq!(decide(&key, Some(&current)), Outcome::Done);
+        let stranger = rings().new.encrypt(b"x", b"1").expect("encrypts");
+        assert_eq!(decide(&key, Some(&stranger)), Outcome::Unreadable);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is to be done.
 
-use quadrille_field::{KeyRing, Legacy};
+use quadrille_field::{KeyRing, Legacy, Mcrypt};
 
 /// One table's work.
 pub struct Job {
@@ -18,6 +18,8 @@ pub struct Job {
     pub batch: u32,
     /// Sets a source column to NULL in the transaction that writes its envelope, if it is another column.
     pub clear: bool,
+    /// Reads and counts, and writes nothing.
+    pub dry_run: bool,
 }
 
 /// Where a field comes from and goes to.
@@ -46,6 +48,8 @@ pub enum Source {
     Envelopes,
     /// The older AES-256-CBC form.
     Legacy(Box<Legacy>),
+    /// What PHP's mcrypt extension has encrypted.
+    Mcrypt(Box<Mcrypt>),
     /// Plain text.
     Plain,
 }

@@ -22,7 +22,7 @@ pub struct Progress {
 /// What a run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Rows that were updated.
+    /// Rows that were updated, or would be in a dry run.
     pub updated: u64,
     /// Ids of rows with a value that cannot be read; each stays as it is.
     pub unreadable: BTreeSet<String>,
@@ -50,7 +50,6 @@ pub fn run(
         let mut last: Option<String> = None;
         loop {
             let batch = batch(database, job, &fields, &statements, last.as_deref(), &mut report)?;
-            report.updated += batch.updated as u64;
             seen.done = report.updated;
             progress(seen);
             match batch.last {
@@ -58,7 +57,7 @@ pub fn run(
                 _ => break,
             }
         }
-        if report.updated == before {
+        if job.dry_run || report.updated == before {
             return Ok(report);
         }
     }
@@ -74,16 +73,19 @@ fn batch(
 ) -> Result<Batch, Error> {
     let select = if after.is_some() { &statements.next } else { &statements.first };
     for _ in 0..ATTEMPTS {
-        let mut unreadable = BTreeSet::new();
+        let (mut unreadable, mut found) = (BTreeSet::new(), 0);
         let mut convert = |rows: Vec<Row>| {
             let updates = rows.into_iter().map(|row| converted(job, fields, row, &mut unreadable));
-            Ok(updates.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
+            let updates: Vec<_> = updates.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect();
+            found = updates.len() as u64;
+            Ok(if job.dry_run { Vec::new() } else { updates })
         };
         match database.transact(select, after, &statements.update, &mut convert) {
             Err(Error::Conflict) => continue,
             Err(error) => return Err(error),
             Ok(batch) => {
                 report.unreadable.append(&mut unreadable);
+                report.updated += if job.dry_run { found } else { batch.updated as u64 };
                 return Ok(batch);
             }
         }

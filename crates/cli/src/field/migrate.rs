@@ -1,5 +1,6 @@
 //! `quadrille field migrate`.
 
+use super::mcrypt;
 use base64ct::{Base64, Encoding};
 use quadrille_field::{KeyRing, Legacy};
 use quadrille_migrate::{Address, Column, Index, Job, Progress, Source, connect, run};
@@ -25,6 +26,8 @@ use zeroize::Zeroizing;
 ///
 ///   quadrille field migrate ... --from legacy --legacy-keys old.keys \
 ///     --table users --column phone:phone_enc --index phone_enc=phone_index:64 --clear
+///
+///   quadrille field migrate ... --from mcrypt --mcrypt mcrypt.conf --table users --column phone --dry-run
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Migrate {
@@ -57,6 +60,16 @@ pub(crate) struct Migrate {
     /// With --from legacy: a file (mode 0600) with two lines, the data key and the vector key in base64.
     #[arg(long, value_name = "FILE", required_if_eq("from", "legacy"))]
     legacy_keys: Option<PathBuf>,
+    /// With --from mcrypt: a file (mode 0600) that says how the application called it, a setting a line: `cipher:
+    /// rijndael-128`, 192 or 256 (the block); `mode: ecb`, cbc, cfb or ncfb; `key: text:...`, hex:... or base64:...;
+    /// `vector: front` (as if left out), zero, or one for all fields, written like the key; `encoding: base64` (as if
+    /// left out), hex or raw; `padding: zero` (as if left out) or pkcs7; `content: text` (as if left out), which takes
+    /// what is not UTF-8 for unreadable, or binary, which takes anything.
+    #[arg(long, value_name = "FILE", required_if_eq("from", "mcrypt"))]
+    mcrypt: Option<PathBuf>,
+    /// Read everything and write nothing: say how many rows would be re-encrypted, and which cannot be read.
+    #[arg(long)]
+    dry_run: bool,
     /// Set a source column to NULL in the moment its envelope is written.
     #[arg(long)]
     clear: bool,
@@ -74,6 +87,8 @@ enum Form {
     Envelope,
     /// The older AES-256-CBC form.
     Legacy,
+    /// What PHP's mcrypt extension has encrypted with Rijndael.
+    Mcrypt,
     /// Plain text.
     Plain,
 }
@@ -105,7 +120,8 @@ impl Migrate {
         let mut shown = Shown { table: job.table.clone(), quiet: self.quiet, last: None };
         let report =
             run(&mut *database, &job, &mut |progress| shown.show(progress)).map_err(|e| e.to_string())?;
-        println!("{}: {} rows re-encrypted", job.table, report.updated);
+        let done = if self.dry_run { "rows would be re-encrypted" } else { "rows re-encrypted" };
+        println!("{}: {} {done}", job.table, report.updated);
         if report.unreadable.is_empty() {
             return Ok(());
         }
@@ -125,6 +141,11 @@ impl Migrate {
         let source = match self.from {
             Form::Envelope => Source::Envelopes,
             Form::Plain => Source::Plain,
+            Form::Mcrypt => {
+                let file = self.mcrypt.as_ref().ok_or("--from mcrypt needs --mcrypt")?;
+                let mcrypt = mcrypt::load(file).map_err(|error| format!("{}: {error}", file.display()))?;
+                Source::Mcrypt(Box::new(mcrypt))
+            }
             Form::Legacy => {
                 let file = self.legacy_keys.as_ref().ok_or("--from legacy needs --legacy-keys")?;
                 Source::Legacy(Box::new(
@@ -132,6 +153,7 @@ impl Migrate {
                 ))
             }
         };
+        let dry_run = self.dry_run;
         let mut columns: Vec<Column> = Vec::new();
         for ColumnFlag { from, to } in &self.column {
             columns.push(Column { from: from.clone(), to: to.clone(), index: None });
@@ -142,7 +164,7 @@ impl Migrate {
                 Some(index.clone());
         }
         let (table, id) = (self.table.clone(), self.id.clone());
-        Ok(Job { ring, table, id, columns, source, batch: self.batch, clear: self.clear })
+        Ok(Job { ring, table, id, columns, source, batch: self.batch, clear: self.clear, dry_run })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod keygen;
 mod keys;
+mod mcrypt;
 mod migrate;
 
 use clap::Subcommand;

@@ -1,7 +1,7 @@
 //! Fields that PHP's mcrypt extension has encrypted, for migration: to be read once, and never written.
 //!
-//! Nothing authenticates them: a wrong key gives wrong bytes instead of an error. So unless fields are said to be binary,
-//! only what is UTF-8 text counts as read.
+//! Nothing authenticates them: a wrong key gives wrong bytes instead of an error. So unless fields are said to be
+//! binary, only what is UTF-8 text counts as read.
 
 mod rijndael;
 
@@ -74,8 +74,8 @@ pub struct Mcrypt {
 }
 
 impl Mcrypt {
-    /// A `key` of 1 to 32 bytes; one of no proper length is filled with zeros up to 16, 24 or 32, as PHP before 5.6 did.
-    /// [`Error::Mcrypt`] for any other, and for a vector that is not as long as a block.
+    /// A `key` of 1 to 32 bytes; one of no proper length is filled with zeros up to 16, 24 or 32, as PHP before 5.6
+    /// did. [`Error::Mcrypt`] for any other, and for a vector that is not as long as a block.
     pub fn new(key: &[u8], form: McryptForm, vector: McryptVector) -> Result<Self, Error> {
         let length = match key.len() {
             1..=16 => 16,

@@ -1,8 +1,8 @@
-//! Rijndael with blocks of 128, 192 and 256 bits (Daemen and Rijmen, "AES Proposal: Rijndael", version 2): AES is the one
-//! with 128. No maintained crate has the others.
+//! Rijndael with blocks of 128, 192 and 256 bits (Daemen and Rijmen, "AES Proposal: Rijndael", version 2): AES is the
+//! one with 128. No maintained crate has the others.
 //!
-//! It looks bytes up in tables, which takes a time that depends on them. It is there to read old fields once, by whoever
-//! has their key anyway, and offers no encryption to others.
+//! It looks bytes up in tables, which takes a time that depends on them. It is there to read old fields once, by
+//! whoever has their key anyway, and offers no encryption to others.
 
 use zeroize::Zeroizing;
 

@@ -6,6 +6,7 @@ mod faults;
 mod guide;
 mod kinds;
 mod load;
+mod other_clients;
 mod rotation;
 mod tickets;
 

@@ -1,0 +1,49 @@
+"""Reconnects for each request: client.py URL CA VISITS CONCURRENT default|resume"""
+
+import http.client
+import ssl
+import sys
+import threading
+from urllib.parse import urlsplit
+
+
+class ResumingConnection(http.client.HTTPSConnection):
+    """Python never resumes by itself: it hands the session out, and takes it back with the next connection."""
+
+    sessions = {}
+
+    def connect(self):
+        http.client.HTTPConnection.connect(self)
+        session = self.sessions.get((self.host, self.port))
+        self.sock = self._context.wrap_socket(self.sock, server_hostname=self.host, session=session)
+
+    def keep_session(self):
+        # TLS 1.3 tickets come with the answer, so this is for after it was read.
+        self.sessions[(self.host, self.port)] = self.sock.session
+
+
+def get(url, context, resume):
+    kind = ResumingConnection if resume else http.client.HTTPSConnection
+    connection = kind(url.hostname, url.port, context=context)
+    connection.request("GET", url.path)
+    connection.getresponse().read()
+    if resume:
+        connection.keep_session()
+    connection.close()
+
+
+def main():
+    url, ca, visits, concurrent, resume = sys.argv[1:6]
+    url, resume = urlsplit(url), resume == "resume"
+    # One context for all: a session is good only for the context that it was made with.
+    context = ssl.create_default_context(cafile=ca)
+    for _ in range(int(visits)):
+        get(url, context, resume)
+    threads = [threading.Thread(target=get, args=(url, context, resume)) for _ in range(int(concurrent))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+main()
