@@ -10,6 +10,13 @@
 #include <dlfcn.h>
 
 
+/* renamed when servers got names in stream */
+
+#if (nginx_version < 1025005)
+#define ngx_stream_ssl_srv_conf_t  ngx_stream_ssl_conf_t
+#endif
+
+
 typedef struct {
     ngx_flag_t  async;
 } ngx_quadrille_stream_conf_t;
@@ -68,7 +75,7 @@ ngx_quadrille_stream_init(ngx_conf_t *cf)
     ngx_uint_t                     i;
     ngx_module_t                  *core, *ssl;
     ngx_stream_conf_ctx_t         *ctx;
-    ngx_stream_ssl_conf_t         *sscf;
+    ngx_stream_ssl_srv_conf_t     *sscf;
     ngx_stream_core_srv_conf_t   **cscfp;
     ngx_stream_core_main_conf_t   *cmcf;
     ngx_quadrille_stream_conf_t   *qcf;
