@@ -40,7 +40,7 @@ pub(crate) fn field_error(error: Error) -> PhpException {
     match error {
         Error::Unreadable => PhpException::new(message, 0, kept(&DECRYPTION)),
         Error::Random(_) => PhpException::new(message, 0, kept(&FIELD)),
-        Error::Name | Error::Row | Error::Bits | Error::LegacyKey => value_error(message),
+        Error::Name | Error::Row | Error::Bits | Error::LegacyKey | Error::Mcrypt => value_error(message),
     }
 }
 
