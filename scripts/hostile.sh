@@ -119,7 +119,14 @@ check_http2() {
     [[ -n $short ]] || with h2spec "$h2spec" client-certificates h2spec_refused "$client"
 }
 
+# What is found must be found twice: some cases expect RST_STREAM for a stream whose response has perhaps been sent
+# entirely, and then there is none (RFC 9113, section 5.1).
 h2spec_findings() {
+    h2spec_failures "$@" | sort >"$work/found"
+    [[ ! -s $work/found ]] || h2spec_failures "$@" | sort | comm -12 "$work/found" -
+}
+
+h2spec_failures() {
     "$h2spec" "$2" -k -h localhost -p "$1" -P /local -o 4 --strict >"$work/tool.log" 2>&1 || true
     grep -Eq '^[0-9]{3} tests, [0-9]{3} passed' "$work/tool.log" || echo "it has tested little: $(tail -n 1 "$work/tool.log")"
     sed -n '/^Failures:/,$p' "$work/tool.log" | grep -E '^ *× ' || true
