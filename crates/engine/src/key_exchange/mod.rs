@@ -63,9 +63,4 @@ impl Engine {
         }
         Scalar.secrets(rest);
     }
-
-    /// From how many on [`x25519_secrets`](Self::x25519_secrets) computes them together; `usize::MAX` if never.
-    pub fn x25519_crossover(&self) -> usize {
-        self.shared().backend.x25519().map_or(usize::MAX, |lanes| lanes.batching().crossover)
-    }
 }

@@ -56,7 +56,7 @@ pub(super) fn secret(private: &[u8; BYTES], peer: &[u8; BYTES]) -> Result<Secret
 }
 
 fn lanes_pay() -> Result<bool, Failure> {
-    Ok(compute::engine()?.x25519_crossover() != usize::MAX)
+    Ok(compute::engine()?.x25519_batching().crossover != usize::MAX)
 }
 
 /// Whether the last turn was not worth it, and the next one is not yet to be tried.
@@ -120,7 +120,7 @@ pub(crate) fn compute_turn() {
     for (operation, secret) in waiting.iter().zip(secrets.iter()) {
         let _ = operation.secret.set(Zeroizing::new(*secret));
     }
-    if waiting.len() < engine.x25519_crossover() {
+    if waiting.len() < engine.x25519_batching().crossover {
         LEFT_AT_ONCE.set(AT_ONCE);
     }
 }
