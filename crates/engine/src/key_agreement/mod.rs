@@ -1,12 +1,14 @@
 //! What key exchange is made of: shares, X25519 (RFC 7748), ML-KEM-768 (FIPS 203), and what is told of them.
 
 mod ml_kem;
+mod ml_kem_client;
 mod report;
 mod share;
 pub mod x25519;
 
 pub(crate) use ml_kem::Encapsulated;
 pub use ml_kem::{EncapsulateOperation, MlKem768};
+pub use ml_kem_client::MlKem768KeyPair;
 pub use report::{ExchangeOperation, ExchangeReport};
 pub use share::{ClientShare, Group, ServerShare};
 pub(crate) use x25519::{KeyPair, Scalar, is_contributory};

@@ -40,6 +40,11 @@ impl fmt::Display for Group {
 /// Bytes of an encoded public key of ML-KEM-768, and of a ciphertext (FIPS 203 table 3).
 pub(crate) const ML_KEM_PUBLIC_KEY: usize = 1184;
 pub(crate) const ML_KEM_CIPHERTEXT: usize = 1088;
+/// Bytes of a decapsulation key, and of the seed at the end of a public key.
+pub(crate) const ML_KEM_PRIVATE_KEY: usize = 2400;
+const ML_KEM_SEED: usize = 32;
+/// q (FIPS 203 section 2.4).
+const ML_KEM_MODULUS: u16 = 3329;
 
 /// A client's key share, of the right length for its group. Whether its contents are valid is found when it is answered.
 #[derive(Clone, Debug)]
@@ -59,6 +64,18 @@ impl ClientShare {
                 Some(Self { x25519: x25519.try_into().ok()?, ml_kem: Some(ml_kem.try_into().ok()?) })
             }
         }
+    }
+
+    /// Whether every coefficient of its ML-KEM key is reduced (FIPS 203 section 7.2); true without one. Whoever encapsulates
+    /// finds out, too; a server that has to say so before asks here.
+    pub fn is_reduced(&self) -> bool {
+        let Some(key) = self.ml_kem.as_deref() else { return true };
+        let coefficients = key[..ML_KEM_PUBLIC_KEY - ML_KEM_SEED].chunks_exact(3).flat_map(|bytes| {
+            let [low, middle, high] = [bytes[0], bytes[1], bytes[2]].map(u16::from);
+            [low | (middle & 0xf) << 8, middle >> 4 | high << 4]
+        });
+        // The key is public, so that this may stop at the first.
+        coefficients.into_iter().all(|coefficient| coefficient < ML_KEM_MODULUS)
     }
 
     /// Which group it belongs to.

@@ -83,6 +83,14 @@ impl Pending {
         }
     }
 
+    /// Takes the answer away; [`Failed`](OperationError::Failed) if there is none.
+    pub(super) fn take(&self) -> Answer {
+        match self.replace(State::Over) {
+            State::Done(answer) => answer,
+            State::Waiting(_) | State::Over => Err(OperationError::Failed),
+        }
+    }
+
     fn replace(&self, next: State) -> State {
         mem::replace(&mut *self.state(), next)
     }

@@ -20,7 +20,8 @@ mod wiped_on_fork;
 pub use exchange::Exchange;
 
 use crate::{
-    ClientShare, Engine, OperationError, SecretOperation, X25519, X25519KeyPair, key_agreement::Scalar,
+    ClientShare, Engine, OperationError, SecretOperation, ServerShare, X25519, X25519KeyPair,
+    key_agreement::Scalar,
 };
 use exchange::Pending;
 use std::sync::Arc;
@@ -40,6 +41,14 @@ impl Engine {
         let pending = Arc::new(Pending::new(share));
         turn::push(self, Arc::clone(&pending));
         Exchange::new(pending)
+    }
+
+    /// Answers several clients' key shares together and now, for an event loop that knows itself which belong together. The
+    /// answers are in the order of the shares, and as [`exchange`](Self::exchange) gives them.
+    pub fn answer(&self, shares: Vec<ClientShare>) -> Vec<Result<ServerShare, OperationError>> {
+        let pending: Vec<_> = shares.into_iter().map(|share| Arc::new(Pending::new(share))).collect();
+        batch::compute(self.shared(), &pending);
+        pending.iter().map(|pending| pending.take()).collect()
     }
 
     /// A key pair of X25519 that nobody else gets: one of those that this thread has made ahead, together.

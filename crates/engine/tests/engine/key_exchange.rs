@@ -4,8 +4,8 @@ use crate::support::{settings, start};
 use boring_sys as ffi;
 use quadrille_engine::{
     Backend, BatchFlusher, Ceiling, ClientShare, EncapsulateOperation, Engine, ExchangeOperation,
-    ExchangeReport, Group, Job, KeyType, MlKem768, Observer, OperationError, Scalar, SecretOperation,
-    ServerShare, X25519, fastest_up_to,
+    ExchangeReport, Group, Job, KeyType, MlKem768, MlKem768KeyPair, Observer, OperationError, Scalar,
+    SecretOperation, ServerShare, X25519, fastest_up_to,
 };
 use std::{
     collections::HashSet,
@@ -275,6 +275,37 @@ fn clients_and_server_have_the_same_secret() {
 }
 
 #[test]
+fn shares_that_belong_together_are_answered_now_and_in_order() {
+    let seen = Reports::default();
+    let engine = start(settings(1, 8), With(Eight), seen.clone());
+    let clients: Vec<Client> = (0..8).map(|_| Client::new(Group::X25519MlKem768)).collect();
+    let answers = engine.answer(clients.iter().map(Client::client_share).collect());
+    for (client, answer) in clients.iter().zip(&answers) {
+        let answer = answer.as_ref().expect("an answer");
+        assert_eq!((client.secret(answer), answer.batch), (answer.secret.to_vec(), 8));
+    }
+    assert_eq!(seen.of(ExchangeOperation::X25519), [("eight", 8, 0)]);
+    assert!(engine.answer(Vec::new()).is_empty());
+}
+
+#[test]
+fn a_client_of_ours_decapsulates_what_a_server_has_encapsulated() {
+    let engine = start(settings(1, 8), fastest_up_to(Ceiling::default()), Reports::default());
+    for _ in 0..20 {
+        let (pair, x25519) = (MlKem768KeyPair::generate().expect("a key pair"), Client::new(Group::X25519));
+        let share = [&pair.public[..], &x25519.share].concat();
+        let share = ClientShare::new(Group::X25519MlKem768, &share).expect("1216 bytes");
+        assert!(share.is_reduced());
+        let answer = engine.answer(vec![share]).remove(0).expect("an answer");
+        let ciphertext = answer.public.first_chunk().expect("the ciphertext comes first");
+        assert_eq!(pair.decapsulate(ciphertext).expect("a secret")[..], answer.secret[..32]);
+        let mut other = *ciphertext;
+        other[7] ^= 1;
+        assert_ne!(pair.decapsulate(&other).expect("implicit rejection")[..], answer.secret[..32]);
+    }
+}
+
+#[test]
 fn lanes_get_whole_passes_and_what_pays() {
     let seen = Reports::default();
     let engine = start(settings(1, 8), With(Eight), seen.clone());
@@ -334,6 +365,7 @@ fn shares_that_no_client_must_send_are_refused_alone() {
     let mut unreduced = good[1].share.clone();
     unreduced[..3].fill(0xff);
     let unreduced = ClientShare::new(Group::X25519MlKem768, &unreduced).expect("1216 bytes");
+    assert!(!unreduced.is_reduced() && low_order.is_reduced());
     let mut low_order_hybrid = good[1].share.clone();
     low_order_hybrid[1184..].fill(0);
     let low_order_hybrid = ClientShare::new(Group::X25519MlKem768, &low_order_hybrid).expect("1216 bytes");
