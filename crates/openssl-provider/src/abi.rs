@@ -104,6 +104,7 @@ pub(crate) mod operation {
     pub(crate) const KEYEXCH: i32 = 11;
     pub(crate) const SIGNATURE: i32 = 12;
     pub(crate) const ASYM_CIPHER: i32 = 13;
+    pub(crate) const KEM: i32 = 14;
     pub(crate) const DECODER: i32 = 21;
     pub(crate) const STORE: i32 = 22;
 }
@@ -166,6 +167,16 @@ pub(crate) mod keyexch {
     pub(crate) const SET_PEER: i32 = 4;
     pub(crate) const FREECTX: i32 = 5;
     pub(crate) const DUPCTX: i32 = 6;
+}
+
+pub(crate) mod kem {
+    pub(crate) const NEWCTX: i32 = 1;
+    pub(crate) const ENCAPSULATE_INIT: i32 = 2;
+    pub(crate) const ENCAPSULATE: i32 = 3;
+    pub(crate) const DECAPSULATE_INIT: i32 = 4;
+    pub(crate) const DECAPSULATE: i32 = 5;
+    pub(crate) const FREECTX: i32 = 6;
+    pub(crate) const DUPCTX: i32 = 7;
 }
 
 pub(crate) mod signature {

@@ -4,7 +4,7 @@
 
 use crate::{
     batches::{self, Totals},
-    compute, x25519,
+    compute, key_exchange,
 };
 use std::{ffi::c_uint, num::NonZeroUsize};
 
@@ -43,8 +43,8 @@ pub(crate) extern "C" fn take_last_batch() -> c_uint {
     batches::take_last()
 }
 
-/// `void (void)`: computes what handshakes of this thread have handed in. Once it has been called, X25519 of handshakes
-/// in jobs is handed in: the function in the wait context is called, and the job is paused until the next call.
+/// `void (void)`: computes what handshakes of this thread have handed in. Once it has been called, key exchange of
+/// handshakes in jobs is handed in: the function in the wait context is called, and the job is paused until the next call.
 pub(crate) extern "C" fn compute_turn() {
-    let _ = std::panic::catch_unwind(x25519::compute_turn);
+    let _ = std::panic::catch_unwind(key_exchange::compute_turn);
 }

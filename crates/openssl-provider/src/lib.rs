@@ -12,7 +12,7 @@
 //!
 //! It is not linked against OpenSSL: what it needs, OpenSSL passes when it loads the module. BoringSSL is inside, and
 //! none of its symbols outside. It is not a general provider: it has RSA and ECDSA private keys that came to it, and
-//! X25519 for programs that prefer it by a property of its own; everything else is the default provider's.
+//! key exchange for programs that prefer it by a property of its own; everything else is the default provider's.
 
 mod abi;
 mod asym_cipher;
@@ -26,7 +26,9 @@ mod embedding;
 mod error;
 mod host;
 mod key;
+mod key_exchange;
 mod keymgmt;
+mod large_stack;
 mod params;
 mod pem_keys;
 mod process;
@@ -38,7 +40,6 @@ mod store;
 mod uri;
 mod wait;
 mod wakeup;
-mod x25519;
 
 use abi::{Algorithm, Dispatch, PARAM_INTEGER, PARAM_TEXT, Param, ReasonText, operation, provider as id};
 use error::{Failure, Reason, guard};
@@ -55,15 +56,22 @@ const OURS: &CStr = c"provider=quadrille";
 /// A property of its own, by which a program can prefer our key exchange and leave everything else to others.
 const KEY_EXCHANGE: &CStr = c"provider=quadrille,quadrille.key_exchange=yes";
 
-static KEYMGMT: [Algorithm; 4] = [
+const X25519: &CStr = c"X25519:1.3.101.110";
+const HYBRID: &CStr = c"X25519MLKEM768";
+
+static KEYMGMT: [Algorithm; 5] = [
     Algorithm::new(c"RSA:rsaEncryption:1.2.840.113549.1.1.1", OURS, &keymgmt::RSA, c"RSA keys for batches"),
     Algorithm::new(c"EC:id-ecPublicKey:1.2.840.10045.2.1", OURS, &keymgmt::EC, c"EC keys of key servers"),
-    Algorithm::new(c"X25519:1.3.101.110", KEY_EXCHANGE, &x25519::KEYMGMT, c"X25519 key pairs made ahead"),
+    Algorithm::new(X25519, KEY_EXCHANGE, &key_exchange::X25519_KEYMGMT, c"X25519 key pairs made ahead"),
+    Algorithm::new(HYBRID, KEY_EXCHANGE, &key_exchange::HYBRID_KEYMGMT, c"keys of X25519MLKEM768"),
     Algorithm::END,
 ];
 
-static KEYEXCH: [Algorithm; 2] = [
-    Algorithm::new(c"X25519:1.3.101.110", KEY_EXCHANGE, &x25519::EXCHANGE, c"X25519 secrets"),
+static KEYEXCH: [Algorithm; 2] =
+    [Algorithm::new(X25519, KEY_EXCHANGE, &key_exchange::X25519_EXCHANGE, c"X25519 secrets"), Algorithm::END];
+
+static KEM: [Algorithm; 2] = [
+    Algorithm::new(HYBRID, KEY_EXCHANGE, &key_exchange::HYBRID_KEM, c"secrets of X25519MLKEM768"),
     Algorithm::END,
 ];
 
@@ -120,7 +128,7 @@ static FUNCTIONS: [Dispatch; 11] = [
     Dispatch::new(id::GET_PARAMS, get_params as *const ()),
     Dispatch::new(id::QUERY_OPERATION, query_operation as *const ()),
     Dispatch::new(id::GET_REASON_STRINGS, reason_strings as *const ()),
-    Dispatch::new(id::GET_CAPABILITIES, x25519::capabilities as *const ()),
+    Dispatch::new(id::GET_CAPABILITIES, key_exchange::capabilities as *const ()),
     Dispatch::new(embedding::number::SET_THREADS, embedding::set_threads as *const ()),
     Dispatch::new(embedding::number::TOTALS, embedding::totals as *const ()),
     Dispatch::new(embedding::number::TAKE_LAST_BATCH, embedding::take_last_batch as *const ()),
@@ -201,6 +209,7 @@ unsafe extern "C" fn query_operation(
     match wanted {
         operation::KEYMGMT => KEYMGMT.as_ptr(),
         operation::KEYEXCH => KEYEXCH.as_ptr(),
+        operation::KEM => KEM.as_ptr(),
         operation::SIGNATURE => SIGNATURE.as_ptr(),
         operation::ASYM_CIPHER => ASYM_CIPHER.as_ptr(),
         operation::DECODER => DECODER.as_ptr(),

@@ -1,7 +1,7 @@
-//! Key management of X25519 (`provider-keymgmt(7)`): key pairs are made, the peer's public key is set, and keys are
+//! Key management of a group (`provider-keymgmt(7)`): key pairs are made, the peer's public key is set, and keys are
 //! imported and exported.
 
-use super::key::{BYTES, X25519Key};
+use super::group_key::GroupKey;
 use crate::{
     abi::{
         Callback, Dispatch, PARAM_BYTES, PARAM_INTEGER, PARAM_TEXT, Param,
@@ -11,36 +11,40 @@ use crate::{
     error::{Failure, Reason, guard, guard_pointer},
     params::{Answer, Builder, Params, Value, described, end},
 };
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
-pub(crate) static FUNCTIONS: [Dispatch; 21] = [
-    Dispatch::new(id::NEW, new as *const ()),
-    Dispatch::new(id::GEN_INIT, generation_begins as *const ()),
-    Dispatch::new(id::GEN_SET_TEMPLATE, template as *const ()),
-    Dispatch::new(id::GEN_SET_PARAMS, generation_params as *const ()),
-    Dispatch::new(id::GEN_SETTABLE_PARAMS, generation_settable as *const ()),
-    Dispatch::new(id::GEN, generate as *const ()),
-    Dispatch::new(id::GEN_CLEANUP, context::free::<Generation> as *const ()),
-    Dispatch::new(id::FREE, context::free::<X25519Key> as *const ()),
-    Dispatch::new(id::GET_PARAMS, get_params as *const ()),
-    Dispatch::new(id::GETTABLE_PARAMS, gettable as *const ()),
-    Dispatch::new(id::SET_PARAMS, set_params as *const ()),
-    Dispatch::new(id::SETTABLE_PARAMS, settable as *const ()),
-    Dispatch::new(id::QUERY_OPERATION_NAME, operation_name as *const ()),
-    Dispatch::new(id::HAS, has as *const ()),
-    Dispatch::new(id::VALIDATE, validate as *const ()),
-    Dispatch::new(id::MATCH, matches as *const ()),
-    Dispatch::new(id::IMPORT, import as *const ()),
-    Dispatch::new(id::IMPORT_TYPES, types as *const ()),
-    Dispatch::new(id::EXPORT, export as *const ()),
-    Dispatch::new(id::EXPORT_TYPES, types as *const ()),
-    Dispatch::END,
-];
+/// Key management's functions for OpenSSL.
+pub(super) type Table = [Dispatch; 21];
 
-const NAME: &CStr = c"X25519";
+/// Those of one kind of key.
+pub(super) const fn table<K: GroupKey>() -> Table {
+    [
+        Dispatch::new(id::NEW, new::<K> as *const ()),
+        Dispatch::new(id::GEN_INIT, generation_begins::<K> as *const ()),
+        Dispatch::new(id::GEN_SET_TEMPLATE, template as *const ()),
+        Dispatch::new(id::GEN_SET_PARAMS, generation_params::<K> as *const ()),
+        Dispatch::new(id::GEN_SETTABLE_PARAMS, generation_settable as *const ()),
+        Dispatch::new(id::GEN, generate::<K> as *const ()),
+        Dispatch::new(id::GEN_CLEANUP, context::free::<Generation> as *const ()),
+        Dispatch::new(id::FREE, context::free::<K> as *const ()),
+        Dispatch::new(id::GET_PARAMS, get_params::<K> as *const ()),
+        Dispatch::new(id::GETTABLE_PARAMS, gettable as *const ()),
+        Dispatch::new(id::SET_PARAMS, set_params::<K> as *const ()),
+        Dispatch::new(id::SETTABLE_PARAMS, settable as *const ()),
+        Dispatch::new(id::QUERY_OPERATION_NAME, operation_name::<K> as *const ()),
+        Dispatch::new(id::HAS, has::<K> as *const ()),
+        Dispatch::new(id::VALIDATE, validate::<K> as *const ()),
+        Dispatch::new(id::MATCH, matches::<K> as *const ()),
+        Dispatch::new(id::IMPORT, import::<K> as *const ()),
+        Dispatch::new(id::IMPORT_TYPES, types as *const ()),
+        Dispatch::new(id::EXPORT, export::<K> as *const ()),
+        Dispatch::new(id::EXPORT_TYPES, types as *const ()),
+        Dispatch::END,
+    ]
+}
 
-unsafe extern "C" fn new(_provider: *mut c_void) -> *mut X25519Key {
-    context::new(X25519Key::default)
+unsafe extern "C" fn new<K: GroupKey>(_provider: *mut c_void) -> *mut K {
+    context::new(K::default)
 }
 
 /// Whether a key pair is wanted, or only an object that stands for the group.
@@ -48,14 +52,14 @@ struct Generation {
     key_pair: bool,
 }
 
-unsafe extern "C" fn generation_begins(
+unsafe extern "C" fn generation_begins<K: GroupKey>(
     _provider: *mut c_void,
     selection: c_int,
     params: *const Param,
 ) -> *mut Generation {
     guard_pointer(|| {
         // SAFETY: OpenSSL passes a list, or null.
-        check_group(unsafe { Params::new(params) })?;
+        check_group::<K>(unsafe { Params::new(params) })?;
         Ok(Box::into_raw(Box::new(Generation { key_pair: selection & SELECT_KEYPAIR != 0 })))
     })
 }
@@ -65,35 +69,39 @@ unsafe extern "C" fn template(_generation: *mut Generation, _template: *const c_
     guard(|| Ok(()))
 }
 
-unsafe extern "C" fn generation_params(_generation: *mut Generation, params: *const Param) -> c_int {
+unsafe extern "C" fn generation_params<K: GroupKey>(
+    _generation: *mut Generation,
+    params: *const Param,
+) -> c_int {
     // SAFETY: OpenSSL passes a list, or null.
-    guard(|| check_group(unsafe { Params::new(params) }))
+    guard(|| check_group::<K>(unsafe { Params::new(params) }))
 }
 
-fn check_group(params: Params<'_>) -> Result<(), Failure> {
-    let is_ours = |name: &str| name.eq_ignore_ascii_case("x25519");
-    match params.get(c"group").map(Value::text) {
-        Some(group) if !group.is_some_and(is_ours) => {
-            Err(Failure::new(Reason::UnsupportedParameter, "this group is not X25519"))
-        }
-        _ => Ok(()),
+fn check_group<K: GroupKey>(params: Params<'_>) -> Result<(), Failure> {
+    let Some(group) = params.get(c"group") else { return Ok(()) };
+    let group = group.text().ok_or(Reason::UnsupportedParameter)?;
+    // OpenSSL 3.5 has hybrid groups for which its algorithms need no name.
+    if group.is_empty() || group.as_bytes().eq_ignore_ascii_case(K::NAME.to_bytes()) {
+        return Ok(());
     }
+    let text = format!("the group {group}, not {}", K::NAME.to_string_lossy());
+    Err(Failure::new(Reason::UnsupportedParameter, text))
 }
 
-unsafe extern "C" fn generate(
+unsafe extern "C" fn generate<K: GroupKey>(
     generation: *mut Generation,
     _progress: *const c_void,
     _argument: *mut c_void,
-) -> *mut X25519Key {
+) -> *mut K {
     guard_pointer(|| {
         // SAFETY: OpenSSL passes what `generation_begins` gave it.
         let generation = unsafe { at(generation) }?;
-        let key = if generation.key_pair { X25519Key::generate()? } else { X25519Key::default() };
+        let key = if generation.key_pair { K::generate()? } else { K::default() };
         Ok(Box::into_raw(Box::new(key)))
     })
 }
 
-unsafe extern "C" fn get_params(key: *const X25519Key, params: *mut Param) -> c_int {
+unsafe extern "C" fn get_params<K: GroupKey>(key: *const K, params: *mut Param) -> c_int {
     guard(|| {
         // SAFETY: OpenSSL passes our key, and a list.
         let (key, params) = unsafe { (at(key)?, Params::new(params)) };
@@ -101,7 +109,7 @@ unsafe extern "C" fn get_params(key: *const X25519Key, params: *mut Param) -> c_
             [c"encoded-pub-key", c"pub"].map(|name| params.answer(name, Answer::Bytes(public)))
         });
         let private = key.private().map(|private| params.answer(c"priv", Answer::Bytes(private)));
-        let sizes = [(c"bits", 253), (c"security-bits", 128), (c"max-size", BYTES)]
+        let sizes = [(c"bits", K::BITS), (c"security-bits", K::SECURITY_BITS), (c"max-size", K::MAX_SIZE)]
             .map(|(name, number)| params.answer(name, Answer::Number(number)));
         let fits = public.chain(private).chain(sizes).all(|fits| fits);
         fits.then_some(()).ok_or_else(|| Reason::BufferTooSmall.into())
@@ -109,7 +117,7 @@ unsafe extern "C" fn get_params(key: *const X25519Key, params: *mut Param) -> c_
 }
 
 /// The peer's public key, as TLS has it.
-unsafe extern "C" fn set_params(key: *mut X25519Key, params: *const Param) -> c_int {
+unsafe extern "C" fn set_params<K: GroupKey>(key: *mut K, params: *const Param) -> c_int {
     guard(|| {
         // SAFETY: as above; nobody else uses a key while it is changed.
         let (key, params) = unsafe { (at_mut(key)?, Params::new(params)) };
@@ -118,23 +126,24 @@ unsafe extern "C" fn set_params(key: *mut X25519Key, params: *const Param) -> c_
     })
 }
 
-unsafe extern "C" fn has(key: *const X25519Key, selection: c_int) -> c_int {
+unsafe extern "C" fn has<K: GroupKey>(key: *const K, selection: c_int) -> c_int {
     guard(|| {
         // SAFETY: OpenSSL passes our key, or null.
         let key = unsafe { at(key) }.map_err(|_| Failure::quiet())?;
         let public = selection & SELECT_PUBLIC == 0 || key.public().is_some();
-        let private = selection & SELECT_PRIVATE == 0 || key.private().is_some();
+        let private = selection & SELECT_PRIVATE == 0 || key.has_private();
         if public && private { Ok(()) } else { Err(Failure::quiet()) }
     })
 }
 
-/// Every string of 32 bytes is a key (RFC 7748 section 5); points of small order are found by their secret.
-unsafe extern "C" fn validate(key: *const X25519Key, selection: c_int, _how: c_int) -> c_int {
+/// Every string of 32 bytes is a key of X25519 (RFC 7748 section 5), whose points of small order are found by their secret;
+/// what is no key of ML-KEM is refused when it is set.
+unsafe extern "C" fn validate<K: GroupKey>(key: *const K, selection: c_int, _how: c_int) -> c_int {
     // SAFETY: as for `has`.
-    unsafe { has(key, selection) }
+    unsafe { has::<K>(key, selection) }
 }
 
-unsafe extern "C" fn matches(one: *const X25519Key, other: *const X25519Key, selection: c_int) -> c_int {
+unsafe extern "C" fn matches<K: GroupKey>(one: *const K, other: *const K, selection: c_int) -> c_int {
     guard(|| {
         // SAFETY: OpenSSL passes our keys.
         let (one, other) = unsafe { (at(one)?, at(other)?) };
@@ -143,7 +152,7 @@ unsafe extern "C" fn matches(one: *const X25519Key, other: *const X25519Key, sel
     })
 }
 
-unsafe extern "C" fn import(key: *mut X25519Key, selection: c_int, params: *const Param) -> c_int {
+unsafe extern "C" fn import<K: GroupKey>(key: *mut K, selection: c_int, params: *const Param) -> c_int {
     guard(|| {
         // SAFETY: as for `set_params`.
         let (key, params) = unsafe { (at_mut(key)?, Params::new(params)) };
@@ -153,13 +162,13 @@ unsafe extern "C" fn import(key: *mut X25519Key, selection: c_int, params: *cons
         if selection & SELECT_KEYPAIR == 0 || (private.is_none() && public.is_none()) {
             return Err(Reason::MissingKey.into());
         }
-        *key = X25519Key::from_parts(private, public)?;
+        *key = K::from_parts(private, public)?;
         Ok(())
     })
 }
 
-unsafe extern "C" fn export(
-    key: *const X25519Key,
+unsafe extern "C" fn export<K: GroupKey>(
+    key: *const K,
     selection: c_int,
     callback: Callback,
     argument: *mut c_void,
@@ -180,8 +189,8 @@ unsafe extern "C" fn export(
     })
 }
 
-unsafe extern "C" fn operation_name(_operation: c_int) -> *const c_char {
-    NAME.as_ptr()
+unsafe extern "C" fn operation_name<K: GroupKey>(_operation: c_int) -> *const c_char {
+    K::NAME.as_ptr()
 }
 
 static GETTABLE: [Param; 7] = [

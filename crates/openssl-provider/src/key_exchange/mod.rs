@@ -1,14 +1,16 @@
-//! X25519 (RFC 7748) for TLS handshakes: key pairs that were made ahead in lanes, and secrets in lanes with those of other
-//! handshakes, or by AWS-LC. A program gets it by the property `quadrille.key_exchange=yes`, which openssl.cnf can prefer
-//! for all of its handshakes.
+//! Key exchange for TLS handshakes: X25519 (RFC 7748), and X25519MLKEM768 (draft-ietf-tls-ecdhe-mlkem) also where OpenSSL
+//! itself does not have it, which is before 3.5. Key pairs are made ahead in lanes; what several handshakes need is computed
+//! in lanes together, or by AWS-LC. A program gets it by the property `quadrille.key_exchange=yes`, which openssl.cnf can
+//! prefer for all of its handshakes.
 
-mod exchange;
 mod group;
-mod key;
+mod group_key;
+mod hybrid;
 mod keymgmt;
 mod turn;
+mod x25519;
 
-pub(crate) use exchange::FUNCTIONS as EXCHANGE;
 pub(crate) use group::capabilities;
-pub(crate) use keymgmt::FUNCTIONS as KEYMGMT;
+pub(crate) use hybrid::{KEM as HYBRID_KEM, KEYMGMT as HYBRID_KEYMGMT};
 pub(crate) use turn::compute_turn;
+pub(crate) use x25519::{EXCHANGE as X25519_EXCHANGE, KEYMGMT as X25519_KEYMGMT};

@@ -1,16 +1,17 @@
-//! The secrets of several handshakes of an event loop, together.
+//! What several handshakes of an event loop need, computed together.
 //!
 //! Each handshake in a job hands its operation in, asks its server to be resumed, and is paused. Before the server resumes
 //! it, it has what was handed in computed, on its own stack: that of a job is too small for lanes. No other thread is
-//! involved, because one secret costs less than a change of thread and back.
+//! involved, because one operation costs less than a change of thread and back.
 
-use super::key::BYTES;
+use super::x25519::BYTES;
 use crate::{
     compute,
     error::{Failure, Reason},
+    large_stack,
     wait::{self, Outcome},
 };
-use quadrille_engine::{SecretOperation, x25519};
+use quadrille_engine::{ClientShare, Engine, OperationError, SecretOperation, ServerShare, x25519};
 use std::{
     cell::{Cell, RefCell},
     future::Future,
@@ -35,24 +36,37 @@ thread_local! {
 
 /// An operation that waits for others.
 struct Operation {
-    private: Secret,
-    peer: [u8; BYTES],
-    secret: OnceLock<Secret>,
+    task: Task,
+    outcome: OnceLock<Outcome>,
+}
+
+enum Task {
+    /// The secret that a private key and the peer's public key share.
+    Secret { private: Secret, peer: [u8; BYTES] },
+    /// The answer to a client's share: what is sent, and after it the secret.
+    Answer(ClientShare),
 }
 
 /// The secret that a private key and the peer's public key share: with those of other handshakes where lanes pay and
 /// the server computes turns.
 pub(super) fn secret(private: &[u8; BYTES], peer: &[u8; BYTES]) -> Result<Secret, Failure> {
-    let waits = HAS_TURNS.get() && wait::can_pause() && lanes_pay()? && !is_at_once();
-    if !waits {
+    if !waits()? {
         return x25519::secret(private, peer).ok_or_else(small_order);
     }
-    let private = Zeroizing::new(*private);
-    let operation = Arc::new(Operation { private, peer: *peer, secret: OnceLock::new() });
-    let secret = wait::for_answer(Box::pin(InTurn { operation, handed_in: false }))?;
-    let mut bytes = Zeroizing::new([0; BYTES]);
-    bytes.copy_from_slice(&secret);
-    Ok(bytes)
+    let outcome = in_turn(Task::Secret { private: Zeroizing::new(*private), peer: *peer })?;
+    let mut secret = Zeroizing::new([0; BYTES]);
+    secret.copy_from_slice(&outcome);
+    Ok(secret)
+}
+
+/// The answer to a client's share, and after it the secret: in the same way.
+pub(super) fn answer(share: ClientShare) -> Outcome {
+    let task = Task::Answer(share);
+    if waits()? { in_turn(task) } else { task.compute() }
+}
+
+fn waits() -> Result<bool, Failure> {
+    Ok(HAS_TURNS.get() && wait::can_pause() && lanes_pay()? && !is_at_once())
 }
 
 fn lanes_pay() -> Result<bool, Failure> {
@@ -68,6 +82,11 @@ fn is_at_once() -> bool {
 
 fn small_order() -> Failure {
     Failure::new(Reason::OperationFailed, "the peer's key is a point of small order")
+}
+
+fn in_turn(task: Task) -> Outcome {
+    let operation = Arc::new(Operation { task, outcome: OnceLock::new() });
+    wait::for_answer(Box::pin(InTurn { operation, handed_in: false }))
 }
 
 /// An operation that is handed in when it is first polled, and done when it is polled again.
@@ -86,14 +105,25 @@ impl Future for InTurn {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let Operation { private, peer, secret } = &*self.operation;
-        let secret = match secret.get() {
-            // A point of small order has none.
-            Some(secret) => Some(secret).filter(|secret| x25519::is_contributory(secret)).cloned(),
-            // Resumed before the turn was computed.
-            None => x25519::secret(private, peer),
-        };
-        Poll::Ready(secret.map(|secret| Zeroizing::new(secret.to_vec())).ok_or_else(small_order))
+        let Operation { task, outcome } = &*self.operation;
+        // None if it was resumed before the turn was computed.
+        Poll::Ready(outcome.get().cloned().unwrap_or_else(|| task.compute()))
+    }
+}
+
+impl Task {
+    /// Alone, and now.
+    fn compute(&self) -> Outcome {
+        match self {
+            Self::Secret { private, peer } => {
+                x25519::secret(private, peer).map(|secret| bytes(&secret)).ok_or_else(small_order)
+            }
+            Self::Answer(share) => {
+                let engine = compute::engine()?;
+                let share = share.clone();
+                large_stack::run(|| engine.answer(vec![share]))?.pop().map_or_else(lost, joined)
+            }
+        }
     }
 }
 
@@ -105,22 +135,66 @@ pub(crate) fn compute_turn() {
         return;
     }
     let Ok(engine) = compute::engine() else { return };
-    let mut secrets = Zeroizing::new(vec![[0; BYTES]; waiting.len()]);
-    let mut operations: Vec<SecretOperation<'_>> = waiting
-        .iter()
-        .zip(secrets.iter_mut())
-        .map(|(operation, secret)| SecretOperation {
-            private: &operation.private,
-            peer: &operation.peer,
-            secret,
-        })
-        .collect();
-    engine.x25519_secrets(&mut operations);
-    drop(operations);
-    for (operation, secret) in waiting.iter().zip(secrets.iter()) {
-        let _ = operation.secret.set(Zeroizing::new(*secret));
-    }
+    compute_secrets(&engine, &waiting);
+    compute_answers(&engine, &waiting);
     if waiting.len() < engine.x25519_batching().crossover {
         LEFT_AT_ONCE.set(AT_ONCE);
     }
+}
+
+fn compute_secrets(engine: &Engine, waiting: &[Arc<Operation>]) {
+    let asked = || waiting.iter().filter_map(|operation| Some((operation, operation.task.secret()?)));
+    let mut secrets = Zeroizing::new(vec![[0; BYTES]; asked().count()]);
+    let mut operations: Vec<SecretOperation<'_>> = asked()
+        .zip(secrets.iter_mut())
+        .map(|((_, (private, peer)), secret)| SecretOperation { private, peer, secret })
+        .collect();
+    engine.x25519_secrets(&mut operations);
+    drop(operations);
+    for ((operation, _), secret) in asked().zip(secrets.iter()) {
+        let good = x25519::is_contributory(secret);
+        let _ = operation.outcome.set(if good { Ok(bytes(secret)) } else { Err(small_order()) });
+    }
+}
+
+fn compute_answers(engine: &Engine, waiting: &[Arc<Operation>]) {
+    let asked = || waiting.iter().filter_map(|operation| Some((operation, operation.task.share()?)));
+    let answers = engine.answer(asked().map(|(_, share)| share.clone()).collect());
+    for ((operation, _), answer) in asked().zip(answers) {
+        let _ = operation.outcome.set(joined(answer));
+    }
+}
+
+impl Task {
+    fn secret(&self) -> Option<(&[u8; BYTES], &[u8; BYTES])> {
+        match self {
+            Self::Secret { private, peer } => Some((private, peer)),
+            Self::Answer(_) => None,
+        }
+    }
+
+    fn share(&self) -> Option<&ClientShare> {
+        match self {
+            Self::Answer(share) => Some(share),
+            Self::Secret { .. } => None,
+        }
+    }
+}
+
+/// What is sent, and after it the secret.
+fn joined(answer: Result<ServerShare, OperationError>) -> Outcome {
+    let ServerShare { public, secret, .. } = answer?;
+    // With room for all of it: a vector that grows would leave a copy of the secret behind.
+    let mut both = Zeroizing::new(Vec::with_capacity(public.len() + secret.len()));
+    both.extend_from_slice(&public);
+    both.extend_from_slice(&secret);
+    Ok(both)
+}
+
+fn bytes(secret: &[u8; BYTES]) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new(secret.to_vec())
+}
+
+fn lost() -> Outcome {
+    Err(Reason::Internal.into())
 }

@@ -3,6 +3,7 @@
 mod aborts;
 mod bad_key_servers;
 mod guides;
+mod hybrid;
 mod key_exchange;
 mod key_servers;
 mod nginx_async;

@@ -1,13 +1,11 @@
 //! Key exchange (`provider-keyexch(7)`).
 
-use super::{
-    key::{BYTES, X25519Key},
-    turn,
-};
+use super::key::{BYTES, X25519Key};
 use crate::{
     abi::{Dispatch, Param, keyexch as id},
     context::{self, at, at_mut},
     error::{Reason, guard},
+    key_exchange::turn,
 };
 use std::ffi::{c_int, c_void};
 
@@ -36,7 +34,7 @@ unsafe extern "C" fn init(context: *mut Context, key: *const X25519Key, _params:
     guard(|| {
         // SAFETY: OpenSSL passes our context and key.
         let (context, key) = unsafe { (at_mut(context)?, at(key)?) };
-        key.private().ok_or(Reason::NoPrivateKey)?;
+        key.private_key().ok_or(Reason::NoPrivateKey)?;
         *context = Context { own: Some(key.clone()), peer: None };
         Ok(())
     })
@@ -46,7 +44,7 @@ unsafe extern "C" fn set_peer(context: *mut Context, key: *const X25519Key) -> c
     guard(|| {
         // SAFETY: as above.
         let (context, key) = unsafe { (at_mut(context)?, at(key)?) };
-        context.peer = Some(*key.public().ok_or(Reason::MissingKey)?);
+        context.peer = Some(*key.public_key().ok_or(Reason::MissingKey)?);
         Ok(())
     })
 }
@@ -69,7 +67,7 @@ unsafe extern "C" fn derive(
         if room < BYTES {
             return Err(Reason::BufferTooSmall.into());
         }
-        let secret = turn::secret(own.private().ok_or(Reason::NoPrivateKey)?, peer)?;
+        let secret = turn::secret(own.private_key().ok_or(Reason::NoPrivateKey)?, peer)?;
         // SAFETY: the output has room for them.
         unsafe { output.copy_from_nonoverlapping(secret.as_ptr(), BYTES) };
         Ok(())

@@ -12,16 +12,18 @@ use std::{
 /// Longer than anything takes here.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-pub(super) struct Client {
+pub(crate) struct Client {
     connector: SslConnector,
     port: u16,
+    /// Of key exchange, in the order of preference; BoringSSL's own if there are none.
+    groups: Option<&'static str>,
     /// Sent before the handshake.
     preamble: &'static str,
 }
 
 impl Client {
     /// Trusts NAME.pem; `version` is 1.2, 1.3, or h2 for HTTP/2's ALPN.
-    pub(super) fn new(site: &Site, name: &str, port: u16, version: &str) -> Self {
+    pub(crate) fn new(site: &Site, name: &str, port: u16, version: &str) -> Self {
         let mut builder = SslConnector::builder(SslMethod::tls()).expect("a context");
         builder.set_ca_file(site.path(&format!("{name}.pem"))).expect("a certificate");
         match version {
@@ -29,11 +31,20 @@ impl Client {
             "1.3" => builder.set_min_proto_version(Some(SslVersion::TLS1_3)).expect("a version"),
             _ => builder.set_alpn_protos(b"\x02h2").expect("a protocol"),
         }
-        Self { connector: builder.build(), port, preamble: "" }
+        Self { connector: builder.build(), port, groups: None, preamble: "" }
     }
 
     pub(super) fn with_preamble(self, preamble: &'static str) -> Self {
         Self { preamble, ..self }
+    }
+
+    pub(crate) fn with_groups(self, groups: &'static str) -> Self {
+        Self { groups: Some(groups), ..self }
+    }
+
+    /// The group of a handshake's key exchange, by its number in TLS.
+    pub(crate) fn agreed_group(&self) -> io::Result<Option<u16>> {
+        Ok(self.hold()?.ssl().curve())
     }
 
     /// The body of the answer to one request on a connection of its own.
@@ -108,6 +119,9 @@ impl Client {
     fn connect<S: Read + Write>(&self, name: &str, stream: S) -> io::Result<SslStream<S>> {
         let mut configured = self.connector.configure().map_err(io::Error::other)?;
         configured.set_verify_hostname(name == "localhost");
+        if let Some(groups) = self.groups {
+            configured.set_curves_list(groups).map_err(io::Error::other)?;
+        }
         configured.connect(name, stream).map_err(|error| io::Error::other(error.to_string()))
     }
 }

@@ -6,3 +6,6 @@ mod failures;
 mod kinds;
 mod server;
 mod soak;
+
+pub(crate) use client::Client;
+pub(crate) use server::{Configuration, Nginx, rsa_site};

@@ -5,23 +5,23 @@ use crate::support::{Running, Site, free_port, listens, nginx_module, until};
 use std::{fs, process::Command};
 
 /// An nginx of one test.
-pub(super) struct Nginx {
+pub(crate) struct Nginx {
     pub(super) running: Running,
-    pub(super) port: u16,
+    pub(crate) port: u16,
     /// A port without TLS that serves the status.
     status_port: u16,
 }
 
 /// What a test says of its configuration.
-pub(super) struct Configuration<'a> {
+pub(crate) struct Configuration<'a> {
     /// Outside of `http`.
-    pub(super) main: &'a str,
+    pub(crate) main: &'a str,
     /// In `http`, beside the usual server.
-    pub(super) http: &'a str,
+    pub(crate) http: &'a str,
     /// In the usual server.
-    pub(super) server: &'a str,
-    pub(super) workers: usize,
-    pub(super) log_level: &'a str,
+    pub(crate) server: &'a str,
+    pub(crate) workers: usize,
+    pub(crate) log_level: &'a str,
 }
 
 impl Default for Configuration<'_> {
@@ -32,7 +32,7 @@ impl Default for Configuration<'_> {
 
 impl Nginx {
     /// With the provider, and `served.pem` and `served.key` of the site. It answers with the path of the request.
-    pub(super) fn start(site: &Site, configuration: &Configuration<'_>) -> Self {
+    pub(crate) fn start(site: &Site, configuration: &Configuration<'_>) -> Self {
         Self::start_as(site, site.with_provider("/usr/sbin/nginx"), configuration)
     }
 
@@ -61,7 +61,7 @@ impl Nginx {
         Self { running, port, status_port }
     }
 
-    pub(super) fn client(&self, site: &Site, version: &str) -> Client {
+    pub(crate) fn client(&self, site: &Site, version: &str) -> Client {
         Client::new(site, "served", self.port, version)
     }
 
@@ -71,14 +71,14 @@ impl Nginx {
     }
 
     /// One number of the status page.
-    pub(super) fn status(&self, name: &str) -> f64 {
+    pub(crate) fn status(&self, name: &str) -> f64 {
         let page = super::client::get_plain(self.status_port).expect("the status");
         let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.and_then(|number| number.trim().parse().ok()).unwrap_or_else(|| panic!("{name}: {page}"))
     }
 
     /// Nothing in the log that an operator would have to look into, but for what is `expected`.
-    pub(super) fn assert_log_is_clean(&self, expected: &str) {
+    pub(crate) fn assert_log_is_clean(&self, expected: &str) {
         let log = self.running.log();
         let bad =
             ["[alert]", "[emerg]", "[crit]", "open socket", "on closed connection", "stale global SSL error"];
@@ -88,9 +88,8 @@ impl Nginx {
     }
 }
 
-/// A site whose server has an RSA key.
 /// As `quadrille provider install --async` configures it, with an RSA certificate.
-pub(super) fn rsa_site() -> Site {
+pub(crate) fn rsa_site() -> Site {
     let site = Site::with_key_exchange();
     site.certificate("served", "rsa:2048");
     site

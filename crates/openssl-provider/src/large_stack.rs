@@ -1,0 +1,121 @@
+//! A stack for what does not fit on that of an ASYNC job (32 KiB, and libssl and the server stand on it, too).
+//!
+//! Each thread has one, and changes to it as OpenSSL itself changes to a job's (makecontext(3)). It costs less than a
+//! microsecond; a thread of its own would cost twenty.
+
+use crate::{
+    error::{Failure, Reason},
+    wait,
+};
+use std::{
+    any::Any,
+    cell::{Cell, RefCell},
+    mem::MaybeUninit,
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr,
+};
+
+const SIZE: usize = 256 * 1024;
+const GUARD: usize = 4096;
+
+thread_local! {
+    static STACK: RefCell<Option<Stack>> = const { RefCell::new(None) };
+    /// What is to be run on the other stack.
+    static CALL: Cell<Option<Call>> = const { Cell::new(None) };
+}
+
+/// It is called once, while `run` waits for it, so that it may point to what lives on the caller's stack.
+type Call = *mut (dyn FnMut() + 'static);
+
+/// Runs `what` on the caller's stack, or if that is a job's, on one that is large enough.
+///
+/// # Errors
+/// [`Internal`](Reason::Internal) without memory for a stack, and if `what` panics.
+pub(crate) fn run<T>(what: impl FnOnce() -> T) -> Result<T, Failure> {
+    if !wait::in_job() {
+        return Ok(what());
+    }
+    let stack = STACK.take().map_or_else(Stack::new, Some).ok_or(Reason::Internal)?;
+    let mut outcome = None;
+    let mut what = Some(what);
+    stack.call(&mut || {
+        outcome = what.take().map(|what| catch_unwind(AssertUnwindSafe(what)));
+    });
+    STACK.replace(Some(stack));
+    let panicked = |_: Box<dyn Any + Send>| Failure::new(Reason::Internal, "a panic on another stack");
+    outcome.ok_or(Reason::Internal)?.map_err(panicked)
+}
+
+/// Mapped memory, the lowest page of which must not be touched.
+struct Stack(*mut libc::c_void);
+
+impl Stack {
+    fn new() -> Option<Self> {
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK);
+        // SAFETY: new memory, wherever there is room.
+        let base = unsafe { libc::mmap(ptr::null_mut(), GUARD + SIZE, protection, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return None;
+        }
+        let stack = Self(base);
+        // SAFETY: the first page of what was mapped.
+        (unsafe { libc::mprotect(base, GUARD, libc::PROT_NONE) } == 0).then_some(stack)
+    }
+
+    /// Calls `what` on this stack. It must not panic.
+    fn call(&self, what: &mut dyn FnMut()) {
+        // SAFETY: only the lifetime changes, and what is called has returned before this function does.
+        CALL.set(Some(unsafe { std::mem::transmute::<&mut dyn FnMut(), Call>(what) }));
+        let (mut here, mut there) = (MaybeUninit::uninit(), MaybeUninit::<libc::ucontext_t>::uninit());
+        // SAFETY: `there` is filled by the first call. Its stack is ours alone, and `enter` returns to `here`, which
+        // swapcontext(3) fills before it leaves.
+        unsafe {
+            if libc::getcontext(there.as_mut_ptr()) != 0 {
+                return;
+            }
+            let context = there.as_mut_ptr();
+            (*context).uc_stack.ss_sp = self.0.byte_add(GUARD);
+            (*context).uc_stack.ss_size = SIZE;
+            (*context).uc_link = here.as_mut_ptr();
+            libc::makecontext(context, enter, 0);
+            libc::swapcontext(here.as_mut_ptr(), context);
+        }
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped in `new`, and nobody stands on it.
+        unsafe { libc::munmap(self.0, GUARD + SIZE) };
+    }
+}
+
+extern "C" fn enter() {
+    if let Some(what) = CALL.take() {
+        // SAFETY: `call` waits for it.
+        unsafe { (*what)() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stack;
+
+    #[test]
+    fn what_needs_much_room_has_it() {
+        let stack = Stack::new().unwrap();
+        let here = 0_u8;
+        for round in 0..100_u8 {
+            let mut seen = 0;
+            let mut distance = 0;
+            stack.call(&mut || {
+                let large = std::hint::black_box([round; 128 * 1024]);
+                seen = large.iter().map(|byte| usize::from(*byte)).sum();
+                distance = (&raw const large).addr().abs_diff((&raw const here).addr());
+            });
+            assert_eq!(seen, usize::from(round) * 128 * 1024);
+            assert!(distance > 128 * 1024, "it ran on the caller's stack");
+        }
+    }
+}
