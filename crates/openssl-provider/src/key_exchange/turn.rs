@@ -4,7 +4,6 @@
 //! it, it has what was handed in computed, on its own stack: that of a job is too small for lanes. No other thread is
 //! involved, because one operation costs less than a change of thread and back.
 
-use super::x25519::BYTES;
 use crate::{
     compute,
     error::{Failure, Reason},
@@ -20,6 +19,9 @@ use std::{
     task::{Context, Poll},
 };
 use zeroize::Zeroizing;
+
+/// Length of X25519's keys and secrets.
+pub(super) const BYTES: usize = 32;
 
 type Secret = Zeroizing<[u8; BYTES]>;
 

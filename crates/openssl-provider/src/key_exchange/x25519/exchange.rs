@@ -1,11 +1,11 @@
 //! Key exchange (`provider-keyexch(7)`).
 
-use super::key::{BYTES, X25519Key};
+use super::key::X25519Key;
 use crate::{
     abi::{Dispatch, Param, keyexch as id},
     context::{self, at, at_mut},
     error::{Reason, guard},
-    key_exchange::turn,
+    key_exchange::turn::{self, BYTES},
 };
 use std::ffi::{c_int, c_void};
 

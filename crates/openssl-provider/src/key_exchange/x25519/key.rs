@@ -3,14 +3,11 @@
 use crate::{
     compute,
     error::{Failure, Reason},
-    key_exchange::group_key::GroupKey,
+    key_exchange::{group_key::GroupKey, turn::BYTES},
 };
 use quadrille_engine::{X25519KeyPair, x25519};
 use std::ffi::CStr;
 use zeroize::Zeroizing;
-
-/// Length of keys and secrets.
-pub(in crate::key_exchange) const BYTES: usize = 32;
 
 /// What OpenSSL holds for a key.
 #[derive(Clone, Default)]

@@ -6,6 +6,6 @@ mod key;
 use super::keymgmt;
 
 pub(crate) use exchange::FUNCTIONS as EXCHANGE;
-pub(super) use key::{BYTES, X25519Key};
+pub(super) use key::X25519Key;
 
 pub(crate) static KEYMGMT: keymgmt::Table = keymgmt::table::<X25519Key>();
