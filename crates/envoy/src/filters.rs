@@ -73,7 +73,6 @@ pub(crate) const NETWORK_FILTERS: Known = &[
     ("envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit", LIMITS),
     ("envoy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit", LIMITS),
     ("envoy.extensions.filters.network.ratelimit.v3.RateLimit", LIMITS),
-    ("envoy.extensions.filters.network.rbac.v3.RBAC", LETS_IN),
     ("envoy.extensions.filters.network.ext_authz.v3.ExtAuthz", LETS_IN),
     ("envoy.extensions.filters.network.wasm.v3.Wasm", RUNS_CODE),
     ("envoy.extensions.filters.network.ext_proc.v3.NetworkExternalProcessor", RUNS_CODE),
@@ -93,9 +92,9 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ("istio.alpn", Accepted("the protocol towards servers follows from the cluster")),
     (
         "istio.envoy.config.filter.http.authn.v2alpha1.FilterConfig",
-        Accepted("it prepares what the RBAC filter reads, which is refused"),
+        Accepted("the RBAC filter asks the connection itself"),
     ),
-    ("istio_authn", Accepted("it prepares what the RBAC filter reads, which is refused")),
+    ("istio_authn", Accepted("the RBAC filter asks the connection itself")),
     ("envoy.extensions.filters.http.grpc_stats.v3.FilterConfig", TELEMETRY),
     ("envoy.extensions.filters.http.tap.v3.Tap", Ignored("requests are not recorded")),
     ("envoy.extensions.filters.http.fault.v3.HTTPFault", Ignored("no faults are injected")),
@@ -113,7 +112,6 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ("envoy.extensions.filters.http.grpc_web.v3.GrpcWeb", Ignored("gRPC-Web is passed on as it is")),
     ("envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec", Accepted("")),
     ("envoy.extensions.filters.http.cache.v3.CacheConfig", Ignored("nothing is cached")),
-    ("envoy.extensions.filters.http.rbac.v3.RBAC", LETS_IN),
     ("envoy.filters.http.rbac", LETS_IN),
     ("envoy.extensions.filters.http.ext_authz.v3.ExtAuthz", LETS_IN),
     ("envoy.filters.http.ext_authz", LETS_IN),
@@ -216,12 +214,12 @@ fn name<'a>(message: &Message<'a>) -> Option<&'a str> {
 
 /// The filters of a connection.
 pub(crate) fn network<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
-    filters(fields, &FILTER, NETWORK_FILTERS, &[HTTP_MANAGER, TCP_PROXY])
+    filters(fields, &FILTER, NETWORK_FILTERS, &[HTTP_MANAGER, TCP_PROXY, NETWORK_RBAC])
 }
 
 /// The filters of requests.
 pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
-    filters(fields, &HTTP_FILTER, HTTP_FILTERS, &[ROUTER, ROUTER_NAME])
+    filters(fields, &HTTP_FILTER, HTTP_FILTERS, &[ROUTER, ROUTER_NAME, HTTP_RBAC])
 }
 
 /// The filters of a listener.
@@ -231,6 +229,8 @@ pub(crate) fn listener<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
 
 pub(crate) const HTTP_MANAGER: &str = crate::schema::HTTP_MANAGER.name;
 pub(crate) const TCP_PROXY: &str = crate::schema::TCP_PROXY.name;
+pub(crate) const NETWORK_RBAC: &str = crate::schema::NETWORK_RBAC.name;
+pub(crate) const HTTP_RBAC: &str = crate::schema::HTTP_RBAC.name;
 const ROUTER: &str = crate::schema::ROUTER.name;
 const ROUTER_NAME: &str = "envoy.filters.http.router";
 const PROXY_PROTOCOL: &str = crate::schema::PROXY_PROTOCOL.name;

@@ -5,12 +5,16 @@ use crate::{
     common::duration,
     config_source::{ConfigSource, config_source},
     filters,
+    rbac::{self, Access},
     reader::{Field, Message, ReadMessage},
     route::route_configuration,
     schema,
     values::enumeration,
 };
-use quadrille_config::model::{AccessLog, Paths, Place, RouteTable};
+use quadrille_config::{
+    Problem,
+    model::{AccessLog, Paths, Place, RouteTable},
+};
 use std::{sync::Arc, time::Duration};
 
 /// `envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`.
@@ -20,6 +24,8 @@ pub(crate) struct HttpManager {
     pub(crate) routes: Routes,
     pub(crate) header_limit: Option<usize>,
     pub(crate) paths: Paths,
+    /// Who may ask for what.
+    pub(crate) access: Vec<Access>,
     /// How long a client may keep an idle connection.
     pub(crate) idle: Option<Duration>,
     /// How long a client may take for a request's header.
@@ -49,11 +55,7 @@ pub struct RoutesReference {
 pub(crate) fn http_manager(field: &Field<'_>) -> Option<HttpManager> {
     let message = field.message(&schema::HTTP_MANAGER)?;
     fixed(&message)?;
-    for filter in filters::http(message.list("http_filters"))? {
-        if let Some(config) = filter.config {
-            config.message(&schema::ROUTER)?;
-        }
-    }
+    let access = access(&message)?;
     let mut idle = None;
     if let Some(common) = message.get("common_http_protocol_options") {
         const UNDERSCORES: &[(&str, u32, ())] = &[("ALLOW", 0, ())];
@@ -87,11 +89,43 @@ pub(crate) fn http_manager(field: &Field<'_>) -> Option<HttpManager> {
             merge_slashes: message.flag("merge_slashes"),
             ..Paths::UNCHANGED
         },
+        access,
         idle,
         access_log: access_log(&message)?,
         header_timeout: message.duration("request_headers_timeout").filter(|time| !time.is_zero()),
         request_timeout: message.duration("request_timeout").filter(|time| !time.is_zero()),
     })
+}
+
+/// What the filters say of who is let in.
+fn access(message: &Message<'_>) -> Option<Vec<Access>> {
+    let mut access = Vec::new();
+    for filter in filters::http(message.list("http_filters"))? {
+        match &filter.config {
+            Some(config) if filter.kind == filters::HTTP_RBAC => {
+                access.extend(rbac::rbac(config, rbac::Of::Requests)?);
+            }
+            Some(config) => _ = config.message(&schema::ROUTER)?,
+            None => {}
+        }
+    }
+    let hops = message.get("xff_num_trusted_hops").filter(|hops| hops.text() != Some("0"));
+    let behind_proxies = access.iter().find_map(|access| access.behind_proxies.as_ref());
+    match (&hops, behind_proxies) {
+        (None, Some(_)) if message.flag("use_remote_address") => {}
+        (_, Some(place)) => {
+            return message.field().fail(Problem::new(
+                format!("`remote_ip` of RBAC ({place}) is refused: `x-forwarded-for` is not believed here"),
+                "say `use_remote_address: true` without `xff_num_trusted_hops`, or ask for `direct_remote_ip`",
+            ));
+        }
+        (Some(hops), None) => {
+            let text = "ignored: `x-forwarded-for` and `x-forwarded-proto` are set to what is known of the connection";
+            hops.warn("xff_num_trusted_hops", text);
+        }
+        (None, None) => {}
+    }
+    Some(access)
 }
 
 /// What must be one of a few values, and is served in one way.

@@ -21,6 +21,8 @@ mod health;
 mod http;
 pub mod istio;
 mod listener;
+mod per_route;
+mod rbac;
 mod reader;
 mod redaction;
 mod reference;

@@ -5,6 +5,7 @@ use crate::{
     common::{duration, own_address},
     filters::{self, HTTP_MANAGER},
     http::{HttpManager, http_manager},
+    rbac::{self, Access},
     reader::{Field, Message, ReadMessage},
     schema,
     tls::{DownstreamTls, downstream},
@@ -52,6 +53,8 @@ pub(crate) struct Chain {
     pub(crate) accepts: ChainMatch,
     pub(crate) tls: Option<DownstreamTls>,
     pub(crate) serve: Serve,
+    /// Who may connect.
+    pub(crate) access: Vec<Access>,
     pub(crate) timeouts: Timeouts,
     pub(crate) access_log: Option<AccessLog>,
     pub(crate) place: Place,
@@ -101,6 +104,9 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
         None => INSPECTION,
     };
     let proxy_protocol = proxy_protocol(&message)?;
+    if proxy_protocol == ProxyProtocolIn::Required {
+        knows_who_stands_before(&message, chains.iter().chain(&default_chain))?;
+    }
     let (address, bound) = (address?, bound?);
     if !good {
         return None;
@@ -119,6 +125,27 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
         place: address.place(),
     };
     Some((name, listener))
+}
+
+/// The address that a load balancer announces takes the place of its own.
+fn knows_who_stands_before<'a>(
+    message: &Message<'_>,
+    mut chains: impl Iterator<Item = &'a Chain>,
+) -> Option<()> {
+    let asks = |chain: &'a Chain| {
+        let of_requests = match &chain.serve {
+            Serve::Http(manager) => manager.access.as_slice(),
+            Serve::Tcp(_) => &[],
+        };
+        chain.access.iter().chain(of_requests).find_map(|access| access.direct.as_ref())
+    };
+    match chains.find_map(asks) {
+        Some(place) => message.field().fail(Problem::new(
+            format!("the PROXY protocol beside `direct_remote_ip` of RBAC ({place}) is refused"),
+            "ask for `source_ip`, which is the client that is announced",
+        )),
+        None => Some(()),
+    }
 }
 
 fn proxy_protocol(message: &Message<'_>) -> Option<ProxyProtocolIn> {
@@ -146,14 +173,15 @@ fn chain(field: &Field<'_>, port: Option<u16>) -> Option<Chain> {
     {
         timeouts.handshake = connect;
     }
-    let TerminalFilter { serve, idle, access_log } = serve?;
+    let TerminalFilter { serve, access, idle, access_log } = serve?;
     timeouts.idle = idle;
     if let Serve::Http(manager) = &serve {
         timeouts.header = manager.header_timeout.unwrap_or(timeouts.header);
         timeouts.request = manager.request_timeout;
     }
     let name = message.string("name");
-    Some(Chain { name, accepts: accepts?, tls: tls?, serve, timeouts, access_log, place: field.place() })
+    let (accepts, tls, place) = (accepts?, tls?, field.place());
+    Some(Chain { name, accepts, tls, serve, access, timeouts, access_log, place })
 }
 
 fn chain_match(field: &Field<'_>, port: Option<u16>) -> Option<ChainMatch> {
@@ -200,15 +228,22 @@ fn transport_socket(message: &Message<'_>) -> Option<Option<DownstreamTls>> {
     }
 }
 
-/// What a chain does, how long its connections may be idle, and where its log is.
+/// What a chain does, and for whom, how long its connections may be idle, and where its log is.
 struct TerminalFilter {
     serve: Serve,
+    access: Vec<Access>,
     idle: Duration,
     access_log: Option<AccessLog>,
 }
 
 fn serve(message: &Message<'_>, chain: &Field<'_>) -> Option<TerminalFilter> {
     let filters = filters::network(message.list("filters"))?;
+    let (asking, filters): (Vec<_>, Vec<_>) =
+        filters.into_iter().partition(|filter| filter.kind == filters::NETWORK_RBAC);
+    let mut access = Vec::new();
+    for filter in &asking {
+        access.extend(rbac::rbac(filter.config.as_ref()?, rbac::Of::Connections)?);
+    }
     let [filter] = filters.as_slice() else {
         return match filters.get(1) {
             Some(second) => second
@@ -227,9 +262,9 @@ fn serve(message: &Message<'_>, chain: &Field<'_>) -> Option<TerminalFilter> {
         let manager = http_manager(config)?;
         let idle = manager.idle.unwrap_or(HTTP_IDLE);
         let access_log = manager.access_log.clone();
-        return Some(TerminalFilter { serve: Serve::Http(manager), idle, access_log });
+        return Some(TerminalFilter { serve: Serve::Http(manager), access, idle, access_log });
     }
-    tcp_proxy(config)
+    tcp_proxy(config).map(|tcp| TerminalFilter { access, ..tcp })
 }
 
 /// `envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy`.
@@ -258,7 +293,12 @@ fn tcp_proxy(field: &Field<'_>) -> Option<TerminalFilter> {
     if to.is_empty() {
         return field.fail("every weight is zero, so no connection goes anywhere");
     }
-    Some(TerminalFilter { serve: Serve::Tcp(to), idle, access_log: access_log(&message)? })
+    Some(TerminalFilter {
+        serve: Serve::Tcp(to),
+        access: Vec::new(),
+        idle,
+        access_log: access_log(&message)?,
+    })
 }
 
 /// In place of none.

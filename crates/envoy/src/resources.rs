@@ -7,6 +7,7 @@ use crate::{
     config_source::ConfigSource,
     http::Routes,
     listener::{Chain, Listener, Serve},
+    rbac::Access,
     resource::{Read, Resource},
     resource_type::ResourceType,
     route::RouteConfiguration,
@@ -15,7 +16,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic, Diagnostics, Warnings,
-    model::{self, Gateway, Http, Upstream},
+    model::{self, AccessRules, Gateway, Http, Upstream},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -297,6 +298,7 @@ impl Resources {
                 let defaults = Http::new(routes);
                 model::Serve::Http(Http {
                     paths: manager.paths,
+                    access: rules(&manager.access),
                     header_limit: manager.header_limit.unwrap_or(defaults.header_limit),
                     ..defaults
                 })
@@ -307,6 +309,7 @@ impl Resources {
             accepts: chain.accepts.clone(),
             tls,
             serve,
+            access: rules(&chain.access),
             timeouts: chain.timeouts.clone(),
             place: chain.place.clone(),
         })
@@ -337,4 +340,8 @@ fn same_address(listeners: &[model::Listener]) -> Vec<Diagnostic> {
         }
     }
     problems
+}
+
+fn rules(access: &[Access]) -> Vec<AccessRules> {
+    access.iter().map(|access| access.rules.clone()).collect()
 }

@@ -12,6 +12,7 @@
 //!
 //! Every worker thread has its own event loop, sockets and upstream pool; they share the engine and the listeners.
 
+mod access;
 mod admin;
 mod admission;
 mod connection;

@@ -1,6 +1,8 @@
 //! How the connections of a listener are told apart, and how each kind is served.
 
-use super::{CertificateSource, ClientAuth, Http, Mode, Place, Source, Timeouts, TlsPolicy, Weighted};
+use super::{
+    AccessRules, CertificateSource, ClientAuth, Http, Mode, Place, Source, Timeouts, TlsPolicy, Weighted,
+};
 use std::sync::Arc;
 
 /// One way to serve connections. A listener has one, or several that are told apart by what a client says first.
@@ -14,6 +16,8 @@ pub struct Chain {
     pub tls: Option<Arc<Tls>>,
     /// What happens inside.
     pub serve: Serve,
+    /// Who may connect. Whoever may not is disconnected once it is known who it is.
+    pub access: Vec<AccessRules>,
     /// When slow peers are dropped.
     pub timeouts: Timeouts,
     /// Where the chain was written.
@@ -70,6 +74,7 @@ impl Chain {
             accepts: ChainMatch::default(),
             tls: tls.map(Arc::new),
             serve,
+            access: Vec::new(),
             timeouts: Timeouts::default(),
             place,
         }

@@ -4,6 +4,7 @@
 //! the gateway reads nothing else. Durations, sizes and addresses are already parsed; certificates and keys
 //! are still named by their [`Source`], because they are read again on every reload.
 
+mod access;
 mod chain;
 mod expression;
 mod header_change;
@@ -26,6 +27,7 @@ mod tls;
 mod trusted_proxies;
 mod upstream;
 
+pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules};
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
 pub use expression::{Expression, compiled, whole, whole_within};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};

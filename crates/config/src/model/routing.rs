@@ -1,6 +1,6 @@
 //! Which requests go where: hosts, then routes in their order.
 
-use super::{Mode, PathRule, Paths, Place, Route};
+use super::{AccessRules, Mode, PathRule, Paths, Place, Route};
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
 
 /// HTTP of a chain.
@@ -10,6 +10,8 @@ pub struct Http {
     pub routes: Arc<RouteTable>,
     /// In which form paths are matched and sent on.
     pub paths: Paths,
+    /// Who may ask for what. What may not be asked for is answered with 403, before routes are looked at.
+    pub access: Vec<AccessRules>,
     /// Bytes of a request's header, at most; a larger one is answered with 431.
     pub header_limit: usize,
 }
@@ -81,7 +83,7 @@ impl Domain {
 impl Http {
     /// These routes, and everything else as it is when nothing is said.
     pub fn new(routes: impl Into<Arc<RouteTable>>) -> Self {
-        Self { routes: routes.into(), paths: Paths::default(), header_limit: 64 * 1024 }
+        Self { routes: routes.into(), paths: Paths::default(), access: Vec::new(), header_limit: 64 * 1024 }
     }
 }
 

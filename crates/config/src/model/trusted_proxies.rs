@@ -52,6 +52,16 @@ impl Default for TrustedProxies {
 }
 
 impl Network {
+    /// The one that an address is in, by the bits that its addresses have in common; `None` if an address has fewer.
+    pub fn around(address: IpAddr, prefix: u32) -> Option<Self> {
+        let address = match address {
+            IpAddr::V4(address) if prefix <= 32 => begin_v4(address, prefix).into(),
+            IpAddr::V6(address) if prefix <= 128 => begin_v6(address, prefix).into(),
+            _ => return None,
+        };
+        Some(Self { address, prefix })
+    }
+
     /// Whether an address is one of them. An IPv4 address in the form of IPv6 (RFC 4291 section 2.5.5.2) is one of IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
@@ -135,6 +145,9 @@ mod tests {
             assert!(!read.contains(outside.parse().unwrap()), "{network} {outside}");
             assert_eq!(read.to_string().parse::<Network>().unwrap(), read);
         }
+        let around = |address: &str, prefix| Network::around(address.parse().unwrap(), prefix);
+        assert_eq!(around("10.1.2.3", 8), Some("10.0.0.0/8".parse().unwrap()));
+        assert_eq!((around("10.1.2.3", 33), around("::1", 129)), (None, None));
         for garbage in
             ["", "/", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.1/8", "::/129", "a/8"]
         {

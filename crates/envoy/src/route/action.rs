@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     common::duration,
+    per_route,
     reader::{Field, Message, ReadMessage},
     schema,
     values::{enumeration, number},
@@ -110,6 +111,7 @@ fn weighted(field: &Field<'_>) -> Option<Vec<Weighted>> {
     let mut sum = 0u64;
     for item in message.list("clusters") {
         let cluster = item.message(&schema::CLUSTER_WEIGHT)?;
+        per_route::refuse_rules(&cluster)?;
         let name = cluster.require("name")?.text()?.to_owned();
         let weight = match cluster.get("weight") {
             Some(weight) => weight.parse(number)?,

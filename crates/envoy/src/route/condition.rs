@@ -53,7 +53,7 @@ fn grpc() -> HeaderMatch {
     }
 }
 
-fn header_matcher(field: &Field<'_>) -> Option<HeaderMatch> {
+pub(crate) fn header_matcher(field: &Field<'_>) -> Option<HeaderMatch> {
     let message = field.message(&schema::HEADER_MATCHER)?;
     let name_field = message.require("name")?;
     let name = name_field.text()?.to_ascii_lowercase();

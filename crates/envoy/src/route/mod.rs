@@ -7,11 +7,14 @@ mod redirect;
 mod retry;
 
 use crate::{
+    per_route,
     reader::{Field, ReadMessage},
     schema,
     values::enumeration,
 };
 use action::Inherited;
+pub(crate) use condition::header_matcher;
+
 use condition::{header_matchers, path_match, query_matchers};
 use headers::{Changes, Order};
 use quadrille_config::{
@@ -32,6 +35,7 @@ const LARGEST_BODY: usize = 4096;
 /// Reads a route configuration, with its name.
 pub(crate) fn route_configuration(field: &Field<'_>) -> Option<(String, RouteConfiguration)> {
     let message = field.message(&schema::ROUTE_CONFIGURATION)?;
+    per_route::refuse_rules(&message)?;
     let changes = Changes::read(&message)?;
     let order = if message.flag("most_specific_header_mutations_wins") {
         Order::SpecificLast
@@ -86,6 +90,7 @@ fn virtual_host(
 ) -> Option<VirtualHost> {
     const TLS: &[(&str, u32, bool)] = &[("NONE", 0, false), ("EXTERNAL_ONLY", 1, true), ("ALL", 2, true)];
     let message = field.message(&schema::VIRTUAL_HOST)?;
+    per_route::refuse_rules(&message)?;
     let changes = Changes::read(&message)?;
     let domains = message.list("domains");
     if domains.is_empty() {
@@ -129,6 +134,7 @@ fn read_domain(text: &str) -> Result<Domain, Problem> {
 
 fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
     let message = field.message(&schema::ROUTE)?;
+    per_route::refuse_rules(&message)?;
     let condition_field = message.require("match")?;
     let condition = condition_field.message(&schema::ROUTE_MATCH)?;
     let path = path_match(&condition)?;

@@ -18,7 +18,7 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ("rds", Read("")),
         ("route_config", Read("")),
         ("scoped_routes", Refused("use `rds` or `route_config`")),
-        ("http_filters", Read("the router, and filters that change nothing here")),
+        ("http_filters", Read("the router, RBAC, and filters that change nothing here")),
         ("normalize_path", Read("")),
         ("merge_slashes", Read("")),
         ("path_with_escaped_slashes_action", Read("`KEEP_UNCHANGED`")),
@@ -35,8 +35,16 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ("access_log_options", NO_LOG),
         ("access_log_flush_interval", NO_LOG),
         ("flush_access_log_on_new_request", NO_LOG),
-        ("use_remote_address", CLIENT_SAID),
-        ("xff_num_trusted_hops", CLIENT_SAID),
+        (
+            "use_remote_address",
+            Read("needed beside RBAC with `remote_ip`; what is known is told to servers in any case"),
+        ),
+        (
+            "xff_num_trusted_hops",
+            Read(
+                "refused beside RBAC with `remote_ip`; else ignored: `x-forwarded-for` is set to what is known",
+            ),
+        ),
         ("original_ip_detection_extensions", Refused("use the PROXY protocol")),
         ("internal_address_config", CLIENT_SAID),
         ("skip_xff_append", CLIENT_SAID),

@@ -8,6 +8,7 @@ mod common;
 mod http;
 mod istio;
 mod listener;
+mod rbac;
 mod route;
 mod route_action;
 mod tls;
@@ -18,6 +19,7 @@ pub(crate) use common::*;
 pub(crate) use http::*;
 pub(crate) use istio::*;
 pub(crate) use listener::*;
+pub(crate) use rbac::*;
 pub(crate) use route::*;
 pub(crate) use route_action::*;
 pub(crate) use tls::*;
@@ -142,6 +144,24 @@ pub(crate) const ALL: &[Group] = &[
             &UPSTREAM_HTTP,
             &UPSTREAM_HTTP_NAME,
             &EXPLICIT_HTTP,
+        ],
+    },
+    Group {
+        page: "rbac",
+        title: "Who is let in: RBAC",
+        messages: &[
+            &HTTP_RBAC,
+            &NETWORK_RBAC,
+            &RBAC_RULES,
+            &RBAC_POLICY,
+            &RBAC_PERMISSION,
+            &RBAC_PERMISSION_SET,
+            &RBAC_PRINCIPAL,
+            &RBAC_PRINCIPAL_SET,
+            &RBAC_AUTHENTICATED,
+            &PATH_MATCHER,
+            &CIDR_RANGE,
+            &INT32_RANGE,
         ],
     },
     Group {

@@ -10,6 +10,10 @@ const MUST_MATCH: super::FieldPolicy = Refused(
     "Quadrille does not know this condition, and without it the route would take requests that are not its own",
 );
 
+/// Of a filter's settings for a part of the routes.
+pub(super) const PER_ROUTE: &str =
+    "refused for RBAC; else ignored: it configures filters that have no effect here";
+
 pub(crate) const ROUTE_CONFIGURATION: Schema = Schema {
     name: "envoy.config.route.v3.RouteConfiguration",
     fields: &[
@@ -28,7 +32,7 @@ pub(crate) const ROUTE_CONFIGURATION: Schema = Schema {
         ("request_mirror_policies", Ignored("requests are not mirrored")),
         ("ignore_port_in_host_matching", Read("")),
         ("ignore_path_parameters_in_path_matching", Refused("path parameters are part of the path")),
-        ("typed_per_filter_config", Ignored("it configures filters that have no effect here")),
+        ("typed_per_filter_config", Read(PER_ROUTE)),
         ("metadata", Accepted("")),
     ],
     others: HARMLESS,
@@ -49,7 +53,7 @@ pub(crate) const VIRTUAL_HOST: Schema = Schema {
         ("response_headers_to_add", Read("")),
         ("response_headers_to_remove", Read("")),
         ("cors", Refused("there is no CORS filter")),
-        ("typed_per_filter_config", Ignored("it configures filters that have no effect here")),
+        ("typed_per_filter_config", Read(PER_ROUTE)),
         ("include_request_attempt_count", Ignored("attempts are not told")),
         ("include_attempt_count_in_response", Ignored("attempts are not told")),
         ("retry_policy", Read("for routes that have none")),
@@ -75,7 +79,7 @@ pub(crate) const ROUTE: Schema = Schema {
         ("metadata", Accepted("")),
         ("decorator", Accepted("")),
         ("tracing", Accepted("")),
-        ("typed_per_filter_config", Ignored("it configures filters that have no effect here")),
+        ("typed_per_filter_config", Read(PER_ROUTE)),
         ("request_headers_to_add", Read("")),
         ("request_headers_to_remove", Read("")),
         ("response_headers_to_add", Read("")),

@@ -3,6 +3,7 @@
 use super::{
     FieldPolicy::{Accepted, Ignored, Read, Refused},
     HARMLESS, Schema,
+    route::PER_ROUTE,
 };
 
 pub(crate) const ROUTE_ACTION: Schema = Schema {
@@ -69,7 +70,7 @@ pub(crate) const CLUSTER_WEIGHT: Schema = Schema {
         ("request_headers_to_remove", Read("")),
         ("response_headers_to_add", Read("")),
         ("response_headers_to_remove", Read("")),
-        ("typed_per_filter_config", Ignored("it configures filters that have no effect here")),
+        ("typed_per_filter_config", Read(PER_ROUTE)),
         ("host_rewrite_literal", Refused("write it in the route")),
     ],
     others: HARMLESS,

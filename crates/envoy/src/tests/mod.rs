@@ -4,6 +4,7 @@ mod accepted;
 mod deploy;
 mod forms;
 mod istio;
+mod rbac;
 mod reference;
 mod refused;
 mod resources;
@@ -77,6 +78,22 @@ static_resources:
 {}
 ",
         indented(config, 12)
+    )
+}
+
+/// An RBAC filter with these rules for the end of a connection manager, and the router.
+pub(crate) fn http_rbac(rules: &str) -> String {
+    format!(
+        "          http_filters:
+          - name: envoy.filters.http.rbac
+            typed_config:
+              \"@type\": type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC
+              rules:
+{}
+          - name: envoy.filters.http.router
+            typed_config: {{ \"@type\": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }}
+",
+        indented(rules, 16)
     )
 }
 

@@ -48,7 +48,10 @@ fn every_field_that_claims_to_be_read_is_read() {
         with_routes(
             "- { match: { prefix: / }, direct_response: { status: 200, body: { inline_string: x } } }",
         ),
-        with_route_config("virtual_hosts: []"),
+        with_route_config("virtual_hosts: []")
+            + &super::http_rbac(
+                "policies: { p: { permissions: [ { any: true } ], principals: [ { direct_remote_ip: { address_prefix: 127.0.0.1, prefix_len: 32 } } ] } }",
+            ),
     ] {
         read(&alternative);
     }

@@ -75,7 +75,6 @@ fn filters_that_let_clients_in() {
             )
     };
     for kind in [
-        "envoy.extensions.filters.http.rbac.v3.RBAC",
         "envoy.extensions.filters.http.ext_authz.v3.ExtAuthz",
         "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication",
         "envoy.extensions.filters.http.lua.v3.Lua",
@@ -91,9 +90,9 @@ fn filters_that_let_clients_in() {
     }
     let optional = http("acme.SomethingNew").replace("- name: x", "- name: x\n            is_optional: true");
     assert!(super::warnings(&optional)[0].contains("is unknown, and it is optional"));
-    let rbac = http("envoy.extensions.filters.http.rbac.v3.RBAC")
+    let authz = http("envoy.extensions.filters.http.ext_authz.v3.ExtAuthz")
         .replace("- name: x", "- name: x\n            is_optional: true");
-    assert!(problems(&rbac).contains("it decides who is let in"), "even an optional one");
+    assert!(problems(&authz).contains("it decides who is let in"), "even an optional one");
 }
 
 #[test]

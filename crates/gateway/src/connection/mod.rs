@@ -29,6 +29,8 @@ pub(crate) struct Connection {
     /// Whether what follows is about TLS; without it, the rest is empty.
     pub(crate) tls: bool,
     pub(crate) sni: Option<String>,
+    /// Whose certificate the client has shown, if any.
+    pub(crate) certificate: Option<Box<CertificateNames>>,
     pub(crate) version: &'static str,
     pub(crate) cipher: &'static str,
     pub(crate) resumed: bool,
@@ -39,6 +41,16 @@ pub(crate) struct Connection {
     pub(crate) clock: RequestClock,
     /// The client's address, as headers tell it.
     pub(crate) client_ip: OnceLock<HeaderValue>,
+}
+
+/// Whom a client's certificate names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CertificateNames {
+    /// Of the subject's alternative names (RFC 5280 section 4.2.1.6).
+    pub(crate) uris: Vec<String>,
+    pub(crate) dns: Vec<String>,
+    /// As RFC 2253 writes it.
+    pub(crate) subject: String,
 }
 
 /// What the private-key operation of one handshake took.
@@ -76,6 +88,7 @@ impl Connection {
             local,
             tls: false,
             sni: None,
+            certificate: None,
             version: "none",
             cipher: "none",
             resumed: false,

@@ -2,7 +2,7 @@
 
 use super::Router;
 use crate::{connection::Connection, upstream::ConnectionPool};
-use quadrille_config::model::{Paths, TrustedProxies};
+use quadrille_config::model::{AccessRules, Paths, TrustedProxies};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -33,6 +33,8 @@ pub(crate) struct HttpSettings {
     pub(crate) router: Arc<Router>,
     /// In which form paths are matched and sent on.
     pub(crate) paths: Paths,
+    /// Who may ask for what.
+    pub(crate) access: Vec<AccessRules>,
     /// Bytes of a request's header, at most.
     pub(crate) header_limit: usize,
     /// Whose word about the clients behind them is taken.

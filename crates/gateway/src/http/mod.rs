@@ -1,5 +1,6 @@
 //! HTTP: requests are read, routed, answered or forwarded, and counted. hyper and h2 speak the protocol.
 
+mod access;
 mod answer;
 mod authority;
 mod client_body;

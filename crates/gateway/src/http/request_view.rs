@@ -29,7 +29,7 @@ impl RequestView<'_> {
             && route.query.iter().all(|query| self.matches_query(query))
     }
 
-    fn matches_header(&self, header: &HeaderMatch) -> bool {
+    pub(super) fn matches_header(&self, header: &HeaderMatch) -> bool {
         let value = self.value(&header.name);
         let value = match (&header.rule, value) {
             (HeaderRule::Present(there), value) => {

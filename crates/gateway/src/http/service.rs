@@ -1,10 +1,11 @@
 //! What happens to a request: routed, then answered or forwarded.
 
 use super::{
-    HttpConnection, answer::Answer, client_body::ClientBody, exchange::Exchange, forward,
+    HttpConnection, access, answer::Answer, client_body::ClientBody, exchange::Exchange, forward,
     forwarded_for::Sender, header_limit, informational::Informational, outcome::Outcome, request,
     request_view, router::RouteLookup,
 };
+use crate::telemetry::metrics;
 use quadrille_config::model::{Action, PathMatch, Redirect};
 use std::sync::{Arc, atomic::Ordering};
 
@@ -46,6 +47,13 @@ pub(super) fn serve<'a>(
         }
         if let Err(problem) = request.normalize(&settings.paths) {
             return Answer { request: &request, route: None, exchange }.text(400, problem).into();
+        }
+        if let Err(reason) = access::admits_request(&settings.access, http, &request) {
+            tracing::debug!(client = %http.connection.client, reason, "a request is not let in");
+            metrics::access_denied("request");
+            return Answer { request: &request, route: None, exchange }
+                .text(403, "RBAC: access denied")
+                .into();
         }
         let looked_up = settings.router.find(&request.view(http.connection.tls));
         let route = match &looked_up {

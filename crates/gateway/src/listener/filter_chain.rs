@@ -12,7 +12,7 @@ use crate::{
     upstream::WeightedUpstreams,
 };
 use arc_swap::ArcSwap;
-use quadrille_config::model::{ChainMatch, Listener, ProxyProtocolIn, Timeouts};
+use quadrille_config::model::{AccessRules, ChainMatch, Listener, ProxyProtocolIn, Timeouts};
 use std::{
     net::SocketAddr,
     sync::{
@@ -60,6 +60,8 @@ pub(crate) struct ChainConfig {
     /// `None` is plain text.
     pub(crate) tls: Option<Arc<ChainTls>>,
     pub(crate) handler: Handler,
+    /// Who may connect.
+    pub(crate) access: Vec<AccessRules>,
     pub(crate) timeouts: Timeouts,
     pub(crate) sampling: Arc<Sampling>,
 }

@@ -10,8 +10,8 @@ use crate::{
     connection::Connection,
     telemetry::{metrics, sampling},
     tls::{
-        ChainTls, ClientRejection, HandshakeState, ResumptionState, Transport, early_data, key_exchange,
-        session_clock,
+        ChainTls, ClientRejection, HandshakeState, ResumptionState, Transport, certificate_names, early_data,
+        key_exchange, session_clock,
     },
 };
 use boring::ssl::{NameType, SslRef};
@@ -75,6 +75,7 @@ fn describe(
     Connection {
         tls: true,
         sni: ssl.servername(NameType::HOST_NAME).map(str::to_owned),
+        certificate: ssl.peer_certificate().map(|certificate| Box::new(certificate_names(&certificate))),
         version: ssl.version_str(),
         cipher: ssl.current_cipher().and_then(boring::ssl::SslCipherRef::standard_name).unwrap_or("none"),
         resumed: ssl.session_reused(),

@@ -2,15 +2,17 @@
 
 use super::{
     eviction::{OpenConnections, Place},
-    filter_chain::{AcceptingChain, Handler},
+    filter_chain::{AcceptingChain, ChainConfig, Handler},
     protocol_detection,
 };
 use crate::{
+    access,
     admission::EventLoop,
     connection::Connection,
     http::{self, HttpConnection},
     process::descriptors::Descriptors,
     tcp,
+    telemetry::metrics,
     tls::{ClientStream, Inner, Transport},
     upstream::ConnectionPool,
 };
@@ -50,6 +52,9 @@ pub(super) async fn serve_tls(
 ) {
     let connection = shared(connection, worker);
     let config = Arc::clone(&chain.config);
+    if !may_connect(&config, &connection) {
+        return;
+    }
     match &config.handler {
         Handler::Tcp(to) => Box::pin(tcp::pass(tls, &connection, to, config.timeouts.idle)).await,
         Handler::Http(_) => {
@@ -70,6 +75,9 @@ pub(super) async fn serve_plain(
 ) {
     let connection = shared(connection, worker);
     let config = Arc::clone(&chain.config);
+    if !may_connect(&config, &connection) {
+        return;
+    }
     match &config.handler {
         Handler::Tcp(to) => Box::pin(tcp::pass(transport, &connection, to, config.timeouts.idle)).await,
         Handler::Http(_) => {
@@ -111,6 +119,18 @@ async fn serve_http(
     let stream = ClientStream::new(inner, Arc::clone(&connection), http2);
     let pool = Arc::clone(&worker.pool);
     http::serve(stream, http2, HttpConnection { connection, chain: Arc::new(chain), pool }).await;
+}
+
+/// Whether the rules of the chain let this client connect.
+fn may_connect(config: &ChainConfig, connection: &Connection) -> bool {
+    match access::admits_connection(&config.access, connection) {
+        Ok(()) => true,
+        Err(reason) => {
+            tracing::debug!(client = %connection.client, reason, "a connection is not let in");
+            metrics::access_denied("connection");
+            false
+        }
+    }
 }
 
 /// A connection that comes late in a drain has a while for its one request, and no more.

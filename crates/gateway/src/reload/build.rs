@@ -168,6 +168,7 @@ impl<'a> SnapshotBuilder<'a> {
             Serve::Http(http) => Handler::Http(Arc::new(HttpSettings {
                 router: self.artifacts.router(&http.routes),
                 paths: http.paths,
+                access: chain.access.iter().chain(&http.access).cloned().collect(),
                 header_limit: http.header_limit,
                 trusted_proxies: listener.trusted_proxies.clone(),
             })),
@@ -182,7 +183,13 @@ impl<'a> SnapshotBuilder<'a> {
             None => Arc::new(Sampling::new(self.model.sampling, sampled_names(&certificates, chain))),
         };
         shown.extend(certificates);
-        let config = Arc::new(ChainConfig { tls, handler, timeouts: chain.timeouts.clone(), sampling });
+        let config = Arc::new(ChainConfig {
+            tls,
+            handler,
+            access: chain.access.clone(),
+            timeouts: chain.timeouts.clone(),
+            sampling,
+        });
         let chain = before
             .unwrap_or_else(|| Arc::new(FilterChain::new(&chain.name, &chain.accepts, Arc::clone(&config))));
         Ok(PreparedChain { chain, config })

@@ -83,6 +83,12 @@ const GROUPS: &[Group] = &[
                 "idle client connections that were closed because file descriptors ran short, oldest first",
             ),
             counter(
+                "quadrille_access_denied_total",
+                &["what"],
+                "what the rules of a filter chain did not let in: a `connection`, closed after its handshake, or a \
+                 `request`, answered with 403",
+            ),
+            counter(
                 "quadrille_handshakes_total",
                 &["version", "cipher", "key_type", "session"],
                 "handshakes that succeeded; `session` is `full` or `resumed`, `key_type` is `none` without a \

@@ -145,6 +145,11 @@ pub(crate) fn resumption(outcome: ResumptionOutcome) {
     });
 }
 
+/// Something (`connection` or `request`) that the rules of a chain do not let in.
+pub(crate) fn access_denied(what: &'static str) {
+    counter!("quadrille_access_denied_total", "what" => what).increment(1);
+}
+
 /// A client that offered early data.
 pub(crate) fn early_data(accepted: bool) {
     counter!("quadrille_early_data_total", "result" => if accepted { "accepted" } else { "refused" })

@@ -2,6 +2,7 @@
 
 mod before_selection;
 pub(crate) mod certificate;
+mod certificate_names;
 pub(crate) mod certificate_selection;
 mod client_authentication;
 mod client_capabilities;
@@ -24,6 +25,7 @@ mod stream;
 mod transport;
 mod write_buffer;
 
+pub(crate) use certificate_names::certificate_names;
 pub(crate) use context::ChainTls;
 pub(crate) use handshake_state::{ClientRejection, HandshakeState, KeyFailure, ResumptionState};
 pub(crate) use stream::{ClientStream, Inner};

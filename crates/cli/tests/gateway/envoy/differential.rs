@@ -1,12 +1,10 @@
 //! The stock Envoy and Quadrille read the same bootstrap, and answer the same requests in the same way.
 
-use super::upstream;
-use crate::support::{Configuration, Gateway, eventually, output, ports, serve};
-use std::{
-    io::Write,
-    path::PathBuf,
-    process::{Child, Command, Stdio},
+use super::{
+    stock::{Envoy, ask, envoy, skipped},
+    upstream,
 };
+use crate::support::{Configuration, Gateway, eventually, ports, serve};
 
 const BOOTSTRAP: &str = include_str!("routes.yaml");
 
@@ -81,9 +79,7 @@ const REQUESTS: &[(&str, &[&str])] = &[
 #[test]
 fn both_answer_the_same_way() {
     let Some(program) = envoy() else {
-        // Past the capture of what tests print, since a skipped test passes.
-        let _ = writeln!(std::io::stderr(), "SKIPPED: no Envoy to compare with; set ENVOY=PATH");
-        return;
+        return skipped();
     };
     let upstream = upstream::start().port();
     let bootstrap = |admin: u16, listen: u16| {
@@ -98,11 +94,11 @@ fn both_answer_the_same_way() {
     let port = ports::free();
     let theirs = bootstrap(ports::free(), port);
     let _envoy = Envoy::start(&program, &theirs);
-    eventually("Envoy does not serve", || ask(port, "/exact", &[])[0].contains("200"));
+    eventually("Envoy does not serve", || ask("http", port, "/exact", &[])[0].contains("200"));
     let mut differences = Vec::new();
     for (path, arguments) in REQUESTS {
         let (path, status_only) = path.strip_prefix('!').map_or((*path, false), |path| (path, true));
-        let [mut ours, mut theirs] = [gateway.port(), port].map(|port| ask(port, path, arguments));
+        let [mut ours, mut theirs] = [gateway.port(), port].map(|port| ask("http", port, path, arguments));
         if status_only {
             ours.truncate(1);
             theirs.truncate(1);
@@ -112,59 +108,4 @@ fn both_answer_the_same_way() {
         }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
-}
-
-/// The status, the headers that routes decide about, in order, and the body.
-fn ask(port: u16, path: &str, arguments: &[&str]) -> Vec<String> {
-    const OWN: [&str; 7] = [
-        "date",
-        "server",
-        "content-length",
-        "transfer-encoding",
-        "connection",
-        "keep-alive",
-        "x-envoy-upstream-service-time",
-    ];
-    let mut command = Command::new("curl");
-    command.args(["--silent", "--max-time", "20", "--path-as-is", "--globoff", "--include"]).args(arguments);
-    let (_, said) = output(command.arg(format!("http://127.0.0.1:{port}{path}")));
-    let said = said.replace('\r', "").replace(&port.to_string(), "PORT");
-    let (head, body) = said.split_once("\n\n").unwrap_or((&said, ""));
-    let mut lines = head.lines();
-    let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or("none");
-    let kept = |line: &&str| {
-        !OWN.contains(&line.split(':').next().unwrap_or_default().to_ascii_lowercase().as_str())
-    };
-    let mut headers: Vec<String> = lines.filter(kept).map(str::to_ascii_lowercase).collect();
-    headers.sort();
-    [vec![status.to_owned()], headers, vec![body.to_owned()]].concat()
-}
-
-/// The stock Envoy: the one that is named, or the one that the script finds or fetches.
-fn envoy() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("ENVOY").filter(|path| !path.is_empty()) {
-        return Some(path.into());
-    }
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/fetch-envoy.sh");
-    let found = Command::new(script).stderr(Stdio::inherit()).output().expect("fetch-envoy.sh");
-    let path = String::from_utf8(found.stdout).expect("a path").trim().to_owned();
-    (!path.is_empty()).then(|| path.into())
-}
-
-/// A running Envoy; killed when dropped.
-struct Envoy(Child);
-
-impl Envoy {
-    fn start(program: &PathBuf, bootstrap: &Configuration) -> Self {
-        let mut command = Command::new(program);
-        command.arg("-c").arg(bootstrap.path()).args(["--concurrency", "1", "--use-dynamic-base-id"]);
-        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("Envoy"))
-    }
-}
-
-impl Drop for Envoy {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

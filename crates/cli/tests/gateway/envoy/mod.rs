@@ -4,6 +4,8 @@ mod admin;
 mod differential;
 mod forms;
 mod guide;
+mod rbac;
+mod stock;
 mod upstream;
 
 use crate::support::{Certificates, Configuration, Gateway, Pair, serve};

@@ -3,10 +3,10 @@
 use super::{CERTIFICATE, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TLS_CONTEXT, route};
 use crate::RebuiltParts;
 use quadrille_config::model::{
-    AltName, AltNameKind, Ambiguous, CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, Group,
-    Http, KeyServerUse, KeySource, Keyless, KeylessTls, Limits, Listener, Paths, ProxyProtocolIn, RouteTable,
-    SentPath, Serve, Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted,
-    key_server::Protocol,
+    AccessAction, AccessRules, AltName, AltNameKind, Ambiguous, CertificateSource, Chain, ChainMatch,
+    ClientAuth, ClientCheck, Group, Http, KeyServerUse, KeySource, Keyless, KeylessTls, Limits, Listener,
+    Paths, Place, ProxyProtocolIn, RouteTable, SentPath, Serve, Timeouts, Tls, TlsPolicy, Transport,
+    TrustedProxies, Version, Weighted, key_server::Protocol,
 };
 use std::sync::Arc;
 
@@ -37,11 +37,12 @@ pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
 }
 
 fn chain(model: &mut Chain, leaves: &mut Leaves) {
-    let Chain { name, accepts, tls: chain_tls, serve: chain_serve, timeouts, place: _ } = model;
+    let Chain { name, accepts, tls: chain_tls, serve: chain_serve, access, timeouts, place: _ } = model;
     tls(Arc::make_mut(chain_tls.as_mut().expect("TLS")), leaves);
     leaves.rebuild(NOTHING);
     leaves.set("chain.tls", chain_tls, None);
     leaves.set("chain.name", name, "other".into());
+    leaves.set("chain.access", access, vec![deny_all()]);
     let ChainMatch { server_names, transport, application_protocols } = accepts;
     leaves.set("chain.accepts.server_names", server_names, vec!["other.example".into()]);
     leaves.set("chain.accepts.transport", transport, Some(Transport::Tls));
@@ -58,7 +59,7 @@ fn chain(model: &mut Chain, leaves: &mut Leaves) {
 /// What is served decides which protocols TLS agrees on.
 fn serve(model: &mut Serve, leaves: &mut Leaves) {
     match model {
-        Serve::Http(Http { routes, paths, header_limit }) => {
+        Serve::Http(Http { routes, paths, access, header_limit }) => {
             route::table(Arc::make_mut(routes), leaves);
             leaves.rebuild(NOTHING);
             let Paths { normalize, merge_slashes, escaped_slashes, parameters, send } = paths;
@@ -67,6 +68,7 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             leaves.set("http.paths.escaped_slashes", escaped_slashes, Ambiguous::Keep);
             leaves.set("http.paths.parameters", parameters, Ambiguous::Keep);
             leaves.set("http.paths.send", send, SentPath::Received);
+            leaves.set("http.access", access, vec![deny_all()]);
             leaves.set("http.header_limit", header_limit, 5000);
             leaves.rebuild(TLS_CONTEXT).set("chain.serve", model, Serve::Tcp(vec![Weighted::all("other")]));
         }
@@ -78,6 +80,10 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             leaves.rebuild(parts).set("chain.serve", model, other);
         }
     }
+}
+
+fn deny_all() -> AccessRules {
+    AccessRules { action: AccessAction::Allow, policies: Vec::new(), place: Place::flag("test") }
 }
 
 fn tls(model: &mut Tls, leaves: &mut Leaves) {

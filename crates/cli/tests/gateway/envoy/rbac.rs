@@ -1,0 +1,277 @@
+//! Who is let in, by the rules of RBAC filters: the same as by the stock Envoy.
+
+use super::stock::{Envoy, ask, envoy, skipped};
+use crate::support::{Certificates, Configuration, Gateway, Pair, eventually, ports, serve};
+use std::path::Path;
+
+/// One filter of requests, or of connections, and what is asked.
+struct Scenario {
+    /// The filters' `rules`, one filter each.
+    requests: &'static [&'static str],
+    connections: Option<&'static str>,
+    /// curl's arguments after the URL's path.
+    asked: &'static [(&'static str, &'static [&'static str])],
+}
+
+const PLAIN: &[Scenario] = &[
+    Scenario {
+        requests: &[
+            "action: DENY, policies: { p: { permissions: [ { url_path: { path: { prefix: /admin } } } ], principals: [ { any: true } ] } }",
+        ],
+        connections: None,
+        asked: &[
+            ("/", &[]),
+            ("/admin", &[]),
+            ("/admin/x?y", &[]),
+            ("//admin", &[]),
+            ("/x/../admin", &[]),
+            ("/%61dmin", &[]),
+            ("/redirect", &[]),
+            ("/nothing/admin", &[]),
+        ],
+    },
+    Scenario {
+        requests: &[
+            "policies: { get: { permissions: [ { header: { name: ':method', string_match: { exact: GET } } } ], principals: [ { header: { name: x-user, string_match: { prefix: al } } }, { header: { name: x-many, present_match: true } } ] } }",
+        ],
+        connections: None,
+        asked: &[
+            ("/", &[]),
+            ("/", &["-H", "x-user: alice"]),
+            ("/", &["-H", "x-user: bob"]),
+            ("/", &["-X", "POST", "-H", "x-user: alice"]),
+            ("/", &["-H", "x-many: 1", "-H", "x-many: 2"]),
+            ("/redirect", &["-H", "x-user: bob"]),
+            ("/unknown", &["-H", "x-user: bob"]),
+        ],
+    },
+    Scenario {
+        requests: &[
+            "policies: { a: { permissions: [ { and_rules: { rules: [ { not_rule: { url_path: { path: { suffix: .php } } } }, { or_rules: { rules: [ { header: { name: ':authority', string_match: { contains: a.test } } }, { header: { name: x-o } } ] } } ] } } ], principals: [ { not_id: { header: { name: x-no } } } ] } }",
+        ],
+        connections: None,
+        asked: &[
+            ("/", &[]),
+            ("/", &["-H", "Host: a.test"]),
+            ("/x.php", &["-H", "Host: a.test"]),
+            ("/x.php?a=b", &["-H", "x-o: 1"]),
+            ("/x?a=b.php", &["-H", "x-o: 1"]),
+            ("/", &["-H", "x-o: 1", "-H", "x-no: 1"]),
+        ],
+    },
+    Scenario {
+        requests: &[
+            "policies: { near: { permissions: [ { any: true } ], principals: [ { direct_remote_ip: { address_prefix: 127.9.9.9, prefix_len: 8 } } ] } }",
+            "action: DENY, policies: { here: { permissions: [ { destination_ip: { address_prefix: 127.0.0.1, prefix_len: 32 } } ], principals: [ { header: { name: x-far } } ] } }",
+        ],
+        connections: None,
+        asked: &[("/", &[]), ("/", &["-H", "x-far: 1"])],
+    },
+    Scenario {
+        requests: &[
+            "policies: { far: { permissions: [ { any: true } ], principals: [ { remote_ip: { address_prefix: 10.0.0.0, prefix_len: 8 } }, { source_ip: { address_prefix: '::1', prefix_len: 128 } } ] } }",
+        ],
+        connections: None,
+        asked: &[("/", &[]), ("/", &["-H", "x-forwarded-for: 10.0.0.1"])],
+    },
+    Scenario { requests: &["action: ALLOW"], connections: None, asked: &[("/", &[])] },
+    Scenario { requests: &["action: LOG, policies: {}"], connections: None, asked: &[("/", &[])] },
+    Scenario {
+        requests: &[
+            "policies: { p: { permissions: [ { destination_port_range: { start: 1, end: 1024 } }, { destination_port: 1023 }, { requested_server_name: { exact: a } } ], principals: [ { any: true } ] } }",
+        ],
+        connections: None,
+        asked: &[("/", &[])],
+    },
+    Scenario {
+        requests: &[
+            "policies: { p: { permissions: [ { requested_server_name: { exact: '' } } ], principals: [ { not_id: { authenticated: {} } } ] } }",
+        ],
+        connections: None,
+        asked: &[("/", &[])],
+    },
+    Scenario {
+        requests: &[],
+        connections: Some(
+            "action: DENY, policies: { all: { permissions: [ { any: true } ], principals: [ { source_ip: { address_prefix: 127.0.0.0, prefix_len: 24 } } ] } }",
+        ),
+        asked: &[("/", &[])],
+    },
+];
+
+const BY_CERTIFICATE: &[Scenario] = &[
+    Scenario {
+        requests: &[
+            "policies: { alice: { permissions: [ { any: true } ], principals: [ { authenticated: { principal_name: { exact: alice } } } ] }, own: { permissions: [ { url_path: { path: { exact: /bob } } } ], principals: [ { authenticated: { principal_name: { suffix: ob } } } ] }, any: { permissions: [ { url_path: { path: { exact: /any } } } ], principals: [ { authenticated: {} } ] }, open: { permissions: [ { url_path: { path: { exact: /open } } } ], principals: [ { any: true } ] } }",
+        ],
+        connections: None,
+        asked: &[("/", &[]), ("/bob", &[]), ("/any", SHOWN), ("/open", &[])],
+    },
+    Scenario {
+        requests: &[
+            "action: DENY, policies: { sni: { permissions: [ { requested_server_name: { exact: localhost } } ], principals: [ { authenticated: { principal_name: { contains: 'CN=alice' } } } ] } }",
+        ],
+        connections: None,
+        asked: &[("/", &[])],
+    },
+    Scenario {
+        requests: &[],
+        connections: Some(
+            "policies: { alice: { permissions: [ { any: true } ], principals: [ { authenticated: { principal_name: { exact: alice } } } ] } }",
+        ),
+        asked: &[("/", &[]), ("/any", &[])],
+    },
+];
+
+/// Envoy takes `authenticated: {}` for any TLS connection, and we for a certificate, as its documentation says.
+const SHOWN: &[&str] = &["-H", "x-only: shown"];
+
+const BOOTSTRAP: &str = r#"
+admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
+static_resources:
+  listeners:
+  - name: web
+    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
+    filter_chains:
+    - SOCKET
+      filters:
+      - CONNECTIONS
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: web
+          use_remote_address: true
+          normalize_path: true
+          merge_slashes: true
+          route_config:
+            name: routes
+            virtual_hosts:
+            - name: all
+              domains: [ "*" ]
+              routes:
+              - { match: { prefix: /nothing }, direct_response: { status: 204 } }
+              - { match: { prefix: /redirect }, redirect: { path_redirect: /elsewhere } }
+              - { match: { safe_regex: { regex: "/(admin.*|bob|any|open|x.*)?" } }, direct_response: { status: 200, body: { inline_string: in } } }
+          http_filters:
+          - REQUESTS
+          - name: envoy.filters.http.router
+            typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
+"#;
+
+const SOCKET: &str = r#"transport_socket:
+        name: envoy.transport_sockets.tls
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext
+          common_tls_context:
+            tls_certificates: [ { certificate_chain: { filename: "CHAIN_FILE" }, private_key: { filename: "KEY_FILE" } } ]
+            validation_context: { trusted_ca: { filename: "CA_FILE" } }"#;
+
+impl Scenario {
+    fn bootstrap(&self, socket: &str) -> String {
+        let filter = |kind: &str, rules: &str| {
+            format!(
+                "{{ name: r, typed_config: {{ \"@type\": a/envoy.extensions.filters.{kind}.rbac.v3.RBAC, rules: {{ {rules} }}STAT }} }}"
+            )
+        };
+        let requests: Vec<_> =
+            self.requests.iter().map(|rules| filter("http", rules).replace("STAT", "")).collect();
+        let connections: Vec<_> = self
+            .connections
+            .iter()
+            .map(|rules| filter("network", rules).replace("STAT", ", stat_prefix: r"))
+            .collect();
+        let mut text = BOOTSTRAP.to_owned();
+        for (what, filters, before) in
+            [("REQUESTS", requests, "          - "), ("CONNECTIONS", connections, "      - ")]
+        {
+            let lines: String = filters.iter().map(|filter| format!("{before}{filter}\n")).collect();
+            text = text.replace(&format!("{before}{what}\n"), &lines);
+        }
+        match socket {
+            "" => text.replace("    - SOCKET\n      filters:", "    - filters:"),
+            _ => text.replace("SOCKET", socket),
+        }
+    }
+}
+
+/// What both answer to everything that is asked, by each of these clients; what differs is told.
+fn compare(
+    program: &Path,
+    scheme: &str,
+    scenario: &Scenario,
+    socket: &str,
+    clients: &[Vec<&str>],
+) -> Vec<String> {
+    let text = scenario.bootstrap(socket);
+    let configuration = |admin: u16, listen: u16| {
+        let text = text.replace("ADMIN", &admin.to_string()).replace("LISTEN", &listen.to_string());
+        Configuration::new(&text)
+    };
+    let file = configuration(0, 0);
+    let mut command = serve();
+    command.arg("--envoy-config").arg(file.path());
+    let gateway = Gateway::start(command, 1);
+    let (admin, port) = (ports::free(), ports::free());
+    let theirs = configuration(admin, port);
+    let _envoy = Envoy::start(program, &theirs);
+    eventually("Envoy does not serve", || ask("http", admin, "/ready", &[])[0] == "200");
+    let (mut differences, mut denied) = (Vec::new(), 0.0);
+    for (path, arguments) in scenario.asked {
+        for client in clients {
+            if *arguments == SHOWN && !client.contains(&"--cert") {
+                assert_eq!(ask(scheme, gateway.port(), path, client)[0], "403");
+                denied += 1.0;
+                continue;
+            }
+            let arguments = [client, *arguments].concat();
+            let [ours, theirs] = [gateway.port(), port].map(|port| {
+                let mut answer = ask(scheme, port, path, &arguments);
+                // Own texts name their character set.
+                answer.retain(|line| !line.starts_with("content-type:"));
+                answer
+            });
+            denied += f64::from(u8::from(ours[0] == "403" || ours[0] == "none"));
+            // A path that no route is for has a text of our own.
+            if ours != theirs && (ours[0] != "404" || theirs[0] != "404") {
+                differences.push(format!(
+                    "{text}{path} {arguments:?}\n  Quadrille {ours:?}\n  Envoy     {theirs:?}"
+                ));
+            }
+        }
+    }
+    if differences.is_empty() {
+        gateway.wait_for_metric("quadrille_access_denied_total", &[], |count| count == denied);
+    }
+    differences
+}
+
+#[test]
+fn both_let_in_the_same_requests() {
+    let Some(program) = envoy() else { return skipped() };
+    let compare = |scenario: &Scenario| compare(&program, "http", scenario, "", &[Vec::new()]);
+    let differences: Vec<_> = PLAIN.iter().flat_map(compare).collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn both_let_in_the_same_certificates() {
+    let Some(program) = envoy() else { return skipped() };
+    let certificates = Certificates::new();
+    let server = certificates.ecdsa("P-256", &["localhost"]);
+    let [alice, bob] = ["alice", "bob"].map(|name| certificates.ecdsa("P-256", &[name]));
+    let text = |path: &Path| path.to_str().expect("a UTF-8 path").to_owned();
+    let socket = SOCKET.replace("CHAIN_FILE", &text(&server.chain)).replace("KEY_FILE", &text(&server.key));
+    let socket = socket.replace("CA_FILE", &text(&certificates.ca()));
+    let shown = |pair: &Pair| [text(&pair.chain), text(&pair.key)];
+    let [alice, bob] = [shown(&alice), shown(&bob)];
+    let clients: Vec<Vec<&str>> = [None, Some(&alice), Some(&bob)]
+        .into_iter()
+        .map(|shown| match shown {
+            Some([chain, key]) => vec!["-k", "--cert", chain, "--key", key],
+            None => vec!["-k"],
+        })
+        .collect();
+    let compare = |scenario: &Scenario| compare(&program, "https", scenario, &socket, &clients);
+    let differences: Vec<_> = BY_CERTIFICATE.iter().flat_map(compare).collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}

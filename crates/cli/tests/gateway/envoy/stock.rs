@@ -1,0 +1,69 @@
+//! The stock Envoy beside us, and what both answer.
+
+use crate::support::{Configuration, output};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+/// Says that nothing was compared.
+pub(super) fn skipped() {
+    // Past the capture of what tests print, since a skipped test passes.
+    let _ = writeln!(std::io::stderr(), "SKIPPED: no Envoy to compare with; set ENVOY=PATH");
+}
+
+/// The status, the headers that routes decide about, in order, and the body.
+pub(super) fn ask(scheme: &str, port: u16, path: &str, arguments: &[&str]) -> Vec<String> {
+    const OWN: [&str; 7] = [
+        "date",
+        "server",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "keep-alive",
+        "x-envoy-upstream-service-time",
+    ];
+    let mut command = Command::new("curl");
+    command.args(["--silent", "--max-time", "20", "--path-as-is", "--globoff", "--include"]).args(arguments);
+    let (_, said) = output(command.arg(format!("{scheme}://127.0.0.1:{port}{path}")));
+    let said = said.replace('\r', "").replace(&port.to_string(), "PORT");
+    let (head, body) = said.split_once("\n\n").unwrap_or((&said, ""));
+    let mut lines = head.lines();
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or("none");
+    let kept = |line: &&str| {
+        !OWN.contains(&line.split(':').next().unwrap_or_default().to_ascii_lowercase().as_str())
+    };
+    let mut headers: Vec<String> = lines.filter(kept).map(str::to_ascii_lowercase).collect();
+    headers.sort();
+    [vec![status.to_owned()], headers, vec![body.to_owned()]].concat()
+}
+
+/// The stock Envoy: the one that is named, or the one that the script finds or fetches.
+pub(super) fn envoy() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("ENVOY").filter(|path| !path.is_empty()) {
+        return Some(path.into());
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/fetch-envoy.sh");
+    let found = Command::new(script).stderr(Stdio::inherit()).output().expect("fetch-envoy.sh");
+    let path = String::from_utf8(found.stdout).expect("a path").trim().to_owned();
+    (!path.is_empty()).then(|| path.into())
+}
+
+/// A running Envoy; killed when dropped.
+pub(super) struct Envoy(Child);
+
+impl Envoy {
+    pub(super) fn start(program: &Path, bootstrap: &Configuration) -> Self {
+        let mut command = Command::new(program);
+        command.arg("-c").arg(bootstrap.path()).args(["--concurrency", "1", "--use-dynamic-base-id"]);
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("Envoy"))
+    }
+}
+
+impl Drop for Envoy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

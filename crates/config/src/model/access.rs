@@ -1,0 +1,153 @@
+//! Who is let in: rules about connections and requests, as Envoy's RBAC filter has them.
+
+use super::{HeaderMatch, Network, Place, TextMatch};
+
+/// Rules that are asked together. Whoever is let in has passed all rules that there are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AccessRules {
+    /// What it means that one of the policies matches.
+    pub action: AccessAction,
+    /// In the order in which they are asked.
+    pub policies: Vec<AccessPolicy>,
+    /// Where the rules were written.
+    pub place: Place,
+}
+
+/// What it means that a policy matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccessAction {
+    /// Those are let in, and nobody else.
+    Allow,
+    /// Those are not, and everybody else is.
+    Deny,
+}
+
+/// Who may do what: one of the permissions and one of the principals must hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AccessPolicy {
+    /// For logs.
+    pub name: String,
+    /// What is asked for.
+    pub permissions: Vec<AccessCondition>,
+    /// Who asks.
+    pub principals: Vec<AccessCondition>,
+}
+
+/// A condition on a connection or a request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AccessCondition {
+    /// It always holds.
+    Always,
+    /// All of these hold.
+    All(Vec<AccessCondition>),
+    /// One of these holds.
+    Any(Vec<AccessCondition>),
+    /// This does not hold.
+    Not(Box<AccessCondition>),
+    /// The client's address is one of these.
+    Client(Network),
+    /// The address that the client has reached is one of these.
+    Local(Network),
+    /// The port that the client has reached is one from the first to, and without, the second.
+    LocalPort(u32, u32),
+    /// The client's SNI, empty if there is none.
+    ServerName(TextMatch),
+    /// The client has shown a certificate; with a text, one of its URIs or DNS names is like this, or its subject (RFC
+    /// 2253).
+    Authenticated(Option<TextMatch>),
+    /// A header of the request. Never holds for connections.
+    Header(HeaderMatch),
+    /// The path of the request, without its query. Never holds for connections.
+    Path(TextMatch),
+}
+
+impl AccessRules {
+    /// Whether somebody is let in of whom `holds` says which conditions hold; otherwise the name of the policy that
+    /// forbids it, or none if there is no policy that allows it.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn admits(&self, holds: &dyn Fn(&AccessCondition) -> bool) -> Result<(), Option<&str>> {
+        let matching = self.policies.iter().find(|policy| policy.matches(holds));
+        match (self.action, matching) {
+            (AccessAction::Allow, Some(_)) | (AccessAction::Deny, None) => Ok(()),
+            (AccessAction::Allow, None) => Err(None),
+            (AccessAction::Deny, Some(policy)) => Err(Some(&policy.name)),
+        }
+    }
+}
+
+impl AccessPolicy {
+    fn matches(&self, holds: &dyn Fn(&AccessCondition) -> bool) -> bool {
+        self.permissions.iter().any(|condition| condition.holds(holds))
+            && self.principals.iter().any(|condition| condition.holds(holds))
+    }
+}
+
+impl AccessCondition {
+    /// Whether it holds, if `single` says so of those that are about one thing.
+    fn holds(&self, single: &dyn Fn(&Self) -> bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::All(all) => all.iter().all(|condition| condition.holds(single)),
+            Self::Any(any) => any.iter().any(|condition| condition.holds(single)),
+            Self::Not(condition) => !condition.holds(single),
+            one => single(one),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(port: u32) -> AccessCondition {
+        AccessCondition::LocalPort(port, port + 1)
+    }
+
+    fn policy(permissions: Vec<AccessCondition>, principals: Vec<AccessCondition>) -> AccessPolicy {
+        AccessPolicy { name: "one".into(), permissions, principals }
+    }
+
+    /// What becomes of whoever reaches port 1, of whom nothing else is true.
+    fn admitted(action: AccessAction, policies: Vec<AccessPolicy>) -> Result<(), Option<String>> {
+        let rules = AccessRules { action, policies, place: Place::flag("test") };
+        let holds = |condition: &AccessCondition| *condition == port(1);
+        rules.admits(&holds).map_err(|name| name.map(str::to_owned))
+    }
+
+    #[test]
+    fn a_policy_needs_one_permission_and_one_principal() {
+        let matching = policy(vec![port(7), port(1)], vec![AccessCondition::Always]);
+        assert_eq!(admitted(AccessAction::Allow, vec![matching.clone()]), Ok(()));
+        assert_eq!(admitted(AccessAction::Deny, vec![matching]), Err(Some("one".into())));
+        for other in [
+            policy(vec![port(7)], vec![AccessCondition::Always]),
+            policy(vec![port(1)], vec![port(7)]),
+            policy(vec![], vec![AccessCondition::Always]),
+            policy(vec![port(1)], vec![]),
+        ] {
+            assert_eq!(admitted(AccessAction::Allow, vec![other.clone()]), Err(None), "{other:?}");
+            assert_eq!(admitted(AccessAction::Deny, vec![other]), Ok(()));
+        }
+    }
+
+    #[test]
+    fn without_policies_nobody_is_allowed_and_nobody_denied() {
+        assert_eq!(admitted(AccessAction::Allow, vec![]), Err(None));
+        assert_eq!(admitted(AccessAction::Deny, vec![]), Ok(()));
+    }
+
+    #[test]
+    fn conditions_combine() {
+        let holds = |condition: AccessCondition| {
+            let policies = vec![policy(vec![condition], vec![AccessCondition::Always])];
+            admitted(AccessAction::Allow, policies).is_ok()
+        };
+        let not = |condition| AccessCondition::Not(Box::new(condition));
+        assert!(holds(AccessCondition::All(vec![port(1), not(port(7))])));
+        assert!(!holds(AccessCondition::All(vec![port(1), port(7)])));
+        assert!(holds(AccessCondition::Any(vec![port(7), port(1)])) && !holds(AccessCondition::Any(vec![])));
+        assert!(holds(AccessCondition::All(vec![])) && !holds(not(AccessCondition::Always)));
+    }
+}

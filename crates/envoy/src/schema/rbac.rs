@@ -1,0 +1,146 @@
+//! Who is let in: Envoy's RBAC filters.
+
+use super::{
+    FieldPolicy::{self, Accepted, Read, Refused},
+    STRICT, Schema,
+};
+
+const NO_MATCHER: FieldPolicy = Refused("write `rules`");
+const NO_CONDITION: FieldPolicy = Refused("there is no CEL");
+const NO_METADATA: FieldPolicy = Refused("no filter here writes metadata, so that nobody would match");
+const ONLY_COUNTED: FieldPolicy = Accepted("it decides nothing");
+
+pub(crate) const HTTP_RBAC: Schema = Schema {
+    name: "envoy.extensions.filters.http.rbac.v3.RBAC",
+    fields: &[
+        ("rules", Read("without them everybody is let in")),
+        ("rules_stat_prefix", ONLY_COUNTED),
+        ("matcher", NO_MATCHER),
+        ("shadow_rules", ONLY_COUNTED),
+        ("shadow_matcher", ONLY_COUNTED),
+        ("shadow_rules_stat_prefix", ONLY_COUNTED),
+        ("track_per_rule_stats", ONLY_COUNTED),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const NETWORK_RBAC: Schema = Schema {
+    name: "envoy.extensions.filters.network.rbac.v3.RBAC",
+    fields: &[
+        ("rules", Read("asked once the handshake is complete, and for HTTP with every request again")),
+        ("rules_stat_prefix", ONLY_COUNTED),
+        ("matcher", NO_MATCHER),
+        ("shadow_rules", ONLY_COUNTED),
+        ("shadow_matcher", ONLY_COUNTED),
+        ("shadow_rules_stat_prefix", ONLY_COUNTED),
+        ("stat_prefix", ONLY_COUNTED),
+        ("enforcement_type", Accepted("what is asked about a connection does not change")),
+        ("delay_deny", Accepted("connections are closed at once")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const RBAC_RULES: Schema = Schema {
+    name: "envoy.config.rbac.v3.RBAC",
+    fields: &[
+        ("action", Read("`ALLOW`, `DENY`; `LOG` decides nothing")),
+        ("policies", Read("")),
+        ("audit_logging_options", Refused("there is no audit log")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const RBAC_POLICY: Schema = Schema {
+    name: "envoy.config.rbac.v3.Policy",
+    fields: &[
+        ("permissions", Read("")),
+        ("principals", Read("")),
+        ("condition", NO_CONDITION),
+        ("checked_condition", NO_CONDITION),
+        ("cel_config", NO_CONDITION),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const RBAC_PERMISSION: Schema = Schema {
+    name: "envoy.config.rbac.v3.Permission",
+    fields: &[
+        ("and_rules", Read("")),
+        ("or_rules", Read("")),
+        ("any", Read("`true`")),
+        ("header", Read("of requests")),
+        ("url_path", Read("of requests")),
+        ("destination_ip", Read("")),
+        ("destination_port", Read("")),
+        ("destination_port_range", Read("")),
+        ("metadata", NO_METADATA),
+        ("not_rule", Read("")),
+        ("requested_server_name", Read("")),
+        ("matcher", Refused("there are no extensions")),
+        ("uri_template", Refused("write `url_path`")),
+        ("sourced_metadata", NO_METADATA),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const RBAC_PRINCIPAL: Schema = Schema {
+    name: "envoy.config.rbac.v3.Principal",
+    fields: &[
+        ("and_ids", Read("")),
+        ("or_ids", Read("")),
+        ("any", Read("`true`")),
+        ("authenticated", Read("")),
+        ("source_ip", Read("")),
+        ("direct_remote_ip", Read("not on listeners with the PROXY protocol")),
+        ("remote_ip", Read("with `use_remote_address: true`, and without `xff_num_trusted_hops`")),
+        ("header", Read("of requests")),
+        ("url_path", Read("of requests")),
+        ("metadata", NO_METADATA),
+        ("filter_state", NO_METADATA),
+        ("not_id", Read("")),
+        ("sourced_metadata", NO_METADATA),
+        ("custom", Refused("there are no extensions")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const RBAC_PERMISSION_SET: Schema = Schema {
+    name: "envoy.config.rbac.v3.Permission.Set",
+    fields: &[("rules", Read("at least one"))],
+    others: STRICT,
+};
+
+pub(crate) const RBAC_PRINCIPAL_SET: Schema = Schema {
+    name: "envoy.config.rbac.v3.Principal.Set",
+    fields: &[("ids", Read("at least one"))],
+    others: STRICT,
+};
+
+pub(crate) const RBAC_AUTHENTICATED: Schema = Schema {
+    name: "envoy.config.rbac.v3.Principal.Authenticated",
+    fields: &[(
+        "principal_name",
+        Read(
+            "a URI or DNS name of the certificate, or its subject; without it, any certificate (Envoy: any TLS)",
+        ),
+    )],
+    others: STRICT,
+};
+
+pub(crate) const PATH_MATCHER: Schema = Schema {
+    name: "envoy.type.matcher.v3.PathMatcher",
+    fields: &[("path", Read("without the query"))],
+    others: STRICT,
+};
+
+pub(crate) const CIDR_RANGE: Schema = Schema {
+    name: "envoy.config.core.v3.CidrRange",
+    fields: &[("address_prefix", Read("")), ("prefix_len", Read("0 if it is left out"))],
+    others: STRICT,
+};
+
+pub(crate) const INT32_RANGE: Schema = Schema {
+    name: "envoy.type.v3.Int32Range",
+    fields: &[("start", Read("")), ("end", Read("not one of them"))],
+    others: STRICT,
+};

@@ -1,0 +1,121 @@
+//! Rules of RBAC: what is made of them, and what is refused rather than left out.
+
+use super::{gateway, http_rbac, only_chain, problems, warnings, with_route_config};
+use quadrille_config::model::{AccessAction, AccessCondition, AccessRules, Serve};
+
+const ANY: &str = "any: true";
+
+/// A listener that has these rules for requests.
+fn with_rules(rules: &str) -> String {
+    with_route_config("virtual_hosts: []") + &http_rbac(rules)
+}
+
+/// One policy with this permission and this principal.
+fn policy(permission: &str, principal: &str) -> String {
+    with_rules(&format!(
+        "policies: {{ one: {{ permissions: [ {{ {permission} }} ], principals: [ {{ {principal} }} ] }} }}"
+    ))
+}
+
+fn rules(text: &str) -> Vec<AccessRules> {
+    let gateway = gateway(text);
+    let Serve::Http(http) = &only_chain(&gateway).serve else { panic!("no HTTP") };
+    http.access.clone()
+}
+
+#[test]
+fn policies_are_asked_in_the_order_of_their_names() {
+    let one = "{ permissions: [ { any: true } ], principals: [ { any: true } ] }";
+    let [rules] = &rules(&with_rules(&format!("action: DENY\npolicies: {{ b: {one}, a: {one} }}")))[..]
+    else {
+        panic!("not one")
+    };
+    assert_eq!(rules.action, AccessAction::Deny);
+    let names: Vec<_> = rules.policies.iter().map(|policy| policy.name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(rules.policies[0].permissions, [AccessCondition::Always]);
+}
+
+#[test]
+fn what_decides_nothing_is_no_rule() {
+    assert!(rules(&with_rules("action: LOG\npolicies: {}")).is_empty());
+    let shadow = with_rules("{}").replace("              rules:\n", "              shadow_rules:\n");
+    assert!(rules(&shadow).is_empty());
+    let [nobody] = &rules(&with_rules("action: ALLOW"))[..] else { panic!("not one") };
+    assert!(nobody.policies.is_empty(), "nobody is allowed");
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused() {
+    for (permission, principal, said) in [
+        ("metadata: { filter: f }", ANY, "permissions[0].metadata: refused: no filter here writes metadata"),
+        (ANY, "metadata: { filter: f }", "principals[0].metadata: refused"),
+        (ANY, "filter_state: { key: k }", "principals[0].filter_state: refused"),
+        ("matcher: { name: m }", ANY, "permissions[0].matcher: refused"),
+        ("moon: full", ANY, "permissions[0].moon: refused: Quadrille does not know this field"),
+        ("any: false", ANY, "`any` is `true`, or is left out"),
+        ("", ANY, "says nothing that is supported"),
+        ("and_rules: { rules: [] }", ANY, "`rules` is empty"),
+        (ANY, "source_ip: { address_prefix: 10.0.0.0, prefix_len: 33 }", "has no 33 bits"),
+        (ANY, "source_ip: { address_prefix: ten, prefix_len: 8 }", "not an IP address"),
+    ] {
+        let found = problems(&policy(permission, principal));
+        assert!(found.contains(said), "{permission} {principal}: {found}");
+    }
+    let condition = with_rules(
+        "policies: { one: { permissions: [ { any: true } ], principals: [ { any: true } ], condition: { const_expr: {} } } }",
+    );
+    assert!(problems(&condition).contains("policies.one.condition: refused: there is no CEL"));
+    assert!(problems(&with_rules("action: ASK")).contains("use ALLOW, DENY, LOG"));
+}
+
+#[test]
+fn the_client_behind_proxies_is_not_known_here() {
+    let remote = policy(ANY, "remote_ip: { address_prefix: 10.0.0.0, prefix_len: 8 }");
+    let (ours, hops) = ("          use_remote_address: true\n", "          xff_num_trusted_hops: 1\n");
+    assert_eq!(rules(&(remote.clone() + ours)).len(), 1);
+    for text in [remote.clone(), remote + ours + hops] {
+        assert!(problems(&text).contains("`remote_ip` of RBAC"), "{text}");
+    }
+    let direct = policy(ANY, "direct_remote_ip: { address_prefix: 10.0.0.0, prefix_len: 8 }");
+    assert!(warnings(&(direct.clone() + hops))[0].contains("xff_num_trusted_hops): ignored"));
+    let announced = direct.replace(
+        "    filter_chains:",
+        "    listener_filters: [ { name: envoy.filters.listener.proxy_protocol } ]\n    filter_chains:",
+    );
+    assert!(problems(&announced).contains("the PROXY protocol beside `direct_remote_ip` of RBAC"));
+}
+
+#[test]
+fn rules_for_a_part_of_the_routes_are_refused() {
+    let per_route = |settings: &str| {
+        with_route_config(&format!("virtual_hosts: []\ntyped_per_filter_config: {{ {settings} }}"))
+    };
+    for settings in [
+        "envoy.filters.http.rbac: { \"@type\": a/x.Other }",
+        "mine: { \"@type\": a/envoy.extensions.filters.http.rbac.v3.RBACPerRoute }",
+        "mine: { \"@type\": a/envoy.config.route.v3.FilterConfig, config: { \"@type\": a/envoy.extensions.filters.http.rbac.v3.RBACPerRoute } }",
+        "mine: { \"@type\": a/envoy.config.route.v3.FilterConfig }",
+    ] {
+        assert!(problems(&per_route(settings)).contains("it may be rules of RBAC"), "{settings}");
+    }
+    for settings in [
+        "mine: { \"@type\": a/acme.Other }",
+        "mine: { \"@type\": a/envoy.config.route.v3.FilterConfig, disabled: true }",
+    ] {
+        assert!(warnings(&per_route(settings))[0].contains("ignored"), "{settings}");
+    }
+}
+
+#[test]
+fn a_connection_has_no_headers() {
+    let text = with_route_config("virtual_hosts: []").replace(
+        "    - filters:\n",
+        "    - filters:\n      - name: rbac\n        typed_config: { \"@type\": a/envoy.extensions.filters.network.rbac.v3.RBAC, rules: { policies: { one: { permissions: [ PERMISSION ], principals: [ { any: true } ] } } } }\n",
+    );
+    let header = text.replace("PERMISSION", "{ header: { name: a } }");
+    assert!(problems(&header).contains("a connection has no headers and no path"));
+    let gateway = gateway(&text.replace("PERMISSION", "{ destination_port: 8080 }"));
+    let [rules] = &only_chain(&gateway).access[..] else { panic!("not one") };
+    assert_eq!(rules.policies[0].permissions, [AccessCondition::LocalPort(8080, 8081)]);
+}
