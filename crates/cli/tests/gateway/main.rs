@@ -22,6 +22,7 @@ mod gpu;
 mod http;
 mod key_exchange;
 mod keyless;
+mod listener_clients;
 mod messages;
 mod metrics_reference;
 mod observability;

@@ -3,6 +3,7 @@
 use super::{
     certificate::{self, CERTIFICATE},
     connection_match::MATCH,
+    listener_clients::{self, CLIENTS, Clients},
     listener_limits::{LIMITS, ListenerLimits, TIMEOUTS},
     listener_paths::PATHS,
     route::{self, WrittenRoute},
@@ -15,8 +16,8 @@ use crate::{
         shown::{list, or_off, put, text},
     },
     model::{
-        Action, CertificateSource, Chain, ChainMatch, Http, Listener, Mode, Network, Paths, ProxyProtocolIn,
-        Respond, RouteTable, Serve, Timeouts, Tls, TlsPolicy, TrustedProxies,
+        AccessRules, Action, CertificateSource, Chain, ChainMatch, Http, Listener, Mode, Network, Paths,
+        ProxyProtocolIn, Respond, RouteTable, Serve, Timeouts, Tls, TlsPolicy, TrustedProxies,
     },
     values::listen_address,
     words::{name, switch, word},
@@ -141,6 +142,15 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             show: |shown| show_networks(&shown.listener.trusted_proxies),
         },
         Key {
+            name: "clients",
+            value: "mapping",
+            preset: Preset::Means("everybody"),
+            about: "Which clients are let in, by their addresses.",
+            needs_restart: false,
+            read: |field, draft| _ = CLIENTS.read(field, &mut draft.clients),
+            show: |shown| listener_clients::show(shown.access()),
+        },
+        Key {
             name: "timeouts",
             value: "mapping",
             preset: Preset::Means("its defaults"),
@@ -176,6 +186,7 @@ pub(super) struct ListenerDraft {
     paths: Paths,
     proxy_protocol: ProxyProtocolIn,
     trusted_proxies: Vec<Network>,
+    clients: Clients,
     timeouts: Timeouts,
     limits: ListenerLimits,
 }
@@ -188,6 +199,14 @@ pub(super) struct ListenerWithChain {
 }
 
 impl ListenerWithChain {
+    /// The rules that `clients` stands for, among others.
+    fn access(&self) -> &[AccessRules] {
+        match &self.chain.serve {
+            Serve::Http(http) => &http.access,
+            Serve::Tcp(_) => &self.chain.access,
+        }
+    }
+
     fn limits(&self) -> ListenerLimits {
         let header = match &self.chain.serve {
             Serve::Http(http) => Some(http.header_limit),
@@ -204,8 +223,13 @@ pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     let place = field.at("address").place();
     let tls = draft.take_tls(field);
     let serve = draft.take_serve(field);
-    let ListenerDraft { accepts, timeouts, proxy_protocol, trusted_proxies, limits, .. } = draft;
-    let chain = Chain { accepts, timeouts, ..Chain::new(tls, serve, place.clone()) };
+    let ListenerDraft { accepts, timeouts, proxy_protocol, trusted_proxies, clients, limits, .. } = draft;
+    let mut chain = Chain { accepts, timeouts, ..Chain::new(tls, serve, place.clone()) };
+    let rules = clients.into_rules(&field.at("clients").place());
+    match &mut chain.serve {
+        Serve::Http(http) => http.access = rules,
+        Serve::Tcp(_) => chain.access = rules,
+    }
     Some(Listener {
         proxy_protocol,
         trusted_proxies: TrustedProxies::In(trusted_proxies),

@@ -14,6 +14,7 @@ mod health;
 mod key_policy;
 mod keyless;
 mod listener;
+mod listener_clients;
 mod listener_limits;
 mod listener_paths;
 mod resumption;
@@ -53,6 +54,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &route_respond::RESPOND,
     &listener_limits::TIMEOUTS,
     &listener_limits::LIMITS,
+    &listener_clients::CLIENTS,
     &listener_paths::PATHS,
     &upstream::UPSTREAM,
     &upstream::SERVER,

@@ -37,7 +37,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "quux: 1, respond: hi",
-        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `paths`, `proxy_protocol`, `trusted_proxies`, `timeouts`, `limits`",
+        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `paths`, `proxy_protocol`, `trusted_proxies`, `clients`, `timeouts`, `limits`",
     ),
     (
         "respond: hi, respond: ho",
@@ -69,6 +69,18 @@ const LISTENERS: &[Case] = &[
     (
         "respond: hi, trusted_proxies: [balancer]",
         "q.yaml:1: listeners[0].trusted_proxies[0]: `balancer` is not a network; write an IP address, or one with a prefix length: 10.0.0.0/8, 2001:db8::/32",
+    ),
+    (
+        "respond: hi, clients: {deny: []}",
+        "q.yaml:1: listeners[0].clients.deny: the list is empty; give it at least one item",
+    ),
+    (
+        "respond: hi, clients: {allow: [localhost]}",
+        "q.yaml:1: listeners[0].clients.allow[0]: `localhost` is not a network; write an IP address, or one with a prefix length: 10.0.0.0/8, 2001:db8::/32",
+    ),
+    (
+        "respond: hi, clients: {forbid: [10.0.0.1]}",
+        "q.yaml:1: listeners[0].clients.forbid: unknown key; known here are `allow`, `deny`",
     ),
     (
         "respond: hi, paths: {parameters: drop}",

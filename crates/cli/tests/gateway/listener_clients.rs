@@ -1,0 +1,78 @@
+//! Which clients a listener lets in, by their addresses.
+
+use crate::support::{
+    Certificates, Configuration, Connector, Gateway, Pair, curl_status, document, echo_server, listener,
+};
+
+const NEAR: &str = "127.0.1.5";
+const FAR: &str = "127.0.2.5";
+
+struct Site {
+    certificates: Certificates,
+    pair: Pair,
+    web: String,
+    file: Configuration,
+    gateway: Gateway,
+}
+
+impl Site {
+    fn new(keys: &str) -> Self {
+        let certificates = Certificates::new();
+        let pair = certificates.ecdsa("P-256", &["localhost"]);
+        let web = format!("web: {{servers: [\"{}\"]}}", echo_server());
+        let file = Configuration::new(&text(&pair, &web, keys));
+        let gateway = Gateway::with_config(&file.path(), 1);
+        Self { certificates, pair, web, file, gateway }
+    }
+
+    /// The status of an answer to a client at this address that speaks for others.
+    fn status(&self, version: &str, from: &str, forwarded_for: &str) -> String {
+        let header = format!("X-Forwarded-For: {forwarded_for}");
+        curl_status(&self.gateway, &self.certificates, &[version, "--interface", from, "-H", &header], "/")
+    }
+}
+
+/// A listener with these keys before an upstream that shows what it gets.
+fn text(pair: &Pair, web: &str, keys: &str) -> String {
+    document(&[listener(pair, &format!("upstream: web, {keys}"))], web)
+}
+
+#[test]
+fn others_are_answered_with_403() {
+    let site = Site::new("clients: {allow: [127.0.0.0/8], deny: [127.0.2.0/24]}");
+    for version in ["--http1.1", "--http2"] {
+        assert_eq!(site.status(version, NEAR, FAR), "200", "nobody is believed about somebody else");
+        assert_eq!(site.status(version, FAR, NEAR), "403");
+    }
+    assert_eq!(site.gateway.metric("quadrille_access_denied_total", &["request"]), 2.0);
+}
+
+#[test]
+fn behind_trusted_proxies_the_client_counts() {
+    let site = Site::new("clients: {allow: [192.0.2.0/24]}, trusted_proxies: [127.0.1.0/24]");
+    assert_eq!(site.status("--http1.1", NEAR, "192.0.2.7"), "200");
+    assert_eq!(site.status("--http1.1", NEAR, "192.0.2.7, 198.51.100.1"), "403");
+    assert_eq!(site.status("--http1.1", FAR, "192.0.2.7"), "403");
+}
+
+/// A connection that is open meets the rules of now.
+#[test]
+fn a_reload_tightens_at_once() {
+    let site = Site::new("mode: http");
+    let connector = Connector::new(&site.certificates);
+    let mut open = connector.http(site.gateway.address(0)).expect("a connection");
+    assert_eq!(open.get("/").expect("an answer").status, 200);
+    site.file.replace(&text(&site.pair, &site.web, "clients: {allow: [10.0.0.0/8]}"));
+    site.gateway.signal("HUP");
+    site.gateway.wait_for_metric("quadrille_reloads_total", &["ok"], |count| count == 1.0);
+    assert_eq!(open.get("/").expect("an answer").status, 403);
+}
+
+#[test]
+fn in_tcp_mode_their_connections_are_closed() {
+    let site = Site::new("mode: tcp, clients: {deny: [127.0.0.1]}");
+    let connector = Connector::new(&site.certificates);
+    assert_eq!(site.status("--http1.1", NEAR, NEAR), "200");
+    assert!(connector.http(site.gateway.address(0)).expect("a handshake").is_closed());
+    site.gateway.wait_for_metric("quadrille_access_denied_total", &["connection"], |count| count == 1.0);
+}

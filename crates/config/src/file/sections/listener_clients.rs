@@ -1,0 +1,101 @@
+//! Which clients a listener lets in, by their addresses.
+
+use crate::{
+    Field,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::list,
+    },
+    model::{AccessAction, AccessCondition, AccessPolicy, AccessRules, Network, Place},
+};
+use serde_json::Value;
+
+pub(super) const CLIENTS: Section<Clients> = Section {
+    path: "listeners[].clients",
+    about: "Which clients are let in, by their addresses. In `http` mode others are answered with 403, and the client is \
+            the one behind `trusted_proxies`; in `tcp` mode their connections are closed after the handshake.",
+    keys: &[
+        Key {
+            name: "allow",
+            value: "list of networks",
+            preset: Preset::Means("everybody"),
+            about: "These, and nobody else, as `10.0.0.0/8` or `2001:db8::1`.",
+            needs_restart: false,
+            read: |field, clients| clients.allow = networks(field),
+            show: |clients| show_networks(&clients.allow),
+        },
+        Key {
+            name: "deny",
+            value: "list of networks",
+            preset: Preset::Means("nobody"),
+            about: "Not these, whatever `allow` says.",
+            needs_restart: false,
+            read: |field, clients| clients.deny = networks(field),
+            show: |clients| show_networks(&clients.deny),
+        },
+    ],
+};
+
+/// Networks; none where nothing is said.
+#[derive(Default)]
+pub(super) struct Clients {
+    allow: Vec<Network>,
+    deny: Vec<Network>,
+}
+
+/// The policies' name, by which they are known again.
+const NAME: &str = "clients";
+
+impl Clients {
+    pub(super) fn into_rules(self, place: &Place) -> Vec<AccessRules> {
+        let rules = |action, networks: Vec<Network>| {
+            let principals: Vec<_> = networks.into_iter().map(AccessCondition::Client).collect();
+            let policy = AccessPolicy {
+                name: NAME.to_owned(),
+                permissions: vec![AccessCondition::Always],
+                principals,
+            };
+            AccessRules { action, policies: vec![policy], place: place.clone() }
+        };
+        [(AccessAction::Deny, self.deny), (AccessAction::Allow, self.allow)]
+            .into_iter()
+            .filter(|(_, networks)| !networks.is_empty())
+            .map(|(action, networks)| rules(action, networks))
+            .collect()
+    }
+
+    /// Of rules that were made above; of others nothing.
+    fn of(rules: &[AccessRules]) -> Self {
+        let mut clients = Self::default();
+        for AccessRules { action, policies, place: _ } in rules {
+            let ours = policies.iter().filter(|policy| policy.name == NAME);
+            let networks =
+                ours.flat_map(|policy| &policy.principals).filter_map(|principal| match principal {
+                    AccessCondition::Client(network) => Some(*network),
+                    _ => None,
+                });
+            match action {
+                AccessAction::Allow => clients.allow.extend(networks),
+                AccessAction::Deny => clients.deny.extend(networks),
+            }
+        }
+        clients
+    }
+}
+
+pub(super) fn show(rules: &[AccessRules]) -> Value {
+    let clients = Clients::of(rules);
+    let everybody = clients.allow.is_empty() && clients.deny.is_empty();
+    if everybody { Value::Null } else { CLIENTS.show(&clients) }
+}
+
+fn networks(field: &Field<'_>) -> Vec<Network> {
+    field.items().iter().filter_map(|field| field.parse(str::parse)).collect()
+}
+
+fn show_networks(networks: &[Network]) -> Value {
+    match networks {
+        [] => Value::Null,
+        networks => list(networks.iter().map(|network| network.to_string().into())),
+    }
+}
