@@ -19,6 +19,7 @@ mod envoy;
 mod fleet;
 mod from_memory;
 mod gpu;
+mod header_changes;
 mod http;
 mod key_exchange;
 mod keyless;

@@ -3,6 +3,7 @@
 use super::{
     certificate::{self, CERTIFICATE},
     connection_match::MATCH,
+    header_changes,
     listener_clients::{self, CLIENTS, Clients},
     listener_limits::{LIMITS, ListenerLimits, TIMEOUTS},
     listener_paths::PATHS,
@@ -16,8 +17,9 @@ use crate::{
         shown::{list, or_off, put, text},
     },
     model::{
-        AccessRules, Action, CertificateSource, Chain, ChainMatch, Http, Listener, Mode, Network, Paths,
-        ProxyProtocolIn, Respond, RouteTable, Serve, Timeouts, Tls, TlsPolicy, TrustedProxies,
+        AccessRules, Action, CertificateSource, Chain, ChainMatch, HeaderChange, Http, Listener, Mode,
+        Network, Paths, ProxyProtocolIn, Respond, RouteTable, Serve, Timeouts, Tls, TlsPolicy,
+        TrustedProxies,
     },
     values::listen_address,
     words::{name, switch, word},
@@ -108,6 +110,34 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             show: shown_as_route,
         },
         Key {
+            name: "request_headers",
+            value: "list of changes",
+            preset: Preset::Means("none"),
+            about: "Short for `request_headers` of every route that has an upstream, before its own.",
+            needs_restart: false,
+            read: |field, draft| draft.read_headers(field, |draft| &mut draft.request_headers),
+            show: shown_as_route,
+        },
+        Key {
+            name: "response_headers",
+            value: "list of changes",
+            preset: Preset::Means("none"),
+            about: "Short for `response_headers` of every route, before its own.",
+            needs_restart: false,
+            read: |field, draft| draft.read_headers(field, |draft| &mut draft.response_headers),
+            show: shown_as_route,
+        },
+        Key {
+            name: "hsts",
+            value: "`off`, `on` or a duration",
+            preset: Preset::Is("off"),
+            about: "Tells browsers to come by HTTPS only from now on, for a year or for so long: `Strict-Transport-Security` \
+                    (RFC 6797) in the answers of every route. Subdomains and preloading are for `response_headers`.",
+            needs_restart: false,
+            read: |field, draft| draft.read_hsts(field),
+            show: shown_as_route,
+        },
+        Key {
             name: "paths",
             value: "mapping",
             preset: Preset::Means("its defaults"),
@@ -183,6 +213,9 @@ pub(super) struct ListenerDraft {
     routes: Vec<WrittenRoute>,
     upstream: Option<String>,
     respond: Option<Respond>,
+    request_headers: Vec<HeaderChange>,
+    response_headers: Vec<HeaderChange>,
+    hsts: Option<HeaderChange>,
     paths: Paths,
     proxy_protocol: ProxyProtocolIn,
     trusted_proxies: Vec<Network>,
@@ -247,6 +280,23 @@ impl ListenerDraft {
         }
     }
 
+    fn read_headers(&mut self, field: &Field<'_>, of: fn(&mut Self) -> &mut Vec<HeaderChange>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` sees no headers", "remove this, or use `mode: http`"));
+        }
+        *of(self) = header_changes::header_changes(field);
+    }
+
+    fn read_hsts(&mut self, field: &Field<'_>) {
+        self.hsts = field.parse(header_changes::hsts).flatten();
+        if self.hsts.is_some() && (self.plain_text || self.mode == Mode::Tcp) {
+            field.error(Problem::new(
+                "browsers take it from HTTPS only",
+                "say it on the listener with TLS and `mode: http`",
+            ));
+        }
+    }
+
     fn read_paths(&mut self, field: &Field<'_>) {
         if self.mode == Mode::Tcp {
             field.error(Problem::new("`mode: tcp` sees no paths", "remove `paths`, or use `mode: http`"));
@@ -277,7 +327,11 @@ impl ListenerDraft {
         match self.mode {
             Mode::Http => {
                 route_refused::refuse_shadowed(field, &routes);
-                let routes = routes.into_iter().map(WrittenRoute::into_model);
+                let response: Vec<_> =
+                    self.hsts.take().into_iter().chain(self.response_headers.drain(..)).collect();
+                let routes =
+                    routes.into_iter().map(|route| route.with_headers(&self.request_headers, &response));
+                let routes = routes.map(WrittenRoute::into_model);
                 let http = Http::new(RouteTable::by_weight(routes));
                 let header_limit = self.limits.header.unwrap_or(http.header_limit);
                 Serve::Http(Http { header_limit, paths: self.paths, ..http })

@@ -10,6 +10,7 @@ mod client_auth;
 mod connection_match;
 mod engine;
 mod gateway;
+mod header_changes;
 mod health;
 mod key_policy;
 mod keyless;
@@ -52,6 +53,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &route_actions::REDIRECT,
     &route_retry::RETRY,
     &route_respond::RESPOND,
+    &header_changes::HEADER_CHANGE,
     &listener_limits::TIMEOUTS,
     &listener_limits::LIMITS,
     &listener_clients::CLIENTS,

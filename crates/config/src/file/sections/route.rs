@@ -1,11 +1,12 @@
 //! Routes.
 
 use super::{
+    header_changes,
     route_actions::{redirect, show_redirect, show_share, split},
     route_conditions,
     route_respond::{self, RESPOND},
     route_retry::{RETRY, retry},
-    route_shown::{header_changes, host_rewrite, path_rewrite, query_match},
+    route_shown::{host_rewrite, path_rewrite, query_match},
     text_match::without_frame,
 };
 use crate::{
@@ -15,8 +16,8 @@ use crate::{
         shown::{if_true, list, put, text, time},
     },
     model::{
-        Action, Domain, Expression, Forward, HeaderMatch, PathMatch, PathRewrite, PathRule, Place, Redirect,
-        Respond, RetryPolicy, Route, RouteTable, Weighted,
+        Action, Domain, Expression, Forward, HeaderChange, HeaderMatch, PathMatch, PathRewrite, PathRule,
+        Place, Redirect, Respond, RetryPolicy, Route, RouteTable, Weighted,
     },
     values,
 };
@@ -130,6 +131,24 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             show: |route| forward(route).and_then(|to| to.timeout).map(time).into(),
         },
         Key {
+            name: "request_headers",
+            value: "list of changes",
+            preset: Preset::Means("none"),
+            about: "Made in this order to the headers of requests that go to a server, written as in `response_headers`.",
+            needs_restart: false,
+            read: |field, draft| draft.request_headers = header_changes::header_changes(field),
+            show: |route| header_changes::show(&route.request_headers),
+        },
+        Key {
+            name: "response_headers",
+            value: "list of changes",
+            preset: Preset::Means("none"),
+            about: "Made in this order to the headers of every answer, also of those that no server gives.",
+            needs_restart: false,
+            read: |field, draft| draft.response_headers = header_changes::header_changes(field),
+            show: |route| header_changes::show(&route.response_headers),
+        },
+        Key {
             name: "retry",
             value: "mapping",
             preset: Preset::Means("the upstream's `retries`"),
@@ -154,6 +173,8 @@ pub(super) struct RouteDraft {
     respond: Option<Respond>,
     rewrite: Option<PathRewrite>,
     timeout: Option<Duration>,
+    request_headers: Vec<HeaderChange>,
+    response_headers: Vec<HeaderChange>,
     retry: Option<RetryPolicy>,
 }
 
@@ -169,13 +190,18 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
     ROUTE.read(field, &mut draft)?;
     refuse_contradictions(field);
     let (host, path, headers) = (draft.host.take(), draft.path.take(), std::mem::take(&mut draft.headers));
+    let request_headers = std::mem::take(&mut draft.request_headers);
+    let response_headers = std::mem::take(&mut draft.response_headers);
     let action = draft.into_action()?;
     if !matches!(action, Action::Forward(_)) {
-        for field in ["rewrite", "timeout", "retry"].iter().filter_map(|key| field.entry(key)) {
+        for field in
+            ["rewrite", "timeout", "retry", "request_headers"].iter().filter_map(|key| field.entry(key))
+        {
             field.error(Problem::new("no request of this route goes upstream", "remove this"));
         }
     }
-    Some(WrittenRoute { host: host?, route: Route { headers, ..Route::new(path?, action, field.place()) } })
+    let route = Route::new(path?, action, field.place());
+    Some(WrittenRoute { host: host?, route: Route { headers, request_headers, response_headers, ..route } })
 }
 
 fn refuse_contradictions(field: &Field<'_>) {
@@ -226,6 +252,8 @@ impl RouteDraft {
             respond: None,
             rewrite: None,
             timeout: None,
+            request_headers: Vec::new(),
+            response_headers: Vec::new(),
             retry: None,
         }
     }
@@ -258,6 +286,18 @@ pub(super) fn to_upstream(name: String) -> Action {
 }
 
 impl WrittenRoute {
+    /// With the listener's changes to headers in front of its own.
+    pub(super) fn with_headers(mut self, request: &[HeaderChange], response: &[HeaderChange]) -> Self {
+        let before = |all: &mut Vec<HeaderChange>, first: &[HeaderChange]| {
+            all.splice(..0, first.iter().cloned());
+        };
+        if matches!(self.route.action, Action::Forward(_)) {
+            before(&mut self.route.request_headers, request);
+        }
+        before(&mut self.route.response_headers, response);
+        self
+    }
+
     pub(super) fn for_everything(action: Action, place: Place) -> Self {
         Self { host: None, route: Route::new(segments(None), action, place) }
     }
@@ -319,8 +359,6 @@ fn show(route: &Route, domains: &Value) -> Value {
             ("path_prefix", prefix.into()),
             ("ignore_case", if_true(route.path.ignore_case)),
             ("query", list(route.query.iter().map(query_match))),
-            ("request_headers", header_changes(&route.request_headers)),
-            ("response_headers", header_changes(&route.response_headers)),
             ("rewrite_host", forward.and_then(|to| to.host.as_ref()).map(host_rewrite).into()),
             ("idle", forward.and_then(|to| to.idle).map(time).into()),
         ],

@@ -1,6 +1,6 @@
 //! What becomes of requests: shares and redirects.
 
-use super::route_shown::{header_changes, path_rewrite};
+use super::{header_changes, route_shown::path_rewrite};
 use crate::{
     Field, Problem,
     file::{
@@ -114,8 +114,8 @@ pub(super) fn show_share(share: &Weighted) -> Value {
     put(
         &mut shown,
         [
-            ("request_headers", header_changes(&share.request_headers)),
-            ("response_headers", header_changes(&share.response_headers)),
+            ("request_headers", header_changes::show(&share.request_headers)),
+            ("response_headers", header_changes::show(&share.response_headers)),
         ],
     );
     shown

@@ -39,8 +39,18 @@ pub(super) fn refuse_second_target(field: &Field<'_>, routes: &[WrittenRoute]) {
 
 /// What a route of a listener in TCP mode cannot have.
 pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
-    const HTTP: [&str; 8] =
-        ["host", "path", "path_exact", "path_regex", "headers", "rewrite", "timeout", "retry"];
+    const HTTP: [&str; 10] = [
+        "host",
+        "path",
+        "path_exact",
+        "path_regex",
+        "headers",
+        "rewrite",
+        "timeout",
+        "retry",
+        "request_headers",
+        "response_headers",
+    ];
     for (key, written) in HTTP.iter().filter_map(|key| Some((key, field.entry(key)?))) {
         // What matches everything may be said.
         if (*key == "host" && written.parse(values::route_host) == Some(None))

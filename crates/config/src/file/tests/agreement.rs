@@ -81,7 +81,12 @@ fn every_key_is_read() {
 #[test]
 fn every_key_is_shown() {
     // Short forms, which are shown as what they stand for.
-    const SHORT: [&str; 2] = ["listeners[].upstream", "listeners[].respond"];
+    const SHORT: [&str; 4] = [
+        "listeners[].upstream",
+        "listeners[].respond",
+        "listeners[].request_headers",
+        "listeners[].response_headers",
+    ];
     let mut shown = Vec::new();
     visit(&show(&parsed(FULL)), "", "", "", &mut shown);
     for section in SECTIONS {

@@ -37,7 +37,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "quux: 1, respond: hi",
-        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `paths`, `proxy_protocol`, `trusted_proxies`, `clients`, `timeouts`, `limits`",
+        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `paths`, `proxy_protocol`, `trusted_proxies`, `clients`, `timeouts`, `limits`",
     ),
     (
         "respond: hi, respond: ho",
@@ -69,6 +69,30 @@ const LISTENERS: &[Case] = &[
     (
         "respond: hi, trusted_proxies: [balancer]",
         "q.yaml:1: listeners[0].trusted_proxies[0]: `balancer` is not a network; write an IP address, or one with a prefix length: 10.0.0.0/8, 2001:db8::/32",
+    ),
+    (
+        "respond: hi, response_headers: [{set: X, append: Y, value: z}]",
+        "q.yaml:1: listeners[0].response_headers[0].append: a change does one thing; write two",
+    ),
+    (
+        "respond: hi, response_headers: [{set: X}, {remove: X, value: z}, {value: z}]",
+        "q.yaml:1: listeners[0].response_headers[0]: `value` is missing; write the header's value\nq.yaml:1: listeners[0].response_headers[1].value: what is removed has no value; remove this\nq.yaml:1: listeners[0].response_headers[2]: nothing is changed; write `set`, `append` or `remove` with a header's name",
+    ),
+    (
+        "respond: hi, response_headers: [{set: Content-Length, value: 3}]",
+        "q.yaml:1: listeners[0].response_headers[0].set: `content-length` belongs to the connection, or says where the message ends; it is set as it must be",
+    ),
+    (
+        "respond: hi, response_headers: [{set: X, value: 'a {client'}, {set: X, value: '{moon}'}]",
+        "q.yaml:1: listeners[0].response_headers[0].value: a brace that does not end in `a {client`; write `{{` for one\nq.yaml:1: listeners[0].response_headers[1].value: `{moon}` is not known; known are {client}, {client_ip}, {local}, {local_ip}, {protocol}, {scheme}, {server_name}, {tls_version}, {upstream}, {request:NAME} and {response:NAME}; write `{{` for a brace",
+    ),
+    (
+        "mode: tcp, upstream: u, response_headers: [{remove: X}]",
+        "q.yaml:1: listeners[0].response_headers: `mode: tcp` sees no headers; remove this, or use `mode: http`\nq.yaml:1: listeners[0].upstream: no upstream is called `u`; add it to `upstreams`",
+    ),
+    (
+        "respond: hi, hsts: forever",
+        "q.yaml:1: listeners[0].hsts: `forever` is not a duration; write a number and a unit, such as 10ms, 1.5s or 2m",
     ),
     (
         "respond: hi, clients: {deny: []}",

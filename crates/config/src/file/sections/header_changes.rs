@@ -1,0 +1,271 @@
+//! Changes to the headers of requests and answers.
+
+use crate::{
+    Field, Problem,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::list,
+    },
+    model::{HeaderChange, HeaderPart, HeaderText},
+    quote,
+    values::{duration, header_name},
+};
+use http::{HeaderName, HeaderValue};
+use serde_json::Value;
+use std::time::Duration;
+
+pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
+    path: "listeners[].routes[].response_headers[]",
+    about: "A change to the headers of an answer, or, in `request_headers`, of a request on its way to a server: one of \
+            `set`, `append`, `add_if_absent`, `replace` and `remove`.",
+    keys: &[
+        Key {
+            name: "set",
+            value: "name of a header",
+            preset: Preset::Means("none"),
+            about: "The header gets this value, in place of all that it has.",
+            needs_restart: false,
+            read: |field, draft| draft.take(field, HeaderChange::Set),
+            show: |change| named(change, |change| matches!(change, HeaderChange::Set(..))),
+        },
+        Key {
+            name: "append",
+            value: "name of a header",
+            preset: Preset::Means("none"),
+            about: "The header gets one more value.",
+            needs_restart: false,
+            read: |field, draft| draft.take(field, HeaderChange::Append),
+            show: |change| named(change, |change| matches!(change, HeaderChange::Append(..))),
+        },
+        Key {
+            name: "add_if_absent",
+            value: "name of a header",
+            preset: Preset::Means("none"),
+            about: "The header gets this value if there is none.",
+            needs_restart: false,
+            read: |field, draft| draft.take(field, HeaderChange::AddIfAbsent),
+            show: |change| named(change, |change| matches!(change, HeaderChange::AddIfAbsent(..))),
+        },
+        Key {
+            name: "replace",
+            value: "name of a header",
+            preset: Preset::Means("none"),
+            about: "The header gets this value if there is one.",
+            needs_restart: false,
+            read: |field, draft| draft.take(field, HeaderChange::Replace),
+            show: |change| named(change, |change| matches!(change, HeaderChange::Replace(..))),
+        },
+        Key {
+            name: "remove",
+            value: "name of a header",
+            preset: Preset::Means("none"),
+            about: "None is left.",
+            needs_restart: false,
+            read: |field, draft| draft.take(field, |name, _| HeaderChange::Remove(name)),
+            show: |change| named(change, |change| matches!(change, HeaderChange::Remove(_))),
+        },
+        Key {
+            name: "value",
+            value: "text",
+            preset: Preset::Means("required but for `remove`"),
+            about: "With what is known of the request in braces: `{client}` (address and port), `{client_ip}`, `{local}`, \
+                    `{local_ip}`, `{protocol}` (`HTTP/2`), `{scheme}`, `{server_name}` (the SNI), `{tls_version}`, \
+                    `{upstream}`, `{request:NAME}` (a header of the request), and in answers `{response:NAME}`. `{{` is a \
+                    brace. If nothing is left of it, there is no header.",
+            needs_restart: false,
+            read: |field, draft| draft.value = field.parse(header_text),
+            show: |change| show_value(change),
+        },
+    ],
+};
+
+type Make = fn(HeaderName, HeaderText) -> HeaderChange;
+
+/// What has been read of a change.
+#[derive(Default)]
+pub(super) struct ChangeDraft {
+    change: Option<(HeaderName, Make)>,
+    value: Option<HeaderText>,
+}
+
+impl ChangeDraft {
+    fn take(&mut self, field: &Field<'_>, make: Make) {
+        if self.change.is_some() {
+            field.error(Problem::new("a change does one thing", "write two"));
+        }
+        self.change = field.parse(changeable).map(|name| (name, make));
+    }
+}
+
+/// The changes of a list, in their order.
+pub(super) fn header_changes(field: &Field<'_>) -> Vec<HeaderChange> {
+    field.items().iter().filter_map(change).collect()
+}
+
+fn change(field: &Field<'_>) -> Option<HeaderChange> {
+    const CHANGES: [&str; 5] = ["set", "append", "add_if_absent", "replace", "remove"];
+    let mut draft = ChangeDraft::default();
+    HEADER_CHANGE.read(field, &mut draft)?;
+    if CHANGES.iter().all(|key| field.entry(key).is_none()) {
+        field.error(Problem::new(
+            "nothing is changed",
+            "write `set`, `append` or `remove` with a header's name",
+        ));
+    }
+    let (name, make) = draft.change?;
+    let removes = field.entry("remove").is_some();
+    match field.entry("value") {
+        Some(value) if removes => value.error(Problem::new("what is removed has no value", "remove this")),
+        None if !removes => field.error(Problem::new("`value` is missing", "write the header's value")),
+        _ => {}
+    }
+    Some(make(name, draft.value.unwrap_or(HeaderText(Vec::new()))))
+}
+
+/// Those that say how a message ends, and where it goes, are not like the others.
+fn changeable(text: &str) -> Result<HeaderName, Problem> {
+    const FIXED: [&str; 9] = [
+        "host",
+        "connection",
+        "content-length",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "proxy-connection",
+    ];
+    let name = header_name(text)?;
+    if FIXED.contains(&name.as_str()) {
+        return Err(Problem::new(
+            format!("`{name}` belongs to the connection, or says where the message ends"),
+            "it is set as it must be",
+        ));
+    }
+    Ok(name)
+}
+
+/// The variables without an argument.
+const VARIABLES: [(&str, HeaderPart); 9] = [
+    ("client", HeaderPart::Client),
+    ("client_ip", HeaderPart::ClientIp),
+    ("local", HeaderPart::Local),
+    ("local_ip", HeaderPart::LocalIp),
+    ("protocol", HeaderPart::Protocol),
+    ("scheme", HeaderPart::Scheme),
+    ("server_name", HeaderPart::ServerName),
+    ("tls_version", HeaderPart::TlsVersion),
+    ("upstream", HeaderPart::Upstream),
+];
+
+/// A value with variables in braces.
+fn header_text(text: &str) -> Result<HeaderText, Problem> {
+    let (mut parts, mut literal, mut rest) = (Vec::new(), String::new(), text);
+    while let Some((before, after)) = rest.split_once('{') {
+        literal.push_str(before);
+        if let Some(after) = after.strip_prefix('{') {
+            literal.push('{');
+            rest = after;
+            continue;
+        }
+        let Some((name, after)) = after.split_once('}') else {
+            return Err(Problem::new(
+                format!("a brace that does not end in {}", quote(text)),
+                "write `{{` for one",
+            ));
+        };
+        push_literal(&mut parts, &mut literal)?;
+        parts.push(variable(name)?);
+        rest = after;
+    }
+    literal.push_str(rest);
+    push_literal(&mut parts, &mut literal)?;
+    Ok(HeaderText(parts))
+}
+
+fn push_literal(parts: &mut Vec<HeaderPart>, literal: &mut String) -> Result<(), Problem> {
+    if literal.is_empty() {
+        return Ok(());
+    }
+    let text = std::mem::take(literal);
+    let value = HeaderValue::try_from(&text);
+    parts.push(HeaderPart::Literal(
+        value.map_err(|_| format!("{} cannot be sent in a header", quote(&text)))?,
+    ));
+    Ok(())
+}
+
+fn variable(name: &str) -> Result<HeaderPart, Problem> {
+    match name.split_once(':') {
+        Some(("request", name)) => return header_name(name).map(HeaderPart::RequestHeader),
+        Some(("response", name)) => return header_name(name).map(HeaderPart::ResponseHeader),
+        _ => {}
+    }
+    let known = VARIABLES.iter().find(|(known, _)| *known == name);
+    known.map(|(_, part)| part.clone()).ok_or_else(|| {
+        let known: Vec<_> = VARIABLES.iter().map(|(known, _)| format!("{{{known}}}")).collect();
+        let known = known.join(", ");
+        Problem::new(
+            format!("`{{{name}}}` is not known"),
+            format!("known are {known}, {{request:NAME}} and {{response:NAME}}; write `{{{{` for a brace"),
+        )
+    })
+}
+
+/// What browsers are told of HTTPS (RFC 6797): `off`, `on` for a year, or for how long.
+pub(super) fn hsts(text: &str) -> Result<Option<HeaderChange>, Problem> {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    let time = match text {
+        "on" | "true" | "yes" => Some(YEAR),
+        "off" | "false" | "no" => None,
+        time => Some(duration(time)?),
+    };
+    let change = |time: Duration| {
+        let value = HeaderValue::try_from(format!("max-age={}", time.as_secs()));
+        value.map(|value| {
+            HeaderChange::Set(http::header::STRICT_TRANSPORT_SECURITY, HeaderText::literal(value))
+        })
+    };
+    time.map(change).transpose().map_err(|_| Problem::from("this time cannot be sent in a header"))
+}
+
+pub(super) fn show(changes: &[HeaderChange]) -> Value {
+    list(changes.iter().map(|change| HEADER_CHANGE.show(change)))
+}
+
+fn name_of(change: &HeaderChange) -> &HeaderName {
+    match change {
+        HeaderChange::Append(name, _)
+        | HeaderChange::AddIfAbsent(name, _)
+        | HeaderChange::Set(name, _)
+        | HeaderChange::Replace(name, _)
+        | HeaderChange::Remove(name) => name,
+    }
+}
+
+fn named(change: &HeaderChange, is_this: fn(&HeaderChange) -> bool) -> Value {
+    if is_this(change) { name_of(change).as_str().into() } else { Value::Null }
+}
+
+fn show_value(change: &HeaderChange) -> Value {
+    match change {
+        HeaderChange::Remove(_) => Value::Null,
+        HeaderChange::Append(_, text)
+        | HeaderChange::AddIfAbsent(_, text)
+        | HeaderChange::Set(_, text)
+        | HeaderChange::Replace(_, text) => show_text(text).into(),
+    }
+}
+
+fn show_text(text: &HeaderText) -> String {
+    let part = |part: &HeaderPart| match part {
+        HeaderPart::Literal(value) => String::from_utf8_lossy(value.as_bytes()).replace('{', "{{"),
+        HeaderPart::RequestHeader(name) => format!("{{request:{name}}}"),
+        HeaderPart::ResponseHeader(name) => format!("{{response:{name}}}"),
+        other => {
+            let known = VARIABLES.iter().find(|(_, known)| known == other);
+            known.map(|(name, _)| format!("{{{name}}}")).unwrap_or_default()
+        }
+    };
+    text.0.iter().map(part).collect()
+}
