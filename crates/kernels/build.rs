@@ -17,6 +17,10 @@ mod p256_stream;
 mod p256_table;
 #[path = "codegen/x25519.rs"]
 mod x25519;
+#[path = "codegen/x25519_avx2.rs"]
+mod x25519_avx2;
+#[path = "codegen/x25519_avx2_field.rs"]
+mod x25519_avx2_field;
 #[path = "codegen/x25519_step.rs"]
 mod x25519_step;
 #[path = "codegen/x25519_stream.rs"]
@@ -40,5 +44,7 @@ fn main() {
     let fma47 = [22, 34, 46, 70, 94].map(|limbs| fma47::kernels(&format!("quadrille_fma47_{limbs}"), limbs));
     write("fma47.s", &[fma47.concat(), fma47::support("quadrille_fma47")]);
     write("p256.s", &[p256::kernels(&p256_table::text())]);
-    write("x25519.s", &[x25519::kernels(&x25519_table::text())]);
+    let table = x25519_table::Table::new();
+    write("x25519.s", &[x25519::kernels(&table.for_eight_lanes())]);
+    write("x25519_avx2.s", &[x25519_avx2::kernels(&table.for_four_lanes())]);
 }

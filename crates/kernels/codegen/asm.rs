@@ -110,3 +110,10 @@ pub(crate) fn write_quads(text: &mut String, values: impl IntoIterator<Item = u6
         writeln!(text, ".quad {value}").expect("writing to a String cannot fail");
     }
 }
+
+/// Appends numbers of 32 bits to a table.
+pub(crate) fn write_longs(text: &mut String, values: impl IntoIterator<Item = u64>) {
+    for value in values {
+        writeln!(text, ".long {value}").expect("writing to a String cannot fail");
+    }
+}

@@ -1,53 +1,75 @@
 //! The table of X25519's fixed base: j 32^i B for windows i and j from 1 to 16, B being the base point of edwards25519
 //! (RFC 8032, section 5.1), computed when the crate is built.
 
-use crate::asm::write_quads;
+use crate::asm::{write_longs, write_quads};
 use crate::x25519::WINDOWS;
 
 /// Points of one window.
 const ENTRIES: usize = 16;
-/// Bits of a digit in the table, and in here.
-const TABLE_BITS: usize = 52;
+/// Bits of a digit in here.
 const BITS: usize = 51;
 const MASK: u64 = (1 << BITS) - 1;
 
-/// The text of the data: `quadrille_x25519_start` is 32^51 B as x, y, z, t, each five quadwords; at
-/// `quadrille_x25519_table`, for each window, for each of y + x, y - x and 2dxy, for each of the five digits: that of the
-/// sixteen points.
-pub(crate) fn text() -> String {
-    let d = Element::from_hex("52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3");
-    let twice_d = d.plus(&d);
-    let mut power = Point::base(&d);
-    let mut windows = Vec::new();
-    for _ in 0..WINDOWS {
-        let mut multiples = vec![power.clone()];
-        for _ in 1..ENTRIES {
-            multiples.push(multiples[multiples.len() - 1].plus(&power, &twice_d));
+/// Where the digits of eight lanes end, by bits: five of 52.
+const EIGHT_LANES: [usize; 5] = [52, 104, 156, 208, 256];
+/// The same of four lanes: of 26 and 25 bits in turn.
+const FOUR_LANES: [usize; 10] = [26, 51, 77, 102, 128, 153, 179, 204, 230, 256];
+
+/// The points, for whoever writes them.
+pub(crate) struct Table {
+    /// 32^51 B
+    start: [Element; 4],
+    /// Of each window, of each of the sixteen points: y + x, y - x and 2dxy.
+    windows: Vec<Vec<[Element; 3]>>,
+}
+
+impl Table {
+    pub(crate) fn new() -> Self {
+        let d = Element::from_hex("52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3");
+        let twice_d = d.plus(&d);
+        let mut power = Point::base(&d);
+        let mut windows = Vec::new();
+        for _ in 0..WINDOWS {
+            let mut multiples = vec![power.clone()];
+            for _ in 1..ENTRIES {
+                multiples.push(multiples[multiples.len() - 1].plus(&power, &twice_d));
+            }
+            power = multiples[ENTRIES - 1].plus(&multiples[ENTRIES - 1], &twice_d);
+            let entry = |(x, y): (Element, Element)| [y.plus(&x), y.minus(&x), x.times(&y).times(&twice_d)];
+            windows.push(multiples.iter().map(|point| entry(point.affine())).collect());
         }
-        power = multiples[ENTRIES - 1].plus(&multiples[ENTRIES - 1], &twice_d);
-        windows.push(multiples);
+        let (x, y) = power.affine();
+        let product = x.times(&y);
+        Self { start: [x, y, Element::one(), product], windows }
     }
 
-    let mut text = String::from(".p2align 6\nquadrille_x25519_start:\n");
-    let (x, y) = power.affine();
-    for coordinate in [&x, &y, &Element::one(), &x.times(&y)] {
-        write_quads(&mut text, coordinate.digits());
+    /// The text for eight lanes: `quadrille_x25519_start` is 32^51 B as x, y, z, t, each five quadwords; at
+    /// `quadrille_x25519_table`, for each window, for each of y + x, y - x and 2dxy, for each of the five digits: that of
+    /// the sixteen points.
+    pub(crate) fn for_eight_lanes(&self) -> String {
+        self.text("quadrille_x25519", &EIGHT_LANES, write_quads)
     }
-    text.push_str(".p2align 6\nquadrille_x25519_table:\n");
-    for window in windows {
-        let affine: Vec<_> = window.iter().map(Point::affine).collect();
-        for coordinate in [
-            |x: &Element, y: &Element, _: &Element| y.plus(x),
-            |x: &Element, y: &Element, _: &Element| y.minus(x),
-            |x: &Element, y: &Element, twice_d: &Element| x.times(y).times(twice_d),
-        ] {
-            let points: Vec<_> = affine.iter().map(|(x, y)| coordinate(x, y, &twice_d).digits()).collect();
-            for digit in 0..5 {
-                write_quads(&mut text, points.iter().map(|digits| digits[digit]));
+
+    /// The text for four lanes: the same at `quadrille_x25519_avx2_start` and `quadrille_x25519_avx2_table`, in ten digits,
+    /// which are doublewords in the table.
+    pub(crate) fn for_four_lanes(&self) -> String {
+        self.text("quadrille_x25519_avx2", &FOUR_LANES, write_longs)
+    }
+
+    fn text(&self, prefix: &str, ends: &[usize], write: fn(&mut String, Vec<u64>)) -> String {
+        let mut text = format!(".p2align 6\n{prefix}_start:\n");
+        self.start.iter().for_each(|coordinate| write_quads(&mut text, coordinate.digits(ends)));
+        text.push_str(&format!(".p2align 6\n{prefix}_table:\n"));
+        for window in &self.windows {
+            for coordinate in 0..3 {
+                let points: Vec<_> = window.iter().map(|point| point[coordinate].digits(ends)).collect();
+                for digit in 0..ends.len() {
+                    write(&mut text, points.iter().map(|digits| digits[digit]).collect());
+                }
             }
         }
+        text
     }
-    text
 }
 
 /// A point in extended twisted Edwards coordinates: x z, y z, z, x y z.
@@ -65,7 +87,11 @@ impl Point {
         let y = Element::from_hex("6666666666666666666666666666666666666666666666666666666666666658");
         let (xx, yy) = (x.times(&x), y.times(&y));
         let right = Element::one().plus(&d.times(&xx).times(&yy));
-        assert_eq!(yy.minus(&xx).digits(), right.digits(), "the base point is on the curve");
+        assert_eq!(
+            yy.minus(&xx).digits(&EIGHT_LANES),
+            right.digits(&EIGHT_LANES),
+            "the base point is on the curve"
+        );
         Self { t: x.times(&y), x, y, z: Element::one() }
     }
 
@@ -154,8 +180,8 @@ impl Element {
         self
     }
 
-    /// The number below p, in the table's digits.
-    fn digits(&self) -> [u64; 5] {
+    /// The number below p, in digits that end there.
+    fn digits(&self, ends: &[usize]) -> Vec<u64> {
         let mut number = self.clone().carried().carried();
         // Adding 19 carries out of bit 254 exactly if the number is p or more.
         let mut above = number.clone();
@@ -170,6 +196,7 @@ impl Element {
             number = above;
         }
         let bit = |i: usize| if i < 255 { number.0[i / BITS] >> (i % BITS) & 1 } else { 0 };
-        std::array::from_fn(|i| (0..TABLE_BITS).map(|b| bit(TABLE_BITS * i + b) << b).sum())
+        let starts = std::iter::once(&0).chain(ends);
+        starts.zip(ends).map(|(&start, &end)| (start..end).map(|i| bit(i) << (i - start)).sum()).collect()
     }
 }

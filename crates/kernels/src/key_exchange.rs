@@ -1,18 +1,20 @@
 //! X25519 on the chosen tier.
 
 use crate::lanes::{Backend, Lanes};
-#[cfg(target_arch = "x86_64")]
-use crate::x25519::batch;
 use crate::x25519::{Agreement, X25519_BYTES, scalar};
+#[cfg(target_arch = "x86_64")]
+use crate::x25519::{Eight, Four, Layout, batch};
 
 impl Lanes {
-    /// How many of [`agree`](Self::agree)'s operations run at once: 8 or 1. Up to this many cost the same, whatever
+    /// How many of [`agree`](Self::agree)'s operations run at once: 8, 4 or 1. Up to this many cost the same, whatever
     /// their number, except that one alone is computed by BoringSSL; twice as many, which share an inversion, cost less
     /// than twice the time.
     pub fn x25519_width(&self) -> usize {
         match self.backend() {
             #[cfg(target_arch = "x86_64")]
-            Backend::Ifma(_) => batch::LANES,
+            Backend::Avx2(_) => Four::LANES,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Ifma(_) => Eight::LANES,
             _ => 1,
         }
     }
@@ -21,6 +23,10 @@ impl Lanes {
     /// is written as it is, and marked.
     pub fn agree(&self, batch: &mut [Agreement<'_>]) {
         match self.backend() {
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(pool) if batch.len() >= batch::LEAST_AGREEMENTS => {
+                batch::agree(pool.arithmetic(), batch);
+            }
             #[cfg(target_arch = "x86_64")]
             Backend::Ifma(pool) if batch.len() >= batch::LEAST_AGREEMENTS => {
                 batch::agree(pool.arithmetic(), batch);
@@ -36,6 +42,10 @@ impl Lanes {
     pub fn x25519_public_keys(&self, scalars: &[[u8; X25519_BYTES]], public_keys: &mut [[u8; X25519_BYTES]]) {
         assert_eq!(scalars.len(), public_keys.len(), "a public key for every scalar");
         match self.backend() {
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(pool) if scalars.len() >= batch::LEAST_PUBLIC_KEYS => {
+                batch::public_keys(pool.arithmetic(), scalars, public_keys);
+            }
             #[cfg(target_arch = "x86_64")]
             Backend::Ifma(pool) if scalars.len() >= batch::LEAST_PUBLIC_KEYS => {
                 batch::public_keys(pool.arithmetic(), scalars, public_keys);

@@ -10,7 +10,7 @@
 //! | `avx2` | AVX2 and FMA3: Haswell, Zen and later | 4 | double-precision multiply-add, 46-bit signed digits |
 //! | `portable` | any | 1 | BoringSSL's |
 //!
-//! X25519 ([`Agreement`], [`Lanes::x25519_public_keys`]) has lanes in the `ifma` tier; the others compute it with BoringSSL.
+//! X25519 ([`Agreement`], [`Lanes::x25519_public_keys`]) has lanes in both vector tiers.
 //! ECDSA on P-256 ([`P256Signature`]) and ML-KEM-768 ([`Encapsulation`]) have lanes in the `ifma` tier, and nothing elsewhere.
 //!
 //! It does not collect operations (`quadrille-engine` does), knows nothing of padding or TLS, and makes no

@@ -1,13 +1,12 @@
 //! Signatures on eight lanes, whatever computes in the lanes.
 
 use super::comb::{CombState, Kernels, WINDOWS, odd, put_digits, tags_agree};
-use super::element::Element;
+use super::element::{Element, U64x8};
 use super::inverse::invert;
 use super::modulus::{Modulus, N, Number, P, from_bytes, is_zero, subtract, to_bytes};
 use super::nonce::{self, WIDE};
 use super::{P256_BYTES, P256Signature};
 use crate::secrecy::declassify;
-use crate::x25519::U64x8;
 use zeroize::{Zeroize, Zeroizing};
 
 pub(crate) const LANES: usize = 8;

@@ -1,8 +1,7 @@
 //! The comb: eight multiples of the base point as sums of table entries.
 
-use super::element::Element;
+use super::element::{Element, U64x8};
 use super::modulus::{N, Number, opaque, select};
-use crate::x25519::U64x8;
 use zeroize::Zeroize;
 
 /// Bits of a window; as in `codegen/p256.rs`.

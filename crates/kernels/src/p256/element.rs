@@ -1,10 +1,20 @@
 //! Eight numbers modulo p or n, one in each lane.
 
 use super::modulus::{Modulus, Number, is_zero, select, subtract};
-use crate::x25519::U64x8;
 use zeroize::Zeroize;
 
 pub(super) const DIGIT_MASK: u64 = (1 << 52) - 1;
+
+/// One 64-bit word of every lane.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub(crate) struct U64x8(pub(crate) [u64; 8]);
+
+impl Zeroize for U64x8 {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 /// Five digits of 52 bits, the lowest first; nothing stands above them.
 #[derive(Clone, Copy, Default)]

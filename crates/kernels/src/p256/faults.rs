@@ -2,9 +2,8 @@
 
 use super::P256Key;
 use super::comb::{CombState, Kernels};
-use super::element::Element;
+use super::element::{Element, U64x8};
 use super::tests::{hash, ifma, random, signed};
-use crate::x25519::U64x8;
 use std::cell::{Cell, RefCell};
 
 /// Kernels that flip one bit of what they are given or of what they return. Copies share the plan.

@@ -30,7 +30,7 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use comb::{CombState, Kernels, TABLE, WINDOWS};
 #[cfg(target_arch = "x86_64")]
-pub(crate) use element::Element;
+pub(crate) use element::{Element, U64x8};
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) use tests::operate_on_undefined;
 

@@ -2,10 +2,9 @@
 //! no AVX-512, runs the code above the kernels with.
 
 use super::comb::{CombState, Kernels, TABLE, WINDOW_BITS};
-use super::element::{DIGIT_MASK, Element};
+use super::element::{DIGIT_MASK, Element, U64x8};
 use super::modulus::{Modulus, N, Number, P, is_zero, select, subtract};
 use crate::x86_64::p256::table;
-use crate::x25519::U64x8;
 
 #[derive(Clone, Copy)]
 pub(super) struct Model;

@@ -2,7 +2,7 @@
 
 use super::batch::{LANES, sign_with};
 use super::comb::{CombState, Kernels, WINDOW_BITS, WINDOWS};
-use super::element::{DIGIT_MASK, Element};
+use super::element::{DIGIT_MASK, Element, U64x8};
 use super::model::Model;
 use super::modulus::P;
 use super::nonce::WIDE;
@@ -10,7 +10,6 @@ use super::{P256_BYTES, P256Key, P256Signature};
 use crate::cpu::HaveIfma;
 use crate::secrecy::declassify;
 use crate::x86_64::ifma::Ifma;
-use crate::x25519::U64x8;
 use zeroize::Zeroize;
 
 pub(super) fn ifma() -> Option<Ifma> {

@@ -1,60 +1,68 @@
-//! Batches on eight lanes, whatever computes in the lanes.
+//! Batches on eight lanes or four, whatever computes in the lanes.
 
-use super::element::{Element, U64x8};
+use super::element::{Element, Layout, Vectors};
 use super::{Agreement, X25519_BYTES};
 use crate::secrecy::declassify;
 use zeroize::{Zeroize, Zeroizing};
 
-pub(crate) const LANES: usize = 8;
 /// Fewer are computed faster by BoringSSL, one at a time; see `docs/kernels/measurements.md`.
 pub(crate) const LEAST_AGREEMENTS: usize = 2;
 pub(crate) const LEAST_PUBLIC_KEYS: usize = 2;
-/// Operations whose denominators are inverted together.
-const TOGETHER: usize = 8 * LANES;
+/// Vectors of lanes whose denominators are inverted together.
+const TOGETHER: usize = 8;
 /// Digits of a scalar in the comb: windows of five bits.
 const WINDOWS: usize = 51;
 const WINDOW_BITS: usize = 5;
 
-/// The digits of eight scalars, lowest first, each from -16 to 15 in two's complement.
-pub(crate) type Digits = [U64x8; WINDOWS];
+/// The digits of a vector's scalars, lowest first, each from -16 to 15 in two's complement.
+pub(crate) type Digits = Vectors<WINDOWS>;
 
-/// Where bits of eight scalars differ from the ones above, highest word first.
-pub(crate) type Differences = [U64x8; 4];
+/// Where bits of a vector's scalars differ from the ones above, highest word first.
+pub(crate) type Differences = Vectors<4>;
 
 /// The arithmetic that an instruction set supplies; `codegen/x25519.rs` describes the functions.
 pub(crate) trait Kernels: Copy {
+    /// How it wants its numbers.
+    type Layout: Layout;
+    /// How many bits of the second of two ladders are left out, from bit 255 on.
+    const AHEAD: usize;
+
     /// a * b, in clean digits.
-    fn multiply(self, a: &Element, b: &Element) -> Element;
+    fn multiply(self, a: &Element<Self::Layout>, b: &Element<Self::Layout>) -> Element<Self::Layout>;
     /// x^(2^count), in clean digits; count is at least 1.
-    fn square(self, x: &Element, count: usize) -> Element;
+    fn square(self, x: &Element<Self::Layout>, count: usize) -> Element<Self::Layout>;
     /// From x1 to x2 : z2, the product of scalar and point, in clean digits. x2, z2, x3, z3 are 1, 0, x1, 1 before.
-    fn ladder(self, state: &mut LadderState, differences: &Differences);
-    /// Two ladders, the second half a step ahead: its differences begin with bit 254.
-    fn ladders(self, states: &mut [LadderState; 2], differences: &[Differences; 2]);
+    fn ladder(self, state: &mut LadderState<Self::Layout>, differences: &Differences);
+    /// Two ladders; the second one's differences begin [`AHEAD`](Self::AHEAD) bits later.
+    fn ladders(self, states: &mut [LadderState<Self::Layout>; 2], differences: &[Differences; 2]);
     /// Sets x = z + y and t = z - y of the scalars' multiples of the base point, in digits for multiplications only.
-    fn comb(self, state: &mut CombState, digits: &Digits);
+    fn comb(self, state: &mut CombState<Self::Layout>, digits: &Digits);
     /// Clears the registers.
     fn wipe_registers();
 }
 
 /// What the ladder works on: x1, x2, z2, x3, z3, and the room it needs.
 #[repr(C, align(64))]
-#[derive(Default)]
-pub(crate) struct LadderState(pub(crate) [Element; 20]);
+pub(crate) struct LadderState<L: Layout>(pub(crate) [Element<L>; 20]);
 
 /// What the comb works on: x, y, z, t, and the room it needs.
 #[repr(C, align(64))]
-#[derive(Default)]
-pub(crate) struct CombState(pub(crate) [Element; 16]);
+pub(crate) struct CombState<L: Layout>(pub(crate) [Element<L>; 16]);
 
 /// A fraction in each lane.
-#[derive(Clone, Copy, Default)]
-struct Ratio {
-    numerator: Element,
-    denominator: Element,
+#[derive(Clone)]
+struct Ratio<L: Layout> {
+    numerator: Element<L>,
+    denominator: Element<L>,
 }
 
-impl Zeroize for Ratio {
+impl<L: Layout> Default for Ratio<L> {
+    fn default() -> Self {
+        Self { numerator: Element::default(), denominator: Element::default() }
+    }
+}
+
+impl<L: Layout> Zeroize for Ratio<L> {
     fn zeroize(&mut self) {
         self.numerator.zeroize();
         self.denominator.zeroize();
@@ -62,13 +70,14 @@ impl Zeroize for Ratio {
 }
 
 /// Computes the secrets.
-pub(crate) fn agree(kernels: impl Kernels, batch: &mut [Agreement<'_>]) {
-    for batch in batch.chunks_mut(TOGETHER) {
-        let mut ratios = Zeroizing::new(vec![Ratio::default(); batch.len().div_ceil(LANES)]);
-        let each = ratios.chunks_mut(2).zip(batch.chunks(2 * LANES));
+pub(crate) fn agree<K: Kernels>(kernels: K, batch: &mut [Agreement<'_>]) {
+    let lanes = K::Layout::LANES;
+    for batch in batch.chunks_mut(TOGETHER * lanes) {
+        let mut ratios = Zeroizing::new(vec![Ratio::default(); batch.len().div_ceil(lanes)]);
+        let each = ratios.chunks_mut(2).zip(batch.chunks(2 * lanes));
         each.for_each(|(ratios, ops)| multiply_points(kernels, ops, ratios));
         divide(kernels, &mut ratios);
-        for (ops, ratio) in batch.chunks_mut(LANES).zip(ratios.iter()) {
+        for (ops, ratio) in batch.chunks_mut(lanes).zip(ratios.iter()) {
             for (lane, op) in ops.iter_mut().enumerate() {
                 let words = Zeroizing::new(ratio.numerator.canonical(lane));
                 write_words(&words, op.secret);
@@ -80,17 +89,18 @@ pub(crate) fn agree(kernels: impl Kernels, batch: &mut [Agreement<'_>]) {
 }
 
 /// Computes the public keys; there are as many as scalars.
-pub(crate) fn public_keys(
-    kernels: impl Kernels,
+pub(crate) fn public_keys<K: Kernels>(
+    kernels: K,
     scalars: &[[u8; X25519_BYTES]],
     public_keys: &mut [[u8; X25519_BYTES]],
 ) {
-    for (scalars, public_keys) in scalars.chunks(TOGETHER).zip(public_keys.chunks_mut(TOGETHER)) {
-        let mut ratios = Zeroizing::new(vec![Ratio::default(); scalars.len().div_ceil(LANES)]);
-        let each = ratios.iter_mut().zip(scalars.chunks(LANES));
+    let (lanes, together) = (K::Layout::LANES, TOGETHER * K::Layout::LANES);
+    for (scalars, public_keys) in scalars.chunks(together).zip(public_keys.chunks_mut(together)) {
+        let mut ratios = Zeroizing::new(vec![Ratio::default(); scalars.len().div_ceil(lanes)]);
+        let each = ratios.iter_mut().zip(scalars.chunks(lanes));
         each.for_each(|(ratio, scalars)| multiply_base(kernels, scalars, ratio));
         divide(kernels, &mut ratios);
-        for (keys, ratio) in public_keys.chunks_mut(LANES).zip(ratios.iter()) {
+        for (keys, ratio) in public_keys.chunks_mut(lanes).zip(ratios.iter()) {
             keys.iter_mut().enumerate().for_each(|(i, key)| write_words(&ratio.numerator.canonical(i), key));
         }
     }
@@ -103,16 +113,16 @@ fn wipe_registers<K: Kernels>(_: K) {
 
 /// The points' multiples as x : z, of as many vectors of lanes as there are ratios: one or two. Lanes without an
 /// operation compute with zeros.
-fn multiply_points(kernels: impl Kernels, ops: &[Agreement<'_>], ratios: &mut [Ratio]) {
+fn multiply_points<K: Kernels>(kernels: K, ops: &[Agreement<'_>], ratios: &mut [Ratio<K::Layout>]) {
     let mut states = Zeroizing::new([LadderState::default(), LadderState::default()]);
     let mut differences = Zeroizing::new([Differences::default(); 2]);
-    for (i, ops) in ops.chunks(LANES).enumerate() {
+    for (i, ops) in ops.chunks(K::Layout::LANES).enumerate() {
         let [x1, x2, _, x3, z3, ..] = &mut states[i].0;
         for (lane, op) in ops.iter().enumerate() {
             let mut point = read_words(op.point);
             point[3] &= u64::MAX >> 1;
             x1.put(lane, &point);
-            put_differences(&mut differences[i], lane, &clamped(op.scalar), i);
+            put_differences::<K::Layout>(&mut differences[i], lane, &clamped(op.scalar), i * K::AHEAD);
         }
         (*x2, *x3, *z3) = (Element::small(1), *x1, Element::small(1));
     }
@@ -126,20 +136,20 @@ fn multiply_points(kernels: impl Kernels, ops: &[Agreement<'_>], ratios: &mut [R
 }
 
 /// `ahead` bits from the top, which do not differ in a clamped scalar, are left out.
-fn put_differences(differences: &mut Differences, lane: usize, scalar: &[u64; 4], ahead: usize) {
+fn put_differences<L: Layout>(differences: &mut Differences, lane: usize, scalar: &[u64; 4], ahead: usize) {
     let [a, b, c, d] = *scalar;
     let words = [d ^ d >> 1, c ^ (c >> 1 | d << 63), b ^ (b >> 1 | c << 63), a ^ (a >> 1 | b << 63), 0];
-    for (i, vector) in differences.iter_mut().enumerate() {
-        vector.0[lane] = words[i] << ahead | words[i + 1] >> 1 >> (63 - ahead);
+    for i in 0..4 {
+        differences.put::<L>(i, lane, words[i] << ahead | words[i + 1] >> 1 >> (63 - ahead));
     }
 }
 
 /// The scalars' multiples of the base point as u = (z + y) : (z - y).
-fn multiply_base(kernels: impl Kernels, scalars: &[[u8; X25519_BYTES]], ratio: &mut Ratio) {
+fn multiply_base<K: Kernels>(kernels: K, scalars: &[[u8; X25519_BYTES]], ratio: &mut Ratio<K::Layout>) {
     let mut state = Zeroizing::new(CombState::default());
-    let mut digits = Zeroizing::new([U64x8::default(); WINDOWS]);
+    let mut digits = Zeroizing::new(Digits::default());
     for (lane, scalar) in scalars.iter().enumerate() {
-        put_digits(&mut digits, lane, &clamped(scalar));
+        put_digits::<K::Layout>(&mut digits, lane, &clamped(scalar));
     }
     kernels.comb(&mut state, &digits);
     // Multiplied by one, the denominator is clean.
@@ -148,20 +158,20 @@ fn multiply_base(kernels: impl Kernels, scalars: &[[u8; X25519_BYTES]], ratio: &
 }
 
 /// scalar = 2^255 + the sum of digit_i 2^(5 i): bit 254 of a clamped scalar carries out of the highest window.
-fn put_digits(digits: &mut Digits, lane: usize, scalar: &[u64; 4]) {
+fn put_digits<L: Layout>(digits: &mut Digits, lane: usize, scalar: &[u64; 4]) {
     let mut carry = 0;
-    for (i, vector) in digits.iter_mut().enumerate() {
+    for i in 0..WINDOWS {
         let (word, shift) = (WINDOW_BITS * i / 64, WINDOW_BITS * i % 64);
         let above = if shift > 64 - WINDOW_BITS { scalar[word + 1] << (64 - shift) } else { 0 };
         let value = ((scalar[word] >> shift | above) & 31) + carry;
         carry = (value + 16) >> WINDOW_BITS;
-        vector.0[lane] = value.wrapping_sub(carry << WINDOW_BITS);
+        digits.put::<L>(i, lane, value.wrapping_sub(carry << WINDOW_BITS));
     }
 }
 
 /// Leaves numerator / denominator, in clean digits, in place of the numerators: 0 where the denominator is 0. All
 /// denominators of a lane are inverted together, as one product (Montgomery's trick).
-fn divide(kernels: impl Kernels, ratios: &mut [Ratio]) {
+fn divide<K: Kernels>(kernels: K, ratios: &mut [Ratio<K::Layout>]) {
     let mut product = Zeroizing::new(Element::small(1));
     let mut products = Zeroizing::new(Vec::with_capacity(ratios.len()));
     for Ratio { numerator, denominator } in ratios.iter_mut() {
@@ -180,9 +190,9 @@ fn divide(kernels: impl Kernels, ratios: &mut [Ratio]) {
 }
 
 /// x^(p - 2) = 1 / x, by 254 squarings and 11 multiplications.
-fn invert(kernels: impl Kernels, x: &Element) -> Element {
-    let times = |a: &Element, b: &Element| Zeroizing::new(kernels.multiply(a, b));
-    let square = |x: &Element, count| Zeroizing::new(kernels.square(x, count));
+fn invert<K: Kernels>(kernels: K, x: &Element<K::Layout>) -> Element<K::Layout> {
+    let times = |a: &Element<_>, b: &Element<_>| Zeroizing::new(kernels.multiply(a, b));
+    let square = |x: &Element<_>, count| Zeroizing::new(kernels.square(x, count));
     let x2 = square(x, 1);
     let x9 = times(&square(&x2, 2), x);
     let x11 = times(&x9, &x2);
@@ -218,13 +228,25 @@ fn write_words(words: &[u64; 4], bytes: &mut [u8; X25519_BYTES]) {
     bytes.chunks_exact_mut(8).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
 }
 
-impl Zeroize for LadderState {
+impl<L: Layout> Default for LadderState<L> {
+    fn default() -> Self {
+        Self([Element::default(); 20])
+    }
+}
+
+impl<L: Layout> Zeroize for LadderState<L> {
     fn zeroize(&mut self) {
         self.0.zeroize();
     }
 }
 
-impl Zeroize for CombState {
+impl<L: Layout> Default for CombState<L> {
+    fn default() -> Self {
+        Self([Element::default(); 16])
+    }
+}
+
+impl<L: Layout> Zeroize for CombState<L> {
     fn zeroize(&mut self) {
         self.0.zeroize();
     }

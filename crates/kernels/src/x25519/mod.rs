@@ -1,12 +1,14 @@
-//! X25519 (RFC 7748): shared secrets with eight different scalars and eight different points at once, and public keys.
+//! X25519 (RFC 7748): shared secrets with eight different scalars and eight different points at once (or four of each), and
+//! public keys.
 //!
 //! ```text
 //!   scalars, points ──> ladder ──> x : z ─┐
-//!                                         ├─> z^-1 of up to 64 lanes by one exponentiation ──> x z^-1 ──> secrets
+//!                                         ├─> z^-1 of up to 8 vectors by one exponentiation ──> x z^-1 ──> secrets
 //!   scalars ──────────> comb ─> z+y : z-y ┘
 //! ```
 //!
-//! There are lanes for AVX-512 IFMA alone. The other tiers compute one operation at a time with BoringSSL.
+//! There are eight lanes for AVX-512 IFMA and four for AVX2. The portable tier computes one operation at a time with
+//! BoringSSL.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod batch;
@@ -21,7 +23,7 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use batch::{CombState, Differences, Digits, Kernels, LadderState};
 #[cfg(target_arch = "x86_64")]
-pub(crate) use element::{Element, U64x8};
+pub(crate) use element::{Eight, Element, Four, Layout};
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) use tests::operate_on_undefined;
 

@@ -2,37 +2,41 @@
 //! no AVX-512, runs the code above the kernels with.
 
 use super::batch::{CombState, Differences, Digits, Kernels, LadderState};
-use super::element::{DIGIT_MASK, Element};
+use super::element::{Element, Layout};
+use std::marker::PhantomData;
 
 #[derive(Clone, Copy)]
-pub(super) struct Model;
+pub(super) struct Model<L>(pub(super) PhantomData<L>);
 
-impl Kernels for Model {
-    fn multiply(self, a: &Element, b: &Element) -> Element {
+impl<L: Layout> Kernels for Model<L> {
+    type Layout = L;
+    const AHEAD: usize = 1;
+
+    fn multiply(self, a: &Element<L>, b: &Element<L>) -> Element<L> {
         each_lane(|lane| times(&number(a, lane), &number(b, lane)))
     }
 
-    fn square(self, x: &Element, count: usize) -> Element {
+    fn square(self, x: &Element<L>, count: usize) -> Element<L> {
         each_lane(|lane| (0..count).fold(number(x, lane), |x, _| times(&x, &x)))
     }
 
-    fn ladder(self, state: &mut LadderState, differences: &Differences) {
+    fn ladder(self, state: &mut LadderState<L>, differences: &Differences) {
         climb_lanes(state, differences, 0);
     }
 
-    fn ladders(self, states: &mut [LadderState; 2], differences: &[Differences; 2]) {
+    fn ladders(self, states: &mut [LadderState<L>; 2], differences: &[Differences; 2]) {
         for (ahead, (state, differences)) in states.iter_mut().zip(differences).enumerate() {
             climb_lanes(state, differences, ahead);
         }
     }
 
     /// The ladder from u = 9 gives the same fraction.
-    fn comb(self, state: &mut CombState, digits: &Digits) {
-        for lane in 0..8 {
+    fn comb(self, state: &mut CombState<L>, digits: &Digits) {
+        for lane in 0..L::LANES {
             // The sum modulo 2^256 of 2^255 and the digits.
             let mut scalar = [0, 0, 0, 1 << 63];
-            for (i, vector) in digits.iter().enumerate() {
-                let digit = i128::from(vector.0[lane] as i64);
+            for i in 0..digits.0.len() {
+                let digit = i128::from(digits.get::<L>(i, lane) as i64);
                 let mut carry = 0;
                 for (w, word) in scalar.iter_mut().enumerate() {
                     let at = 64 * w as i32 - 5 * i as i32;
@@ -58,9 +62,9 @@ impl Kernels for Model {
 }
 
 /// The ladder of every lane, with zeros before the differences.
-fn climb_lanes(state: &mut LadderState, differences: &Differences, zeros: usize) {
-    for lane in 0..8 {
-        let bit = |i: usize| differences[i / 64].0[lane] >> (63 - i % 64) & 1;
+fn climb_lanes<L: Layout>(state: &mut LadderState<L>, differences: &Differences, zeros: usize) {
+    for lane in 0..L::LANES {
+        let bit = |i: usize| differences.get::<L>(i / 64, lane) >> (63 - i % 64) & 1;
         let bits = (0..256).map(|i| if i < zeros { 0 } else { bit(i - zeros) });
         let (x, z) = climb(&number(&state.0[0], lane), bits);
         state.0[1].put(lane, &x);
@@ -96,16 +100,15 @@ fn swap(bit: u64, a: &mut [u64; 4], b: &mut [u64; 4]) {
     }
 }
 
-/// The number in a lane, from the low 52 bits of each digit.
-pub(super) fn number(element: &Element, lane: usize) -> [u64; 4] {
-    let [a, b, c, d, e] = element.0.map(|vector| vector.0[lane] & DIGIT_MASK);
-    let low = [a | b << 52, b >> 12 | c << 40, c >> 24 | d << 28, d >> 36 | e << 16];
-    reduced(&add_small(&low, 38 * (e >> 48)).0)
+/// The number in a lane, from the bits of each digit that count.
+pub(super) fn number<L: Layout>(element: &Element<L>, lane: usize) -> [u64; 4] {
+    let (low, above) = element.words(lane);
+    reduced(&add_small(&low, 38 * above).0)
 }
 
-fn each_lane(f: impl Fn(usize) -> [u64; 4]) -> Element {
+fn each_lane<L: Layout>(f: impl Fn(usize) -> [u64; 4]) -> Element<L> {
     let mut element = Element::default();
-    (0..8).for_each(|lane| element.put(lane, &f(lane)));
+    (0..L::LANES).for_each(|lane| element.put(lane, &f(lane)));
     element
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod p256;
 #[cfg(test)]
 mod reference;
 mod x25519;
+mod x25519_avx2;
 
 #[cfg(test)]
 mod tests {
@@ -18,24 +19,30 @@ mod tests {
     ];
 
     /// Instructions whose result is a vector, a mask or memory, never a general register or a flag.
-    const VECTOR: [&str; 31] = [
+    const VECTOR: [&str; 37] = [
         "kxorw",
         "vaddpd",
+        "vblendvpd",
         "vfmadd231pd",
         "vmovapd",
+        "vmovdqa",
         "vmovdqa64",
         "vmovdqu64",
         "vmulpd",
         "vpabsq",
         "vpaddq",
         "vpand",
+        "vpandn",
         "vpandq",
         "vpblendmq",
         "vpbroadcastq",
         "vpcmpeqq",
+        "vpcmpgtq",
         "vpmadd52huq",
         "vpmadd52luq",
+        "vpermd",
         "vpermt2q",
+        "vpmuludq",
         "vpor",
         "vpsllq",
         "vpsraq",
@@ -70,6 +77,11 @@ mod tests {
     #[test]
     fn x25519_kernels_are_free_of_data_dependent_control_and_addresses() {
         check(include_str!(concat!(env!("OUT_DIR"), "/x25519.s")));
+    }
+
+    #[test]
+    fn x25519_kernels_of_avx2_are_free_of_data_dependent_control_and_addresses() {
+        check(include_str!(concat!(env!("OUT_DIR"), "/x25519_avx2.s")));
     }
 
     /// No branch and no address can depend on data: general registers are computed from arguments, constants and

@@ -2,8 +2,7 @@
 
 use super::ifma::Ifma;
 use crate::batch::Arithmetic;
-use crate::p256::{CombState, Element, Kernels, TABLE, WINDOWS};
-use crate::x25519::U64x8;
+use crate::p256::{CombState, Element, Kernels, TABLE, U64x8, WINDOWS};
 use std::arch::global_asm;
 
 global_asm!(include_str!(concat!(env!("OUT_DIR"), "/p256.s")), options(raw));

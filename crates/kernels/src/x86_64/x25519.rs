@@ -3,12 +3,17 @@
 
 use super::ifma::Ifma;
 use crate::batch::Arithmetic;
-use crate::x25519::{CombState, Differences, Digits, Element, Kernels, LadderState};
+use crate::x25519::{CombState, Differences, Digits, Eight, Element as AnyElement, Kernels, LadderState};
 use std::arch::global_asm;
 
 global_asm!(include_str!(concat!(env!("OUT_DIR"), "/x25519.s")), options(raw));
 
+type Element = AnyElement<Eight>;
+
 impl Kernels for Ifma {
+    type Layout = Eight;
+    const AHEAD: usize = 1;
+
     fn multiply(self, a: &Element, b: &Element) -> Element {
         let mut out = Element::default();
         // SAFETY: `self` proves the instructions; all three are elements.
@@ -24,17 +29,17 @@ impl Kernels for Ifma {
         out
     }
 
-    fn ladder(self, state: &mut LadderState, differences: &Differences) {
+    fn ladder(self, state: &mut LadderState<Eight>, differences: &Differences) {
         // SAFETY: `self` proves the instructions; state and differences have the sizes that the kernel expects.
         unsafe { ladder(state, differences) };
     }
 
-    fn ladders(self, states: &mut [LadderState; 2], differences: &[Differences; 2]) {
+    fn ladders(self, states: &mut [LadderState<Eight>; 2], differences: &[Differences; 2]) {
         // SAFETY: as above, and the kernel expects two of each, one after the other.
         unsafe { ladders(states, differences) };
     }
 
-    fn comb(self, state: &mut CombState, digits: &Digits) {
+    fn comb(self, state: &mut CombState<Eight>, digits: &Digits) {
         // SAFETY: `self` proves the instructions; state and digits have the sizes that the kernel expects.
         unsafe { comb(state, digits) };
     }
@@ -50,9 +55,9 @@ unsafe extern "sysv64" {
     #[link_name = "quadrille_x25519_square"]
     fn square(x: *mut Element, count: usize);
     #[link_name = "quadrille_x25519_ladder"]
-    fn ladder(state: *mut LadderState, differences: *const Differences);
+    fn ladder(state: *mut LadderState<Eight>, differences: *const Differences);
     #[link_name = "quadrille_x25519_ladders"]
-    fn ladders(states: *mut [LadderState; 2], differences: *const [Differences; 2]);
+    fn ladders(states: *mut [LadderState<Eight>; 2], differences: *const [Differences; 2]);
     #[link_name = "quadrille_x25519_comb"]
-    fn comb(state: *mut CombState, digits: *const Digits);
+    fn comb(state: *mut CombState<Eight>, digits: *const Digits);
 }

@@ -54,7 +54,9 @@ fn clients_of_one_worker_fill_batches() {
 #[test]
 fn key_exchange_of_several_handshakes_goes_together() {
     if !std::arch::is_x86_feature_detected!("avx512ifma") {
-        println!("skipped: without AVX-512 IFMA there are no lanes for X25519, and nothing waits for others");
+        println!(
+            "skipped: without AVX-512 IFMA lanes pay from three secrets on, which are too seldom to count"
+        );
         return;
     }
     let site = rsa_site();
