@@ -5,7 +5,7 @@ use crate::{
     process::{announce, run},
 };
 use quadrille_config::{Diagnostics, model::Gateway};
-use quadrille_control_plane::{EnvoyPages, XdsManager};
+use quadrille_control_plane::{EnvoyPages, Trust, XdsManager};
 use quadrille_envoy::Bootstrap;
 use quadrille_gateway::{ConfigurationSource, control};
 use std::{
@@ -14,10 +14,10 @@ use std::{
 };
 
 /// Serves what the bootstrap says, and what its control planes say.
-pub(crate) fn serve(file: PathBuf, directories: Vec<PathBuf>, logging: &Logging) -> Result<(), Vec<String>> {
+pub(crate) fn serve(file: PathBuf, trust: Trust, logging: &Logging) -> Result<(), Vec<String>> {
     let (bootstrap, model, warnings) = read(&file)?;
     let is_dynamic = bootstrap.is_dynamic();
-    let xds = XdsManager::new(bootstrap, directories);
+    let xds = XdsManager::new(bootstrap, trust);
     let (control, updates) = control();
     if is_dynamic {
         // What control planes send before the gateway runs waits for it.

@@ -5,6 +5,7 @@ use crate::{
     logging::Logging,
     process::{announce, run},
 };
+use quadrille_control_plane::{OnRefusedPolicy, Trust};
 use quadrille_gateway::ConfigurationSource;
 use std::path::PathBuf;
 
@@ -33,16 +34,39 @@ pub(crate) struct Serve {
     /// Below this directory the bootstrap's control planes may name files [default: nowhere]. May be repeated.
     #[arg(long, value_name = "DIRECTORY", requires = "envoy_config")]
     control_plane_files: Vec<PathBuf>,
+    /// What becomes of a listener whose control plane wants others let in, in a way that cannot be served.
+    #[arg(long, value_name = "WHAT", requires = "envoy_config", default_value = "close")]
+    on_refused_policy: RefusedPolicy,
     #[command(flatten)]
     flags: Flags,
     #[command(flatten)]
     logging: Logging,
 }
 
+/// See [`OnRefusedPolicy`].
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum RefusedPolicy {
+    /// It is closed, until what comes can be served.
+    Close,
+    /// It goes on as it is.
+    Keep,
+}
+
+impl From<RefusedPolicy> for OnRefusedPolicy {
+    fn from(policy: RefusedPolicy) -> Self {
+        match policy {
+            RefusedPolicy::Close => Self::Close,
+            RefusedPolicy::Keep => Self::Keep,
+        }
+    }
+}
+
 impl Serve {
     pub(crate) fn run(self) -> Result<(), Vec<String>> {
         if let Some(file) = self.envoy_config {
-            return crate::envoy::serve(file, self.control_plane_files, &self.logging);
+            let directories = self.control_plane_files.into();
+            let trust = Trust { directories, on_refused_policy: self.on_refused_policy.into() };
+            return crate::envoy::serve(file, trust, &self.logging);
         }
         let (model, origin) = match self.config {
             Some(file) => (

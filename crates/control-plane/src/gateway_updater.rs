@@ -111,7 +111,13 @@ impl UpdateHandler for GatewayUpdater {
         let accepted = rejections.is_empty() && update.unreadable.is_empty();
         self.state.stats.count_response(update.kind, accepted);
         for Rejection { name, reason } in update.unreadable.iter().chain(&rejections) {
-            tracing::error!(resource = %origin(update.kind, name), reason, "rejected; the active one stays");
+            let resource = origin(update.kind, name);
+            if diff.closes(name) {
+                tracing::error!(%resource, reason, "rejected, and closed: it decides who is let in");
+                self.state.stats.count_closed(update.kind);
+            } else {
+                tracing::error!(%resource, reason, "rejected; the active one stays");
+            }
         }
         for (listener, missing) in self.state.store().warming_listeners() {
             tracing::debug!(listener, ?missing, "a listener waits for resources");

@@ -21,10 +21,12 @@ mod state;
 mod stats;
 mod subscription_manager;
 mod tls;
+mod trust;
 mod xds_manager;
 
 #[cfg(test)]
 mod tests;
 
 pub use admin::EnvoyPages;
+pub use trust::{OnRefusedPolicy, Trust};
 pub use xds_manager::XdsManager;

@@ -3,12 +3,14 @@
 //! A listener or a cluster that references a resource which has not arrived yet is warming: the active one of the same
 //! name serves until it is complete. What the active one references stays until then too.
 
+use crate::trust::{OnRefusedPolicy, Trust};
 use quadrille_config::{
     Diagnostics,
     model::{Gateway, Origin},
 };
 use quadrille_envoy::{
-    Bootstrap, DynamicResources, EndpointsReference, Read, References, ResourceType, Resources, read_remote,
+    Bootstrap, DynamicResources, EndpointsReference, Read, References, ResourceType, Resources,
+    decides_access, read_remote,
 };
 use quadrille_xds::{Rejection, Update};
 use std::{
@@ -29,8 +31,7 @@ pub(crate) struct ResourceStore {
     known: Resources,
     active: Resources,
     digests: Digests,
-    /// Below which control planes may name files.
-    directories: Arc<[PathBuf]>,
+    trust: Trust,
 }
 
 /// SHA-256 of the bytes of each resource that came from a control plane.
@@ -48,6 +49,8 @@ pub(crate) struct Transition {
 pub(crate) struct ResourceDiff {
     changed: Vec<Changed>,
     removed: Vec<String>,
+    /// Among what was refused: what is closed, because who is let in by it is to be decided in a way that is not known.
+    closed: Vec<String>,
     /// What is wrong with the others.
     pub(crate) rejections: Vec<Rejection>,
     /// About resources that can be used all the same.
@@ -60,7 +63,7 @@ struct Changed {
 }
 
 impl ResourceStore {
-    pub(crate) fn new(bootstrap: Bootstrap, directories: Arc<[PathBuf]>) -> Self {
+    pub(crate) fn new(bootstrap: Bootstrap, trust: Trust) -> Self {
         Self {
             dynamic: bootstrap.dynamic.clone(),
             known: bootstrap.resources.clone(),
@@ -68,7 +71,7 @@ impl ResourceStore {
             bootstrap: Arc::new(bootstrap),
             prepared: None,
             digests: Digests::new(),
-            directories,
+            trust,
         }
     }
 
@@ -99,7 +102,7 @@ impl ResourceStore {
 
     /// The same with other static resources, and with what control planes have sent.
     fn with_bootstrap(&self, bootstrap: Bootstrap) -> Self {
-        let mut next = Self::new(bootstrap, Arc::clone(&self.directories));
+        let mut next = Self::new(bootstrap, self.trust.clone());
         for ((kind, name), digest) in &self.digests {
             if !next.bootstrap.resources.contains(*kind, name) && next.known.copy(&self.known, *kind, name) {
                 next.digests.insert((*kind, name.clone()), *digest);
@@ -130,12 +133,15 @@ impl ResourceStore {
                 continue;
             }
             let origin_of = origin(update.kind, name);
-            match read_remote(kind, &resource.tree, origin_of, &self.directories, &allowance) {
+            match read_remote(kind, &resource.tree, origin_of, &self.trust.directories, &allowance) {
                 Ok(found) => {
                     diff.warnings.extend(found.warnings.lines());
                     diff.changed.push(Changed { read: found, digest: resource.digest });
                 }
                 Err(errors) => {
+                    if self.closes(kind, name, &errors) {
+                        diff.closed.push(name.clone());
+                    }
                     diff.rejections.push(reject(errors.lines().join("; ")));
                 }
             }
@@ -146,6 +152,14 @@ impl ResourceStore {
         }
         diff.removed = self.removed_names(kind, update);
         diff
+    }
+
+    /// Whether what is in service under this name goes, because it was refused for who is let in.
+    fn closes(&self, kind: ResourceType, name: &str, errors: &Diagnostics) -> bool {
+        self.trust.on_refused_policy == OnRefusedPolicy::Close
+            && matches!(kind, ResourceType::Listener | ResourceType::Routes)
+            && self.known.contains(kind, name)
+            && errors.iter().any(decides_access)
     }
 
     /// Names that the control plane no longer has. Routes, endpoints and secrets stay for as long as they are
@@ -180,7 +194,7 @@ impl ResourceStore {
                 transition.digests.insert((kind, read.name.clone()), *digest);
             }
         }
-        for name in &diff.removed {
+        for name in diff.removed.iter().chain(&diff.closed) {
             transition.known.remove(kind, name);
             transition.digests.remove(&(kind, name.clone()));
         }
@@ -219,7 +233,12 @@ impl ResourceStore {
 
 impl ResourceDiff {
     pub(crate) fn is_empty(&self) -> bool {
-        self.changed.is_empty() && self.removed.is_empty()
+        self.changed.is_empty() && self.removed.is_empty() && self.closed.is_empty()
+    }
+
+    /// Whether what was refused under this name is closed.
+    pub(crate) fn closes(&self, name: &str) -> bool {
+        self.closed.iter().any(|closed| closed == name)
     }
 
     /// The names of the resources that are new or different.

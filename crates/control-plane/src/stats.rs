@@ -25,6 +25,10 @@ impl XdsStats {
 
     fn describe() {
         describe_counter!(UPDATES, "Responses of control planes, by their result");
+        describe_counter!(
+            CLOSED,
+            "Listeners and routes that were closed because their rules about access were refused"
+        );
         describe_gauge!(CONNECTED, "Open streams to control planes");
         describe_counter!(FAILURES, "Streams to control planes that were lost or could not be opened");
     }
@@ -38,6 +42,12 @@ impl XdsStats {
         counter!(UPDATES, "service" => kind.service(), "result" => result).increment(1);
         // The stream may have been opened before the gateway installed its recorder of metrics.
         self.show_connected(kind);
+    }
+
+    /// What was in service is closed, because what was to take its place lets others in, in a way that is not known.
+    pub(crate) fn count_closed(&self, kind: ResourceType) {
+        Self::describe();
+        counter!(CLOSED, "service" => kind.service()).increment(1);
     }
 
     /// The connection of a stream for these resource types is `now` up or down, after it was `before`.
@@ -85,6 +95,7 @@ impl SubscriptionStats {
     }
 }
 
+const CLOSED: &str = "quadrille_xds_closed_total";
 const UPDATES: &str = "quadrille_xds_updates_total";
 const CONNECTED: &str = "quadrille_xds_connected";
 const FAILURES: &str = "quadrille_xds_failures_total";

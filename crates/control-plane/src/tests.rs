@@ -1,7 +1,7 @@
 //! The resource store without a control plane: updates are made as the stream makes them.
 
 use crate::{
-    XdsManager,
+    OnRefusedPolicy, Trust, XdsManager,
     control_planes::ControlPlanes,
     resource_store::{ResourceDiff, ResourceStore},
 };
@@ -13,7 +13,6 @@ use quadrille_xds::{
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 const ADS: &str = "
 node: {id: g, cluster: c, metadata: {A: '1', B: [x, {C: y}]}, locality: {region: r, sub_zone: s}}
@@ -85,7 +84,7 @@ fn serving(store: &ResourceStore) -> Vec<String> {
 
 #[test]
 fn a_listener_waits_for_its_routes_and_the_one_before_serves_until_they_come() {
-    let mut store = ResourceStore::new(bootstrap_with_ads(), Arc::default());
+    let mut store = ResourceStore::new(bootstrap_with_ads(), Trust::default());
     commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
     assert_eq!(store.references().routes.keys().collect::<Vec<_>>(), ["a"]);
     assert_eq!(store.warming_listeners().len(), 1);
@@ -107,7 +106,7 @@ fn a_listener_waits_for_its_routes_and_the_one_before_serves_until_they_come() {
 
 #[test]
 fn what_has_not_changed_is_not_read_again() {
-    let mut store = ResourceStore::new(bootstrap_with_ads(), Arc::default());
+    let mut store = ResourceStore::new(bootstrap_with_ads(), Trust::default());
     let both = update(ResourceType::Listener, &[listener("l", "a")]);
     assert!(!commit(&mut store, &both).is_empty());
     assert!(commit(&mut store, &both).is_empty());
@@ -120,7 +119,7 @@ fn what_has_not_changed_is_not_read_again() {
 
 #[test]
 fn what_the_bootstrap_says_is_not_replaced() {
-    let store = ResourceStore::new(bootstrap_with_ads(), Arc::default());
+    let store = ResourceStore::new(bootstrap_with_ads(), Trust::default());
     let plane = json!({ "name": "plane", "type": "STATIC" });
     let diff = store.diff(&update(ResourceType::Cluster, &[plane]));
     assert!(diff.is_empty());
@@ -131,7 +130,7 @@ fn what_the_bootstrap_says_is_not_replaced() {
 
 #[test]
 fn a_resource_that_says_nonsense_is_refused_with_its_path() {
-    let store = ResourceStore::new(bootstrap_with_ads(), Arc::default());
+    let store = ResourceStore::new(bootstrap_with_ads(), Trust::default());
     let mut bad = listener("bad", "a");
     bad["address"]["socket_address"]["address"] = json!("nowhere");
     let diff = store.diff(&update(ResourceType::Listener, &[bad, listener("good", "a")]));
@@ -139,9 +138,61 @@ fn a_resource_that_says_nonsense_is_refused_with_its_path() {
     assert!(diff.rejections[0].reason.contains("address"), "{}", diff.rejections[0].reason);
 }
 
+/// With a filter that decides who is let in, and is not known.
+fn guarded(name: &str, routes: &str) -> Value {
+    let mut guarded = listener(name, routes);
+    let filters = &mut guarded["filter_chains"][0]["filters"][0]["typed_config"]["http_filters"];
+    let lua = json!({ "@type": "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua" });
+    filters.as_array_mut().unwrap().insert(0, json!({ "name": "lua", "typed_config": lua }));
+    guarded
+}
+
+#[test]
+fn what_cannot_decide_who_is_let_in_is_closed() {
+    for policy in [OnRefusedPolicy::Close, OnRefusedPolicy::Keep] {
+        let trust = Trust { on_refused_policy: policy, ..Trust::default() };
+        let mut store = ResourceStore::new(bootstrap_with_ads(), trust);
+        let open = update(ResourceType::Listener, &[listener("l", "a"), listener("other", "a")]);
+        commit(&mut store, &open);
+        commit(&mut store, &update(ResourceType::Routes, &[routes("a")]));
+        let mut bad = listener("other", "a");
+        bad["address"]["socket_address"]["address"] = json!("nowhere");
+        let refused = update(ResourceType::Listener, &[guarded("l", "a"), bad]);
+        let diff = store.diff(&refused);
+        assert_eq!(diff.rejections.len(), 2, "{:?}", diff.rejections);
+        assert_eq!(diff.closes("l"), policy == OnRefusedPolicy::Close);
+        assert!(!diff.closes("other"), "an address lets nobody in");
+        let transition = store.transition(&diff, &BTreeMap::new(), ResourceType::Listener);
+        store.commit(transition);
+        let active: Vec<_> = store.active().listeners.keys().map(String::as_str).collect();
+        let expected: &[&str] = if policy == OnRefusedPolicy::Close { &["other"] } else { &["l", "other"] };
+        assert_eq!(active, expected);
+        assert!(!store.diff(&refused).closes("l") || policy == OnRefusedPolicy::Keep, "it is closed once");
+        commit(&mut store, &open);
+        assert_eq!(store.active().listeners.len(), 2, "and opens when its rules can be served");
+    }
+}
+
+/// Rules for a part of the routes come with the routes.
+#[test]
+fn routes_that_cannot_decide_who_is_let_in_close_their_listeners() {
+    let mut store = ResourceStore::new(bootstrap_with_ads(), Trust::default());
+    commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
+    commit(&mut store, &update(ResourceType::Routes, &[routes("a")]));
+    assert_eq!(serving(&store), ["a"]);
+    let mut guarded = routes("a");
+    let rbac = json!({ "@type": "type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBACPerRoute" });
+    guarded["virtual_hosts"][0]["typed_per_filter_config"] = json!({ "envoy.filters.http.rbac": rbac });
+    let diff = store.diff(&update(ResourceType::Routes, &[guarded]));
+    assert!(diff.closes("a"), "{:?}", diff.rejections);
+    let transition = store.transition(&diff, &BTreeMap::new(), ResourceType::Routes);
+    store.commit(transition);
+    assert_eq!((serving(&store).len(), store.warming_listeners().len()), (0, 1));
+}
+
 #[test]
 fn a_bootstrap_that_is_read_again_keeps_what_has_come() {
-    let mut store = ResourceStore::new(bootstrap_with_ads(), Arc::default());
+    let mut store = ResourceStore::new(bootstrap_with_ads(), Trust::default());
     commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
     commit(&mut store, &update(ResourceType::Routes, &[routes("a")]));
     let gateway = store.prepare_bootstrap(bootstrap_with_ads()).unwrap();
@@ -152,7 +203,7 @@ fn a_bootstrap_that_is_read_again_keeps_what_has_come() {
 
 #[test]
 fn a_bootstrap_that_is_rejected_changes_nothing() {
-    let mut store = ResourceStore::new(bootstrap_with_ads(), Arc::default());
+    let mut store = ResourceStore::new(bootstrap_with_ads(), Trust::default());
     let cluster = json!({ "name": "c", "type": "STATIC" });
     commit(&mut store, &update(ResourceType::Cluster, std::slice::from_ref(&cluster)));
     // It takes the cluster's name, and has two listeners at one address.
@@ -178,7 +229,7 @@ fn a_bootstrap_that_is_rejected_changes_nothing() {
 /// The gateway may still refuse it: a certificate may be missing, or an address taken.
 #[test]
 fn a_bootstrap_is_active_once_the_gateway_serves_it() {
-    let xds = XdsManager::new(bootstrap_with_ads(), Vec::new());
+    let xds = XdsManager::new(bootstrap_with_ads(), Trust::default());
     let more = ADS.replace("  clusters:\n", "  clusters:\n  - {name: c, type: STATIC}\n");
     let prepare = || xds.prepare_bootstrap(bootstrap(&more, "bootstrap.yaml").unwrap()).unwrap();
     let is_active = || xds.active().resources.contains(ResourceType::Cluster, "c");
@@ -194,7 +245,7 @@ fn a_bootstrap_is_active_once_the_gateway_serves_it() {
 fn each_control_plane_is_asked_for_what_it_has() {
     let bootstrap = bootstrap_with_ads();
     let control_planes = ControlPlanes::new(&bootstrap).unwrap();
-    let mut store = ResourceStore::new(bootstrap, Arc::default());
+    let mut store = ResourceStore::new(bootstrap, Trust::default());
     commit(&mut store, &update(ResourceType::Listener, &[listener("l", "a")]));
     let required = control_planes.required_streams(store.dynamic(), &store.references());
     assert_eq!(required.len(), 1);

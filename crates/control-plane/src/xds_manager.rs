@@ -2,7 +2,7 @@
 
 use crate::{
     control_planes::ControlPlanes, resource_store::ResourceStore, state::State, stats::XdsStats,
-    subscription_manager::SubscriptionManager,
+    subscription_manager::SubscriptionManager, trust::Trust,
 };
 use quadrille_config::{
     Diagnostics,
@@ -18,10 +18,8 @@ pub struct XdsManager(Arc<State>);
 
 impl XdsManager {
     /// Starts with the resources that the bootstrap itself contains.
-    ///
-    /// Control planes may name files below these directories: certificates and keys that are here already.
-    pub fn new(bootstrap: Bootstrap, directories: Vec<PathBuf>) -> Self {
-        Self(Arc::new(State::new(ResourceStore::new(bootstrap, directories.into()))))
+    pub fn new(bootstrap: Bootstrap, trust: Trust) -> Self {
+        Self(Arc::new(State::new(ResourceStore::new(bootstrap, trust))))
     }
 
     /// The gateway of a bootstrap that was read again, with everything that control planes have sent so far. The

@@ -16,6 +16,7 @@ mod bootstrap;
 mod cluster;
 mod common;
 mod config_source;
+mod decides_access;
 mod filters;
 mod health;
 mod http;
@@ -41,6 +42,7 @@ pub use bootstrap::{Bootstrap, DynamicResources, bootstrap, load};
 pub use cluster::{Cluster, Endpoint, Endpoints, EndpointsReference};
 pub use common::Address;
 pub use config_source::{ApiSource, ConfigSource};
+pub use decides_access::decides_access;
 pub use http::RoutesReference;
 pub use listener::Listener;
 

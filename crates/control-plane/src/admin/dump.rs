@@ -42,13 +42,12 @@ pub(super) fn config_dump(bootstrap: &Bootstrap) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{resource_store::ResourceStore, tests};
-    use std::sync::Arc;
+    use crate::{Trust, resource_store::ResourceStore, tests};
 
     #[test]
     fn resources_of_control_planes_are_shown_and_a_listener_that_waits_as_warming() {
         let mut bootstrap = tests::bootstrap_with_ads();
-        let mut store = ResourceStore::new(bootstrap.clone(), Arc::default());
+        let mut store = ResourceStore::new(bootstrap.clone(), Trust::default());
         let mut page = |store: &ResourceStore| {
             bootstrap.resources = store.active().clone();
             config_dump(&bootstrap)["configs"].clone()
