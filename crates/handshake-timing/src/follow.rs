@@ -2,7 +2,10 @@
 //!
 //! They are set on the connection, not on its context, so that connections that are not measured pay nothing.
 
-use crate::marks::{Mark, mark};
+use crate::{
+    marks::{Mark, mark},
+    message::built,
+};
 use boring::ssl::SslRef;
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
@@ -11,7 +14,7 @@ use std::{
     slice,
 };
 
-/// Has BoringSSL take marks in the server's handshake on this connection, while a [turn](crate::Marks::turn) is on.
+/// Has BoringSSL take marks in the handshake of this connection, of whichever side,, while a [turn](crate::Marks::turn) is on.
 pub fn follow(ssl: &mut SslRef) {
     // SAFETY: the connection is live; both callbacks have the types that are asked for and live forever.
     unsafe {
@@ -31,7 +34,7 @@ pub fn unfollow(ssl: &mut SslRef) {
 
 /// Called when the handshake has entered another state. It must not panic.
 unsafe extern "C" fn state_changed(ssl: *const ffi::SSL, kind: c_int, _value: c_int) {
-    if kind != ffi::SSL_CB_ACCEPT_LOOP as c_int {
+    if kind != ffi::SSL_CB_ACCEPT_LOOP as c_int && kind != ffi::SSL_CB_CONNECT_LOOP as c_int {
         return;
     }
     // SAFETY: BoringSSL passes a live connection.
@@ -50,13 +53,15 @@ unsafe extern "C" fn message_passed(
     content_type: c_int,
     bytes: *const c_void,
     len: usize,
-    _ssl: *mut ffi::SSL,
+    ssl: *mut ffi::SSL,
     _arg: *mut c_void,
 ) {
     const HANDSHAKE: c_int = 22;
     if is_write == 1 && content_type == HANDSHAKE && len > 0 && !bytes.is_null() {
         // SAFETY: BoringSSL passes `len` readable bytes.
         let bytes = unsafe { slice::from_raw_parts(bytes.cast::<u8>(), len) };
-        mark(Mark::Built(bytes[0]));
+        // SAFETY: BoringSSL passes a live connection.
+        let by_server = unsafe { ffi::SSL_is_server(ssl) } == 1;
+        mark(Mark::Built(built(bytes[0], by_server)));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     clock::thread_time,
-    message::{FIRST_STATE, Message, built, worked_on},
+    message::{FIRST_STATE, Message, worked_on},
 };
 use std::{cell::RefCell, time::Duration};
 
@@ -19,24 +19,28 @@ pub struct Spent {
     pub key_operation: Duration,
     /// CPU time of the answer to the client's key share, if it was computed on this thread in a turn of the handshake's.
     pub key_exchange: Duration,
+    /// CPU time of a client's verification of the server's chain.
+    pub verification: Duration,
 }
 
 /// What a mark stands for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mark {
-    /// The server's turn begins.
+    /// The turn begins.
     TurnBegins,
     /// The state has changed: this is the state now.
     State(&'static str),
-    /// A handshake message of this type has been built.
-    Built(u8),
+    /// This message has been built.
+    Built(Message),
     /// A private-key operation begins.
     KeyBegins,
     /// The client's key share begins to be answered.
     ExchangeBegins,
-    /// Either of them ends.
+    /// The verification of the server's chain begins.
+    VerificationBegins,
+    /// One of them ends.
     OperationEnds,
-    /// The server's turn ends.
+    /// The turn ends.
     TurnEnds,
 }
 
@@ -54,7 +58,7 @@ impl Marks {
         Self(Vec::with_capacity(64))
     }
 
-    /// A turn of the server's: marks are taken while `work` goes on.
+    /// A turn of the side that is measured: marks are taken while `work` goes on.
     pub fn turn<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let _turn = Turn::begin(self);
         work()
@@ -91,6 +95,11 @@ pub fn key_operation<T>(operation: impl FnOnce() -> T) -> T {
 /// Marks the answer to the client's key share, if a turn is on.
 pub fn key_exchange<T>(operation: impl FnOnce() -> T) -> T {
     marked(Mark::ExchangeBegins, operation)
+}
+
+/// Marks a client's verification of the server's chain, if a turn is on.
+pub fn verification<T>(operation: impl FnOnce() -> T) -> T {
+    marked(Mark::VerificationBegins, operation)
 }
 
 fn marked<T>(begins: Mark, operation: impl FnOnce() -> T) -> T {
@@ -136,9 +145,7 @@ impl Drop for Turn<'_> {
 fn share_out(marks: &[(Duration, Mark)], clock: Duration) -> Spent {
     let mut spent = Spent::default();
     let mut state = FIRST_STATE;
-    let signs_its_key = marks
-        .iter()
-        .any(|(_, mark)| matches!(mark, Mark::Built(kind) if built(*kind) == Message::ServerKeyExchange));
+    let signs_its_key = marks.iter().any(|(_, mark)| matches!(mark, Mark::Built(Message::ServerKeyExchange)));
     for pair in marks.windows(2) {
         let ((began, from), (ended, to)) = (pair[0], pair[1]);
         let time = ended.saturating_sub(began).saturating_sub(clock);
@@ -156,10 +163,14 @@ fn share_out(marks: &[(Duration, Mark)], clock: Duration) -> Spent {
                 spent.key_exchange += time;
                 continue;
             }
-            (_, Mark::Built(kind)) => built(kind),
+            (Mark::VerificationBegins, _) => {
+                spent.verification += time;
+                continue;
+            }
+            (_, Mark::Built(message)) => message,
             _ => match worked_on(state) {
-                // BoringSSL passes through this state also when there is no such message to send.
-                Message::ServerKeyExchange if !signs_its_key => Message::Other,
+                // A server of BoringSSL passes through this state also when there is no such message to send.
+                Message::ServerKeyExchange if !signs_its_key && state.contains("send") => Message::Other,
                 message => message,
             },
         };
@@ -183,15 +194,15 @@ mod tests {
             (at(2), Mark::ExchangeBegins),
             (at(6), Mark::OperationEnds),
             (at(10), Mark::State("TLS 1.3 server send_server_hello")),
-            (at(60), Mark::Built(2)),
-            (at(70), Mark::Built(8)),
+            (at(60), Mark::Built(Message::ServerHello)),
+            (at(70), Mark::Built(Message::EncryptedExtensions)),
             (at(75), Mark::State("TLS 1.3 server send_server_certificate_verify")),
             (at(80), Mark::KeyBegins),
             (at(90), Mark::OperationEnds),
             (at(92), Mark::TurnEnds),
             // Other handshakes have had the thread meanwhile.
             (at(900), Mark::TurnBegins),
-            (at(905), Mark::Built(15)),
+            (at(905), Mark::Built(Message::CertificateVerify)),
             (at(906), Mark::State("TLS 1.3 server read_client_finished")),
             (at(907), Mark::TurnEnds),
             (at(9000), Mark::TurnBegins),
@@ -211,12 +222,45 @@ mod tests {
     }
 
     #[test]
+    fn a_clients_time_goes_to_what_it_reads_and_its_verification_apart() {
+        let at = Duration::from_micros;
+        let marks = [
+            (at(0), Mark::TurnBegins),
+            (at(40), Mark::Built(Message::ClientHello)),
+            (at(41), Mark::State("TLS client read_server_hello")),
+            (at(42), Mark::TurnEnds),
+            (at(500), Mark::TurnBegins),
+            (at(510), Mark::State("TLS 1.3 client read_encrypted_extensions")),
+            (at(512), Mark::State("TLS 1.3 client read_server_certificate")),
+            (at(520), Mark::State("TLS 1.3 client read_server_certificate_verify")),
+            (at(521), Mark::VerificationBegins),
+            (at(621), Mark::OperationEnds),
+            (at(651), Mark::State("TLS 1.3 client read_server_finished")),
+            (at(655), Mark::State("TLS 1.3 client complete_second_flight")),
+            (at(660), Mark::Built(Message::ClientFinished)),
+            (at(661), Mark::TurnEnds),
+        ];
+        let spent = share_out(&marks, Duration::ZERO);
+        assert_eq!(spent.verification, at(100));
+        let expected = [
+            (Message::ClientHello, 41),
+            (Message::ServerHello, 11),
+            (Message::EncryptedExtensions, 2),
+            (Message::Certificate, 8),
+            (Message::CertificateVerify, 31),
+            (Message::Finished, 4),
+            (Message::ClientFinished, 6),
+        ];
+        assert_eq!(spent.messages, expected.map(|(message, us)| (message, at(us))));
+    }
+
+    #[test]
     fn marks_are_taken_in_turns_only_and_belong_to_whose_turn_it_is() {
         mark(Mark::KeyBegins);
         let (mut one, mut other) = (Marks::new(), Marks::new());
         one.turn(|| key_operation(|| ()));
-        other.turn(|| mark(Mark::Built(2)));
-        one.turn(|| other.turn(|| mark(Mark::Built(8))));
+        other.turn(|| mark(Mark::Built(Message::ServerHello)));
+        one.turn(|| other.turn(|| mark(Mark::Built(Message::EncryptedExtensions))));
         mark(Mark::OperationEnds);
         assert_eq!((one.readings(), one.turns()), (6, 2));
         assert_eq!((other.readings(), other.turns()), (6, 2));
@@ -229,7 +273,7 @@ mod tests {
     #[test]
     fn a_handshake_without_end_is_not_measured() {
         let mut marks = Marks::new();
-        marks.turn(|| (0..2 * MOST).for_each(|_| mark(Mark::Built(2))));
+        marks.turn(|| (0..2 * MOST).for_each(|_| mark(Mark::Built(Message::ServerHello))));
         assert_eq!(marks.readings(), MOST);
         assert!(marks.share_out(Duration::ZERO).is_none());
     }

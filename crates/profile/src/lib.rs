@@ -4,8 +4,8 @@
 //!   server core busy.
 //! - [`algorithms`]: this machine's rates, algorithm by algorithm, as TLS uses them.
 //! - [`gpu`]: RSA on the GPU, beside all cores.
-//! - [`handshake`]: what a server spends on each message of a handshake, on the thread's CPU clock.
-//! - [`system`]: where a running server's CPU goes, by sampling it.
+//! - [`handshake`]: what a server or a client spends on each message of a handshake, on the thread's CPU clock.
+//! - [`system`]: where the CPU of a running server or client goes, by sampling it.
 //!
 //! It measures, and leaves words and pictures for a terminal to the command line. Nothing of it runs in a gateway.
 

@@ -2,28 +2,31 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
-use quadrille_profile::handshake::{Costs, HandshakeKind, Message, Suite, measure};
+use quadrille_profile::handshake::{Costs, HandshakeKind, Message, Side, Suite, measure};
 
 /// Whole and parts are taken from handshakes in turn, which other programs disturb by turns: ten times is often enough
 /// for one measurement without. What is counted twice or forgotten is so every time.
 #[test]
 fn parts_add_up_to_the_whole_within_ten_per_cent() {
-    for kind in HandshakeKind::all() {
+    for (kind, side) in both_sides() {
         let adds_up = |costs: &Costs| {
             let (sum, total) = (costs.sum(), costs.total);
-            println!("{kind}: {total:.0} us, parts {sum:.0} us, key operation {:.0} us", costs.key_operation);
+            println!(
+                "{side:?} {kind}: {total:.0} us, parts {sum:.0} us, key operation {:.0} us",
+                costs.key_operation
+            );
             let other = costs.messages.iter().find(|(message, _)| *message == Message::Other);
             (0.9..=1.1).contains(&(sum / total)) && other.is_none_or(|(_, other)| *other < total / 10.0)
         };
-        let mut seen = (0..10).map(|_| measure(kind, 60).unwrap());
-        assert!(seen.any(|costs| adds_up(&costs)), "{kind}");
+        let mut seen = (0..10).map(|_| measure(kind, side, 60).unwrap());
+        assert!(seen.any(|costs| adds_up(&costs)), "{side:?} {kind}");
     }
 }
 
 #[test]
 fn each_kind_has_its_messages() {
     let messages = |kind| -> Vec<Message> {
-        measure(kind, 3).unwrap().messages.into_iter().map(|(message, _)| message).collect()
+        measure(kind, Side::Server, 3).unwrap().messages.into_iter().map(|(message, _)| message).collect()
     };
     let kind = HandshakeKind { suite: Suite::EcdheRsa, tls13: true, resumed: false };
     let seen = messages(kind);
@@ -51,8 +54,30 @@ fn each_kind_has_its_messages() {
 #[test]
 fn only_full_handshakes_have_a_private_key_operation_and_those_of_tls_1_3_a_key_exchange() {
     for kind in HandshakeKind::all() {
-        let costs = measure(kind, 5).unwrap();
+        let costs = measure(kind, Side::Server, 5).unwrap();
         assert_eq!(costs.key_operation > 5.0, !kind.resumed, "{kind}: {costs:?}");
         assert_eq!(costs.key_exchange > 5.0, kind.tls13, "{kind}: {costs:?}");
     }
+}
+
+#[test]
+fn a_clients_full_handshake_verifies_the_chain_and_a_resumed_one_does_not() {
+    for kind in HandshakeKind::all() {
+        let costs = measure(kind, Side::Client, 5).unwrap();
+        assert_eq!(costs.verification > 5.0, !kind.resumed, "{kind}: {costs:?}");
+        assert!(costs.key_operation == 0.0 && costs.key_exchange == 0.0, "{kind}: {costs:?}");
+        let has = |wanted| costs.messages.iter().any(|(message, _)| *message == wanted);
+        assert!(
+            has(Message::ClientHello) && has(Message::ServerHello) && has(Message::ClientFinished),
+            "{costs:?}"
+        );
+        assert_eq!(has(Message::Certificate), !kind.resumed, "{kind}: {costs:?}");
+        assert_eq!(has(Message::CertificateVerify), kind.tls13 && !kind.resumed, "{kind}: {costs:?}");
+        let signed = !kind.tls13 && !kind.resumed && kind.suite != Suite::Rsa;
+        assert!(!signed || has(Message::ServerKeyExchange) && has(Message::ClientKeyExchange), "{costs:?}");
+    }
+}
+
+fn both_sides() -> impl Iterator<Item = (HandshakeKind, Side)> {
+    HandshakeKind::all().into_iter().flat_map(|kind| [(kind, Side::Server), (kind, Side::Client)])
 }

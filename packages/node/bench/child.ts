@@ -1,4 +1,4 @@
-/** The processes that are measured: `child.js server|client|proxy`. They take orders from the bench over IPC. */
+/** The processes that are measured: `child.js server|plain|client|proxy`. They take orders from the bench over IPC. */
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -36,6 +36,9 @@ const roles: Record<string, Record<string, (argument: never) => unknown>> = {
             const limits = { cert, key, minVersion: version, maxVersion: version } as const;
             return Promise.all(Array.from({ length: ports }, () => listen(https.createServer(limits, answer))));
         },
+    },
+    plain: {
+        listen: async () => [await listen(http.createServer(answer))],
     },
     client: {
         prepare: ({ rival, setting }: { rival: string; setting: Setting }) => void (send = start(rival, setting)),

@@ -9,7 +9,7 @@ export class Child {
     readonly #pending = new Map<number, { resolve(result: never): void; reject(error: Error): void }>();
     #last = 0;
 
-    constructor(role: 'server' | 'client' | 'proxy', execPath: string = process.execPath) {
+    constructor(role: 'server' | 'plain' | 'client' | 'proxy', execPath: string = process.execPath) {
         this.#process = fork(join(__dirname, 'child.js'), [role], { execPath });
         this.#process.on('message', ({ id, result, error }: { id: number; result: never; error?: string }) => {
             const pending = this.#pending.get(id);

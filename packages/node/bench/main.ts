@@ -34,7 +34,10 @@ async function main(): Promise<void> {
         for (const node of chosen) await compareRestart(plan, node);
     }
     if (only === undefined || only === 'proxy') {
-        for (const version of ['TLSv1.2', 'TLSv1.3'] as const) targets.push(...(await compareProxies(plan, version)));
+        for (const node of chosen) {
+            for (const version of ['TLSv1.2', 'TLSv1.3'] as const)
+                targets.push(...(await compareProxies(plan, node, version)));
+        }
     }
     console.log(`\n${targets.map(String).join('\n')}`);
 }

@@ -1,4 +1,5 @@
 import * as http from 'node:http';
+import type { Node } from '../test/support/nodes.js';
 import { Child, during } from './children.js';
 import { median, Ratio, table, Target } from './report.js';
 import type { Plan } from './requests.js';
@@ -12,37 +13,45 @@ const SECONDS = 3;
 interface Service {
     readonly label: string;
     readonly child: Child;
+    /** That it calls. */
+    readonly server: Child;
     readonly port: number;
     readonly rate: number[];
     readonly cpu: number[];
     readonly serverCpu: number[];
 }
 
-/** The published trial: an HTTP service that calls an HTTPS service for each request, all on this machine. */
-export async function compareProxies(plan: Plan, version: Setting['version']): Promise<Target[]> {
-    const server = new Child('server');
+/**
+ * The published trial: an HTTP service that calls an HTTPS service for each request, all on this machine. It began with full
+ * handshakes; `https.Agent` keeps sessions today, so both are here, and plain HTTP, below which no handshake can come.
+ */
+export async function compareProxies(plan: Plan, node: Node, version: Setting['version']): Promise<Target[]> {
+    const server = new Child('server', node.path);
+    const plain = new Child('plain', node.path);
     const { cert, key } = plan.certificate;
     const [port] = await server.ask<number[]>('listen', { cert, key, version, ports: 1 });
+    const [plainPort] = await plain.ask<number[]>('listen');
     const services = await Promise.all(
         [
+            {
+                label: 'https.Agent without sessions, keep-alive off',
+                rival: 'https.Agent, no sessions',
+                keepAlive: false,
+            },
             { label: 'https.Agent, keep-alive off', rival: 'https.Agent', keepAlive: false },
             { label: 'TlsAgent, keep-alive off', rival: 'TlsAgent', keepAlive: false },
-            { label: 'https.Agent, keep-alive on', rival: 'https.Agent', keepAlive: true },
+            { label: 'http.Agent without TLS, keep-alive off', rival: 'http.Agent', keepAlive: false },
+            { label: 'https.Agent', rival: 'https.Agent', keepAlive: true },
             { label: 'agentkeepalive', rival: 'agentkeepalive', keepAlive: true },
             { label: 'undici', rival: 'undici', keepAlive: true },
             { label: 'TlsAgent', rival: 'TlsAgent', keepAlive: true },
             { label: 'createDispatcher', rival: 'createDispatcher', keepAlive: true },
         ].map(async ({ label, rival, keepAlive }): Promise<Service> => {
-            const child = new Child('proxy');
+            const child = new Child('proxy', node.path);
             const setting: Setting = { ca: plan.ca, version, keepAlive };
-            return {
-                label,
-                child,
-                port: await child.ask<number>('listen', { rival, setting, port }),
-                rate: [],
-                cpu: [],
-                serverCpu: [],
-            };
+            const calls = rival === 'http.Agent' ? { server: plain, port: plainPort } : { server, port };
+            const own = await child.ask<number>('listen', { rival, setting, port: calls.port });
+            return { label, child, server: calls.server, port: own, rate: [], cpu: [], serverCpu: [] };
         }),
     );
     for (const service of services) await load(service.port, 0.5);
@@ -50,33 +59,47 @@ export async function compareProxies(plan: Plan, version: Setting['version']): P
         for (let i = 0; i < services.length; i++) {
             const service = services[(i + round) % services.length] as Service;
             let done = 0;
-            const used = await during([service.child, server], async () => (done = await load(service.port, SECONDS)));
+            const used = await during(
+                [service.child, service.server],
+                async () => (done = await load(service.port, SECONDS)),
+            );
             service.rate.push(done / SECONDS);
             service.cpu.push((used[0]?.cpu ?? NaN) / done);
             service.serverCpu.push((used[1]?.cpu ?? NaN) / done);
         }
     }
-    await Promise.all([server, ...services.map(({ child }) => child)].map((child) => child.stop()));
-    const base = services[0] as Service;
+    await Promise.all([server, plain, ...services.map(({ child }) => child)].map((child) => child.stop()));
+    return report(services, `Node ${node.version}, ${version}`);
+}
+
+function report(services: Service[], where: string): Target[] {
+    const [full, base] = services as [Service, Service];
     const both = (service: Service) => service.cpu.map((cpu, round) => cpu + (service.serverCpu[round] ?? NaN));
     const rows = services.map((service) => [
         service.label,
         median(service.rate),
+        String(new Ratio(service.rate, full.rate)),
         String(new Ratio(service.rate, base.rate)),
         median(service.cpu),
         median(service.serverCpu),
         String(new Ratio(both(base), both(service))),
     ]);
     console.log(
-        `\nHTTP service that calls an HTTPS service, ${version}, RSA-2048, ${CONCURRENCY} requests at once; ` +
+        `\n${where}: HTTP service that calls an HTTPS service, RSA-2048, ${CONCURRENCY} requests at once; ` +
             'by the clock, and by the CPU of both services, which other programs disturb less',
     );
-    console.log(table(['', 'req/s', '/ https.Agent off', 'service us', 'https us', 'requests by CPU'], rows));
-    const ours = services.find(({ label }) => label === 'TlsAgent') as Service;
+    const headings = ['', 'req/s', '/ no sessions', '/ https.Agent off', 'service us', 'https us', 'requests by CPU'];
+    console.log(table(headings, rows));
+    const rate = (label: string, than: Service) => {
+        const service = services.find((one) => one.label === label) as Service;
+        return new Ratio(service.rate, than.rate).median;
+    };
+    const off = 'TlsAgent, keep-alive off';
     return [
+        new Target(`${where} proxy trial, ${off} / https.Agent without sessions`, rate(off, full), 2, 'at least'),
         new Target(
-            `${version} proxy trial, requests/s against keep-alive off`,
-            new Ratio(ours.rate, base.rate).median,
+            `${where} proxy trial, TlsAgent / https.Agent, keep-alive off`,
+            rate('TlsAgent', base),
             2,
             'at least',
         ),

@@ -1,3 +1,4 @@
+import * as http from 'node:http';
 import * as https from 'node:https';
 import { HttpsAgent } from 'agentkeepalive';
 import { FileSessionStore, MemorySessionStore, type SessionStore, TlsAgent } from 'quadrille-agent';
@@ -28,6 +29,10 @@ export const rivals: Rival[] = [
     {
         name: 'TlsAgent, no sessions',
         start: (setting) => byAgent(new TlsAgent({ ...nodeOptions(setting), store: new NoStore() })),
+    },
+    {
+        name: 'http.Agent',
+        start: ({ keepAlive }) => byAgent(new http.Agent({ keepAlive }), http),
     },
     { name: 'https.Agent', start: (setting) => byAgent(new https.Agent(nodeOptions(setting))) },
     { name: 'agentkeepalive', start: (setting) => byAgent(new HttpsAgent(nodeOptions(setting))) },
@@ -70,10 +75,10 @@ function storeOf({ dir }: Setting): SessionStore {
     return dir === undefined ? new MemorySessionStore() : new FileSessionStore({ dir, key: Buffer.alloc(32, 1) });
 }
 
-function byAgent(agent: https.Agent): Send {
+function byAgent(agent: http.Agent, { get }: Pick<typeof http, 'get'> = https): Send {
     return (port) =>
         new Promise((resolve, reject) => {
-            const request = https.get({ host: 'localhost', family: 4, port, path: '/', agent }, (response) => {
+            const request = get({ host: 'localhost', family: 4, port, path: '/', agent }, (response) => {
                 response.on('data', () => {});
                 response.on('end', resolve);
             });

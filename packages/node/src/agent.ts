@@ -1,6 +1,6 @@
 import type { ClientRequest, RequestOptions } from 'node:http';
 import * as https from 'node:https';
-import * as tls from 'node:tls';
+import type * as tls from 'node:tls';
 import { type AgentSettings, resolveSettings, type TlsAgentOptions } from './agent-options.js';
 import { channels } from './channels.js';
 import { Handshake } from './handshake.js';
@@ -101,8 +101,7 @@ export class TlsAgent extends https.Agent {
     override createConnection(options: Options): tls.TLSSocket {
         const profile = this.#profileOf(options);
         const handshake = new Handshake({ ...this.#settings, meter: this.#meter }, targetOf(options, profile));
-        const socket = tls.connect({ ...options, ...handshake.offer(Date.now()) } as tls.ConnectionOptions);
-        handshake.watch(socket);
+        const socket = handshake.connect(options as tls.ConnectionOptions);
         const name = this.getName(options);
         this.#sockets.set(socket, {
             name,

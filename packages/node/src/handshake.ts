@@ -1,4 +1,4 @@
-import type { ConnectionOptions, TLSSocket } from 'node:tls';
+import * as tls from 'node:tls';
 import { channels } from './channels.js';
 import type { Meter, Outcome } from './metrics.js';
 import type { Profile } from './profile.js';
@@ -27,7 +27,6 @@ export interface Target {
 
 /**
  * The part that sessions play in one handshake: which is offered, what becomes of those that arrive, what is counted.
- * `offer` first, then connect with what it gave, then `watch` the socket in the same tick.
  */
 export class Handshake {
     readonly origin: string;
@@ -60,15 +59,37 @@ export class Handshake {
         return this.#isDone;
     }
 
-    /** Options for `tls.connect`: the shared context, and a session if there is one. */
-    offer(now: number): Pick<ConnectionOptions, 'secureContext' | 'session'> {
-        const { store, ticketReuse } = this.sessions;
-        if (this.#key && !this.target.full) this.#offered = store.take(this.#key, ticketReuse, now);
+    /** Connects with the shared context, and offers a session if there is one. */
+    connect(options: tls.ConnectionOptions): tls.TLSSocket {
         const { secureContext } = this.target.profile;
-        return this.#offered ? { secureContext, session: this.#offered.bytes } : { secureContext };
+        const session = this.#take(Date.now());
+        // A socket of the caller's begins its handshake before tls.connect returns.
+        const setLater = options.socket === undefined && HAS_SET_SESSION;
+        const socket = tls.connect({ ...options, secureContext, ...(session && !setLater ? { session } : {}) });
+        // Node 20 decodes a session among the options twice, and the certificate in it makes that the dearest part of a
+        // resumption.
+        if (session && setLater) (socket as unknown as SessionSetter).setSession(session);
+        this.#watch(socket);
+        return socket;
     }
 
-    watch(socket: TLSSocket): void {
+    /** Whether the fault may lie in the session that was offered: nothing went wrong before the server saw it. */
+    mayBlameSession(): boolean {
+        return this.hasOffered && this.#isConnected && !this.#isDone;
+    }
+
+    /** Tells why the connection is about to end, where the socket does not. */
+    blame(error: Error): void {
+        this.#failure ??= error;
+    }
+
+    #take(now: number): Buffer | undefined {
+        const { store, ticketReuse } = this.sessions;
+        if (this.#key && !this.target.full) this.#offered = store.take(this.#key, ticketReuse, now);
+        return this.#offered?.bytes;
+    }
+
+    #watch(socket: tls.TLSSocket): void {
         this.#startedAt = performance.now();
         // A socket that the caller brought is connected already.
         this.#isConnected = !socket.connecting;
@@ -83,17 +104,7 @@ export class Handshake {
         socket.once('close', () => this.#isDone || this.#fail());
     }
 
-    /** Whether the fault may lie in the session that was offered: nothing went wrong before the server saw it. */
-    mayBlameSession(): boolean {
-        return this.hasOffered && this.#isConnected && !this.#isDone;
-    }
-
-    /** Tells why the connection is about to end, where the socket does not. */
-    blame(error: Error): void {
-        this.#failure ??= error;
-    }
-
-    #succeed(socket: TLSSocket): void {
+    #succeed(socket: tls.TLSSocket): void {
         this.#isDone = true;
         const milliseconds = performance.now() - this.#startedAt;
         const resumed = socket.isSessionReused();
@@ -146,7 +157,7 @@ export class Handshake {
     }
 
     /** Only what was authorized may ever be resumed: OpenSSL does not verify a second time. */
-    #rememberVerification(socket: TLSSocket, resumed: boolean): void {
+    #rememberVerification(socket: tls.TLSSocket, resumed: boolean): void {
         if (!socket.authorized) return;
         if (resumed) {
             this.#verified = this.#offered && {
@@ -160,7 +171,7 @@ export class Handshake {
         this.#verified = { verifiedAt: Date.now(), leafExpiresAt };
     }
 
-    #keep(socket: TLSSocket, session: Buffer): void {
+    #keep(socket: tls.TLSSocket, session: Buffer): void {
         if (!this.#key) return;
         if (!this.#isDone) {
             this.#early.push(session);
@@ -172,3 +183,10 @@ export class Handshake {
         if (entry) this.sessions.store.put(this.#key, entry, now);
     }
 }
+
+/** Not in Node's documentation, and not in every runtime. */
+interface SessionSetter {
+    setSession(session: Buffer): void;
+}
+
+const HAS_SET_SESSION = 'setSession' in tls.TLSSocket.prototype;

@@ -1,6 +1,6 @@
 /** The same for undici, and so for the global `fetch`: a dispatcher with resumption, bounds and counters. */
 import { isIP } from 'node:net';
-import * as tls from 'node:tls';
+import type * as tls from 'node:tls';
 import type { Agent, buildConnector } from 'undici';
 import { resolveSessionOptions, type SessionOptions } from './agent-options.js';
 import { channels } from './channels.js';
@@ -172,8 +172,7 @@ class Connector {
             full,
             isForeign,
         });
-        const socket = tls.connect({ ...options, ...handshake.offer(Date.now()) });
-        handshake.watch(socket);
+        const socket = handshake.connect(options);
         socket.setNoDelay(true);
         socket.setKeepAlive(true, 60_000);
         return { socket, handshake };

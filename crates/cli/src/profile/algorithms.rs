@@ -141,7 +141,7 @@ fn bulk(rates: &[Rate], purpose: Purpose, title: &str) -> String {
 /// What the rates mean: handshakes a second for each certificate, and what to change.
 fn meaning(rates: &[Rate]) -> Result<String, String> {
     let kind = HandshakeKind { suite: Suite::EcdheEcdsa, tls13: true, resumed: false };
-    let whole = handshake::measure(kind, 100).map_err(|error| error.to_string())?;
+    let whole = handshake::measure(kind, handshake::Side::Server, 100).map_err(|error| error.to_string())?;
     let rest = whole.total - whole.key_operation;
     let mut text = format!(
         "What it means: TLS 1.3 with X25519 takes {rest:.0} us on the server beside the signature (sockets and HTTP come on top)\n  {:30} {:>12} {:>20}\n",

@@ -128,6 +128,7 @@ fn colour(class: Class) -> &'static str {
     match class {
         Class::Rsa => "#e4572e",
         Class::EllipticCurve => "#f3a712",
+        Class::FiniteField => "#c98bb9",
         Class::MlKem => "#d4b483",
         Class::Symmetric => "#a8c686",
         Class::Hash => "#669bbc",

@@ -1,6 +1,7 @@
-//! Handshakes as a picture: two sides, an arrow for each message, and beside it a bar for what it cost the server.
+//! Handshakes as a picture: two sides, an arrow for each message, and beside it a bar for what it cost the side that is
+//! measured.
 
-use quadrille_profile::handshake::{Costs, Message};
+use quadrille_profile::handshake::{Costs, Message, Side};
 use std::fmt::Write;
 
 const WIDTH: f64 = 860.0;
@@ -15,7 +16,8 @@ pub(super) fn picture(all: &[Costs]) -> String {
     let longest = all
         .iter()
         .flat_map(|costs| {
-            costs.messages.iter().map(|(_, us)| *us).chain([costs.key_operation, costs.key_exchange])
+            let parts = [costs.key_operation, costs.key_exchange, costs.verification];
+            costs.messages.iter().map(|(_, us)| *us).chain(parts)
         })
         .fold(1.0, f64::max);
     let (mut body, mut y) = (String::new(), 10.0);
@@ -29,8 +31,19 @@ pub(super) fn picture(all: &[Costs]) -> String {
     )
 }
 
+/// What belongs to a message and is measured apart from it, with its name and its microseconds.
+pub(super) fn part_after(costs: &Costs, message: Message) -> Option<(&'static str, f64)> {
+    let part = match message {
+        Message::ClientHello => ("key exchange", costs.key_exchange),
+        Message::Certificate => ("verification of the chain", costs.verification),
+        _ if message == signer(costs) => ("private-key operation", costs.key_operation),
+        _ => return None,
+    };
+    (part.1 > 0.0).then_some(part)
+}
+
 /// The message that the private-key operation belongs to.
-pub(super) fn signer(costs: &Costs) -> Message {
+fn signer(costs: &Costs) -> Message {
     let has = |wanted| costs.messages.iter().any(|(message, _)| *message == wanted);
     if costs.kind.tls13 {
         Message::CertificateVerify
@@ -45,10 +58,14 @@ pub(super) fn signer(costs: &Costs) -> Message {
 fn diagram(svg: &mut String, costs: &Costs, longest: f64, y: f64) -> f64 {
     let _ = writeln!(
         svg,
-        "<text x=\"{CLIENT}\" y=\"{:.0}\" font-weight=\"bold\">{}: {:.0} us</text>",
+        "<text x=\"{CLIENT}\" y=\"{:.0}\" font-weight=\"bold\">{}: {:.0} us of the {}</text>",
         y + 14.0,
         costs.kind,
-        costs.total
+        costs.total,
+        match costs.side {
+            Side::Server => "server",
+            Side::Client => "client",
+        }
     );
     let top = y + 34.0;
     for (x, side) in [(CLIENT, "client"), (SERVER, "server")] {
@@ -65,13 +82,9 @@ fn diagram(svg: &mut String, costs: &Costs, longest: f64, y: f64) -> f64 {
             arrow(svg, *message, row);
         }
         bar(svg, row, *microseconds, longest, "#0b62a4", "");
-        if costs.key_exchange > 0.0 && *message == Message::ClientHello {
+        if let Some((name, microseconds)) = part_after(costs, *message) {
             row += ROW;
-            bar(svg, row, costs.key_exchange, longest, "#c1440e", "key exchange, ");
-        }
-        if costs.key_operation > 0.0 && *message == signer(costs) {
-            row += ROW;
-            bar(svg, row, costs.key_operation, longest, "#c1440e", "private-key operation, ");
+            bar(svg, row, microseconds, longest, "#c1440e", &format!("{name}, "));
         }
     }
     for x in [CLIENT, SERVER] {

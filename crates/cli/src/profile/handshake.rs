@@ -1,15 +1,18 @@
 //! `quadrille profile handshake`.
 
-use super::flow::{self, signer};
-use quadrille_profile::handshake::{Costs, HandshakeKind, Message, measure};
-use std::{fmt::Write, path::PathBuf};
+use super::flow::{self, part_after};
+use quadrille_profile::handshake::{Costs, HandshakeKind, Message, Side, measure};
+use std::{collections::BTreeSet, fmt::Write, path::PathBuf};
 
-/// Measures what a server spends on each handshake message.
+/// Measures what a server, or a client, spends on each handshake message.
 ///
 /// Client and server talk through memory in one thread: sockets, event loop and HTTP are not in the figures. The
-/// private-key operation and, in TLS 1.3, the key exchange are scalar code here, to be seen beside the rest.
+/// private-key operation and, in TLS 1.3, the server's key exchange are scalar code here, to be seen beside the rest.
 #[derive(clap::Args)]
 pub(super) struct Handshake {
+    /// Whose CPU is measured.
+    #[arg(long, value_enum, default_value = "server")]
+    side: MeasuredSide,
     /// Handshakes of each kind; the figures are medians.
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     handshakes: u32,
@@ -21,10 +24,20 @@ pub(super) struct Handshake {
     svg: Option<PathBuf>,
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum MeasuredSide {
+    Server,
+    Client,
+}
+
 impl Handshake {
     pub(super) fn run(self) -> Result<(), String> {
-        let measured: Result<Vec<Costs>, _> =
-            HandshakeKind::all().into_iter().map(|kind| measure(kind, self.handshakes as usize)).collect();
+        let side = match self.side {
+            MeasuredSide::Server => Side::Server,
+            MeasuredSide::Client => Side::Client,
+        };
+        let one = |kind| measure(kind, side, self.handshakes as usize);
+        let measured: Result<Vec<Costs>, _> = HandshakeKind::all().into_iter().map(one).collect();
         let measured = measured.map_err(|error| error.to_string())?;
         if let Some(file) = &self.svg {
             std::fs::write(file, flow::picture(&measured))
@@ -34,27 +47,70 @@ impl Handshake {
             let text = serde_json::to_string_pretty(&measured).map_err(|error| error.to_string())?;
             println!("{text}");
         } else {
-            measured.iter().for_each(|costs| print!("{}", table(costs)));
+            // Each kind is there twice: full, then resumed.
+            measured.chunks(2).for_each(|pair| print!("{}", table(pair)));
         }
         Ok(())
     }
 }
 
-fn table(costs: &Costs) -> String {
-    let share = |microseconds: f64| 100.0 * microseconds / costs.total;
-    let mut text = format!("{}\n", costs.kind);
-    let mut line = |name: &str, microseconds: f64| {
-        let _ = writeln!(text, "  {name:24} {microseconds:>8.1} us {:>6.1} %", share(microseconds));
-    };
-    for (message, microseconds) in &costs.messages {
-        line(&message.to_string(), *microseconds);
-        if costs.key_exchange > 0.0 && *message == Message::ClientHello {
-            line("+ key exchange", costs.key_exchange);
-        }
-        if costs.key_operation > 0.0 && *message == signer(costs) {
-            line("+ private-key operation", costs.key_operation);
+/// Full and resumed handshakes of one kind beside each other.
+fn table(pair: &[Costs]) -> String {
+    let mut text = String::new();
+    let Some(first) = pair.first() else { return text };
+    let heads = pair.iter().map(|costs| if costs.kind.resumed { "resumed" } else { "full" });
+    let heads: String = heads.map(|head| format!(" {head:>20}")).collect();
+    let _ = writeln!(text, "{:38}{heads}", first.kind.name());
+    for line in lines(pair) {
+        let figures: String = pair.iter().map(|costs| figure(line.of(costs), costs.total)).collect();
+        let _ = writeln!(text, "{}", format!("  {:36}{figures}", line.name()).trim_end());
+    }
+    text
+}
+
+/// A line of the table.
+#[derive(Clone, Copy)]
+enum Line {
+    Message(Message),
+    /// What belongs to the message above it and is measured apart.
+    Part(&'static str, Message),
+    Whole,
+}
+
+impl Line {
+    fn name(self) -> String {
+        match self {
+            Self::Message(message) => message.to_string(),
+            Self::Part(name, _) => format!("+ {name}"),
+            Self::Whole => "whole handshake".to_owned(),
         }
     }
-    line("whole handshake", costs.total);
-    text
+
+    /// Microseconds, if there are any.
+    fn of(self, costs: &Costs) -> Option<f64> {
+        match self {
+            Self::Message(wanted) => {
+                costs.messages.iter().find(|(message, _)| *message == wanted).map(|(_, cost)| *cost)
+            }
+            Self::Part(_, message) => part_after(costs, message).map(|(_, cost)| cost),
+            Self::Whole => Some(costs.total),
+        }
+    }
+}
+
+fn lines(pair: &[Costs]) -> Vec<Line> {
+    let messages: BTreeSet<Message> =
+        pair.iter().flat_map(|costs| costs.messages.iter().map(|(message, _)| *message)).collect();
+    let mut lines = Vec::new();
+    for message in messages {
+        lines.push(Line::Message(message));
+        let part = pair.iter().find_map(|costs| part_after(costs, message));
+        lines.extend(part.map(|(name, _)| Line::Part(name, message)));
+    }
+    lines.push(Line::Whole);
+    lines
+}
+
+fn figure(cost: Option<f64>, total: f64) -> String {
+    cost.map_or_else(|| " ".repeat(21), |cost| format!(" {cost:>8.1} us {:>6.1} %", 100.0 * cost / total))
 }

@@ -20,9 +20,9 @@ pub(crate) struct Profile {
 enum What {
     /// Rates by algorithm, and what they mean for this machine's handshakes.
     Algorithms(algorithms::Algorithms),
-    /// CPU by handshake message, on the server's side.
+    /// CPU by handshake message, of the server or the client.
     Handshake(handshake::Handshake),
-    /// Samples a running gateway: shares of CPU by class of work, and a flame graph.
+    /// Samples a running gateway or client: shares of CPU by class of work and step of TLS, and a flame graph.
     System(Box<system::System>),
 }
 

@@ -4,7 +4,9 @@ use super::{
     flame,
     sample_load::{OwnLoad, SampleLoad},
 };
-use quadrille_profile::system::{Class, Perf, Sampling, Shares, Stack, Tree, listening_on, program_of};
+use quadrille_profile::system::{
+    Class, Perf, Sampling, Shares, Stack, Step, Steps, Tree, listening_on, program_of,
+};
 use std::{
     fmt::Write,
     net::SocketAddr,
@@ -12,7 +14,8 @@ use std::{
     time::Duration,
 };
 
-/// Samples a running gateway, and says what its CPU goes to.
+/// Samples a running gateway, or any process, and says what its CPU goes to: by algorithm, and by the step of TLS that it is
+/// spent for.
 ///
 /// Without --pid and --listens-on it starts a gateway of its own on a free port, puts a load on it and samples that.
 /// Sampling is done by Linux's perf (Debian: linux-perf), as root or as the process's own user; the process needs
@@ -39,7 +42,7 @@ pub(super) struct System {
     /// Draw a flame graph into this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Print JSON: the samples, and the share of each class.
+    /// Print JSON: the samples, and the shares of each class and each step.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -106,6 +109,14 @@ impl System {
                 let _ = writeln!(text, "  {class:24} {:>5.1} %  {}", 100.0 * share, bar(share));
             }
         }
+        text.push('\n');
+        let steps = Steps::from_stacks(stacks);
+        for step in Step::ALL {
+            let share = steps.share(step);
+            if share > 0.0 {
+                let _ = writeln!(text, "  {step:24} {:>5.1} %  {}", 100.0 * share, bar(share));
+            }
+        }
         if !kernel_seen(stacks) {
             text.push_str("\nThe kernel was not sampled: that is for root, or with kernel.perf_event_paranoid at 1 or below.\n");
         }
@@ -127,20 +138,24 @@ fn kernel_seen(stacks: &[Stack]) -> bool {
 }
 
 fn json(shares: &Shares, stacks: &[Stack], what: &str) -> String {
-    let by_class: serde_json::Map<String, serde_json::Value> = Class::ALL
-        .iter()
-        .filter_map(|class| {
-            let name = serde_json::to_value(class).ok()?;
-            Some((name.as_str()?.to_owned(), shares.share(*class).into()))
-        })
-        .collect();
+    let steps = Steps::from_stacks(stacks);
+    let by_class =
+        by_name(Class::ALL.iter().map(|class| (serde_json::to_value(class), shares.share(*class))));
+    let by_step = by_name(Step::ALL.iter().map(|step| (serde_json::to_value(step), steps.share(*step))));
     let report = serde_json::json!({
         "what": what,
         "samples": shares.samples(),
         "kernel_sampled": kernel_seen(stacks),
         "shares": by_class,
+        "steps": by_step,
     });
     serde_json::to_string_pretty(&report).unwrap_or_default()
+}
+
+fn by_name(
+    shares: impl Iterator<Item = (serde_json::Result<serde_json::Value>, f64)>,
+) -> serde_json::Map<String, serde_json::Value> {
+    shares.filter_map(|(name, share)| Some((name.ok()?.as_str()?.to_owned(), share.into()))).collect()
 }
 
 fn numbers(processes: &[u32]) -> String {

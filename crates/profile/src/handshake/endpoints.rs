@@ -1,24 +1,21 @@
 //! A client and a server in one thread.
 
 use super::{
+    chain::{Chain, verify},
     error::Error,
     exchange,
     key::MarkedKey,
-    kind::{HandshakeKind, Suite},
+    kind::{HandshakeKind, Side, Suite},
     pipe::{self, Pipe},
 };
 use boring::{
     error::ErrorStack,
-    pkey::{PKey, Private},
-    rsa::Rsa,
     ssl::{
         HandshakeError, MidHandshakeSslStream, Ssl, SslContext, SslContextBuilder, SslMethod, SslOptions,
-        SslSession, SslSessionCacheMode, SslSignatureAlgorithm, SslStream, SslVerifyMode, SslVersion,
+        SslSession, SslSessionCacheMode, SslSignatureAlgorithm, SslStream, SslVersion,
     },
-    x509::X509,
 };
 use quadrille_handshake_timing::{Marks, Message, Spent, follow, reading_cost, thread_time};
-use rcgen::{CertificateParams, KeyPair};
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -27,6 +24,8 @@ use std::{
 /// Ready for handshakes of one kind.
 pub(super) struct Endpoints {
     kind: HandshakeKind,
+    /// Who is measured.
+    side: Side,
     server: SslContext,
     client: SslContext,
     /// The newest that the client has got.
@@ -35,11 +34,12 @@ pub(super) struct Endpoints {
     clock: Duration,
 }
 
-/// What one handshake cost the server.
+/// What one handshake cost the side that is measured.
 pub(super) struct Seen {
     pub(super) messages: Vec<(Message, Duration)>,
     pub(super) key_operation: Duration,
     pub(super) key_exchange: Duration,
+    pub(super) verification: Duration,
     pub(super) total: Duration,
 }
 
@@ -55,12 +55,14 @@ enum Turn {
 }
 
 impl Endpoints {
-    pub(super) fn new(kind: HandshakeKind) -> Result<Self, Error> {
+    pub(super) fn new(kind: HandshakeKind, side: Side) -> Result<Self, Error> {
         let session = Arc::default();
+        let chain = Chain::new(kind.suite)?;
         let ends = Self {
             kind,
-            server: server(kind)?,
-            client: client(kind, Arc::clone(&session))?,
+            side,
+            server: server(kind, &chain)?,
+            client: client(kind, chain, Arc::clone(&session))?,
             session,
             clock: reading_cost(),
         };
@@ -76,26 +78,25 @@ impl Endpoints {
     }
 
     fn connect(&self, resumed: bool) -> Result<Seen, Error> {
+        let mut measured = Measured { marks: Marks::new(), total: Duration::ZERO };
         let (near, far) = pipe::pair();
-        let mut ssl = Ssl::new(&self.client)?;
+        let mut ssl = self.ssl(&self.client, Side::Client)?;
         ssl.set_hostname("localhost")?;
         let offered = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(session) = offered.filter(|_| resumed) {
             // SAFETY: the session was made by a connection of this context.
             unsafe { ssl.set_session(&session) }?;
         }
-        let mut client = self.turn(ssl.setup_connect(near).handshake())?;
-        let mut measured = Measured { marks: Marks::new(), total: Duration::ZERO };
-        let mut ssl = Ssl::new(&self.server)?;
-        follow(&mut ssl);
-        let mut server = self.server_turn(&mut measured, ssl.setup_accept(far))?;
+        let mut client = self.turn_of(Side::Client, &mut measured, ssl.setup_connect(near))?;
+        let ssl = self.ssl(&self.server, Side::Server)?;
+        let mut server = self.turn_of(Side::Server, &mut measured, ssl.setup_accept(far))?;
         for _ in 0..8 {
             client = match client {
-                Turn::Going(going) => self.turn(going.handshake())?,
+                Turn::Going(going) => self.turn_of(Side::Client, &mut measured, going)?,
                 done => done,
             };
             server = match server {
-                Turn::Going(going) => self.server_turn(&mut measured, going)?,
+                Turn::Going(going) => self.turn_of(Side::Server, &mut measured, going)?,
                 done => done,
             };
             if let (Turn::Done(client), Turn::Done(server)) = (&mut client, &mut server) {
@@ -105,25 +106,39 @@ impl Endpoints {
                 if client.ssl().session_reused() != resumed {
                     return Err(self.stuck("resumed, or not, against the plan"));
                 }
-                let Measured { marks, total } = measured;
-                let spent =
-                    marks.share_out(self.clock).ok_or_else(|| self.stuck("more marks than it has"))?;
-                // Each mark asks for the time once, and so does the end of each turn.
-                let asked = u32::try_from(marks.readings() + marks.turns()).unwrap_or(u32::MAX);
-                let total = total.saturating_sub(self.clock * asked);
-                let Spent { messages, key_operation, key_exchange } = spent;
-                return Ok(Seen { messages, key_operation, key_exchange, total });
+                return self.seen(&measured);
             }
         }
         Err(self.stuck("no end after eight turns"))
     }
 
-    /// A turn of the server's, on the clock.
-    fn server_turn(
+    fn ssl(&self, context: &SslContext, side: Side) -> Result<Ssl, Error> {
+        let mut ssl = Ssl::new(context)?;
+        if side == self.side {
+            follow(&mut ssl);
+        }
+        Ok(ssl)
+    }
+
+    fn seen(&self, Measured { marks, total }: &Measured) -> Result<Seen, Error> {
+        let spent = marks.share_out(self.clock).ok_or_else(|| self.stuck("more marks than it has"))?;
+        // Each mark asks for the time once, and so does the end of each turn.
+        let asked = u32::try_from(marks.readings() + marks.turns()).unwrap_or(u32::MAX);
+        let total = total.saturating_sub(self.clock * asked);
+        let Spent { messages, key_operation, key_exchange, verification } = spent;
+        Ok(Seen { messages, key_operation, key_exchange, verification, total })
+    }
+
+    /// A turn of one side's, on the clock if it is the one that is measured.
+    fn turn_of(
         &self,
+        side: Side,
         measured: &mut Measured,
         going: MidHandshakeSslStream<Pipe>,
     ) -> Result<Turn, Error> {
+        if side != self.side {
+            return self.turn(going.handshake());
+        }
         let began = thread_time();
         let result = measured.marks.turn(|| going.handshake());
         measured.total += thread_time().saturating_sub(began);
@@ -143,11 +158,11 @@ impl Endpoints {
     }
 }
 
-fn server(kind: HandshakeKind) -> Result<SslContext, Error> {
+fn server(kind: HandshakeKind, chain: &Chain) -> Result<SslContext, Error> {
     let mut context = builder(kind)?;
-    let (certificate, key) = certificate(kind.suite)?;
-    context.set_certificate(&certificate)?;
-    context.set_private_key_method(MarkedKey(key));
+    context.set_certificate(&chain.leaf)?;
+    context.add_extra_chain_cert(chain.intermediate.clone())?;
+    context.set_private_key_method(MarkedKey(chain.key.clone()));
     if kind.tls13 {
         exchange::install(&mut context)?;
     }
@@ -159,9 +174,13 @@ fn server(kind: HandshakeKind) -> Result<SslContext, Error> {
     Ok(context.build())
 }
 
-fn client(kind: HandshakeKind, session: Arc<Mutex<Option<SslSession>>>) -> Result<SslContext, Error> {
+fn client(
+    kind: HandshakeKind,
+    chain: Chain,
+    session: Arc<Mutex<Option<SslSession>>>,
+) -> Result<SslContext, Error> {
     let mut context = builder(kind)?;
-    context.set_verify(SslVerifyMode::NONE);
+    verify(&mut context, chain.root)?;
     context.set_verify_algorithm_prefs(&[
         SslSignatureAlgorithm::ECDSA_SECP256R1_SHA256,
         SslSignatureAlgorithm::RSA_PSS_RSAE_SHA256,
@@ -185,20 +204,4 @@ fn builder(kind: HandshakeKind) -> Result<SslContextBuilder, ErrorStack> {
         Suite::Rsa => "AES128-GCM-SHA256",
     })?;
     Ok(context)
-}
-
-/// Signed by itself; nobody checks it.
-fn certificate(suite: Suite) -> Result<(X509, PKey<Private>), Error> {
-    let pair = match suite {
-        Suite::EcdheEcdsa => KeyPair::generate()?,
-        Suite::EcdheRsa | Suite::Rsa => {
-            let pem = PKey::from_rsa(Rsa::generate(2048)?)?.private_key_to_pem_pkcs8()?;
-            KeyPair::from_pem(&String::from_utf8_lossy(&pem))?
-        }
-    };
-    let certificate = CertificateParams::new(vec!["localhost".to_owned()])?.self_signed(&pair)?;
-    Ok((
-        X509::from_pem(certificate.pem().as_bytes())?,
-        PKey::private_key_from_pem(pair.serialize_pem().as_bytes())?,
-    ))
 }

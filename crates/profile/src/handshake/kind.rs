@@ -14,6 +14,16 @@ pub struct HandshakeKind {
     pub resumed: bool,
 }
 
+/// Whose cost is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The one with the private key.
+    Server,
+    /// The one that verifies.
+    Client,
+}
+
 /// Certificate and key exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,16 +50,21 @@ impl HandshakeKind {
         }
         all
     }
-}
 
-impl fmt::Display for HandshakeKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Version, key exchange and key; the same for full and resumed handshakes.
+    pub fn name(self) -> String {
         let version = if self.tls13 { "TLS 1.3" } else { "TLS 1.2" };
         let suite = match self.suite {
             Suite::EcdheRsa => "ECDHE_RSA, RSA-2048, X25519",
             Suite::EcdheEcdsa => "ECDHE_ECDSA, P-256, X25519",
             Suite::Rsa => "RSA key exchange, RSA-2048",
         };
-        write!(f, "{version} {suite}, {}", if self.resumed { "resumed" } else { "full" })
+        format!("{version} {suite}")
+    }
+}
+
+impl fmt::Display for HandshakeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.name(), if self.resumed { "resumed" } else { "full" })
     }
 }

@@ -1,7 +1,7 @@
-//! What a server spends on each message of a handshake.
+//! What a server, or a client, spends on each message of a handshake.
 //!
 //! Client and server run in one thread and talk through memory, so that nothing but TLS is measured: no sockets, no
-//! event loop. Only the server's turns count, on the thread's CPU clock. BoringSSL tells of every message it has built
+//! event loop. Only the turns of one side count, on the thread's CPU clock. BoringSSL tells of every message it has built
 //! and of every change of its state; the time between two such moments belongs to the message that was worked on.
 //!
 //! ```text
@@ -9,6 +9,7 @@
 //!                                      ^ message built, or state changed: a mark on the CPU clock
 //! ```
 
+mod chain;
 mod endpoints;
 mod error;
 mod exchange;
@@ -18,22 +19,27 @@ mod pipe;
 
 use endpoints::{Endpoints, Seen};
 pub use error::Error;
-pub use kind::{HandshakeKind, Suite};
+pub use kind::{HandshakeKind, Side, Suite};
 pub use quadrille_handshake_timing::Message;
 use serde::Serialize;
 use std::{collections::BTreeSet, time::Duration};
 
-/// What one kind of handshake costs the server.
+/// What one kind of handshake costs one side.
 #[derive(Clone, Debug, Serialize)]
 pub struct Costs {
     /// Which kind.
     pub kind: HandshakeKind,
+    /// Whom.
+    pub side: Side,
     /// Microseconds of CPU for each message, in the order of the protocol; the engine's operations not included.
     pub messages: Vec<(Message, f64)>,
     /// Microseconds of the private-key operation; 0 if there is none.
     pub key_operation: f64,
-    /// Microseconds of the key exchange, of this one client alone; 0 in TLS 1.2, where it is part of the messages.
+    /// Microseconds of the key exchange, of this one client alone; 0 in TLS 1.2 and for a client, where it is
+    /// part of the messages.
     pub key_exchange: f64,
+    /// Microseconds of a client's verification of the chain (root, intermediate, leaf); 0 for a server, and if resumed.
+    pub verification: f64,
     /// Microseconds of the whole handshake, measured by itself and not as a sum.
     pub total: f64,
 }
@@ -42,15 +48,15 @@ impl Costs {
     /// The sum of the parts, which differs from [`total`](Self::total) by what taking the time costs.
     pub fn sum(&self) -> f64 {
         let messages = self.messages.iter().map(|(_, microseconds)| microseconds).sum::<f64>();
-        messages + self.key_operation + self.key_exchange
+        messages + self.key_operation + self.key_exchange + self.verification
     }
 }
 
-/// Makes `handshakes` of one kind, and a tenth as many first that do not count. The figures are means over the half of
+/// What `handshakes` of one kind cost `side`. Makes as many, and a tenth as many first that do not count. The figures are means over the half of
 /// them that are nearest to the median, so that what disturbed some of them does not count, and that the parts belong
 /// to the whole.
-pub fn measure(kind: HandshakeKind, handshakes: usize) -> Result<Costs, Error> {
-    let mut ends = Endpoints::new(kind)?;
+pub fn measure(kind: HandshakeKind, side: Side, handshakes: usize) -> Result<Costs, Error> {
+    let mut ends = Endpoints::new(kind, side)?;
     for _ in 0..handshakes / 10 + 2 {
         ends.shake_hands()?;
     }
@@ -70,9 +76,11 @@ pub fn measure(kind: HandshakeKind, handshakes: usize) -> Result<Costs, Error> {
     };
     Ok(Costs {
         kind,
+        side,
         messages: messages.into_iter().map(|message| (message, of(message))).collect(),
         key_operation: mean(&|seen| seen.key_operation),
         key_exchange: mean(&|seen| seen.key_exchange),
+        verification: mean(&|seen| seen.verification),
         total: mean(&|seen| seen.total),
     })
 }

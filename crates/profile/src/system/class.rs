@@ -12,6 +12,8 @@ pub enum Class {
     Rsa,
     /// Elliptic curves: ECDSA, ECDH, X25519, Ed25519.
     EllipticCurve,
+    /// Diffie-Hellman over finite fields (DHE), as clients with old settings still agree on.
+    FiniteField,
     /// ML-KEM, the post-quantum half of X25519MLKEM768.
     MlKem,
     /// Ciphers and their authentication: AES-GCM, AES-CBC, ChaCha20-Poly1305.
@@ -36,9 +38,10 @@ pub enum Class {
 
 impl Class {
     /// In the order of tables.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Rsa,
         Self::EllipticCurve,
+        Self::FiniteField,
         Self::MlKem,
         Self::Symmetric,
         Self::Hash,
@@ -57,6 +60,7 @@ impl fmt::Display for Class {
         f.pad(match self {
             Self::Rsa => "RSA",
             Self::EllipticCurve => "elliptic curves",
+            Self::FiniteField => "finite-field DH",
             Self::MlKem => "ML-KEM",
             Self::Symmetric => "symmetric ciphers",
             Self::Hash => "hashes, key derivation",
@@ -124,10 +128,18 @@ const DECISIVE: &[(Mark, Class)] = &[
     (Prefix("curve25519_"), Class::EllipticCurve),
     (Prefix("ED25519_"), Class::EllipticCurve),
     (Prefix("ossl_ec"), Class::EllipticCurve),
+    (Prefix("ecx_"), Class::EllipticCurve),
+    (Prefix("ossl_x25519"), Class::EllipticCurve),
+    (Prefix("ossl_ecx"), Class::EllipticCurve),
+    (Prefix("ossl_dh"), Class::FiniteField),
+    (Prefix("ossl_ffc"), Class::FiniteField),
+    (Prefix("dh_"), Class::FiniteField),
+    (Prefix("DH_"), Class::FiniteField),
     (Contains("mlkem::"), Class::MlKem),
     (Prefix("mlkem"), Class::MlKem),
     (Prefix("MLKEM"), Class::MlKem),
     (Prefix("ml_kem"), Class::MlKem),
+    (Prefix("ossl_ml_kem"), Class::MlKem),
     // Keccak serves nothing else here.
     (Prefix("keccak"), Class::MlKem),
     (Prefix("BORINGSSL_keccak"), Class::MlKem),
@@ -304,6 +316,11 @@ mod tests {
             ),
             (&["<quadrille_engine::queue::Queue>::push", "bssl::ssl_run_handshake"], Class::Engine),
             (&["core::ptr::drop_in_place", "tokio::runtime::task::raw::poll"], Class::EventLoop),
+            (
+                &["bn_mulx4x_mont", "BN_mod_exp_mont", "ossl_dh_compute_key", "EVP_PKEY_derive"],
+                Class::FiniteField,
+            ),
+            (&["x25519_fe51_mul", "ossl_x25519", "x25519_derive"], Class::EllipticCurve),
             (&["main"], Class::Other),
             (&["", ""], Class::Unknown),
             (&["", "SSL_do_handshake"], Class::Tls),

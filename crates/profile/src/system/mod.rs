@@ -1,8 +1,8 @@
-//! Where a running server's CPU goes, by sampling it: call stacks many times a second, each put into a class by the
+//! Where the CPU of a running server or client goes, by sampling it: call stacks many times a second, each put into a class by the
 //! names of its functions.
 //!
 //! ```text
-//!  perf record (a clock of the CPU, stacks unwound by DWARF) ──> perf script ──> Stack ──> Class ──> Shares
+//!  perf record (a clock of the CPU, stacks unwound by DWARF) ──> perf script ──> Stack ──> Class ──> Shares, Step ──> Steps
 //!        processes, for some seconds                               text           │
 //!                                                                                 └──> Tree, for a flame graph
 //! ```
@@ -14,10 +14,12 @@ mod class;
 mod perf;
 mod processes;
 mod stacks;
+mod step;
 
 pub use self::{
     class::{Class, Shares, classify},
     perf::{Perf, PerfError, Sampling},
     processes::{NoProcess, listening_on, program_of},
     stacks::{Frame, Stack, Tree, parse},
+    step::{Step, Steps, step_of},
 };
