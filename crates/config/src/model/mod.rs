@@ -4,6 +4,7 @@
 //! the gateway reads nothing else. Durations, sizes and addresses are already parsed; certificates and keys
 //! are still named by their [`Source`], because they are read again on every reload.
 
+mod acme;
 mod chain;
 mod expression;
 mod header_change;
@@ -26,6 +27,7 @@ mod tls;
 mod trusted_proxies;
 mod upstream;
 
+pub use acme::{Acme, AcmeChallenge, AcmeKeyType, AcmeOrder, ExternalAccount};
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
 pub use expression::{Expression, compiled, whole, whole_within};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
@@ -66,6 +68,8 @@ pub struct Gateway {
     pub engine: EngineSettings,
     /// How returning clients avoid a full handshake.
     pub resumption: Resumption,
+    /// The account with a certificate authority, for certificates that are ordered.
+    pub acme: Option<Acme>,
     /// Which handshakes are measured message by message; `None` measures none.
     pub sampling: Option<Sampling>,
     /// The metrics and health endpoint; `None` switches it off.
@@ -152,6 +156,7 @@ impl Default for Gateway {
             upstreams: BTreeMap::new(),
             engine: EngineSettings::default(),
             resumption: Resumption::default(),
+            acme: None,
             sampling: Some(Sampling::default()),
             admin: Some(Admin::default()),
             threads: None,

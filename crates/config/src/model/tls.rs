@@ -1,4 +1,4 @@
-use super::{KeySource, Mode, Place, Source, TextMatch};
+use super::{AcmeOrder, KeySource, Mode, Place, Source, TextMatch};
 
 /// A certificate chain with its private key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,6 +15,8 @@ pub struct CertificateSource {
     pub key_place: Place,
     /// Where the OCSP response was written.
     pub ocsp_place: Option<Place>,
+    /// The order that the certificate comes from; until it is there, its names are not served.
+    pub order: Option<AcmeOrder>,
 }
 
 impl CertificateSource {

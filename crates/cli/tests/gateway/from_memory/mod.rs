@@ -73,6 +73,7 @@ fn certificate(name: &str) -> Arc<CertificateSource> {
         chain_place: place(),
         key_place: place(),
         ocsp_place: None,
+        order: None,
     })
 }
 
