@@ -1,6 +1,6 @@
 //! Keeps the certificates of a configuration, whatever that becomes.
 
-use crate::{Answers, Plan, keeper::Keeper, publisher::Publisher, unix_now};
+use crate::{Answers, Event, Plan, keeper::Keeper, publisher::Publisher, unix_now};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 
@@ -14,15 +14,6 @@ pub struct Runner {
     plans: watch::Receiver<Option<Plan>>,
     answers: Arc<Answers>,
     events: mpsc::Sender<Event>,
-}
-
-/// What the gateway should know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// There is a new certificate in its file.
-    Installed,
-    /// An order came to nothing.
-    Failed,
 }
 
 impl Runner {

@@ -71,7 +71,8 @@ impl AcmeFlags {
     /// The certificates, one for each type of key.
     pub(crate) fn certificates(&self) -> Vec<Arc<CertificateSource>> {
         let Some(account) = self.account() else { return Vec::new() };
-        let certificate = |order| Arc::new(account.certificate(order, Place::flag("--domain")));
+        let certificate =
+            |order| Arc::new(CertificateSource::ordered(&account, order, Place::flag("--domain")));
         self.orders().into_iter().map(certificate).collect()
     }
 

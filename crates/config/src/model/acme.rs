@@ -1,6 +1,6 @@
 //! Certificates that a certificate authority issues by ACME (RFC 8555).
 
-use super::{CertificateSource, KeySource, Place, Source};
+use super::Place;
 use std::{
     net::IpAddr,
     path::{Path, PathBuf},
@@ -99,18 +99,17 @@ impl Acme {
             AcmeChallenge::Dns01 => !address,
         })
     }
+}
 
-    /// A certificate that is kept in the state directory, in one file with its key.
-    pub fn certificate(&self, order: AcmeOrder, place: Place) -> CertificateSource {
-        let file = Source::File(order.file(&self.state));
-        CertificateSource {
-            chain: file.clone(),
-            key: KeySource::Pem(file),
-            ocsp: None,
-            chain_place: place.clone(),
-            key_place: place,
-            ocsp_place: None,
-            order: Some(order),
+impl AcmeKeyType {
+    /// What it is called in configurations, and in the names of files.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::EcdsaP256 => "ecdsa-p256",
+            Self::EcdsaP384 => "ecdsa-p384",
+            Self::Rsa2048 => "rsa-2048",
+            Self::Rsa3072 => "rsa-3072",
+            Self::Rsa4096 => "rsa-4096",
         }
     }
 }
@@ -118,7 +117,7 @@ impl Acme {
 impl AcmeOrder {
     /// The file of the certificate and its key: what is ordered for other names or another key has another file.
     pub fn file(&self, state: &Path) -> PathBuf {
-        let key_type = crate::words::name(self.key_type);
+        let key_type = self.key_type.label();
         let first = self.names.first().map_or("", String::as_str).replace('*', "_").replace(':', "-");
         let mut others: Vec<_> = self.names.iter().skip(1).map(String::as_str).collect();
         others.sort_unstable();

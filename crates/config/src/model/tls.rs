@@ -1,4 +1,4 @@
-use super::{AcmeOrder, KeySource, Mode, Place, Source, TextMatch};
+use super::{Acme, AcmeOrder, KeySource, Mode, Place, Source, TextMatch};
 
 /// A certificate chain with its private key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +20,20 @@ pub struct CertificateSource {
 }
 
 impl CertificateSource {
+    /// One that is ordered with this account, and kept in its state directory in one file with its key.
+    pub fn ordered(acme: &Acme, order: AcmeOrder, place: Place) -> Self {
+        let file = Source::File(order.file(&acme.state));
+        Self {
+            chain: file.clone(),
+            key: KeySource::Pem(file),
+            ocsp: None,
+            chain_place: place.clone(),
+            key_place: place,
+            ocsp_place: None,
+            order: Some(order),
+        }
+    }
+
     /// Everything that is read from files or given in place.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         std::iter::once(&self.chain).chain(self.key.sources()).chain(&self.ocsp)

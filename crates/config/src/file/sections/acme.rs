@@ -257,7 +257,7 @@ fn kept(root: &Field<'_>, acme: Option<&Acme>, certificate: &CertificateSource) 
         let remedy = "wildcards need `dns-01` with a `dns_hook`, IP addresses one of the others";
         root.report(crate::Diagnostic::new(place, Problem::new(problem, remedy)));
     }
-    Some(acme.certificate(order, place.clone()))
+    Some(CertificateSource::ordered(acme, order, place.clone()))
 }
 
 fn names(field: &Field<'_>) -> Vec<String> {
