@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb image test-image test-helm test-monitoring nginx-module soak-nginx test bogo
+.PHONY: help run build install deb test-deb image test-image test-helm test-monitoring nginx-module soak-nginx soak-acme test bogo
 .PHONY: lint fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php test-php bench-php
 
 help: ## Show this list
@@ -63,6 +63,12 @@ soak-nginx: nginx-module ## Test that module with 200,000 clients that leave, re
 	@# The whole workspace, or other features were selected and BoringSSL compiled a second time.
 	@"$$(scripts/install-tools.sh cargo-nextest)/cargo-nextest" nextest run $(CARGO_FLAGS) --workspace --no-capture \
 		--run-ignored only -E 'package(quadrille-openssl-provider) and test(a_hundred_thousand)'
+
+soak-acme: claim ## Renew certificates of two minutes under load for ten minutes; needs Go
+	@scripts/install-packages.sh build test
+	@# The whole workspace, or other features were selected and BoringSSL compiled a second time.
+	@QUADRILLE_ACME_SOAK=600 "$$(scripts/install-tools.sh cargo-nextest)/cargo-nextest" nextest run $(CARGO_FLAGS) \
+		--workspace --no-capture -E 'binary(acme) and test(renewed_under_load)'
 
 test: claim ## Run every test, or some: ARGS="-E 'test(fleet::)'"
 	@scripts/install-packages.sh build test nginx-module php php-tests

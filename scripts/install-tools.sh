@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Puts a tool that the checks need into the cache, unless it is there, and prints its folder:
-# install-tools.sh cargo-deny|cargo-nextest|h2spec|helm|kube-apiserver|mdbook|sslyze
+# install-tools.sh cargo-deny|cargo-nextest|h2spec|helm|kube-apiserver|mdbook|pebble|sslyze
 set -euo pipefail
 
 # With the toolchain's least version in mind: cargo-deny 0.20 wants Rust 1.88, cargo-nextest 0.9.148 wants 1.91.
@@ -17,6 +17,8 @@ readonly mdbook_hash=sha256:b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffad64c
 # The newest that Go's proxy has.
 readonly h2spec=v2.2.1+incompatible
 readonly sslyze=6.0.0
+# Let's Encrypt's certificate authority for tests, with its DNS server.
+readonly pebble=v2.10.1
 readonly helm=v3.22.0
 # Kubernetes' version, and the one of its libraries, which are modules of their own.
 readonly kubernetes=v1.37.0 kubernetes_libraries=v0.37.0
@@ -33,6 +35,7 @@ main() {
         helm) helm && echo "$tools/helm-$helm" && return ;;
         kube-apiserver) kube_apiserver && echo "$tools/kubernetes-$kubernetes" && return ;;
         mdbook) is_there "v$mdbook" mdbook --version || mdbook ;;
+        pebble) pebble && echo "$tools/pebble-$pebble" && return ;;
         sslyze) sslyze && echo "$tools/sslyze-$sslyze/bin" && return ;;
         *) echo "install-tools.sh: no tool of the name '${1-}'" >&2 && exit 1 ;;
     esac
@@ -79,6 +82,15 @@ sslyze() {
     echo "fetching sslyze $sslyze" >&2
     python3 -m venv "$environment" >&2
     "$environment/bin/pip" install --quiet --disable-pip-version-check "sslyze==$sslyze" >&2
+}
+
+pebble() {
+    local folder=$tools/pebble-$pebble
+    [[ ! -x $folder/pebble || ! -x $folder/pebble-challtestsrv ]] || return 0
+    echo "building pebble $pebble, once (about a minute)" >&2
+    GOBIN=$folder CGO_ENABLED=0 nice -n 19 go install -trimpath -ldflags="-s -w" \
+        "github.com/letsencrypt/pebble/v2/cmd/pebble@$pebble" \
+        "github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv@$pebble" >&2
 }
 
 helm() {

@@ -10,6 +10,7 @@ pub const LAYERS: &[&[&str]] = &[
     &["quadrille-config", "quadrille-engine"],
     &["quadrille-envoy"],
     &["quadrille-key-share", "quadrille-keyless", "quadrille-resumption", "quadrille-xds"],
+    &["quadrille-acme"],
     &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
     &["quadrille-control-plane"],
     &["quadrille-cli", "quadrille-php"],

@@ -28,6 +28,7 @@ impl Check {
             }
         };
         warnings.extend(quadrille_gateway::check(&model).map_err(Diagnostics::from)?);
+        quadrille_acme::Plan::of(&model).iter().for_each(crate::cert::explain);
         for warning in warnings {
             println!("warning: {warning}");
         }

@@ -73,6 +73,7 @@ fn self_signed() -> Result<CertificateSource, rcgen::Error> {
         chain_place: place.clone(),
         key_place: place,
         ocsp_place: None,
+        order: None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! The command line as a second front end onto the gateway's model.
 
+use crate::acme_flags::AcmeFlags;
 use crate::resumption_flags::ResumptionFlags;
 use clap::Args;
 use quadrille_config::{
@@ -27,6 +28,8 @@ pub(crate) struct Flags {
     /// Private key in PEM, not encrypted.
     #[arg(long, value_name = "FILE")]
     key: Vec<PathBuf>,
+    #[command(flatten)]
+    acme: AcmeFlags,
     /// The private keys are not here but on this key server, host:port or unix:/path. May be repeated; replaces --key.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "key")]
     key_server: Vec<Address>,
@@ -146,6 +149,7 @@ impl Flags {
         gateway.engine.backend = self.backend;
         gateway.engine.poll_delay = self.poll_delay;
         gateway.engine.threads = self.compute_threads;
+        gateway.acme = self.acme.account();
         gateway.resumption = self.resumption.into_model();
         gateway.threads = self.threads;
         gateway.drain_timeout = self.drain_timeout.unwrap_or(gateway.drain_timeout);
@@ -158,11 +162,15 @@ impl Flags {
 
     fn check(&self) -> Result<(), Vec<String>> {
         let mut problems = self.resumption.contradictions();
+        problems.extend(self.acme.contradictions());
         if self.listen.is_empty() {
             problems.push("--listen is missing; for example: --listen 0.0.0.0:8443".to_owned());
         }
-        if self.cert.is_empty() {
-            problems.push("--cert is missing; for example: --cert chain.pem --key key.pem".to_owned());
+        if self.cert.is_empty() && !self.acme.is_used() {
+            problems.push(
+                "--cert is missing; for example: --cert chain.pem --key key.pem, or --acme EMAIL --domain NAME"
+                    .to_owned(),
+            );
         }
         if self.key_server.is_empty() && self.cert.len() != self.key.len() {
             problems.push(format!(
@@ -192,6 +200,11 @@ impl Flags {
     }
 
     fn certificates(&self) -> Vec<Arc<CertificateSource>> {
+        let ordered = self.acme.certificates();
+        ordered.into_iter().chain(self.own_certificates()).collect()
+    }
+
+    fn own_certificates(&self) -> Vec<Arc<CertificateSource>> {
         let source = |(chain, key): (&PathBuf, KeySource)| {
             Arc::new(CertificateSource {
                 chain: Source::File(chain.clone()),
@@ -200,6 +213,7 @@ impl Flags {
                 chain_place: Place::flag("--cert"),
                 key_place: Place::flag("--key"),
                 ocsp_place: None,
+                order: None,
             })
         };
         match self.keyless() {

@@ -1,7 +1,9 @@
 //! The `quadrille` command.
 
+mod acme_flags;
 mod allocator;
 mod bench;
+mod cert;
 mod check;
 mod demo;
 mod envoy;
@@ -45,6 +47,9 @@ enum Command {
     /// Check a configuration file, and all that it names, without serving it. `quadrille -t FILE` does the same.
     #[command(short_flag = 't')]
     Check(check::Check),
+    /// List, renew and revoke certificates that are ordered by ACME.
+    #[command(subcommand)]
+    Cert(Box<cert::Cert>),
     /// Say which private-key provider Istio gives to which proxy.
     #[command(subcommand)]
     Istio(istio::Istio),
@@ -81,6 +86,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
+        Command::Cert(command) => command.run(),
         Command::Istio(command) => command.run(),
         Command::Tickets(command) => command.run(),
         Command::Keyserver(command) => command.run(),

@@ -10,6 +10,7 @@
 //! the configuration's own file: no certificate, no socket, no name. What is wrong is said with its place and its
 //! remedy.
 
+pub mod acme_values;
 mod allowance;
 mod diagnostic;
 mod file;

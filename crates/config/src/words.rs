@@ -5,8 +5,9 @@
 
 use crate::{
     model::{
-        Ambiguous, BackendChoice, Balance, Group, KeyServerUse, Mode, Problem, ProxyProtocolIn,
-        ProxyProtocolOut, SentPath, Transport, UpstreamProtocol, Version, key_server::Protocol,
+        AcmeChallenge, AcmeKeyType, Ambiguous, BackendChoice, Balance, Group, KeyServerUse, Mode, Problem,
+        ProxyProtocolIn, ProxyProtocolOut, SentPath, Transport, UpstreamProtocol, Version,
+        key_server::Protocol,
     },
     text::{nearest, quote},
 };
@@ -74,6 +75,23 @@ impl Word for Protocol {
     const WHAT: &'static str = "a mode of the keyless protocol";
     const WORDS: &'static [(&'static str, Self)] =
         &[("auto", Self::Auto), ("batched", Self::Batched), ("compatible", Self::Compatible)];
+}
+
+impl Word for AcmeChallenge {
+    const WHAT: &'static str = "a challenge";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("tls-alpn-01", Self::TlsAlpn01), ("http-01", Self::Http01), ("dns-01", Self::Dns01)];
+}
+
+impl Word for AcmeKeyType {
+    const WHAT: &'static str = "a type of key";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("ecdsa-p256", Self::EcdsaP256),
+        ("ecdsa-p384", Self::EcdsaP384),
+        ("rsa-2048", Self::Rsa2048),
+        ("rsa-3072", Self::Rsa3072),
+        ("rsa-4096", Self::Rsa4096),
+    ];
 }
 
 impl Word for KeyServerUse {

@@ -6,6 +6,7 @@ use crate::{
     listener::{filter_chain::ActiveListener, socket},
     process::{
         background,
+        certificates::Certificates,
         descriptors::{self, Descriptors},
         engine,
         signals::Signals,
@@ -123,6 +124,7 @@ pub fn serve(
             tokio::select! {
                 _ = signals.hangup.recv() => server.reload("SIGHUP").await,
                 () = server.files.changed() => server.reload("a file changed").await,
+                () = server.certificates.installed() => server.refresh("a certificate was issued").await,
                 command = Updates::next(&mut server.updates) => server.execute(command).await,
                 _ = signals.terminate.recv() => break,
                 _ = signals.interrupt.recv() => break,
@@ -147,6 +149,7 @@ struct Server {
     resumption: Arc<ArcSwap<ResumptionBackend>>,
     admin: Arc<Admin>,
     files: Watch,
+    certificates: Certificates,
     shutdown: watch::Sender<bool>,
     /// Closed when every worker thread has ended.
     running: mpsc::Receiver<()>,
@@ -164,8 +167,11 @@ impl Server {
         if let Some(overflow) = engine.overflow() {
             admission.expect_overflow(overflow.name());
         }
+        Certificates::prepare(&model)?;
+        let certificates = Certificates::new();
         let contents = origin.contents().with_sources(&model);
-        let snapshot = Snapshot::new(&model, &engine, &ActiveParts::default())?;
+        let nothing = ActiveParts { answers: certificates.answers(), ..ActiveParts::default() };
+        let snapshot = Snapshot::new(&model, &engine, &nothing)?;
         snapshot.resumption.join().await;
         snapshot.resumption.start(None);
         let resumption = Arc::new(ArcSwap::new(Arc::clone(&snapshot.resumption)));
@@ -200,11 +206,13 @@ impl Server {
             resumption,
             admin,
             files: Watch::new(),
+            certificates,
             shutdown,
             running,
         };
         let listeners = server.install(snapshot, &model)?;
         server.files.follow(contents);
+        server.certificates.follow(&model);
         Ok((server, Bound { listeners, admin: admin_address }))
     }
 
@@ -238,29 +246,47 @@ impl Server {
     /// What a front end asks for.
     async fn execute(&mut self, command: Command) {
         match command {
-            Command::Apply(model, reply) => {
-                // The front end's own files are as they were when it read them last.
-                let origin = self.origin.contents().remembering(self.files.contents());
-                let before = origin.with_sources(&model);
-                let applied = self.apply(*model).await;
-                metrics::reload(applied.is_ok());
-                if applied.is_ok() {
-                    self.files.follow(before);
-                }
-                let _ = reply.send(applied);
-            }
+            Command::Apply(model, reply) => _ = reply.send(self.apply_as_it_is(*model).await),
             Command::Statistics(reply) => _ = reply.send(self.statistics()),
         }
+    }
+
+    /// Reads the files again that the configuration in force names, and not the configuration's own: it may be half
+    /// written just now.
+    async fn refresh(&mut self, cause: &str) {
+        let model = Gateway::clone(&self.configuration.load());
+        match self.apply_as_it_is(model).await {
+            Ok(_) => tracing::info!(cause, "certificates read again"),
+            Err(problems) => {
+                for problem in problems {
+                    tracing::error!(cause, %problem, "not in service; the old certificates go on serving");
+                }
+            }
+        }
+    }
+
+    /// Applies a model that was not read from the front end's files, which count as unchanged.
+    async fn apply_as_it_is(&mut self, model: Gateway) -> Result<Applied, Vec<Diagnostic>> {
+        let origin = self.origin.contents().remembering(self.files.contents());
+        let before = origin.with_sources(&model);
+        let applied = self.apply(model).await;
+        metrics::reload(applied.is_ok());
+        if applied.is_ok() {
+            self.files.follow(before);
+        }
+        applied
     }
 
     /// Makes a snapshot on another thread, while this one and the event loops go on, and puts it into service.
     async fn apply(&mut self, model: Gateway) -> Result<Applied, Vec<Diagnostic>> {
         let began = Instant::now();
+        Certificates::prepare(&model)?;
         let (engine, before) = (self.engine.clone(), self.resumption.load_full());
         let active = ActiveParts {
             listeners: self.listening.clone(),
             resumption: Some(Arc::clone(&before)),
             cache: Arc::clone(&self.cache),
+            answers: self.certificates.answers(),
         };
         let building = background::run(move || {
             let snapshot = Snapshot::new(&model, &engine, &active)?;
@@ -273,6 +299,7 @@ impl Server {
         let listeners = self.install(snapshot, &model)?;
         resumption.start(Some(&before));
         self.resumption.store(resumption);
+        self.certificates.follow(&model);
         self.configuration.store(Arc::new(model));
         Ok(Applied { warnings, listeners, took: began.elapsed(), made })
     }

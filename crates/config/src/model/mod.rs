@@ -5,6 +5,7 @@
 //! are still named by their [`Source`], because they are read again on every reload.
 
 mod access;
+mod acme;
 mod chain;
 mod expression;
 mod header_change;
@@ -28,6 +29,7 @@ mod trusted_proxies;
 mod upstream;
 
 pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules};
+pub use acme::{Acme, AcmeChallenge, AcmeKeyType, AcmeOrder, ExternalAccount};
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
 pub use expression::{Expression, compiled, whole, whole_within};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
@@ -68,6 +70,8 @@ pub struct Gateway {
     pub engine: EngineSettings,
     /// How returning clients avoid a full handshake.
     pub resumption: Resumption,
+    /// The account with a certificate authority, for certificates that are ordered.
+    pub acme: Option<Acme>,
     /// Which handshakes are measured message by message; `None` measures none.
     pub sampling: Option<Sampling>,
     /// The metrics and health endpoint; `None` switches it off.
@@ -154,6 +158,7 @@ impl Default for Gateway {
             upstreams: BTreeMap::new(),
             engine: EngineSettings::default(),
             resumption: Resumption::default(),
+            acme: None,
             sampling: Some(Sampling::default()),
             admin: Some(Admin::default()),
             threads: None,

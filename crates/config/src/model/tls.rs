@@ -1,4 +1,4 @@
-use super::{KeySource, Mode, Place, Source, TextMatch};
+use super::{Acme, AcmeOrder, KeySource, Mode, Place, Source, TextMatch};
 
 /// A certificate chain with its private key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,9 +15,25 @@ pub struct CertificateSource {
     pub key_place: Place,
     /// Where the OCSP response was written.
     pub ocsp_place: Option<Place>,
+    /// The order that the certificate comes from; until it is there, its names are not served.
+    pub order: Option<AcmeOrder>,
 }
 
 impl CertificateSource {
+    /// One that is ordered with this account, and kept in its state directory in one file with its key.
+    pub fn ordered(acme: &Acme, order: AcmeOrder, place: Place) -> Self {
+        let file = Source::File(order.file(&acme.state));
+        Self {
+            chain: file.clone(),
+            key: KeySource::Pem(file),
+            ocsp: None,
+            chain_place: place.clone(),
+            key_place: place,
+            ocsp_place: None,
+            order: Some(order),
+        }
+    }
+
     /// Everything that is read from files or given in place.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         std::iter::once(&self.chain).chain(self.key.sources()).chain(&self.ocsp)

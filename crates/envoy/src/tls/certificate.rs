@@ -57,6 +57,7 @@ pub(crate) fn certificate(field: &Field<'_>) -> Option<Certificate> {
         chain_place: chain_field?.place(),
         key_place: key_field.place(),
         ocsp_place,
+        order: None,
     };
     Some(Certificate { source: Arc::new(source), poll_delay })
 }

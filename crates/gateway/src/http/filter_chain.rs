@@ -2,6 +2,7 @@
 
 use super::Router;
 use crate::{connection::Connection, upstream::ConnectionPool};
+use quadrille_acme::Answers;
 use quadrille_config::model::{AccessRules, Paths, TrustedProxies};
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -39,6 +40,8 @@ pub(crate) struct HttpSettings {
     pub(crate) header_limit: usize,
     /// Whose word about the clients behind them is taken.
     pub(crate) trusted_proxies: TrustedProxies,
+    /// To those who validate names, where that is done without TLS.
+    pub(crate) answers: Option<Arc<Answers>>,
 }
 
 /// A connection over which HTTP is spoken: where it came from, and where its requests go.

@@ -1,12 +1,12 @@
 //! What happens to a request: routed, then answered or forwarded.
 
 use super::{
-    HttpConnection, access, answer::Answer, client_body::ClientBody, exchange::Exchange, forward,
-    forwarded_for::Sender, header_limit, informational::Informational, outcome::Outcome, request,
+    HttpConnection, HttpSettings, access, answer::Answer, client_body::ClientBody, exchange::Exchange,
+    forward, forwarded_for::Sender, header_limit, informational::Informational, outcome::Outcome, request,
     request_view, router::RouteLookup,
 };
 use crate::telemetry::metrics;
-use quadrille_config::model::{Action, PathMatch, Redirect};
+use quadrille_config::model::{Action, PathMatch, Redirect, Respond};
 use std::sync::{Arc, atomic::Ordering};
 
 /// Serves a request.
@@ -40,6 +40,10 @@ pub(super) fn serve<'a>(
             // A reload has made it something else.
             return Answer { request: &request, route: None, exchange }.status(500).into();
         };
+        if let Some(proof) = name_validation(&settings, request.uri.path()) {
+            let respond = Respond { content_type: "application/octet-stream".into(), ..Respond::text(proof) };
+            return Answer { request: &request, route: None, exchange }.respond(&respond).into();
+        }
         if request.is_http2() && header_limit::is_exceeded(&request.headers, settings.header_limit) {
             return Answer { request: &request, route: None, exchange }
                 .text(431, "The header is too large.\n")
@@ -74,4 +78,11 @@ pub(super) fn serve<'a>(
             },
         }
     }
+}
+
+/// What a certificate authority that validates a name is answered (RFC 8555 section 8.3). Other requests for such paths go
+/// where all others go.
+fn name_validation(settings: &HttpSettings, path: &str) -> Option<String> {
+    let answers = settings.answers.as_ref()?;
+    answers.http(path.strip_prefix("/.well-known/acme-challenge/")?)
 }

@@ -22,12 +22,17 @@ pub(super) enum ConnectionError {
     BadCertificate(String),
     Rejected(ClientRejection),
     Refused(Refusal),
+    /// None: a certificate authority has validated a name, and that is all that such a connection is for.
+    NameValidation,
     Tls(String),
 }
 
 impl ConnectionError {
     /// Counts it for the chain, and logs it.
     pub(super) fn record(self, peer: SocketAddr, chain: &FilterChain) {
+        if let Self::NameValidation = self {
+            return tracing::info!(client = %peer, "a certificate authority has validated a name");
+        }
         let counters = &chain.counters;
         counters.failures.add();
         match &self {
@@ -38,7 +43,12 @@ impl ConnectionError {
             Self::BadCertificate(_) => counters.bad_certificate.add(),
             Self::Rejected(ClientRejection::Name) => counters.bad_name.add(),
             Self::Rejected(ClientRejection::Pin) => counters.bad_pin.add(),
-            Self::NoChain | Self::ProxyHeader(_) | Self::NotTls(_) | Self::Refused(_) | Self::Tls(_) => {}
+            Self::NoChain
+            | Self::ProxyHeader(_)
+            | Self::NotTls(_)
+            | Self::Refused(_)
+            | Self::Tls(_)
+            | Self::NameValidation => {}
         }
         self.log(peer);
     }
@@ -57,6 +67,7 @@ impl ConnectionError {
             Self::Key(KeyFailure::Shed) => ("shed", "too many private-key operations wait".to_owned()),
             Self::Key(KeyFailure::Remote(failure)) => ("key_server", failure.to_string()),
             Self::Key(KeyFailure::Failed) => ("key", "the private-key operation failed".to_owned()),
+            Self::NameValidation => return,
             Self::Refused(refusal) => ("refused", refusal.label().to_owned()),
             Self::Rejected(ClientRejection::Name) => {
                 ("tls", "the client's certificate has no accepted name".to_owned())

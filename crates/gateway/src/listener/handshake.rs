@@ -10,12 +10,13 @@ use crate::{
     connection::Connection,
     telemetry::{metrics, sampling},
     tls::{
-        ChainTls, ClientRejection, HandshakeState, ResumptionState, Transport, certificate_names, early_data,
-        key_exchange, session_clock,
+        ChainTls, ClientRejection, HandshakeState, ResumptionState, Transport, acme_challenge,
+        certificate_names, early_data, key_exchange, session_clock,
     },
 };
 use boring::ssl::{NameType, SslRef};
 use std::{net::SocketAddr, sync::atomic::AtomicBool, time::Instant};
+use tokio::io::AsyncWriteExt;
 use tokio_boring::{SslStream, SslStreamBuilder};
 
 /// Completes the TLS handshake, and does its accounting.
@@ -36,6 +37,10 @@ pub(super) async fn accept(
     let mut stream = sampling::measured(sample.as_mut(), accepting)
         .await
         .map_err(|error| connection_error::classify(&error))?;
+    if acme_challenge::is_validation(stream.ssl()) {
+        let _ = stream.shutdown().await;
+        return Err(ConnectionError::NameValidation);
+    }
     if !tls.admits(stream.ssl()) {
         return Err(ConnectionError::Rejected(ClientRejection::Pin));
     }

@@ -1,6 +1,7 @@
 //! What every serving process has: the engine, signals, and threads that yield to the event loops.
 
 pub(crate) mod background;
+pub(crate) mod certificates;
 pub(crate) mod descriptors;
 pub(crate) mod digest;
 pub(crate) mod engine;

@@ -12,12 +12,16 @@ use crate::{
         matcher::FilterChainMatcher,
     },
     telemetry::sampling::Sampling,
-    tls::{certificate::Certificate, certificate_selection::shadowed, resumption_backend::ResumptionBackend},
+    tls::{
+        Identities, certificate::Certificate, certificate_selection::shadowed,
+        resumption_backend::ResumptionBackend,
+    },
     upstream::WeightedUpstreams,
 };
+use quadrille_acme::Answers;
 use quadrille_config::{
     Diagnostic,
-    model::{Chain, Domain, Gateway, Listener, Problem, Serve, Tls},
+    model::{CertificateSource, Chain, Domain, Gateway, Listener, Problem, Serve, Tls},
 };
 use quadrille_engine::Engine;
 use std::{collections::BTreeSet, sync::Arc};
@@ -46,6 +50,8 @@ pub(crate) struct ActiveParts {
     pub(crate) resumption: Option<Arc<ResumptionBackend>>,
     /// Artifacts of the snapshot before.
     pub(crate) cache: Arc<ArtifactCache>,
+    /// To those who validate names; one for the life of the process.
+    pub(crate) answers: Arc<Answers>,
 }
 
 impl Snapshot {
@@ -62,7 +68,9 @@ impl Snapshot {
             engine,
             resumption: &resumption,
             artifacts: ArtifactBuilder::new(&active.cache),
+            answers: &active.answers,
             shown: Vec::new(),
+            awaited: BTreeSet::new(),
             warnings: BTreeSet::new(),
         };
         let mut changes = Vec::new();
@@ -86,7 +94,8 @@ impl Snapshot {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let served = Served::new(&builder.shown, builder.artifacts.now.upstreams());
+        let awaited = std::mem::take(&mut builder.awaited).into_iter().collect();
+        let served = Served::new(&builder.shown, awaited, builder.artifacts.now.upstreams());
         let (cache, warnings) = (builder.artifacts.now, builder.warnings.into_iter().collect());
         let made = cache.made_since(&active.cache);
         Ok(Self { listeners, resumption, changes, cache, made, served, warnings })
@@ -99,7 +108,10 @@ struct SnapshotBuilder<'a> {
     engine: &'a Engine,
     resumption: &'a Arc<ResumptionBackend>,
     artifacts: ArtifactBuilder<'a>,
-    shown: Vec<(&'a Listener, Vec<Arc<Certificate>>)>,
+    answers: &'a Arc<Answers>,
+    shown: Vec<(&'a Listener, Vec<(Arc<Certificate>, bool)>)>,
+    /// Titles of certificates that are ordered and not there yet.
+    awaited: BTreeSet<String>,
     warnings: BTreeSet<String>,
 }
 
@@ -132,36 +144,45 @@ impl<'a> SnapshotBuilder<'a> {
         }
     }
 
+    /// The certificates of a chain. One that is ordered may not be there yet, or be damaged: it comes when it is issued.
+    fn certificates(&mut self, tls: &Tls) -> Result<OwnCertificates, Vec<Diagnostic>> {
+        let mut own = OwnCertificates::default();
+        let mut problems = Vec::new();
+        for source in &tls.certificates {
+            match (self.artifacts.certificate(source, tls.policy.allow_weak_keys, self.engine), &source.order)
+            {
+                (Ok(certificate), _) => {
+                    own.sources.push(Arc::clone(source));
+                    own.certificates.push(certificate);
+                }
+                (Err(_), Some(order)) => {
+                    let key_type = quadrille_config::words::name(order.key_type);
+                    self.awaited.insert(format!("{} ({key_type})", order.names.join(", ")));
+                    own.awaited.extend(order.names.iter().cloned());
+                }
+                (Err(problem), None) => problems.push(problem),
+            }
+        }
+        if problems.is_empty() { Ok(own) } else { Err(problems) }
+    }
+
     /// A chain, in the place of the one before, if there was one.
     fn chain(
         &mut self,
         listener: &Listener,
         chain: &Chain,
         before: Option<Arc<FilterChain>>,
-        shown: &mut Vec<Arc<Certificate>>,
+        shown: &mut Vec<(Arc<Certificate>, bool)>,
     ) -> Result<PreparedChain, Vec<Diagnostic>> {
         let (engine, resumption) = (self.engine, self.resumption);
-        let mut certificates = Vec::new();
-        let mut problems = Vec::new();
-        for source in
-            chain.tls.iter().flat_map(|tls| tls.certificates.iter().map(move |source| (tls, source)))
-        {
-            let (tls, source) = source;
-            match self.artifacts.certificate(source, tls.policy.allow_weak_keys, engine) {
-                Ok(certificate) => certificates.push(certificate),
-                Err(problem) => problems.push(problem),
-            }
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        if let Some(tls) = &chain.tls {
-            refuse_shadowed(tls, &certificates)?;
-        }
+        let own = chain.tls.as_ref().map(|tls| self.certificates(tls)).transpose()?.unwrap_or_default();
+        let OwnCertificates { sources, certificates, awaited } = own;
+        refuse_shadowed(&sources, &certificates)?;
+        let identities = Identities { certificates: &certificates, awaited: &awaited, answers: self.answers };
         let tls = chain
             .tls
             .as_ref()
-            .map(|tls| self.artifacts.tls(tls, chain.mode(), &certificates, resumption, engine));
+            .map(|tls| self.artifacts.tls(tls, chain.mode(), identities, resumption, engine));
         let tls = tls.transpose().map_err(|problem| vec![problem])?;
         self.warnings.extend(certificates.iter().flat_map(|certificate| certificate.warnings.clone()));
         let handler = match &chain.serve {
@@ -171,6 +192,8 @@ impl<'a> SnapshotBuilder<'a> {
                 access: chain.access.iter().chain(&http.access).cloned().collect(),
                 header_limit: http.header_limit,
                 trusted_proxies: listener.trusted_proxies.clone(),
+                // Over TLS nobody validates a name by a request.
+                answers: chain.tls.is_none().then(|| Arc::clone(self.answers)),
             })),
             Serve::Tcp(to) => Handler::Tcp(WeightedUpstreams::new(to, self.artifacts.now.upstreams())),
         };
@@ -182,7 +205,8 @@ impl<'a> SnapshotBuilder<'a> {
             Some(before) => Arc::clone(&before.sampling),
             None => Arc::new(Sampling::new(self.model.sampling, sampled_names(&certificates, chain))),
         };
-        shown.extend(certificates);
+        let is_ordered = sources.iter().map(|source| source.order.is_some());
+        shown.extend(certificates.into_iter().zip(is_ordered));
         let config = Arc::new(ChainConfig {
             tls,
             handler,
@@ -196,12 +220,25 @@ impl<'a> SnapshotBuilder<'a> {
     }
 }
 
+/// What a chain has, and what it waits for.
+#[derive(Default)]
+struct OwnCertificates {
+    /// Of each certificate, in the same order.
+    sources: Vec<Arc<CertificateSource>>,
+    certificates: Vec<Arc<Certificate>>,
+    /// Names of certificates that are ordered and not there yet.
+    awaited: Vec<String>,
+}
+
 /// A certificate that no client would get is a mistake: it would be thought to be in use.
-fn refuse_shadowed(tls: &Tls, certificates: &[Arc<Certificate>]) -> Result<(), Vec<Diagnostic>> {
+fn refuse_shadowed(
+    sources: &[Arc<CertificateSource>],
+    certificates: &[Arc<Certificate>],
+) -> Result<(), Vec<Diagnostic>> {
     let problems: Vec<_> = shadowed(certificates)
         .into_iter()
         .map(|(index, before)| {
-            let (source, other) = (&tls.certificates[index], &tls.certificates[before]);
+            let (source, other) = (&sources[index], &sources[before]);
             let message = format!(
                 "no client would get {}: every name in it has a certificate with the same type of key, {}, before it \
                  ({} at {})",

@@ -4,7 +4,7 @@ use super::control::RebuiltParts;
 use crate::{
     http::Router,
     tls::{
-        ChainTls,
+        ChainTls, Identities,
         certificate::{Certificate, PrivateKey},
         pem, remote_key,
         resumption_backend::ResumptionBackend,
@@ -66,6 +66,7 @@ struct ContextKey {
     certificates: Vec<Identity<Certificate>>,
     resumption: Identity<ResumptionBackend>,
     contents: Vec<Digest>,
+    awaited: Vec<String>,
 }
 
 /// An artifact that equals only itself: it comes from a cache, which has one for equal settings.
@@ -157,7 +158,7 @@ impl<'a> ArtifactBuilder<'a> {
         &mut self,
         tls: &Tls,
         mode: Mode,
-        certificates: &[Arc<Certificate>],
+        identities: Identities<'_>,
         resumption: &Arc<ResumptionBackend>,
         engine: &Engine,
     ) -> Result<Arc<ChainTls>, Diagnostic> {
@@ -168,14 +169,15 @@ impl<'a> ArtifactBuilder<'a> {
         let key = ContextKey {
             policy: tls.policy.clone(),
             mode,
-            certificates: certificates.iter().cloned().map(Identity).collect(),
+            certificates: identities.certificates.iter().cloned().map(Identity).collect(),
             resumption: Identity(Arc::clone(resumption)),
             contents,
+            awaited: identities.awaited.to_vec(),
         };
         let known = self.now.contexts.get(&key).or_else(|| self.before.contexts.get(&key));
         let context = match known {
             Some(known) => Arc::clone(known),
-            None => Arc::new(ChainTls::new(&tls.policy, mode, resumption, certificates, engine)?),
+            None => Arc::new(ChainTls::new(&tls.policy, mode, resumption, identities, engine)?),
         };
         self.now.contexts.insert(key, Arc::clone(&context));
         Ok(context)

@@ -12,23 +12,33 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct Served {
     certificates: Arc<[CertificateStatus]>,
+    awaited: Arc<[String]>,
     upstreams: Vec<Arc<Upstream>>,
 }
 
 impl Served {
-    /// The certificates of each listener, and all upstreams.
-    pub(super) fn new(listeners: &[(&Listener, Vec<Arc<Certificate>>)], upstreams: &Upstreams) -> Self {
+    /// The certificates of each listener with whether they are ordered, those that are not there yet, and all upstreams.
+    pub(super) fn new(
+        listeners: &[(&Listener, Vec<(Arc<Certificate>, bool)>)],
+        awaited: Arc<[String]>,
+        upstreams: &Upstreams,
+    ) -> Self {
         let certificates = listeners.iter().flat_map(|(listener, certificates)| {
-            certificates.iter().map(|certificate| CertificateStatus {
+            certificates.iter().map(|(certificate, ordered)| CertificateStatus {
                 listener: listener.address.to_string(),
                 names: certificate.names.clone(),
                 key_type: certificate.key.key_type().to_string(),
                 remote: matches!(certificate.key, PrivateKey::Remote(_)),
                 not_before: certificate.not_before,
                 not_after: certificate.not_after,
+                ordered: *ordered,
             })
         });
-        Self { certificates: certificates.collect(), upstreams: upstreams.values().cloned().collect() }
+        Self {
+            certificates: certificates.collect(),
+            awaited,
+            upstreams: upstreams.values().cloned().collect(),
+        }
     }
 
     /// As it is now.
@@ -45,6 +55,7 @@ impl Served {
                 servers: servers.collect(),
             }
         });
-        StatusSnapshot { certificates: Arc::clone(&self.certificates), upstreams: upstreams.collect() }
+        let (certificates, awaited) = (Arc::clone(&self.certificates), Arc::clone(&self.awaited));
+        StatusSnapshot { certificates, awaited, upstreams: upstreams.collect() }
     }
 }

@@ -306,6 +306,17 @@ const GROUPS: &[Group] = &[
                 "when the certificate expires, in seconds since 1970; `name` is its first",
             ),
             gauge(
+                "quadrille_acme_certificates",
+                &["state"],
+                "certificates that are ordered by ACME: `current`, `late` (less than a third of the life is left, and \
+                 none has taken its place) or `missing`",
+            ),
+            counter(
+                "quadrille_acme_orders_total",
+                &["result"],
+                "orders of certificates: `issued` or `failed`",
+            ),
+            gauge(
                 "quadrille_upstream_server_up",
                 &["upstream", "server"],
                 "1 if the server's health checks succeed, else 0; only where there are health checks",

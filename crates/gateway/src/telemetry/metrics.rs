@@ -177,6 +177,11 @@ pub(crate) fn reload(ok: bool) {
     counter!("quadrille_reloads_total", "result" => if ok { "ok" } else { "failed" }).increment(1);
 }
 
+pub(crate) fn acme_order(issued: bool) {
+    counter!("quadrille_acme_orders_total", "result" => if issued { "issued" } else { "failed" })
+        .increment(1);
+}
+
 static OPEN: LazyLock<(Gauge, Counter)> =
     LazyLock::new(|| (gauge!("quadrille_connections"), counter!("quadrille_connections_total")));
 

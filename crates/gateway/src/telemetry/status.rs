@@ -16,6 +16,8 @@ use std::{
 #[derive(Debug, Default)]
 pub(crate) struct StatusSnapshot {
     pub(crate) certificates: Arc<[CertificateStatus]>,
+    /// Certificates that are ordered and not there yet.
+    pub(crate) awaited: Arc<[String]>,
     pub(crate) upstreams: Vec<UpstreamStatus>,
 }
 
@@ -31,6 +33,16 @@ pub(crate) struct CertificateStatus {
     /// Unix time.
     pub(crate) not_before: i64,
     pub(crate) not_after: i64,
+    /// Whether it is ordered and renewed by this process.
+    pub(crate) ordered: bool,
+}
+
+impl CertificateStatus {
+    /// Whether it should have been renewed: less than a third of its life is left.
+    fn is_late(&self, now: f64) -> bool {
+        let third = (self.not_after - self.not_before) / 3;
+        self.ordered && now > (self.not_after - third) as f64
+    }
 }
 
 /// An upstream with its servers.
@@ -61,6 +73,7 @@ impl StatusSnapshot {
             "ready": ready,
             "engine": { "backend": engine.backend(), "gpu": engine.overflow().map(quadrille_engine::Overflow::device) },
             "certificates": self.certificates.iter().map(certificate).collect::<Vec<_>>(),
+            "awaited_certificates": *self.awaited,
             "upstreams": self.upstreams.iter().map(upstream).collect::<Vec<_>>(),
         })
     }
@@ -82,11 +95,27 @@ impl StatusSnapshot {
             self.expiries(),
         );
         family(
+            "quadrille_acme_certificates",
+            "Certificates that are ordered, by whether they are there and renewed in time",
+            self.ordered(unix_time()),
+        );
+        family(
             "quadrille_upstream_server_up",
             "Whether the server's health checks succeed",
             self.upstreams.iter().flat_map(server_samples).collect(),
         );
         text
+    }
+
+    /// How many ordered certificates are in each state; empty where none is ordered.
+    fn ordered(&self, now: f64) -> BTreeMap<String, f64> {
+        let ordered = self.certificates.iter().filter(|certificate| certificate.ordered);
+        let (late, current): (Vec<_>, Vec<_>) = ordered.partition(|certificate| certificate.is_late(now));
+        let counts = [("current", current.len()), ("late", late.len()), ("missing", self.awaited.len())];
+        if counts.iter().all(|(_, count)| *count == 0) {
+            return BTreeMap::new();
+        }
+        counts.map(|(state, count)| (labels(&[("state", state)]), count as f64)).into()
     }
 
     /// By listener, first name and key type; where a listener has several such certificates, the first to expire.
@@ -113,7 +142,7 @@ fn unix_time() -> f64 {
 }
 
 fn certificate(status: &CertificateStatus) -> Value {
-    let CertificateStatus { listener, names, key_type, remote, not_before, not_after } = status;
+    let CertificateStatus { listener, names, key_type, remote, not_before, not_after, ordered } = status;
     json!({
         "listener": listener,
         "names": names,
@@ -121,6 +150,8 @@ fn certificate(status: &CertificateStatus) -> Value {
         "key": if *remote { "key server" } else { "local" },
         "not_before": not_before,
         "not_after": not_after,
+        "ordered": ordered,
+        "late": status.is_late(unix_time()),
     })
 }
 
@@ -168,13 +199,14 @@ mod tests {
             remote: false,
             not_before: 0,
             not_after,
+            ordered: false,
         }
     }
 
     #[test]
     fn a_series_is_written_once_and_its_labels_escaped() {
         let certificates = [certificate("a\"b\\\n", 7), certificate("c", 9), certificate("c", 8)].into();
-        let gauges = StatusSnapshot { certificates, upstreams: Vec::new() }.gauges();
+        let gauges = StatusSnapshot { certificates, ..StatusSnapshot::default() }.gauges();
         let expected = r#"# HELP quadrille_certificate_not_after_seconds When the certificate expires, in Unix time
 # TYPE quadrille_certificate_not_after_seconds gauge
 quadrille_certificate_not_after_seconds{listener="[::]:443",name="a\"b\\\n",key_type="rsa2048"} 7

@@ -13,6 +13,8 @@ pub(crate) struct CertificateSelector {
     names: HostMap<Vec<Entry>>,
     default: Vec<Entry>,
     default_names: Vec<String>,
+    /// Names whose certificates are ordered and not there yet.
+    awaited: HostMap<bool>,
     max_tls13: bool,
 }
 
@@ -52,8 +54,14 @@ impl CertificateSelector {
         }
     }
 
+    /// A name for which there is no certificate yet. Until there is, it gets none: the default is for unknown names.
+    pub(super) fn expect(&mut self, name: &str) {
+        *self.awaited.entry(name) = true;
+    }
+
     /// The certificate for this client; the name in lower case. A certificate for the exact name comes before a wildcard,
-    /// but one that the client can verify before either; an unknown name gets the default.
+    /// but one that the client can verify before either; an unknown name gets the default. `None` if there
+    /// is none, or none yet.
     pub(super) fn select<'a>(
         &'a self,
         sni: Option<&'a str>,
@@ -63,6 +71,9 @@ impl CertificateSelector {
         let wildcard =
             sni.and_then(|name| Some((name.split_once('.')?.1, self.names.one_label_wildcard(name)?)));
         let mut named = exact.into_iter().chain(wildcard).peekable();
+        if named.peek().is_none() && sni.is_some_and(|name| self.is_awaited(name)) {
+            return None;
+        }
         let default = named.peek().is_none().then_some(("", &self.default));
         let all = named.chain(default);
         let mut all = all.flat_map(|(name, list)| list.iter().map(move |entry| Selected { entry, name }));
@@ -73,6 +84,10 @@ impl CertificateSelector {
         }
         // A client that can verify none of them fails either way: BoringSSL then says why.
         Some(all.find(is_able).unwrap_or(first))
+    }
+
+    fn is_awaited(&self, name: &str) -> bool {
+        self.awaited.exact(name).or_else(|| self.awaited.one_label_wildcard(name)).is_some()
     }
 }
 

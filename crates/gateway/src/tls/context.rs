@@ -5,7 +5,7 @@
 //! response and client CAs follow. So all contexts of a chain are built by the same function.
 
 use super::{
-    before_selection,
+    acme_challenge, before_selection,
     certificate::Certificate,
     certificate_selection::{CertificateSelector, Entry},
     client_authentication::ClientVerifier,
@@ -28,6 +28,7 @@ use boring::{
 };
 use boring_sys as ffi;
 use foreign_types::ForeignType;
+use quadrille_acme::Answers;
 use quadrille_config::{
     Diagnostic,
     model::{ClientAuth, Group, Mode, TlsPolicy, Version},
@@ -48,6 +49,16 @@ pub(crate) struct ChainTls {
     waits_for_compute: bool,
 }
 
+/// What a chain's handshakes are answered with.
+#[derive(Clone, Copy)]
+pub(crate) struct Identities<'a> {
+    pub(crate) certificates: &'a [Arc<Certificate>],
+    /// Names whose certificates are ordered and not there yet.
+    pub(crate) awaited: &'a [String],
+    /// To those who validate names.
+    pub(crate) answers: &'a Arc<Answers>,
+}
+
 /// What goes into a context apart from the certificate.
 struct Settings<'a> {
     policy: &'a TlsPolicy,
@@ -62,13 +73,16 @@ impl ChainTls {
         policy: &TlsPolicy,
         mode: Mode,
         resumption: &Arc<ResumptionBackend>,
-        certificates: &[Arc<Certificate>],
+        identities: Identities<'_>,
         engine: &Engine,
     ) -> Result<Self, Diagnostic> {
         let settings = Settings::new(policy, mode, resumption)?;
-        let waits_for_compute = certificates.iter().all(|certificate| is_queued(certificate, engine));
-        let certificates = settings.certificates(certificates, engine)?;
-        let base = settings.base(certificates, engine).map_err(refused)?;
+        let waits_for_compute =
+            identities.certificates.iter().all(|certificate| is_queued(certificate, engine));
+        let mut certificates = settings.certificates(identities.certificates, engine)?;
+        identities.awaited.iter().for_each(|name| certificates.expect(name));
+        let answers = Arc::clone(identities.answers);
+        let base = settings.base(certificates, answers, engine).map_err(refused)?;
         let client_authentication = settings.client_authentication().map_err(refused)?;
         let (check, policy, resumption) = (settings.check, policy.clone(), Arc::clone(resumption));
         Ok(Self { base, check, client_authentication, policy, resumption, waits_for_compute })
@@ -183,17 +197,22 @@ impl<'a> Settings<'a> {
     }
 
     /// The context that connections start with: it only picks another one.
-    fn base(&self, certificates: CertificateSelector, engine: &Engine) -> Result<SslContext, ErrorStack> {
+    fn base(
+        &self,
+        certificates: CertificateSelector,
+        answers: Arc<Answers>,
+        engine: &Engine,
+    ) -> Result<SslContext, ErrorStack> {
         let mut builder = self.builder()?;
+        let select = move |hello: &mut ClientHello<'_>| {
+            acme_challenge::select(&answers, hello).unwrap_or_else(|| Selection::new(&certificates, hello))
+        };
         let exchange = KeyExchange::new(engine, self.policy);
         if self.early_data || exchange.is_some() {
-            let select = move |hello: &mut ClientHello<'_>| Selection::new(&certificates, hello);
             before_selection::install(&mut builder, self.early_data, exchange, select);
         } else {
             builder.set_select_certificate_callback(move |mut hello| {
-                contained(Err(SelectCertError::ERROR), || {
-                    Selection::new(&certificates, &mut hello)?.apply(&mut hello)
-                })
+                contained(Err(SelectCertError::ERROR), || select(&mut hello)?.apply(&mut hello))
             });
         }
         Ok(builder.build())

@@ -1,5 +1,6 @@
 //! TLS on BoringSSL: contexts, certificate selection, the private-key bridge to the engine, and the streams.
 
+pub(crate) mod acme_challenge;
 mod before_selection;
 pub(crate) mod certificate;
 mod certificate_names;
@@ -26,7 +27,7 @@ mod transport;
 mod write_buffer;
 
 pub(crate) use certificate_names::certificate_names;
-pub(crate) use context::ChainTls;
+pub(crate) use context::{ChainTls, Identities};
 pub(crate) use handshake_state::{ClientRejection, HandshakeState, KeyFailure, ResumptionState};
 pub(crate) use stream::{ClientStream, Inner};
 pub(crate) use transport::Transport;

@@ -8,13 +8,34 @@ use super::{
     resumption,
 };
 use crate::admission::Cost;
-use boring::ssl::{ClientHello, NameType, SelectCertError, SslContext};
+use boring::{
+    error::ErrorStack,
+    ssl::{ClientHello, NameType, SelectCertError, SslContext, SslRef, SslVerifyMode},
+};
+use boring_sys as ffi;
+use foreign_types::ForeignTypeRef;
 
 /// A certificate's context for one client.
 pub(super) struct Selection {
     context: SslContext,
     session_binding: [u8; 32],
     sni: Option<String>,
+    validation: bool,
+}
+
+/// Why a handshake ends, as the client is told (RFC 8446 section 6.2).
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Alert {
+    /// There is no certificate for the name.
+    UnrecognizedName = 112,
+}
+
+/// Tells the client why the handshake ends. Called in BoringSSL's callbacks only.
+pub(super) fn send_alert(ssl: &SslRef, alert: Alert) {
+    // SAFETY: the connection is live and in its handshake, where BoringSSL sends alerts itself.
+    unsafe { ffi::SSL_send_fatal_alert(ssl.as_ptr(), alert as u8) };
+    // Whether it could be sent is of no interest, and must not stay in the thread's error queue.
+    drop(ErrorStack::get());
 }
 
 impl Selection {
@@ -26,10 +47,19 @@ impl Selection {
     ) -> Result<Self, SelectCertError> {
         let capabilities = ClientCapabilities::read(hello);
         let sni = hello.servername(NameType::HOST_NAME).map(str::to_ascii_lowercase);
-        let selected = certificates.select(sni.as_deref(), capabilities).ok_or(SelectCertError::ERROR)?;
+        let selected = certificates.select(sni.as_deref(), capabilities);
+        let selected = selected.ok_or_else(|| {
+            send_alert(hello.ssl(), Alert::UnrecognizedName);
+            SelectCertError::ERROR
+        })?;
         admit(hello, &selected)?;
         let (context, session_binding) = (selected.entry.context.clone(), selected.entry.session_binding);
-        Ok(Self { context, session_binding, sni })
+        Ok(Self { context, session_binding, sni, validation: false })
+    }
+
+    /// With a certificate that validates a name.
+    pub(super) fn of_validation(context: SslContext, session_binding: [u8; 32], sni: Option<String>) -> Self {
+        Self { context, session_binding, sni, validation: true }
     }
 
     /// Goes on with this certificate.
@@ -37,6 +67,10 @@ impl Selection {
         ResumptionState::note(hello);
         let ssl = hello.ssl_mut();
         ssl.set_ssl_context(&self.context).map_err(|_| SelectCertError::ERROR)?;
+        if self.validation {
+            // The authority has no certificate to show.
+            ssl.set_verify(SslVerifyMode::NONE);
+        }
         // On the connection, behind the context: its certificate brings its own.
         resumption::bind(ssl, &self.session_binding, self.sni.as_deref()).map_err(|_| SelectCertError::ERROR)
     }

@@ -65,14 +65,14 @@ fn place() -> Place {
 fn certificate(name: &str) -> Arc<CertificateSource> {
     let key = KeyPair::generate().expect("a key");
     let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
-    let chain = params.self_signed(&key).expect("a certificate").pem();
     Arc::new(CertificateSource {
-        chain: Source::inline(chain),
+        chain: Source::inline(params.self_signed(&key).expect("a certificate").pem()),
         key: KeySource::Pem(Source::inline(key.serialize_pem())),
         ocsp: None,
         chain_place: place(),
         key_place: place(),
         ocsp_place: None,
+        order: None,
     })
 }
 

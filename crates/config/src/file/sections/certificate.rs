@@ -1,14 +1,15 @@
 //! A certificate chain with its private key.
 
-use super::keyless;
+use super::{acme, keyless};
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::source,
     },
-    model::{CertificateSource, KeySource, Place, Source},
+    model::{AcmeOrder, CertificateSource, KeySource, Place, Source},
 };
+use serde_json::Value;
 
 pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Section {
     path: "listeners[].certificates[]",
@@ -17,24 +18,24 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
         Key {
             name: "chain",
             value: "path, or PEM text",
-            preset: Preset::Required,
+            preset: Preset::Means("required without `acme`"),
             about: "The certificates in PEM, the server's own first. Every certificate in it is sent in every full \
                     handshake: leave the root out.",
             needs_restart: false,
             read: |field, draft| draft.chain = field.placed(Field::pem),
-            show: |certificate| source(&certificate.chain),
+            show: |certificate| if_file(certificate, || source(&certificate.chain)),
         },
         Key {
             name: "key",
             value: "path, PEM text, or mapping",
-            preset: Preset::Required,
+            preset: Preset::Means("required without `acme`"),
             about: "The private key in PEM (PKCS#8, PKCS#1 or SEC1), not encrypted. Prefer a path: a key in the \
                     configuration is as readable as the configuration. An ECDSA P-256 key costs a small part of what an \
                     RSA key costs; give both kinds, and each client gets the one it can verify. A mapping says that \
                     the key is on another machine.",
             needs_restart: false,
             read: |field, draft| draft.key = field.placed(keyless::key),
-            show: |certificate| keyless::show(&certificate.key),
+            show: |certificate| if_file(certificate, || keyless::show(&certificate.key)),
         },
         Key {
             name: "ocsp",
@@ -46,6 +47,15 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
             read: |field, draft| draft.ocsp = field.placed(Field::file_source),
             show: |certificate| certificate.ocsp.as_ref().map(source).into(),
         },
+        Key {
+            name: "acme",
+            value: "mapping",
+            preset: Preset::Means("none"),
+            about: "In place of all others: the certificate is ordered from a certificate authority, and renewed.",
+            needs_restart: false,
+            read: |field, draft| draft.orders = acme::orders(field).map(|orders| (orders, field.place())),
+            show: |certificate| acme::show_order(certificate.order.as_ref()),
+        },
     ],
 };
 
@@ -55,13 +65,52 @@ pub(super) struct CertificateDraft {
     chain: Option<(Source, Place)>,
     key: Option<(KeySource, Place)>,
     ocsp: Option<(Source, Place)>,
+    orders: Option<(Vec<AcmeOrder>, Place)>,
+}
+
+/// A certificate chain with its private key, or all those that an order makes.
+pub(super) fn certificates(field: &Field<'_>) -> Vec<CertificateSource> {
+    if field.entry("acme").is_none() {
+        return certificate(field).into_iter().collect();
+    }
+    let mut draft = CertificateDraft::default();
+    CERTIFICATE.read(field, &mut draft);
+    for key in ["chain", "key", "ocsp"].into_iter().filter_map(|key| field.entry(key)) {
+        key.error(Problem::new("`acme` brings certificate and key", "remove one of the two"));
+    }
+    let (orders, place) = draft.orders.unwrap_or_else(|| (Vec::new(), field.place()));
+    orders.into_iter().map(|order| ordered(order, &place)).collect()
 }
 
 /// A certificate chain with its private key.
 pub(super) fn certificate(field: &Field<'_>) -> Option<CertificateSource> {
     let mut draft = CertificateDraft::default();
     CERTIFICATE.read(field, &mut draft)?;
+    if let Some(acme) = field.entry("acme") {
+        return acme
+            .fail(Problem::new("only a listener's certificates can be ordered", "write `chain` and `key`"));
+    }
+    ["chain", "key"].iter().for_each(|key| CERTIFICATE.require(field, key));
     let ((chain, chain_place), (key, key_place)) = (draft.chain?, draft.key?);
     let (ocsp, ocsp_place) = draft.ocsp.unzip();
-    Some(CertificateSource { chain, key, ocsp, chain_place, key_place, ocsp_place })
+    Some(CertificateSource { chain, key, ocsp, chain_place, key_place, ocsp_place, order: None })
+}
+
+/// Where it is kept is known once the whole file has been read.
+fn ordered(order: AcmeOrder, place: &Place) -> CertificateSource {
+    let nowhere = Source::inline(Vec::new());
+    CertificateSource {
+        chain: nowhere.clone(),
+        key: KeySource::Pem(nowhere),
+        ocsp: None,
+        chain_place: place.clone(),
+        key_place: place.clone(),
+        ocsp_place: None,
+        order: Some(order),
+    }
+}
+
+/// What an order brings is not written.
+fn if_file(certificate: &CertificateSource, shown: impl FnOnce() -> Value) -> Value {
+    if certificate.order.is_some() { Value::Null } else { shown() }
 }

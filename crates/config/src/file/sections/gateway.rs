@@ -1,6 +1,7 @@
 //! The whole document.
 
 use super::{
+    acme,
     admin::{self, ADMIN},
     engine::ENGINE,
     listener,
@@ -63,6 +64,15 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             show: |gateway| RESUMPTION.show(&gateway.resumption),
         },
         Key {
+            name: "acme",
+            value: "mapping",
+            preset: Preset::Means("none"),
+            about: "The account with a certificate authority, for certificates that are ordered and renewed.",
+            needs_restart: false,
+            read: |field, gateway| gateway.acme = acme::acme(field),
+            show: |gateway| acme::show(gateway.acme.as_ref()),
+        },
+        Key {
             name: "sampling",
             value: "mapping, `on` or `off`",
             preset: Preset::Is("on"),
@@ -122,6 +132,7 @@ pub(in crate::file) fn gateway(root: &Field<'_>) -> Option<Gateway> {
     }
     let mut gateway = Gateway::default();
     GATEWAY.read(root, &mut gateway)?;
+    acme::settle(root, &mut gateway);
     refuse_unknown_upstreams(root);
     refuse_the_admin_address(root, &gateway);
     Some(gateway)

@@ -360,7 +360,7 @@ impl ListenerDraft {
 }
 
 fn certificates(field: &Field<'_>) -> Vec<Arc<CertificateSource>> {
-    field.items().iter().filter_map(certificate::certificate).map(Arc::new).collect()
+    field.items().iter().flat_map(certificate::certificates).map(Arc::new).collect()
 }
 
 fn networks(field: &Field<'_>) -> Vec<Network> {

@@ -4,6 +4,7 @@
 //! returns what the model needs with defaults in place of what was wrong, or `None` where there is no default;
 //! what was wrong has been noted, and no model leaves [`parse`](super::parse) after that.
 
+mod acme;
 mod admin;
 mod certificate;
 mod client_auth;
@@ -42,6 +43,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &gateway::GATEWAY,
     &listener::LISTENER,
     &certificate::CERTIFICATE,
+    &acme::ORDER,
     &keyless::KEY,
     &keyless::KEYLESS,
     &tls::TLS,
@@ -65,6 +67,8 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &upstream::UPSTREAM_TIMEOUTS,
     &engine::ENGINE,
     &resumption::RESUMPTION,
+    &acme::ACME,
+    &acme::EXTERNAL_ACCOUNT,
     &sampling::SAMPLING,
     &admin::ADMIN,
 ];

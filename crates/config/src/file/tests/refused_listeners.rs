@@ -202,7 +202,7 @@ const CERTIFICATES: &[Case] = &[
     ),
     (
         "[c.pem]",
-        "q.yaml:1: listeners[0].certificates[0]: found `c.pem`, expected a mapping with the keys `chain`, `key`, `ocsp`",
+        "q.yaml:1: listeners[0].certificates[0]: found `c.pem`, expected a mapping with the keys `chain`, `key`, `ocsp`, `acme`",
     ),
     (
         "[{}]",

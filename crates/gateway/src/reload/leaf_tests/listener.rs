@@ -3,10 +3,10 @@
 use super::{CERTIFICATE, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TLS_CONTEXT, route};
 use crate::RebuiltParts;
 use quadrille_config::model::{
-    AccessAction, AccessRules, AltName, AltNameKind, Ambiguous, CertificateSource, Chain, ChainMatch,
-    ClientAuth, ClientCheck, Group, Http, KeyServerUse, KeySource, Keyless, KeylessTls, Limits, Listener,
-    Paths, Place, ProxyProtocolIn, RouteTable, SentPath, Serve, Timeouts, Tls, TlsPolicy, Transport,
-    TrustedProxies, Version, Weighted, key_server::Protocol,
+    AccessAction, AccessRules, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous, CertificateSource,
+    Chain, ChainMatch, ClientAuth, ClientCheck, Group, Http, KeyServerUse, KeySource, Keyless, KeylessTls,
+    Limits, Listener, Paths, Place, ProxyProtocolIn, RouteTable, SentPath, Serve, Timeouts, Tls, TlsPolicy,
+    Transport, TrustedProxies, Version, Weighted, key_server::Protocol,
 };
 use std::sync::Arc;
 
@@ -118,10 +118,15 @@ fn client_check(model: &mut ClientCheck, leaves: &mut Leaves) {
 }
 
 fn certificate(model: &mut CertificateSource, leaves: &mut Leaves) {
-    let CertificateSource { chain, key, ocsp, chain_place: _, key_place: _, ocsp_place: _ } = model;
+    let CertificateSource { chain, key, ocsp, chain_place: _, key_place: _, ocsp_place: _, order } = model;
     leaves.rebuild(CERTIFICATE);
     leaves.source("certificate.chain", chain);
     leaves.source("certificate.ocsp", ocsp.as_mut().expect("a response"));
+    let AcmeOrder { names, key_type, profile } = order.as_mut().expect("an order");
+    leaves.set("order.names", names, vec!["other.example".into()]);
+    leaves.set("order.key_type", key_type, AcmeKeyType::Rsa2048);
+    leaves.set("order.profile", profile, Some("other".into()));
+    leaves.set("order", order, None);
     match key {
         KeySource::Pem(source) => leaves.source("certificate.key", source),
         KeySource::Keyless(servers) => keyless(servers, leaves),

@@ -15,8 +15,8 @@ use super::{
 use crate::process::engine::idle;
 use model::Files;
 use quadrille_config::model::{
-    AccessLog, Admin, BackendChoice, EngineSettings, Gateway, Resumption, Sampling, SessionCache, Source,
-    TicketKeys,
+    AccessLog, Acme, AcmeChallenge, Admin, BackendChoice, EngineSettings, ExternalAccount, Gateway,
+    Resumption, Sampling, SessionCache, Source, TicketKeys,
 };
 use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -48,6 +48,7 @@ fn a_leaf_rebuilds_the_parts_that_name_it() {
         listeners: Vec::new(),
         resumption: Some(Arc::clone(&first.resumption)),
         cache: Arc::new(first.cache),
+        answers: Arc::default(),
     };
     let rebuilt = |model: &Gateway| Snapshot::new(model, &engine, &active).map(|snapshot| snapshot.made);
     assert_eq!(rebuilt(&original).expect("a snapshot"), NOTHING);
@@ -107,6 +108,7 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
         upstreams,
         engine,
         resumption,
+        acme,
         sampling,
         admin,
         threads,
@@ -133,6 +135,8 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
         leaves.set("admin.hosts", hosts, vec!["other.example".into()]);
     }
     leaves.set("admin", admin, None);
+    acme_account(acme.as_mut().expect("an account"), leaves);
+    leaves.set("acme", acme, None);
     leaves.set("threads", threads, Some(COUNT));
     leaves.set("drain_timeout", drain_timeout, TIME);
     leaves.set("access_log", access_log, AccessLog::Stdout);
@@ -149,6 +153,19 @@ fn engine(settings: &mut EngineSettings, leaves: &mut Leaves) {
     leaves.set("engine.threads", threads, Some(COUNT));
     leaves.set("engine.queue", queue, COUNT);
     leaves.flip("engine.key_exchange", key_exchange);
+}
+
+/// The account is whose orders what is in the files; no part of a snapshot comes from it.
+fn acme_account(model: &mut Acme, leaves: &mut Leaves) {
+    let Acme { email, directory, ca_file, state, challenges, dns_hook, external_account, place: _ } = model;
+    leaves.set("acme.email", email, Some("other@example.com".into()));
+    leaves.set("acme.directory", directory, "https://other.example/".into());
+    leaves.set("acme.ca_file", ca_file, Some(("ca.pem".into(), model::place())));
+    leaves.set("acme.state", state, "other".into());
+    leaves.set("acme.challenges", challenges, vec![AcmeChallenge::Http01]);
+    leaves.set("acme.dns_hook", dns_hook, Some("hook".into()));
+    let external = ExternalAccount { id: "id".into(), key_file: ("mac".into(), model::place()) };
+    leaves.set("acme.external_account", external_account, Some(external));
 }
 
 fn resumption(settings: &mut Resumption, leaves: &mut Leaves) {

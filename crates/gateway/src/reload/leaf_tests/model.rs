@@ -1,11 +1,11 @@
 //! A gateway that has a leaf of every kind, and the files that it names.
 
 use quadrille_config::model::{
-    Action, AltName, AltNameKind, CertificateSource, Chain, ClientAuth, ClientCheck, Domain, Forward,
-    Gateway, HeaderMatch, HeaderRule, Health, Http, KeySource, Keyless, KeylessTls, Listener, Mode,
-    PathMatch, Place, QueryMatch, Redirect, Respond, Resumption, RetryOn, RetryPolicy, Route, RouteTable,
-    Serve, Server, SessionCache, Source, TextMatch, TicketKeys, Tls, TlsPolicy, Upstream, UpstreamTls,
-    VirtualHost, Weighted,
+    Acme, AcmeKeyType, AcmeOrder, Action, AltName, AltNameKind, CertificateSource, Chain, ClientAuth,
+    ClientCheck, Domain, Forward, Gateway, HeaderMatch, HeaderRule, Health, Http, KeySource, Keyless,
+    KeylessTls, Listener, Mode, PathMatch, Place, QueryMatch, Redirect, Respond, Resumption, RetryOn,
+    RetryPolicy, Route, RouteTable, Serve, Server, SessionCache, Source, TextMatch, TicketKeys, Tls,
+    TlsPolicy, Upstream, UpstreamTls, VirtualHost, Weighted,
 };
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, IsCa, Issuer, KeyIdMethod, KeyPair,
@@ -84,6 +84,7 @@ pub(super) fn gateway(files: &Files) -> Gateway {
         listeners: vec![listener],
         upstreams: BTreeMap::from([ROUTED, PIPED].map(|name| (name.to_owned(), upstream(&ca, &shown)))),
         resumption: resumption(files),
+        acme: Some(Acme::new("state".into(), place())),
         ..Gateway::default()
     }
 }
@@ -92,7 +93,9 @@ fn certificate(files: &Files, chain: Source, key: KeySource) -> Arc<CertificateS
     const EMPTY_DER_SEQUENCE: [u8; 2] = [0x30, 0];
     let ocsp = Some(files.write("ocsp.der", EMPTY_DER_SEQUENCE));
     let (chain_place, key_place, ocsp_place) = (place(), place(), Some(place()));
-    Arc::new(CertificateSource { chain, key, ocsp, chain_place, key_place, ocsp_place })
+    let names = vec!["example.com".to_owned()];
+    let order = AcmeOrder { names, key_type: AcmeKeyType::EcdsaP256, profile: None };
+    Arc::new(CertificateSource { chain, key, ocsp, chain_place, key_place, ocsp_place, order: Some(order) })
 }
 
 fn keyless(files: &Files, authority: &Authority, ca: &Source, fallback: Source) -> Keyless {

@@ -1,0 +1,101 @@
+//! The account with the authority: made once, and kept.
+
+use crate::{AcmeError, Issued, files, files::StateDirectory, https::Https};
+use base64ct::{Base64UrlUnpadded, Encoding};
+use instant_acme::{
+    Account, AccountCredentials, ExternalAccountKey, NewAccount, RevocationReason, RevocationRequest,
+};
+use quadrille_config::model::{Acme, ExternalAccount};
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// The account that is kept, or a new one.
+pub(crate) async fn open(acme: &Acme, state: &StateDirectory, https: &Https) -> Result<Account, AcmeError> {
+    if let Some(account) = kept(acme, state, https).await? {
+        return Ok(account);
+    }
+    let external = acme.external_account.as_ref().map(external_key).transpose()?;
+    let contact = acme.email.as_ref().map(|email| format!("mailto:{email}"));
+    let contact: Vec<_> = contact.iter().map(String::as_str).collect();
+    let new = NewAccount { contact: &contact, terms_of_service_agreed: true, only_return_existing: false };
+    let builder = Account::builder_with_http(Box::new(https.clone()));
+    let (account, credentials) = builder.create(&new, acme.directory.clone(), external.as_ref()).await?;
+    let json = Zeroizing::new(serde_json::to_vec(&credentials).map_err(|_| unreadable("the account"))?);
+    files::write(&file(acme, state), &json)?;
+    tracing::info!(directory = acme.directory, "an account with the certificate authority has been made");
+    Ok(account)
+}
+
+/// Puts aside an account that the authority does not know any more.
+pub(crate) fn forget(acme: &Acme, state: &StateDirectory) -> Result<(), AcmeError> {
+    let file = file(acme, state);
+    std::fs::rename(&file, file.with_extension("unknown"))
+        .map_err(|error| AcmeError::file("rename", &file, &error))
+}
+
+/// Why a certificate is revoked (RFC 5280 section 5.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Nothing is said.
+    Unspecified,
+    /// Somebody else has the key.
+    KeyCompromise,
+    /// Another certificate has taken its place.
+    Superseded,
+    /// It is of no use any more.
+    CessationOfOperation,
+}
+
+/// Has the authority revoke the certificate in this file.
+///
+/// # Errors
+/// If there is no account or no certificate, or the authority refuses.
+pub async fn revoke(acme: &Acme, certificate: &Path, reason: Reason) -> Result<(), AcmeError> {
+    let (state, https) = (StateDirectory::open(&acme.state)?, Https::new(acme)?);
+    let none =
+        || AcmeError::File(format!("{} holds no account with {}", acme.state.display(), acme.directory));
+    let account = kept(acme, &state, &https).await?.ok_or_else(none)?;
+    let none = || AcmeError::File(format!("{} holds no certificate", certificate.display()));
+    let issued = Issued::read(certificate).ok_or_else(none)?;
+    let der = rustls_pki_types::CertificateDer::from(issued.chain[0].to_der()?);
+    let reason = match reason {
+        Reason::Unspecified => RevocationReason::Unspecified,
+        Reason::KeyCompromise => RevocationReason::KeyCompromise,
+        Reason::Superseded => RevocationReason::Superseded,
+        Reason::CessationOfOperation => RevocationReason::CessationOfOperation,
+    };
+    account.revoke(&RevocationRequest { certificate: &der, reason: Some(reason) }).await?;
+    Ok(())
+}
+
+async fn kept(acme: &Acme, state: &StateDirectory, https: &Https) -> Result<Option<Account>, AcmeError> {
+    let file = file(acme, state);
+    let Some(json) = files::read(&file)? else { return Ok(None) };
+    let credentials: AccountCredentials =
+        serde_json::from_slice(&json).map_err(|_| unreadable(&file.display().to_string()))?;
+    let builder = Account::builder_with_http(Box::new(https.clone()));
+    Ok(Some(builder.from_credentials(credentials).await?))
+}
+
+/// Another directory has another account.
+fn file(acme: &Acme, state: &StateDirectory) -> PathBuf {
+    let digest = boring::sha::sha256(acme.directory.as_bytes());
+    let name: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    state.path(&format!("account-{name}.json"))
+}
+
+fn external_key(external: &ExternalAccount) -> Result<ExternalAccountKey, AcmeError> {
+    let (file, _) = &external.key_file;
+    let unusable = |problem: &str| {
+        AcmeError::File(format!("`acme.external_account.key_file` {}: {problem}", file.display()))
+    };
+    let text = files::read(file)?.ok_or_else(|| unusable("is not there"))?;
+    let text = std::str::from_utf8(text.trim_ascii()).unwrap_or_default().trim_end_matches('=');
+    let key = Base64UrlUnpadded::decode_vec(text).map(Zeroizing::new);
+    let key = key.map_err(|_| unusable("no key in base64url"))?;
+    Ok(ExternalAccountKey::new(external.id.clone(), &key))
+}
+
+fn unreadable(what: &str) -> AcmeError {
+    AcmeError::File(format!("{what} is no account; move it away, and a new one is made"))
+}

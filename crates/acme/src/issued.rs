@@ -1,0 +1,107 @@
+//! A certificate that an authority has issued: checked before it is kept, and read again.
+
+use crate::{AcmeError, UnixTime, schedule::Validity};
+use base64ct::{Base64UrlUnpadded, Encoding};
+use boring::{
+    asn1::{Asn1Time, Asn1TimeRef},
+    pkey::{PKey, Private},
+    x509::{X509, X509Ref},
+};
+use instant_acme::CertificateIdentifier;
+use std::{net::IpAddr, path::Path};
+use zeroize::Zeroizing;
+
+/// A chain as it is kept, in one file with its key.
+pub struct Issued {
+    /// Leaf first.
+    pub chain: Vec<X509>,
+    /// When it holds.
+    pub validity: Validity,
+}
+
+/// Longer chains are no chains of the Web.
+const LONGEST: usize = 10;
+
+impl Issued {
+    /// What the file holds; `None` if it is not there or holds no certificate.
+    pub fn read(file: &Path) -> Option<Self> {
+        let pem = Zeroizing::new(std::fs::read(file).ok()?);
+        let chain = X509::stack_from_pem(&pem).ok().filter(|chain| !chain.is_empty())?;
+        let validity = validity(&chain[0]);
+        Some(Self { chain, validity })
+    }
+
+    /// The chain that an authority sent for this key and these names.
+    pub(crate) fn new(pem: &str, key: &PKey<Private>, names: &[String]) -> Result<Self, AcmeError> {
+        let garbage = |problem: &str| AcmeError::Garbage(problem.to_owned());
+        let chain = X509::stack_from_pem(pem.as_bytes()).map_err(|_| garbage("no certificates in PEM"))?;
+        let leaf = chain.first().ok_or_else(|| garbage("no certificate"))?;
+        if chain.len() > LONGEST {
+            return Err(garbage("more than 10 certificates"));
+        }
+        if !leaf.public_key().is_ok_and(|public| key.public_eq(&public)) {
+            return Err(garbage("a certificate for another key"));
+        }
+        if let Some(name) = names.iter().find(|name| !has_name(leaf, name)) {
+            return Err(AcmeError::Garbage(format!("a certificate without the name {name}")));
+        }
+        for pair in chain.windows(2) {
+            let signed = pair[1].public_key().and_then(|key| pair[0].verify(&key));
+            if !signed.unwrap_or(false) {
+                return Err(garbage("a chain in which one certificate does not sign the one before it"));
+            }
+        }
+        let validity = validity(leaf);
+        if validity.not_after <= validity.not_before {
+            return Err(garbage("a certificate that is never valid"));
+        }
+        Ok(Self { chain, validity })
+    }
+
+    /// Key and chain, in PEM. The key first: then whoever reads only the beginning has no certificate to be misled by.
+    pub(crate) fn to_file(&self, key: &PKey<Private>) -> Result<Zeroizing<Vec<u8>>, AcmeError> {
+        let key = Zeroizing::new(key.private_key_to_pem_pkcs8()?);
+        let links: Vec<_> = self.chain.iter().map(|link| link.to_pem()).collect::<Result<_, _>>()?;
+        let chain = links.concat();
+        // In one piece: what a vector leaves behind when it grows would not be wiped.
+        let mut file = Zeroizing::new(Vec::with_capacity(key.len() + chain.len()));
+        file.extend_from_slice(&key);
+        file.extend_from_slice(&chain);
+        Ok(file)
+    }
+
+    /// By which the authority knows it (RFC 9773 section 4.1); `None` of one without an authority key identifier.
+    pub(crate) fn identifier(&self) -> Option<CertificateIdentifier<'static>> {
+        let leaf = &self.chain[0];
+        let mut serial = leaf.serial_number().to_bn().ok()?.to_vec();
+        // As DER has it: a number that would look negative has a zero in front.
+        if serial.first().is_none_or(|first| first & 0x80 != 0) {
+            serial.insert(0, 0);
+        }
+        Some(CertificateIdentifier {
+            authority_key_identifier: Base64UrlUnpadded::encode_string(leaf.authority_key_id()?.as_slice())
+                .into(),
+            serial: Base64UrlUnpadded::encode_string(&serial).into(),
+        })
+    }
+}
+
+fn has_name(leaf: &X509Ref, name: &str) -> bool {
+    let Some(names) = leaf.subject_alt_names() else { return false };
+    match name.parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => names.iter().any(|one| one.ipaddress() == Some(&address.octets()[..])),
+        Ok(IpAddr::V6(address)) => names.iter().any(|one| one.ipaddress() == Some(&address.octets()[..])),
+        Err(_) => names.iter().any(|one| one.dnsname().is_some_and(|one| one.eq_ignore_ascii_case(name))),
+    }
+}
+
+fn validity(leaf: &X509Ref) -> Validity {
+    Validity { not_before: unix_time(leaf.not_before()), not_after: unix_time(leaf.not_after()) }
+}
+
+/// Zero if it is no date, which no certificate should have.
+fn unix_time(time: &Asn1TimeRef) -> UnixTime {
+    const DAY: i64 = 24 * 3600;
+    let since = Asn1Time::from_unix(0).and_then(|epoch| epoch.diff(time));
+    since.map_or(0, |since| i64::from(since.days) * DAY + i64::from(since.secs))
+}

@@ -1,0 +1,204 @@
+//! One order, from the first request to the certificate (RFC 8555 section 7.4).
+
+use crate::{
+    AcmeError, Issued, Wanted, answers::Answer, certificate_request, dns_hook, files, publisher::Publisher,
+};
+use boring::pkey::{PKey, Private};
+use instant_acme::{
+    Account, AuthorizationHandle, AuthorizationStatus, CertificateIdentifier, ChallengeHandle, ChallengeType,
+    Identifier, NewOrder, Order, OrderStatus, RetryPolicy,
+};
+use quadrille_config::model::{Acme, AcmeChallenge};
+use std::{net::IpAddr, time::Duration};
+
+/// With validations by several name servers and addresses, and a CA that is busy.
+const VALIDATION: RetryPolicy = RetryPolicy::new().timeout(Duration::from_secs(300)).backoff(1.5);
+const ISSUANCE: RetryPolicy = RetryPolicy::new().timeout(Duration::from_secs(180)).backoff(1.5);
+
+/// What an order needs.
+pub(crate) struct Ordering<'a> {
+    pub(crate) acme: &'a Acme,
+    pub(crate) account: &'a Account,
+    pub(crate) publisher: &'a Publisher,
+}
+
+impl Ordering<'_> {
+    /// Orders a certificate with a new key, and keeps both. `replaces` is the one that it takes the place of.
+    pub(crate) async fn obtain(
+        &self,
+        wanted: &Wanted,
+        replaces: Option<&Issued>,
+    ) -> Result<Issued, AcmeError> {
+        let mut order = self.begin(wanted, replaces.and_then(Issued::identifier)).await?;
+        let mut records = Vec::new();
+        let validated = self.validate(&mut order, &mut records).await;
+        self.publisher.publish(Vec::new()).await?;
+        self.remove(records).await;
+        validated?;
+        let key = certificate_request::generate(wanted.order.key_type)?;
+        let issued = self.issue(&mut order, wanted, &key).await?;
+        files::write(&wanted.file, &issued.to_file(&key)?)?;
+        Ok(issued)
+    }
+
+    /// An authority that does not know what is replaced, or had it replaced already, is asked again without.
+    async fn begin(
+        &self,
+        wanted: &Wanted,
+        replaces: Option<CertificateIdentifier<'static>>,
+    ) -> Result<Order, AcmeError> {
+        let identifiers: Vec<_> = wanted.order.names.iter().map(|name| identifier(name)).collect();
+        let new = || {
+            let new = NewOrder::new(&identifiers);
+            wanted.order.profile.as_deref().into_iter().fold(new, |new, profile| new.profile(profile))
+        };
+        if let Some(replaces) = replaces {
+            match self.account.new_order(&new().replaces(replaces)).await {
+                Ok(order) => return Ok(order),
+                Err(error) => match AcmeError::from(error) {
+                    error @ AcmeError::NoAccount(_) => return Err(error),
+                    error => tracing::debug!(%error, "ordered again, as a new certificate"),
+                },
+            }
+        }
+        Ok(self.account.new_order(&new()).await?)
+    }
+
+    /// Proves all names at once: every authorization is told that its answer is there before the first is waited for.
+    async fn validate(&self, order: &mut Order, records: &mut Vec<Record>) -> Result<(), AcmeError> {
+        let mut answers = Vec::new();
+        let mut pending = Vec::new();
+        let mut authorizations = order.authorizations();
+        while let Some(authorization) = authorizations.next().await {
+            let mut authorization = authorization?;
+            if authorization.status == AuthorizationStatus::Valid {
+                continue;
+            }
+            let kind = self.choose(&authorization)?;
+            let name = authorization.identifier().to_string();
+            pending.push(kind.clone());
+            let Some(challenge) = authorization.challenge(kind) else { continue };
+            self.prepare(name, &challenge, &mut answers, records).await?;
+        }
+        if pending.is_empty() {
+            return Ok(());
+        }
+        self.publisher.publish(answers).await?;
+        let mut kinds = pending.into_iter();
+        let mut authorizations = order.authorizations();
+        while let Some(authorization) = authorizations.next().await {
+            let mut authorization = authorization?;
+            if authorization.status == AuthorizationStatus::Valid {
+                continue;
+            }
+            let challenge = kinds.next().and_then(|kind| authorization.challenge(kind));
+            if let Some(mut challenge) = challenge {
+                challenge.set_ready().await?;
+            }
+        }
+        match order.poll_ready(&VALIDATION).await {
+            Ok(OrderStatus::Ready) => Ok(()),
+            Ok(_) => Err(AcmeError::Refused(explain(order).await)),
+            Err(instant_acme::Error::Api(problem)) => {
+                Err(AcmeError::Refused(format!("{problem}; {}", explain(order).await)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The first of the configured challenges that the authority offers.
+    fn choose(&self, authorization: &AuthorizationHandle<'_>) -> Result<ChallengeType, AcmeError> {
+        let name = authorization.identifier().to_string();
+        let offered: Vec<_> = authorization.challenges.iter().map(|challenge| &challenge.r#type).collect();
+        let mut able = self.acme.challenges_for(&name).map(challenge_type);
+        able.find(|kind| offered.contains(&kind)).ok_or_else(|| {
+            AcmeError::Refused(format!("for {name} it offers none of the `acme.challenges`, but {offered:?}"))
+        })
+    }
+
+    async fn prepare(
+        &self,
+        name: String,
+        challenge: &ChallengeHandle<'_>,
+        answers: &mut Vec<Answer>,
+        records: &mut Vec<Record>,
+    ) -> Result<(), AcmeError> {
+        let proof = challenge.key_authorization();
+        match challenge.r#type {
+            ChallengeType::Http01 => answers.push(Answer::Http {
+                token: challenge.token.clone(),
+                key_authorization: proof.as_str().to_owned(),
+            }),
+            ChallengeType::TlsAlpn01 => {
+                answers.push(Answer::TlsAlpn { name, digest: proof.digest().as_ref().to_vec() });
+            }
+            _ => {
+                let record = Record { name: dns_hook::record_name(&name), value: proof.dns_value() };
+                self.dns("present", &record).await?;
+                records.push(record);
+            }
+        }
+        Ok(())
+    }
+
+    async fn issue(
+        &self,
+        order: &mut Order,
+        wanted: &Wanted,
+        key: &PKey<Private>,
+    ) -> Result<Issued, AcmeError> {
+        order.finalize_csr(&certificate_request::request(key, &wanted.order.names)?).await?;
+        let pem = order.poll_certificate(&ISSUANCE).await?;
+        Issued::new(&pem, key, &wanted.order.names)
+    }
+
+    async fn dns(&self, action: &str, record: &Record) -> Result<(), AcmeError> {
+        let Some(hook) = &self.acme.dns_hook else { return Ok(()) };
+        dns_hook::run(hook, action, &record.name, &record.value).await
+    }
+
+    /// A record that stays does no harm.
+    async fn remove(&self, records: Vec<Record>) {
+        for record in records {
+            if let Err(error) = self.dns("cleanup", &record).await {
+                tracing::warn!(%error, "a record of a challenge stays in DNS");
+            }
+        }
+    }
+}
+
+/// A TXT record.
+pub(crate) struct Record {
+    name: String,
+    value: String,
+}
+
+fn identifier(name: &str) -> Identifier {
+    match name.parse::<IpAddr>() {
+        Ok(address) => Identifier::Ip(address),
+        Err(_) => Identifier::Dns(name.to_owned()),
+    }
+}
+
+fn challenge_type(challenge: AcmeChallenge) -> ChallengeType {
+    match challenge {
+        AcmeChallenge::TlsAlpn01 => ChallengeType::TlsAlpn01,
+        AcmeChallenge::Http01 => ChallengeType::Http01,
+        AcmeChallenge::Dns01 => ChallengeType::Dns01,
+    }
+}
+
+/// What went wrong with the names, in the authority's words.
+async fn explain(order: &mut Order) -> String {
+    let mut said = Vec::new();
+    let mut authorizations = order.authorizations();
+    while let Some(Ok(mut authorization)) = authorizations.next().await {
+        if authorization.refresh().await.is_err() {
+            continue;
+        }
+        let name = authorization.identifier().to_string();
+        let errors = authorization.challenges.iter().filter_map(|challenge| challenge.error.as_ref());
+        said.extend(errors.map(|error| format!("{name}: {error}")));
+    }
+    if said.is_empty() { "the names could not be validated".to_owned() } else { said.join("; ") }
+}

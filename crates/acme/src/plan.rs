@@ -1,0 +1,68 @@
+//! What a configuration wants ordered.
+
+use crate::{AcmeError, StateDirectory, files};
+use quadrille_config::model::{Acme, AcmeOrder, Gateway, Listener};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+/// The account, and all certificates that are to be ordered with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The account.
+    pub acme: Arc<Acme>,
+    /// The certificates, each once.
+    pub wanted: Vec<Wanted>,
+}
+
+/// A certificate that is to be there at all times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// What is ordered.
+    pub order: AcmeOrder,
+    /// Where it is kept.
+    pub file: PathBuf,
+}
+
+impl Plan {
+    /// These orders with this account.
+    pub fn new(acme: Acme, orders: Vec<AcmeOrder>) -> Self {
+        let files: BTreeMap<_, _> =
+            orders.into_iter().map(|order| (order.file(&acme.state), order)).collect();
+        let wanted = files.into_iter().map(|(file, order)| Wanted { order, file }).collect();
+        Self { acme: Arc::new(acme), wanted }
+    }
+
+    /// `None` if nothing is to be ordered.
+    pub fn of(gateway: &Gateway) -> Option<Self> {
+        let acme = gateway.acme.as_ref()?;
+        let chains = gateway.listeners.iter().flat_map(Listener::all_chains);
+        let certificates = chains.filter_map(|chain| chain.tls.as_ref()).flat_map(|tls| &tls.certificates);
+        let orders: Vec<_> = certificates.filter_map(|certificate| certificate.order.clone()).collect();
+        (!orders.is_empty()).then(|| Self::new(acme.clone(), orders))
+    }
+}
+
+impl Wanted {
+    /// For logs: the names, and the type of the key.
+    pub fn title(&self) -> String {
+        format!("{} ({})", self.order.names.join(", "), quadrille_config::words::name(self.order.key_type))
+    }
+
+    /// The name of the file, which tells certificates apart.
+    pub fn id(&self) -> String {
+        self.file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Has the process that keeps this certificate order it anew, whether it is due or not.
+    ///
+    /// # Errors
+    /// If the state directory cannot be written to.
+    pub fn request_renewal(&self, acme: &Acme) -> Result<(), AcmeError> {
+        StateDirectory::open(&acme.state)?;
+        files::write(&self.renewal_request(), b"")
+    }
+
+    /// The file that asks for it.
+    pub(crate) fn renewal_request(&self) -> PathBuf {
+        self.file.with_extension("renew")
+    }
+}

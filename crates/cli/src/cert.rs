@@ -1,0 +1,147 @@
+//! `quadrille cert`.
+
+use crate::acme_flags::AcmeFlags;
+use clap::{Args, Subcommand, ValueEnum};
+use quadrille_acme::{Issued, Plan, Reason, Wanted, unix_now};
+use quadrille_config::{model::AcmeChallenge, words};
+use std::path::PathBuf;
+
+/// Certificates that are ordered by ACME: of a configuration file, or of the flags of `quadrille serve`.
+#[derive(Subcommand)]
+pub(crate) enum Cert {
+    /// Say which certificates are there, for how long, and which are ordered.
+    List(Which),
+    /// Have the gateway that runs order certificates anew, whether they are due or not. Without names, all.
+    Renew {
+        /// A name in the certificates.
+        name: Vec<String>,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Have the authority revoke certificates, and the gateway that runs order others.
+    Revoke {
+        /// A name in the certificates.
+        #[arg(required = true)]
+        name: Vec<String>,
+        /// Why.
+        #[arg(long, value_enum, default_value = "unspecified")]
+        reason: Why,
+        #[command(flatten)]
+        which: Which,
+    },
+}
+
+/// Whose certificates.
+#[derive(Args)]
+pub(crate) struct Which {
+    /// The configuration file.
+    #[arg(long, value_name = "FILE", required_unless_present = "acme", conflicts_with = "acme")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    flags: AcmeFlags,
+}
+
+/// Reasons of RFC 5280.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Why {
+    Unspecified,
+    KeyCompromise,
+    Superseded,
+    CessationOfOperation,
+}
+
+impl Cert {
+    pub(crate) fn run(self) -> Result<(), Vec<String>> {
+        match self {
+            Self::List(which) => {
+                explain(&which.plan()?);
+                Ok(())
+            }
+            Self::Renew { name, which } => {
+                let plan = which.plan()?;
+                for wanted in chosen(&plan, &name)? {
+                    wanted.request_renewal(&plan.acme).map_err(|error| vec![error.to_string()])?;
+                    println!("{}: the gateway orders it anew", wanted.title());
+                }
+                Ok(())
+            }
+            Self::Revoke { name, reason, which } => {
+                let plan = which.plan()?;
+                let chosen = chosen(&plan, &name)?;
+                revoke(&plan, &chosen, reason)
+            }
+        }
+    }
+}
+
+impl Which {
+    fn plan(&self) -> Result<Plan, Vec<String>> {
+        let plan = match &self.config {
+            Some(file) => Plan::of(&quadrille_config::load(file)?),
+            None => self.flags.plan(),
+        };
+        plan.ok_or_else(|| vec!["no certificate is ordered: none has `acme`".to_owned()])
+    }
+}
+
+/// Prints what would be ordered, and what is there.
+pub(crate) fn explain(plan: &Plan) {
+    for wanted in &plan.wanted {
+        println!("{}: {}", wanted.title(), state(wanted));
+        for name in &wanted.order.names {
+            let ways: Vec<_> = plan.acme.challenges_for(name).map(words::name::<AcmeChallenge>).collect();
+            println!("  {name}: proved by {}", ways.join(" or "));
+        }
+        println!("  from {}, kept in {}", plan.acme.directory, wanted.file.display());
+    }
+}
+
+fn state(wanted: &Wanted) -> String {
+    const DAY: i64 = 24 * 3600;
+    let Some(issued) = Issued::read(&wanted.file) else {
+        return "not there yet; it is ordered at once".to_owned();
+    };
+    let (validity, now) = (issued.validity, unix_now());
+    match validity.not_after - now {
+        ..=0 => "expired; it is ordered at once".to_owned(),
+        left if validity.is_late(now) => format!("{} days left, and it should have been renewed", left / DAY),
+        left => {
+            let until = left - validity.life() / 3;
+            format!(
+                "{} days left; renewed in {} days, unless the authority says when",
+                left / DAY,
+                until / DAY
+            )
+        }
+    }
+}
+
+/// Those with any of these names; without names all.
+fn chosen<'a>(plan: &'a Plan, names: &[String]) -> Result<Vec<&'a Wanted>, Vec<String>> {
+    let has =
+        |wanted: &&Wanted| names.is_empty() || wanted.order.names.iter().any(|name| names.contains(name));
+    let unknown =
+        names.iter().filter(|name| !plan.wanted.iter().any(|wanted| wanted.order.names.contains(name)));
+    let unknown: Vec<_> =
+        unknown.map(|name| format!("no certificate that is ordered has the name {name}")).collect();
+    if unknown.is_empty() { Ok(plan.wanted.iter().filter(has).collect()) } else { Err(unknown) }
+}
+
+fn revoke(plan: &Plan, chosen: &[&Wanted], why: Why) -> Result<(), Vec<String>> {
+    let reason = match why {
+        Why::Unspecified => Reason::Unspecified,
+        Why::KeyCompromise => Reason::KeyCompromise,
+        Why::Superseded => Reason::Superseded,
+        Why::CessationOfOperation => Reason::CessationOfOperation,
+    };
+    let failed = |error: &dyn std::fmt::Display| vec![error.to_string()];
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| failed(&error))?;
+    for wanted in chosen {
+        let revoked = runtime.block_on(quadrille_acme::revoke(&plan.acme, &wanted.file, reason));
+        revoked.map_err(|error| failed(&error))?;
+        wanted.request_renewal(&plan.acme).map_err(|error| failed(&error))?;
+        println!("{}: revoked; the gateway orders another", wanted.title());
+    }
+    Ok(())
+}

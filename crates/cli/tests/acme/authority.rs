@@ -1,0 +1,289 @@
+//! A certificate authority with its DNS server, and a gateway that orders from it.
+
+use crate::support::{Certificates, Gateway, eventually, ports, quadrille, serve, succeed};
+use std::{
+    fs,
+    io::Write as _,
+    net::{SocketAddr, TcpStream},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+use tempfile::TempDir;
+
+/// A running pebble; killed when dropped.
+pub struct Pebble {
+    directory: TempDir,
+    certificates: Certificates,
+    programs: PathBuf,
+    port: u16,
+    management: u16,
+    dns: u16,
+    dns_management: u16,
+    /// Where it validates names by TLS-ALPN-01.
+    pub tls_port: u16,
+    /// Where it validates names by HTTP-01.
+    pub http_port: u16,
+    running: Vec<Child>,
+}
+
+/// How pebble behaves.
+pub struct Behaviour {
+    /// Seconds for which certificates hold.
+    pub life: u32,
+    /// Of 100 requests with a good nonce, so many are refused.
+    pub refused_nonces: u32,
+    /// `ocspResponderURL`.
+    pub ocsp: String,
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self { life: 90 * 24 * 3600, refused_nonces: 10, ocsp: String::new() }
+    }
+}
+
+impl Pebble {
+    /// `None`, with a word of why, where pebble cannot be built.
+    pub fn start(behaviour: &Behaviour) -> Option<Self> {
+        let mut this = Self::prepare()?;
+        this.configure(behaviour);
+        this.run(behaviour);
+        Some(this)
+    }
+
+    /// Everything but the authority itself, which is down.
+    pub fn prepare() -> Option<Self> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/install-tools.sh");
+        let installed = Command::new("bash").arg(script).arg("pebble").output().expect("bash");
+        if !installed.status.success() {
+            let why = String::from_utf8_lossy(&installed.stderr);
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED: pebble cannot be built, so that nothing is ordered: {why}"
+            );
+            return None;
+        }
+        let programs = PathBuf::from(String::from_utf8_lossy(&installed.stdout).trim());
+        let this = Self {
+            directory: tempfile::tempdir().expect("a directory"),
+            certificates: Certificates::new(),
+            programs,
+            port: ports::free(),
+            management: ports::free(),
+            dns: ports::free(),
+            dns_management: ports::free(),
+            tls_port: ports::free(),
+            http_port: ports::free(),
+            running: Vec::new(),
+        };
+        Some(this)
+    }
+
+    /// Writes its configuration.
+    pub fn configure(&self, behaviour: &Behaviour) {
+        let pair = self.certificates.ecdsa("P-256", &["localhost"]);
+        let (chain, key) = (pair.chain.display(), pair.key.display());
+        let Self { port, management, tls_port, http_port, .. } = self;
+        let Behaviour { life, ocsp, .. } = behaviour;
+        let text = format!(
+            r#"{{ "pebble": {{
+                "listenAddress": "127.0.0.1:{port}", "managementListenAddress": "127.0.0.1:{management}",
+                "certificate": "{chain}", "privateKey": "{key}", "httpPort": {http_port}, "tlsPort": {tls_port},
+                "ocspResponderURL": "{ocsp}", "externalAccountBindingRequired": false,
+                "retryAfter": {{ "authz": 1, "order": 1 }}, "keyAlgorithm": "ecdsa",
+                "profiles": {{ "default": {{ "description": "for tests", "validityPeriod": {life} }} }}
+            }} }}"#
+        );
+        fs::write(self.path("pebble.json"), text).expect("writing");
+    }
+
+    /// Starts the authority and its DNS server, and waits until they answer.
+    pub fn run(&mut self, behaviour: &Behaviour) {
+        let dns = format!("127.0.0.1:{}", self.dns);
+        let mut server = Command::new(self.programs.join("pebble-challtestsrv"));
+        server.args([
+            "-http01",
+            "",
+            "-https01",
+            "",
+            "-doh",
+            "",
+            "-tlsalpn01",
+            "",
+            "-defaultIPv6",
+            "",
+            "-dnsserver",
+            &dns,
+        ]);
+        server.args(["-management", &format!("127.0.0.1:{}", self.dns_management)]);
+        let mut authority = Command::new(self.programs.join("pebble"));
+        authority.arg("-config").arg(self.path("pebble.json")).args(["-dnsserver", &dns]);
+        authority.env("PEBBLE_VA_NOSLEEP", "1").env("PEBBLE_AUTHZREUSE", "0");
+        authority.env("PEBBLE_WFE_NONCEREJECT", behaviour.refused_nonces.to_string());
+        for command in [&mut server, &mut authority] {
+            let log = fs::File::options().create(true).append(true).open(self.path("log")).expect("a file");
+            command.stdout(log.try_clone().expect("a file")).stderr(log).stdin(Stdio::null());
+            self.running.push(command.spawn().expect("starting pebble"));
+        }
+        for port in [self.port, self.management, self.dns_management] {
+            eventually("pebble listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        }
+    }
+
+    pub fn stop(&mut self) {
+        for mut child in self.running.drain(..) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The directory of the gateway's account and certificates.
+    pub fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    /// URL of its directory.
+    pub fn url(&self) -> String {
+        format!("https://localhost:{}/dir", self.port)
+    }
+
+    /// The CA that its HTTPS server's certificate leads to.
+    pub fn ca(&self) -> PathBuf {
+        self.certificates.ca()
+    }
+
+    /// The root that the certificates lead to that it issues.
+    pub fn root(&self) -> PathBuf {
+        let root = self.path("root.pem");
+        fs::write(&root, self.management(&["--fail"], "/roots/0")).expect("writing");
+        root
+    }
+
+    /// What the management interface answers.
+    pub fn management(&self, arguments: &[&str], path: &str) -> String {
+        let url = format!("https://localhost:{}{path}", self.management);
+        let mut curl = Command::new("curl");
+        curl.args(["-sS", "--max-time", "30", "--cacert"]).arg(self.ca());
+        succeed(curl.args(arguments).arg(url))
+    }
+
+    /// What pebble has logged.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path("log")).unwrap_or_default()
+    }
+
+    /// A command that changes its DNS, as `acme.dns_hook` wants it.
+    pub fn dns_hook(&self) -> PathBuf {
+        let hook = self.path("dns-hook");
+        let url = format!("http://127.0.0.1:{}", self.dns_management);
+        let text = format!(
+            "#!/bin/sh\nset -e\necho \"$1 $2\" >> \"$0.calls\"\ncase $1 in\n\
+             present) exec curl -sS --fail -d \"{{\\\"host\\\":\\\"$2.\\\",\\\"value\\\":\\\"$3\\\"}}\" {url}/set-txt ;;\n\
+             cleanup) exec curl -sS --fail -d \"{{\\\"host\\\":\\\"$2.\\\"}}\" {url}/clear-txt ;;\nesac\n"
+        );
+        fs::write(&hook, text).expect("writing");
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("permissions");
+        hook
+    }
+
+    /// The lines of `acme` in a configuration.
+    pub fn section(&self, more: &str) -> String {
+        let [state, ca] = [self.state(), self.ca()].map(|path| path.display().to_string());
+        format!(
+            "acme: {{ email: ops@example.com, directory: \"{}\", ca_file: {ca}, state: {state}{more} }}\n",
+            self.url()
+        )
+    }
+
+    /// A configuration with one certificate that is ordered, on the port where it is validated.
+    pub fn configuration(&self, order: &str, more: &str) -> PathBuf {
+        let file = self.path("quadrille.yaml");
+        let text = format!(
+            "admin: 127.0.0.1:0\n{}listeners:\n  - address: 127.0.0.1:{}\n    certificates: [ {{ acme: {order} }} ]\n    \
+             respond: hello\n{more}",
+            self.section(""),
+            self.tls_port,
+        );
+        fs::write(&file, text).expect("writing");
+        file
+    }
+
+    /// A gateway with that configuration.
+    pub fn gateway(&self, order: &str) -> Gateway {
+        Gateway::with_config(&self.configuration(order, ""), 1)
+    }
+
+    /// `quadrille cert` for this configuration.
+    pub fn cert(&self, arguments: &[&str]) -> String {
+        succeed(quadrille("cert").args(arguments).arg("--config").arg(self.path("quadrille.yaml")))
+    }
+
+    /// A gateway with flags alone.
+    pub fn gateway_with_flags(&self, domains: &[&str]) -> Gateway {
+        let mut command = serve();
+        command.args(["--listen", &format!("127.0.0.1:{}", self.tls_port), "--admin", "127.0.0.1:0"]);
+        command.args(["--respond", "hello", "--acme", "ops@example.com", "--acme-directory", &self.url()]);
+        command.arg("--acme-ca").arg(self.ca()).arg("--state").arg(self.state());
+        domains.iter().for_each(|domain| _ = command.args(["--domain", domain]));
+        Gateway::start(command, 1)
+    }
+}
+
+impl Drop for Pebble {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A handshake with this SNI; the leaf's text in openssl's words, or what went wrong.
+pub fn shown(address: SocketAddr, ca: &Path, name: &str, arguments: &[&str]) -> Result<String, String> {
+    let mut command = Command::new("openssl");
+    command.args([
+        "s_client",
+        "-verify_return_error",
+        "-verify_hostname",
+        name,
+        "-servername",
+        name,
+        "-showcerts",
+    ]);
+    command
+        .arg("-CAfile")
+        .arg(ca)
+        .args(["-connect", &address.to_string()])
+        .args(arguments)
+        .stdin(Stdio::null());
+    let output = command.output().expect("openssl");
+    let text =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    if text.contains("Verify return code: 0 (ok)") && text.contains("-----BEGIN CERTIFICATE-----") {
+        Ok(text)
+    } else {
+        Err(text)
+    }
+}
+
+/// Waits until a client that trusts the authority gets a certificate for this name.
+#[track_caller]
+pub fn wait_for_certificate(gateway: &Gateway, ca: &Path, name: &str, arguments: &[&str]) -> String {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(90);
+    loop {
+        match shown(gateway.address(0), ca, name, arguments) {
+            Ok(text) => return text,
+            Err(text) if std::time::Instant::now() > end => panic!("{name}: {text}\n{}", gateway.log()),
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(100)),
+        }
+    }
+}
+
+/// The first certificate in a text.
+pub fn leaf(text: &str) -> &str {
+    let begin = text.find("-----BEGIN CERTIFICATE-----").expect("a certificate");
+    let end = text[begin..].find("-----END CERTIFICATE-----").expect("its end");
+    &text[begin..begin + end]
+}

@@ -1,0 +1,122 @@
+//! Whatever the authority does, the certificates that are there serve.
+
+use crate::{
+    authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate},
+    support::{Certificates, Gateway, ports},
+};
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    process::{Command, Stdio},
+    thread,
+};
+
+#[test]
+fn an_authority_that_is_down_longer_than_the_certificate_should_have_lasted_is_an_alert_and_no_outage() {
+    let behaviour = Behaviour { life: 90, refused_nonces: 0, ..Behaviour::default() };
+    let Some(mut pebble) = Pebble::start(&behaviour) else { return };
+    let mut gateway = pebble.gateway("{ names: [down.example.com] }");
+    let root = pebble.root();
+    let first = wait_for_certificate(&gateway, &root, "down.example.com", &[]);
+    pebble.stop();
+    gateway.wait_for_metric("quadrille_acme_certificates", &["late"], |value| value == 1.0);
+    gateway.wait_for_log("less than a third of its life is left");
+    gateway.wait_for_log("the certificate authority cannot be asked");
+    let still = shown(gateway.address(0), &root, "down.example.com", &[]).expect("the old one serves");
+    assert_eq!(leaf(&first), leaf(&still));
+    // The authority that comes back has forgotten the account, and has another root.
+    pebble.run(&behaviour);
+    let root = pebble.root();
+    let second = wait_for_certificate(&gateway, &root, "down.example.com", &[]);
+    assert_ne!(leaf(&first), leaf(&second));
+    assert!(gateway.log().contains("does not know the account"), "{}", gateway.log());
+}
+
+/// A name that cannot be validated says so in the authority's words, and is not tried again at once.
+#[test]
+fn a_refusal_is_told_in_the_authoritys_words() {
+    let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
+    // Nobody listens where names are validated.
+    let file = pebble.configuration("{ names: [unreachable.example.com] }", "");
+    let text = fs::read_to_string(&file).expect("the configuration");
+    fs::write(&file, text.replace(&format!(":{}\n", pebble.tls_port), ":0\n")).expect("writing");
+    let mut gateway = Gateway::with_config(&file, 1);
+    gateway.wait_for_log("the certificate authority refuses");
+    let log = gateway.log();
+    assert!(log.contains("unreachable.example.com: ") && log.contains("Failed to connect"), "{log}");
+    let again = log.split("again_in_s=").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let again: u32 = again.and_then(|seconds| seconds.parse().ok()).expect("when it is tried again");
+    assert!((60..=75).contains(&again), "{again}");
+    gateway.wait_for_metric("quadrille_acme_orders_total", &["failed"], |value| value == 1.0);
+}
+
+/// HTTPS that answers everything with this.
+fn nonsense(certificates: &Certificates, answer: &'static [u8]) -> u16 {
+    let inner = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let behind = inner.local_addr().expect("an address");
+    thread::spawn(move || {
+        for mut stream in inner.incoming().map_while(Result::ok) {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(answer);
+        }
+    });
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let port = ports::free();
+    let mut front = Command::new(env!("CARGO_BIN_EXE_quadrille"));
+    front.args(["serve", "--mode", "tcp", "--admin", "off", "--listen", &format!("127.0.0.1:{port}")]);
+    front.args(["--upstream", &behind.to_string(), "--cert"]).arg(&pair.chain).arg("--key").arg(&pair.key);
+    let child = front.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("a front");
+    ENDED_WITH_THE_TEST.with_borrow_mut(|children| children.push(Ended(child)));
+    crate::support::eventually("it listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    port
+}
+
+struct Ended(std::process::Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+thread_local! {
+    static ENDED_WITH_THE_TEST: std::cell::RefCell<Vec<Ended>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+#[test]
+fn an_authority_that_answers_nonsense_harms_nothing() {
+    let answers: [&[u8]; 4] = [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nno JSON!!",
+        b"\x00\xff\x16\x03\x01 nothing that is HTTP",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 503 Busy\r\nRetry-After: 7777\r\nContent-Length: 0\r\n\r\n",
+    ];
+    let certificates = Certificates::new();
+    let pair = certificates.rsa(2048, &["localhost"]);
+    for answer in answers {
+        let port = nonsense(&certificates, answer);
+        let directory = tempfile::tempdir().expect("a directory");
+        let state = directory.path().join("state");
+        let file = directory.path().join("quadrille.yaml");
+        let text = format!(
+            "admin: 127.0.0.1:0\nacme: {{ directory: \"https://localhost:{port}/dir\", ca_file: {}, state: {} }}\n\
+             listeners:\n  - address: 127.0.0.1:0\n    certificates: [ {{ chain: {}, key: {} }}, {{ acme: {{ names: \
+             [a.example.com] }} }} ]\n    respond: hello\n",
+            certificates.ca().display(),
+            state.display(),
+            pair.chain.display(),
+            pair.key.display(),
+        );
+        fs::write(&file, text).expect("writing");
+        let mut gateway = Gateway::with_config(&file, 1);
+        gateway.wait_for_log("no certificate could be ordered");
+        shown(gateway.address(0), &certificates.ca(), "localhost", &[]).expect("what is there serves");
+        let log = gateway.log();
+        if answer.starts_with(b"HTTP/1.1 503") {
+            assert!(log.contains("again_in_s=7777"), "{log}");
+        }
+        assert!(!log.contains("panicked"), "{log}");
+    }
+}

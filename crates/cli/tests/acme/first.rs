@@ -1,0 +1,138 @@
+//! The first certificate, by each way of proving a name.
+
+use crate::{
+    authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate},
+    support::{Gateway, succeed},
+};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
+
+/// The private parts of what is kept, as somebody would look for them in a log.
+fn secrets(state: &Path) -> Vec<String> {
+    let mut secrets = Vec::new();
+    for entry in fs::read_dir(state).expect("the state").map(|entry| entry.expect("an entry").path()) {
+        let text = fs::read_to_string(&entry).unwrap_or_default();
+        if entry.file_name().is_some_and(|name| name.to_string_lossy().starts_with("account-")) {
+            let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            secrets.push(json["key_pkcs8"].as_str().expect("a key")[60..100].to_owned());
+        }
+    }
+    for entry in fs::read_dir(state.join("certificates")).expect("certificates") {
+        let text = fs::read_to_string(entry.expect("an entry").path()).expect("PEM");
+        secrets.push(text.lines().nth(1).expect("a line of the key").to_owned());
+    }
+    secrets
+}
+
+#[test]
+fn both_types_of_key_by_tls_alpn_with_nothing_secret_in_sight() {
+    let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
+    let gateway =
+        pebble.gateway("{ names: [a.example.com, b.example.com], key_types: [ecdsa-p256, rsa-2048] }");
+    let root = pebble.root();
+    let ecdsa = wait_for_certificate(&gateway, &root, "a.example.com", &["-sigalgs", "ECDSA+SHA256"]);
+    assert!(ecdsa.contains("Peer signature type: ECDSA"), "{ecdsa}");
+    let rsa = wait_for_certificate(&gateway, &root, "b.example.com", &["-sigalgs", "RSA-PSS+SHA256"]);
+    assert!(rsa.contains("Peer signature type: RSA-PSS"), "{rsa}");
+    assert!(gateway.log().contains("a certificate authority has validated a name"), "{}", gateway.log());
+    gateway.wait_for_metric("quadrille_acme_orders_total", &["issued"], |value| value == 2.0);
+    gateway.wait_for_metric("quadrille_acme_certificates", &["current"], |value| value == 2.0);
+    assert_eq!(gateway.metric("quadrille_acme_certificates", &["missing"]), 0.0);
+
+    let secrets = secrets(&pebble.state());
+    assert_eq!(secrets.len(), 3, "an account, and two certificates");
+    let pages = ["/metrics", "/status", "/config", "/stats"].map(|page| {
+        succeed(Command::new("curl").args(["-sS", "--globoff", "--max-time", "30", &gateway.admin(page)]))
+    });
+    let seen = [pages.concat(), gateway.log(), pebble.cert(&["list"])].concat();
+    assert!(!secrets.iter().any(|secret| seen.contains(secret)), "{seen}");
+    let files = fs::read_dir(pebble.state().join("certificates")).expect("certificates");
+    for file in files.map(|file| file.expect("a file").path()) {
+        assert_eq!(fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600, "{file:?}");
+    }
+
+    // Whoever comes to validate a name that nobody validates gets nothing, and no connection for anything else.
+    let stranger = shown(gateway.address(0), &root, "a.example.com", &["-alpn", "acme-tls/1"]).unwrap_err();
+    assert!(stranger.contains("unrecognized name"), "{stranger}");
+}
+
+#[test]
+fn with_flags_alone_and_kept_over_a_restart() {
+    let Some(mut pebble) = Pebble::start(&Behaviour::default()) else { return };
+    let gateway = pebble.gateway_with_flags(&["flags.example.com"]);
+    let root = pebble.root();
+    let first = wait_for_certificate(&gateway, &root, "flags.example.com", &[]);
+    drop(gateway);
+    // The authority is needed no more.
+    pebble.stop();
+    let gateway = pebble.gateway_with_flags(&["flags.example.com"]);
+    let again = shown(gateway.address(0), &root, "flags.example.com", &[]).expect("a certificate at once");
+    assert_eq!(leaf(&first), leaf(&again));
+}
+
+#[test]
+fn by_a_request_on_a_plain_listener() {
+    let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
+    let file = pebble.configuration(
+        "{ names: [plain.example.com, 127.0.0.1] }",
+        &format!(
+            "  - address: 127.0.0.1:{}\n    tls: off\n    routes: [ {{ redirect: https }} ]\n",
+            pebble.http_port
+        ),
+    );
+    let text = fs::read_to_string(&file).expect("the configuration");
+    fs::write(&file, text.replace("acme: { email", "acme: { challenges: [http-01], email")).expect("writing");
+    let gateway = Gateway::with_config(&file, 2);
+    let certificate = wait_for_certificate(&gateway, &pebble.root(), "plain.example.com", &[]);
+    assert!(!gateway.log().contains("has validated a name"), "by a request, and not by a handshake");
+    let text = succeed(Command::new("sh").args([
+        "-c",
+        "printf '%s' \"$0\" | openssl x509 -noout -ext subjectAltName",
+        &format!("{}-----END CERTIFICATE-----\n", leaf(&certificate)),
+    ]));
+    assert!(text.contains("IP Address:127.0.0.1"), "{text}");
+    // Other requests for such paths go where all go.
+    let url = format!("http://{}/.well-known/acme-challenge/unknown", gateway.address(1));
+    let status = succeed(Command::new("curl").args(["-s", "-o", "/dev/null", "-w", "%{http_code}", &url]));
+    assert_eq!(status, "301");
+}
+
+#[test]
+fn a_wildcard_by_dns_with_a_command() {
+    let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
+    let hook = pebble.dns_hook();
+    let file = pebble.configuration("{ names: [wild.example.com, \"*.wild.example.com\"] }", "");
+    let text = fs::read_to_string(&file).expect("the configuration");
+    let dns = format!("acme: {{ challenges: [tls-alpn-01, dns-01], dns_hook: {}, email", hook.display());
+    fs::write(&file, text.replace("acme: { email", &dns)).expect("writing");
+    let gateway = Gateway::with_config(&file, 1);
+    let root = pebble.root();
+    wait_for_certificate(&gateway, &root, "any.wild.example.com", &[]);
+    let calls = fs::read_to_string(hook.with_extension("calls")).expect("the calls");
+    let record = "_acme-challenge.wild.example.com";
+    assert_eq!(calls, format!("present {record}\ncleanup {record}\n"));
+}
+
+#[test]
+fn a_name_without_a_certificate_gets_none_and_others_are_served() {
+    let Some(mut pebble) = Pebble::prepare() else { return };
+    let own = crate::support::Certificates::new();
+    let pair = own.rsa(2048, &["here.example.com"]);
+    let file = pebble.configuration("{ names: [there.example.com] }", "");
+    let text = fs::read_to_string(&file).expect("the configuration");
+    let both =
+        format!("certificates: [ {{ chain: {}, key: {} }}, {{", pair.chain.display(), pair.key.display());
+    fs::write(&file, text.replace("certificates: [ {", &both)).expect("writing");
+    let mut gateway = Gateway::with_config(&file, 1);
+    gateway.wait_for_log("no certificate could be ordered");
+    let address = gateway.address(0);
+    let refused = shown(address, &own.ca(), "there.example.com", &[]).unwrap_err();
+    assert!(refused.contains("unrecognized name"), "{refused}");
+    shown(address, &own.ca(), "here.example.com", &[]).expect("a certificate that is there");
+    assert_eq!(gateway.metric("quadrille_acme_certificates", &["missing"]), 1.0);
+    assert!(gateway.admin_page("/status").contains("there.example.com (ecdsa-p256)"));
+    // Once the authority is there, so is the certificate.
+    let behaviour = Behaviour::default();
+    pebble.configure(&behaviour);
+    pebble.run(&behaviour);
+    wait_for_certificate(&gateway, &pebble.root(), "there.example.com", &[]);
+}

@@ -1,0 +1,13 @@
+//! Certificates that order themselves, with Let's Encrypt's own authority for tests (pebble), which validates names by
+//! asking the gateway.
+
+#![allow(unreachable_pub, reason = "a test binary has no outside")]
+
+mod authority;
+mod failures;
+mod first;
+mod operator;
+mod renewal;
+#[path = "../gateway/support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "the gateway's tests use all of it")]
+mod support;

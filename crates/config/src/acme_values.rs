@@ -1,0 +1,47 @@
+//! Single values of certificates that are ordered: names, directories, mail addresses.
+
+use crate::{model::Problem, text::quote, values::route_host};
+use std::net::IpAddr;
+
+/// A name in a certificate that is ordered: `example.com`, `*.example.com` or an IP address.
+pub fn certificate_name(text: &str) -> Result<String, Problem> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(address.to_string());
+    }
+    let shown = quote(text);
+    let name =
+        route_host(text)?.ok_or_else(|| Problem::new(format!("{shown} is no name"), "name each host"))?;
+    if !name.contains('.') || name.contains('_') {
+        return Err(Problem::new(
+            format!("{shown} is no public name"),
+            "write the whole name, such as `www.example.com`",
+        ));
+    }
+    Ok(name)
+}
+
+/// The URL of a directory of an ACME server.
+pub fn directory_url(text: &str) -> Result<String, Problem> {
+    let host = text.strip_prefix("https://").map(|rest| rest.split('/').next().unwrap_or_default());
+    let good =
+        text.parse::<http::Uri>().is_ok() && host.is_some_and(|host| !host.is_empty() && !host.contains('@'));
+    match good {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::new(
+            format!("{} is no URL of a directory", quote(text)),
+            "write it whole, such as `https://acme-v02.api.letsencrypt.org/directory`",
+        )),
+    }
+}
+
+/// An address for mail.
+pub fn email(text: &str) -> Result<String, Problem> {
+    let (user, host) = text.split_once('@').unwrap_or_default();
+    let good = !user.is_empty()
+        && host.contains('.')
+        && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b',');
+    match good {
+        true => Ok(text.to_owned()),
+        false => Err(Problem::new(format!("{} is no mail address", quote(text)), "write `name@example.com`")),
+    }
+}

@@ -1,0 +1,82 @@
+//! The thread that orders certificates and renews them, while the configuration has any that are ordered.
+
+use super::background;
+use crate::telemetry::metrics;
+use quadrille_acme::{Answers, Event, Plan, Runner, StateDirectory};
+use quadrille_config::{Diagnostic, model::Gateway};
+use std::{io, sync::Arc, thread};
+use tokio::sync::{mpsc, watch};
+
+/// Events that wait for the gateway, which takes them between reloads.
+const QUEUE: usize = 64;
+
+/// This process's orders.
+pub(crate) struct Certificates {
+    plans: watch::Sender<Option<Plan>>,
+    answers: Arc<Answers>,
+    events: mpsc::Receiver<Event>,
+    /// Until the thread has started.
+    runner: Option<Runner>,
+}
+
+impl Certificates {
+    pub(crate) fn new() -> Self {
+        let (plans, wanted) = watch::channel(None);
+        let (sender, events) = mpsc::channel(QUEUE);
+        let answers: Arc<Answers> = Arc::default();
+        let runner = Some(Runner::new(wanted, Arc::clone(&answers), sender));
+        Self { plans, answers, events, runner }
+    }
+
+    /// What listeners answer those who validate names.
+    pub(crate) fn answers(&self) -> Arc<Answers> {
+        Arc::clone(&self.answers)
+    }
+
+    /// Makes the directory in which certificates appear, so that it can be watched.
+    pub(crate) fn prepare(model: &Gateway) -> Result<(), Vec<Diagnostic>> {
+        let Some(plan) = Plan::of(model) else { return Ok(()) };
+        let opened = StateDirectory::open(&plan.acme.state);
+        opened.map(drop).map_err(|error| vec![Diagnostic::new(&plan.acme.place, error.to_string())])
+    }
+
+    /// Orders what this model wants from now on.
+    pub(crate) fn follow(&mut self, model: &Gateway) {
+        let plan = Plan::of(model);
+        if plan.is_some()
+            && let Some(runner) = self.runner.take()
+            && let Err(error) = start(runner)
+        {
+            tracing::error!(%error, "no certificate can be ordered: there is no thread for it");
+        }
+        self.plans.send_if_modified(|known| {
+            let changed = *known != plan;
+            *known = plan;
+            changed
+        });
+    }
+
+    /// Resolves when there is a new certificate in its file.
+    pub(crate) async fn installed(&mut self) {
+        loop {
+            match self.events.recv().await {
+                Some(Event::Installed) => {
+                    metrics::acme_order(true);
+                    return;
+                }
+                Some(Event::Failed) => metrics::acme_order(false),
+                None => std::future::pending().await,
+            }
+        }
+    }
+}
+
+/// Keys are made on it, and it computes signatures of its own: beside the event loops.
+fn start(runner: Runner) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    thread::Builder::new().name("acme".to_owned()).spawn(move || {
+        background::lower_priority();
+        runtime.block_on(runner.run());
+    })?;
+    Ok(())
+}
