@@ -41,7 +41,7 @@ build() {
     echo "building istiod and pilot-agent, once (4 to 10 minutes on 2 cores)"
     work=$(mktemp -d "$cache/istio-build.XXXXXX")
     trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-    export GOTOOLCHAIN=local GOWORK=off GOFLAGS= CGO_ENABLED=0
+    export GOTOOLCHAIN=local GOWORK=off GOFLAGS='' CGO_ENABLED=0
     sources
     compile pilot-agent "agent,$tags" ./pilot/cmd/pilot-agent
     compile istiod "$tags" ./pilot/cmd/quadrille-istiod
