@@ -1,12 +1,13 @@
 //! `quadrille serve`.
 
 use crate::{
+    envoy::ServedBootstrap,
     flags::Flags,
     logging::Logging,
     process::{announce, run},
 };
 use quadrille_gateway::ConfigurationSource;
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 /// Terminates TLS and passes requests on.
 ///
@@ -42,7 +43,8 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn run(self) -> Result<(), Vec<String>> {
         if let Some(file) = self.envoy_config {
-            return crate::envoy::serve(file, self.control_plane_files, &self.logging);
+            let (directories, drain) = (self.control_plane_files, DRAIN);
+            return ServedBootstrap { file, directories, threads: None, drain }.serve(&self.logging);
         }
         let (model, origin) = match self.config {
             Some(file) => (
@@ -58,6 +60,9 @@ impl Serve {
         run(model, origin, &self.logging, announce)
     }
 }
+
+/// Envoy's default.
+const DRAIN: Duration = Duration::from_secs(600);
 
 fn rereader(file: PathBuf) -> quadrille_gateway::ReadConfiguration {
     Box::new(move || quadrille_config::load(&file))

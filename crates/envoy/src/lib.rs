@@ -16,6 +16,7 @@ mod bootstrap;
 mod cluster;
 mod common;
 mod config_source;
+mod endpoints;
 mod filters;
 mod health;
 mod http;
@@ -33,12 +34,15 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod transport_socket;
+mod upstream_http;
 mod values;
 
 pub use bootstrap::{Bootstrap, DynamicResources, bootstrap, load};
-pub use cluster::{Cluster, Endpoint, Endpoints, EndpointsReference};
+pub use cluster::{Cluster, EndpointsReference};
 pub use common::Address;
 pub use config_source::{ApiSource, ConfigSource};
+pub use endpoints::{Endpoint, Endpoints};
 pub use http::RoutesReference;
 pub use listener::Listener;
 

@@ -20,6 +20,7 @@ mod fleet;
 mod from_memory;
 mod gpu;
 mod http;
+mod istio;
 mod key_exchange;
 mod keyless;
 mod messages;

@@ -1,5 +1,6 @@
 //! TLS on BoringSSL: contexts, certificate selection, the private-key bridge to the engine, and the streams.
 
+pub(crate) mod alt_names;
 mod before_selection;
 pub(crate) mod certificate;
 pub(crate) mod certificate_selection;

@@ -1,5 +1,4 @@
-//! Configurations that come from memory while the gateway runs, as from a control plane: what changes, what stays, and
-//! that no request notices.
+//! Configurations that come from memory while the gateway runs: what changes, what stays, and no request notices.
 
 mod clients;
 
@@ -66,10 +65,12 @@ fn certificate(name: &str) -> Arc<CertificateSource> {
     let key = KeyPair::generate().expect("a key");
     let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
     let chain = params.self_signed(&key).expect("a certificate").pem();
+    let key = KeySource::Pem(Source::inline(key.serialize_pem()));
     Arc::new(CertificateSource {
         chain: Source::inline(chain),
-        key: KeySource::Pem(Source::inline(key.serialize_pem())),
+        key,
         ocsp: None,
+        poll_delay: None,
         chain_place: place(),
         key_place: place(),
         ocsp_place: None,

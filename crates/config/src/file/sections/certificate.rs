@@ -63,5 +63,5 @@ pub(super) fn certificate(field: &Field<'_>) -> Option<CertificateSource> {
     CERTIFICATE.read(field, &mut draft)?;
     let ((chain, chain_place), (key, key_place)) = (draft.chain?, draft.key?);
     let (ocsp, ocsp_place) = draft.ocsp.unzip();
-    Some(CertificateSource { chain, key, ocsp, chain_place, key_place, ocsp_place })
+    Some(CertificateSource { chain, key, ocsp, poll_delay: None, chain_place, key_place, ocsp_place })
 }

@@ -112,10 +112,12 @@ fn client_check(model: &mut ClientCheck, leaves: &mut Leaves) {
 }
 
 fn certificate(model: &mut CertificateSource, leaves: &mut Leaves) {
-    let CertificateSource { chain, key, ocsp, chain_place: _, key_place: _, ocsp_place: _ } = model;
+    let CertificateSource { chain, key, ocsp, poll_delay, chain_place: _, key_place: _, ocsp_place: _ } =
+        model;
     leaves.rebuild(CERTIFICATE);
     leaves.source("certificate.chain", chain);
     leaves.source("certificate.ocsp", ocsp.as_mut().expect("a response"));
+    leaves.set("certificate.poll_delay", poll_delay, Some(TIME));
     match key {
         KeySource::Pem(source) => leaves.source("certificate.key", source),
         KeySource::Keyless(servers) => keyless(servers, leaves),

@@ -92,7 +92,7 @@ fn certificate(files: &Files, chain: Source, key: KeySource) -> Arc<CertificateS
     const EMPTY_DER_SEQUENCE: [u8; 2] = [0x30, 0];
     let ocsp = Some(files.write("ocsp.der", EMPTY_DER_SEQUENCE));
     let (chain_place, key_place, ocsp_place) = (place(), place(), Some(place()));
-    Arc::new(CertificateSource { chain, key, ocsp, chain_place, key_place, ocsp_place })
+    Arc::new(CertificateSource { chain, key, ocsp, poll_delay: None, chain_place, key_place, ocsp_place })
 }
 
 fn keyless(files: &Files, authority: &Authority, ca: &Source, fallback: Source) -> Keyless {
