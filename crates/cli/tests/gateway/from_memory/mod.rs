@@ -65,10 +65,9 @@ fn certificate(name: &str) -> Arc<CertificateSource> {
     let key = KeyPair::generate().expect("a key");
     let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
     let chain = params.self_signed(&key).expect("a certificate").pem();
-    let key = KeySource::Pem(Source::inline(key.serialize_pem()));
     Arc::new(CertificateSource {
         chain: Source::inline(chain),
-        key,
+        key: KeySource::Pem(Source::inline(key.serialize_pem())),
         ocsp: None,
         poll_delay: None,
         chain_place: place(),
