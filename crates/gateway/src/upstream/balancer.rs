@@ -88,13 +88,19 @@ impl Balancer {
         accept: impl Fn(&Member) -> bool,
     ) -> Option<&'s Member> {
         let members = &servers.members;
-        servers.levels.iter().find_map(|level| self.select_in(level, members, client, &accept))
+        // One turn for all levels: two for each selection would pass by every second server.
+        let turn = match self.balance {
+            Balance::RoundRobin => self.turn.fetch_add(1, Ordering::Relaxed),
+            _ => 0,
+        };
+        servers.levels.iter().find_map(|level| self.select_in(level, members, turn, client, &accept))
     }
 
     fn select_in<'s>(
         &self,
         level: &Level,
         members: &'s [Member],
+        turn: usize,
         client: SocketAddr,
         accept: &impl Fn(&Member) -> bool,
     ) -> Option<&'s Member> {
@@ -104,9 +110,7 @@ impl Balancer {
             Order::Ring(ring) => ring.find(client.ip(), fits)?,
             // There is nothing to be selected.
             Order::Rotation(_) if level.members.len() == 1 => Some(0).filter(|only| fits(*only))?,
-            Order::Rotation(rotation) if self.balance == Balance::RoundRobin => {
-                rotation.find(self.turn.fetch_add(1, Ordering::Relaxed), fits)?
-            }
+            Order::Rotation(rotation) if self.balance == Balance::RoundRobin => rotation.find(turn, fits)?,
             Order::Rotation(rotation) => {
                 let place = || fastrand::usize(..rotation.len().max(1));
                 let one = rotation.find(place(), fits)?;
