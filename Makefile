@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb image test-image test-helm test-monitoring nginx-module soak-nginx soak-acme test bogo
+.PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring nginx-module soak-nginx soak-acme test bogo
 .PHONY: lint fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php test-php bench-php
 
 help: ## Show this list
@@ -48,6 +48,11 @@ test-image: image ## Run that image as a container engine would, and ask it over
 test-helm: build ## Test the Helm chart, with a real kube-apiserver; needs Go 1.26
 	@scripts/install-packages.sh helm-tests
 	@scripts/test-helm.sh
+
+test-istio: claim ## Test under a real istiod and pilot-agent, without a cluster; needs Go 1.26
+	@scripts/install-packages.sh build test
+	@scripts/istio/build.sh
+	@scripts/test.sh -E 'test(/^istio::/)' $(ARGS)
 
 test-monitoring: build ## Hold the alerts and the Grafana dashboard against a real Prometheus
 	@scripts/install-packages.sh monitoring-tests

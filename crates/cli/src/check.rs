@@ -16,10 +16,15 @@ pub(crate) struct Check {
 }
 
 impl Check {
+    /// Of an Envoy bootstrap.
+    pub(crate) fn of_bootstrap(file: PathBuf) -> Self {
+        Self { file: None, envoy_config: Some(file) }
+    }
+
     pub(crate) fn run(self) -> Result<(), Vec<String>> {
         let (file, model, mut warnings) = match (self.file, self.envoy_config) {
             (_, Some(file)) => {
-                let (_, model, warnings) = crate::envoy::read(&file)?;
+                let (model, warnings) = crate::envoy::read(&file)?;
                 (file, model, warnings)
             }
             (file, None) => {

@@ -70,6 +70,7 @@ fn self_signed() -> Result<CertificateSource, rcgen::Error> {
         chain: Source::inline(certificate.pem()),
         key: KeySource::Pem(Source::inline(key.serialize_pem())),
         ocsp: None,
+        poll_delay: None,
         chain_place: place.clone(),
         key_place: place,
         ocsp_place: None,

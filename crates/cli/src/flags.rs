@@ -210,6 +210,7 @@ impl Flags {
                 chain: Source::File(chain.clone()),
                 key,
                 ocsp: None,
+                poll_delay: None,
                 chain_place: Place::flag("--cert"),
                 key_place: Place::flag("--key"),
                 ocsp_place: None,

@@ -3,12 +3,16 @@
 use clap::ValueEnum;
 use quadrille_config::model::AccessLog;
 use quadrille_gateway::ACCESS_LOG_TARGET;
-use std::{fs::OpenOptions, io};
+use std::{
+    fs::OpenOptions,
+    io,
+    sync::{Arc, PoisonError, RwLock},
+};
 use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter, Layer,
     filter::{FilterExt, LevelFilter, filter_fn},
-    fmt,
+    fmt::{self, MakeWriter, writer::OptionalWriter},
     layer::SubscriberExt,
     registry::LookupSpan,
     util::SubscriberInitExt,
@@ -37,9 +41,74 @@ pub(crate) struct Logging {
 
 /// Lines are written by a thread of their own; dropping this writes what is left.
 #[must_use]
-pub(crate) struct Guard(#[expect(dead_code, reason = "held to be dropped")] Vec<WorkerGuard>);
+pub(crate) struct Guard {
+    _errors: WorkerGuard,
+    access: AccessTarget,
+}
+
+impl Guard {
+    /// Where access lines go, to be changed while the process runs.
+    pub(crate) fn access_log(&self) -> AccessTarget {
+        self.access.clone()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // Its other clones are part of the process's subscriber, which is never dropped.
+        self.access.close();
+    }
+}
+
+/// Where access lines go. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct AccessTarget(Arc<RwLock<Target>>);
+
+#[derive(Default)]
+struct Target {
+    log: AccessLog,
+    writer: Option<(NonBlocking, WorkerGuard)>,
+}
+
+impl AccessTarget {
+    /// From now on lines go there.
+    ///
+    /// # Errors
+    /// If they cannot; they go where they went.
+    pub(crate) fn set(&self, log: &AccessLog) -> Result<(), String> {
+        if self.0.read().unwrap_or_else(PoisonError::into_inner).log == *log {
+            return Ok(());
+        }
+        let next = Target { log: log.clone(), writer: access_writer(log)? };
+        let mut target = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *target, next);
+        // What was written there is flushed, without keeping others from writing.
+        drop(target);
+        drop(before);
+        Ok(())
+    }
+
+    fn close(&self) {
+        let last = std::mem::take(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner));
+        drop(last);
+    }
+}
+
+impl MakeWriter<'_> for AccessTarget {
+    type Writer = OptionalWriter<NonBlocking>;
+
+    fn make_writer(&self) -> Self::Writer {
+        let target = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        target.writer.as_ref().map(|(writer, _)| writer.clone()).into()
+    }
+}
 
 impl Logging {
+    /// Lines of text, of this level and above.
+    pub(crate) fn at(level: &str) -> Self {
+        Self { log_level: level.to_owned(), log_format: Format::Text }
+    }
+
     /// Sets up logging for this process.
     pub(crate) fn start(&self, access: &AccessLog) -> Result<Guard, Vec<String>> {
         let level = EnvFilter::try_new(&self.log_level).map_err(|error| {
@@ -51,21 +120,19 @@ impl Logging {
         let not_access =
             filter_fn(|event| event.target() != ACCESS_LOG_TARGET).with_max_level_hint(LevelFilter::TRACE);
         let log = self.layer(errors).with_filter(level.and(not_access));
-        let (access, access_guard) = match access_writer(access)? {
-            None => (None, None),
-            Some((writer, guard)) => {
-                let only_access = filter_fn(|event| event.target() == ACCESS_LOG_TARGET)
-                    .with_max_level_hint(LevelFilter::INFO);
-                (Some(self.layer(writer).with_filter(only_access)), Some(guard))
-            }
-        };
+        let target = AccessTarget::default();
+        target.set(access).map_err(|problem| vec![problem])?;
+        let only_access =
+            filter_fn(|event| event.target() == ACCESS_LOG_TARGET).with_max_level_hint(LevelFilter::INFO);
+        let access = self.layer(target.clone()).with_filter(only_access);
         tracing_subscriber::registry().with(log).with(access).init();
-        Ok(Guard(std::iter::once(errors_guard).chain(access_guard).collect()))
+        Ok(Guard { _errors: errors_guard, access: target })
     }
 
-    fn layer<S>(&self, writer: NonBlocking) -> Box<dyn Layer<S> + Send + Sync>
+    fn layer<S, W>(&self, writer: W) -> Box<dyn Layer<S> + Send + Sync>
     where
         S: tracing::Subscriber + for<'a> LookupSpan<'a>,
+        W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
     {
         match self.log_format {
             Format::Text => fmt::layer().with_ansi(false).with_target(false).with_writer(writer).boxed(),
@@ -74,14 +141,14 @@ impl Logging {
     }
 }
 
-fn access_writer(access: &AccessLog) -> Result<Option<(NonBlocking, WorkerGuard)>, Vec<String>> {
+fn access_writer(access: &AccessLog) -> Result<Option<(NonBlocking, WorkerGuard)>, String> {
     Ok(match access {
         AccessLog::Off => None,
         AccessLog::Stdout => Some(tracing_appender::non_blocking(io::stdout())),
         AccessLog::File(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);
-            let file = file
-                .map_err(|error| vec![format!("cannot open the access log {}: {error}", path.display())])?;
+            let file =
+                file.map_err(|error| format!("cannot open the access log {}: {error}", path.display()))?;
             Some(tracing_appender::non_blocking(file))
         }
     })

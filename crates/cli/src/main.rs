@@ -7,6 +7,7 @@ mod cert;
 mod check;
 mod demo;
 mod envoy;
+mod envoy_arguments;
 mod field;
 mod flags;
 mod generate;
@@ -24,6 +25,7 @@ mod tickets;
 mod version;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use envoy_arguments::EnvoyArguments;
 use std::process::ExitCode;
 
 /// HTTPS compute made cheap: a TLS gateway whose private-key operations are asynchronous and batched.
@@ -83,7 +85,23 @@ const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
     allocator::use_small_pages();
-    let result = match Cli::parse().command {
+    let result = match EnvoyArguments::of_process() {
+        Some(envoys) => envoys.run(),
+        None => run(Cli::parse().command),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problems) => {
+            for problem in problems {
+                eprintln!("quadrille: {problem}");
+            }
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Vec<String>> {
+    match command {
         Command::Serve(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Cert(command) => command.run(),
@@ -97,14 +115,5 @@ fn main() -> ExitCode {
         Command::Field(command) => command.run(),
         Command::Completions(command) => command.run(Cli::command()),
         Command::Man(command) => command.run(Cli::command()),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problems) => {
-            for problem in problems {
-                eprintln!("quadrille: {problem}");
-            }
-            ExitCode::from(BAD_INPUT)
-        }
     }
 }

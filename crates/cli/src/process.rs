@@ -7,11 +7,13 @@ use quadrille_gateway::{Bound, ConfigurationSource};
 /// Serves until the process is told to stop; `on_ready` is called once the listeners are bound.
 pub(crate) fn run(
     model: Gateway,
-    origin: ConfigurationSource,
+    mut origin: ConfigurationSource,
     logging: &Logging,
     on_ready: impl FnOnce(&Bound),
 ) -> Result<(), Vec<String>> {
-    let _guard = logging.start(&model.access_log)?;
+    let guard = logging.start(&model.access_log)?;
+    let access_log = guard.access_log();
+    origin.access_log = Some(Box::new(move |log| access_log.set(log)));
     Ok(quadrille_gateway::serve(model, origin, on_ready).map_err(Diagnostics::from)?)
 }
 

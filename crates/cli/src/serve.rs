@@ -1,13 +1,14 @@
 //! `quadrille serve`.
 
 use crate::{
+    envoy::ServedBootstrap,
     flags::Flags,
     logging::Logging,
     process::{announce, run},
 };
 use quadrille_control_plane::{OnRefusedPolicy, Trust};
 use quadrille_gateway::ConfigurationSource;
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 /// Terminates TLS and passes requests on.
 ///
@@ -66,7 +67,7 @@ impl Serve {
         if let Some(file) = self.envoy_config {
             let directories = self.control_plane_files.into();
             let trust = Trust { directories, on_refused_policy: self.on_refused_policy.into() };
-            return crate::envoy::serve(file, trust, &self.logging);
+            return ServedBootstrap { file, trust, threads: None, drain: DRAIN }.serve(&self.logging);
         }
         let (model, origin) = match self.config {
             Some(file) => (
@@ -82,6 +83,9 @@ impl Serve {
         run(model, origin, &self.logging, announce)
     }
 }
+
+/// Envoy's default.
+const DRAIN: Duration = Duration::from_secs(600);
 
 fn rereader(file: PathBuf) -> quadrille_gateway::ReadConfiguration {
     Box::new(move || quadrille_config::load(&file))

@@ -1,6 +1,9 @@
 //! What is worth knowing about a configuration that is served all the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Kinds may have names in them that others choose.
+const MOST_KNOWN: usize = 1000;
 
 /// Warnings, one for each kind: a thousand listeners with the same ignored field are one line.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +23,19 @@ impl Warnings {
         for (kind, (text, count)) in other.0 {
             self.0.entry(kind).or_insert((text, 0)).1 += count;
         }
+    }
+
+    /// Those of kinds that are not in `known`, which has them afterwards: what comes again and again is said once.
+    #[must_use]
+    pub fn unless_known(self, known: &mut BTreeSet<String>) -> Self {
+        let new = self.0.into_iter().filter(|(kind, _)| {
+            let is_new = !known.contains(kind);
+            if is_new && known.len() < MOST_KNOWN {
+                known.insert(kind.clone());
+            }
+            is_new
+        });
+        Self(new.collect())
     }
 
     /// One line for each kind.

@@ -141,7 +141,7 @@ fn interests_of(
 }
 
 fn connect(name: &str, cluster: &Cluster) -> Result<Arc<dyn Connect>, String> {
-    let tls = cluster.tls.as_ref().map(|tls| Tls::new(name, tls)).transpose()?;
+    let tls = cluster.tls().map(|tls| Tls::new(name, tls)).transpose()?;
     let servers: Vec<Arc<dyn Connect>> = cluster
         .endpoints
         .iter()

@@ -98,8 +98,9 @@ impl GatewayUpdater {
 impl UpdateHandler for GatewayUpdater {
     async fn handle(&mut self, update: &Update) -> Vec<Rejection> {
         let exclusive = self.updates.exclusive.lock().await;
-        let diff = self.state.store().diff(update);
-        for warning in &diff.warnings {
+        let mut diff = self.state.store().diff(update);
+        let warnings = std::mem::take(&mut diff.warnings).unless_known(&mut self.state.warned());
+        for warning in warnings.lines() {
             tracing::warn!("{warning}");
         }
         let mut rejections = diff.rejections.clone();

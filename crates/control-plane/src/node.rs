@@ -31,14 +31,55 @@ fn structure(tree: &Tree) -> Struct {
     Struct { fields: entries.iter().map(|entry| (entry.key.clone(), value(&entry.value))).collect() }
 }
 
-/// Every scalar is text. The tree does not know what was quoted, and of the two mistakes this is the harmless one:
-/// Istio writes its metadata as text, numbers included.
+/// What was written without quotes has the type that JSON gives it: istiod refuses a port that comes as text.
 fn value(tree: &Tree) -> Any {
     let kind = match &tree.value {
         Value::Null => Kind::NullValue(0),
+        Value::Scalar(text) if tree.plain => plain(text),
         Value::Scalar(text) => Kind::StringValue(text.to_string()),
         Value::Sequence(items) => Kind::ListValue(ListValue { values: items.iter().map(value).collect() }),
         Value::Mapping(_) => Kind::StructValue(structure(tree)),
     };
     Any { kind: Some(kind) }
+}
+
+/// `off`, `1.2.3` and `0x10` are text, whatever YAML's older schemas make of them.
+fn plain(text: &str) -> Kind {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    match text {
+        "true" => Kind::BoolValue(true),
+        "false" => Kind::BoolValue(false),
+        _ => match text.parse::<f64>().ok().filter(|_| is_number) {
+            Some(number) => Kind::NumberValue(number),
+            None => Kind::StringValue(text.to_owned()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quadrille_config::yaml::{Limits, read};
+
+    #[test]
+    fn metadata_keeps_its_types() {
+        let text =
+            r#"{ "A": 15090, "B": "15090", "C": true, "D": "true", "E": [ 1.5, "x" ], "F": { "g": null } }"#;
+        let fields = structure(&read(text, Limits::BY_PROGRAM).unwrap().unwrap()).fields;
+        let kind = |name: &str| fields[name].kind.clone().unwrap();
+        assert_eq!(kind("A"), Kind::NumberValue(15090.0));
+        assert_eq!(kind("B"), Kind::StringValue("15090".to_owned()));
+        assert_eq!((kind("C"), kind("D")), (Kind::BoolValue(true), Kind::StringValue("true".to_owned())));
+        let Kind::ListValue(list) = kind("E") else { panic!("no list") };
+        assert_eq!(list.values[0].kind, Some(Kind::NumberValue(1.5)));
+        let Kind::StructValue(inner) = kind("F") else { panic!("no struct") };
+        assert_eq!(inner.fields["g"].kind, Some(Kind::NullValue(0)));
+        let yaml =
+            read("{ a: 1.2.3, b: off, c: inf, d: -7, e: 2026-01-02 }", Limits::BY_HAND).unwrap().unwrap();
+        let fields = structure(&yaml).fields;
+        for (name, expected) in [("a", "1.2.3"), ("b", "off"), ("c", "inf"), ("e", "2026-01-02")] {
+            assert_eq!(fields[name].kind, Some(Kind::StringValue(expected.to_owned())), "{name}");
+        }
+        assert_eq!(fields["d"].kind, Some(Kind::NumberValue(-7.0)));
+    }
 }

@@ -5,7 +5,7 @@
 
 use crate::trust::{OnRefusedPolicy, Trust};
 use quadrille_config::{
-    Diagnostics,
+    Diagnostics, Warnings,
     model::{Gateway, Origin},
 };
 use quadrille_envoy::{
@@ -54,7 +54,7 @@ pub(crate) struct ResourceDiff {
     /// What is wrong with the others.
     pub(crate) rejections: Vec<Rejection>,
     /// About resources that can be used all the same.
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Warnings,
 }
 
 struct Changed {
@@ -135,7 +135,7 @@ impl ResourceStore {
             let origin_of = origin(update.kind, name);
             match read_remote(kind, &resource.tree, origin_of, &self.trust.directories, &allowance) {
                 Ok(found) => {
-                    diff.warnings.extend(found.warnings.lines());
+                    diff.warnings.extend(found.warnings.clone());
                     diff.changed.push(Changed { read: found, digest: resource.digest });
                 }
                 Err(errors) => {
@@ -147,7 +147,9 @@ impl ResourceStore {
             }
             for path in &resource.unknown {
                 let origin = origin(update.kind, name);
-                diff.warnings.push(format!("{origin}: {path} is newer than this gateway, and ignored"));
+                diff.warnings.add(&format!("newer {kind} {path}"), || {
+                    format!("{origin}: {path} is newer than this gateway, and ignored")
+                });
             }
         }
         diff.removed = self.removed_names(kind, update);

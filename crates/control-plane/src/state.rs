@@ -1,17 +1,34 @@
 //! What the streams, the gateway's reload and the admin pages share.
 
 use crate::{resource_store::ResourceStore, stats::XdsStats};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
 
 /// The resources and the statistics of all control planes.
 pub(crate) struct State {
     store: Mutex<ResourceStore>,
+    /// Kinds of warnings that were given.
+    warned: Mutex<BTreeSet<String>>,
     pub(crate) stats: XdsStats,
+    /// When the process began to ask control planes.
+    pub(crate) started: Instant,
 }
 
 impl State {
     pub(crate) fn new(store: ResourceStore) -> Self {
-        Self { store: Mutex::new(store), stats: XdsStats::default() }
+        Self {
+            store: Mutex::new(store),
+            warned: Mutex::default(),
+            stats: XdsStats::default(),
+            started: Instant::now(),
+        }
+    }
+
+    pub(crate) fn warned(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.warned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn store(&self) -> MutexGuard<'_, ResourceStore> {

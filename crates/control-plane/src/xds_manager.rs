@@ -8,9 +8,9 @@ use quadrille_config::{
     Diagnostics,
     model::{Gateway, Origin},
 };
-use quadrille_envoy::Bootstrap;
+use quadrille_envoy::{Bootstrap, ConfigSource, ResourceType};
 use quadrille_gateway::Control;
-use std::{io, path::PathBuf, sync::Arc};
+use std::{io, path::PathBuf, sync::Arc, time::Instant};
 
 /// Keeps the resources of a bootstrap and of its control planes, and puts them into service. Clones share all of it.
 #[derive(Clone)]
@@ -51,6 +51,24 @@ impl XdsManager {
     pub fn active(&self) -> Bootstrap {
         let store = self.0.store();
         Bootstrap { resources: store.active().clone(), ..Bootstrap::clone(store.bootstrap()) }
+    }
+
+    /// Whether listeners and clusters have come from the control planes that the bootstrap names, or the time for which
+    /// they are waited for is over.
+    pub(crate) fn is_initialized(&self, now: Instant) -> bool {
+        let dynamic = self.0.store().dynamic().clone();
+        let waited = now.saturating_duration_since(self.0.started);
+        let [lds_timeout, cds_timeout] = dynamic.initial_fetch_timeouts;
+        let sources = [
+            (ResourceType::Listener, &dynamic.lds, lds_timeout),
+            (ResourceType::Cluster, &dynamic.cds, cds_timeout),
+        ];
+        sources.into_iter().all(|(kind, source, timeout)| {
+            let comes = matches!(source, Some(ConfigSource::Ads | ConfigSource::Api(_)));
+            let stats = self.0.stats.subscription(kind);
+            let given_up = !timeout.is_zero() && waited >= timeout;
+            !comes || given_up || stats.success() + stats.rejected() > 0
+        })
     }
 
     /// Counts of the control planes' responses and streams.

@@ -112,10 +112,10 @@ impl Shared {
                     return Some(batch);
                 }
                 Decision::WaitUntil(due) => {
-                    state = self.sleep(state, Some(due.saturating_duration_since(now)));
+                    state = self.sleep_until(state, now, due);
                 }
                 Decision::Sleep => {
-                    state = self.sleep(state, None);
+                    state = self.sleep(state);
                     gathered = Gathered::default();
                 }
             }
@@ -129,14 +129,26 @@ impl Shared {
         Batch { key_type, tickets, scalar }
     }
 
-    fn sleep<'a>(&self, mut state: MutexGuard<'a, State>, limit: Option<Duration>) -> MutexGuard<'a, State> {
+    fn sleep<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         state.idle += 1;
-        state.timed += usize::from(limit.is_some());
-        let mut state = match limit {
-            Some(limit) => self.work.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0,
-            None => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
-        };
-        state.timed -= usize::from(limit.is_some());
+        let mut state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.idle -= 1;
+        state
+    }
+
+    fn sleep_until<'a>(
+        &self,
+        mut state: MutexGuard<'a, State>,
+        now: Instant,
+        due: Instant,
+    ) -> MutexGuard<'a, State> {
+        let limit = due.saturating_duration_since(now);
+        state.idle += 1;
+        state.timed.push(due);
+        let mut state = self.work.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0;
+        if let Some(own) = state.timed.iter().position(|time| *time == due) {
+            state.timed.swap_remove(own);
+        }
         state.idle -= 1;
         state
     }

@@ -8,11 +8,14 @@ use boring::{
     rsa::Rsa,
 };
 use boring_sys as ffi;
-use std::{any::Any, fmt, sync::Arc};
+use std::{any::Any, fmt, sync::Arc, time::Duration};
 
 /// A private key, shared by all that use it. BoringSSL wipes its memory when the last of them is gone.
 #[derive(Clone)]
-pub struct Key(Arc<Inner>);
+pub struct Key {
+    inner: Arc<Inner>,
+    poll_delay: Option<Duration>,
+}
 
 struct Inner {
     public: PublicKey,
@@ -44,32 +47,45 @@ impl Key {
     pub fn from_pkey(pkey: PKey<Private>) -> Result<Self, KeyError> {
         let public = PublicKey::from_public_half(&pkey)?;
         let material = material(&pkey)?;
-        Ok(Self(Arc::new(Inner { public, pkey, material, prepared: Prepared::default() })))
+        let inner = Inner { public, pkey, material, prepared: Prepared::default() };
+        Ok(Self { inner: Arc::new(inner), poll_delay: None })
+    }
+
+    /// The same key, whose operations wait so long for a batch to fill; zero never waits. Without it, and for keys that
+    /// are not told, [`Policy::poll_delay`](crate::Policy) holds.
+    #[must_use]
+    pub fn with_poll_delay(self, poll_delay: Option<Duration>) -> Self {
+        Self { poll_delay, ..self }
+    }
+
+    /// How long its operations wait for a batch to fill, if that was said of this key.
+    pub(crate) fn poll_delay(&self) -> Option<Duration> {
+        self.poll_delay
     }
 
     /// Algorithm and size.
     pub fn key_type(&self) -> KeyType {
-        self.0.public.key_type()
+        self.inner.public.key_type()
     }
 
     /// The half that everybody may know.
     pub fn public(&self) -> &PublicKey {
-        &self.0.public
+        &self.inner.public
     }
 
     /// For checking that a certificate belongs to this key.
     pub fn pkey(&self) -> &PKeyRef<Private> {
-        &self.0.pkey
+        &self.inner.pkey
     }
 
     /// What a backend computes once from this key: the value of type `T`, which `prepare` makes for the first who asks.
     /// It is dropped with the key; wiping its secrets is up to `T`.
     pub fn prepared<T: Any + Send + Sync>(&self, prepare: impl Fn() -> T) -> &T {
-        self.0.prepared.get_or_prepare(&prepare)
+        self.inner.prepared.get_or_prepare(&prepare)
     }
 
     pub(crate) fn material(&self) -> &Material {
-        &self.0.material
+        &self.inner.material
     }
 }
 

@@ -4,7 +4,8 @@
 //! a free thread takes what waits at once, and batches fill by themselves while the backend is busy. When CPU becomes
 //! scarce, operations wait for company as long as that delays all of them together by less than the pass that is saved
 //! would ([`Load`](crate::Load)), and never longer than the latency budget. With a `poll_delay` it is Envoy's CryptoMB
-//! rule instead: a batch goes when it is full or when its first operation has waited long enough.
+//! rule instead: a batch goes when it is full or when its first operation has waited long enough. A key may have a delay
+//! of its own; the first operation that has waited long enough takes the others with it.
 
 use crate::{Batching, KeyType};
 use std::{
@@ -33,6 +34,10 @@ pub struct Waiting {
     pub count: usize,
     /// Since when the first of them waits.
     pub oldest: Instant,
+    /// Since when the first of those waits whose keys have no delay of their own; `None` if all have one.
+    pub oldest_by_policy: Option<Instant>,
+    /// When the first of the others must go. Both look no further than at as many operations as go at once.
+    pub deadline: Option<Instant>,
     /// The time between two arrivals, on average; `None` if nothing has arrived lately.
     pub interval: Option<Duration>,
     /// How many of them the backend computes at the price of one, and from how many on that pays.
@@ -53,6 +58,13 @@ pub enum Decision {
     WaitUntil(Instant),
     /// Nothing waits.
     Sleep,
+}
+
+impl Waiting {
+    /// The same of an engine that stops, in which nobody waits for company.
+    pub(crate) fn at_once(self) -> Self {
+        Self { oldest_by_policy: Some(self.oldest), deadline: None, ..self }
+    }
 }
 
 impl Policy {
@@ -86,13 +98,20 @@ impl Policy {
 
     fn due(&self, queue: &Waiting, scarcity: f64) -> Instant {
         if queue.count >= self.limit(queue) {
-            queue.oldest
-        } else if !self.poll_delay.is_zero() {
-            queue.oldest + self.poll_delay.min(LONGEST_DELAY)
+            return queue.oldest;
+        }
+        let by_policy = queue.oldest_by_policy.map(|oldest| oldest + self.delay(queue, scarcity));
+        by_policy.into_iter().chain(queue.deadline).min().unwrap_or(queue.oldest)
+    }
+
+    /// How long the first operation waits whose key says nothing of it.
+    fn delay(&self, queue: &Waiting, scarcity: f64) -> Duration {
+        if !self.poll_delay.is_zero() {
+            self.poll_delay.min(LONGEST_DELAY)
         } else if self.pays_to_wait(queue, scarcity) {
-            queue.oldest + self.latency_budget.min(LONGEST_DELAY)
+            self.latency_budget.min(LONGEST_DELAY)
         } else {
-            queue.oldest
+            Duration::ZERO
         }
     }
 
@@ -111,7 +130,10 @@ impl Policy {
     /// pays, and otherwise are shared one by one.
     fn share(&self, queue: &Waiting, free: NonZeroUsize) -> usize {
         let Waiting { count, batching: Batching { width, half, crossover, .. }, .. } = *queue;
-        let share = if self.poll_delay.is_zero() { count.div_ceil(free.get()) } else { count };
+        // What has waited for company is not taken apart.
+        let waited =
+            !self.poll_delay.is_zero() || queue.deadline.is_some_and(|deadline| deadline > queue.oldest);
+        let share = if waited { count } else { count.div_ceil(free.get()) };
         let share = share.min(self.limit(queue));
         if count >= width {
             share.next_multiple_of(width).min(count - count % width)
@@ -123,13 +145,18 @@ impl Policy {
     }
 
     fn limit(&self, queue: &Waiting) -> usize {
-        let width = queue.batching.width;
+        self.most(queue.batching)
+    }
+
+    /// How many operations need not wait for more.
+    pub(crate) fn most(&self, batching: Batching) -> usize {
+        let width = batching.width;
         (self.batch.get() - self.batch.get() % width).max(width)
     }
 }
 
 /// Nobody means more, and no sum with it overflows.
-const LONGEST_DELAY: Duration = Duration::from_secs(60 * 60);
+pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(60 * 60);
 
 impl Default for Policy {
     fn default() -> Self {

@@ -1,9 +1,9 @@
 //! The operations that wait: one queue for each key type, shared by all connections, certificates and workers.
 
 use crate::{
-    Batching, Depth, KeyType, Priority,
+    Batching, Depth, KeyType, Policy, Priority,
     load::Arrivals,
-    policy::Waiting,
+    policy::{LONGEST_DELAY, Waiting},
     ticket::{State, Ticket},
 };
 use std::{
@@ -118,11 +118,13 @@ impl Queues {
     }
 
     /// What waits, for the policy.
-    pub(crate) fn waiting(&self, now: Instant) -> impl Iterator<Item = Waiting> {
+    pub(crate) fn waiting(&self, now: Instant, policy: Policy) -> impl Iterator<Item = Waiting> {
         self.by_type.iter().filter_map(move |(&key_type, queue)| {
             let oldest = queue.oldest()?;
             let interval = queue.arrivals.interval(now);
-            Some(Waiting { key_type, count: queue.live(), oldest, interval, batching: queue.batching })
+            let (oldest_by_policy, deadline) = queue.delays(policy.most(queue.batching));
+            let (count, batching) = (queue.live(), queue.batching);
+            Some(Waiting { key_type, count, oldest, oldest_by_policy, deadline, interval, batching })
         })
     }
 
@@ -165,6 +167,22 @@ impl Queue {
         fronts.into_iter().flatten().map(|first| first.submitted).min()
     }
 
+    /// Since when the first of `most` tickets waits whose key has no delay of its own, and when the first of the others
+    /// must go. Where there are more tickets, they go now, whatever the delays of those behind.
+    fn delays(&self, most: usize) -> (Option<Instant>, Option<Instant>) {
+        let (mut oldest, mut deadline) = (None, None);
+        let earlier = |first: &mut Option<Instant>, time: Instant| {
+            *first = Some(first.map_or(time, |first| first.min(time)));
+        };
+        for ticket in self.urgent.iter().take(most).chain(self.normal.iter().take(most)) {
+            match ticket.key.poll_delay() {
+                None => earlier(&mut oldest, ticket.submitted),
+                Some(delay) => earlier(&mut deadline, ticket.submitted + delay.min(LONGEST_DELAY)),
+            }
+        }
+        (oldest, deadline)
+    }
+
     fn len(&self) -> usize {
         self.urgent.len() + self.normal.len()
     }
@@ -192,7 +210,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::{Batching, Queues, Ticket};
-    use crate::{Key, Operation, Priority, SignatureScheme};
+    use crate::{Key, Operation, Policy, Priority, SignatureScheme};
     use boring::{
         ec::{EcGroup, EcKey},
         nid::Nid,
@@ -232,7 +250,7 @@ mod tests {
 
         /// How many live tickets wait, and since which second the first of them.
         fn waiting(&self) -> Option<(usize, u64)> {
-            let waiting = self.queues.waiting(Instant::now()).next()?;
+            let waiting = self.queues.waiting(Instant::now(), Policy::default()).next()?;
             assert_eq!(waiting.count, self.queues.live());
             Some((waiting.count, waiting.oldest.duration_since(self.start).as_secs()))
         }

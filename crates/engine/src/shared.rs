@@ -2,7 +2,11 @@
 
 use crate::{
     Key, KeyType, Load, Observer, Operation, OperationError, Overflow, Policy, Priority, Settings,
-    installed::Installed, overflow::pace::Pace, policy::Decision, queue::Queues, ticket::Ticket,
+    installed::Installed,
+    overflow::pace::Pace,
+    policy::{Decision, Waiting},
+    queue::Queues,
+    ticket::Ticket,
 };
 use quadrille_handshake_timing::process_time;
 use std::{
@@ -29,8 +33,8 @@ pub(crate) struct State {
     pub(crate) load: Load,
     /// Compute threads that sleep, or were woken and have not come up yet.
     pub(crate) idle: usize,
-    /// Those of them that come up by themselves, when something will be due.
-    pub(crate) timed: usize,
+    /// When those of them come up by themselves that sleep until something will be due.
+    pub(crate) timed: Vec<Instant>,
     pub(crate) stopped: bool,
     /// Of each key type that has been computed, if there is an overflow.
     pace: BTreeMap<KeyType, Pace>,
@@ -49,7 +53,7 @@ impl State {
             queues: Queues::default(),
             load: Load::new(cpus, Instant::now(), process_time()),
             idle: 0,
-            timed: 0,
+            timed: Vec::new(),
             stopped: false,
             pace: BTreeMap::new(),
             overflow_idle: 0,
@@ -111,19 +115,24 @@ impl Shared {
     /// What a free compute thread does now. Nobody fills a batch of an engine that stops.
     pub(crate) fn decide(&self, state: &State, now: Instant) -> Decision {
         let mut policy = self.settings.policy;
+        let free = NonZeroUsize::MIN.saturating_add(state.idle);
+        let waiting = state.queues.waiting(now, policy);
         if state.stopped {
             policy = Policy { poll_delay: Duration::ZERO, latency_budget: Duration::ZERO, ..policy };
+            return policy.decide(now, waiting.map(Waiting::at_once), free, state.load.scarcity());
         }
-        let free = NonZeroUsize::MIN.saturating_add(state.idle);
-        policy.decide(now, state.queues.waiting(now), free, state.load.scarcity())
+        policy.decide(now, waiting, free, state.load.scarcity())
     }
 
     /// Wakes a compute thread if something waits and one is free; it wakes the next one if it leaves something. Nobody
-    /// is woken only to see that it is not time yet.
+    /// is woken only to see that it is not time yet, where somebody comes up in time.
     pub(crate) fn flush(&self) {
         let state = self.state();
-        let not_yet =
-            || state.timed > 0 && matches!(self.decide(&state, Instant::now()), Decision::WaitUntil(_));
+        let comes_up = |due: Instant| state.timed.iter().any(|time| *time <= due);
+        let not_yet = || {
+            !state.timed.is_empty()
+                && matches!(self.decide(&state, Instant::now()), Decision::WaitUntil(due) if comes_up(due))
+        };
         if state.idle > 0 && state.queues.live() > 0 && !not_yet() {
             self.work.notify_one();
         }
@@ -137,7 +146,7 @@ impl Shared {
 
     /// Whether something waits that would be done sooner elsewhere: which type, and how much of it.
     pub(crate) fn spills(&self, state: &State, overflow: &dyn Overflow) -> Option<(KeyType, usize)> {
-        state.queues.waiting(Instant::now()).find_map(|queue| {
+        state.queues.waiting(Instant::now(), self.settings.policy).find_map(|queue| {
             let capacity = overflow.capacity(queue.key_type);
             let count = state.pace(queue.key_type).share(queue.count, capacity);
             (count > 0).then_some((queue.key_type, count))

@@ -4,7 +4,8 @@ use crate::{
     reader::{Field, Message, ReadMessage},
     schema,
 };
-use quadrille_config::model::AccessLog;
+use quadrille_config::{Problem, model::AccessLog};
+use std::path::Path;
 
 /// The first log that is a file or standard output, in the message's `access_log`.
 pub(crate) fn access_log(message: &Message<'_>) -> Option<Option<AccessLog>> {
@@ -21,11 +22,17 @@ fn one(field: &Field<'_>) -> Option<Option<AccessLog>> {
     let (kind, config) = message.require("typed_config")?.any()?;
     match kind.rsplit('.').next() {
         Some("FileAccessLog") => {
-            let path = config.message(&schema::FILE_ACCESS_LOG)?.require("path")?.text()?;
-            Some(Some(match path {
-                "/dev/stdout" => AccessLog::Stdout,
-                _ => AccessLog::File(path.into()),
-            }))
+            let path = config.message(&schema::FILE_ACCESS_LOG)?.require("path")?;
+            match path.text()? {
+                "/dev/stdout" => Some(Some(AccessLog::Stdout)),
+                file if file == "/dev/stderr" || path.may_name(Path::new(file)) => {
+                    Some(Some(AccessLog::File(file.into())))
+                }
+                _ => path.fail(Problem::new(
+                    "refused: a control plane names a file of this machine to be written",
+                    "write to `/dev/stdout`, or list the file's directory: --control-plane-files DIRECTORY",
+                )),
+            }
         }
         Some("StdoutAccessLog") => Some(Some(AccessLog::Stdout)),
         _ => {

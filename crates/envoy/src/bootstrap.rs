@@ -3,7 +3,7 @@
 use crate::{
     cluster::cluster,
     common::own_address,
-    config_source::{ApiSource, ConfigSource, api_source, config_source},
+    config_source::{ApiSource, ConfigSource, api_source, timed_config_source},
     listener::listener,
     reader::{Field, ReadMessage, reader},
     redaction::redacted,
@@ -24,6 +24,7 @@ use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 /// What a bootstrap says.
@@ -60,6 +61,8 @@ pub struct DynamicResources {
     pub lds: Option<ConfigSource>,
     /// Clusters.
     pub cds: Option<ConfigSource>,
+    /// How long the first listeners and the first clusters are waited for; zero is for ever.
+    pub initial_fetch_timeouts: [Duration; 2],
 }
 
 /// Reads a bootstrap, and the files of resources that it names.
@@ -115,7 +118,7 @@ fn read_bootstrap(field: &Field<'_>) -> Option<Bootstrap> {
     }
     Some(Bootstrap {
         origin: field.origin().clone(),
-        process: ProcessSettings { admin, control_planes: BTreeSet::new() },
+        process: ProcessSettings { admin, ..ProcessSettings::default() },
         resources,
         warnings: Warnings::default(),
         files: Vec::new(),
@@ -166,18 +169,18 @@ fn static_resources(field: &Field<'_>, resources: &mut Resources) -> Option<()> 
 fn dynamic(field: &Field<'_>) -> Option<DynamicResources> {
     let message = field.message(&schema::DYNAMIC_RESOURCES)?;
     let source = |name| match message.get(name) {
-        Some(field) => config_source(&field).map(Some),
-        None => Some(None),
+        Some(field) => timed_config_source(&field).map(|(source, timeout)| (Some(source), timeout)),
+        None => Some((None, Duration::ZERO)),
     };
     let ads = match message.get("ads_config") {
         Some(field) => Some(api_source(&field)?),
         None => None,
     };
-    let (lds, cds) = (source("lds_config")?, source("cds_config")?);
+    let ((lds, lds_timeout), (cds, cds_timeout)) = (source("lds_config")?, source("cds_config")?);
     if ads.is_none() && [&lds, &cds].into_iter().any(|source| matches!(source, Some(ConfigSource::Ads))) {
         return field.fail(Problem::new("`ads_config` is missing", "it names the control plane"));
     }
-    Some(DynamicResources { ads, lds, cds })
+    Some(DynamicResources { ads, lds, cds, initial_fetch_timeouts: [lds_timeout, cds_timeout] })
 }
 
 impl Bootstrap {
@@ -200,7 +203,7 @@ impl Bootstrap {
 
     /// The clusters of all control planes.
     fn control_planes(&self) -> BTreeSet<String> {
-        let DynamicResources { ads, lds, cds } = &self.dynamic;
+        let DynamicResources { ads, lds, cds, .. } = &self.dynamic;
         let references = self.resources.references();
         let sources = [lds, cds].into_iter().flatten();
         let maps = [&references.routes, &references.endpoints, &references.secrets];
@@ -235,7 +238,11 @@ impl Bootstrap {
             }
         }
         self.files = read.into_iter().collect();
-        self.process.control_planes = self.control_planes();
+        // Those on Unix sockets are named as control planes by what control planes send.
+        let clusters = self.resources.clusters.iter();
+        let on_sockets = clusters.filter(|(_, cluster)| cluster.is_on_unix_sockets());
+        let on_sockets: BTreeSet<_> = on_sockets.map(|(name, _)| name.clone()).collect();
+        self.process.control_planes = self.control_planes().into_iter().chain(on_sockets).collect();
         Ok(())
     }
 

@@ -1,19 +1,26 @@
 //! Clusters and their servers.
 
 use crate::{
-    common::{Address, address, duration},
+    common::{Address, duration},
     config_source::{ConfigSource, config_source},
+    endpoints::{Endpoint, assigned_endpoints},
+    filters,
     health::health,
     reader::{Field, Message, ReadMessage},
     schema,
-    tls::{ClusterTls, Secret, upstream},
-    values::{enumeration, number},
+    tls::{ClusterTls, Secret, SecretReference},
+    transport_socket::{SocketMatch, TransportSocket, transport_socket, transport_socket_matches},
+    upstream_http::{HttpOptions, http_options},
+    values::enumeration,
 };
 use quadrille_config::{
     Diagnostic, Problem,
-    model::{Balance, Health, Place, Server, Upstream, UpstreamProtocol, UpstreamTimeouts},
+    model::{
+        Balance, Health, Place, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
+        UpstreamTls,
+    },
 };
-use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// `envoy.config.cluster.v3.Cluster`.
 #[derive(Clone, Debug)]
@@ -22,16 +29,16 @@ pub struct Cluster {
     pub endpoints_from: Option<EndpointsReference>,
     /// Servers that are written in place.
     pub endpoints: Vec<Endpoint>,
-    /// TLS towards the servers.
-    pub tls: Option<ClusterTls>,
     /// How long a connection may take to open.
     pub connect_timeout: Duration,
-    /// HTTP/2 is spoken, with prior knowledge in plain text.
-    pub http2: bool,
-    protocol: UpstreamProtocol,
+    /// The way to servers for which none of the others is.
+    socket: TransportSocket,
+    matches: Vec<SocketMatch>,
+    http: HttpOptions,
     balance: Balance,
+    /// Localities share the load by their weights.
+    by_locality: bool,
     health: Option<Health>,
-    idle: Option<Duration>,
     place: Place,
 }
 
@@ -42,21 +49,6 @@ pub struct EndpointsReference {
     pub name: String,
     /// Where they come from.
     pub source: ConfigSource,
-}
-
-/// `envoy.config.endpoint.v3.ClusterLoadAssignment`.
-#[derive(Clone, Debug)]
-pub struct Endpoints {
-    pub(crate) endpoints: Vec<Endpoint>,
-}
-
-/// A server.
-#[derive(Clone, Debug)]
-pub struct Endpoint {
-    /// Where it is.
-    pub address: Address,
-    weight: NonZeroUsize,
-    place: Place,
 }
 
 /// How a cluster finds its servers.
@@ -99,18 +91,18 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
         must_be_addresses(&endpoints, field)?;
     }
     let endpoints_from = eds(&message, &name, discovery)?;
-    let protocol = protocol(&message)?;
+    filters::cluster(message.list("filters"))?;
     Some((
         name,
         Cluster {
             endpoints_from,
             endpoints,
-            tls: transport_socket(&message)?,
             connect_timeout: time(&message, "connect_timeout")?.unwrap_or(CONNECT_TIMEOUT),
-            http2: protocol.0 == UpstreamProtocol::Http2,
-            protocol: protocol.0,
-            idle: protocol.1,
+            socket: transport_socket(&message)?,
+            matches: transport_socket_matches(&message)?,
+            http: http_options(&message)?,
             balance: balance(&message)?,
+            by_locality: by_locality(&message)?,
             health: health(&message)?,
             place: field.place(),
         },
@@ -154,65 +146,9 @@ fn eds(message: &Message<'_>, name: &str, discovery: Discovery) -> Option<Option
     }
 }
 
-fn transport_socket(message: &Message<'_>) -> Option<Option<ClusterTls>> {
-    let Some(field) = message.get("transport_socket") else { return Some(None) };
-    let socket = field.message(&schema::TRANSPORT_SOCKET)?;
-    let config = socket.require("typed_config")?;
-    let (kind, config) = config.any()?;
-    match kind.rsplit('.').next() {
-        Some("UpstreamTlsContext") => upstream(&config).map(Some),
-        Some("RawBuffer") => Some(None),
-        _ => config.fail(Problem::new(
-            format!("refused: there is no transport socket {kind} towards servers"),
-            "TLS and raw buffer",
-        )),
-    }
-}
-
-/// Which protocol is spoken, and how long an idle connection is kept.
-fn protocol(message: &Message<'_>) -> Option<(UpstreamProtocol, Option<Duration>)> {
-    let mut protocol = UpstreamProtocol::Http1;
-    let mut idle = None;
-    message.get("http_protocol_options");
-    if message.get("http2_protocol_options").is_some() {
-        protocol = UpstreamProtocol::Http2;
-    }
-    if let Some(common) = message.get("common_http_protocol_options") {
-        idle = time(&common.message(&schema::COMMON_HTTP_OPTIONS)?, "idle_timeout")?;
-    }
-    if let Some(options) = message.get("upstream_http_protocol_options") {
-        options.message(&schema::UPSTREAM_HTTP_NAME)?;
-    }
-    let Some(extensions) = message.get("typed_extension_protocol_options") else {
-        return Some((protocol, idle));
-    };
-    for (_, extension) in extensions.entries() {
-        let (kind, options) = extension.any()?;
-        if kind != schema::UPSTREAM_HTTP.name {
-            options.warn("extension-options", format!("ignored: {kind} has no effect here"));
-            continue;
-        }
-        let options = options.message(&schema::UPSTREAM_HTTP)?;
-        if let Some(common) = options.get("common_http_protocol_options") {
-            idle = time(&common.message(&schema::COMMON_HTTP_OPTIONS)?, "idle_timeout")?.or(idle);
-        }
-        if let Some(names) = options.get("upstream_http_protocol_options") {
-            names.message(&schema::UPSTREAM_HTTP_NAME)?;
-        }
-        let kinds = ["explicit_http_config", "use_downstream_protocol_config", "auto_config"];
-        protocol = match options.one_of(&kinds) {
-            Some(("explicit_http_config", explicit)) => {
-                let explicit = explicit.message(&schema::EXPLICIT_HTTP)?;
-                match explicit.one_of(&["http_protocol_options", "http2_protocol_options"]) {
-                    Some(("http2_protocol_options", _)) => UpstreamProtocol::Http2,
-                    _ => UpstreamProtocol::Http1,
-                }
-            }
-            Some(_) => UpstreamProtocol::Auto,
-            None => protocol,
-        };
-    }
-    Some((protocol, idle))
+fn by_locality(message: &Message<'_>) -> Option<bool> {
+    let Some(common) = message.get("common_lb_config") else { return Some(false) };
+    Some(common.message(&schema::COMMON_LB)?.get("locality_weighted_lb_config").is_some())
 }
 
 /// What ring hash and Maglev become.
@@ -257,50 +193,37 @@ fn balance(message: &Message<'_>) -> Option<Balance> {
     ))
 }
 
-/// Reads servers, with the name that they are asked for by.
-pub(crate) fn assigned_endpoints(field: &Field<'_>) -> Option<(String, Endpoints)> {
-    const OUT: &[(&str, u32, bool)] = &[
-        ("UNKNOWN", 0, false),
-        ("HEALTHY", 1, false),
-        ("UNHEALTHY", 2, true),
-        ("DRAINING", 3, true),
-        ("TIMEOUT", 4, true),
-        ("DEGRADED", 5, false),
-    ];
-    let message = field.message(&schema::LOAD_ASSIGNMENT)?;
-    let name = message.string("cluster_name");
-    let mut by_priority: BTreeMap<u32, Vec<Endpoint>> = BTreeMap::new();
-    for locality in message.list("endpoints") {
-        let locality = locality.message(&schema::LOCALITY_ENDPOINTS)?;
-        let priority = locality.number("priority").unwrap_or_default();
-        for item in locality.list("lb_endpoints") {
-            let server = item.message(&schema::LB_ENDPOINT)?;
-            let out = match server.get("health_status") {
-                Some(status) => status.parse(enumeration(OUT))?,
-                None => false,
-            };
-            let endpoint = server.require("endpoint")?.message(&schema::ENDPOINT)?;
-            let weight = match server.get("load_balancing_weight") {
-                Some(weight) => weight.parse(number)?,
-                None => 1,
-            };
-            let weight = usize::try_from(weight).ok().and_then(NonZeroUsize::new);
-            let endpoint = Endpoint {
-                address: address(&endpoint.require("address")?)?,
-                weight: weight.unwrap_or(NonZeroUsize::MIN),
-                place: item.place(),
-            };
-            let servers = by_priority.entry(priority).or_default();
-            if !out {
-                servers.push(endpoint);
-            }
-        }
-    }
-    let endpoints = by_priority.into_values().find(|servers| !servers.is_empty()).unwrap_or_default();
-    Some((name, Endpoints { endpoints }))
-}
-
 impl Cluster {
+    /// TLS towards the servers, for which there is one way.
+    pub fn tls(&self) -> Option<&ClusterTls> {
+        self.socket.tls.as_ref()
+    }
+
+    /// HTTP/2 is spoken, with prior knowledge in plain text.
+    pub fn speaks_http2(&self) -> bool {
+        self.http.protocol == UpstreamProtocol::Http2
+    }
+
+    /// Whether it has servers in place, and all of them are Unix sockets.
+    pub(crate) fn is_on_unix_sockets(&self) -> bool {
+        let is_pipe = |endpoint: &Endpoint| matches!(endpoint.address, Address::Pipe(_));
+        !self.endpoints.is_empty() && self.endpoints.iter().all(is_pipe)
+    }
+
+    fn sockets(&self) -> impl Iterator<Item = &TransportSocket> {
+        std::iter::once(&self.socket).chain(self.matches.iter().map(|found| &found.socket))
+    }
+
+    /// The secrets that it names.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretReference> {
+        self.sockets().filter_map(|socket| socket.tls.as_ref()).flat_map(ClusterTls::secrets)
+    }
+
+    /// What is wrong with it, unless it is for a control plane.
+    pub(crate) fn unsupported(&self) -> Option<&Diagnostic> {
+        self.sockets().find_map(|socket| socket.tls.as_ref()?.unsupported.as_ref())
+    }
+
     /// The model's form, with these servers.
     ///
     /// # Errors
@@ -310,32 +233,71 @@ impl Cluster {
         endpoints: &[Endpoint],
         secrets: &BTreeMap<String, Arc<Secret>>,
     ) -> Result<Upstream, Diagnostic> {
-        if let Some(unsupported) = self.tls.as_ref().and_then(|tls| tls.unsupported.clone()) {
-            return Err(unsupported);
+        if let Some(unsupported) = self.unsupported() {
+            return Err(unsupported.clone());
         }
         if let Some(pipe) = endpoints.iter().find(|endpoint| matches!(endpoint.address, Address::Pipe(_))) {
             return Err(Diagnostic::new(&pipe.place, "refused: requests do not go to Unix sockets yet"));
         }
         let server = |endpoint: &Endpoint| Server {
-            weight: endpoint.weight,
+            weight: if self.by_locality { endpoint.weight_in_locality() } else { endpoint.weight },
+            priority: endpoint.priority,
+            transport: self
+                .matches
+                .iter()
+                .position(|found| found.accepts(&endpoint.labels))
+                .map_or(0, |at| at + 1),
             ..Server::new(endpoint.address.text(), endpoint.place.clone())
         };
         let mut upstream = Upstream::new(endpoints.iter().map(server).collect(), self.place.clone());
         upstream.balance = self.balance;
         upstream.health = self.health.clone();
-        upstream.protocol = self.protocol;
+        upstream.protocol = self.http.protocol;
+        upstream.host_from_request = self.http.name.sni;
+        upstream.proxy_protocol = self.proxy_protocol()?;
         // Envoy tries nothing again that a route does not ask for.
         upstream.retries = 0;
-        upstream.tls = match &self.tls {
-            Some(tls) => Some(tls.resolve(secrets)?),
-            None => None,
-        };
+        let mut transports = self.sockets().map(|socket| self.transport(socket, secrets));
+        upstream.tls = transports.next().transpose()?.flatten();
+        upstream.more_transports = transports.collect::<Result<_, _>>()?;
         upstream.timeouts = UpstreamTimeouts {
             connect: self.connect_timeout,
             read: STREAM_IDLE_TIMEOUT,
             write: STREAM_IDLE_TIMEOUT,
-            idle: self.idle.unwrap_or(IDLE_TIMEOUT),
+            idle: self.http.idle.unwrap_or(IDLE_TIMEOUT),
         };
         Ok(upstream)
+    }
+
+    fn transport(
+        &self,
+        socket: &TransportSocket,
+        secrets: &BTreeMap<String, Arc<Secret>>,
+    ) -> Result<Option<UpstreamTls>, Diagnostic> {
+        let Some(tls) = &socket.tls else { return Ok(None) };
+        let tls = tls.resolve(secrets)?;
+        let name = self.http.name;
+        Ok(Some(match name.sni {
+            true => UpstreamTls { server_name: None, verify_name: tls.verify_name || name.verified, ..tls },
+            false => tls,
+        }))
+    }
+
+    /// The header that all servers get.
+    fn proxy_protocol(&self) -> Result<ProxyProtocolOut, Diagnostic> {
+        // Behind a condition that all servers fit, the cluster's own way leads to none of them.
+        let unused = usize::from(self.matches.iter().any(SocketMatch::accepts_all));
+        let mut forms = self.sockets().skip(unused).map(|socket| socket.proxy_protocol);
+        let first = forms.next().unwrap_or_default();
+        match forms.all(|other| other == first) {
+            true => Ok(first),
+            false => Err(Diagnostic::new(
+                &self.place,
+                Problem::new(
+                    "refused: some servers get a PROXY header, and others do not",
+                    "make a cluster of each kind",
+                ),
+            )),
+        }
     }
 }

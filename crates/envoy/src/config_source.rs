@@ -33,8 +33,6 @@ pub struct ApiSource {
     pub authority: String,
     /// Sent with each stream.
     pub metadata: Vec<(String, String)>,
-    /// How long the first answer is waited for.
-    pub initial_fetch_timeout: Duration,
 }
 
 /// What holds when nothing is said.
@@ -44,6 +42,11 @@ const API_VERSIONS: &[(&str, u32, ())] = &[("V3", 2, ()), ("AUTO", 0, ())];
 
 /// `envoy.config.core.v3.ConfigSource`.
 pub(crate) fn config_source(field: &Field<'_>) -> Option<ConfigSource> {
+    timed_config_source(field).map(|(source, _)| source)
+}
+
+/// The same, with the time for which the first answer is waited for; zero is for ever.
+pub(crate) fn timed_config_source(field: &Field<'_>) -> Option<(ConfigSource, Duration)> {
     let message = field.message(&schema::CONFIG_SOURCE)?;
     if let Some(version) = message.get("resource_api_version") {
         version.parse(enumeration(API_VERSIONS))?;
@@ -52,22 +55,22 @@ pub(crate) fn config_source(field: &Field<'_>) -> Option<ConfigSource> {
         Some(timeout) => duration(&timeout)?,
         None => INITIAL_FETCH,
     };
-    match message.one_of(&["path", "path_config_source", "api_config_source", "ads", "self"]) {
-        Some(("path", path)) => Some(ConfigSource::File(path.text()?.into())),
+    let source = match message.one_of(&["path", "path_config_source", "api_config_source", "ads", "self"]) {
+        Some(("path", path)) => ConfigSource::File(path.text()?.into()),
         Some(("path_config_source", inner)) => {
             let inner = inner.message(&schema::PATH_CONFIG_SOURCE)?;
-            Some(ConfigSource::File(inner.require("path")?.text()?.into()))
+            ConfigSource::File(inner.require("path")?.text()?.into())
         }
-        Some(("api_config_source", inner)) => {
-            let source = api_source(&inner)?;
-            Some(ConfigSource::Api(ApiSource { initial_fetch_timeout: timeout, ..source }))
+        Some(("api_config_source", inner)) => ConfigSource::Api(api_source(&inner)?),
+        Some(_) => ConfigSource::Ads,
+        None => {
+            return field.fail(Problem::new(
+                "says nothing",
+                "write `ads: {}`, `api_config_source` or `path_config_source`",
+            ));
         }
-        Some(_) => Some(ConfigSource::Ads),
-        None => field.fail(Problem::new(
-            "says nothing",
-            "write `ads: {}`, `api_config_source` or `path_config_source`",
-        )),
-    }
+    };
+    Some((source, timeout))
 }
 
 /// `envoy.config.core.v3.ApiConfigSource`.
@@ -95,7 +98,6 @@ pub(crate) fn api_source(field: &Field<'_>) -> Option<ApiSource> {
             cluster: envoy.require("cluster_name")?.text()?.to_owned(),
             authority: envoy.string("authority"),
             metadata: values.iter().map(header_value).collect::<Option<_>>()?,
-            initial_fetch_timeout: INITIAL_FETCH,
         });
     }
     field.fail(Problem::new(

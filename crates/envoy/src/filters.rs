@@ -217,6 +217,11 @@ pub(crate) fn network<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
     filters(fields, &FILTER, NETWORK_FILTERS, &[HTTP_MANAGER, TCP_PROXY, NETWORK_RBAC])
 }
 
+/// The filters of connections to servers, of which none is served.
+pub(crate) fn cluster(fields: Vec<Field<'_>>) -> Option<()> {
+    filters(fields, &FILTER, NETWORK_FILTERS, &[]).map(drop)
+}
+
 /// The filters of requests.
 pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
     filters(fields, &HTTP_FILTER, HTTP_FILTERS, &[ROUTER, ROUTER_NAME, HTTP_RBAC])

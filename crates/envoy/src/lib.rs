@@ -17,6 +17,7 @@ mod cluster;
 mod common;
 mod config_source;
 mod decides_access;
+mod endpoints;
 mod filters;
 mod health;
 mod http;
@@ -36,13 +37,16 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod transport_socket;
+mod upstream_http;
 mod values;
 
 pub use bootstrap::{Bootstrap, DynamicResources, bootstrap, load};
-pub use cluster::{Cluster, Endpoint, Endpoints, EndpointsReference};
+pub use cluster::{Cluster, EndpointsReference};
 pub use common::Address;
 pub use config_source::{ApiSource, ConfigSource};
 pub use decides_access::decides_access;
+pub use endpoints::{Endpoint, Endpoints};
 pub use http::RoutesReference;
 pub use listener::Listener;
 

@@ -3,6 +3,7 @@
 use crate::reader::snake_case;
 use quadrille_config::yaml::{Node, Value as Yaml};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// What stands in place of a secret, as in Envoy.
 const REDACTED: &str = "[redacted]";
@@ -21,12 +22,13 @@ fn convert(node: &Node, secret: bool) -> Value {
     match &node.value {
         Yaml::Null => Value::Null,
         Yaml::Scalar(text) if secret || text.contains("PRIVATE KEY") => REDACTED.into(),
-        Yaml::Scalar(text) => scalar(text),
+        Yaml::Scalar(text) if node.plain || node.line == 0 => scalar(text),
+        Yaml::Scalar(text) => text.as_str().into(),
         Yaml::Sequence(items) => items.iter().map(|item| convert(item, secret)).collect(),
         Yaml::Mapping(entries) => {
             let mut object = Map::new();
             for entry in entries {
-                let name = snake_case(&entry.key);
+                let name = shown(&entry.key);
                 let value = match &*name {
                     "filename"
                     | "environment_variable"
@@ -42,6 +44,12 @@ fn convert(node: &Node, secret: bool) -> Value {
             Value::Object(object)
         }
     }
+}
+
+/// The name of a field as the protocol has it. What begins with a capital letter is no field but a key of a map, such as
+/// the node's metadata, and stays as it is.
+fn shown(key: &str) -> Cow<'_, str> {
+    if key.starts_with(|first: char| first.is_ascii_lowercase()) { snake_case(key) } else { key.into() }
 }
 
 fn scalar(text: &str) -> Value {
@@ -73,6 +81,7 @@ tls_certificates:
 session_ticket_keys: { keys: [ { inline_bytes: U0VDUkVU }, { filename: /t } ] }
 elsewhere: { inline_string: \"-----BEGIN PRIVATE KEY-----\" }
 number: 5
+metadata: { CLUSTER_ID: Kubernetes, PORT: 15090, TEXT: \"15090\" }
 ";
         let shown = redacted(&read(text, Limits::BY_HAND).unwrap().unwrap());
         let all = shown.to_string();
@@ -82,5 +91,9 @@ number: 5
         assert_eq!(shown["tls_certificates"][2]["private_key"]["inline_bytes"], REDACTED_BYTES);
         assert_eq!(shown["tls_certificates"][3]["private_key_provider"]["typed_config"]["poll_delay"], "1s");
         assert_eq!(shown["number"], 5);
+        assert_eq!(
+            shown["metadata"],
+            serde_json::json!({ "CLUSTER_ID": "Kubernetes", "PORT": 15090, "TEXT": "15090" })
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! One resource, read and validated by itself.
 
 use crate::{
-    cluster::{Cluster, Endpoints, assigned_endpoints, cluster},
+    cluster::{Cluster, cluster},
+    endpoints::{Endpoints, assigned_endpoints},
     listener::{Listener, listener},
     reader::{Field, reader},
     redaction::redacted,
@@ -103,7 +104,7 @@ fn resource(kind: ResourceType, field: &Field<'_>) -> Option<(String, Resource)>
         ResourceType::Cluster => {
             let (name, found) = cluster(field)?;
             // Only the bootstrap names control planes.
-            if let Some(unsupported) = found.tls.as_ref().and_then(|tls| tls.unsupported.as_ref()) {
+            if let Some(unsupported) = found.unsupported() {
                 field.report(unsupported.clone());
             }
             Some((name, Resource::Cluster(Arc::new(found))))

@@ -3,8 +3,9 @@
 //! Static and dynamic resources go this one way. Each is read once and judged alone; names are resolved here.
 
 use crate::{
-    cluster::{Cluster, Endpoint, Endpoints},
+    cluster::Cluster,
     config_source::ConfigSource,
+    endpoints::{Endpoint, Endpoints},
     http::Routes,
     listener::{Chain, Listener, Serve},
     rbac::Access,
@@ -12,7 +13,7 @@ use crate::{
     resource_type::ResourceType,
     route::RouteConfiguration,
     settings::{ContextSettings, ProcessSettings},
-    tls::{ClusterTls, DownstreamTls, Secret},
+    tls::{DownstreamTls, Secret},
 };
 use quadrille_config::{
     Diagnostic, Diagnostics, Warnings,
@@ -134,8 +135,7 @@ impl Resources {
             |source: &Option<ConfigSource>| matches!(source, None | Some(ConfigSource::File(_)));
         let chains = || self.listeners.values().flat_map(|listener| listener.chains());
         let of_listeners = chains().filter_map(|chain| chain.tls.as_ref()).flat_map(DownstreamTls::secrets);
-        let of_clusters =
-            self.clusters.values().filter_map(|cluster| cluster.tls.as_ref()).flat_map(ClusterTls::secrets);
+        let of_clusters = self.clusters.values().flat_map(|cluster| cluster.secrets());
         for secret in of_listeners.chain(of_clusters) {
             if static_only(&secret.source) && !self.secrets.contains_key(&secret.name) {
                 never.push(secret.missing());
@@ -173,11 +173,7 @@ impl Resources {
         }
         for cluster in self.clusters.values() {
             references.secrets.extend(
-                cluster
-                    .tls
-                    .iter()
-                    .flat_map(ClusterTls::secrets)
-                    .filter_map(|secret| Some((secret.name.clone(), secret.source.clone()?))),
+                cluster.secrets().filter_map(|secret| Some((secret.name.clone(), secret.source.clone()?))),
             );
             if let Some(reference) = &cluster.endpoints_from {
                 references.endpoints.insert(reference.name.clone(), reference.source.clone());
@@ -235,7 +231,7 @@ impl Resources {
                 Err(problem) => problems.push(problem),
             }
         }
-        if let Err(problem) = settings.apply(&mut gateway, &mut warnings) {
+        if let Err(problem) = settings.apply(&mut gateway) {
             problems.push(problem);
         }
         if problems.is_empty() { Ok((gateway, warnings)) } else { Err(Diagnostics::new(problems)) }
@@ -317,7 +313,7 @@ impl Resources {
 
     /// `None` if its secret is not here.
     fn upstream(&self, cluster: &Cluster) -> Result<Option<Upstream>, Diagnostic> {
-        let mut secrets = cluster.tls.iter().flat_map(ClusterTls::secrets);
+        let mut secrets = cluster.secrets();
         if secrets.any(|secret| !self.secrets.contains_key(&secret.name)) {
             return Ok(None);
         }

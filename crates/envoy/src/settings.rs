@@ -2,11 +2,10 @@
 
 use crate::tls::{Resolved, Sessions};
 use quadrille_config::{
-    Diagnostic, Warnings,
+    Diagnostic,
     model::{AccessLog, Admin, Gateway, Place, SessionCache, Source, TicketKeys},
-    values::show_duration,
 };
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, num::NonZeroUsize, time::Duration};
 
 /// The settings of the process that do not come from resources.
 #[derive(Clone, Debug, Default)]
@@ -15,19 +14,20 @@ pub struct ProcessSettings {
     pub admin: Option<Admin>,
     /// Clusters that are control planes: requests do not go there.
     pub control_planes: BTreeSet<String>,
+    /// Event loops; `None` is one for each CPU.
+    pub threads: Option<NonZeroUsize>,
 }
 
 impl ProcessSettings {
     /// A gateway without listeners.
     pub(crate) fn gateway(&self) -> Gateway {
-        Gateway { admin: self.admin.clone(), ..Gateway::default() }
+        Gateway { admin: self.admin.clone(), threads: self.threads, ..Gateway::default() }
     }
 }
 
 /// What all TLS contexts and filter chains together say of what Quadrille has once for the process.
 #[derive(Default)]
 pub(crate) struct ContextSettings {
-    poll_delays: Vec<(Duration, Place)>,
     ticket_keys: Vec<(Vec<Source>, Place)>,
     sessions: Vec<Sessions>,
     access_log: Option<AccessLog>,
@@ -35,7 +35,6 @@ pub(crate) struct ContextSettings {
 
 impl ContextSettings {
     pub(crate) fn add(&mut self, resolved: &Resolved, sessions: &Sessions) {
-        self.poll_delays.extend(resolved.poll_delays.iter().cloned());
         self.ticket_keys.extend(resolved.ticket_keys.clone());
         self.sessions.push(sessions.clone());
     }
@@ -47,9 +46,8 @@ impl ContextSettings {
 
     /// # Errors
     /// If two contexts have different ticket keys.
-    pub(crate) fn apply(self, gateway: &mut Gateway, warnings: &mut Warnings) -> Result<(), Diagnostic> {
+    pub(crate) fn apply(self, gateway: &mut Gateway) -> Result<(), Diagnostic> {
         gateway.access_log = self.access_log.clone().unwrap_or_default();
-        self.apply_poll_delay(gateway, warnings);
         let resumption = &mut gateway.resumption;
         if let Some(shortest) = self.sessions.iter().filter_map(|sessions| sessions.lifetime).min() {
             resumption.lifetime = shortest.clamp(Duration::from_secs(1), WEEK);
@@ -70,21 +68,6 @@ impl ContextSettings {
         }
         resumption.tickets = TicketKeys::Files(keys.clone(), place.clone());
         Ok(())
-    }
-
-    /// The shortest of all: nobody waits longer than was said for him.
-    fn apply_poll_delay(&self, gateway: &mut Gateway, warnings: &mut Warnings) {
-        let Some((shortest, place)) = self.poll_delays.iter().min_by_key(|(delay, _)| *delay) else { return };
-        gateway.engine.poll_delay = *shortest;
-        if let Some((other, elsewhere)) = self.poll_delays.iter().find(|(delay, _)| delay != shortest) {
-            warnings.add("poll_delay", || {
-                format!(
-                    "{elsewhere}: the engine has one poll_delay for all keys: {} of {place} holds, not {}",
-                    show_duration(*shortest),
-                    show_duration(*other)
-                )
-            });
-        }
     }
 }
 

@@ -15,6 +15,7 @@
 mod access;
 mod admin;
 mod admission;
+mod configuration_source;
 mod connection;
 mod host_map;
 mod http;
@@ -30,10 +31,11 @@ mod upstream;
 mod worker;
 
 pub use admin::{AdminPages, AdminView, Page};
+pub use configuration_source::{ConfigurationSource, ReadConfiguration, SetAccessLog, WatchedFiles};
 pub use keyserver::{KeyServerBound, serve_keys};
 pub use process::background::lower_priority;
-pub use reload::control::{Applied, Control, RebuiltParts, Updates, control};
-pub use server::{Bound, ConfigurationSource, ReadConfiguration, WatchedFiles, check, serve};
+pub use reload::control::{Applied, Control, ListenerDrain, RebuiltParts, Updates, control};
+pub use server::{Bound, check, serve};
 pub use telemetry::{
     access_log::TARGET as ACCESS_LOG_TARGET,
     statistics::{ChainStatistics, ListenerStatistics, Statistics, UpstreamStatistics},

@@ -1,8 +1,9 @@
 //! The running gateway: start, reload, drain.
 
 use crate::{
-    admin::{Admin, AdminPages},
+    admin::Admin,
     admission::{Admission, EngineWatch, EventLoop},
+    configuration_source::ConfigurationSource,
     listener::{filter_chain::ActiveListener, socket},
     process::{
         background,
@@ -15,9 +16,9 @@ use crate::{
     reload::{
         build::{ActiveParts, Snapshot},
         cache::{ArtifactCache, UpstreamChange},
-        control::{Applied, Command, Updates},
+        control::{Applied, Command, ListenerDrain, Updates},
         served::Served,
-        watch::{Contents, Watch},
+        watch::Watch,
     },
     telemetry::{
         access_log, metrics,
@@ -29,14 +30,13 @@ use crate::{
 };
 use arc_swap::ArcSwap;
 use quadrille_config::{
-    Diagnostic, Diagnostics,
+    Diagnostic,
     model::{AccessLog, Gateway},
 };
 use quadrille_engine::Engine;
 use std::{
     io,
     net::SocketAddr,
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -44,47 +44,6 @@ use std::{
     time::Instant,
 };
 use tokio::sync::{mpsc, watch};
-
-/// Reads the configuration again, for a reload; on failure, what is wrong with it.
-pub type ReadConfiguration = Box<dyn Fn() -> Result<Gateway, Diagnostics>>;
-
-/// Where a configuration came from.
-pub struct ConfigurationSource {
-    /// Reads it again.
-    pub reread: ReadConfiguration,
-    /// The file to watch, where there is one.
-    pub file: Option<PathBuf>,
-    /// More files to watch: asked for after each reading.
-    pub watched_files: Option<WatchedFiles>,
-    /// Told when what was read again is in service.
-    pub in_service: Option<Box<dyn Fn()>>,
-    /// Configurations that come while the gateway runs.
-    pub updates: Option<Updates>,
-    /// Pages that the admin address has besides its own.
-    pub pages: Option<Arc<dyn AdminPages>>,
-}
-
-/// Files that a configuration was read from, besides the first.
-pub type WatchedFiles = Box<dyn Fn() -> Vec<PathBuf>>;
-
-impl ConfigurationSource {
-    /// A configuration that stays as it is; the files that it names are read again.
-    pub fn fixed(model: &Gateway) -> Self {
-        let again = model.clone();
-        Self::reading(None, Box::new(move || Ok(again.clone())))
-    }
-
-    /// A configuration that is read again from this file when it, or what it names, changes.
-    pub fn reading(file: Option<PathBuf>, reread: ReadConfiguration) -> Self {
-        Self { reread, file, watched_files: None, in_service: None, updates: None, pages: None }
-    }
-
-    /// All files that are watched besides those that the model names, as they are now.
-    fn contents(&self) -> Contents {
-        let more = self.watched_files.as_ref().map(|files| files()).unwrap_or_default();
-        Contents::of_file(self.file.as_deref()).with_paths(more.iter().map(PathBuf::as_path))
-    }
-}
 
 /// Where a gateway can be reached once it has started.
 #[derive(Clone, Debug)]
@@ -125,7 +84,11 @@ pub fn serve(
                 _ = signals.hangup.recv() => server.reload("SIGHUP").await,
                 () = server.files.changed() => server.reload("a file changed").await,
                 () = server.certificates.installed() => server.refresh("a certificate was issued").await,
-                command = Updates::next(&mut server.updates) => server.execute(command).await,
+                command = Updates::next(&mut server.updates) => match command {
+                    Command::End => break,
+                    command => server.execute(command).await,
+                },
+                () = at(server.closing) => server.close_listeners(),
                 _ = signals.terminate.recv() => break,
                 _ = signals.interrupt.recv() => break,
             }
@@ -150,6 +113,10 @@ struct Server {
     admin: Arc<Admin>,
     files: Watch,
     certificates: Certificates,
+    /// When listeners that drain are closed.
+    closing: Option<Instant>,
+    /// They were closed while the process goes on: none is opened any more.
+    closed: bool,
     shutdown: watch::Sender<bool>,
     /// Closed when every worker thread has ended.
     running: mpsc::Receiver<()>,
@@ -207,6 +174,8 @@ impl Server {
             admin,
             files: Watch::new(),
             certificates,
+            closing: None,
+            closed: false,
             shutdown,
             running,
         };
@@ -248,6 +217,9 @@ impl Server {
         match command {
             Command::Apply(model, reply) => _ = reply.send(self.apply_as_it_is(*model).await),
             Command::Statistics(reply) => _ = reply.send(self.statistics()),
+            Command::Drain(how) => self.drain_listeners(how),
+            // The loop has seen to it.
+            Command::End => {}
         }
     }
 
@@ -277,10 +249,29 @@ impl Server {
         applied
     }
 
+    fn drain_listeners(&mut self, how: ListenerDrain) {
+        tracing::info!(?how, "draining the listeners");
+        self.listening.iter().for_each(|listening| listening.discourage());
+        match how {
+            ListenerDrain::Now => self.close_listeners(),
+            ListenerDrain::After(time) => self.closing = Instant::now().checked_add(time),
+            ListenerDrain::Discourage => {}
+        }
+    }
+
+    fn close_listeners(&mut self) {
+        self.closing = None;
+        self.closed = true;
+        self.listening.iter().for_each(|listening| listening.close());
+    }
+
     /// Makes a snapshot on another thread, while this one and the event loops go on, and puts it into service.
-    async fn apply(&mut self, model: Gateway) -> Result<Applied, Vec<Diagnostic>> {
+    async fn apply(&mut self, mut model: Gateway) -> Result<Applied, Vec<Diagnostic>> {
         let began = Instant::now();
         Certificates::prepare(&model)?;
+        if self.closed {
+            model.listeners.clear();
+        }
         let (engine, before) = (self.engine.clone(), self.resumption.load_full());
         let active = ActiveParts {
             listeners: self.listening.clone(),
@@ -360,6 +351,11 @@ impl Server {
             tracing::warn!("{warning}");
         }
         self.served.store(Arc::new(snapshot.served));
+        if let Some(set) = &self.origin.access_log
+            && let Err(error) = set(&model.access_log)
+        {
+            tracing::error!(%error, "the access log stays where it is");
+        }
         access_log::enable(model.access_log != AccessLog::Off);
         Ok(addresses)
     }
@@ -399,6 +395,14 @@ impl Server {
             _ = signals.terminate.recv() => tracing::warn!("second signal; closing the connections that are left"),
             _ = signals.interrupt.recv() => tracing::warn!("second signal; closing the connections that are left"),
         }
+    }
+}
+
+/// Never, if there is no time.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -21,6 +21,7 @@ mod from_memory;
 mod gpu;
 mod header_changes;
 mod http;
+mod istio;
 mod key_exchange;
 mod keyless;
 mod listener_clients;

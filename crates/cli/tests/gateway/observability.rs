@@ -1,7 +1,10 @@
 //! What operators see: health pages, the configuration in force, the access log. Handshake metrics are asserted where
 //! the handshakes are, in `tls` and `resumption`.
 
-use crate::support::{Certificates, Gateway, curl, output, s_client, secrets_of, succeed};
+use crate::support::{
+    Certificates, Configuration, Gateway, curl, document, eventually, listener, output, s_client, secrets_of,
+    succeed,
+};
 use serde_json::Value;
 use std::{
     path::Path,
@@ -117,6 +120,32 @@ fn the_access_log_says_what_the_handshake_took() {
             _ => check_json(&lines),
         }
     }
+}
+
+#[test]
+fn the_access_log_follows_its_setting() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let text = document(&[listener(&pair, "respond: ok")], "");
+    let file = Configuration::new(&text);
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    let logs = ["one.log", "two.log"].map(|name| certificates.path(name));
+    for log in &logs {
+        file.replace(&format!("{text}access_log: {}\n", log.display()));
+        // The first line may come from a request before the change.
+        let logged = || std::fs::read_to_string(log).is_ok_and(|text| text.contains("path=\"/\""));
+        eventually("nothing is logged", || {
+            curl(&gateway, &certificates, &[], "/");
+            logged()
+        });
+    }
+    let before = std::fs::read_to_string(&logs[0]).expect("a log");
+    curl(&gateway, &certificates, &[], "/later");
+    lines(&logs[1], 2);
+    assert_eq!(std::fs::read_to_string(&logs[0]).expect("a log"), before, "it is not written any more");
+    file.replace(&format!("{text}access_log: /nonexistent/access.log\n"));
+    gateway.wait_for_log("cannot open the access log /nonexistent/access.log");
+    assert!(!gateway.log().contains("takes effect at the next start"), "{}", gateway.log());
 }
 
 fn check_text(lines: &[String]) {

@@ -53,8 +53,8 @@ pub use timeouts::Timeouts;
 pub use tls::{AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, TlsPolicy, Version};
 pub use trusted_proxies::{Network, TrustedProxies};
 pub use upstream::{
-    Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
-    UpstreamTls,
+    Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn, UpstreamProtocol,
+    UpstreamTimeouts, UpstreamTls,
 };
 
 use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};

@@ -1,4 +1,5 @@
 use super::{Acme, AcmeOrder, KeySource, Mode, Place, Source, TextMatch};
+use std::time::Duration;
 
 /// A certificate chain with its private key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -9,6 +10,11 @@ pub struct CertificateSource {
     pub key: KeySource,
     /// A DER OCSP response to staple (RFC 6066 section 8).
     pub ocsp: Option<Source>,
+    /// How long operations of this key wait for a batch to fill, in place of [`EngineSettings::poll_delay`]; of a key
+    /// that is on this machine.
+    ///
+    /// [`EngineSettings::poll_delay`]: super::EngineSettings::poll_delay
+    pub poll_delay: Option<Duration>,
     /// Where each of these was written.
     pub chain_place: Place,
     /// Where the key was written.
@@ -27,6 +33,7 @@ impl CertificateSource {
             chain: file.clone(),
             key: KeySource::Pem(file),
             ocsp: None,
+            poll_delay: None,
             chain_place: place.clone(),
             key_place: place,
             ocsp_place: None,

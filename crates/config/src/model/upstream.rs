@@ -1,4 +1,4 @@
-use super::{CertificateSource, Place, Source};
+use super::{AltName, CertificateSource, Place, Source};
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// A named group of servers.
@@ -12,6 +12,10 @@ pub struct Upstream {
     pub health: Option<Health>,
     /// TLS towards the servers; `None` is plain text.
     pub tls: Option<UpstreamTls>,
+    /// Other ways to servers, which [`Server::transport`] names: TLS, or plain text.
+    pub more_transports: Vec<Option<UpstreamTls>>,
+    /// The host of each request takes the place of the server's: it is sent by SNI, and its name verified.
+    pub host_from_request: bool,
     /// Which HTTP version is spoken to the servers.
     pub protocol: UpstreamProtocol,
     /// Tell the server the client's address by a PROXY header. Such connections are not shared between clients.
@@ -33,6 +37,10 @@ pub struct Server {
     pub address: String,
     /// Share of the requests, relative to the others.
     pub weight: NonZeroUsize,
+    /// The way to it: 0 is [`Upstream::tls`], 1 the first of [`Upstream::more_transports`], and so on.
+    pub transport: usize,
+    /// Servers of a higher number are for when none of a lower one is healthy.
+    pub priority: u32,
     /// Where the server was written.
     pub place: Place,
 }
@@ -92,6 +100,20 @@ pub struct UpstreamTls {
     pub verify: bool,
     /// Check the name in it too. Off means that whoever has a certificate of these CAs can impersonate it.
     pub verify_name: bool,
+    /// One of the certificate's subjectAltNames must be one of these; empty asks nothing.
+    pub names: Vec<AltName>,
+    /// What is offered by ALPN.
+    pub alpn: UpstreamAlpn,
+}
+
+/// What is offered to servers by ALPN (RFC 7301).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum UpstreamAlpn {
+    /// The versions of HTTP that are spoken.
+    #[default]
+    Http,
+    /// Those, and in front of them the names by which the proxies of an Istio mesh know each other.
+    Istio,
 }
 
 /// Which HTTP version is spoken to the servers.
@@ -139,6 +161,8 @@ impl Upstream {
             balance: Balance::RoundRobin,
             health: None,
             tls: None,
+            more_transports: Vec::new(),
+            host_from_request: false,
             protocol: UpstreamProtocol::Auto,
             proxy_protocol: ProxyProtocolOut::Off,
             retries: 1,
@@ -147,12 +171,25 @@ impl Upstream {
             place,
         }
     }
+
+    /// All ways to servers, in the order of their numbers.
+    pub fn transports(&self) -> impl Iterator<Item = Option<&UpstreamTls>> {
+        std::iter::once(&self.tls).chain(&self.more_transports).map(Option::as_ref)
+    }
+
+    /// The way with this number.
+    pub fn transport(&self, number: usize) -> Option<&UpstreamTls> {
+        match number.checked_sub(1) {
+            None => self.tls.as_ref(),
+            Some(index) => self.more_transports.get(index)?.as_ref(),
+        }
+    }
 }
 
 impl Server {
     /// A server with the weight of one.
     pub fn new(address: String, place: Place) -> Self {
-        Self { address, weight: NonZeroUsize::MIN, place }
+        Self { address, weight: NonZeroUsize::MIN, transport: 0, priority: 0, place }
     }
 }
 
@@ -173,6 +210,8 @@ impl Default for UpstreamTls {
             certificate: None,
             verify: true,
             verify_name: true,
+            names: Vec::new(),
+            alpn: UpstreamAlpn::Http,
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct Node {
     pub line: u64,
     /// What it holds.
     pub value: Value,
+    /// A single value that was written without quotes, which YAML's core schema may take for a number or a boolean.
+    pub plain: bool,
 }
 
 /// What a node holds.
@@ -207,7 +209,7 @@ impl Builder {
                     style == ScalarStyle::Plain && matches!(&*text, "" | "~" | "null" | "Null" | "NULL");
                 let text = Zeroizing::new(text.into_owned());
                 let value = if null { Value::Null } else { Value::Scalar(text) };
-                self.complete(Node { line, value }, anchor)
+                self.complete(Node { line, value, plain: style == ScalarStyle::Plain }, anchor)
             }
             Event::SequenceStart(anchor, tag) => {
                 self.begin(Value::Sequence(Vec::new()), anchor, tag.as_deref(), line)
@@ -256,7 +258,7 @@ impl Builder {
         ) {
             return fail(line, Problem::new("a key is a list or a mapping", "keys are plain words"));
         }
-        self.open.push(Open { node: Node { line, value }, anchor, key: None });
+        self.open.push(Open { node: Node { line, value, plain: false }, anchor, key: None });
         self.check_depth(0, line)
     }
 

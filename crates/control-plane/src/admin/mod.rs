@@ -4,6 +4,7 @@ mod address;
 mod clusters;
 mod dump;
 mod sample;
+mod server_state;
 mod statistics;
 mod time;
 mod xds;
@@ -12,22 +13,36 @@ use crate::xds_manager::XdsManager;
 use address::socket_address;
 use async_trait::async_trait;
 use http::StatusCode;
-use quadrille_gateway::{AdminPages, AdminView, Control, Page, Statistics};
+use quadrille_gateway::{AdminPages, AdminView, Control, ListenerDrain, Page, Statistics};
 use regex::RegexBuilder;
 use serde_json::{Value, json};
+use server_state::ServerState;
 use statistics::Format;
+use std::time::{Duration, Instant};
 
 /// Envoy's pages: `/ready`, `/stats`, `/stats/prometheus`, `/config_dump`, `/certs`, `/listeners`, `/clusters`,
-/// `/server_info`.
+/// `/server_info`; and by POST `/drain_listeners`, `/quitquitquit`.
 pub struct EnvoyPages {
     control: Control,
     xds: XdsManager,
+    drain: Duration,
 }
 
 impl EnvoyPages {
-    /// Pages of the gateway at the other end of `control`, with the resources of `xds`.
-    pub fn new(control: Control, xds: XdsManager) -> Self {
-        Self { control, xds }
+    /// Pages of the gateway at the other end of `control`, with the resources of `xds`. `drain` is how long listeners
+    /// still accept connections in a graceful `/drain_listeners`.
+    pub fn new(control: Control, xds: XdsManager, drain: Duration) -> Self {
+        Self { control, xds, drain }
+    }
+
+    fn state(&self, view: &AdminView) -> ServerState {
+        if !view.ready {
+            ServerState::Draining
+        } else if self.xds.is_initialized(Instant::now()) {
+            ServerState::Live
+        } else {
+            ServerState::Initializing
+        }
     }
 }
 
@@ -47,11 +62,19 @@ impl AdminPages for EnvoyPages {
         };
         let wants_json = parameter(query, "format") == Some("json");
         match path {
-            "/ready" if view.ready => text("LIVE\n".into()),
-            "/ready" => Some(Page {
-                status: StatusCode::SERVICE_UNAVAILABLE,
+            "/ready" => {
+                let state = self.state(view);
+                let live = state == ServerState::Live;
+                Some(Page {
+                    status: if live { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE },
+                    content_type: TEXT,
+                    body: format!("{}\n", state.name()),
+                })
+            }
+            DRAIN_LISTENERS | QUIT => Some(Page {
+                status: StatusCode::METHOD_NOT_ALLOWED,
                 content_type: TEXT,
-                body: "DRAINING\n".into(),
+                body: "Method GET not allowed, POST required.\n".into(),
             }),
             "/stats" | "/stats/prometheus" => {
                 let counted = self.control.statistics().await.unwrap_or_default();
@@ -60,11 +83,11 @@ impl AdminPages for EnvoyPages {
                     (_, Some("json")) => Format::Json,
                     _ => Format::Text,
                 };
-                Some(stats(&counted, &self.xds, view, query, format))
+                Some(stats(&counted, &self.xds, (view, self.state(view)), query, format))
             }
             "/config_dump" => json(&dump::config_dump(&self.xds.active())),
             "/certs" => json(&certificates(&view.status)),
-            "/server_info" => json(&server_info(view)),
+            "/server_info" => json(&server_info(view, self.state(view), &self.xds)),
             "/listeners" => {
                 let counted = self.control.statistics().await.unwrap_or_default();
                 if wants_json { json(&listeners(&counted)) } else { text(listeners_text(&counted)) }
@@ -80,9 +103,40 @@ impl AdminPages for EnvoyPages {
             _ => None,
         }
     }
+
+    fn act(&self, path: &str, query: Option<&str>) -> Option<Page> {
+        let query = query.unwrap_or_default();
+        let text = |status, body: &str| Some(Page { status, content_type: TEXT, body: body.to_owned() });
+        match path {
+            DRAIN_LISTENERS => {
+                let graceful = has_parameter(query, "graceful");
+                self.control.drain_listeners(match has_parameter(query, "skip_exit") {
+                    true if graceful => ListenerDrain::Discourage,
+                    true => return text(StatusCode::BAD_REQUEST, "skip_exit requires graceful\n"),
+                    false if graceful => ListenerDrain::After(self.drain),
+                    false => ListenerDrain::Now,
+                });
+                text(StatusCode::OK, "OK\n")
+            }
+            QUIT => {
+                self.control.end();
+                text(StatusCode::OK, "OK\n")
+            }
+            _ => None,
+        }
+    }
 }
 
-fn stats(counted: &Statistics, xds: &XdsManager, view: &AdminView, query: &str, format: Format) -> Page {
+const DRAIN_LISTENERS: &str = "/drain_listeners";
+const QUIT: &str = "/quitquitquit";
+
+fn stats(
+    counted: &Statistics,
+    xds: &XdsManager,
+    view: (&AdminView, ServerState),
+    query: &str,
+    format: Format,
+) -> Page {
     let pattern = parameter(query, "filter").map(decoded).unwrap_or_default();
     match RegexBuilder::new(&pattern).size_limit(LARGEST_FILTER).build() {
         Ok(filter) => {
@@ -131,11 +185,12 @@ fn certificates(status: &Value) -> Value {
     json!({ "certificates": served.iter().map(one).collect::<Vec<_>>() })
 }
 
-fn server_info(view: &AdminView) -> Value {
+fn server_info(view: &AdminView, state: ServerState, xds: &XdsManager) -> Value {
     let uptime = view.status["uptime_seconds"].as_f64().unwrap_or_default();
     json!({
         "version": format!("quadrille/{}", view.status["version"].as_str().unwrap_or_default()),
-        "state": if view.ready { "LIVE" } else { "DRAINING" },
+        "state": state.name(),
+        "node": xds.bootstrap().dump.get("node"),
         "uptime_current_epoch": format!("{}s", uptime as u64),
         "uptime_all_epochs": format!("{}s", uptime as u64),
     })

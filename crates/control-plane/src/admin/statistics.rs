@@ -1,6 +1,6 @@
 //! `/stats`, under Envoy's names.
 
-use super::{sample::Sample, xds};
+use super::{sample::Sample, server_state::ServerState, xds};
 use crate::xds_manager::XdsManager;
 use quadrille_envoy::Resources;
 use quadrille_gateway::{AdminView, ChainStatistics, ListenerStatistics, Statistics, UpstreamStatistics};
@@ -16,17 +16,21 @@ pub(super) enum Format {
     Prometheus,
 }
 
+/// Gauges whose zero says something: they are shown also where only what has been used is asked for.
+const ALWAYS_USED: [&str; 2] = ["server.state", "listener_manager.workers_started"];
+
 /// The page, of those whose names match.
 pub(super) fn page(
     counted: &Statistics,
     xds: &XdsManager,
-    view: &AdminView,
+    view: (&AdminView, ServerState),
     filter: &Regex,
     used_only: bool,
     format: Format,
 ) -> String {
     let mut samples = samples(counted, xds, view);
-    samples.retain(|sample| filter.is_match(&sample.name) && !(used_only && sample.value == 0));
+    let is_used = |sample: &Sample| sample.value > 0 || ALWAYS_USED.contains(&sample.name.as_str());
+    samples.retain(|sample| filter.is_match(&sample.name) && (!used_only || is_used(sample)));
     samples.sort_by(|one, other| one.name.cmp(&other.name));
     let sizes = filter.is_match(QUEUE_SIZES).then(|| Sizes::new(&counted.batch_sizes));
     let sizes = sizes.filter(|sizes| !(used_only && sizes.total == 0));
@@ -45,7 +49,7 @@ pub(super) fn page(
 
 const QUEUE_SIZES: &str = "cryptomb.rsa_queue_sizes";
 
-fn samples(counted: &Statistics, xds: &XdsManager, view: &AdminView) -> Vec<Sample> {
+fn samples(counted: &Statistics, xds: &XdsManager, (view, state): (&AdminView, ServerState)) -> Vec<Sample> {
     let mut samples = Vec::new();
     for listener in &counted.listeners {
         listener_samples(listener, &mut samples);
@@ -56,10 +60,17 @@ fn samples(counted: &Statistics, xds: &XdsManager, view: &AdminView) -> Vec<Samp
     }
     samples.extend(xds::samples(xds.stats()));
     let uptime = view.status["uptime_seconds"].as_f64().unwrap_or_default() as u64;
-    for (name, value) in [("live", u64::from(view.ready)), ("uptime", uptime)] {
+    let started = u64::from(state != ServerState::Initializing);
+    let gauges = [
+        ("server.live", u64::from(view.ready)),
+        ("server.state", state as u64),
+        ("server.uptime", uptime),
+        ("listener_manager.workers_started", started),
+    ];
+    for (name, value) in gauges {
         samples.push(Sample {
-            name: format!("server.{name}"),
-            family: format!("envoy_server_{name}"),
+            name: name.to_owned(),
+            family: format!("envoy_{}", name.replace('.', "_")),
             labels: Vec::new(),
             value,
             gauge: true,

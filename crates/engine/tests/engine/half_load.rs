@@ -163,6 +163,8 @@ impl Machine {
                 key_type: RSA,
                 count: self.queue.len(),
                 oldest,
+                oldest_by_policy: Some(oldest),
+                deadline: None,
                 interval,
                 batching,
             });

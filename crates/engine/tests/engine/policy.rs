@@ -19,7 +19,8 @@ fn count(n: usize) -> NonZeroUsize {
 
 fn queue(key_type: KeyType, waiting: usize, oldest: Instant, width: usize, crossover: usize) -> Waiting {
     let batching = Batching { width, half: width, crossover, price: Duration::ZERO };
-    Waiting { key_type, count: waiting, oldest, interval: None, batching }
+    let oldest_by_policy = Some(oldest);
+    Waiting { key_type, count: waiting, oldest, oldest_by_policy, deadline: None, interval: None, batching }
 }
 
 fn policy(poll_delay: Duration, batch: usize) -> Policy {
@@ -121,7 +122,8 @@ fn a_full_batch_does_not_wait_for_an_older_one_that_is_not_due() {
 /// RSA in lanes of eight, where four cost half: a pass of those takes 250 us of CPU, and operations come so often.
 fn lanes(waiting: usize, oldest: Instant, interval: Duration) -> Waiting {
     let batching = Batching { width: 8, half: 4, crossover: 1, price: Duration::from_micros(250) };
-    Waiting { key_type: RSA, count: waiting, oldest, interval: Some(interval), batching }
+    let (interval, oldest_by_policy) = (Some(interval), Some(oldest));
+    Waiting { key_type: RSA, count: waiting, oldest, oldest_by_policy, deadline: None, interval, batching }
 }
 
 /// What is decided of so many operations, the first of which has come just now.
@@ -158,4 +160,30 @@ fn nobody_waits_once_half_a_pass_is_full_or_the_budget_is_used_up() {
     let never = Policy { latency_budget: Duration::ZERO, ..Policy::default() };
     let decision = never.decide(then, [queue].into_iter(), count(1), 100.0);
     assert_eq!(decision, Decision::Take { key_type: RSA, count: 2 });
+}
+
+#[test]
+fn a_delay_of_a_key_holds_beside_the_policys() {
+    let (start, free) = (Instant::now(), count(1));
+    let decide = |policy: &Policy, queue: Waiting, after: Duration| {
+        policy.decide(start + after, [queue].into_iter(), free, 0.0)
+    };
+    let own = |delay| {
+        let deadline = Some(start + delay);
+        Waiting { oldest_by_policy: None, deadline, ..queue(RSA, 2, start, 8, 1) }
+    };
+    let none = Policy::default();
+    assert_eq!(decide(&none, own(DELAY), Duration::ZERO), Decision::WaitUntil(start + DELAY));
+    assert_eq!(decide(&none, own(DELAY), DELAY), Decision::Take { key_type: RSA, count: 2 });
+    let full = Waiting { count: 8, ..own(DELAY) };
+    assert_eq!(decide(&none, full, Duration::ZERO), Decision::Take { key_type: RSA, count: 8 });
+    let long = policy(DELAY * 2, 8);
+    assert_eq!(
+        decide(&long, own(Duration::ZERO), Duration::ZERO),
+        Decision::Take { key_type: RSA, count: 2 }
+    );
+    // The first that has waited long enough takes the others with it, whosever delay is longer.
+    let mixed = Waiting { oldest_by_policy: Some(start), ..own(DELAY) };
+    assert_eq!(decide(&long, mixed, Duration::ZERO), Decision::WaitUntil(start + DELAY));
+    assert_eq!(decide(&none, mixed, Duration::ZERO), Decision::Take { key_type: RSA, count: 2 });
 }

@@ -122,7 +122,15 @@ impl World {
             let waiting = self.queues.iter().filter_map(|queue| {
                 let (&oldest, count) = (queue.arrived.front()?, queue.arrived.len());
                 let interval = Some(self.interval);
-                Some(Waiting { key_type: queue.key_type, count, oldest, interval, batching: queue.batching })
+                Some(Waiting {
+                    key_type: queue.key_type,
+                    count,
+                    oldest,
+                    oldest_by_policy: Some(oldest),
+                    deadline: None,
+                    interval,
+                    batching: queue.batching,
+                })
             });
             match self.policy.decide(self.now, waiting, free, self.scarcity) {
                 Decision::Take { key_type, count } => self.take(key_type, count, seed),

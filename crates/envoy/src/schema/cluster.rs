@@ -2,7 +2,7 @@
 
 use super::{
     FieldPolicy::{Accepted, Ignored, Read, Refused},
-    HARMLESS, Schema,
+    HARMLESS, STRICT, Schema,
 };
 
 pub(crate) const CLUSTER: Schema = Schema {
@@ -24,7 +24,7 @@ pub(crate) const CLUSTER: Schema = Schema {
         ("load_balancing_policy", Read("the first policy that is known, as `lb_policy`")),
         ("health_checks", Read("one")),
         ("transport_socket", Read("")),
-        ("transport_socket_matches", Refused("all servers of a cluster are reached in the same way")),
+        ("transport_socket_matches", Read("the first that fits what a server says of itself")),
         (
             "typed_extension_protocol_options",
             Read("`envoy.extensions.upstreams.http.v3.HttpProtocolOptions`"),
@@ -54,12 +54,12 @@ pub(crate) const CLUSTER: Schema = Schema {
         ("least_request_lb_config", Ignored("the one of two servers with fewer requests, as by default")),
         ("round_robin_lb_config", Ignored("there is no slow start")),
         ("original_dst_lb_config", Refused("servers are named")),
-        ("common_lb_config", Ignored("no zone is preferred")),
+        ("common_lb_config", Read("")),
         ("metadata", Accepted("")),
         ("upstream_connection_options", Ignored("")),
         ("close_connections_on_host_health_failure", Ignored("connections in use are finished")),
         ("ignore_health_on_host_removal", Accepted("")),
-        ("filters", Refused("filters stand in the listener")),
+        ("filters", Read("those that change nothing here")),
         ("track_timeout_budgets", Ignored("")),
         ("track_cluster_stats", Ignored("")),
         ("upstream_config", Ignored("")),
@@ -70,6 +70,57 @@ pub(crate) const CLUSTER: Schema = Schema {
         ("lrs_server", Ignored("load is not reported")),
     ],
     others: HARMLESS,
+};
+
+pub(crate) const COMMON_LB: Schema = Schema {
+    name: "envoy.config.cluster.v3.Cluster.CommonLbConfig",
+    fields: &[
+        ("locality_weighted_lb_config", Read("")),
+        ("healthy_panic_threshold", Ignored("servers that are not healthy get no requests")),
+        ("zone_aware_lb_config", Ignored("no zone is preferred")),
+        ("update_merge_window", Ignored("changes take effect at once")),
+        ("ignore_new_hosts_until_first_hc", Ignored("a server that was not checked is healthy")),
+        ("close_connections_on_host_set_change", Ignored("connections in use are finished")),
+        ("consistent_hashing_lb_config", Ignored("ketama with its own ring")),
+        ("override_host_status", Ignored("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const SOCKET_MATCH: Schema = Schema {
+    name: "envoy.config.cluster.v3.Cluster.TransportSocketMatch",
+    fields: &[
+        ("name", Accepted("")),
+        (
+            "match",
+            Read(
+                "single values, of `filter_metadata` under `envoy.transport_socket_match`; empty fits all servers",
+            ),
+        ),
+        ("transport_socket", Read("")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const PROXY_PROTOCOL_UPSTREAM: Schema = Schema {
+    name: "envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport",
+    fields: &[
+        ("config", Read("")),
+        ("transport_socket", Read("")),
+        ("allow_unspecified_address", Accepted("addresses are known")),
+        ("tlv_as_pool_key", Ignored("connections are shared by the requests of one client only")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const PROXY_PROTOCOL_CONFIG: Schema = Schema {
+    name: "envoy.config.core.v3.ProxyProtocolConfig",
+    fields: &[
+        ("version", Read("`V1`, `V2`")),
+        ("pass_through_tlvs", Refused("headers bring addresses alone")),
+        ("added_tlvs", Refused("headers bring addresses alone")),
+    ],
+    others: STRICT,
 };
 
 pub(crate) const EDS_CONFIG: Schema = Schema {
@@ -96,10 +147,10 @@ pub(crate) const LOCALITY_ENDPOINTS: Schema = Schema {
         ("lb_endpoints", Read("")),
         ("load_balancer_endpoints", Refused("write `lb_endpoints`")),
         ("leds_cluster_locality_config", Refused("servers are not fetched one by one")),
-        ("load_balancing_weight", Ignored("servers have their own weights")),
-        ("priority", Read("only the first priority that has servers is used")),
+        ("load_balancing_weight", Read("with `locality_weighted_lb_config`")),
+        ("priority", Read("the first that has a healthy server takes all")),
         ("proximity", Ignored("")),
-        ("metadata", Accepted("")),
+        ("metadata", Read("what `transport_socket_matches` looks for")),
     ],
     others: HARMLESS,
 };
@@ -111,7 +162,7 @@ pub(crate) const LB_ENDPOINT: Schema = Schema {
         ("endpoint_name", Refused("write `endpoint`")),
         ("health_status", Read("`UNHEALTHY`, `DRAINING` and `TIMEOUT` take a server out")),
         ("load_balancing_weight", Read("")),
-        ("metadata", Accepted("")),
+        ("metadata", Read("what `transport_socket_matches` looks for")),
     ],
     others: HARMLESS,
 };

@@ -138,9 +138,9 @@ pub(crate) const UPSTREAM_HTTP: Schema = Schema {
 pub(crate) const UPSTREAM_HTTP_NAME: Schema = Schema {
     name: "envoy.config.core.v3.UpstreamHttpProtocolOptions",
     fields: &[
-        ("auto_sni", Accepted("the server's host is sent as SNI")),
-        ("auto_san_validation", Accepted("the SNI is verified")),
-        ("override_auto_sni_header", Ignored("the server's host is sent as SNI")),
+        ("auto_sni", Read("the host of the request is sent as SNI")),
+        ("auto_san_validation", Read("with `auto_sni`")),
+        ("override_auto_sni_header", Refused("the host of the request is sent as SNI")),
     ],
     others: HARMLESS,
 };

@@ -197,6 +197,10 @@ pub(crate) const ALL: &[Group] = &[
         title: "Clusters",
         messages: &[
             &CLUSTER,
+            &COMMON_LB,
+            &SOCKET_MATCH,
+            &PROXY_PROTOCOL_UPSTREAM,
+            &PROXY_PROTOCOL_CONFIG,
             &EDS_CONFIG,
             &LOAD_ASSIGNMENT,
             &LOCALITY_ENDPOINTS,

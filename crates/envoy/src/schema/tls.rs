@@ -64,7 +64,12 @@ pub(crate) const COMMON_TLS: Schema = Schema {
         ("validation_context", Read("")),
         ("validation_context_sds_secret_config", Read("")),
         ("combined_validation_context", Read("")),
-        ("alpn_protocols", Read("")),
+        (
+            "alpn_protocols",
+            Read(
+                "clusters: `istio` says that the servers are in an Istio mesh; the others follow from the protocol",
+            ),
+        ),
         ("key_log", Ignored("no key log is written")),
         ("custom_handshaker", Refused("there are no custom handshakers")),
         ("custom_tls_certificate_selector", Refused("certificates are chosen by SNI and key type")),
@@ -131,7 +136,12 @@ pub(crate) const CRYPTOMB: Schema = Schema {
     name: "envoy.extensions.private_key_providers.cryptomb.v3alpha.CryptoMbPrivateKeyMethodConfig",
     fields: &[
         ("private_key", Read("")),
-        ("poll_delay", Read("of the process: the shortest of all holds; `0` takes what waits at once")),
+        (
+            "poll_delay",
+            Read(
+                "of this key; operations of all keys go together, as soon as the first has waited so long; `0` takes what waits at once",
+            ),
+        ),
     ],
     others: STRICT,
 };
@@ -151,7 +161,7 @@ pub(crate) const VALIDATION: Schema = Schema {
         ("trusted_ca", Read("PEM")),
         ("verify_certificate_spki", Read("listeners only")),
         ("verify_certificate_hash", Read("listeners only")),
-        ("match_typed_subject_alt_names", Read("clusters: one exact DNS name")),
+        ("match_typed_subject_alt_names", Read("")),
         ("match_subject_alt_names", Read("as `match_typed_subject_alt_names`, of any kind")),
         ("crl", Read("listeners only")),
         ("system_root_certs", Read("clusters only")),

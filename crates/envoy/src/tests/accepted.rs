@@ -253,7 +253,8 @@ fn clusters() {
     let app = &gateway.upstreams["app"];
     let servers: Vec<_> =
         app.servers.iter().map(|server| (server.address.as_str(), server.weight.get())).collect();
-    assert_eq!(servers, [("a.example:443", 5), ("[::1]:443", 1)]);
+    assert_eq!(servers, [("a.example:443", 5), ("[::1]:443", 1), ("spare.example:1", 1)]);
+    assert_eq!(app.servers.iter().map(|server| server.priority).collect::<Vec<_>>(), [0, 0, 1]);
     assert_eq!((app.balance, app.protocol, app.retries), (Balance::ClientIp, UpstreamProtocol::Http2, 0));
     assert_eq!(app.timeouts.connect, Duration::from_millis(250));
     let health = app.health.as_ref().unwrap();
@@ -274,8 +275,11 @@ fn poll_delays_that_differ() {
         )
     };
     let text = with_common(&format!("tls_certificates:\n- {}\n- {}", one("10ms"), one("2ms")));
-    assert_eq!(gateway(&text).engine.poll_delay, Duration::from_millis(2));
-    assert!(warnings(&text)[0].contains("one poll_delay for all keys: 2ms"));
+    let gateway = gateway(&text);
+    let delays: Vec<_> =
+        tls(&gateway).certificates.iter().map(|certificate| certificate.poll_delay).collect();
+    assert_eq!(delays, [10, 2].map(|milliseconds| Some(Duration::from_millis(milliseconds))));
+    assert_eq!(warnings(&text), Vec::<String>::new());
 }
 
 #[test]
@@ -297,6 +301,6 @@ static_resources:
     let ads = bootstrap.dynamic.ads.as_ref().unwrap();
     assert!(ads.delta && ads.cluster == "xds" && ads.metadata == [("k".to_owned(), "v".to_owned())]);
     assert_eq!((bootstrap.node_id.as_str(), bootstrap.node_cluster.as_str()), ("n1", "c1"));
-    assert!(bootstrap.is_dynamic() && bootstrap.resources.clusters["xds"].http2);
+    assert!(bootstrap.is_dynamic() && bootstrap.resources.clusters["xds"].speaks_http2());
     assert!(bootstrap.model().unwrap().0.upstreams.is_empty(), "no request goes to a control plane");
 }

@@ -1,10 +1,11 @@
-//! The manifests of `deploy/istio`, without a cluster: they are YAML, and say the same names, sockets and ports.
+//! The manifests of `deploy/istio`, without a cluster: they are YAML, and say the same names and paths.
 
-use crate::{bootstrap, istio::resolve_texts};
+use crate::istio::resolve_texts;
 use quadrille_config::yaml::{Limits, Node, Value, documents};
 
 const OPERATOR: &str = include_str!("../../../../deploy/istio/operator.yaml");
 const GATEWAY: &str = include_str!("../../../../deploy/istio/gateway.yaml");
+const DOCKERFILE: &str = include_str!("../../../../deploy/istio/Dockerfile");
 
 fn of_kind(kind: &str) -> Node {
     let all = documents(GATEWAY, Limits::BY_HAND).expect("YAML");
@@ -24,53 +25,20 @@ fn text<'a>(node: &'a Node, keys: &[&str]) -> &'a str {
     at(node, keys).and_then(Node::text).unwrap_or_else(|| panic!("no {keys:?}"))
 }
 
-/// Every text in the tree.
-fn texts<'a>(node: &'a Node, all: &mut Vec<&'a str>) {
-    match &node.value {
-        Value::Null => {}
-        Value::Scalar(text) => all.push(text),
-        Value::Sequence(items) => items.iter().for_each(|item| texts(item, all)),
-        Value::Mapping(entries) => entries.iter().for_each(|entry| texts(&entry.value, all)),
-    }
-}
-
 #[test]
-fn names_sockets_and_ports_agree() {
-    let operator =
-        quadrille_config::yaml::read(OPERATOR, Limits::BY_HAND).expect("YAML").expect("a document");
-    let template = text(&operator, &["spec", "values", "sidecarInjectorWebhook", "templates", "quadrille"]);
-    let template =
-        quadrille_config::yaml::read(template, Limits::BY_HAND).expect("YAML").expect("a template");
-    let container = at(&template, &["spec", "containers", "1"]).expect("a container");
-    let (map, deployment, service) = (of_kind("ConfigMap"), of_kind("Deployment"), of_kind("Service"));
-
-    let found = bootstrap(text(&map, &["data", "bootstrap.yaml"]), "bootstrap.yaml").expect("a bootstrap");
-    assert!(found.is_dynamic());
-    assert_eq!(found.dynamic.ads.as_ref().map(|ads| ads.cluster.as_str()), Some("xds-grpc"));
-    let admin = found.process.admin.as_ref().expect("an admin address").address.port().to_string();
-    assert_eq!(admin, text(container, &["ports", "1", "containerPort"]));
-    assert_eq!(
-        text(container, &["readinessProbe", "httpGet", "port"]),
-        text(container, &["ports", "1", "name"])
-    );
-    assert_eq!(
-        text(&service, &["spec", "ports", "0", "targetPort"]),
-        text(container, &["ports", "0", "containerPort"])
-    );
-
-    let mut mounted = Vec::new();
-    texts(at(container, &["volumeMounts"]).expect("mounts"), &mut mounted);
-    for cluster in ["xds-grpc", "sds-grpc"] {
-        let socket = found.resources.clusters[cluster].endpoints[0].address.text();
-        assert!(
-            mounted.iter().any(|folder| socket.starts_with(&format!("{folder}/"))),
-            "{socket} is not mounted"
-        );
-    }
-    let volume = text(&template, &["spec", "volumes", "0", "configMap", "name"]);
-    assert_eq!(volume, text(&map, &["metadata", "name"]));
-    assert!(mounted.contains(&text(&template, &["spec", "volumes", "0", "name"])));
-    assert_eq!(text(container, &["args", "2"]), "/etc/quadrille/bootstrap.yaml");
+fn names_and_paths_agree() {
+    let (deployment, service) = (of_kind("Deployment"), of_kind("Service"));
+    let template = ["spec", "template", "metadata", "annotations"];
+    let annotation = |name: &'static str| text(&deployment, &[&template[..], &[name]].concat());
+    let config = quadrille_config::yaml::read(annotation("proxy.istio.io/config"), Limits::BY_HAND);
+    let config = config.expect("YAML").expect("a document");
+    let binary = text(&config, &["binaryPath"]);
+    assert!(DOCKERFILE.lines().any(|line| line == format!("COPY bin/quadrille {binary}")), "{binary}");
+    let image = annotation("sidecar.istio.io/proxyImage");
+    assert!(image.contains('/'), "Istio's template would take it for the name of its own image");
+    let (repository, _) = image.split_once(':').expect("a tag");
+    assert!(DOCKERFILE.contains(&format!("--tag {repository} ")), "{repository}");
+    assert_eq!(annotation("inject.istio.io/templates"), "gateway", "the stock template alone");
 
     let pod = at(&deployment, &["spec", "template", "metadata", "labels"]).expect("labels");
     for selector in
@@ -83,9 +51,6 @@ fn names_sockets_and_ports_agree() {
             assert_eq!(label.value.text(), pod.get(&label.key).and_then(Node::text), "{}", label.key);
         }
     }
-    let templates =
-        text(&deployment, &["spec", "template", "metadata", "annotations", "inject.istio.io/templates"]);
-    assert!(templates.split(", ").any(|name| name == "quadrille"));
     let account = of_kind("ServiceAccount");
     assert_eq!(
         text(&deployment, &["spec", "template", "spec", "serviceAccountName"]),
@@ -98,6 +63,6 @@ fn the_gateways_own_provider_holds() {
     let found = resolve_texts(&[("operator.yaml", OPERATOR), ("gateway.yaml", GATEWAY)]).expect("manifests");
     let [gateway] = found.proxies.as_slice() else { panic!("{found}") };
     assert_eq!(gateway.effective.as_ref().expect("a provider").to_string(), "cryptomb, pollDelay 1ms");
-    assert_eq!(gateway.templates, ["gateway", "quadrille"]);
+    assert_eq!(gateway.templates, ["gateway"]);
     assert!(found.warnings.lines().is_empty());
 }

@@ -21,7 +21,7 @@ fn a_key_in_a_file() {
     let [certificate] = tls(&gateway).certificates.as_slice() else { panic!("not one certificate") };
     assert_eq!(certificate.chain.to_string(), "/path/cert.pem");
     assert_eq!(certificate.key.to_string(), "/path/key.pem");
-    assert_eq!(gateway.engine.poll_delay, Duration::ZERO, "nobody asked for a delay");
+    assert_eq!(certificate.poll_delay, None, "nobody asked for a delay");
 }
 
 #[test]
@@ -30,7 +30,8 @@ fn the_key_with_cryptomb() {
     let [certificate] = tls(&gateway).certificates.as_slice() else { panic!("not one certificate") };
     let KeySource::Pem(key) = &certificate.key else { panic!("not here") };
     assert_eq!(key.to_string(), "/path/key.pem");
-    assert_eq!(gateway.engine.poll_delay, Duration::from_millis(10));
+    assert_eq!(certificate.poll_delay, Some(Duration::from_millis(10)));
+    assert_eq!(gateway.engine.poll_delay, Duration::ZERO, "the delay is the key's, not the process's");
     assert_eq!(gateway.engine.batch.get(), 8, "a worker's buffer holds 8 operations");
     assert_eq!(warnings(&bootstrap(CRYPTOMB)), Vec::<String>::new());
 }
@@ -46,7 +47,7 @@ fn the_delay_as_people_write_it_as_protobuf_does_and_as_its_json_names_it() {
         ("v3alpha", "v3", Duration::from_millis(10)),
     ] {
         let text = bootstrap(CRYPTOMB).replace(from, to);
-        assert_eq!(gateway(&text).engine.poll_delay, delay, "{to}");
+        assert_eq!(tls(&gateway(&text)).certificates[0].poll_delay, Some(delay), "{to}");
     }
 }
 
@@ -58,7 +59,7 @@ fn qat_has_the_same_fields() {
         .replace("poll_delay: 10ms", "poll_delay: 0.002s");
     let gateway = gateway(&text);
     assert_eq!(tls(&gateway).certificates[0].key.to_string(), "/path/key.pem");
-    assert_eq!(gateway.engine.poll_delay, Duration::ZERO, "there is no card that is asked every 2 ms");
+    assert_eq!(tls(&gateway).certificates[0].poll_delay, None, "there is no card that is asked every 2 ms");
 }
 
 /// Istio, for the whole mesh.

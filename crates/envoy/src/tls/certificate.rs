@@ -7,27 +7,20 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{CertificateSource, KeySource, Place, Source},
+    model::{CertificateSource, KeySource, Source},
     quote,
 };
 use std::{sync::Arc, time::Duration};
 
-/// A certificate, and how long its private key's operations may wait for a full batch.
-#[derive(Clone, Debug)]
-pub(crate) struct Certificate {
-    pub(crate) source: Arc<CertificateSource>,
-    /// `None` if nothing is said: no operation waits.
-    pub(crate) poll_delay: Option<(Duration, Place)>,
-}
-
 /// Who computes with a private key, and the key that it brings.
 struct Provider<'a> {
     key: Option<(Source, Field<'a>)>,
-    poll_delay: Option<(Duration, Place)>,
+    /// How long operations wait for a full batch.
+    poll_delay: Option<Duration>,
 }
 
 /// `envoy.extensions.transport_sockets.tls.v3.TlsCertificate`.
-pub(crate) fn certificate(field: &Field<'_>) -> Option<Certificate> {
+pub(crate) fn certificate(field: &Field<'_>) -> Option<Arc<CertificateSource>> {
     let message = field.message(&schema::TLS_CERTIFICATE)?;
     let chain_field = message.require("certificate_chain");
     let chain = chain_field.as_ref().and_then(data_source);
@@ -54,12 +47,13 @@ pub(crate) fn certificate(field: &Field<'_>) -> Option<Certificate> {
         chain: chain?,
         key: KeySource::Pem(key),
         ocsp,
+        poll_delay,
         chain_place: chain_field?.place(),
         key_place: key_field.place(),
         ocsp_place,
         order: None,
     };
-    Some(Certificate { source: Arc::new(source), poll_delay })
+    Some(Arc::new(source))
 }
 
 /// `envoy.extensions.transport_sockets.tls.v3.PrivateKeyProvider`. `own_key` says whether the certificate brings a key
@@ -75,7 +69,7 @@ fn provider<'a>(field: &Field<'a>, own_key: bool) -> Option<Provider<'a>> {
         Some("CryptoMbPrivateKeyMethodConfig") => {
             let config = config.message(&schema::CRYPTOMB)?;
             let poll_delay = match config.get("poll_delay") {
-                Some(delay) => Some((duration(&delay)?, delay.place())),
+                Some(delay) => Some(duration(&delay)?),
                 None => {
                     return config
                         .field()

@@ -1,7 +1,7 @@
 //! TLS towards clients.
 
 use super::{
-    certificate::{Certificate, certificate},
+    certificate::certificate,
     parameters::parameters,
     secret::{Content, Secret, SecretReference, secret_reference, ticket_keys},
     validation::{Validation, validation},
@@ -14,7 +14,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic, Problem,
-    model::{ClientAuth, Place, Source, Tls, TlsPolicy},
+    model::{CertificateSource, ClientAuth, Place, Source, Tls, TlsPolicy},
 };
 use std::{
     collections::BTreeMap,
@@ -36,7 +36,7 @@ enum From<T> {
 #[derive(Debug)]
 pub(crate) struct DownstreamTls {
     policy: TlsPolicy,
-    certificates: Vec<From<Certificate>>,
+    certificates: Vec<From<Arc<CertificateSource>>>,
     validation: Option<Validation>,
     validation_secret: Option<SecretReference>,
     required: bool,
@@ -61,7 +61,6 @@ pub(crate) struct Sessions {
 pub(crate) struct Resolved {
     pub(crate) tls: Arc<Tls>,
     pub(crate) ticket_keys: Option<(Vec<Source>, Place)>,
-    pub(crate) poll_delays: Vec<(Duration, Place)>,
 }
 
 /// Reads what a listener's `transport_socket` says of TLS.
@@ -188,7 +187,6 @@ impl DownstreamTls {
             Err(Diagnostic::new(&reference.place, text))
         };
         let mut certificates = Vec::new();
-        let mut poll_delays = Vec::new();
         for from in &self.certificates {
             let certificate = match from {
                 From::Here(certificate) => certificate,
@@ -197,8 +195,7 @@ impl DownstreamTls {
                     _ => return wrong(reference, "`tls_certificate`"),
                 },
             };
-            certificates.push(Arc::clone(&certificate.source));
-            poll_delays.extend(certificate.poll_delay.clone());
+            certificates.push(Arc::clone(certificate));
         }
         let checked = match &self.validation_secret {
             None => None,
@@ -218,7 +215,7 @@ impl DownstreamTls {
         let refused = |problem: Problem| Diagnostic::new(&self.place, problem);
         let client_auth = self.client_auth(checked).map_err(refused)?;
         let policy = TlsPolicy { client_auth, ..self.policy.clone() };
-        Ok(Resolved { tls: Arc::new(Tls { certificates, policy }), ticket_keys, poll_delays })
+        Ok(Resolved { tls: Arc::new(Tls { certificates, policy }), ticket_keys })
     }
 
     fn client_auth(&self, secret: Option<&Validation>) -> Result<ClientAuth, Problem> {

@@ -1,7 +1,7 @@
 //! Secrets by name: certificates, what is asked of clients, keys of tickets.
 
 use super::{
-    certificate::{Certificate, certificate},
+    certificate::certificate,
     validation::{Validation, validation},
 };
 use crate::{
@@ -12,8 +12,9 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic, Problem,
-    model::{Place, Source},
+    model::{CertificateSource, Place, Source},
 };
+use std::sync::Arc;
 
 /// A named secret.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub struct Secret {
 /// What a secret is.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
-    Certificate(Certificate),
+    Certificate(Arc<CertificateSource>),
     Validation(Validation),
     TicketKeys(Vec<Source>, Place),
 }

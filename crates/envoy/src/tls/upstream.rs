@@ -1,7 +1,7 @@
 //! TLS towards servers.
 
 use super::{
-    certificate::{Certificate, certificate},
+    certificate::certificate,
     downstream::validations,
     parameters::parameters,
     secret::{Content, Secret, SecretReference, secret_reference},
@@ -13,7 +13,10 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic, Problem,
-    model::{AltNameKind, KeySource, Place, Source, TextRule, TlsPolicy, UpstreamTls},
+    model::{
+        AltName, AltNameKind, CertificateSource, KeySource, Place, Source, TextRule, TlsPolicy, UpstreamAlpn,
+        UpstreamTls,
+    },
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -24,8 +27,9 @@ pub struct ClusterTls {
     pub sni: Option<String>,
     validation: Option<Validation>,
     validation_secret: Option<SecretReference>,
-    certificate: Option<Certificate>,
+    certificate: Option<Arc<CertificateSource>>,
     certificate_secret: Option<SecretReference>,
+    alpn: UpstreamAlpn,
     place: Place,
     /// What is wrong with it, unless it is for a control plane.
     pub(crate) unsupported: Option<Diagnostic>,
@@ -40,6 +44,7 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
         validation_secret: None,
         certificate: None,
         certificate_secret: None,
+        alpn: UpstreamAlpn::Http,
         place: field.place(),
         unsupported: None,
     };
@@ -61,13 +66,17 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
         }
     }
     // What the protocol is towards a server is said by the cluster's HTTP options.
-    common.list("alpn_protocols");
+    if common.list("alpn_protocols").iter().any(|protocol| protocol.text() == Some("istio")) {
+        tls.alpn = UpstreamAlpn::Istio;
+    }
     (tls.certificate, tls.certificate_secret) = client_certificate(&common)?;
     Some(tls)
 }
 
 /// What is shown to servers, written here or in a secret.
-fn client_certificate(common: &Message<'_>) -> Option<(Option<Certificate>, Option<SecretReference>)> {
+fn client_certificate(
+    common: &Message<'_>,
+) -> Option<(Option<Arc<CertificateSource>>, Option<SecretReference>)> {
     let here = common.list("tls_certificates");
     let named = common.list("tls_certificate_sds_secret_configs");
     if let Some(second) = here.iter().chain(&named).nth(1) {
@@ -89,7 +98,7 @@ impl ClusterTls {
 
     /// The certificate and key that are shown to servers, both PEM, if they are written in place.
     pub fn client_certificate(&self) -> Option<(&Source, &Source)> {
-        let source = &self.certificate.as_ref()?.source;
+        let source = self.certificate.as_ref()?;
         match &source.key {
             KeySource::Pem(key) => Some((&source.chain, key)),
             KeySource::Keyless(_) => None,
@@ -136,19 +145,9 @@ impl ClusterTls {
                 "subjectAltNames prove nothing without a `trusted_ca` that vouches for them".into(),
             );
         }
-        let name = match validation.names.as_slice() {
-            [] => None,
-            names => match exact_dns(names, self.sni.as_deref()) {
-                Some(name) => Some(name.to_owned()),
-                None => {
-                    return refuse(
-                        "of servers' names, one exact DNS name can be verified, and it must be the `sni` if there is \
-                         one"
-                            .into(),
-                    );
-                }
-            },
-        };
+        // BoringSSL verifies a name that is also sent, and looks for the others among the subjectAltNames.
+        let name = exact_dns(&validation.names, self.sni.as_deref()).map(str::to_owned);
+        let names = if name.is_some() { Vec::new() } else { validation.names };
         let certificate = match &self.certificate_secret {
             Some(reference) => match secrets.get(&reference.name).map(|secret| &secret.content) {
                 Some(Content::Certificate(certificate)) => Some(certificate),
@@ -166,23 +165,21 @@ impl ClusterTls {
             server_name: self.sni.clone().or(name),
             ca,
             ca_place,
-            certificate: certificate.map(|certificate| Arc::clone(&certificate.source)),
+            certificate: certificate.cloned(),
             verify: verified,
+            names,
+            alpn: self.alpn,
         })
     }
 }
 
-/// The DNS name that one of the matchers wants, if it is also the SNI.
-fn exact_dns<'a>(names: &'a [quadrille_config::model::AltName], sni: Option<&str>) -> Option<&'a str> {
-    let exact =
-        names.iter().filter(|name| name.kind == AltNameKind::Dns).filter_map(|name| match &name.text.rule {
-            TextRule::Exact(text) => Some(text.as_str()),
-            _ => None,
-        });
-    let mut exact: Vec<_> = exact.collect();
-    exact.dedup();
-    match exact.as_slice() {
-        [only] if sni.is_none_or(|sni| sni.eq_ignore_ascii_case(only)) => Some(only),
+/// The DNS name, if the matchers want this one alone, and it is the SNI if there is one.
+fn exact_dns<'a>(names: &'a [AltName], sni: Option<&str>) -> Option<&'a str> {
+    let mut wanted = names.iter().map(|name| match (name.kind, &name.text.rule) {
+        (AltNameKind::Dns, TextRule::Exact(text)) => Some(text.as_str()),
         _ => None,
-    }
+    });
+    let first = wanted.next()??;
+    let only = wanted.all(|other| other == Some(first));
+    (only && sni.is_none_or(|sni| sni.eq_ignore_ascii_case(first))).then_some(first)
 }

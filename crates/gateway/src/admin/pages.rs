@@ -41,6 +41,9 @@ pub(crate) struct Admin {
 pub trait AdminPages: Send + Sync {
     /// The page of this path; `None` leaves it to the gateway.
     async fn page(&self, path: &str, query: Option<&str>, view: &AdminView) -> Option<Page>;
+
+    /// Does what a POST to this path asks for; `None` if it asks for nothing that is known.
+    fn act(&self, path: &str, query: Option<&str>) -> Option<Page>;
 }
 
 /// What pages can tell of a gateway.
@@ -64,6 +67,12 @@ pub struct Page {
 }
 
 impl Admin {
+    /// What becomes of a POST to this address.
+    pub(super) fn act(&self, uri: &Uri) -> Option<Response<String>> {
+        let page = self.pages.as_ref()?.act(uri.path(), uri.query())?;
+        Some(page.into_response())
+    }
+
     /// The page at this address.
     pub(super) async fn answer(&self, uri: &Uri) -> Response<String> {
         let more = match &self.pages {

@@ -3,7 +3,7 @@
 use super::{Admin, Page, host_check::HostCheck};
 use crate::{listener::socket, process};
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -32,6 +32,8 @@ const MOST_HEADER: usize = 16 * 1024;
 
 const ANOTHER_HOST: &str = "This address answers for IP addresses, localhost and the names in `admin.hosts` of the \
      configuration; the request is for another host.\n";
+
+const FROM_A_BROWSER: &str = "A browser may look here, and change nothing.\n";
 
 impl Admin {
     /// Opens the endpoint, unless it is switched off.
@@ -90,10 +92,23 @@ async fn serve(tcp: TcpStream, admin: &Admin, hosts: &HostCheck) {
 }
 
 async fn answer(admin: &Admin, hosts: &HostCheck, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-    let page = if hosts.accepts(request.uri(), request.headers()) {
-        admin.answer(request.uri()).await
-    } else {
+    let page = if !hosts.accepts(request.uri(), request.headers()) {
         Page::text(StatusCode::MISDIRECTED_REQUEST, ANOTHER_HOST).into_response()
+    } else if request.method() == Method::POST {
+        act(admin, request).await
+    } else {
+        admin.answer(request.uri()).await
     };
     page.map(Full::from)
+}
+
+/// Pages of other sites may send a browser here, which then says where it comes from.
+async fn act(admin: &Admin, request: &Request<Incoming>) -> Response<String> {
+    if request.headers().contains_key(header::ORIGIN) {
+        return Page::text(StatusCode::FORBIDDEN, FROM_A_BROWSER).into_response();
+    }
+    match admin.act(request.uri()) {
+        Some(page) => page,
+        None => admin.answer(request.uri()).await,
+    }
 }

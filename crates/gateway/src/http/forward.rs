@@ -11,6 +11,7 @@ use super::{
     outcome::Outcome,
     replay::Replay,
     request::Request,
+    request_view::without_port,
     response_body::ResponseBody,
     retry::{self, Failure},
     router::MatchedRoute,
@@ -163,6 +164,10 @@ impl Forwarding<'_> {
     }
 
     async fn connect(&self, http: &HttpConnection, server: &Server, fresh: bool) -> io::Result<Lease> {
+        // Connections that were verified for one name carry no requests for another.
+        let by_request = self.destination.upstream.model().host_from_request;
+        let called = by_request.then(|| server.clone().called(without_port(self.destination.request.host())));
+        let server = called.as_ref().unwrap_or(server);
         match self.destination.request.websocket {
             true => Box::pin(http.pool.separate(&self.destination.upstream, server, &http.connection)).await,
             false => http.pool.lease(&self.destination.upstream, server, &http.connection, fresh).await,

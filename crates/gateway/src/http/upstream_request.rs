@@ -58,7 +58,7 @@ pub(super) fn build(
     };
     *built.uri_mut() = if http2 {
         let host = headers.remove(header::HOST).ok_or(Invalid)?;
-        let scheme = if destination.upstream.model().tls.is_some() { "https" } else { "http" };
+        let scheme = if destination.upstream.speaks_tls(server) { "https" } else { "http" };
         let uri = Uri::builder().scheme(scheme).authority(host.as_bytes()).path_and_query(path);
         uri.build().map_err(|_| Invalid)?
     } else {

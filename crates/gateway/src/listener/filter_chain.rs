@@ -316,6 +316,11 @@ impl ActiveListener {
     /// No more connections; those that there are end when they can.
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
+        self.discourage();
+    }
+
+    /// Connections end when they can, and those that still come after their first request.
+    pub(crate) fn discourage(&self) {
         for chain in &self.config().chains {
             chain.remove();
         }

@@ -201,16 +201,21 @@ impl<'a> ArtifactBuilder<'a> {
         model: &model::Upstream,
     ) -> Result<UpstreamChange, Vec<Diagnostic>> {
         let endpoints = Upstream::resolve(model)?;
-        let ca = self.ca(model).map_err(|problem| vec![problem])?;
-        let contents = self.contents(model.tls.iter().flat_map(UpstreamTls::sources));
+        let cas: Result<Vec<_>, _> = model.transports().map(|tls| self.ca(tls, &model.place)).collect();
+        let cas = cas.map_err(|problem| vec![problem])?;
+        let contents = self.contents(model.transports().flatten().flat_map(UpstreamTls::sources));
         let before = self.before.upstreams.get(name).filter(|before| before.has_settings(model, &contents));
         let (upstream, change) = match before {
             Some(same) if same.has_endpoints(&endpoints) => (Arc::clone(same), UpstreamChange::None),
             Some(same) => (Arc::clone(same), UpstreamChange::Endpoints(Arc::clone(same), endpoints)),
             None => {
-                let new = client_certificate(model).and_then(|certificate| {
-                    Upstream::new(name, model, endpoints, Credentials { ca, certificate, contents })
+                let credentials = model.transports().zip(cas).map(|(tls, ca)| {
+                    let certificate = tls.map_or(Ok(None), client_certificate)?;
+                    Ok(Credentials { ca, certificate })
                 });
+                let credentials: Result<Vec<_>, Diagnostic> = credentials.collect();
+                let new = credentials
+                    .and_then(|credentials| Upstream::new(name, model, endpoints, &credentials, contents));
                 let new = Arc::new(new.map_err(|problem| vec![problem])?);
                 (Arc::clone(&new), UpstreamChange::New(new))
             }
@@ -219,9 +224,9 @@ impl<'a> ArtifactBuilder<'a> {
         Ok(change)
     }
 
-    /// The CAs that an upstream's servers must lead to.
-    fn ca(&mut self, model: &model::Upstream) -> Result<Option<Cas>, Diagnostic> {
-        let Some((tls, source)) = model.tls.as_ref().and_then(|tls| Some((tls, tls.ca.as_ref()?))) else {
+    /// The CAs that an upstream's servers must lead to. `place` is the upstream's.
+    fn ca(&mut self, tls: Option<&UpstreamTls>, place: &Place) -> Result<Option<Cas>, Diagnostic> {
+        let Some((tls, source)) = tls.and_then(|tls| Some((tls, tls.ca.as_ref()?))) else {
             return Ok(None);
         };
         let digest = self.content(source);
@@ -229,7 +234,7 @@ impl<'a> ArtifactBuilder<'a> {
         let cas = match known {
             Some(known) => Arc::clone(known),
             None => {
-                let place = tls.ca_place.as_ref().unwrap_or(&model.place);
+                let place = tls.ca_place.as_ref().unwrap_or(place);
                 Arc::new(pem::read_chain(source, place)?.into_boxed_slice())
             }
         };
@@ -259,15 +264,14 @@ impl<'a> ArtifactBuilder<'a> {
 }
 
 /// What is shown to an upstream's servers.
-fn client_certificate(model: &model::Upstream) -> Result<Option<Certificate>, Diagnostic> {
-    let source = model.tls.as_ref().and_then(|tls| tls.certificate.as_ref());
+fn client_certificate(tls: &UpstreamTls) -> Result<Option<Certificate>, Diagnostic> {
     // Whether the key is strong enough is for the servers to say.
     let load = |source: &Arc<CertificateSource>| {
         Certificate::load(source, true, &mut |_, place| {
             Err(Diagnostic::new(place, "a client certificate's key is on this machine"))
         })
     };
-    source.map(load).transpose()
+    tls.certificate.as_ref().map(load).transpose()
 }
 
 /// What a snapshot changes of an upstream when it is put into service.

@@ -17,6 +17,19 @@ pub struct Updates(pub(crate) mpsc::UnboundedReceiver<Command>);
 pub(crate) enum Command {
     Apply(Box<Gateway>, oneshot::Sender<Result<Applied, Vec<Diagnostic>>>),
     Statistics(oneshot::Sender<Statistics>),
+    Drain(ListenerDrain),
+    End,
+}
+
+/// How listeners end while the process stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListenerDrain {
+    /// No connection is accepted any more; those that there are end when they can.
+    Now,
+    /// Connections are told to end, new ones after their first request, and after a while none is accepted any more.
+    After(Duration),
+    /// As `After`, without an end.
+    Discourage,
 }
 
 /// A configuration that is in service.
@@ -67,6 +80,16 @@ impl Control {
     /// What has been counted; `None` once the gateway has ended.
     pub async fn statistics(&self) -> Option<Statistics> {
         self.ask(Command::Statistics).await
+    }
+
+    /// Ends the listeners. Nothing is served any more after that but the admin address.
+    pub fn drain_listeners(&self, drain: ListenerDrain) {
+        let _ = self.0.send(Command::Drain(drain));
+    }
+
+    /// Ends the process as SIGTERM does.
+    pub fn end(&self) {
+        let _ = self.0.send(Command::End);
     }
 
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {

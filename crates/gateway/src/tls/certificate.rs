@@ -107,7 +107,7 @@ fn private_key(
         KeySource::Pem(file) => {
             let key = pem::read_key(file, &source.key_place)?;
             check_match(leaf, &key, source)?;
-            Ok(PrivateKey::Local(key))
+            Ok(PrivateKey::Local(key.with_poll_delay(source.poll_delay)))
         }
         KeySource::Keyless(keyless) => {
             let unusable = |reason: String| Diagnostic::new(&source.chain_place, reason);

@@ -1,7 +1,7 @@
 //! What is asked of client certificates beyond a chain to a CA: pins, names, and lists of what was revoked.
 
 use super::{
-    contained,
+    alt_names, contained,
     handshake_state::{ClientRejection, HandshakeState},
     pem,
 };
@@ -12,18 +12,18 @@ use boring::{
     sha::sha256,
     ssl::{SslAlert, SslContextBuilder, SslRef, SslVerifyError, SslVerifyMode},
     x509::{
-        GeneralNameRef, X509, X509Ref, X509StoreContext, X509StoreContextRef, X509VerifyError,
-        store::X509StoreBuilder, verify::X509VerifyFlags,
+        X509, X509Ref, X509StoreContext, X509StoreContextRef, X509VerifyError, store::X509StoreBuilder,
+        verify::X509VerifyFlags,
     },
 };
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use quadrille_config::{
     Diagnostic,
-    model::{AltName, AltNameKind, ClientCheck, Place, Source},
+    model::{AltName, ClientCheck, Place, Source},
 };
 use quadrille_resumption::unix_now;
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// Revocation lists in PEM.
@@ -194,7 +194,8 @@ impl Leaf {
         if !pinned {
             return Some(ClientRejection::Pin);
         }
-        (!self.names.is_empty() && !self.is_named(certificate)).then_some(ClientRejection::Name)
+        (!self.names.is_empty() && !alt_names::has_one_of(certificate, &self.names))
+            .then_some(ClientRejection::Name)
     }
 
     fn is_pinned(&self, certificate: &X509Ref) -> bool {
@@ -205,28 +206,6 @@ impl Leaf {
             || (!self.public_keys.is_empty()
                 && key().is_ok_and(|der| self.public_keys.contains(&sha256(&der))))
     }
-
-    fn is_named(&self, certificate: &X509Ref) -> bool {
-        let Some(names) = certificate.subject_alt_names() else { return false };
-        names.iter().any(|name| self.names.iter().any(|wanted| matches(wanted, name)))
-    }
-}
-
-fn matches(wanted: &AltName, name: &GeneralNameRef) -> bool {
-    let text = match wanted.kind {
-        AltNameKind::Dns => name.dnsname().map(str::to_owned),
-        AltNameKind::Uri => name.uri().map(str::to_owned),
-        AltNameKind::Email => name.email().map(str::to_owned),
-        AltNameKind::Ip => name.ipaddress().and_then(ip).map(|ip| ip.to_string()),
-    };
-    text.is_some_and(|text| wanted.text.matches(&text))
-}
-
-fn ip(bytes: &[u8]) -> Option<IpAddr> {
-    <[u8; 4]>::try_from(bytes)
-        .map(IpAddr::from)
-        .or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from))
-        .ok()
 }
 
 fn read(list: &Source, place: &Place) -> Result<(Lists, Place), Diagnostic> {

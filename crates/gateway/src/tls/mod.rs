@@ -1,6 +1,7 @@
 //! TLS on BoringSSL: contexts, certificate selection, the private-key bridge to the engine, and the streams.
 
 pub(crate) mod acme_challenge;
+pub(crate) mod alt_names;
 mod before_selection;
 pub(crate) mod certificate;
 mod certificate_names;

@@ -11,7 +11,7 @@ use super::{
 use arc_swap::ArcSwap;
 use quadrille_config::model::Balance;
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     net::SocketAddr,
     sync::{
         Arc,
@@ -30,6 +30,14 @@ pub(super) struct Balancer {
 /// The servers of a moment.
 struct Servers {
     members: Box<[Member]>,
+    /// By priority: the first that has a server to take is asked.
+    levels: Box<[Level]>,
+}
+
+/// The servers of one priority.
+struct Level {
+    /// Which of all members each of them is.
+    members: Box<[usize]>,
     order: Order,
 }
 
@@ -80,27 +88,42 @@ impl Balancer {
         accept: impl Fn(&Member) -> bool,
     ) -> Option<&'s Member> {
         let members = &servers.members;
-        let fits = |index: usize| accept(&members[index]);
-        let index = match &servers.order {
+        // One turn for all levels: two for each selection would pass by every second server.
+        let turn = match self.balance {
+            Balance::RoundRobin => self.turn.fetch_add(1, Ordering::Relaxed),
+            _ => 0,
+        };
+        servers.levels.iter().find_map(|level| self.select_in(level, members, turn, client, &accept))
+    }
+
+    fn select_in<'s>(
+        &self,
+        level: &Level,
+        members: &'s [Member],
+        turn: usize,
+        client: SocketAddr,
+        accept: &impl Fn(&Member) -> bool,
+    ) -> Option<&'s Member> {
+        let member = |index: usize| &members[level.members[index]];
+        let fits = |index: usize| accept(member(index));
+        let index = match &level.order {
             Order::Ring(ring) => ring.find(client.ip(), fits)?,
             // There is nothing to be selected.
-            Order::Rotation(_) if members.len() == 1 => Some(0).filter(|only| fits(*only))?,
-            Order::Rotation(rotation) if self.balance == Balance::RoundRobin => {
-                rotation.find(self.turn.fetch_add(1, Ordering::Relaxed), fits)?
-            }
+            Order::Rotation(_) if level.members.len() == 1 => Some(0).filter(|only| fits(*only))?,
+            Order::Rotation(rotation) if self.balance == Balance::RoundRobin => rotation.find(turn, fits)?,
             Order::Rotation(rotation) => {
                 let place = || fastrand::usize(..rotation.len().max(1));
                 let one = rotation.find(place(), fits)?;
                 if self.balance != Balance::LeastRequest {
-                    return Some(&members[one]);
+                    return Some(member(one));
                 }
                 match rotation.find(place(), |index| index != one && fits(index)) {
-                    Some(other) if members[other].is_less_busy_than(&members[one]) => other,
+                    Some(other) if member(other).is_less_busy_than(member(one)) => other,
                     _ => one,
                 }
             }
         };
-        Some(&members[index])
+        Some(member(index))
     }
 
     /// Every server, and whether it is healthy as far as is known.
@@ -133,17 +156,28 @@ impl Servers {
             Member { endpoint, state }
         };
         let members: Box<[_]> = endpoints.into_iter().map(member).collect();
+        let mut by_priority: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (index, member) in members.iter().enumerate() {
+            by_priority.entry(member.endpoint.priority).or_default().push(index);
+        }
+        let levels = by_priority.into_values().map(|own| Level::new(balance, own, &members)).collect();
+        Self { members, levels }
+    }
+}
+
+impl Level {
+    fn new(balance: Balance, own: Vec<usize>, all: &[Member]) -> Self {
+        let endpoints = own.iter().map(|index| &all[*index].endpoint);
         let order = match balance {
             Balance::ClientIp => {
-                let weighted = |member: &Member| (member.endpoint.address, member.endpoint.weight);
-                Order::Ring(Ring::new(members.iter().map(weighted)))
+                Order::Ring(Ring::new(endpoints.map(|endpoint| (endpoint.address, endpoint.weight))))
             }
             Balance::RoundRobin | Balance::Random | Balance::LeastRequest => {
-                let weights: Vec<_> = members.iter().map(|member| member.endpoint.weight).collect();
+                let weights: Vec<_> = endpoints.map(|endpoint| endpoint.weight).collect();
                 Order::Rotation(Rotation::new(&weights))
             }
         };
-        Self { members, order }
+        Self { members: own.into(), order }
     }
 }
 
@@ -169,7 +203,7 @@ mod tests {
     }
 
     fn endpoint(port: u16, weight: usize) -> Endpoint {
-        Endpoint { address: at(port), weight, host: "a.example".into() }
+        Endpoint { address: at(port), weight, host: "a.example".into(), transport: 0, priority: 0 }
     }
 
     fn of_ports(ports: &[u16]) -> Endpoints {
@@ -204,6 +238,23 @@ mod tests {
             assert_eq!(picked(&balancer, &[]), [].into(), "{balance:?}");
             set_healthy(&balancer, 2, true);
             assert_eq!(picked(&balancer, &[2]), [2].into(), "{balance:?}");
+        }
+    }
+
+    #[test]
+    fn servers_of_the_next_priority_wait_until_none_of_the_first_is_healthy() {
+        for balance in ALL {
+            let spare = [3, 4].map(|port| Endpoint { priority: 1, ..endpoint(port, 1) });
+            let balancer = Balancer::new(balance, [of_ports(&[1, 2]), spare.into()].concat());
+            assert_eq!(picked(&balancer, &[]), [1, 2].into(), "{balance:?}");
+            assert_eq!(picked(&balancer, &[1]), [2].into(), "{balance:?}");
+            assert_eq!(picked(&balancer, &[1, 2]), [3, 4].into(), "{balance:?}");
+            set_healthy(&balancer, 1, false);
+            assert_eq!(picked(&balancer, &[]), [2].into(), "{balance:?}");
+            set_healthy(&balancer, 2, false);
+            assert_eq!(picked(&balancer, &[]), [3, 4].into(), "{balance:?}");
+            set_healthy(&balancer, 1, true);
+            assert_eq!(picked(&balancer, &[]), [1].into(), "{balance:?}");
         }
     }
 

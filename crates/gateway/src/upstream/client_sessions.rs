@@ -14,6 +14,9 @@ pub(super) type Peer = (SocketAddr, Arc<str>);
 /// pool keeps connections by default, which a server may close and get again all at once. Each takes 2 to 3 KiB.
 const KEPT: usize = 128;
 
+/// Clients may choose the names of servers, and each name has its sessions.
+const MOST_PEERS: usize = 4096;
+
 /// The sessions of one upstream, newest last. They were verified by its rules, and serve nobody else.
 #[derive(Default)]
 pub(super) struct ClientSessions(Mutex<HashMap<Peer, Vec<SslSession>>>);
@@ -21,6 +24,9 @@ pub(super) struct ClientSessions(Mutex<HashMap<Peer, Vec<SslSession>>>);
 impl ClientSessions {
     pub(super) fn put(&self, peer: &Peer, session: SslSession) {
         let mut sessions = self.lock();
+        if sessions.len() >= MOST_PEERS && !sessions.contains_key(peer) {
+            return;
+        }
         let kept = sessions.entry(peer.clone()).or_default();
         if kept.len() == KEPT {
             kept.remove(0);

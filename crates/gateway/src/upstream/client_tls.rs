@@ -7,16 +7,16 @@ use super::{
     server::Server,
 };
 use crate::tls::{
-    Transport,
+    Transport, alt_names,
     certificate::{Certificate, PrivateKey},
 };
 use boring::{
     error::ErrorStack,
     ex_data::Index,
-    ssl::{Ssl, SslConnector, SslConnectorBuilder, SslMethod, SslSessionCacheMode, SslVerifyMode},
+    ssl::{Ssl, SslConnector, SslConnectorBuilder, SslMethod, SslRef, SslSessionCacheMode, SslVerifyMode},
     x509::{X509, store::X509StoreBuilder},
 };
-use quadrille_config::model::UpstreamTls;
+use quadrille_config::model::{AltName, UpstreamAlpn, UpstreamTls};
 use std::{
     io,
     sync::{Arc, LazyLock},
@@ -29,25 +29,32 @@ pub(crate) struct ClientTls {
     server_name: Option<String>,
     verify: bool,
     verify_name: bool,
+    names: Vec<AltName>,
+    alpn: UpstreamAlpn,
     sessions: Arc<ClientSessions>,
+}
+
+/// By what the gateway and servers know each other, by one way of TLS.
+#[derive(Default)]
+pub(crate) struct Credentials {
+    /// What [`UpstreamTls::ca`] holds.
+    pub(crate) ca: Option<Arc<Box<[X509]>>>,
+    /// What is shown to servers.
+    pub(crate) certificate: Option<Certificate>,
 }
 
 /// Whose session it is, known to the callback that keeps it.
 static PEER: LazyLock<Option<Index<Ssl, Peer>>> = LazyLock::new(|| Ssl::new_ex_index().ok());
 
 impl ClientTls {
-    pub(super) fn new(
-        tls: &UpstreamTls,
-        ca: Option<&[X509]>,
-        certificate: Option<&Certificate>,
-    ) -> Result<Self, ErrorStack> {
+    pub(super) fn new(tls: &UpstreamTls, credentials: &Credentials) -> Result<Self, ErrorStack> {
         let mut builder = SslConnector::builder(SslMethod::tls())?;
-        if let Some(ca) = ca {
+        if let Some(ca) = &credentials.ca {
             let mut store = X509StoreBuilder::new()?;
             ca.iter().try_for_each(|ca| store.add_cert(ca))?;
             builder.set_cert_store_builder(store);
         }
-        if let Some(certificate) = certificate {
+        if let Some(certificate) = &credentials.certificate {
             show(certificate, &mut builder)?;
         }
         let sessions = Arc::new(ClientSessions::default());
@@ -60,7 +67,8 @@ impl ClientTls {
             }
         });
         let (server_name, verify) = (tls.server_name.clone(), tls.verify);
-        Ok(Self { connector: builder.build(), server_name, verify, verify_name: tls.verify_name, sessions })
+        let (verify_name, names, alpn) = (tls.verify_name, tls.names.clone(), tls.alpn);
+        Ok(Self { connector: builder.build(), server_name, verify, verify_name, names, alpn, sessions })
     }
 
     /// Forgets the sessions of all other servers.
@@ -79,8 +87,9 @@ impl ClientTls {
         alpn: Alpn,
     ) -> io::Result<SslStream<Transport>> {
         let mut configuration = self.connector.configure()?;
-        if alpn != Alpn::None {
-            configuration.set_alpn_protos(alpn.wire())?;
+        let offered = alpn.wire(self.alpn);
+        if !offered.is_empty() {
+            configuration.set_alpn_protos(offered)?;
         }
         if !self.verify {
             configuration.set_verify(SslVerifyMode::NONE);
@@ -95,9 +104,24 @@ impl ClientTls {
         if let Some(index) = *PEER {
             configuration.set_ex_data(index, peer);
         }
-        tokio_boring::connect(configuration, name, tcp)
+        let stream = tokio_boring::connect(configuration, name, tcp)
             .await
-            .map_err(|error| io::Error::other(error.to_string()))
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        self.check_names(stream.ssl())?;
+        Ok(stream)
+    }
+
+    /// Nothing is sent to a server before this, and a session that is resumed brings its certificate along.
+    fn check_names(&self, ssl: &SslRef) -> io::Result<()> {
+        let certificate = ssl.peer_certificate();
+        let is_named = || certificate.is_some_and(|own| alt_names::has_one_of(&own, &self.names));
+        if self.names.is_empty() || is_named() {
+            Ok(())
+        } else {
+            Err(io::Error::other(
+                "the server's certificate has none of the subjectAltNames that are asked for",
+            ))
+        }
     }
 }
 

@@ -2,15 +2,11 @@
 
 use super::{
     balancer::Balancer,
-    client_tls::ClientTls,
+    client_tls::{ClientTls, Credentials},
     endpoint::{self, Endpoints},
     server::Server,
 };
-use crate::{
-    telemetry::statistics::{UpstreamCounters, UpstreamStatistics},
-    tls::certificate::Certificate,
-};
-use boring::x509::X509;
+use crate::telemetry::statistics::{UpstreamCounters, UpstreamStatistics};
 use quadrille_config::{Diagnostic, model};
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
@@ -22,19 +18,9 @@ pub(crate) struct Upstream {
     pub(super) balancer: Balancer,
     /// Of the files that the model names.
     contents: Vec<[u8; 32]>,
-    /// TLS towards the servers; `None` is plain text.
-    pub(super) tls: Option<ClientTls>,
+    /// The ways to servers, as the model numbers them: TLS, or plain text.
+    transports: Box<[Option<ClientTls>]>,
     pub(crate) counters: UpstreamCounters,
-}
-
-/// By what the gateway and the servers of an upstream know each other.
-pub(crate) struct Credentials {
-    /// What [`model::UpstreamTls::ca`] holds.
-    pub(crate) ca: Option<Arc<Box<[X509]>>>,
-    /// What is shown to servers.
-    pub(crate) certificate: Option<Certificate>,
-    /// Digests of the sources of both.
-    pub(crate) contents: Vec<[u8; 32]>,
 }
 
 pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
@@ -54,27 +40,28 @@ impl Upstream {
         endpoint::resolve(model)
     }
 
-    /// The upstream with these servers.
+    /// The upstream with these servers, and credentials for each way to them. `contents` are digests of the
+    /// credentials' sources.
     pub(crate) fn new(
         name: &str,
         model: &model::Upstream,
         endpoints: Endpoints,
-        credentials: Credentials,
+        credentials: &[Credentials],
+        contents: Vec<[u8; 32]>,
     ) -> Result<Self, Diagnostic> {
-        let Credentials { ca, certificate, contents } = credentials;
         let model = without_servers(model);
         let balancer = Balancer::new(model.balance, endpoints);
-        let tls = model
-            .tls
-            .as_ref()
-            .map(|tls| ClientTls::new(tls, ca.as_ref().map(|ca| &***ca), certificate.as_ref()));
-        let tls = tls.transpose().map_err(|error| Diagnostic::new(&model.place, error.to_string()))?;
+        let tls = |(tls, credentials): (Option<&model::UpstreamTls>, &Credentials)| {
+            tls.map(|tls| ClientTls::new(tls, credentials)).transpose()
+        };
+        let transports: Result<_, _> = model.transports().zip(credentials).map(tls).collect();
+        let transports = transports.map_err(|error| Diagnostic::new(&model.place, error.to_string()))?;
         Ok(Self {
             name: name.to_owned(),
             model,
             balancer,
             contents,
-            tls,
+            transports,
             counters: UpstreamCounters::default(),
         })
     }
@@ -91,9 +78,7 @@ impl Upstream {
 
     /// From now on these servers; what is known of those that stay remains. One call at a time.
     pub(crate) fn set_endpoints(&self, endpoints: Endpoints) {
-        if let Some(tls) = &self.tls {
-            tls.retain(&endpoints);
-        }
+        self.transports.iter().flatten().for_each(|tls| tls.retain(&endpoints));
         self.balancer.set(endpoints);
     }
 
@@ -119,6 +104,16 @@ impl Upstream {
             no_server: self.counters.no_server.get(),
             responses: self.counters.responses.get(),
         }
+    }
+
+    /// TLS to this server; `None` is plain text.
+    pub(super) fn tls(&self, server: &Server) -> Option<&ClientTls> {
+        self.transports.get(server.transport)?.as_ref()
+    }
+
+    /// Whether TLS is spoken to this server.
+    pub(crate) fn speaks_tls(&self, server: &Server) -> bool {
+        self.tls(server).is_some()
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -1,6 +1,11 @@
 //! Opens connections to servers: TCP, the PROXY header, TLS.
 
-use super::{alpn::Alpn, cluster::Upstream, proxy_header::proxy_header, server::Server};
+use super::{
+    alpn::{self, Alpn},
+    cluster::Upstream,
+    proxy_header::proxy_header,
+    server::Server,
+};
 use crate::{connection::Connection, tls::Transport};
 use quadrille_config::model::UpstreamProtocol;
 use std::{
@@ -46,16 +51,16 @@ impl Upstream {
         let mut tcp = TcpStream::connect(server.address).await?;
         tcp.set_nodelay(true)?;
         tcp.write_all(header).await?;
-        match &self.tls {
+        match self.tls(server) {
             None => Ok(ServerStream::Plain(tcp)),
             Some(tls) => Ok(ServerStream::Tls(tls.connect(server, Transport::new(tcp), alpn).await?)),
         }
     }
 
-    /// What HTTP offers to the servers.
-    pub(super) fn alpn(&self) -> Alpn {
+    /// What HTTP offers to a server.
+    pub(super) fn alpn(&self, server: &Server) -> Alpn {
         match self.model.protocol {
-            UpstreamProtocol::Auto if self.tls.is_some() => Alpn::Both,
+            UpstreamProtocol::Auto if self.speaks_tls(server) => Alpn::Both,
             UpstreamProtocol::Auto | UpstreamProtocol::Http1 => Alpn::Http1,
             UpstreamProtocol::Http2 => Alpn::Http2,
         }
@@ -80,7 +85,7 @@ impl ServerStream {
     fn chose_http2(&self) -> Option<bool> {
         match self {
             Self::Plain(_) => None,
-            Self::Tls(tls) => tls.ssl().selected_alpn_protocol().map(|protocol| protocol == b"h2"),
+            Self::Tls(tls) => tls.ssl().selected_alpn_protocol().and_then(alpn::is_http2),
         }
     }
 }

@@ -17,6 +17,10 @@ pub(crate) struct Endpoint {
     pub(super) weight: usize,
     /// The host as it was written, IPv6 without its brackets.
     pub(super) host: Arc<str>,
+    /// The way to it, as in [`model::Server`].
+    pub(super) transport: usize,
+    /// Those of a higher number are for when none of a lower one is healthy.
+    pub(super) priority: u32,
 }
 
 /// All of an upstream, ordered by address and weight, each of them once.
@@ -40,6 +44,8 @@ pub(super) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Diagnost
                 address,
                 weight,
                 host: Arc::clone(&host),
+                transport: server.transport,
+                priority: server.priority,
             })),
             Err(error) => {
                 let message = format!("cannot resolve {}: {error}", server.address);
@@ -56,8 +62,8 @@ pub(super) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Diagnost
 
 impl Endpoint {
     /// By what it is known again after a reload.
-    pub(super) fn name(&self) -> (SocketAddr, Arc<str>) {
-        (self.address, Arc::clone(&self.host))
+    pub(super) fn name(&self) -> (SocketAddr, Arc<str>, usize) {
+        (self.address, Arc::clone(&self.host), self.transport)
     }
 
     fn identity(&self) -> (SocketAddr, usize) {

@@ -62,9 +62,8 @@ async fn probe(upstream: &Upstream, probe: &HealthProbe, server: &Server) -> io:
         HealthProbe::Tcp => TcpStream::connect(server.address).await.map(drop),
         HealthProbe::Http(path) => {
             let header = local_header(upstream.model.proxy_protocol);
-            let stream = upstream.open(server, &header, upstream.alpn()).await?;
-            let explicit = upstream.model.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
-            get(stream, upstream, explicit.unwrap_or(&server.host), path).await.map_err(io::Error::other)
+            let stream = upstream.open(server, &header, upstream.alpn(server)).await?;
+            get(stream, upstream, server, path).await.map_err(io::Error::other)
         }
     }
 }
@@ -72,10 +71,12 @@ async fn probe(upstream: &Upstream, probe: &HealthProbe, server: &Server) -> io:
 type Failure = Box<dyn Error + Send + Sync>;
 
 /// `GET` of a path, in the version of HTTP that requests have.
-async fn get(stream: ServerStream, upstream: &Upstream, host: &str, path: &str) -> Result<(), Failure> {
+async fn get(stream: ServerStream, upstream: &Upstream, server: &Server, path: &str) -> Result<(), Failure> {
+    let explicit = upstream.model.transport(server.transport).and_then(|tls| tls.server_name.as_deref());
+    let host = explicit.unwrap_or(&server.host);
     let host = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.to_owned() };
     if upstream.speaks_http2(&stream) {
-        let scheme = if upstream.tls.is_some() { uri::Scheme::HTTPS } else { uri::Scheme::HTTP };
+        let scheme = if upstream.speaks_tls(server) { uri::Scheme::HTTPS } else { uri::Scheme::HTTP };
         let target = uri::Builder::new().scheme(scheme).authority(host).path_and_query(path).build()?;
         let request = Request::get(target).body(RequestBody::default())?;
         let (mut sender, driver) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;

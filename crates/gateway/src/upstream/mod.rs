@@ -21,7 +21,8 @@ mod server;
 mod weighted;
 
 pub(crate) use alpn::Alpn;
-pub(crate) use cluster::{ActiveRequest, Credentials, Upstream, Upstreams};
+pub(crate) use client_tls::Credentials;
+pub(crate) use cluster::{ActiveRequest, Upstream, Upstreams};
 pub(crate) use connector::ServerStream;
 pub(crate) use endpoint::Endpoints;
 pub(crate) use exchange::{ClientBodyError, ExchangeError, Limits};

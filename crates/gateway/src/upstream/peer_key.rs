@@ -14,6 +14,8 @@ pub(super) struct PeerKey {
     pub(super) address: SocketAddr,
     /// The host, whose name the certificate carries.
     host: Arc<str>,
+    /// TLS or plain text: what came by one must not go by the other.
+    transport: usize,
     /// A connection that has announced one client by a PROXY header must not carry another's requests.
     announced: Option<SocketAddr>,
 }
@@ -26,6 +28,7 @@ impl PeerKey {
             upstream: Arc::as_ptr(upstream).addr(),
             address: server.address,
             host: Arc::clone(&server.host),
+            transport: server.transport,
             announced: announces.then_some(client.client),
         }
     }
@@ -36,6 +39,7 @@ impl PeerKey {
             upstream: 0,
             address: server.address,
             host: Arc::clone(&server.host),
+            transport: server.transport,
             announced: Some(client.client),
         }
     }
@@ -43,6 +47,12 @@ impl PeerKey {
     /// For tests of what does not look at it.
     #[cfg(test)]
     pub(super) fn of_nobody() -> Self {
-        Self { upstream: 0, address: SocketAddr::from(([127, 0, 0, 1], 1)), host: "".into(), announced: None }
+        Self {
+            upstream: 0,
+            address: SocketAddr::from(([127, 0, 0, 1], 1)),
+            host: "".into(),
+            transport: 0,
+            announced: None,
+        }
     }
 }

@@ -118,7 +118,7 @@ impl ConnectionPool {
         client: &Connection,
     ) -> io::Result<Lease> {
         let place = self.place(key.clone(), upstream);
-        let stream = upstream.connect(server, client, upstream.alpn()).await?;
+        let stream = upstream.connect(server, client, upstream.alpn(server)).await?;
         let exchange = if upstream.speaks_http2(&stream) {
             let connection = Http2Connection::new(stream).await?;
             let exchange = connection.exchange();

@@ -16,13 +16,23 @@ pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     /// The host as it was written: the default for SNI and certificate checks.
     pub(crate) host: Arc<str>,
+    /// The way to it, as in [`quadrille_config::model::Server`].
+    pub(super) transport: usize,
     /// Counts as one of its requests, where that matters, for as long as anybody has it.
     pub(super) _load: Option<Arc<LoadGuard>>,
 }
 
 impl From<&Endpoint> for Server {
     fn from(endpoint: &Endpoint) -> Self {
-        Self { address: endpoint.address, host: Arc::clone(&endpoint.host), _load: None }
+        let &Endpoint { address, ref host, transport, .. } = endpoint;
+        Self { address, host: Arc::clone(host), transport, _load: None }
+    }
+}
+
+impl Server {
+    /// The same server under the name by which the client called it.
+    pub(crate) fn called(self, host: &str) -> Self {
+        Self { host: host.into(), ..self }
     }
 }
 

@@ -4,7 +4,7 @@ use super::{
     budget::Budget,
     descriptors,
     error::{Fault, shortened},
-    tree::{base64, entry, mapping, number_of, scalar, text},
+    tree::{bare, base64, entry, mapping, number_of, scalar, text},
     well_known::{Form, duration},
     wire::{self, Fields, Packed, Raw},
 };
@@ -38,7 +38,7 @@ impl Reader<'_> {
         let mut entries = vec![kind];
         match node.value {
             Value::Mapping(fields) if Form::of_message(descriptor).is_none() => entries.extend(fields),
-            value => entries.push(entry("value", Node { line: 0, value })),
+            value => entries.push(entry("value", bare(value))),
         }
         Ok(mapping(entries))
     }
@@ -262,11 +262,11 @@ impl Reader<'_> {
 
     fn list(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
         let items = self.fields(descriptor, bytes)?.pop();
-        Ok(items.map_or(Node { line: 0, value: Value::Sequence(Vec::new()) }, |field| field.value))
+        Ok(items.map_or(bare(Value::Sequence(Vec::new())), |field| field.value))
     }
 
     fn value(&mut self, descriptor: &MessageDescriptor, bytes: &[u8]) -> Result<Node, Fault> {
-        let null = Node { line: 0, value: Value::Null };
+        let null = bare(Value::Null);
         match self.fields(descriptor, bytes)?.pop() {
             Some(field) if field.key == "null_value" => Ok(null),
             Some(field) => Ok(field.value),
@@ -305,7 +305,7 @@ impl OpenField {
         if let (true, Value::Mapping(entries)) = (self.field.is_map(), &value) {
             refuse_duplicates(entries)?;
         }
-        Ok(Entry { key: self.field.name().to_owned(), line: 0, value: Node { line: 0, value } })
+        Ok(Entry { key: self.field.name().to_owned(), line: 0, value: bare(value) })
     }
 }
 

@@ -18,11 +18,16 @@ pub(super) fn text(text: &str) -> Node {
 }
 
 pub(super) fn scalar(text: String) -> Node {
-    Node { line: 0, value: Value::Scalar(Zeroizing::new(text)) }
+    bare(Value::Scalar(Zeroizing::new(text)))
 }
 
 pub(super) fn mapping(entries: Vec<Entry>) -> Node {
-    Node { line: 0, value: Value::Mapping(entries) }
+    bare(Value::Mapping(entries))
+}
+
+/// A node that comes from no text.
+pub(super) fn bare(value: Value) -> Node {
+    Node { line: 0, value, plain: false }
 }
 
 pub(super) fn entry(key: &str, value: Node) -> Entry {

@@ -7,12 +7,23 @@ use super::{
     update::{Update, UpdateBuilder},
 };
 use crate::{Limits, ResourceType, proto};
+use std::time::Instant;
 
-/// Subscribes, unsubscribes, or answers the last response.
-pub(super) fn request(kind: ResourceType, subscription: &mut Subscription) -> Request {
-    let answer = subscription.take_answer();
+/// Answers the last response, or else subscribes and unsubscribes: a server may take a change of the subscription in
+/// an answer for a mistake, as istiod does.
+pub(super) fn request(kind: ResourceType, subscription: &mut Subscription, now: Instant) -> Request {
+    if subscription.owes_answer(now)
+        && let Some(error_detail) = subscription.take_answer()
+    {
+        return Request::Delta(proto::DeltaDiscoveryRequest {
+            type_url: kind.type_url(),
+            response_nonce: subscription.nonce.clone(),
+            error_detail,
+            ..Default::default()
+        });
+    }
     let first = subscription.requested == Interest::Nothing;
-    let Subscription { wanted, requested, accepted, nonce, .. } = subscription;
+    let Subscription { wanted, requested, accepted, .. } = subscription;
     let only_in = |one: &Interest, other: &Interest| -> Vec<String> {
         one.names().filter(|name| !other.includes(name)).cloned().collect()
     };
@@ -26,8 +37,8 @@ pub(super) fn request(kind: ResourceType, subscription: &mut Subscription) -> Re
         } else {
             Default::default()
         },
-        response_nonce: if answer.is_some() { nonce.clone() } else { String::new() },
-        error_detail: answer.flatten(),
+        response_nonce: String::new(),
+        error_detail: None,
     };
     *requested = wanted.clone();
     Request::Delta(request)

@@ -156,7 +156,7 @@ impl Stream {
             }
             Some(match dialect {
                 Dialect::StateOfTheWorld => sotw::request(kind, subscription),
-                Dialect::Delta => delta::request(kind, subscription),
+                Dialect::Delta => delta::request(kind, subscription, now),
             })
         })?;
         if !*node_sent {

@@ -50,8 +50,12 @@ impl Subscription {
     /// There is something to say, and its time has come.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         let changed = self.wanted != self.requested && !self.is_idle();
-        let due = self.answer.is_some() && self.not_before.is_none_or(|time| time <= now);
-        changed || due
+        changed || self.owes_answer(now)
+    }
+
+    /// An answer is owed, and its time has come.
+    pub(super) fn owes_answer(&self, now: Instant) -> bool {
+        self.answer.is_some() && self.not_before.is_none_or(|time| time <= now)
     }
 
     /// Nothing is wanted, and the server knows it.

@@ -269,6 +269,23 @@ fn delta_says_on_a_new_connection_what_it_keeps() {
 }
 
 #[test]
+fn delta_answers_and_changes_what_it_wants_in_two_requests() {
+    let mut stream = stream(Dialect::Delta);
+    stream.subscribe(ResourceType::Secret, names(&["a"]));
+    delta(&mut stream).unwrap();
+    accept(&mut stream, delta_response(ResourceType::Secret, "n1", &[("1", secret("a"))], &[]));
+    stream.subscribe(ResourceType::Secret, names(&["b"]));
+    let answer = delta(&mut stream).unwrap();
+    assert_eq!(answer.response_nonce, "n1");
+    assert!(answer.resource_names_subscribe.is_empty() && answer.resource_names_unsubscribe.is_empty());
+    let change = delta(&mut stream).unwrap();
+    assert_eq!((change.response_nonce.as_str(), change.error_detail), ("", None));
+    assert_eq!(change.resource_names_subscribe, ["b"]);
+    assert_eq!(change.resource_names_unsubscribe, ["a"]);
+    assert_eq!(delta(&mut stream), None);
+}
+
+#[test]
 fn a_heartbeat_changes_nothing() {
     let mut stream = stream(Dialect::Delta);
     stream.subscribe(ResourceType::Secret, names(&["a"]));

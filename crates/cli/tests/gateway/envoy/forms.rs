@@ -2,6 +2,7 @@
 
 use super::{certificates, serving, with_common};
 use crate::support::{Pair, curl, eventually, output, quadrille, succeed};
+use std::process::Command;
 
 const KEY_IN_A_FILE: &str = include_str!("../../../../envoy/src/tests/published/key-in-a-file.yaml");
 
@@ -42,12 +43,52 @@ fn every_form_answers_curl() {
 fn the_delay_holds() {
     let (certificates, pair) = certificates();
     let slow = with_common(&CRYPTOMB.replace("10ms", "400ms"), &pair);
-    let (gateway, _file) = serving(&slow);
+    let (gateway, file) = serving(&with_common(KEY_IN_A_FILE, &pair));
     let time = |gateway| {
         let seconds = curl(gateway, &certificates, &["-o", "/dev/null", "-w", "%{time_appconnect}"], "/");
         seconds.parse::<f64>().expect("seconds")
     };
-    assert!(time(&gateway) >= 0.4, "a lone client waits the whole delay");
+    file.replace(&slow);
+    eventually("a lone client does not wait the whole delay", || time(&gateway) >= 0.4);
+    assert!(time(&gateway) >= 0.4);
+    assert!(!gateway.log().contains("takes effect at the next start"), "{}", gateway.log());
+}
+
+#[test]
+fn each_key_has_its_own_delay() {
+    let (certificates, pair) = certificates();
+    let other = certificates.rsa(2048, &["other.example"]);
+    let certificate = |pair: &Pair, delay: &str| {
+        format!(
+            "{{ certificate_chain: {{ filename: {} }}, private_key_provider: {{ provider_name: cryptomb, typed_config: \
+             {{ \"@type\": type.googleapis.com/envoy.extensions.private_key_providers.cryptomb.v3alpha.CryptoMbPrivateKeyMethodConfig, \
+             private_key: {{ filename: {} }}, poll_delay: {delay} }} }} }}",
+            pair.chain.display(),
+            pair.key.display()
+        )
+    };
+    let both = [certificate(&pair, "400ms"), certificate(&other, "150ms")].join(", ");
+    let (gateway, _file) = serving(&with_common(&format!("tls_certificates: [ {both} ]"), &pair));
+    let port = gateway.port();
+    for (host, delay) in [("localhost", 0.4), ("other.example", 0.15)] {
+        let seconds = succeed(
+            Command::new("curl")
+                .args([
+                    "-sS",
+                    "--fail",
+                    "--max-time",
+                    "30",
+                    "-o",
+                    "/dev/null",
+                    "-w",
+                    "%{time_appconnect}",
+                    "--cacert",
+                ])
+                .arg(certificates.ca())
+                .args(["--resolve", &format!("{host}:{port}:127.0.0.1"), &format!("https://{host}:{port}/")]),
+        );
+        assert!(seconds.parse::<f64>().expect("seconds") >= delay, "{host}: {seconds}");
+    }
 }
 
 #[test]

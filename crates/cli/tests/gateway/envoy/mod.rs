@@ -1,6 +1,7 @@
 //! Envoy's bootstraps, served and asked with curl.
 
 mod admin;
+mod arguments;
 mod differential;
 mod forms;
 mod guide;

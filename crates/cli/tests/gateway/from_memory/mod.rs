@@ -1,5 +1,4 @@
-//! Configurations that come from memory while the gateway runs, as from a control plane: what changes, what stays, and
-//! that no request notices.
+//! Configurations that come from memory while the gateway runs: what changes, what stays, and no request notices.
 
 mod clients;
 
@@ -69,6 +68,7 @@ fn certificate(name: &str) -> Arc<CertificateSource> {
         chain: Source::inline(params.self_signed(&key).expect("a certificate").pem()),
         key: KeySource::Pem(Source::inline(key.serialize_pem())),
         ocsp: None,
+        poll_delay: None,
         chain_place: place(),
         key_place: place(),
         ocsp_place: None,

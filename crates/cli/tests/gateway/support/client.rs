@@ -73,10 +73,15 @@ impl Connector {
 
     /// A TLS connection over one that is there.
     pub fn tls_over(&self, tcp: TcpStream) -> io::Result<SslStream<TcpStream>> {
+        self.named("localhost", tcp)
+    }
+
+    /// The same to a server of this name.
+    pub fn named(&self, name: &str, tcp: TcpStream) -> io::Result<SslStream<TcpStream>> {
         tcp.set_read_timeout(Some(PATIENCE))?;
         tcp.set_write_timeout(Some(PATIENCE))?;
         tcp.set_nodelay(true)?;
-        self.0.connect("localhost", tcp).map_err(|error| io::Error::other(error.to_string()))
+        self.0.connect(name, tcp).map_err(|error| io::Error::other(error.to_string()))
     }
 
     pub fn http(&self, address: SocketAddr) -> io::Result<Client> {

@@ -93,7 +93,16 @@ pub(super) fn certificate(field: &Field<'_>) -> Option<CertificateSource> {
     ["chain", "key"].iter().for_each(|key| CERTIFICATE.require(field, key));
     let ((chain, chain_place), (key, key_place)) = (draft.chain?, draft.key?);
     let (ocsp, ocsp_place) = draft.ocsp.unzip();
-    Some(CertificateSource { chain, key, ocsp, chain_place, key_place, ocsp_place, order: None })
+    Some(CertificateSource {
+        chain,
+        key,
+        ocsp,
+        poll_delay: None,
+        chain_place,
+        key_place,
+        ocsp_place,
+        order: None,
+    })
 }
 
 /// Where it is kept is known once the whole file has been read.
@@ -103,6 +112,7 @@ fn ordered(order: AcmeOrder, place: &Place) -> CertificateSource {
         chain: nowhere.clone(),
         key: KeySource::Pem(nowhere),
         ocsp: None,
+        poll_delay: None,
         chain_place: place.clone(),
         key_place: place.clone(),
         ocsp_place: None,

@@ -115,7 +115,7 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             value: "`off`, `stdout` or a path",
             preset: Preset::Is("off"),
             about: "Where finished requests are recorded, one line each. Costs one formatted line a request.",
-            needs_restart: true,
+            needs_restart: false,
             read: |field, gateway| gateway.access_log = access_log(field),
             show: |gateway| show_access_log(&gateway.access_log),
         },

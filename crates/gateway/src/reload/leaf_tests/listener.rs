@@ -118,10 +118,20 @@ fn client_check(model: &mut ClientCheck, leaves: &mut Leaves) {
 }
 
 fn certificate(model: &mut CertificateSource, leaves: &mut Leaves) {
-    let CertificateSource { chain, key, ocsp, chain_place: _, key_place: _, ocsp_place: _, order } = model;
+    let CertificateSource {
+        chain,
+        key,
+        ocsp,
+        poll_delay,
+        chain_place: _,
+        key_place: _,
+        ocsp_place: _,
+        order,
+    } = model;
     leaves.rebuild(CERTIFICATE);
     leaves.source("certificate.chain", chain);
     leaves.source("certificate.ocsp", ocsp.as_mut().expect("a response"));
+    leaves.set("certificate.poll_delay", poll_delay, Some(TIME));
     let AcmeOrder { names, key_type, profile } = order.as_mut().expect("an order");
     leaves.set("order.names", names, vec!["other.example".into()]);
     leaves.set("order.key_type", key_type, AcmeKeyType::Rsa2048);

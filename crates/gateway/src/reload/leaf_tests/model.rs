@@ -95,7 +95,17 @@ fn certificate(files: &Files, chain: Source, key: KeySource) -> Arc<CertificateS
     let (chain_place, key_place, ocsp_place) = (place(), place(), Some(place()));
     let names = vec!["example.com".to_owned()];
     let order = AcmeOrder { names, key_type: AcmeKeyType::EcdsaP256, profile: None };
-    Arc::new(CertificateSource { chain, key, ocsp, chain_place, key_place, ocsp_place, order: Some(order) })
+    let order = Some(order);
+    Arc::new(CertificateSource {
+        chain,
+        key,
+        ocsp,
+        poll_delay: None,
+        chain_place,
+        key_place,
+        ocsp_place,
+        order,
+    })
 }
 
 fn keyless(files: &Files, authority: &Authority, ca: &Source, fallback: Source) -> Keyless {

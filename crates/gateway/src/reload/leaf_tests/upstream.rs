@@ -3,8 +3,8 @@
 use super::{COUNT, Leaves, NOTHING, TIME};
 use crate::RebuiltParts;
 use quadrille_config::model::{
-    Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
-    UpstreamTls,
+    AltName, AltNameKind, Balance, Health, HealthProbe, ProxyProtocolOut, Server, TextMatch, TextRule,
+    Upstream, UpstreamAlpn, UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
 };
 
 /// `parts` are the upstream, and the route tables that name it.
@@ -14,6 +14,8 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
         balance,
         health,
         tls,
+        more_transports,
+        host_from_request,
         protocol,
         proxy_protocol,
         retries,
@@ -23,9 +25,11 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
     } = model;
     // Servers come and go, and the upstream stays.
     leaves.rebuild(NOTHING);
-    for Server { address, weight, place: _ } in servers {
+    for Server { address, weight, transport, priority, place: _ } in servers {
         leaves.set("upstream.servers.address", address, "127.0.0.1:1".into());
         leaves.set("upstream.servers.weight", weight, COUNT);
+        leaves.set("upstream.servers.transport", transport, 1);
+        leaves.set("upstream.servers.priority", priority, 1);
     }
     leaves.rebuild(parts);
     leaves.set("upstream.balance", balance, Balance::Random);
@@ -37,14 +41,20 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
         leaves.set("upstream.health.unhealthy", unhealthy, COUNT);
     }
     leaves.set("upstream.health", health, None);
-    if let Some(UpstreamTls { server_name, ca, ca_place: _, certificate, verify, verify_name }) = tls {
+    if let Some(UpstreamTls { server_name, ca, ca_place: _, certificate, verify, verify_name, names, alpn }) =
+        tls
+    {
         leaves.set("upstream.tls.server_name", server_name, Some("other.example".into()));
         leaves.source("upstream.tls.ca", ca.as_mut().expect("a CA"));
         leaves.set("upstream.tls.certificate", certificate, None);
         leaves.flip("upstream.tls.verify", verify);
         leaves.flip("upstream.tls.verify_name", verify_name);
+        leaves.set("upstream.tls.names", names, vec![spiffe()]);
+        leaves.set("upstream.tls.alpn", alpn, UpstreamAlpn::Istio);
     }
     leaves.set("upstream.tls", tls, None);
+    leaves.set("upstream.more_transports", more_transports, vec![None]);
+    leaves.flip("upstream.host_from_request", host_from_request);
     leaves.set("upstream.protocol", protocol, UpstreamProtocol::Http2);
     leaves.set("upstream.proxy_protocol", proxy_protocol, ProxyProtocolOut::V2);
     leaves.set("upstream.retries", retries, 7);
@@ -54,4 +64,9 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
     leaves.set("upstream.timeouts.read", read, TIME);
     leaves.set("upstream.timeouts.write", write, TIME);
     leaves.set("upstream.timeouts.idle", idle, TIME);
+}
+
+fn spiffe() -> AltName {
+    let rule = TextRule::Exact("spiffe://cluster.local/ns/default/sa/default".to_owned());
+    AltName { kind: AltNameKind::Uri, text: TextMatch { rule, ignore_case: false } }
 }

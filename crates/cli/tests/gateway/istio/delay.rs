@@ -1,0 +1,56 @@
+//! The delay that the mesh gives to private keys.
+
+use super::{Mesh, backend, shop};
+use crate::support::{Connector, ports};
+use std::{
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+/// The shortest of several handshakes of a lone client, by which a machine that is busy at times is not judged.
+fn shortest_handshake(mesh: &Mesh, port: u16) -> Duration {
+    let connector = Connector::trusting(&mesh.path("shop-cert-ca.pem"));
+    let handshake = |_| {
+        let tcp = TcpStream::connect(("127.0.0.1", port)).expect("the gateway");
+        let began = Instant::now();
+        connector.named("shop.example.com", tcp).expect("a handshake");
+        began.elapsed()
+    };
+    (0..20).map(handshake).min().expect("some")
+}
+
+/// The delay of the secret that istiod delivered, as the gateway shows it.
+fn delivered(mesh: &Mesh) -> Option<String> {
+    let dump: serde_json::Value = serde_json::from_str(&mesh.admin_page("/config_dump")).ok()?;
+    let secrets = dump["configs"][5]["dynamic_active_secrets"].as_array()?.clone();
+    let own = secrets
+        .into_iter()
+        .find(|secret| secret["name"].as_str().is_some_and(|n| n.contains("shop-cert")))?;
+    let provider = &own["secret"]["tls_certificate"]["private_key_provider"];
+    Some(provider["typed_config"]["poll_delay"].as_str().unwrap_or("none").to_owned())
+}
+
+#[test]
+fn a_lone_client_waits_for_the_meshs_delay() {
+    let port = ports::free();
+    let mesh_configuration = |delay: &str| {
+        format!("defaultConfig: {{ privateKeyProvider: {{ cryptomb: {{ pollDelay: {delay} }} }} }}")
+    };
+    let started = |delay: &str| {
+        let endpoints = "[ { address: 127.0.0.1, ports: { http: 1 } } ]";
+        let configuration = [("shop", shop(port)), ("backend", backend(endpoints, ""))];
+        let configuration = configuration.each_ref().map(|(name, text)| (*name, text.as_str()));
+        let mut mesh = Mesh::start(&mesh_configuration(delay), &configuration)?;
+        mesh.secret("shop-cert", "shop.example.com");
+        mesh.start_gateway();
+        mesh.await_or_show("agent.log", || {
+            mesh.get("shop-cert", "shop.example.com", port, "/").ends_with(" 503")
+        });
+        Some(mesh)
+    };
+    let Some(mesh) = started("0.200s") else { return };
+    assert_eq!(delivered(&mesh).as_deref(), Some("0.200s"));
+    let waited = shortest_handshake(&mesh, port);
+    assert!(waited >= Duration::from_millis(200), "{waited:?}");
+    assert!(!mesh.log("agent.log").contains("takes effect at the next start"), "{}", mesh.log("agent.log"));
+}

@@ -1,0 +1,319 @@
+//! Istiod without Kubernetes, and pilot-agent, which starts the gateway as its Envoy.
+
+use crate::support::{Certificates, ports, succeed};
+use std::{
+    fs::File,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::OnceLock,
+    thread,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// A mesh of one gateway; everything ends with this.
+pub(super) struct Mesh {
+    /// The agent first, which ends the gateway.
+    processes: Vec<Running>,
+    directory: TempDir,
+    tools: &'static Path,
+    /// Of istiod: plain gRPC, HTTP, gRPC over TLS, and monitoring.
+    istiod: [u16; 4],
+    /// The gateway's admin address, and the listeners of the agent's bootstrap for metrics and probes.
+    pub(super) admin: u16,
+    pub(super) metrics: u16,
+    pub(super) probes: u16,
+    mesh: String,
+}
+
+/// A process that is killed when it is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The agent passes SIGTERM on to its proxy, and ends when that has ended.
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// Who the gateway is.
+pub(super) const GATEWAY: &str = "spiffe://cluster.local/ns/istio-system/sa/ingressgateway";
+
+impl Mesh {
+    /// A mesh with this mesh configuration and these objects of Istio's, in files of these names, and a gateway; `None`,
+    /// said aloud, if Istio has not been built.
+    pub(super) fn start(mesh: &str, configuration: &[(&str, &str)]) -> Option<Self> {
+        let tools = tools()?;
+        let mut found = Self {
+            processes: Vec::new(),
+            directory: tempfile::tempdir().expect("a temporary directory"),
+            tools,
+            istiod: std::array::from_fn(|_| ports::free()),
+            admin: ports::free(),
+            metrics: ports::free(),
+            probes: ports::free(),
+            mesh: mesh.to_owned(),
+        };
+        for directory in ["configuration", "objects", "cacerts", "identity", "agent"] {
+            std::fs::create_dir(found.path(directory)).expect("a directory");
+        }
+        std::fs::write(found.path("mesh.yaml"), mesh).expect("writing");
+        for (name, text) in configuration {
+            found.configure(name, text);
+        }
+        found.make_identities();
+        found.start_istiod();
+        Some(found)
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The CA of the mesh.
+    pub(super) fn root(&self) -> PathBuf {
+        self.path("cacerts/root-cert.pem")
+    }
+
+    /// Writes an object of Istio's, as a whole.
+    pub(super) fn configure(&self, name: &str, text: &str) {
+        self.replace(&format!("configuration/{name}.yaml"), text);
+    }
+
+    /// Writes a Secret with a new key of RSA and a certificate for this host.
+    pub(super) fn secret(&self, name: &str, host: &str) {
+        let certificates = Certificates::new();
+        let pair = certificates.rsa(2048, &[host]);
+        let base64 = |path: &Path| succeed(Command::new("base64").arg("--wrap=0").arg(path));
+        let text = format!(
+            "{{ apiVersion: v1, kind: Secret, metadata: {{ name: {name}, namespace: istio-system }}, type: \
+             kubernetes.io/tls, data: {{ tls.crt: {}, tls.key: {} }} }}",
+            base64(&pair.chain).trim(),
+            base64(&pair.key).trim()
+        );
+        self.replace(&format!("objects/{name}.yaml"), &text);
+        let ca = std::fs::read(certificates.ca()).expect("the CA");
+        std::fs::write(self.path(&format!("{name}-ca.pem")), ca).expect("writing");
+    }
+
+    /// Nobody sees half of it.
+    fn replace(&self, name: &str, text: &str) {
+        let part = self.path("part");
+        std::fs::write(&part, text).expect("writing");
+        std::fs::rename(part, self.path(name)).expect("replacing");
+    }
+
+    /// The mesh's CA, and the gateway's certificate with which it comes to istiod.
+    fn make_identities(&self) {
+        let ca = self.path("cacerts/ca-cert.pem");
+        succeed(
+            Command::new("openssl")
+                .args([
+                    "req",
+                    "-x509",
+                    "-newkey",
+                    "rsa:2048",
+                    "-nodes",
+                    "-days",
+                    "30",
+                    "-subj",
+                    "/O=Istio/CN=CA",
+                ])
+                .args(["-addext", "basicConstraints=critical,CA:TRUE"])
+                .args(["-addext", "keyUsage=critical,digitalSignature,keyCertSign,cRLSign", "-keyout"])
+                .arg(self.path("cacerts/ca-key.pem"))
+                .arg("-out")
+                .arg(&ca),
+        );
+        for name in ["cacerts/root-cert.pem", "cacerts/cert-chain.pem", "identity/root-cert.pem"] {
+            std::fs::copy(&ca, self.path(name)).expect("copying");
+        }
+        self.identity("identity", GATEWAY);
+    }
+
+    /// `cert-chain.pem` and `key.pem` of somebody in the mesh, in this directory.
+    pub(super) fn identity(&self, directory: &str, uri: &str) {
+        std::fs::create_dir_all(self.path(directory)).expect("a directory");
+        succeed(
+            Command::new("openssl")
+                .args([
+                    "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/O=mesh", "-CA",
+                ])
+                .arg(self.path("cacerts/ca-cert.pem"))
+                .arg("-CAkey")
+                .arg(self.path("cacerts/ca-key.pem"))
+                .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+                .args(["-addext", "keyUsage=critical,digitalSignature,keyEncipherment"])
+                .args(["-addext", "extendedKeyUsage=serverAuth,clientAuth", "-addext"])
+                .arg(format!("subjectAltName=critical,URI:{uri}"))
+                .arg("-keyout")
+                .arg(self.path(&format!("{directory}/key.pem")))
+                .arg("-out")
+                .arg(self.path(&format!("{directory}/cert-chain.pem"))),
+        );
+    }
+
+    pub(super) fn start_istiod(&mut self) {
+        let [plain, http, secure, monitoring] = self.istiod;
+        let address = |port: u16| format!("127.0.0.1:{port}");
+        let mut command = Command::new(self.tools.join("istiod"));
+        command
+            .args(["discovery"])
+            .arg(self.path("objects"))
+            .arg("--configDir")
+            .arg(self.path("configuration"))
+            .arg("--meshConfig")
+            .arg(self.path("mesh.yaml"))
+            .args([
+                "--networksConfig",
+                "/nonexistent",
+                "--clusterID",
+                "Kubernetes",
+                "--namespace",
+                "istio-system",
+            ])
+            .args(["--domain", "cluster.local", "--httpsAddr", "", "--ctrlz_port", "0"])
+            .args(["--grpcAddr", &address(plain), "--httpAddr", &address(http)])
+            .args(["--secureGRPCAddr", &address(secure), "--monitoringAddr", &address(monitoring)])
+            .args(["--log_output_level", "default:info,ads:debug"])
+            .env("POD_NAME", "istiod")
+            .env("POD_NAMESPACE", "istio-system")
+            .env("ROOT_CA_DIR", self.path("cacerts"))
+            .env("ISTIOD_CUSTOM_HOST", "localhost");
+        self.run(command, "istiod.log");
+        let url = format!("http://127.0.0.1:{http}/ready");
+        self.await_or_show("istiod.log", || is_answered(&url));
+    }
+
+    /// Starts the agent, which starts the gateway with the arguments that it gives to Envoy.
+    pub(super) fn start_gateway(&mut self) {
+        let [_, http, secure, _] = self.istiod;
+        // Istio's template, with the listeners for probes and metrics on loopback.
+        let template =
+            std::fs::read_to_string(self.tools.join("envoy_bootstrap.json")).expect("the template");
+        let template = template.replace("{{ .wildcard }}", "{{ .localhost }}");
+        std::fs::write(self.path("template.json"), template).expect("writing");
+        // The agent opens its status port on every address: it is given one that is taken, and goes on without.
+        let proxy = format!(
+            "{{ binaryPath: {}, configPath: ./etc/istio/proxy, discoveryAddress: 'localhost:{secure}', statusPort: \
+             {http}, proxyAdminPort: {}, terminationDrainDuration: 1s, concurrency: 2 }}",
+            env!("CARGO_BIN_EXE_quadrille"),
+            self.admin
+        );
+        let root = self.root();
+        let mut command = Command::new(self.tools.join("pilot-agent"));
+        command
+            .current_dir(self.path("agent"))
+            .args([
+                "proxy",
+                "router",
+                "--domain",
+                "istio-system.svc.cluster.local",
+                "--proxyLogLevel",
+                "info",
+            ])
+            .arg("--meshConfig")
+            .arg(self.path("mesh.yaml"))
+            .arg("--templateFile")
+            .arg(self.path("template.json"))
+            .env("PROXY_CONFIG", proxy)
+            .env("PROV_CERT", self.path("identity"))
+            .env("XDS_ROOT_CA", &root)
+            .env("CA_ROOT_CA", &root)
+            .env("CA_ADDR", format!("localhost:{secure}"))
+            .env("PILOT_CERT_PROVIDER", "istiod")
+            .env("INSTANCE_IP", "192.0.2.2")
+            .env("POD_NAME", "gateway-1")
+            .env("POD_NAMESPACE", "istio-system")
+            .env("SERVICE_ACCOUNT", "ingressgateway")
+            .env("ISTIO_META_CLUSTER_ID", "Kubernetes")
+            .env("ISTIO_META_WORKLOAD_NAME", "ingressgateway")
+            .env("ISTIO_METAJSON_LABELS", r#"{"istio":"ingressgateway","app":"ingressgateway"}"#)
+            .env("ENVOY_STATUS_PORT", self.probes.to_string())
+            .env("ENVOY_PROMETHEUS_PORT", self.metrics.to_string());
+        self.run(command, "agent.log");
+        let url = format!("http://127.0.0.1:{}/ready", self.admin);
+        self.await_or_show("agent.log", || is_answered(&url));
+    }
+
+    fn run(&mut self, mut command: Command, log: &str) {
+        let log = || File::options().create(true).append(true).open(self.path(log)).expect("a log");
+        let child = command.stdin(Stdio::null()).stdout(log()).stderr(log()).spawn().expect("starting");
+        self.processes.insert(0, Running(child));
+    }
+
+    /// Kills istiod, which is the oldest process.
+    pub(super) fn stop_istiod(&mut self) {
+        drop(self.processes.pop());
+    }
+
+    pub(super) fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// What istiod was told that is refused.
+    pub(super) fn refused(&self) -> Vec<String> {
+        let log = self.log("istiod.log");
+        log.lines().filter(|line| line.contains("ACK ERROR")).map(str::to_owned).collect()
+    }
+
+    /// What the gateway answers on its admin address.
+    pub(super) fn admin_page(&self, path: &str) -> String {
+        let url = format!("http://127.0.0.1:{}{path}", self.admin);
+        succeed(Command::new("curl").args(["-sS", "--noproxy", "*", "--globoff", "--max-time", "30", &url]))
+    }
+
+    /// Waits for the answer of an HTTPS request to a host on this port; shows both logs if it does not come.
+    pub(super) fn await_answer(&self, secret: &str, host: &str, port: u16, path: &str, expected: &str) {
+        self.await_or_show("agent.log", || self.get(secret, host, port, path) == expected);
+    }
+
+    /// Status and body of an HTTPS request to a host on this port.
+    pub(super) fn get(&self, secret: &str, host: &str, port: u16, path: &str) -> String {
+        let output = Command::new("curl")
+            .args(["-s", "--max-time", "20", "--noproxy", "*", "--write-out", " %{http_code}", "--cacert"])
+            .arg(self.path(&format!("{secret}-ca.pem")))
+            .args(["--resolve", &format!("{host}:{port}:127.0.0.1"), &format!("https://{host}:{port}{path}")])
+            .output()
+            .expect("curl");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    pub(super) fn await_or_show(&self, log: &str, mut done: impl FnMut() -> bool) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !done() {
+            let in_time = Instant::now() < end;
+            assert!(in_time, "{}\n{}\nrefused: {:#?}", self.mesh, self.log(log), self.refused());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+fn is_answered(url: &str) -> bool {
+    let mut command = Command::new("curl");
+    command.args(["-s", "--fail", "--noproxy", "*", "--max-time", "5", "--output", "/dev/null", url]);
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Where Istio's programs are; said aloud once if they are not there.
+fn tools() -> Option<&'static Path> {
+    static TOOLS: OnceLock<Option<PathBuf>> = OnceLock::new();
+    TOOLS
+        .get_or_init(|| {
+            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/istio/build.sh");
+            let found = Command::new(script).arg("--cached").output().expect("build.sh");
+            let path = String::from_utf8(found.stdout).expect("a path").trim().to_owned();
+            if path.is_empty() {
+                // Past the capture of what tests print, since a skipped test passes.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "SKIPPED: Istio is not built: make test-istio builds it (needs Go 1.26)"
+                );
+                return None;
+            }
+            Some(path.into())
+        })
+        .as_deref()
+}

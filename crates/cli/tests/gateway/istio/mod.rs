@@ -1,0 +1,51 @@
+//! The gateway under a real istiod, started by a real pilot-agent as its Envoy, with Istio's own defaults.
+
+mod defaults;
+mod delay;
+mod mesh;
+mod mtls;
+
+use mesh::Mesh;
+
+/// A Gateway on this port of loopback, with this secret, whose requests for `shop.example.com` go to
+/// `backend.example.com`.
+fn shop(port: u16) -> String {
+    format!(
+        "apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {{ name: shop, namespace: istio-system }}
+spec:
+  selector: {{ istio: ingressgateway }}
+  servers:
+  - port: {{ number: {port}, name: https, protocol: HTTPS }}
+    bind: 127.0.0.1
+    hosts: [ shop.example.com ]
+    tls: {{ mode: SIMPLE, credentialName: shop-cert }}
+---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {{ name: shop, namespace: istio-system }}
+spec:
+  hosts: [ shop.example.com ]
+  gateways: [ shop ]
+  http:
+  - route: [ {{ destination: {{ host: backend.example.com, port: {{ number: 80 }} }} }} ]
+"
+    )
+}
+
+/// The backend, with these lists of endpoints and further fields.
+fn backend(endpoints: &str, more: &str) -> String {
+    format!(
+        "apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {{ name: backend, namespace: istio-system }}
+spec:
+  hosts: [ backend.example.com ]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [ {{ number: 80, name: http, protocol: HTTP, targetPort: 80 }} ]
+  endpoints: {endpoints}
+{more}"
+    )
+}

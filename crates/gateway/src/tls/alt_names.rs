@@ -1,0 +1,38 @@
+//! Conditions on the subjectAltNames of the other side's certificate (RFC 5280 section 4.2.1.6).
+
+use boring::x509::{GeneralNameRef, X509Ref};
+use quadrille_config::model::{AltName, AltNameKind, TextRule};
+use std::net::IpAddr;
+
+/// Whether one of a certificate's names is one of these.
+pub(crate) fn has_one_of(certificate: &X509Ref, wanted: &[AltName]) -> bool {
+    let Some(names) = certificate.subject_alt_names() else { return false };
+    names.iter().any(|name| wanted.iter().any(|wanted| matches(wanted, name)))
+}
+
+fn matches(wanted: &AltName, name: &GeneralNameRef) -> bool {
+    let text = match wanted.kind {
+        AltNameKind::Dns => name.dnsname().map(str::to_owned),
+        AltNameKind::Uri => name.uri().map(str::to_owned),
+        AltNameKind::Email => name.email().map(str::to_owned),
+        AltNameKind::Ip => name.ipaddress().and_then(ip).map(|ip| ip.to_string()),
+    };
+    text.is_some_and(|text| {
+        wanted.text.matches(&text) || wanted.kind == AltNameKind::Dns && is_below(wanted, &text)
+    })
+}
+
+/// Whether a certificate's `*.example.com` stands for the exact name that is wanted, as one label (RFC 6125 section
+/// 6.4.3).
+fn is_below(wanted: &AltName, name: &str) -> bool {
+    let TextRule::Exact(exact) = &wanted.text.rule else { return false };
+    let parent = exact.split_once('.').map(|(_, parent)| parent);
+    name.strip_prefix("*.").zip(parent).is_some_and(|(covered, parent)| covered.eq_ignore_ascii_case(parent))
+}
+
+fn ip(bytes: &[u8]) -> Option<IpAddr> {
+    <[u8; 4]>::try_from(bytes)
+        .map(IpAddr::from)
+        .or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from))
+        .ok()
+}
