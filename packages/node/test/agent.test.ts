@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import * as https from 'node:https';
 import type { Socket } from 'node:net';
-import { describe, test, type TestContext } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { QuadrilleError, TlsAgent, type TlsAgentOptions } from 'quadrille-agent';
 import { Authority } from './support/certificates.js';
@@ -86,19 +86,6 @@ describe('sessions', () => {
         const options = { agent, session } as RequestOptions;
         assert.equal((await request(server.port, options)).resumed, true);
     });
-});
-
-test('a connection decodes the session that it offers once', async (t) => {
-    const server = await serve(certificate);
-    t.after(() => server.close());
-    const decoded = countDecodedSessions(t);
-    const agent = new TlsAgent({ ca, keepAlive: false });
-    await request(server.port, { agent });
-    assert.equal(decoded(), 0);
-    for (let i = 1; i < 4; i++) {
-        assert.equal((await request(server.port, { agent })).resumed, true);
-        assert.equal(decoded(), i);
-    }
 });
 
 describe('one SecureContext for equal options', () => {
@@ -458,16 +445,4 @@ function watchOpen(agent: https.Agent): () => number {
         return socket;
     }) as never;
     return () => most;
-}
-
-/** How often OpenSSL has been given an encoded session to decode. */
-function countDecodedSessions(t: TestContext): () => number {
-    interface Wrap {
-        setSession(session: Buffer): void;
-    }
-    const { TLSWrap } = (process as unknown as { binding(name: string): { TLSWrap: { prototype: Wrap } } }).binding(
-        'tls_wrap',
-    );
-    const mock = t.mock.method(TLSWrap.prototype, 'setSession');
-    return () => mock.mock.callCount();
 }
