@@ -29,7 +29,7 @@ pub(crate) fn generate(key_type: AcmeKeyType) -> Result<PKey<Private>, ErrorStac
 pub(crate) fn request(key: &PKey<Private>, names: &[String]) -> Result<Vec<u8>, ErrorStack> {
     let mut builder = X509Req::builder()?;
     builder.set_version(0)?;
-    builder.set_subject_name(&*X509Name::builder()?.build())?;
+    builder.set_subject_name(&X509Name::builder()?.build())?;
     builder.set_pubkey(key)?;
     let mut alternatives = SubjectAlternativeName::new();
     for name in names {

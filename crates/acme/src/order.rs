@@ -50,7 +50,7 @@ impl Ordering<'_> {
         let identifiers: Vec<_> = wanted.order.names.iter().map(|name| identifier(name)).collect();
         let new = || {
             let new = NewOrder::new(&identifiers);
-            wanted.order.profile.as_deref().into_iter().fold(new, |new, profile| new.profile(profile))
+            wanted.order.profile.as_deref().into_iter().fold(new, instant_acme::NewOrder::profile)
         };
         if let Some(replaces) = replaces {
             match self.account.new_order(&new().replaces(replaces)).await {

@@ -3,7 +3,7 @@
 use super::{
     cache::{ArtifactBuilder, ArtifactCache, UpstreamChange},
     control::RebuiltParts,
-    served::Served,
+    served::{Served, ServedCertificates},
 };
 use crate::{
     http::HttpSettings,
@@ -109,7 +109,7 @@ struct SnapshotBuilder<'a> {
     resumption: &'a Arc<ResumptionBackend>,
     artifacts: ArtifactBuilder<'a>,
     answers: &'a Arc<Answers>,
-    shown: Vec<(&'a Listener, Vec<(Arc<Certificate>, bool)>)>,
+    shown: Vec<(&'a Listener, ServedCertificates)>,
     /// Titles of certificates that are ordered and not there yet.
     awaited: BTreeSet<String>,
     warnings: BTreeSet<String>,
@@ -172,7 +172,7 @@ impl<'a> SnapshotBuilder<'a> {
         listener: &Listener,
         chain: &Chain,
         before: Option<Arc<FilterChain>>,
-        shown: &mut Vec<(Arc<Certificate>, bool)>,
+        shown: &mut ServedCertificates,
     ) -> Result<PreparedChain, Vec<Diagnostic>> {
         let (engine, resumption) = (self.engine, self.resumption);
         let own = chain.tls.as_ref().map(|tls| self.certificates(tls)).transpose()?.unwrap_or_default();

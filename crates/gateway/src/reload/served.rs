@@ -8,6 +8,9 @@ use crate::{
 use quadrille_config::model::Listener;
 use std::sync::Arc;
 
+/// Certificates, and whether each is ordered.
+pub(super) type ServedCertificates = Vec<(Arc<Certificate>, bool)>;
+
 /// What is served: certificates as they were read, upstreams as they are when they are asked.
 #[derive(Default)]
 pub(crate) struct Served {
@@ -19,7 +22,7 @@ pub(crate) struct Served {
 impl Served {
     /// The certificates of each listener with whether they are ordered, those that are not there yet, and all upstreams.
     pub(super) fn new(
-        listeners: &[(&Listener, Vec<(Arc<Certificate>, bool)>)],
+        listeners: &[(&Listener, ServedCertificates)],
         awaited: Arc<[String]>,
         upstreams: &Upstreams,
     ) -> Self {

@@ -266,7 +266,7 @@ fn names(field: &Field<'_>) -> Vec<String> {
     for item in field.items_or_one() {
         match item.parse(certificate_name) {
             Some(name) if names.contains(&name) => {
-                item.error(Problem::new("this name is listed twice", "remove one"))
+                item.error(Problem::new("this name is listed twice", "remove one"));
             }
             Some(name) => names.push(name),
             None => {}
@@ -287,7 +287,7 @@ fn words<T: Word>(field: &Field<'_>) -> Vec<T> {
     for item in field.items_or_one() {
         match item.parse(word::<T>) {
             Some(known) if words.contains(&known) => {
-                item.error(Problem::new("this is listed twice", "remove one"))
+                item.error(Problem::new("this is listed twice", "remove one"));
             }
             Some(new) => words.push(new),
             None => {}
