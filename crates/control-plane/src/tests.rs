@@ -138,13 +138,31 @@ fn a_resource_that_says_nonsense_is_refused_with_its_path() {
     assert!(diff.rejections[0].reason.contains("address"), "{}", diff.rejections[0].reason);
 }
 
-/// With a filter that decides who is let in, and is not known.
-fn guarded(name: &str, routes: &str) -> Value {
+/// With rules that let in whoever is this principal.
+fn guarded(name: &str, routes: &str, principal: &Value) -> Value {
     let mut guarded = listener(name, routes);
     let filters = &mut guarded["filter_chains"][0]["filters"][0]["typed_config"]["http_filters"];
-    let lua = json!({ "@type": "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua" });
-    filters.as_array_mut().unwrap().insert(0, json!({ "name": "lua", "typed_config": lua }));
+    let policy = json!({ "permissions": [{ "any": true }], "principals": [principal] });
+    let rbac = json!({
+        "@type": "type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC",
+        "rules": { "policies": { "p": policy } },
+    });
+    filters.as_array_mut().unwrap().insert(0, json!({ "name": "rbac", "typed_config": rbac }));
     guarded
+}
+
+#[test]
+fn rules_about_access_come_from_control_planes() {
+    let mut store = ResourceStore::new(bootstrap_with_ads(), Trust::default());
+    let near = json!({ "source_ip": { "address_prefix": "10.0.0.0", "prefix_len": 8 } });
+    commit(&mut store, &update(ResourceType::Listener, &[guarded("l", "a", &near)]));
+    let diff = commit(&mut store, &update(ResourceType::Routes, &[routes("a")]));
+    let transition = store.transition(&diff, &BTreeMap::new(), ResourceType::Routes);
+    let gateway = store.model(&transition).unwrap();
+    let quadrille_config::model::Serve::Http(http) = &gateway.listeners[0].chains[0].serve else {
+        panic!("no HTTP")
+    };
+    assert_eq!(http.access[0].policies[0].name, "p");
 }
 
 #[test]
@@ -152,12 +170,15 @@ fn what_cannot_decide_who_is_let_in_is_closed() {
     for policy in [OnRefusedPolicy::Close, OnRefusedPolicy::Keep] {
         let trust = Trust { on_refused_policy: policy, ..Trust::default() };
         let mut store = ResourceStore::new(bootstrap_with_ads(), trust);
-        let open = update(ResourceType::Listener, &[listener("l", "a"), listener("other", "a")]);
+        let mut other = listener("other", "a");
+        other["address"]["socket_address"]["port_value"] = json!(8444);
+        let open = update(ResourceType::Listener, &[listener("l", "a"), other]);
         commit(&mut store, &open);
         commit(&mut store, &update(ResourceType::Routes, &[routes("a")]));
         let mut bad = listener("other", "a");
         bad["address"]["socket_address"]["address"] = json!("nowhere");
-        let refused = update(ResourceType::Listener, &[guarded("l", "a"), bad]);
+        let by_metadata = json!({ "metadata": { "filter": "f", "path": [{ "key": "k" }], "value": { "present_match": true } } });
+        let refused = update(ResourceType::Listener, &[guarded("l", "a", &by_metadata), bad]);
         let diff = store.diff(&refused);
         assert_eq!(diff.rejections.len(), 2, "{:?}", diff.rejections);
         assert_eq!(diff.closes("l"), policy == OnRefusedPolicy::Close);
