@@ -2,11 +2,11 @@
 
 use super::{
     Scalar,
+    aws_lc::{Context, Key},
     share::{ML_KEM_CIPHERTEXT, ML_KEM_PUBLIC_KEY},
 };
 use crate::Batching;
 use aws_lc_sys as ffi;
-use std::ptr;
 use zeroize::Zeroizing;
 
 /// Encapsulates for several connections at once.
@@ -82,12 +82,12 @@ impl MlKem768 for Scalar {
 
     fn encapsulate(&self, operations: &mut [EncapsulateOperation<'_>]) {
         for EncapsulateOperation { key, ciphertext, secret, complete } in operations {
-            let Some(context) = Context::new(key) else { continue };
+            let Some(context) = Key::public(key).as_ref().and_then(Context::with) else { continue };
             let (mut ciphertext_len, mut secret_len) = (ciphertext.len(), secret.len());
             // SAFETY: the context is live, and both outputs are as long as said.
             let ok = unsafe {
                 ffi::EVP_PKEY_encapsulate(
-                    context.0,
+                    context.as_ptr(),
                     ciphertext.as_mut_ptr(),
                     &raw mut ciphertext_len,
                     secret.as_mut_ptr(),
@@ -95,34 +95,6 @@ impl MlKem768 for Scalar {
                 )
             };
             *complete = ok == 1 && (ciphertext_len, secret_len) == (ciphertext.len(), secret.len());
-        }
-    }
-}
-
-/// One operation with one public key.
-struct Context(*mut ffi::EVP_PKEY_CTX);
-
-impl Context {
-    fn new(encoded: &[u8; ML_KEM_PUBLIC_KEY]) -> Option<Self> {
-        // SAFETY: the encoded key is readable for its length. The context holds a reference to the key of its own.
-        let context = unsafe {
-            let key =
-                ffi::EVP_PKEY_kem_new_raw_public_key(ffi::NID_MLKEM768, encoded.as_ptr(), encoded.len());
-            let context =
-                if key.is_null() { ptr::null_mut() } else { ffi::EVP_PKEY_CTX_new(key, ptr::null_mut()) };
-            ffi::EVP_PKEY_free(key);
-            context
-        };
-        (!context.is_null()).then_some(Self(context))
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: the context is live and not used again. What went wrong must not stay in the thread's queue.
-        unsafe {
-            ffi::EVP_PKEY_CTX_free(self.0);
-            ffi::ERR_clear_error();
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What key exchange is made of: shares, X25519 (RFC 7748), ML-KEM-768 (FIPS 203), and what is told of them.
 
+mod aws_lc;
 mod ml_kem;
 mod ml_kem_client;
 mod report;
