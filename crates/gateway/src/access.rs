@@ -41,7 +41,9 @@ pub(crate) fn admits<'a>(
 
 /// As Envoy asks: URIs first, then DNS names, then the subject.
 fn is_authenticated(connection: &Connection, wanted: Option<&TextMatch>) -> bool {
-    let Some(names) = &connection.certificate else { return false };
-    let CertificateNames { uris, dns, subject } = &**names;
-    wanted.is_none_or(|wanted| uris.iter().chain(dns).chain([subject]).any(|name| wanted.matches(name)))
+    let Some(certificate) = &connection.certificate else { return false };
+    wanted.is_none_or(|wanted| {
+        let CertificateNames { uris, dns, subject } = certificate.names();
+        uris.iter().chain(dns).chain([subject]).any(|name| wanted.matches(name))
+    })
 }

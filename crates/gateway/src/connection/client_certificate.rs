@@ -1,19 +1,46 @@
-//! Whom a client's certificate names.
+//! The certificate that a client has shown, and whom it names.
 
-use crate::connection::CertificateNames;
-use boring::x509::X509Ref;
+use boring::x509::{X509, X509Ref};
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
-use std::{ffi::c_ulong, ptr, slice};
+use std::{ffi::c_ulong, ptr, slice, sync::OnceLock};
 
-/// The names of a certificate that rules may ask for.
-pub(crate) fn certificate_names(certificate: &X509Ref) -> CertificateNames {
-    let mut names = CertificateNames { subject: subject(certificate), ..CertificateNames::default() };
-    for name in certificate.subject_alt_names().iter().flatten() {
-        names.uris.extend(name.uri().map(str::to_owned));
-        names.dns.extend(name.dnsname().map(str::to_owned));
+/// A client's certificate. Its names are read when a rule asks for them first, which most never do.
+pub(crate) struct ClientCertificate {
+    certificate: X509,
+    names: OnceLock<CertificateNames>,
+}
+
+/// Whom a certificate names.
+#[derive(Debug, Default)]
+pub(crate) struct CertificateNames {
+    /// Of the subject's alternative names (RFC 5280 section 4.2.1.6).
+    pub(crate) uris: Vec<String>,
+    pub(crate) dns: Vec<String>,
+    /// As RFC 2253 writes it.
+    pub(crate) subject: String,
+}
+
+impl ClientCertificate {
+    pub(crate) fn new(certificate: X509) -> Self {
+        Self { certificate, names: OnceLock::new() }
     }
-    names
+
+    /// The names that rules may ask for.
+    pub(crate) fn names(&self) -> &CertificateNames {
+        self.names.get_or_init(|| CertificateNames::of(&self.certificate))
+    }
+}
+
+impl CertificateNames {
+    fn of(certificate: &X509Ref) -> Self {
+        let mut names = Self { subject: subject(certificate), ..Self::default() };
+        for name in certificate.subject_alt_names().iter().flatten() {
+            names.uris.extend(name.uri().map(str::to_owned));
+            names.dns.extend(name.dnsname().map(str::to_owned));
+        }
+        names
+    }
 }
 
 /// As RFC 2253 writes it; empty if it cannot be written.

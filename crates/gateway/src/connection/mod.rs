@@ -1,11 +1,13 @@
 //! What is known about one accepted connection: plain data that the way of a connection hands on, and telemetry reads.
 
 mod alarm;
+mod client_certificate;
 mod patience;
 mod pooled_buffer;
 mod request_clock;
 
 pub(crate) use alarm::Alarm;
+pub(crate) use client_certificate::{CertificateNames, ClientCertificate};
 pub(crate) use patience::Patience;
 #[cfg(test)]
 pub(crate) use pooled_buffer::CAPACITY;
@@ -29,8 +31,8 @@ pub(crate) struct Connection {
     /// Whether what follows is about TLS; without it, the rest is empty.
     pub(crate) tls: bool,
     pub(crate) sni: Option<String>,
-    /// Whose certificate the client has shown, if any.
-    pub(crate) certificate: Option<Box<CertificateNames>>,
+    /// What the client has shown, if anything.
+    pub(crate) certificate: Option<ClientCertificate>,
     pub(crate) version: &'static str,
     pub(crate) cipher: &'static str,
     pub(crate) resumed: bool,
@@ -41,16 +43,6 @@ pub(crate) struct Connection {
     pub(crate) clock: RequestClock,
     /// The client's address, as headers tell it.
     pub(crate) client_ip: OnceLock<HeaderValue>,
-}
-
-/// Whom a client's certificate names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CertificateNames {
-    /// Of the subject's alternative names (RFC 5280 section 4.2.1.6).
-    pub(crate) uris: Vec<String>,
-    pub(crate) dns: Vec<String>,
-    /// As RFC 2253 writes it.
-    pub(crate) subject: String,
 }
 
 /// What the private-key operation of one handshake took.

@@ -7,11 +7,11 @@ use super::{
 };
 use crate::{
     admission::Visit,
-    connection::Connection,
+    connection::{ClientCertificate, Connection},
     telemetry::{metrics, sampling},
     tls::{
-        ChainTls, ClientRejection, HandshakeState, ResumptionState, Transport, acme_challenge,
-        certificate_names, early_data, key_exchange, session_clock,
+        ChainTls, ClientRejection, HandshakeState, ResumptionState, Transport, acme_challenge, early_data,
+        key_exchange, session_clock,
     },
 };
 use boring::ssl::{NameType, SslRef};
@@ -80,7 +80,7 @@ fn describe(
     Connection {
         tls: true,
         sni: ssl.servername(NameType::HOST_NAME).map(str::to_owned),
-        certificate: ssl.peer_certificate().map(|certificate| Box::new(certificate_names(&certificate))),
+        certificate: ssl.peer_certificate().map(ClientCertificate::new),
         version: ssl.version_str(),
         cipher: ssl.current_cipher().and_then(boring::ssl::SslCipherRef::standard_name).unwrap_or("none"),
         resumed: ssl.session_reused(),

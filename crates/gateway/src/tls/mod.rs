@@ -4,7 +4,6 @@ pub(crate) mod acme_challenge;
 pub(crate) mod alt_names;
 mod before_selection;
 pub(crate) mod certificate;
-mod certificate_names;
 pub(crate) mod certificate_selection;
 mod client_authentication;
 mod client_capabilities;
@@ -27,7 +26,6 @@ mod stream;
 mod transport;
 mod write_buffer;
 
-pub(crate) use certificate_names::certificate_names;
 pub(crate) use context::{ChainTls, Identities};
 pub(crate) use handshake_state::{ClientRejection, HandshakeState, KeyFailure, ResumptionState};
 pub(crate) use stream::{ClientStream, Inner};
