@@ -9,6 +9,7 @@ use crate::{
     model::{HeaderChange, HeaderPart, HeaderText},
     quote,
     values::{duration, header_name},
+    words::switch,
 };
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
@@ -215,10 +216,10 @@ fn variable(name: &str) -> Result<HeaderPart, Problem> {
 /// What browsers are told of HTTPS (RFC 6797): `off`, `on` for a year, or for how long.
 pub(super) fn hsts(text: &str) -> Result<Option<HeaderChange>, Problem> {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
-    let time = match text {
-        "on" | "true" | "yes" => Some(YEAR),
-        "off" | "false" | "no" => None,
-        time => Some(duration(time)?),
+    let time = match switch(text) {
+        Ok(true) => Some(YEAR),
+        Ok(false) => None,
+        Err(_) => Some(duration(text)?),
     };
     let change = |time: Duration| {
         let value = HeaderValue::try_from(format!("max-age={}", time.as_secs()));
