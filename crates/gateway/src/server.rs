@@ -4,7 +4,10 @@ use crate::{
     admin::Admin,
     admission::{Admission, EngineWatch, EventLoop},
     configuration_source::ConfigurationSource,
-    listener::{filter_chain::ActiveListener, socket},
+    listener::{
+        filter_chain::{ActiveListener, PreparedListener},
+        socket,
+    },
     process::{
         background,
         certificates::Certificates,
@@ -13,6 +16,7 @@ use crate::{
         signals::Signals,
         start_failure,
     },
+    quic::{self, Shard},
     reload::{
         build::{ActiveParts, Snapshot},
         cache::{ArtifactCache, UpstreamChange},
@@ -26,17 +30,17 @@ use crate::{
     },
     tls::resumption_backend::ResumptionBackend,
     upstream::Upstream,
-    worker::{self, WorkerThread},
+    worker::{self, Assignment, ListenerSocket, WorkerThread},
 };
 use arc_swap::ArcSwap;
 use quadrille_config::{
     Diagnostic,
-    model::{AccessLog, Gateway},
+    model::{AccessLog, Gateway, Listener},
 };
 use quadrille_engine::Engine;
 use std::{
     io,
-    net::SocketAddr,
+    net::{SocketAddr, TcpListener},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -301,17 +305,7 @@ impl Server {
             &self.listening,
             snapshot.listeners.iter().map(|prepared| prepared.model.address),
         );
-        let mut opened = Vec::new();
-        let mut problems = Vec::new();
-        for (prepared, _) in snapshot.listeners.iter().zip(&retained).filter(|(_, before)| before.is_none()) {
-            match socket::bind_all(prepared.model.address, &prepared.model.place, self.workers.len()) {
-                Ok(sockets) => opened.push(sockets),
-                Err(problem) => problems.push(problem),
-            }
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        let opened = self.open_sockets(&snapshot.listeners, &retained)?;
         for change in snapshot.changes {
             match change {
                 UpstreamChange::None => {}
@@ -321,26 +315,28 @@ impl Server {
                 }
             }
         }
-        let mut opened = opened.into_iter();
         let mut addresses = Vec::new();
         let mut listening = Vec::new();
-        for (prepared, before) in snapshot.listeners.into_iter().zip(retained) {
-            match before {
+        for ((prepared, before), opened) in snapshot.listeners.into_iter().zip(retained).zip(opened) {
+            let serves_http3 = prepared.model.http3.is_some();
+            let active = match before {
                 Some(active) => {
                     active.update(prepared);
                     addresses.push(active.address);
-                    listening.push(active);
+                    active
                 }
                 None => {
-                    let new = Arc::new(ActiveListener::new(prepared));
-                    let sockets = opened.next().unwrap_or_default();
-                    addresses.extend(sockets.first().and_then(|socket| socket.local_addr().ok()));
-                    for (worker, socket) in self.workers.iter().zip(sockets) {
-                        let _ = worker.assignments.send((Arc::clone(&new), socket));
-                    }
-                    listening.push(new);
+                    addresses.extend(opened.tcp.first().and_then(|socket| socket.local_addr().ok()));
+                    Arc::new(ActiveListener::new(prepared))
                 }
+            };
+            if !serves_http3 {
+                active.close_quic();
+            } else if !opened.quic.is_empty() {
+                active.open_quic();
             }
+            self.assign(&active, opened);
+            listening.push(active);
         }
         for gone in self.listening.iter().filter(|old| !listening.iter().any(|new| Arc::ptr_eq(old, new))) {
             gone.close();
@@ -358,6 +354,36 @@ impl Server {
         }
         access_log::enable(model.access_log != AccessLog::Off);
         Ok(addresses)
+    }
+
+    /// The sockets that a snapshot needs besides those that are open, for each of its listeners.
+    fn open_sockets(
+        &self,
+        listeners: &[PreparedListener],
+        retained: &[Option<Arc<ActiveListener>>],
+    ) -> Result<Vec<OpenedSockets>, Vec<Diagnostic>> {
+        let mut opened = Vec::new();
+        let mut problems = Vec::new();
+        for (prepared, before) in listeners.iter().zip(retained) {
+            match OpenedSockets::open(&prepared.model, before.as_deref(), self.workers.len()) {
+                Ok(sockets) => opened.push(sockets),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if problems.is_empty() { Ok(opened) } else { Err(problems) }
+    }
+
+    /// Gives every event loop its own.
+    fn assign(&self, listener: &Arc<ActiveListener>, opened: OpenedSockets) {
+        let give = |worker: &WorkerThread, socket| {
+            let _ = worker.assignments.send(Assignment { listener: Arc::clone(listener), socket });
+        };
+        for (worker, socket) in self.workers.iter().zip(opened.tcp) {
+            give(worker, ListenerSocket::Tcp(socket));
+        }
+        for (worker, shard) in self.workers.iter().zip(opened.quic) {
+            give(worker, ListenerSocket::Quic(Box::new(shard)));
+        }
     }
 
     fn statistics(&self) -> Statistics {
@@ -395,6 +421,38 @@ impl Server {
             _ = signals.terminate.recv() => tracing::warn!("second signal; closing the connections that are left"),
             _ = signals.interrupt.recv() => tracing::warn!("second signal; closing the connections that are left"),
         }
+    }
+}
+
+/// Sockets of a listener, one of each kind for each event loop, or none.
+#[derive(Default)]
+struct OpenedSockets {
+    tcp: Vec<TcpListener>,
+    quic: Vec<Shard>,
+}
+
+impl OpenedSockets {
+    /// What the listener needs besides what it has.
+    fn open(
+        model: &Listener,
+        before: Option<&ActiveListener>,
+        event_loops: usize,
+    ) -> Result<Self, Diagnostic> {
+        let tcp = match before {
+            Some(_) => Vec::new(),
+            None => socket::bind_all(model.address, &model.place, event_loops)?,
+        };
+        let mut opened = Self { tcp, quic: Vec::new() };
+        if model.http3.is_some() && !before.is_some_and(ActiveListener::has_quic) {
+            let bound = opened.tcp.first().and_then(|socket| socket.local_addr().ok());
+            let address = bound.or(before.map(|before| before.address)).unwrap_or(model.address);
+            let sockets = quic::bind_all(address, &model.place, event_loops)?;
+            let shards = quic::shards(sockets).ok_or_else(|| {
+                Diagnostic::new(&model.place, "there are no random bytes for connection ids")
+            })?;
+            opened.quic = shards;
+        }
+        Ok(opened)
     }
 }
 

@@ -114,10 +114,10 @@ async fn cannot_accept(error: &io::Error, worker: &Worker) -> bool {
 }
 
 /// Counts one open connection for as long as it lives.
-struct OpenConnection(Arc<ActiveListener>);
+pub(super) struct OpenConnection(Arc<ActiveListener>);
 
 impl OpenConnection {
-    fn new(active: &Arc<ActiveListener>) -> Self {
+    pub(super) fn new(active: &Arc<ActiveListener>) -> Self {
         metrics::connection_opened();
         active.counters.accepted.add();
         active.counters.active.add();
@@ -132,7 +132,7 @@ impl Drop for OpenConnection {
     }
 }
 
-type Permit = tokio::sync::OwnedSemaphorePermit;
+pub(super) type Permit = tokio::sync::OwnedSemaphorePermit;
 
 fn spawn(
     tcp: TcpStream,

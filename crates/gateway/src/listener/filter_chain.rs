@@ -8,7 +8,7 @@ use crate::{
         sampling::Sampling,
         statistics::{ChainCounters, ListenerCounters, ListenerStatistics},
     },
-    tls::ChainTls,
+    tls::{ChainTls, QuicTls},
     upstream::WeightedUpstreams,
 };
 use arc_swap::ArcSwap;
@@ -16,7 +16,7 @@ use quadrille_config::model::{AccessRules, ChainMatch, Listener, ProxyProtocolIn
 use std::{
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -34,6 +34,8 @@ pub(crate) struct ActiveListener {
     pub(crate) handshakes: Arc<Semaphore>,
     /// Becomes true when no more connections are to be accepted.
     pub(crate) closing: watch::Sender<bool>,
+    /// Whether event loops have its UDP sockets, and how they are told to close them.
+    quic: Mutex<Option<watch::Sender<bool>>>,
     pub(crate) counters: ListenerCounters,
 }
 
@@ -59,6 +61,8 @@ pub(crate) struct FilterChain {
 pub(crate) struct ChainConfig {
     /// `None` is plain text.
     pub(crate) tls: Option<Arc<ChainTls>>,
+    /// TLS of HTTP/3, if that is served.
+    pub(crate) quic: Option<Arc<QuicTls>>,
     pub(crate) handler: Handler,
     /// Who may connect.
     pub(crate) access: Vec<AccessRules>,
@@ -262,6 +266,7 @@ impl ActiveListener {
             connections: permits(limits.connections),
             handshakes: permits(limits.handshakes),
             closing: watch::Sender::new(false),
+            quic: Mutex::new(None),
             counters: ListenerCounters::default(),
             config: ArcSwap::from_pointee(prepared.activate()),
         }
@@ -313,9 +318,36 @@ impl ActiveListener {
         }
     }
 
+    /// Whether it has UDP sockets.
+    pub(crate) fn has_quic(&self) -> bool {
+        self.quic().is_some()
+    }
+
+    /// It has UDP sockets from now on.
+    pub(crate) fn open_quic(&self) {
+        *self.quic() = Some(watch::Sender::new(false));
+    }
+
+    /// No more connections over QUIC; those that there are are told to go.
+    pub(crate) fn close_quic(&self) {
+        if let Some(closing) = self.quic().take() {
+            closing.send_replace(true);
+        }
+    }
+
+    /// Becomes true, or nobody's, when no more connections over QUIC are to be accepted.
+    pub(crate) fn quic_closing(&self) -> watch::Receiver<bool> {
+        self.quic().as_ref().map_or_else(|| watch::Sender::new(true).subscribe(), watch::Sender::subscribe)
+    }
+
+    fn quic(&self) -> MutexGuard<'_, Option<watch::Sender<bool>>> {
+        self.quic.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// No more connections; those that there are end when they can.
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
+        self.close_quic();
         self.discourage();
     }
 

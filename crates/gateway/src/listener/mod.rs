@@ -10,5 +10,6 @@ pub(crate) mod matcher;
 mod packet_filter;
 mod protocol_detection;
 mod proxy_protocol;
+pub(crate) mod quic;
 pub(crate) mod serve;
 pub(crate) mod socket;

@@ -148,6 +148,37 @@ const GROUPS: &[Group] = &[
         ],
     },
     Group {
+        heading: "QUIC",
+        metrics: &[
+            counter(
+                "quadrille_quic_handshakes_total",
+                &[],
+                "completed handshakes by QUIC; also counted in `quadrille_handshakes_total`",
+            ),
+            counter(
+                "quadrille_quic_retries_total",
+                &[],
+                "new clients that were asked to prove their address first (Retry), because many had not",
+            ),
+            counter(
+                "quadrille_quic_version_negotiations_total",
+                &[],
+                "clients that were told which versions of QUIC are spoken here",
+            ),
+            counter(
+                "quadrille_quic_datagrams_handed_over_total",
+                &[],
+                "datagrams that have come to another event loop than their connection is on: their client has moved",
+            ),
+            counter(
+                "quadrille_quic_datagrams_dropped_total",
+                &["reason"],
+                "datagrams that nothing became of; `malformed`, `unknown_connection`, `small` (a first one of less \
+                 than 1200 bytes), `limit`, `closing`, or `too_many` on their way to another event loop",
+            ),
+        ],
+    },
+    Group {
         heading: "Private-key operations",
         metrics: &[
             counter(
