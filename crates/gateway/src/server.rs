@@ -4,10 +4,7 @@ use crate::{
     admin::Admin,
     admission::{Admission, EngineWatch, EventLoop},
     configuration_source::ConfigurationSource,
-    listener::{
-        filter_chain::{ActiveListener, PreparedListener},
-        socket,
-    },
+    listener::{filter_chain::ActiveListener, opened_sockets::OpenedSockets},
     process::{
         background,
         certificates::Certificates,
@@ -16,7 +13,6 @@ use crate::{
         signals::Signals,
         start_failure,
     },
-    quic::{self, Shard},
     reload::{
         build::{ActiveParts, Snapshot},
         cache::{ArtifactCache, UpstreamChange},
@@ -35,12 +31,12 @@ use crate::{
 use arc_swap::ArcSwap;
 use quadrille_config::{
     Diagnostic,
-    model::{AccessLog, Gateway, Listener},
+    model::{AccessLog, Gateway},
 };
 use quadrille_engine::Engine;
 use std::{
     io,
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -305,7 +301,7 @@ impl Server {
             &self.listening,
             snapshot.listeners.iter().map(|prepared| prepared.model.address),
         );
-        let opened = self.open_sockets(&snapshot.listeners, &retained)?;
+        let opened = OpenedSockets::open_all(&snapshot.listeners, &retained, self.workers.len())?;
         for change in snapshot.changes {
             match change {
                 UpstreamChange::None => {}
@@ -356,23 +352,6 @@ impl Server {
         Ok(addresses)
     }
 
-    /// The sockets that a snapshot needs besides those that are open, for each of its listeners.
-    fn open_sockets(
-        &self,
-        listeners: &[PreparedListener],
-        retained: &[Option<Arc<ActiveListener>>],
-    ) -> Result<Vec<OpenedSockets>, Vec<Diagnostic>> {
-        let mut opened = Vec::new();
-        let mut problems = Vec::new();
-        for (prepared, before) in listeners.iter().zip(retained) {
-            match OpenedSockets::open(&prepared.model, before.as_deref(), self.workers.len()) {
-                Ok(sockets) => opened.push(sockets),
-                Err(problem) => problems.push(problem),
-            }
-        }
-        if problems.is_empty() { Ok(opened) } else { Err(problems) }
-    }
-
     /// Gives every event loop its own.
     fn assign(&self, listener: &Arc<ActiveListener>, opened: OpenedSockets) {
         let give = |worker: &WorkerThread, socket| {
@@ -421,38 +400,6 @@ impl Server {
             _ = signals.terminate.recv() => tracing::warn!("second signal; closing the connections that are left"),
             _ = signals.interrupt.recv() => tracing::warn!("second signal; closing the connections that are left"),
         }
-    }
-}
-
-/// Sockets of a listener, one of each kind for each event loop, or none.
-#[derive(Default)]
-struct OpenedSockets {
-    tcp: Vec<TcpListener>,
-    quic: Vec<Shard>,
-}
-
-impl OpenedSockets {
-    /// What the listener needs besides what it has.
-    fn open(
-        model: &Listener,
-        before: Option<&ActiveListener>,
-        event_loops: usize,
-    ) -> Result<Self, Diagnostic> {
-        let tcp = match before {
-            Some(_) => Vec::new(),
-            None => socket::bind_all(model.address, &model.place, event_loops)?,
-        };
-        let mut opened = Self { tcp, quic: Vec::new() };
-        if model.http3.is_some() && !before.is_some_and(ActiveListener::has_quic) {
-            let bound = opened.tcp.first().and_then(|socket| socket.local_addr().ok());
-            let address = bound.or(before.map(|before| before.address)).unwrap_or(model.address);
-            let sockets = quic::bind_all(address, &model.place, event_loops)?;
-            let shards = quic::shards(sockets).ok_or_else(|| {
-                Diagnostic::new(&model.place, "there are no random bytes for connection ids")
-            })?;
-            opened.quic = shards;
-        }
-        Ok(opened)
     }
 }
 

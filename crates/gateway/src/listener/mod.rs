@@ -7,6 +7,7 @@ pub(crate) mod eviction;
 pub(crate) mod filter_chain;
 mod handshake;
 pub(crate) mod matcher;
+pub(crate) mod opened_sockets;
 mod packet_filter;
 mod protocol_detection;
 mod proxy_protocol;

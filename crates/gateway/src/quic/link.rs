@@ -5,7 +5,7 @@ use super::{
     Code,
     connection_id::ConnectionIds,
     socket::{DatagramSocket, Ends},
-    streams::Stream,
+    stream_state::StreamState,
     table::Table,
     transmission::Transmission,
 };
@@ -28,7 +28,7 @@ pub(super) struct State {
     /// Once HTTP/3 may be spoken.
     pub(super) http: Option<quiche::h3::Connection>,
     /// Requests under way.
-    pub(super) streams: HashMap<u64, Stream>,
+    pub(super) streams: HashMap<u64, StreamState>,
     /// Something was read or written that the peer has to be told of.
     pub(super) dirty: bool,
     /// The driver is at work, and looks by itself.
@@ -210,6 +210,24 @@ impl State {
         } else {
             self.wake_writers();
         }
+    }
+
+    /// Wakes who can write again, and who need not any more.
+    fn wake_writers(&mut self) {
+        while let Some(id) = self.quic.stream_writable_next() {
+            let stopped = self.quic.stream_capacity(id).is_err();
+            let Some(stream) = self.streams.get_mut(&id) else { continue };
+            if stopped {
+                stream.reset();
+            } else {
+                stream.wake_writer();
+            }
+        }
+    }
+
+    /// The connection is over, and with it all of them.
+    fn end_streams(&mut self) {
+        self.streams.values_mut().filter(|stream| !stream.reset).for_each(StreamState::reset);
     }
 
     /// Gives the client as many connection ids as it takes, so that it can move (RFC 9000 section 5.1.1).

@@ -16,6 +16,7 @@ mod requests;
 mod retry_token;
 mod shard;
 mod socket;
+mod stream_state;
 mod streams;
 mod table;
 mod transmission;

@@ -50,7 +50,7 @@ impl Link {
                 }
             };
             match (event, state.streams.get_mut(&id)) {
-                (Event::Headers { list, .. }, Some(stream)) => stream.end(Some(list)),
+                (Event::Headers { list, .. }, Some(stream)) => stream.take_trailers(list),
                 (Event::Headers { list, more_frames }, None) => {
                     let (body, response) = state.open(self, id, !more_frames);
                     return Poll::Ready(Some(Received { head: list, body, response }));

@@ -4,6 +4,7 @@
 use super::{
     Code,
     link::{Link, State},
+    stream_state::StreamState,
 };
 use bytes::Bytes;
 use quiche::{
@@ -12,7 +13,7 @@ use quiche::{
 };
 use std::{
     cell::RefCell,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
 };
 
 /// So much is read at a time.
@@ -20,22 +21,6 @@ const PIECE: usize = 64 * 1024;
 
 thread_local! {
     static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; PIECE].into());
-}
-
-/// What the connection knows of a request under way.
-#[derive(Default)]
-pub(super) struct Stream {
-    /// Who reads the body.
-    reader: Option<Waker>,
-    /// Who sends the response, or waits for the client to give it up.
-    writer: Option<Waker>,
-    /// All of the request was read.
-    ended: bool,
-    trailers: Option<Vec<Header>>,
-    /// The client has given it up, or is gone.
-    reset: bool,
-    /// Ends that somebody has: the body and the response.
-    held: u8,
 }
 
 /// A request's body, as the client sends it.
@@ -57,56 +42,12 @@ pub(crate) struct ResponseStream {
 #[error("the client has given the request up")]
 pub(crate) struct StreamError;
 
-impl Stream {
-    pub(super) fn wake_reader(&mut self) {
-        self.reader.take().into_iter().for_each(Waker::wake);
-    }
-
-    fn wake_writer(&mut self) {
-        self.writer.take().into_iter().for_each(Waker::wake);
-    }
-
-    pub(super) fn end(&mut self, trailers: Option<Vec<Header>>) {
-        self.trailers = trailers.or(self.trailers.take());
-        self.wake_reader();
-    }
-
-    pub(super) fn finish(&mut self) {
-        self.ended = true;
-        self.wake_reader();
-    }
-
-    pub(super) fn reset(&mut self) {
-        self.reset = true;
-        self.wake_reader();
-        self.wake_writer();
-    }
-}
-
 impl State {
     /// A new request; `ended` if its header is all of it.
     pub(super) fn open(&mut self, link: &Link, id: u64, ended: bool) -> (RequestBytes, ResponseStream) {
-        self.streams.insert(id, Stream { ended, held: 2, ..Stream::default() });
+        self.streams.insert(id, StreamState { ended, held: 2, ..StreamState::default() });
         let link = link.clone();
         (RequestBytes { link: link.clone(), id }, ResponseStream { link, id, begun: false, ended: false })
-    }
-
-    /// Wakes who can write again, and who need not any more.
-    pub(super) fn wake_writers(&mut self) {
-        while let Some(id) = self.quic.stream_writable_next() {
-            let stopped = self.quic.stream_capacity(id).is_err();
-            let Some(stream) = self.streams.get_mut(&id) else { continue };
-            if stopped {
-                stream.reset();
-            } else {
-                stream.wake_writer();
-            }
-        }
-    }
-
-    /// The connection is over, and with it all of them.
-    pub(super) fn end_streams(&mut self) {
-        self.streams.values_mut().filter(|stream| !stream.reset).for_each(Stream::reset);
     }
 
     fn let_go(&mut self, id: u64) {

@@ -5,6 +5,7 @@ use super::{
     connection_match::MATCH,
     header_changes,
     listener_clients::{self, CLIENTS, Clients},
+    listener_http3::{self, Http3Draft},
     listener_limits::{LIMITS, ListenerLimits, TIMEOUTS},
     listener_paths::PATHS,
     route::{self, WrittenRoute},
@@ -17,11 +18,10 @@ use crate::{
         shown::{list, or_off, put, text},
     },
     model::{
-        AccessRules, Action, AltSvc, CertificateSource, Chain, ChainMatch, HeaderChange, Http, Http3,
-        Listener, Mode, Network, Paths, ProxyProtocolIn, Respond, RouteTable, Serve, Timeouts, Tls,
-        TlsPolicy, TrustedProxies,
+        AccessRules, Action, CertificateSource, Chain, ChainMatch, HeaderChange, Http, Listener, Mode,
+        Network, Paths, ProxyProtocolIn, Respond, RouteTable, Serve, Timeouts, Tls, TlsPolicy,
+        TrustedProxies,
     },
-    text::quote,
     values::listen_address,
     words::{name, switch, word},
 };
@@ -165,7 +165,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             about: "HTTP/3 on the same address, over UDP: the same certificates, routes and limits. For `mode: http` with \
                     TLS 1.3, and for a listener without `match`.",
             needs_restart: false,
-            read: |field, draft| field.set(&mut draft.http3, switch),
+            read: |field, draft| draft.http3.read(field),
             show: |shown| shown.listener.http3.is_some().into(),
         },
         Key {
@@ -175,8 +175,8 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             about: "How clients of HTTP/1.1 and HTTP/2 hear of HTTP/3: the header `Alt-Svc` (RFC 7838) of every answer. \
                     Give it where clients reach UDP on another port than this one: `h3=\":443\"; ma=86400`.",
             needs_restart: false,
-            read: |field, draft| draft.alt_svc = field.parse(alt_svc),
-            show: |shown| show_alt_svc(shown.listener.http3.as_ref()),
+            read: |field, draft| draft.http3.read_alt_svc(field),
+            show: |shown| listener_http3::show_alt_svc(shown.listener.http3.as_ref()),
         },
         Key {
             name: "trusted_proxies",
@@ -239,8 +239,7 @@ pub(super) struct ListenerDraft {
     hsts: Option<HeaderChange>,
     paths: Paths,
     proxy_protocol: ProxyProtocolIn,
-    http3: bool,
-    alt_svc: Option<AltSvc>,
+    http3: Http3Draft,
     trusted_proxies: Vec<Network>,
     clients: Clients,
     timeouts: Timeouts,
@@ -279,7 +278,7 @@ pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     let place = field.at("address").place();
     let tls = draft.take_tls(field);
     let serve = draft.take_serve(field);
-    let http3 = draft.take_http3(field);
+    let http3 = draft.http3.take(field);
     let ListenerDraft { accepts, timeouts, proxy_protocol, trusted_proxies, clients, limits, .. } = draft;
     let mut chain = Chain { accepts, timeouts, ..Chain::new(tls, serve, place.clone()) };
     let rules = clients.into_rules(&field.at("clients").place());
@@ -338,16 +337,6 @@ impl ListenerDraft {
         }
         let policy = self.tls.take().unwrap_or_else(|| TlsPolicy::new(self.mode));
         (!self.plain_text).then(|| Tls { certificates: std::mem::take(&mut self.certificates), policy })
-    }
-
-    fn take_http3(&mut self, field: &Field<'_>) -> Option<Http3> {
-        let alt_svc = self.alt_svc.take();
-        if alt_svc.is_some() && !self.http3 {
-            field
-                .at("alt_svc")
-                .error(Problem::new("there is no HTTP/3 to tell of", "add `http3: on`, or remove this"));
-        }
-        self.http3.then(|| Http3 { alt_svc: alt_svc.unwrap_or_default() })
     }
 
     fn take_serve(&mut self, field: &Field<'_>) -> Serve {
@@ -441,29 +430,6 @@ fn show_networks(trusted: &TrustedProxies) -> Value {
         TrustedProxies::In(networks) => list(networks.iter().map(|network| network.to_string().into())),
         TrustedProxies::AppendedTo => Value::Null,
     }
-}
-
-/// As the key has it; nothing where nothing was said.
-fn show_alt_svc(http3: Option<&Http3>) -> Value {
-    match http3.map(|http3| &http3.alt_svc) {
-        None | Some(AltSvc::SamePort) => Value::Null,
-        Some(AltSvc::Off) => false.into(),
-        Some(AltSvc::Value(value)) => value.as_str().into(),
-    }
-}
-
-fn alt_svc(text: &str) -> Result<AltSvc, Problem> {
-    if switch(text) == Ok(false) {
-        return Ok(AltSvc::Off);
-    }
-    // What goes into a header: visible characters and spaces (RFC 9110 section 5.5), and an alternative is `id=authority`.
-    let is_value = text.contains('=') && text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    is_value.then(|| AltSvc::Value(text.to_owned())).ok_or_else(|| {
-        Problem::new(
-            format!("{} is no value of Alt-Svc", quote(text)),
-            "write it as `h3=\":443\"; ma=86400`, or `off`",
-        )
-    })
 }
 
 fn show_certificates(tls: Option<&Tls>) -> Value {
