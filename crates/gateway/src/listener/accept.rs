@@ -157,7 +157,7 @@ fn spawn(
         let Some(tls) = &config.tls else {
             drop(handshaking);
             let connection = Connection::plain(client, local, &config.timeouts);
-            let chain = AcceptingChain { listener: active, chain, config, protocols };
+            let chain = AcceptingChain { listener: active, chain, config, protocols, quic_closing: None };
             return serve::serve_plain(transport, connection, chain, &worker, &here.place).await;
         };
         let deadline = config.timeouts.handshake_deadline;
@@ -169,7 +169,7 @@ fn spawn(
         drop(handshaking);
         match outcome {
             Ok(Ok((tls, connection))) => {
-                let chain = AcceptingChain { listener: active, chain, config, protocols };
+                let chain = AcceptingChain { listener: active, chain, config, protocols, quic_closing: None };
                 serve::serve_tls(tls, connection, chain, &worker, &here.place).await;
             }
             Ok(Err(error)) => error.record(peer, &chain),

@@ -166,6 +166,8 @@ pub(crate) struct AcceptingChain {
     pub(crate) config: Arc<ChainConfig>,
     /// What the client has offered by ALPN, where it was looked at to find the chain.
     pub(crate) protocols: Vec<String>,
+    /// Over QUIC: becomes true when the listener serves no HTTP/3 any more.
+    pub(crate) quic_closing: Option<watch::Receiver<bool>>,
 }
 
 impl HttpFilterChain for AcceptingChain {
@@ -196,6 +198,7 @@ impl HttpFilterChain for AcceptingChain {
     fn is_removed(&self) -> bool {
         self.chain.removed.load(Ordering::Acquire)
             || !self.chain.config.load().asks_clients_the_same(&self.config)
+            || self.quic_closing.as_ref().is_some_and(|closing| *closing.borrow())
     }
 
     fn removal(&self) -> &Notify {
@@ -332,6 +335,7 @@ impl ActiveListener {
     pub(crate) fn close_quic(&self) {
         if let Some(closing) = self.quic().take() {
             closing.send_replace(true);
+            self.config().chains.iter().for_each(|chain| chain.removal.notify_waiters());
         }
     }
 

@@ -20,6 +20,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+use tokio::sync::watch;
 
 /// Clients of one event loop whose handshakes are under way without proof of their addresses. Beyond, a client comes twice:
 /// a flood from addresses that are made up costs no handshakes, and others a round trip.
@@ -31,7 +32,7 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 /// Has an event loop's connections until the listener closes and they are gone.
 pub(crate) async fn serve_datagrams(active: Arc<ActiveListener>, endpoint: Endpoint, worker: Worker) {
     let mut closing = active.quic_closing();
-    let host = Listening { active, worker, unproven: Arc::default() };
+    let host = Listening { active, worker, closing: closing.clone(), unproven: Arc::default() };
     endpoint.run(host, async move { drop(closing.wait_for(|&closing| closing).await) }).await;
 }
 
@@ -39,6 +40,7 @@ pub(crate) async fn serve_datagrams(active: Arc<ActiveListener>, endpoint: Endpo
 struct Listening {
     active: Arc<ActiveListener>,
     worker: Worker,
+    closing: watch::Receiver<bool>,
     /// One reference for each client that has not proved its address, and ours.
     unproven: Arc<()>,
 }
@@ -52,6 +54,7 @@ struct Admitted {
     ends: (SocketAddr, SocketAddr),
     began: Instant,
     open: (OpenConnection, Permit),
+    closing: watch::Receiver<bool>,
     handshaking: (Permit, Option<Arc<()>>),
 }
 
@@ -107,6 +110,7 @@ impl Host for Listening {
             ends: (arrival.client, arrival.local),
             began,
             open: (OpenConnection::new(active), permit),
+            closing: self.closing.clone(),
             handshaking: (handshaking, unproven),
         };
         Some(Opening { connection, admitted })
@@ -141,7 +145,7 @@ impl Drop for Registered<'_> {
 
 /// Serves a connection until it is over, or is to be closed, which it is then.
 async fn serve_connection(link: &Link, admitted: Admitted, worker: &Worker) {
-    let Admitted { active, chain, config, tls, ends, began, open, handshaking } = admitted;
+    let Admitted { active, chain, config, tls, ends, began, open, closing, handshaking } = admitted;
     let limit = config.timeouts.handshake.saturating_sub(began.elapsed());
     let shaken = tokio::time::timeout(limit, poll_fn(|context| link.poll_handshake(context))).await;
     drop(handshaking);
@@ -161,7 +165,13 @@ async fn serve_connection(link: &Link, admitted: Admitted, worker: &Worker) {
     let connection = link.with_tls(|ssl| handshake::complete(ssl, &chain, &config, ends, began, None));
     let connection = serve::shared(connection, worker);
     if serve::may_connect(&config, &connection) {
-        let chain = AcceptingChain { listener: active, chain, config, protocols: Vec::new() };
+        let chain = AcceptingChain {
+            listener: active,
+            chain,
+            config,
+            protocols: Vec::new(),
+            quic_closing: Some(closing),
+        };
         let pool = Arc::clone(&worker.pool);
         http::serve_http3(link, HttpConnection { connection, chain: Arc::new(chain), pool }).await;
     }

@@ -138,6 +138,13 @@ impl Link {
         !self.state().quic.is_established()
     }
 
+    /// Says that it is alive, so that a client which waits for an answer does not forget it.
+    pub(crate) fn ping(&self) {
+        let mut state = self.state();
+        let _ = state.quic.send_ack_eliciting();
+        state.wake_driver();
+    }
+
     /// Looks at its TLS.
     pub(crate) fn with_tls<T>(&self, look: impl FnOnce(&mut SslRef) -> T) -> T {
         look(self.state().quic.as_mut())
@@ -212,15 +219,15 @@ impl State {
         }
     }
 
-    /// Wakes who can write again, and who need not any more.
+    /// Wakes who can write again, and who need not any more: of a stream that the client has stopped nobody else tells.
     fn wake_writers(&mut self) {
-        while let Some(id) = self.quic.stream_writable_next() {
-            let stopped = self.quic.stream_capacity(id).is_err();
-            let Some(stream) = self.streams.get_mut(&id) else { continue };
-            if stopped {
+        let Self { quic, streams, .. } = self;
+        while let Some(id) = quic.stream_writable_next() {
+            streams.get_mut(&id).into_iter().for_each(StreamState::wake_writer);
+        }
+        for (&id, stream) in streams {
+            if !stream.reset && matches!(quic.stream_capacity(id), Err(quiche::Error::StreamStopped(_))) {
                 stream.reset();
-            } else {
-                stream.wake_writer();
             }
         }
     }

@@ -37,6 +37,12 @@ const MOST_STREAMS: u64 = 250;
 const MOST_CONTROL_STREAMS: u64 = 8;
 /// Before a path is known to carry more: every path of IPv6 does, with the headers of UDP and IP (RFC 8200 section 5).
 const LARGEST_DATAGRAM: usize = 1350;
+/// Datagrams that a connection begins with. A header is sent as a whole or not at all, and this is how large one can be; it
+/// is what others of its kind send (RFC 9002 section 7.2 recommends ten).
+const FIRST_FLIGHT: usize = 32;
+/// A connection on which nothing moves is forgotten after this time or the listener's, whichever is longer: while a client
+/// waits for an answer, it hears of us more often.
+const LEAST_IDLE: Duration = Duration::from_secs(30);
 /// Connection ids that a client may hold, so that it can move without being followed (RFC 9000 section 5.1.1).
 const MOST_CONNECTION_IDS: u64 = 4;
 
@@ -72,7 +78,9 @@ impl QuicTls {
             |error| Diagnostic::new(&Place::builtin(), format!("no QUIC with these settings: {error}"));
         let mut config =
             quiche::Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, base).map_err(refused)?;
-        config.set_max_idle_timeout(u64::try_from(idle.as_millis()).unwrap_or(u64::MAX));
+        let idle = idle.max(LEAST_IDLE).as_millis();
+        config.set_max_idle_timeout(u64::try_from(idle).unwrap_or(u64::MAX));
+        config.set_initial_congestion_window_packets(FIRST_FLIGHT);
         config.set_initial_max_data(CONNECTION_WINDOW);
         config.set_initial_max_stream_data_bidi_remote(STREAM_WINDOW);
         config.set_initial_max_stream_data_uni(STREAM_WINDOW);

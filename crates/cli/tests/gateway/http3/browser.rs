@@ -19,6 +19,8 @@ fn chromium_loads_a_page_by_http3() {
             &format!("--origin-to-force-quic-on=localhost:{port}"),
             &format!("--ignore-certificate-errors-spki-list={key}"),
             "--enable-quic",
+            // It would ask at the address of IPv6, where nobody is.
+            "--host-resolver-rules=MAP localhost 127.0.0.1",
         ],
         &format!("https://localhost:{port}/"),
     );

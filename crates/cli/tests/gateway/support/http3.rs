@@ -72,6 +72,8 @@ impl Http3Client {
         config.set_initial_max_stream_data_uni(1 << 18);
         config.set_initial_max_streams_uni(10);
         config.set_active_connection_id_limit(4);
+        // A header is sent as a whole or not at all.
+        config.set_initial_congestion_window_packets(1000);
         config.enable_early_data();
         Self { config }
     }
@@ -222,9 +224,14 @@ impl Http3 {
 
     /// Goes on from another port, as behind a NAT that has forgotten the connection.
     pub fn move_to_another_port(&mut self) {
+        self.run_until("no spare connection id", |client| client.quic.available_dcids() > 0);
         self.socket = socket();
         let local = self.socket.local_addr().expect("an address");
-        self.run_until("no spare connection id", |client| client.quic.available_dcids() > 0);
+        while self.quic.scids_left() > 0 {
+            let mut id = [0; 16];
+            boring::rand::rand_bytes(&mut id).expect("random bytes");
+            self.quic.new_scid(&ConnectionId::from_ref(&id), 0, false).expect("another id");
+        }
         self.quic.migrate_source(local).expect("a path");
         self.send();
     }

@@ -35,6 +35,9 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// In one turn, so many requests are accepted and so many streams run before other connections have theirs.
 const BUDGET: usize = 64;
 
+/// While a client waits for an answer, it hears of us this often: it might think that nobody is there.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+
 /// The library remembers something of each stream that a client has reset; with so many, it comes by another connection.
 const MOST_RESETS: u32 = 10_000;
 
@@ -53,6 +56,7 @@ pub(super) async fn serve(link: &Link, http: Arc<HttpConnection>) {
         late: http.chain.is_removed(),
         told_to_go: None,
         owes_goodbye: false,
+        sign_of_life: None,
         alarm: Alarm::default(),
     };
     poll_fn(|context| driver.poll_turn(context)).await;
@@ -73,6 +77,8 @@ struct Driver<'a> {
     told_to_go: Option<Instant>,
     /// There was no room to say so.
     owes_goodbye: bool,
+    /// When the next is due.
+    sign_of_life: Option<Instant>,
     alarm: Alarm,
 }
 
@@ -176,8 +182,14 @@ impl Driver<'_> {
     /// Ready when a client without streams has had its time.
     fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if !self.streams.is_empty() {
+            let due = *self.sign_of_life.get_or_insert_with(|| Instant::now() + SIGN_OF_LIFE);
+            if self.alarm.poll_due(context, due).is_ready() {
+                self.sign_of_life = None;
+                self.link.ping();
+            }
             return Poll::Pending;
         }
+        self.sign_of_life = None;
         if let Some(told) = self.told_to_go {
             return self.alarm.poll_due(context, told + FAREWELL);
         }
