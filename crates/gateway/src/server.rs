@@ -322,8 +322,9 @@ impl Server {
                     active
                 }
                 None => {
-                    addresses.extend(opened.tcp.first().and_then(|socket| socket.local_addr().ok()));
-                    Arc::new(ActiveListener::new(prepared))
+                    let bound = opened.bound(prepared.model.address);
+                    addresses.push(bound);
+                    Arc::new(ActiveListener::new(prepared, bound))
                 }
             };
             if !serves_http3 {

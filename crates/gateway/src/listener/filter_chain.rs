@@ -27,6 +27,8 @@ use tokio::sync::{Notify, Semaphore, watch};
 pub(crate) struct ActiveListener {
     /// The address that was asked for.
     pub(crate) address: SocketAddr,
+    /// The same with the port that the kernel has chosen, where it was to choose one.
+    pub(crate) bound: SocketAddr,
     config: ArcSwap<ListenerConfig>,
     /// Connections that may still be accepted.
     pub(crate) connections: Arc<Semaphore>,
@@ -261,11 +263,12 @@ impl ListenerConfig {
 }
 
 impl ActiveListener {
-    pub(crate) fn new(prepared: PreparedListener) -> Self {
+    pub(crate) fn new(prepared: PreparedListener, bound: SocketAddr) -> Self {
         let limits = &prepared.model.limits;
         let permits = |limit: usize| Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
         Self {
             address: prepared.model.address,
+            bound,
             connections: permits(limits.connections),
             handshakes: permits(limits.handshakes),
             closing: watch::Sender::new(false),

@@ -6,7 +6,10 @@ use super::{
 };
 use crate::quic::{self, Shard};
 use quadrille_config::{Diagnostic, model::Listener};
-use std::{net::TcpListener, sync::Arc};
+use std::{
+    net::{SocketAddr, TcpListener},
+    sync::Arc,
+};
 
 /// Sockets of a listener, one of each kind for each event loop, or none.
 #[derive(Default)]
@@ -47,8 +50,7 @@ impl OpenedSockets {
         };
         let mut opened = Self { tcp, quic: Vec::new() };
         if model.http3.is_some() && !before.is_some_and(ActiveListener::has_quic) {
-            let bound = opened.tcp.first().and_then(|socket| socket.local_addr().ok());
-            let address = bound.or(before.map(|before| before.address)).unwrap_or(model.address);
+            let address = before.map_or_else(|| opened.bound(model.address), |before| before.bound);
             let sockets = quic::bind_all(address, &model.place, event_loops)?;
             let shards = quic::shards(sockets).ok_or_else(|| {
                 Diagnostic::new(&model.place, "there are no random bytes for connection ids")
@@ -56,5 +58,10 @@ impl OpenedSockets {
             opened.quic = shards;
         }
         Ok(opened)
+    }
+
+    /// The address of TCP's, in place of the one that was asked for.
+    pub(crate) fn bound(&self, asked: SocketAddr) -> SocketAddr {
+        self.tcp.first().and_then(|socket| socket.local_addr().ok()).unwrap_or(asked)
     }
 }

@@ -1,7 +1,7 @@
 //! A listener: one socket, and one way to serve what comes in on it.
 
 use super::{
-    certificate::{self, CERTIFICATE},
+    certificate,
     connection_match::MATCH,
     header_changes,
     listener_clients::{self, CLIENTS, Clients},
@@ -70,7 +70,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
                     without SNI.",
             needs_restart: false,
             read: |field, draft| draft.certificates = certificates(field),
-            show: |shown| show_certificates(shown.chain.tls.as_deref()),
+            show: |shown| certificate::show_all(shown.chain.tls.as_deref()),
         },
         Key {
             name: "tls",
@@ -430,11 +430,6 @@ fn show_networks(trusted: &TrustedProxies) -> Value {
         TrustedProxies::In(networks) => list(networks.iter().map(|network| network.to_string().into())),
         TrustedProxies::AppendedTo => Value::Null,
     }
-}
-
-fn show_certificates(tls: Option<&Tls>) -> Value {
-    let shown = |tls: &Tls| tls.certificates.iter().map(|one| CERTIFICATE.show(one)).collect::<Value>();
-    tls.map(shown).into()
 }
 
 fn show_paths(serve: &Serve) -> Value {
