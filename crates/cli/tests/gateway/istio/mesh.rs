@@ -87,9 +87,14 @@ impl Mesh {
         let certificates = Certificates::new();
         let pair = certificates.rsa(2048, &[host]);
         let base64 = |path: &Path| succeed(Command::new("base64").arg("--wrap=0").arg(path));
+        // In block style: Kubernetes' reader takes what begins with a brace for JSON.
         let text = format!(
-            "{{ apiVersion: v1, kind: Secret, metadata: {{ name: {name}, namespace: istio-system }}, type: \
-             kubernetes.io/tls, data: {{ tls.crt: {}, tls.key: {} }} }}",
+            "apiVersion: v1
+kind: Secret
+metadata: {{ name: {name}, namespace: istio-system }}
+type: kubernetes.io/tls
+data: {{ tls.crt: {}, tls.key: {} }}
+",
             base64(&pair.chain).trim(),
             base64(&pair.key).trim()
         );
