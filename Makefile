@@ -51,8 +51,8 @@ test-helm: build ## Test the Helm chart, with a real kube-apiserver; needs Go 1.
 
 test-istio: claim ## Test under a real istiod and pilot-agent, without a cluster; needs Go 1.26
 	@scripts/install-packages.sh build test
-	@scripts/istio/build.sh
-	@QUADRILLE_TEST_ISTIO=1 scripts/test.sh -E 'test(/^istio::/)' $(ARGS)
+	@scripts/istio/build.sh >/dev/null
+	@scripts/test.sh -E 'test(/^istio::/)' $(ARGS)
 
 test-monitoring: build ## Hold the alerts and the Grafana dashboard against a real Prometheus
 	@scripts/install-packages.sh monitoring-tests
