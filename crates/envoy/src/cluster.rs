@@ -11,13 +11,14 @@ use crate::{
     tls::{ClusterTls, Secret, SecretReference},
     transport_socket::{SocketMatch, TransportSocket, transport_socket, transport_socket_matches},
     upstream_http::{HttpOptions, http_options},
+    upstream_limits::{circuit_breakers, outlier_detection},
     values::enumeration,
 };
 use quadrille_config::{
     Diagnostic, Problem,
     model::{
-        Balance, Health, Place, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
-        UpstreamTls,
+        Balance, Health, OutlierDetection, Place, ProxyProtocolOut, Server, Upstream, UpstreamLimits,
+        UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
     },
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -39,6 +40,8 @@ pub struct Cluster {
     /// Localities share the load by their weights.
     by_locality: bool,
     health: Option<Health>,
+    outlier_detection: Option<OutlierDetection>,
+    limits: UpstreamLimits,
     place: Place,
 }
 
@@ -104,6 +107,8 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
             balance: balance(&message)?,
             by_locality: by_locality(&message)?,
             health: health(&message)?,
+            outlier_detection: outlier_detection(&message)?,
+            limits: circuit_breakers(&message)?,
             place: field.place(),
         },
     ))
@@ -252,6 +257,8 @@ impl Cluster {
         let mut upstream = Upstream::new(endpoints.iter().map(server).collect(), self.place.clone());
         upstream.balance = self.balance;
         upstream.health = self.health.clone();
+        upstream.outlier_detection = self.outlier_detection.clone();
+        upstream.limits = self.limits.clone();
         upstream.protocol = self.http.protocol;
         upstream.host_from_request = self.http.name.sni;
         upstream.proxy_protocol = self.proxy_protocol()?;

@@ -39,6 +39,7 @@ mod tests;
 mod tls;
 mod transport_socket;
 mod upstream_http;
+mod upstream_limits;
 mod values;
 
 pub use bootstrap::{Bootstrap, DynamicResources, bootstrap, load};

@@ -14,6 +14,7 @@ mod keyless;
 mod listener;
 mod matching;
 mod mode;
+mod outlier_detection;
 mod paths;
 mod place;
 mod problem;
@@ -27,6 +28,7 @@ mod timeouts;
 mod tls;
 mod trusted_proxies;
 mod upstream;
+mod upstream_limits;
 
 pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules};
 pub use acme::{Acme, AcmeChallenge, AcmeKeyType, AcmeOrder, ExternalAccount};
@@ -38,6 +40,7 @@ pub use keyless::{KeyServerUse, KeySource, Keyless, KeylessTls};
 pub use listener::{Limits, Listener, ProxyProtocolIn};
 pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
 pub use mode::Mode;
+pub use outlier_detection::OutlierDetection;
 pub use paths::{Ambiguous, Paths, SentPath};
 pub use place::{Origin, Place};
 pub use problem::Problem;
@@ -56,6 +59,7 @@ pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn, UpstreamProtocol,
     UpstreamTimeouts, UpstreamTls,
 };
+pub use upstream_limits::UpstreamLimits;
 
 use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 

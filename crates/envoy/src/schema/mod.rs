@@ -12,6 +12,7 @@ mod rbac;
 mod route;
 mod route_action;
 mod tls;
+mod upstream_limits;
 
 pub(crate) use bootstrap::*;
 pub(crate) use cluster::*;
@@ -23,6 +24,7 @@ pub(crate) use rbac::*;
 pub(crate) use route::*;
 pub(crate) use route_action::*;
 pub(crate) use tls::*;
+pub(crate) use upstream_limits::*;
 
 /// A message of Envoy's API.
 #[derive(Debug)]
@@ -198,6 +200,9 @@ pub(crate) const ALL: &[Group] = &[
         messages: &[
             &CLUSTER,
             &COMMON_LB,
+            &CIRCUIT_BREAKERS,
+            &CIRCUIT_BREAKER_THRESHOLDS,
+            &OUTLIER_DETECTION,
             &SOCKET_MATCH,
             &PROXY_PROTOCOL_UPSTREAM,
             &PROXY_PROTOCOL_CONFIG,

@@ -10,6 +10,7 @@ mod reference;
 mod refused;
 mod resources;
 mod routes;
+mod upstream_limits;
 
 use crate::{Bootstrap, bootstrap};
 use quadrille_config::model::{Chain, Gateway, Listener, Route, Serve, Tls};

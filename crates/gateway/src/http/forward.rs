@@ -18,7 +18,10 @@ use super::{
     tunnel::{self, Tunnel},
     upstream_request,
 };
-use crate::upstream::{self, ClientBodyError, ExchangeError, Lease, Limits, Server};
+use crate::upstream::{
+    self, ActiveRequest, ClientBodyError, ExchangeError, Lease, Limits, Overloaded, RequestOutcome, Retry,
+    Server, Upstream,
+};
 use http::{HeaderValue, Response, StatusCode, Version, header};
 use quadrille_config::model::Forward;
 use std::{io, net::SocketAddr, sync::Arc, time::Instant};
@@ -30,6 +33,8 @@ struct Forwarding<'a> {
     tried: Vec<SocketAddr>,
     /// When all must be over.
     whole: Option<Instant>,
+    /// Counts the attempts after the first.
+    retry: Option<Retry>,
 }
 
 /// Why an attempt came to nothing.
@@ -55,7 +60,15 @@ pub(super) async fn forward(
         tracing::debug!(route = %matched.place(), "the route's upstream does not exist (yet)");
         return Answer { request, route: Some(matched), exchange }.text(503, "No such upstream.\n").into();
     };
-    exchange.upstream = Some((Arc::clone(upstream), upstream.begin()));
+    let whole = to.timeout.filter(|_| !request.websocket).map(|timeout| exchange.began + timeout);
+    let active = match begin(upstream, request.websocket, whole).await {
+        Ok(active) => active,
+        Err(refusal) => {
+            exchange.error = Some(refusal.label());
+            return Answer { request, route: Some(matched), exchange }.status(refusal.status()).into();
+        }
+    };
+    exchange.upstream = Some((Arc::clone(upstream), active));
     let (body, client) = match request.websocket {
         true => (Replay::empty(), Some(body)),
         false => (Replay::new(body), None),
@@ -70,7 +83,8 @@ pub(super) async fn forward(
         },
         body,
         tried: Vec::new(),
-        whole: to.timeout.filter(|_| !request.websocket).map(|timeout| exchange.began + timeout),
+        whole,
+        retry: None,
     };
     loop {
         match forwarding.attempt(&mut exchange, informational).await {
@@ -100,6 +114,45 @@ pub(super) async fn forward(
     }
 }
 
+/// Why a request is not begun.
+enum Refusal {
+    Overloaded,
+    OutOfTime,
+}
+
+impl Refusal {
+    fn status(&self) -> u16 {
+        match self {
+            Self::Overloaded => 503,
+            Self::OutOfTime => 504,
+        }
+    }
+
+    /// For the access log.
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Overloaded => "upstream overloaded",
+            Self::OutOfTime => "timeout",
+        }
+    }
+}
+
+/// Waits until the upstream's limits let the request begin.
+async fn begin(
+    upstream: &Arc<Upstream>,
+    alone: bool,
+    due: Option<Instant>,
+) -> Result<ActiveRequest, Refusal> {
+    let begun = match due {
+        None => upstream.begin(alone).await,
+        Some(due) => match Box::pin(tokio::time::timeout_at(due.into(), upstream.begin(alone))).await {
+            Ok(begun) => begun,
+            Err(_) => return Err(Refusal::OutOfTime),
+        },
+    };
+    begun.map_err(|Overloaded| Refusal::Overloaded)
+}
+
 impl Forwarding<'_> {
     async fn attempt(
         &mut self,
@@ -127,7 +180,12 @@ impl Forwarding<'_> {
             match self.send(&server, fresh, exchange, informational).await {
                 // The server closed an idle connection at that moment: this says nothing of the server.
                 Err(AttemptError::Exchange { error: ExchangeError::NotSent, reused: true }) => fresh = true,
-                other => return other,
+                other => {
+                    if let Some(outcome) = outcome_of(&other) {
+                        self.destination.upstream.observe(&server, outcome);
+                    }
+                    return other;
+                }
             }
         }
     }
@@ -187,8 +245,8 @@ impl Forwarding<'_> {
         }
     }
 
-    fn is_to_be_tried_again(&self, status: StatusCode) -> bool {
-        !status.is_informational() && self.policy_allows(Failure::Status(status.as_u16()))
+    fn is_to_be_tried_again(&mut self, status: StatusCode) -> bool {
+        !status.is_informational() && self.policy_allows(Failure::Status(status.as_u16())) && self.may_retry()
     }
 
     /// Whether the route's policy tries such a failure again.
@@ -201,10 +259,22 @@ impl Forwarding<'_> {
             && retry::is_allowed(policy, failure, self.destination.request.method.is_idempotent())
     }
 
-    fn tries_again(&self, error: &AttemptError) -> bool {
+    /// Whether not too many repeated attempts are under way.
+    fn may_retry(&mut self) -> bool {
+        if self.retry.is_none() {
+            self.retry = self.destination.upstream.begin_retry();
+        }
+        self.retry.is_some()
+    }
+
+    fn tries_again(&mut self, error: &AttemptError) -> bool {
         if matches!(error, AttemptError::Connect(_)) {
             self.destination.upstream.counters.connect_failures.add();
         }
+        self.is_allowed_again(error) && self.may_retry()
+    }
+
+    fn is_allowed_again(&self, error: &AttemptError) -> bool {
         let within = self.tried.len() <= self.destination.upstream.retries();
         match (error, &self.destination.to.retry) {
             (AttemptError::NoServer | AttemptError::OutOfTime | AttemptError::InvalidPath, _) => false,
@@ -277,5 +347,17 @@ impl Forwarding<'_> {
         let response = tunnel::accept(head, upgrade, self.destination.request.is_http2());
         exchange.status = response.status().as_u16();
         Outcome::Tunnel(response, Box::new(Tunnel { server, ahead, client, idle, exchange }))
+    }
+}
+
+/// What an attempt says of the server; `None` if it says nothing.
+fn outcome_of(attempt: &Result<Response<upstream::ResponseBody>, AttemptError>) -> Option<RequestOutcome> {
+    match attempt {
+        Ok(response) => Some(RequestOutcome::Status(response.status().as_u16())),
+        Err(AttemptError::Connect(_)) => Some(RequestOutcome::NoAnswer),
+        Err(AttemptError::Exchange { error, .. }) => {
+            Failure::classify(error).map(|_| RequestOutcome::NoAnswer)
+        }
+        Err(AttemptError::NoServer | AttemptError::OutOfTime | AttemptError::InvalidPath) => None,
     }
 }

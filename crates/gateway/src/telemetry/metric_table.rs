@@ -321,6 +321,16 @@ const GROUPS: &[Group] = &[
                 &["upstream", "server"],
                 "1 if the server's health checks succeed, else 0; only where there are health checks",
             ),
+            counter(
+                "quadrille_upstream_overflow_total",
+                &["upstream"],
+                "requests, or connections in `tcp` mode, beyond the upstream's `limits`",
+            ),
+            counter(
+                "quadrille_upstream_ejections_total",
+                &["upstream"],
+                "how often a server was left out for what became of its requests (`outlier_detection`)",
+            ),
         ],
     },
     Group {

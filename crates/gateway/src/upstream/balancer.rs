@@ -11,17 +11,21 @@ use super::{
 use arc_swap::ArcSwap;
 use quadrille_config::model::Balance;
 use std::{
+    cell::LazyCell,
     collections::{BTreeMap, HashMap},
     net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Instant,
 };
 
 /// The servers, and how one of them is selected.
 pub(super) struct Balancer {
     balance: Balance,
+    /// Whether those that are picked are told what becomes of their requests.
+    observes: bool,
     /// Whose turn it is.
     turn: AtomicUsize,
     servers: ArcSwap<Servers>,
@@ -52,9 +56,9 @@ enum Order {
 }
 
 impl Balancer {
-    pub(super) fn new(balance: Balance, endpoints: Endpoints) -> Self {
+    pub(super) fn new(balance: Balance, observes: bool, endpoints: Endpoints) -> Self {
         let servers = Servers::new(balance, endpoints, &[]);
-        Self { balance, turn: AtomicUsize::new(0), servers: ArcSwap::from_pointee(servers) }
+        Self { balance, observes, turn: AtomicUsize::new(0), servers: ArcSwap::from_pointee(servers) }
     }
 
     /// Whether the servers are these, with these weights and names.
@@ -71,14 +75,16 @@ impl Balancer {
     /// A healthy server, if possible one that has not been tried.
     pub(super) fn pick(&self, client: SocketAddr, tried: &[SocketAddr]) -> Option<Server> {
         let servers = self.servers.load();
-        let healthy = |member: &Member| member.state.is_healthy();
+        let now = LazyCell::new(Instant::now);
+        let healthy = |member: &Member| member.state.is_available(|| *now);
         let untried = |member: &Member| healthy(member) && !tried.contains(&member.endpoint.address);
         let member = match self.select(&servers, client, untried) {
             None if !tried.is_empty() => self.select(&servers, client, healthy)?,
             selected => selected?,
         };
-        let load = (self.balance == Balance::LeastRequest).then(|| Arc::new(member.state.begin()));
-        Some(Server { _load: load, ..Server::from(&member.endpoint) })
+        let counts = self.balance == Balance::LeastRequest || self.observes;
+        let load = counts.then(|| Arc::new(member.state.begin()));
+        Some(Server { load, ..Server::from(&member.endpoint) })
     }
 
     fn select<'s>(
@@ -129,7 +135,8 @@ impl Balancer {
     /// Every server, and whether it is healthy as far as is known.
     pub(super) fn servers(&self) -> Vec<(Server, bool)> {
         let servers = self.servers.load();
-        let server = |member: &Member| (Server::from(&member.endpoint), member.state.is_healthy());
+        let now = Instant::now();
+        let server = |member: &Member| (Server::from(&member.endpoint), member.state.is_available(|| now));
         servers.members.iter().map(server).collect()
     }
 
@@ -140,9 +147,17 @@ impl Balancer {
         servers.members.iter().map(state).collect()
     }
 
+    /// How many servers are left out for what became of their requests, and how many there are.
+    pub(super) fn left_out(&self, now: Instant) -> (usize, usize) {
+        let servers = self.servers.load();
+        let out = servers.members.iter().filter(|member| member.state.outcomes.is_out(|| now));
+        (out.count(), servers.members.len())
+    }
+
     /// Whether there is a server at this address, and it is healthy as far as is known.
     pub(super) fn has_healthy(&self, address: SocketAddr) -> bool {
-        let is_it = |member: &Member| member.endpoint.address == address && member.state.is_healthy();
+        let now = Instant::now();
+        let is_it = |member: &Member| member.endpoint.address == address && member.state.is_available(|| now);
         self.servers.load().members.iter().any(is_it)
     }
 }
@@ -227,7 +242,7 @@ mod tests {
     #[test]
     fn what_is_unhealthy_is_passed_over_and_what_was_tried_is_the_last_resort() {
         for balance in ALL {
-            let balancer = Balancer::new(balance, of_ports(&[1, 2, 3]));
+            let balancer = Balancer::new(balance, false, of_ports(&[1, 2, 3]));
             assert_eq!(picked(&balancer, &[]), [1, 2, 3].into(), "{balance:?}");
             set_healthy(&balancer, 2, false);
             assert_eq!(picked(&balancer, &[]), [1, 3].into(), "{balance:?}");
@@ -245,7 +260,7 @@ mod tests {
     fn servers_of_the_next_priority_wait_until_none_of_the_first_is_healthy() {
         for balance in ALL {
             let spare = [3, 4].map(|port| Endpoint { priority: 1, ..endpoint(port, 1) });
-            let balancer = Balancer::new(balance, [of_ports(&[1, 2]), spare.into()].concat());
+            let balancer = Balancer::new(balance, false, [of_ports(&[1, 2]), spare.into()].concat());
             assert_eq!(picked(&balancer, &[]), [1, 2].into(), "{balance:?}");
             assert_eq!(picked(&balancer, &[1]), [2].into(), "{balance:?}");
             assert_eq!(picked(&balancer, &[1, 2]), [3, 4].into(), "{balance:?}");
@@ -261,7 +276,7 @@ mod tests {
     #[test]
     fn what_is_known_of_a_server_outlives_a_change_of_the_others() {
         for balance in ALL {
-            let balancer = Balancer::new(balance, of_ports(&[1, 2]));
+            let balancer = Balancer::new(balance, false, of_ports(&[1, 2]));
             set_healthy(&balancer, 1, false);
             let now = vec![endpoint(1, 7), endpoint(3, 1)];
             assert!(!balancer.has_endpoints(&now));
@@ -289,7 +304,7 @@ mod tests {
 
     #[test]
     fn requests_under_way_are_counted_until_they_are_over() {
-        let balancer = Balancer::new(Balance::LeastRequest, of_ports(&[1, 2]));
+        let balancer = Balancer::new(Balance::LeastRequest, false, of_ports(&[1, 2]));
         let held: Vec<_> = (0..10).filter_map(|_| balancer.pick(at(9), &[])).collect();
         let active = || balancer.states().iter().map(|(_, state)| state.active()).collect::<Vec<_>>();
         assert_eq!(active(), [5, 5]);

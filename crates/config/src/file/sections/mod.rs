@@ -19,6 +19,7 @@ mod listener;
 mod listener_clients;
 mod listener_limits;
 mod listener_paths;
+mod outlier_detection;
 mod resumption;
 mod route;
 mod route_actions;
@@ -31,6 +32,7 @@ mod sampling;
 mod text_match;
 mod tls;
 mod upstream;
+mod upstream_limits;
 mod upstream_tls;
 
 pub(super) use gateway::{EMPTY, GATEWAY, gateway};
@@ -63,6 +65,8 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &upstream::UPSTREAM,
     &upstream::SERVER,
     &health::HEALTH,
+    &outlier_detection::OUTLIER_DETECTION,
+    &upstream_limits::UPSTREAM_LIMITS,
     &upstream_tls::UPSTREAM_TLS,
     &upstream::UPSTREAM_TIMEOUTS,
     &engine::ENGINE,
