@@ -4,6 +4,7 @@ use crate::{
     access_log::access_log,
     common::duration,
     config_source::{ConfigSource, config_source},
+    fault::fault,
     filters,
     rbac::{self, Access},
     reader::{Field, Message, ReadMessage},
@@ -104,6 +105,11 @@ fn access(message: &Message<'_>) -> Option<Vec<Access>> {
         match &filter.config {
             Some(config) if filter.kind == filters::HTTP_RBAC => {
                 access.extend(rbac::rbac(config, rbac::Of::Requests)?);
+            }
+            Some(config) if filter.kind == filters::HTTP_FAULT => {
+                if fault(config)?.is_some() {
+                    config.warn("filter fault", "ignored: what is done to requests is said for routes");
+                }
             }
             Some(config) => _ = config.message(&schema::ROUTER)?,
             None => {}

@@ -62,6 +62,8 @@ pub enum Balance {
     LeastRequest,
     /// By the client's address, consistently (ketama), so that a client stays with its server.
     ClientIp,
+    /// By what the route says ([`super::HashPolicy`]), consistently (ketama); in TCP mode by the client's address.
+    Hash,
 }
 
 /// Active health checks.

@@ -18,7 +18,7 @@ pub(crate) const CLUSTER: Schema = Schema {
         (
             "lb_policy",
             Read(
-                "`ROUND_ROBIN`; `LEAST_REQUEST`, of two; `RANDOM`; `RING_HASH` and `MAGLEV` go by the client's address",
+                "`ROUND_ROBIN`; `LEAST_REQUEST`, of two; `RANDOM`; `RING_HASH` and `MAGLEV` by the route's `hash_policy`, both by ketama",
             ),
         ),
         ("load_balancing_policy", Read("the first policy that is known, as `lb_policy`")),

@@ -12,6 +12,7 @@ mod rbac;
 mod route;
 mod route_action;
 mod tls;
+mod traffic;
 mod upstream_limits;
 
 pub(crate) use bootstrap::*;
@@ -24,6 +25,7 @@ pub(crate) use rbac::*;
 pub(crate) use route::*;
 pub(crate) use route_action::*;
 pub(crate) use tls::*;
+pub(crate) use traffic::*;
 pub(crate) use upstream_limits::*;
 
 /// A message of Envoy's API.
@@ -192,6 +194,17 @@ pub(crate) const ALL: &[Group] = &[
             &REDIRECT,
             &DIRECT_RESPONSE,
             &HEADER_OPTION,
+            &HASH_POLICY,
+            &HASH_HEADER,
+            &HASH_COOKIE,
+            &HASH_CONNECTION,
+            &HASH_QUERY,
+            &CORS_POLICY,
+            &HTTP_FAULT,
+            &FAULT_DELAY,
+            &FAULT_ABORT,
+            &FRACTIONAL_PERCENT,
+            &RUNTIME_FRACTION,
         ],
     },
     Group {

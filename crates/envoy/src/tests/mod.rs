@@ -10,6 +10,7 @@ mod reference;
 mod refused;
 mod resources;
 mod routes;
+mod traffic;
 mod upstream_limits;
 
 use crate::{Bootstrap, bootstrap};

@@ -15,6 +15,7 @@ use super::{
     response_body::ResponseBody,
     retry::{self, Failure},
     router::MatchedRoute,
+    stickiness::Stickiness,
     tunnel::{self, Tunnel},
     upstream_request,
 };
@@ -23,7 +24,7 @@ use crate::upstream::{
     Server, Upstream,
 };
 use http::{HeaderValue, Response, StatusCode, Version, header};
-use quadrille_config::model::Forward;
+use quadrille_config::model::{Balance, Forward};
 use std::{io, net::SocketAddr, sync::Arc, time::Instant};
 
 /// One request on its way.
@@ -35,6 +36,8 @@ struct Forwarding<'a> {
     whole: Option<Instant>,
     /// Counts the attempts after the first.
     retry: Option<Retry>,
+    /// By what it keeps to a server.
+    sticky: Option<Box<Stickiness>>,
 }
 
 /// Why an attempt came to nothing.
@@ -69,6 +72,8 @@ pub(super) async fn forward(
         }
     };
     exchange.upstream = Some((Arc::clone(upstream), active));
+    let sticks = upstream.model().balance == Balance::Hash && !to.hash.is_empty();
+    let sticky = sticks.then(|| Stickiness::of(request, &to.hash, exchange.http.connection.tls));
     let (body, client) = match request.websocket {
         true => (Replay::empty(), Some(body)),
         false => (Replay::new(body), None),
@@ -85,6 +90,7 @@ pub(super) async fn forward(
         tried: Vec::new(),
         whole,
         retry: None,
+        sticky: sticky.map(Box::new),
     };
     loop {
         match forwarding.attempt(&mut exchange, informational).await {
@@ -163,7 +169,8 @@ impl Forwarding<'_> {
             Box::pin(tokio::time::sleep(retry::backoff(self.tried.len()))).await;
         }
         let client = exchange.client;
-        let Some(server) = self.destination.upstream.pick(client, &self.tried) else {
+        let point = self.sticky.as_ref().and_then(|sticky| sticky.point);
+        let Some(server) = self.destination.upstream.pick(client, point, &self.tried) else {
             self.destination.upstream.counters.no_server.add();
             return Err(AttemptError::NoServer);
         };
@@ -321,6 +328,9 @@ impl Forwarding<'_> {
         exchange.status = head.status.as_u16();
         hop_by_hop::remove(&mut head.headers);
         self.destination.change_response(&mut head.headers, &exchange.http.connection);
+        if let Some(cookie) = self.sticky.and_then(|sticky| sticky.cookie) {
+            head.headers.append(header::SET_COOKIE, cookie);
+        }
         if !self.destination.request.is_http2() && exchange.http.chain.is_removed() {
             head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }

@@ -4,7 +4,7 @@
 
 use super::{
     endpoint::{Endpoint, Endpoints},
-    ring::Ring,
+    ring::{Ring, point_of},
     rotation::Rotation,
     server::{Server, ServerState},
 };
@@ -73,13 +73,24 @@ impl Balancer {
     }
 
     /// A healthy server, if possible one that has not been tried.
-    pub(super) fn pick(&self, client: SocketAddr, tried: &[SocketAddr]) -> Option<Server> {
+    /// `point` is what the request has in common with others that go to the same server, on [`Balance::Hash`]'s ring.
+    pub(super) fn pick(
+        &self,
+        client: SocketAddr,
+        point: Option<u32>,
+        tried: &[SocketAddr],
+    ) -> Option<Server> {
+        let point = match self.balance {
+            Balance::ClientIp => point_of(client.ip()),
+            Balance::Hash => point.unwrap_or_else(|| fastrand::u32(..)),
+            Balance::RoundRobin | Balance::Random | Balance::LeastRequest => 0,
+        };
         let servers = self.servers.load();
         let now = LazyCell::new(Instant::now);
         let healthy = |member: &Member| member.state.is_available(|| *now);
         let untried = |member: &Member| healthy(member) && !tried.contains(&member.endpoint.address);
-        let member = match self.select(&servers, client, untried) {
-            None if !tried.is_empty() => self.select(&servers, client, healthy)?,
+        let member = match self.select(&servers, point, untried) {
+            None if !tried.is_empty() => self.select(&servers, point, healthy)?,
             selected => selected?,
         };
         let counts = self.balance == Balance::LeastRequest || self.observes;
@@ -90,7 +101,7 @@ impl Balancer {
     fn select<'s>(
         &self,
         servers: &'s Servers,
-        client: SocketAddr,
+        point: u32,
         accept: impl Fn(&Member) -> bool,
     ) -> Option<&'s Member> {
         let members = &servers.members;
@@ -99,7 +110,7 @@ impl Balancer {
             Balance::RoundRobin => self.turn.fetch_add(1, Ordering::Relaxed),
             _ => 0,
         };
-        servers.levels.iter().find_map(|level| self.select_in(level, members, turn, client, &accept))
+        servers.levels.iter().find_map(|level| self.select_in(level, members, turn, point, &accept))
     }
 
     fn select_in<'s>(
@@ -107,13 +118,13 @@ impl Balancer {
         level: &Level,
         members: &'s [Member],
         turn: usize,
-        client: SocketAddr,
+        point: u32,
         accept: &impl Fn(&Member) -> bool,
     ) -> Option<&'s Member> {
         let member = |index: usize| &members[level.members[index]];
         let fits = |index: usize| accept(member(index));
         let index = match &level.order {
-            Order::Ring(ring) => ring.find(client.ip(), fits)?,
+            Order::Ring(ring) => ring.find(point, fits)?,
             // There is nothing to be selected.
             Order::Rotation(_) if level.members.len() == 1 => Some(0).filter(|only| fits(*only))?,
             Order::Rotation(rotation) if self.balance == Balance::RoundRobin => rotation.find(turn, fits)?,
@@ -184,7 +195,7 @@ impl Level {
     fn new(balance: Balance, own: Vec<usize>, all: &[Member]) -> Self {
         let endpoints = own.iter().map(|index| &all[*index].endpoint);
         let order = match balance {
-            Balance::ClientIp => {
+            Balance::ClientIp | Balance::Hash => {
                 Order::Ring(Ring::new(endpoints.map(|endpoint| (endpoint.address, endpoint.weight))))
             }
             Balance::RoundRobin | Balance::Random | Balance::LeastRequest => {
@@ -210,8 +221,8 @@ mod tests {
     use super::{Arc, Balance, Balancer, Endpoint, Endpoints, Member, ServerState, SocketAddr};
     use std::{collections::HashSet, num::NonZeroUsize};
 
-    const ALL: [Balance; 4] =
-        [Balance::RoundRobin, Balance::Random, Balance::LeastRequest, Balance::ClientIp];
+    const ALL: [Balance; 5] =
+        [Balance::RoundRobin, Balance::Random, Balance::LeastRequest, Balance::ClientIp, Balance::Hash];
 
     fn at(port: u16) -> SocketAddr {
         ([127, 0, 0, 1], port).into()
@@ -235,7 +246,7 @@ mod tests {
     fn picked(balancer: &Balancer, tried: &[u16]) -> HashSet<u16> {
         let tried: Vec<_> = tried.iter().copied().map(at).collect();
         let client = |number: u8| SocketAddr::from(([192, 0, 2, number], 9));
-        let pick = |number| Some(balancer.pick(client(number), &tried)?.address.port());
+        let pick = |number| Some(balancer.pick(client(number), None, &tried)?.address.port());
         (0..100).filter_map(pick).collect()
     }
 
@@ -305,10 +316,21 @@ mod tests {
     #[test]
     fn requests_under_way_are_counted_until_they_are_over() {
         let balancer = Balancer::new(Balance::LeastRequest, false, of_ports(&[1, 2]));
-        let held: Vec<_> = (0..10).filter_map(|_| balancer.pick(at(9), &[])).collect();
+        let held: Vec<_> = (0..10).filter_map(|_| balancer.pick(at(9), None, &[])).collect();
         let active = || balancer.states().iter().map(|(_, state)| state.active()).collect::<Vec<_>>();
         assert_eq!(active(), [5, 5]);
         drop(held);
         assert_eq!(active(), [0, 0]);
+    }
+
+    #[test]
+    fn what_has_the_same_point_goes_to_the_same_server() {
+        let balancer = Balancer::new(Balance::Hash, false, of_ports(&[1, 2, 3]));
+        let server = |point| balancer.pick(at(9), point, &[]).expect("a server").address.port();
+        let first: HashSet<_> = (0..100).map(|_| server(Some(7))).collect();
+        assert_eq!(first.len(), 1);
+        let all: HashSet<_> = (0..1000_u32).map(|n| server(Some(n.wrapping_mul(0x9E37_79B9)))).collect();
+        let unkeyed: HashSet<_> = (0..1000).map(|_| server(None)).collect();
+        assert_eq!((all.len(), unkeyed.len()), (3, 3));
     }
 }

@@ -6,6 +6,7 @@ use super::{
     client_tls::{ClientTls, Credentials},
     endpoint::{self, Endpoints},
     outliers::{self, RequestOutcome},
+    ring,
     server::Server,
 };
 use crate::telemetry::{
@@ -207,6 +208,11 @@ impl Upstream {
         &self.model
     }
 
+    /// Where this client leads, if nothing else is looked at.
+    pub(crate) fn point_of(client: SocketAddr) -> u32 {
+        ring::point_of(client.ip())
+    }
+
     pub(crate) fn retries(&self) -> usize {
         self.model.retries
     }
@@ -221,9 +227,15 @@ impl Upstream {
         self.balancer.has_healthy(address)
     }
 
-    /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy.
-    pub(crate) fn pick(&self, client: SocketAddr, tried: &[SocketAddr]) -> Option<Server> {
-        self.balancer.pick(client, tried)
+    /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy. Where
+    /// requests keep to servers by what they say, `point` is where that leads.
+    pub(crate) fn pick(
+        &self,
+        client: SocketAddr,
+        point: Option<u32>,
+        tried: &[SocketAddr],
+    ) -> Option<Server> {
+        self.balancer.pick(client, point, tried)
     }
 }
 

@@ -277,7 +277,13 @@ data: {{ tls.crt: {}, tls.key: {} }}
 
     /// Status and body of an HTTPS request to a host on this port.
     pub(super) fn get(&self, secret: &str, host: &str, port: u16, path: &str) -> String {
+        self.ask(secret, host, port, path, &[])
+    }
+
+    /// The same with further arguments for curl.
+    pub(super) fn ask(&self, secret: &str, host: &str, port: u16, path: &str, arguments: &[&str]) -> String {
         let output = Command::new("curl")
+            .args(arguments)
             .args(["-s", "--max-time", "20", "--noproxy", "*", "--write-out", " %{http_code}", "--cacert"])
             .arg(self.path(&format!("{secret}-ca.pem")))
             .args(["--resolve", &format!("{host}:{port}:127.0.0.1"), &format!("https://{host}:{port}{path}")])

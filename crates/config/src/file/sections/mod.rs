@@ -28,6 +28,7 @@ mod route_refused;
 mod route_respond;
 mod route_retry;
 mod route_shown;
+mod route_sticky;
 mod sampling;
 mod text_match;
 mod tls;
@@ -56,6 +57,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &route_actions::SPLIT,
     &route_actions::REDIRECT,
     &route_retry::RETRY,
+    &route_sticky::STICKY,
     &route_respond::RESPOND,
     &header_changes::HEADER_CHANGE,
     &listener_limits::TIMEOUTS,

@@ -33,10 +33,10 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
         },
         Key {
             name: "balance",
-            value: "`round_robin`, `random`, `least_request` or `client_ip`",
+            value: "`round_robin`, `random`, `least_request`, `client_ip` or `hash`",
             preset: Preset::Is("round_robin"),
             about: "How a server is chosen, by weight. `client_ip` keeps a client with its server by consistent hashing, \
-                    and spreads the load less evenly.",
+                    and spreads the load less evenly; `hash` does the same by what the route's `sticky` names.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.balance, word),
             show: |upstream| name(upstream.balance).into(),
