@@ -10,7 +10,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring nginx-module soak-nginx soak-acme test bogo
-.PHONY: lint fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php test-php bench-php
+.PHONY: lint fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php pecl test-php bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ test: claim ## Run every test, or some: ARGS="-E 'test(fleet::)'"
 php: claim ## Build the PHP extension, bin/quadrille.so
 	@scripts/install-packages.sh php
 	@scripts/build-php.sh
+
+pecl: claim ## Pack the PHP extension's sources for PECL and PIE: bin/quadrille-*.tgz
+	@scripts/package-pecl.sh
 
 test-php: php ## Test the encrypted fields in PHP, and the worked application
 	@scripts/install-packages.sh build php-tests

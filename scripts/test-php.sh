@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the encrypted fields in PHP: bin/quadrille.so and the implementation in PHP, with opcache and JIT on and off; the
-# extension under valgrind; the worked application with MariaDB, PostgreSQL, nginx and php-fpm. Each part prints a line
-# as cargo's tests do, also after another has failed.
+# extension under valgrind; the package for PECL and PIE; the worked application with MariaDB, PostgreSQL, nginx and
+# php-fpm. Each part prints a line as cargo's tests do, also after another has failed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 readonly php=/usr/bin/php8.2
@@ -25,6 +25,7 @@ main() {
     suite "PHP, opcache and JIT" fields "${jit[@]}"
     suite "README" readme "$extension"
     part "extension under valgrind" under_valgrind
+    part "package for PECL and PIE" packages/php/tests/package/test.sh
     suite "application" application
     return "$failed"
 }
