@@ -26,6 +26,7 @@ main() {
     suite "README" readme "$extension"
     part "extension under valgrind" under_valgrind
     part "package for PECL and PIE" packages/php/tests/package/test.sh
+    thread_safe
     suite "application" application
     return "$failed"
 }
@@ -51,6 +52,16 @@ count() {
     bad=$(($(number errors) + $(number failures) + 0))
     [[ $status -eq 0 || $bad -gt 0 ]] || bad=1
     tell "$name" "$((${tests:-0} - bad - ${skipped:-0}))" "$bad" "${skipped:-0}"
+}
+
+# Debian has no such PHP, and to build one takes minutes.
+thread_safe() {
+    local prefix
+    if prefix=$(scripts/build-php-zts.sh --cached); then
+        part "thread-safe PHP" packages/php/tests/threads/test.sh "$prefix"
+    else
+        echo "SKIPPED: there is no thread-safe PHP, for which the extension is not tested: make test-php-zts builds one"
+    fi
 }
 
 # part NAME COMMAND...
