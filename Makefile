@@ -83,7 +83,7 @@ php: claim ## Build the PHP extension, bin/quadrille.so
 	@scripts/install-packages.sh php
 	@scripts/build-php.sh
 
-pecl: claim ## Pack the PHP extension's sources for PECL and PIE: bin/quadrille-*.tgz
+pecl: ## Pack the PHP extension's sources for PECL and PIE: bin/quadrille-*.tgz
 	@scripts/package-pecl.sh
 
 test-php: php ## Test the encrypted fields in PHP, and the worked application
