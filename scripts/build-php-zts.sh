@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds a thread-safe PHP, which Debian does not have, from Debian's sources, once: prints where it is installed. With the
-# embed SAPI, for the tests. Some minutes of CPU.
+# Builds a thread-safe PHP, which Debian does not have, from Debian's sources, once: prints where it is installed. With
+# the embed SAPI, for the tests. Some minutes of CPU.
 #
 # build-php-zts.sh --cached: prints the folder if it is there, and fails without a word if not.
 set -euo pipefail

@@ -8,8 +8,8 @@ const RIVALS = ['https.Agent', 'TlsAgent', LEAST];
 
 /**
  * What a request on a connection of its own costs the client, keep-alive off for all, beside `https.Agent`, which keeps
- * sessions, and beside the least that one of Node's agents can cost. By the server's address, because looking up a name costs
- * all of them the same.
+ * sessions, and beside the least that one of Node's agents can cost. By the server's address, because looking up a name
+ * costs all of them the same.
  */
 export async function compareClosed(plan: Plan, node: Node, version: Setting['version']): Promise<Target[]> {
     const cpu = await clientCpu(plan, node, {

@@ -10,8 +10,8 @@ require_once __DIR__ . '/Process.php';
 require_once __DIR__ . '/Servers.php';
 
 /**
- * Where the CPU of a PHP process goes that calls an HTTPS server by curl, as `quadrille profile system --pid` sees it: with
- * a handle for each call, with sessions shared by the handles, and with one handle.
+ * Where the CPU of a PHP process goes that calls an HTTPS server by curl, as `quadrille profile system --pid` sees it:
+ * with a handle for each call, with sessions shared by the handles, and with one handle.
  */
 final class OutboundTest extends TestCase
 {
@@ -62,7 +62,7 @@ final class OutboundTest extends TestCase
         foreach (['key-exchange', 'signature', 'certificate-verification'] as $step) {
             self::assertLessThanOrEqual($full[$step] / 4, $resumed[$step], "$step: $all");
         }
-        // curl makes a context for each connection, and reads the trusted certificates into it: sessions do not save that.
+        // curl makes a context for each connection and reads the trusted certificates into it, resumed or not.
         self::assertGreaterThan($full['context'], $resumed['context'], $all);
         // One connection: what is left of TLS is records.
         self::assertGreaterThan(0.1, $kept['records'], $all);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The package for PECL and PIE, as a server would take it: PEAR's own check, then `pecl install` into folders of its own,
-# and the steps of `pie install` (phpize, configure, make, make install). What is installed is loaded.
+# The package for PECL and PIE, as a server would take it: PEAR's own check, `pecl install` into folders of its own, and
+# the steps of `pie install` (phpize, configure, make, make install). What is installed is loaded.
 # test.sh [PHP-CONFIG]
 set -euo pipefail
 cd "$(dirname "$0")/../../../.."
@@ -46,7 +46,7 @@ by_pie() {
 
 by_pecl() {
     echo "-- pecl install"
-    # Nothing of the system's PEAR is read or written, nor the folder of PHP's extensions: PECL asks php-config for that.
+    # Nothing of the system's PEAR is read or written, nor PHP's folder of extensions, for which PECL asks php-config.
     local pecl=(pecl -C "$folder/pearrc" -c "$folder/pearrc") installed=$folder/installed
     quietly pear config-create "$folder/pear" "$folder/pearrc"
     mkdir "$folder/bin"

@@ -1,8 +1,8 @@
 <?php
 
 /**
- * One request of many at once in one process: everything that the extension does, with a key ring that changes meanwhile. It
- * says what was wrong, and notes the nonces that it got.
+ * One request of many at once in one process: everything that the extension does, with a key ring that changes meanwhile.
+ * It says what was wrong, and notes the nonces that it got.
  */
 
 declare(strict_types=1);
