@@ -10,7 +10,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring nginx-module soak-nginx soak-acme test bogo
-.PHONY: lint fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php test-php bench-php
+.PHONY: lint fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,11 +83,18 @@ php: claim ## Build the PHP extension, bin/quadrille.so
 	@scripts/install-packages.sh php
 	@scripts/build-php.sh
 
+pecl: ## Pack the PHP extension's sources for PECL and PIE: bin/quadrille-*.tgz
+	@scripts/package-pecl.sh
+
 test-php: php ## Test the encrypted fields in PHP, and the worked application
 	@scripts/install-packages.sh build php-tests
 	@# The whole workspace, or other features were selected and BoringSSL compiled a second time.
 	cargo build $(CARGO_FLAGS) --workspace --bin quadrille
 	@scripts/test-php.sh
+
+test-php-zts: claim ## Test the extension in a thread-safe PHP, which is built from Debian's sources, once
+	@scripts/install-packages.sh php php-zts php-tests
+	@packages/php/tests/threads/test.sh "$$(scripts/build-php-zts.sh)"
 
 bench-php: php ## Measure encrypted fields in PHP beside OpenSSL, sodium, Laravel's form and mcrypt
 	@scripts/install-packages.sh php-tests php-bench
