@@ -7,8 +7,8 @@ use quadrille_config::{
     Problem,
     model::{
         AccessLog, Action, Admin, BackendChoice, CertificateSource, Chain, ClientAuth, ClientCheck, Domain,
-        Forward, Gateway, Group, Http, KeySource, Keyless, KeylessTls, Listener, Mode, PathMatch, Place,
-        ProxyProtocolIn, Respond, Route, RouteTable, Serve, Server, Source, Tls, TlsPolicy, Upstream,
+        Forward, Gateway, Group, Http, Http3, KeySource, Keyless, KeylessTls, Listener, Mode, PathMatch,
+        Place, ProxyProtocolIn, Respond, Route, RouteTable, Serve, Server, Source, Tls, TlsPolicy, Upstream,
         Version, Weighted,
     },
     values, words,
@@ -86,6 +86,9 @@ pub(crate) struct Flags {
     /// A load balancer in front announces clients by the PROXY protocol (v1 or v2).
     #[arg(long)]
     proxy_protocol: bool,
+    /// Serve HTTP/3 as well, over UDP on the same addresses.
+    #[arg(long)]
+    http3: bool,
     /// Metrics and health, in plain HTTP: an address or off [default: 127.0.0.1:9901].
     #[arg(long, value_name = "ADDRESS", value_parser = admin)]
     admin: Option<AdminFlag>,
@@ -141,6 +144,7 @@ impl Flags {
             let mut listener = Listener::new(address, Place::flag("--listen"), chain);
             listener.proxy_protocol =
                 if self.proxy_protocol { ProxyProtocolIn::Required } else { ProxyProtocolIn::Off };
+            listener.http3 = self.http3.then(Http3::default);
             gateway.listeners.push(listener);
         }
         if !self.upstream.is_empty() {

@@ -57,7 +57,7 @@ pub(crate) fn address(field: &Field<'_>) -> Option<Address> {
 fn socket_address(socket: &Message<'_>) -> Option<Address> {
     let protocol = |text: &str| match text {
         "TCP" | "0" => Ok(()),
-        _ => Err(Problem::new("only TCP is served", "there is no UDP and no HTTP/3")),
+        _ => Err(Problem::new("only TCP is served", "there is no UDP, and HTTP/3 is for the YAML form only")),
     };
     if let Some(field) = socket.get("protocol") {
         field.parse(protocol)?;

@@ -258,6 +258,7 @@ impl Resources {
             chains,
             default_chain,
             proxy_protocol: listener.proxy_protocol,
+            http3: None,
             trusted_proxies: model::TrustedProxies::AppendedTo,
             inspection: listener.inspection,
             limits: listener.limits.clone(),

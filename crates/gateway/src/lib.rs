@@ -22,6 +22,7 @@ mod http;
 mod keyserver;
 mod listener;
 mod process;
+mod quic;
 mod reload;
 mod server;
 mod tcp;

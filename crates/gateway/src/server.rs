@@ -4,7 +4,7 @@ use crate::{
     admin::Admin,
     admission::{Admission, EngineWatch, EventLoop},
     configuration_source::ConfigurationSource,
-    listener::{filter_chain::ActiveListener, socket},
+    listener::{filter_chain::ActiveListener, opened_sockets::OpenedSockets},
     process::{
         background,
         certificates::Certificates,
@@ -26,7 +26,7 @@ use crate::{
     },
     tls::resumption_backend::ResumptionBackend,
     upstream::Upstream,
-    worker::{self, WorkerThread},
+    worker::{self, Assignment, ListenerSocket, WorkerThread},
 };
 use arc_swap::ArcSwap;
 use quadrille_config::{
@@ -301,17 +301,7 @@ impl Server {
             &self.listening,
             snapshot.listeners.iter().map(|prepared| prepared.model.address),
         );
-        let mut opened = Vec::new();
-        let mut problems = Vec::new();
-        for (prepared, _) in snapshot.listeners.iter().zip(&retained).filter(|(_, before)| before.is_none()) {
-            match socket::bind_all(prepared.model.address, &prepared.model.place, self.workers.len()) {
-                Ok(sockets) => opened.push(sockets),
-                Err(problem) => problems.push(problem),
-            }
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        let opened = OpenedSockets::open_all(&snapshot.listeners, &retained, self.workers.len())?;
         for change in snapshot.changes {
             match change {
                 UpstreamChange::None => {}
@@ -321,26 +311,29 @@ impl Server {
                 }
             }
         }
-        let mut opened = opened.into_iter();
         let mut addresses = Vec::new();
         let mut listening = Vec::new();
-        for (prepared, before) in snapshot.listeners.into_iter().zip(retained) {
-            match before {
+        for ((prepared, before), opened) in snapshot.listeners.into_iter().zip(retained).zip(opened) {
+            let serves_http3 = prepared.model.http3.is_some();
+            let active = match before {
                 Some(active) => {
                     active.update(prepared);
                     addresses.push(active.address);
-                    listening.push(active);
+                    active
                 }
                 None => {
-                    let new = Arc::new(ActiveListener::new(prepared));
-                    let sockets = opened.next().unwrap_or_default();
-                    addresses.extend(sockets.first().and_then(|socket| socket.local_addr().ok()));
-                    for (worker, socket) in self.workers.iter().zip(sockets) {
-                        let _ = worker.assignments.send((Arc::clone(&new), socket));
-                    }
-                    listening.push(new);
+                    let bound = opened.bound(prepared.model.address);
+                    addresses.push(bound);
+                    Arc::new(ActiveListener::new(prepared, bound))
                 }
+            };
+            if !serves_http3 {
+                active.close_quic();
+            } else if !opened.quic.is_empty() {
+                active.open_quic();
             }
+            self.assign(&active, opened);
+            listening.push(active);
         }
         for gone in self.listening.iter().filter(|old| !listening.iter().any(|new| Arc::ptr_eq(old, new))) {
             gone.close();
@@ -358,6 +351,19 @@ impl Server {
         }
         access_log::enable(model.access_log != AccessLog::Off);
         Ok(addresses)
+    }
+
+    /// Gives every event loop its own.
+    fn assign(&self, listener: &Arc<ActiveListener>, opened: OpenedSockets) {
+        let give = |worker: &WorkerThread, socket| {
+            let _ = worker.assignments.send(Assignment { listener: Arc::clone(listener), socket });
+        };
+        for (worker, socket) in self.workers.iter().zip(opened.tcp) {
+            give(worker, ListenerSocket::Tcp(socket));
+        }
+        for (worker, shard) in self.workers.iter().zip(opened.quic) {
+            give(worker, ListenerSocket::Quic(Box::new(shard)));
+        }
     }
 
     fn statistics(&self) -> Statistics {

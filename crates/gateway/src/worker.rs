@@ -2,8 +2,9 @@
 
 use crate::{
     admission::EventLoop,
-    listener::{accept, acceptor::Acceptor, filter_chain::ActiveListener, serve::Worker},
+    listener::{accept, acceptor::Acceptor, filter_chain::ActiveListener, quic, serve::Worker},
     process::descriptors::Descriptors,
+    quic::{Endpoint, Shard},
     upstream::ConnectionPool,
 };
 use quadrille_engine::{BatchFlusher, Engine};
@@ -11,7 +12,17 @@ use std::{io, net::TcpListener, sync::Arc};
 use tokio::sync::{mpsc, watch};
 
 /// A listener for an event loop to take on.
-pub(crate) type Assignment = (Arc<ActiveListener>, TcpListener);
+pub(crate) struct Assignment {
+    pub(crate) listener: Arc<ActiveListener>,
+    pub(crate) socket: ListenerSocket,
+}
+
+/// What a listener has on an event loop.
+pub(crate) enum ListenerSocket {
+    Tcp(TcpListener),
+    /// Of HTTP/3.
+    Quic(Box<Shard>),
+}
 
 /// The sending end of an event-loop thread.
 pub(crate) struct WorkerThread {
@@ -53,13 +64,19 @@ async fn work(
         shutdown,
         _alive: alive,
     };
-    while let Some((listener, socket)) = assignments.recv().await {
-        match Acceptor::new(socket, &worker.admission) {
-            Ok(acceptor) => {
+    while let Some(Assignment { listener, socket }) = assignments.recv().await {
+        let address = listener.address;
+        let begun = match socket {
+            ListenerSocket::Tcp(socket) => Acceptor::new(socket, &worker.admission).map(|acceptor| {
                 listener.config().warm();
                 drop(tokio::spawn(accept::accept_all(listener, acceptor, worker.clone())));
-            }
-            Err(error) => tracing::error!(address = %listener.address, %error, "cannot listen"),
+            }),
+            ListenerSocket::Quic(shard) => Endpoint::new(*shard).map(|endpoint| {
+                drop(tokio::spawn(quic::serve_datagrams(listener, endpoint, worker.clone())));
+            }),
+        };
+        if let Err(error) = begun {
+            tracing::error!(%address, %error, "cannot listen");
         }
     }
     drop(worker);

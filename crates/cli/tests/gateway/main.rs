@@ -21,6 +21,7 @@ mod from_memory;
 mod gpu;
 mod header_changes;
 mod http;
+mod http3;
 mod istio;
 mod key_exchange;
 mod keyless;

@@ -43,7 +43,7 @@ pub use hash_policy::{HashOn, HashPolicy};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
 pub use key_server::{KeyServer, Listen, UnixAccess};
 pub use keyless::{KeyServerUse, KeySource, Keyless, KeylessTls};
-pub use listener::{Limits, Listener, ProxyProtocolIn};
+pub use listener::{AltSvc, Http3, Limits, Listener, ProxyProtocolIn};
 pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
 pub use mode::Mode;
 pub use outlier_detection::OutlierDetection;

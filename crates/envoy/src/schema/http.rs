@@ -25,7 +25,7 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ("common_http_protocol_options", Read("")),
         ("http_protocol_options", Accepted("")),
         ("http2_protocol_options", Accepted("limits are the built-in ones")),
-        ("http3_protocol_options", Refused("there is no HTTP/3")),
+        ("http3_protocol_options", Refused("HTTP/3 is for the YAML form only")),
         ("request_headers_timeout", Read("")),
         ("stream_idle_timeout", Ignored("the cluster's and the route's timeouts hold")),
         ("request_timeout", Read("from the end of the header to the end of the body")),
@@ -150,7 +150,7 @@ pub(crate) const EXPLICIT_HTTP: Schema = Schema {
     fields: &[
         ("http_protocol_options", Read("HTTP/1.1")),
         ("http2_protocol_options", Read("HTTP/2; its options are the built-in ones")),
-        ("http3_protocol_options", Refused("there is no HTTP/3")),
+        ("http3_protocol_options", Refused("HTTP/3 is for the YAML form only")),
     ],
     others: HARMLESS,
 };

@@ -21,7 +21,7 @@ pub(crate) const LISTENER: Schema = Schema {
         ("continue_on_listener_filters_timeout", Ignored("a client that says nothing is closed")),
         ("use_original_dst", Refused("connections are not handed on between listeners")),
         ("bind_to_port", Read("`true`")),
-        ("udp_listener_config", Refused("there is no UDP and no HTTP/3")),
+        ("udp_listener_config", Refused("there is no UDP, and HTTP/3 is for the YAML form only")),
         ("api_listener", Refused("there is no library mode")),
         ("internal_listener", Refused("there are no internal listeners")),
         ("additional_addresses", Refused("write a listener for each address")),

@@ -43,6 +43,8 @@ pub(crate) struct Connection {
     pub(crate) clock: RequestClock,
     /// The client's address, as headers tell it.
     pub(crate) client_ip: OnceLock<HeaderValue>,
+    /// That HTTP/3 is at the same port, as a header tells it.
+    pub(crate) http3_here: OnceLock<HeaderValue>,
 }
 
 /// What the private-key operation of one handshake took.
@@ -89,6 +91,7 @@ impl Connection {
             key: None,
             clock: RequestClock::new(timeouts),
             client_ip: OnceLock::new(),
+            http3_here: OnceLock::new(),
         }
     }
 
@@ -97,6 +100,14 @@ impl Connection {
         self.client_ip.get_or_init(|| {
             let text = self.client.ip().to_canonical().to_string();
             HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("unknown"))
+        })
+    }
+
+    /// That HTTP/3 is at the port that this connection has come to, for a day (RFC 7838 section 3).
+    pub(crate) fn http3_here(&self) -> &HeaderValue {
+        self.http3_here.get_or_init(|| {
+            let text = format!("h3=\":{}\"; ma=86400", self.local.port());
+            HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("clear"))
         })
     }
 

@@ -69,7 +69,7 @@ impl Answer<'_> {
             let values = Variables {
                 connection: &self.exchange.http.connection,
                 client: self.request.sender.client,
-                http2: self.request.is_http2(),
+                version: self.request.version,
                 upstream,
                 request: &self.request.headers,
             };
@@ -77,7 +77,8 @@ impl Answer<'_> {
         }
         let body = if self.request.method == Method::HEAD { Bytes::new() } else { body };
         self.exchange.status = status;
-        let ending = !self.request.is_http2() && self.exchange.http.chain.is_removed();
+        self.exchange.tell_alternative(&mut headers);
+        let ending = !self.request.is_multiplexed() && self.exchange.http.chain.is_removed();
         let mut response = Response::new(ResponseBody::whole(body, self.exchange));
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         if ending {

@@ -35,14 +35,14 @@ pub(super) fn effective(
     let source = match (target.authority(), host) {
         // RFC 9112 section 3.2.
         (_, None) if version == Version::HTTP_11 => return Err("The request names no host.\n"),
-        (Some(target), Some(host)) if version == Version::HTTP_2 && !is_same(target, host) => {
-            // RFC 9113 section 8.3.1. In HTTP/1.1 the target counts, whatever Host says (RFC 9112 section 3.2.2).
+        (Some(target), Some(host)) if version >= Version::HTTP_2 && !is_same(target, host) => {
+            // RFC 9113 section 8.3.1, RFC 9114 section 4.3.1. In HTTP/1.1 the target counts, whatever Host says (RFC 9112 section 3.2.2).
             return Err("The request names two hosts.\n");
         }
         (Some(target), _) => Source::Target(target.clone()),
         (None, Some(host)) if host.is_empty() => return Ok(None),
         (None, Some(host)) => Source::Header(host.clone()),
-        (None, None) if version == Version::HTTP_2 => return Err("The request names no host.\n"),
+        (None, None) if version >= Version::HTTP_2 => return Err("The request names no host.\n"),
         (None, None) => return Ok(None),
     };
     Authority(source).canonical().map(Some).ok_or("The request's host is none.\n")
@@ -157,6 +157,8 @@ mod tests {
         assert!(of("/", None, Version::HTTP_11).is_err());
         assert!(of("http://a/", None, Version::HTTP_11).is_err());
         assert!(of("/", None, Version::HTTP_2).is_err());
+        assert!(of("/", None, Version::HTTP_3).is_err());
+        assert!(of("https://a/", Some(b"b"), Version::HTTP_3).is_err());
         assert!(of("https://a/", Some(b"b"), Version::HTTP_2).is_err());
         assert!(of("https://u@a/", None, Version::HTTP_2).is_err());
     }

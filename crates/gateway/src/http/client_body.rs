@@ -1,14 +1,17 @@
-//! The body of a client's request, of either version, for which the client has the idle time between two pieces, and
+//! The body of a client's request, of any version, for which the client has the idle time between two pieces, and
 //! perhaps a time for all of it.
 
+use super::http3_head;
 use crate::{
     connection::{Connection, Patience},
+    quic::RequestBytes,
     upstream::{BoxError, ClientBodyError},
 };
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use http_body::{Body, Frame, SizeHint};
 use std::{
+    future::poll_fn,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -31,7 +34,13 @@ pub(super) struct ClientBody {
 enum Source {
     Http1(hyper::body::Incoming),
     Http2 { stream: Option<h2::RecvStream>, length: Option<u64>, data_ended: bool },
+    Http3 { stream: Option<RequestBytes>, length: Option<u64>, received: u64 },
 }
+
+/// What has come is not what the header has announced: a server might take the rest for another request.
+#[derive(Debug, thiserror::Error)]
+#[error("the body has another length than its header says")]
+struct WrongLength;
 
 impl ClientBody {
     pub(super) fn http1(incoming: hyper::body::Incoming, connection: &Arc<Connection>) -> Self {
@@ -39,9 +48,13 @@ impl ClientBody {
     }
 
     pub(super) fn http2(stream: h2::RecvStream, headers: &HeaderMap, connection: &Arc<Connection>) -> Self {
-        let length = headers.get(header::CONTENT_LENGTH);
-        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let length = announced(headers);
         Self::new(Source::Http2 { stream: Some(stream), length, data_ended: false }, connection)
+    }
+
+    pub(super) fn http3(stream: RequestBytes, headers: &HeaderMap, connection: &Arc<Connection>) -> Self {
+        let length = announced(headers);
+        Self::new(Source::Http3 { stream: Some(stream), length, received: 0 }, connection)
     }
 
     fn new(source: Source, connection: &Arc<Connection>) -> Self {
@@ -52,22 +65,51 @@ impl ClientBody {
     /// The stream behind the body of HTTP/2, for a tunnel.
     pub(super) fn into_stream(mut self) -> Option<h2::RecvStream> {
         match &mut self.source {
-            Source::Http1(_) => None,
             Source::Http2 { stream, .. } => stream.take(),
+            _ => None,
         }
     }
+
+    /// The same of HTTP/3.
+    pub(super) fn into_http3(mut self) -> Option<RequestBytes> {
+        match &mut self.source {
+            Source::Http3 { stream, .. } => stream.take(),
+            _ => None,
+        }
+    }
+}
+
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// A server may answer before it has the whole request. What the client still sends is taken for a while: to reset the
 /// stream, even with NO_ERROR, fails the response for some clients (RFC 9113 section 8.1).
 impl Drop for ClientBody {
     fn drop(&mut self) {
-        if let Source::Http2 { stream, .. } = &mut self.source
-            && let Some(stream) = stream.take()
-            && !stream.is_end_stream()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn(tokio::time::timeout(LINGER, discard(stream)));
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        match &mut self.source {
+            Source::Http1(_) => {}
+            Source::Http2 { stream, .. } => {
+                if let Some(stream) = stream.take().filter(|stream| !stream.is_end_stream()) {
+                    runtime.spawn(tokio::time::timeout(LINGER, discard(stream)));
+                }
+            }
+            Source::Http3 { stream, .. } => {
+                if let Some(stream) = stream.take().filter(|stream| !stream.is_ended()) {
+                    runtime.spawn(tokio::time::timeout(LINGER, discard_http3(stream)));
+                }
+            }
+        }
+    }
+}
+
+async fn discard_http3(stream: RequestBytes) {
+    let mut left = MOST_DISCARDED;
+    while let Some(Ok(data)) = poll_fn(|context| stream.poll_data(context)).await {
+        left = left.saturating_sub(data.len());
+        if left == 0 {
+            return;
         }
     }
 }
@@ -109,6 +151,29 @@ impl Source {
                     Err(error) => failed(error),
                 })
             }
+            Self::Http3 { stream, length, received } => {
+                let Some(stream) = stream else { return Poll::Ready(None) };
+                let failed = |error: BoxError| Some(Err(ClientBodyError::Broken(error).into()));
+                Poll::Ready(match ready!(stream.poll_data(context)) {
+                    Some(Ok(data)) => {
+                        *received += data.len() as u64;
+                        if length.is_some_and(|length| *received > length) {
+                            failed(WrongLength.into())
+                        } else {
+                            Some(Ok(Frame::data(data)))
+                        }
+                    }
+                    Some(Err(error)) => failed(error.into()),
+                    None if length.is_some_and(|length| *received < length) => failed(WrongLength.into()),
+                    None => {
+                        let trailers = stream.take_trailers();
+                        trailers.map(|fields| match http3_head::read_trailers(&fields) {
+                            Some(trailers) => Ok(Frame::trailers(trailers)),
+                            None => Err(ClientBodyError::Broken("no trailers".into()).into()),
+                        })
+                    }
+                })
+            }
         }
     }
 }
@@ -135,14 +200,21 @@ impl Body for ClientBody {
         match &self.source {
             Source::Http1(incoming) => incoming.is_end_stream(),
             Source::Http2 { stream, .. } => stream.as_ref().is_none_or(h2::RecvStream::is_end_stream),
+            // An end that comes too early is for whoever reads it.
+            Source::Http3 { stream, length, received } => {
+                stream.as_ref().is_none_or(RequestBytes::is_ended)
+                    && length.is_none_or(|length| length == *received)
+            }
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
             Source::Http1(incoming) => incoming.size_hint(),
-            Source::Http2 { length: Some(length), .. } => SizeHint::with_exact(*length),
-            Source::Http2 { .. } => SizeHint::default(),
+            Source::Http2 { length: Some(length), .. } | Source::Http3 { length: Some(length), .. } => {
+                SizeHint::with_exact(*length)
+            }
+            Source::Http2 { .. } | Source::Http3 { .. } => SizeHint::default(),
         }
     }
 }

@@ -47,7 +47,7 @@ impl Destination<'_> {
         Variables {
             connection,
             client: self.request.sender.client,
-            http2: self.request.is_http2(),
+            version: self.request.version,
             upstream: self.upstream.name(),
             request: &self.request.headers,
         }

@@ -5,7 +5,7 @@ use crate::{
     telemetry::{access_log, metrics},
     upstream::{ActiveRequest, ExchangeError, Server, Upstream},
 };
-use http::Method;
+use http::{HeaderMap, HeaderValue, Method, Version, header};
 use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 /// One request with its response. It is over when this is dropped.
@@ -22,6 +22,8 @@ pub(super) struct Exchange {
     pub(super) error: Option<&'static str>,
     /// For whom the request was sent.
     pub(super) client: SocketAddr,
+    /// What the client is told of HTTP/3.
+    pub(super) alternative: Option<HeaderValue>,
     line: Option<Box<Line>>,
 }
 
@@ -30,7 +32,7 @@ struct Line {
     method: Method,
     host: String,
     path: String,
-    http2: bool,
+    version: Version,
 }
 
 impl Exchange {
@@ -41,7 +43,7 @@ impl Exchange {
                 method: request.method.clone(),
                 host: request.host().to_owned(),
                 path: request.uri.path().to_owned(),
-                http2: request.is_http2(),
+                version: request.version,
             })
         });
         Box::new(Self {
@@ -53,8 +55,16 @@ impl Exchange {
             server: None,
             error: None,
             client: request.sender.client,
+            alternative: None,
             line,
         })
+    }
+
+    /// Tells the client of HTTP/3, in the place of what a server says of its own.
+    pub(super) fn tell_alternative(&mut self, headers: &mut HeaderMap) {
+        if let Some(alternative) = self.alternative.take() {
+            headers.insert(header::ALT_SVC, alternative);
+        }
     }
 
     /// Notes an error of the server's, or of the client's on the way there.
@@ -86,7 +96,11 @@ impl Drop for Exchange {
             method: line.method.as_str(),
             host: &line.host,
             path: &line.path,
-            protocol: if line.http2 { "HTTP/2" } else { "HTTP/1" },
+            protocol: match line.version {
+                Version::HTTP_3 => "HTTP/3",
+                Version::HTTP_2 => "HTTP/2",
+                _ => "HTTP/1",
+            },
             status: self.status,
             bytes: self.bytes,
             took: self.began.elapsed(),

@@ -2,8 +2,9 @@
 
 use super::Router;
 use crate::{connection::Connection, upstream::ConnectionPool};
+use http::HeaderValue;
 use quadrille_acme::Answers;
-use quadrille_config::model::{AccessRules, Paths, TrustedProxies};
+use quadrille_config::model::{AccessRules, AltSvc, Paths, TrustedProxies};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -42,6 +43,19 @@ pub(crate) struct HttpSettings {
     pub(crate) trusted_proxies: TrustedProxies,
     /// To those who validate names, where that is done without TLS.
     pub(crate) answers: Option<Arc<Answers>>,
+    /// How clients hear of HTTP/3, where there is any.
+    pub(crate) alt_svc: Option<AltSvc>,
+}
+
+impl HttpSettings {
+    /// What a client of HTTP/1.1 or HTTP/2 is told of HTTP/3 (RFC 7838). Without TLS nobody would believe it.
+    pub(super) fn alternative(&self, connection: &Connection) -> Option<HeaderValue> {
+        match self.alt_svc.as_ref().filter(|_| connection.tls)? {
+            AltSvc::SamePort => Some(connection.http3_here().clone()),
+            AltSvc::Off => None,
+            AltSvc::Value(value) => HeaderValue::from_str(value).ok(),
+        }
+    }
 }
 
 /// A connection over which HTTP is spoken: where it came from, and where its requests go.

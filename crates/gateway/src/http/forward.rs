@@ -99,7 +99,9 @@ pub(super) async fn forward(
                 return Box::pin(forwarding.switch(response, client, exchange)).await;
             }
             // Over HTTP/2 a success would open the tunnel (RFC 8441 section 5), behind which there is none.
-            Ok(response) if request.websocket && request.is_http2() && response.status().is_success() => {
+            Ok(response)
+                if request.websocket && request.is_multiplexed() && response.status().is_success() =>
+            {
                 return Answer { request, route: None, exchange }.status(502).into();
             }
             Ok(response) => return forwarding.finish(response, exchange).into(),
@@ -328,10 +330,11 @@ impl Forwarding<'_> {
         exchange.status = head.status.as_u16();
         hop_by_hop::remove(&mut head.headers);
         self.destination.change_response(&mut head.headers, &exchange.http.connection);
-        if let Some(cookie) = self.sticky.and_then(|sticky| sticky.cookie) {
+if let Some(cookie) = self.sticky.and_then(|sticky| sticky.cookie) {
             head.headers.append(header::SET_COOKIE, cookie);
         }
-        if !self.destination.request.is_http2() && exchange.http.chain.is_removed() {
+        exchange.tell_alternative(&mut head.headers);
+        if !self.destination.request.is_multiplexed() && exchange.http.chain.is_removed() {
             head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         head.version = self.destination.request.version;
@@ -354,7 +357,7 @@ impl Forwarding<'_> {
         let Some((server, ahead)) = body.into_stream() else {
             return Answer { request: self.destination.request, route: None, exchange }.status(502).into();
         };
-        let response = tunnel::accept(head, upgrade, self.destination.request.is_http2());
+        let response = tunnel::accept(head, upgrade, self.destination.request.is_multiplexed());
         exchange.status = response.status().as_u16();
         Outcome::Tunnel(response, Box::new(Tunnel { server, ahead, client, idle, exchange }))
     }

@@ -1,7 +1,7 @@
 //! Changes to the headers of requests and answers.
 
 use crate::connection::Connection;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Version};
 use quadrille_config::model::{HeaderChange, HeaderPart, HeaderText};
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ pub(super) struct Variables<'a> {
     pub(super) connection: &'a Connection,
     /// For whom the request was sent.
     pub(super) client: SocketAddr,
-    pub(super) http2: bool,
+    pub(super) version: Version,
     pub(super) upstream: &'a str,
     /// Of the request, as the client has sent it.
     pub(super) request: &'a HeaderMap,
@@ -65,7 +65,12 @@ impl Variables<'_> {
             HeaderPart::ClientIp => self.client.ip().to_canonical().to_string(),
             HeaderPart::Local => connection.local.to_string(),
             HeaderPart::LocalIp => connection.local.ip().to_canonical().to_string(),
-            HeaderPart::Protocol => if self.http2 { "HTTP/2" } else { "HTTP/1.1" }.to_owned(),
+            HeaderPart::Protocol => match self.version {
+                Version::HTTP_3 => "HTTP/3",
+                Version::HTTP_2 => "HTTP/2",
+                _ => "HTTP/1.1",
+            }
+            .to_owned(),
             HeaderPart::Scheme => connection.scheme().to_owned(),
             HeaderPart::ServerName => connection.sni.clone().unwrap_or_default(),
             HeaderPart::TlsVersion => connection.version.to_owned(),

@@ -18,6 +18,8 @@ mod header_limit;
 mod hop_by_hop;
 mod http1;
 mod http2;
+mod http3;
+mod http3_head;
 mod informational;
 mod outcome;
 mod path_normalization;
@@ -40,7 +42,7 @@ mod upstream_request;
 pub(crate) use filter_chain::{HttpConnection, HttpFilterChain, HttpSettings};
 pub(crate) use router::Router;
 
-use crate::tls::ClientStream;
+use crate::{quic::Link, tls::ClientStream};
 use std::sync::Arc;
 
 /// Serves a connection until it ends.
@@ -50,4 +52,9 @@ pub(crate) async fn serve(stream: ClientStream, http2: bool, connection: HttpCon
         true => Box::pin(http2::serve(stream, connection)).await,
         false => Box::pin(http1::serve(stream, connection)).await,
     }
+}
+
+/// Serves a connection of HTTP/3 until it ends, or is to be closed.
+pub(crate) async fn serve_http3(link: &Link, connection: HttpConnection) {
+    Box::pin(http3::serve(link, Arc::new(connection))).await;
 }

@@ -93,7 +93,8 @@ impl Shared {
                 self.remembered += data.len();
                 self.pieces.push(data.clone());
             }
-            (_, Some(trailers)) => self.trailers = Some(trailers.clone()),
+            // Nothing comes behind them, and nobody asks.
+            (_, Some(trailers)) => (self.trailers, self.complete) = (Some(trailers.clone()), true),
             _ => {
                 self.overflowed = true;
                 self.pieces = Vec::new();
@@ -126,6 +127,7 @@ impl Body for Attempt {
         }
         let frame = ready!(shared.poll_source(context));
         self.position = shared.pieces.len();
+        self.ended = matches!(&frame, Some(Ok(frame)) if frame.is_trailers());
         Poll::Ready(frame)
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Request {
     pub(super) malformed: Option<&'static str>,
     /// Path and query as they came, if a server is to get them and routes see others.
     received: Option<PathAndQuery>,
-    /// It asks for the WebSocket protocol (RFC 6455, RFC 8441).
+    /// It asks for the WebSocket protocol (RFC 6455, RFC 8441, RFC 9220).
     pub(super) websocket: bool,
     /// It came before the handshake was complete (RFC 8470).
     pub(super) early: bool,
@@ -37,8 +37,9 @@ pub(super) struct Request {
 pub(super) struct InvalidPath;
 
 impl Request {
-    pub(super) fn is_http2(&self) -> bool {
-        self.version == Version::HTTP_2
+    /// Whether its connection has several requests at a time: HTTP/2 or HTTP/3.
+    pub(super) fn is_multiplexed(&self) -> bool {
+        self.version >= Version::HTTP_2
     }
 
     /// As routes see it.
@@ -122,7 +123,9 @@ pub(super) fn split(
     let (parts, body) = request.into_parts();
     let protocol = parts.extensions.get::<h2::ext::Protocol>();
     let websocket = match parts.version {
-        Version::HTTP_2 => protocol.is_some_and(|protocol| protocol.as_str() == "websocket"),
+        Version::HTTP_2 | Version::HTTP_3 => {
+            protocol.is_some_and(|protocol| protocol.as_str() == "websocket")
+        }
         Version::HTTP_11 => {
             parts.method == Method::GET && super::hop_by_hop::asks_for_websocket(&parts.headers)
         }

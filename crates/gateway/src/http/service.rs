@@ -15,6 +15,7 @@ use super::{
     router::RouteLookup,
 };
 use crate::telemetry::metrics;
+use http::Version;
 use quadrille_config::model::{Action, PathMatch, Redirect, Respond};
 use std::sync::{Arc, atomic::Ordering};
 
@@ -31,7 +32,10 @@ pub(super) fn serve<'a>(
     let sender = Sender::of(http.connection.client, trusted, request.headers());
     let early = http.connection.early.load(Ordering::Relaxed);
     let (mut request, body) = request::split(request, early, sender);
-    let exchange = Exchange::begin(http, &request);
+    let mut exchange = Exchange::begin(http, &request);
+    if request.version < Version::HTTP_3 {
+        exchange.alternative = settings.as_ref().and_then(|settings| settings.alternative(&http.connection));
+    }
     async move {
         if request.early && (!request.method.is_safe() || request.websocket) {
             let late = "Too early; send it again once the handshake is complete.\n";
@@ -53,7 +57,7 @@ pub(super) fn serve<'a>(
             let respond = Respond { content_type: "application/octet-stream".into(), ..Respond::text(proof) };
             return Answer { request: &request, route: None, exchange }.respond(&respond).into();
         }
-        if request.is_http2() && header_limit::is_exceeded(&request.headers, settings.header_limit) {
+        if request.is_multiplexed() && header_limit::is_exceeded(&request.headers, settings.header_limit) {
             return Answer { request: &request, route: None, exchange }
                 .text(431, "The header is too large.\n")
                 .into();

@@ -24,11 +24,11 @@ pub(super) struct Tunnel {
 }
 
 /// The client's answer to a server that has switched protocols.
-pub(super) fn accept(head: Parts, upgrade: Option<HeaderValue>, http2: bool) -> Response<()> {
+pub(super) fn accept(head: Parts, upgrade: Option<HeaderValue>, multiplexed: bool) -> Response<()> {
     let mut response = Response::new(());
     *response.headers_mut() = head.headers;
     let headers = response.headers_mut();
-    if http2 {
+    if multiplexed {
         headers.remove(header::SEC_WEBSOCKET_ACCEPT);
     } else {
         headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));

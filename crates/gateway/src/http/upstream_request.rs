@@ -35,7 +35,7 @@ pub(super) fn build(
     {
         headers.insert(header::HOST, host.clone());
     }
-    if request.is_http2() {
+    if request.is_multiplexed() {
         join_cookies(&mut headers);
     }
     if request.early {
@@ -45,7 +45,7 @@ pub(super) fn build(
     let path = path(destination)?;
     rewrite_host(destination, server, &mut headers);
     if request.websocket {
-        websocket(&mut headers, request.is_http2());
+        websocket(&mut headers, request.is_multiplexed());
     }
     destination.change_request(&mut headers, connection);
     let mut built = Request::new(());
@@ -92,7 +92,7 @@ fn rewrite_host(destination: &Destination<'_>, server: &Server, headers: &mut He
     }
 }
 
-/// HTTP/2 may send cookies in several headers; HTTP/1 must not (RFC 9113 section 8.2.3).
+/// HTTP/2 and HTTP/3 may send cookies in several headers; HTTP/1 must not (RFC 9113 section 8.2.3).
 fn join_cookies(headers: &mut HeaderMap) {
     if headers.get_all(header::COOKIE).iter().nth(1).is_none() {
         return;
@@ -103,11 +103,11 @@ fn join_cookies(headers: &mut HeaderMap) {
     }
 }
 
-/// The handshake of RFC 6455. A client of HTTP/2 has none of its headers (RFC 8441 section 5).
-fn websocket(headers: &mut HeaderMap, http2: bool) {
+/// The handshake of RFC 6455. A client of HTTP/2 or HTTP/3 has none of its headers (RFC 8441 section 5).
+fn websocket(headers: &mut HeaderMap, multiplexed: bool) {
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    if http2 {
+    if multiplexed {
         let nonce: [u8; 16] = std::array::from_fn(|_| fastrand::u8(..));
         if let Ok(key) = HeaderValue::try_from(boring::base64::encode_block(&nonce)) {
             headers.insert(header::SEC_WEBSOCKET_KEY, key);

@@ -114,10 +114,10 @@ async fn cannot_accept(error: &io::Error, worker: &Worker) -> bool {
 }
 
 /// Counts one open connection for as long as it lives.
-struct OpenConnection(Arc<ActiveListener>);
+pub(super) struct OpenConnection(Arc<ActiveListener>);
 
 impl OpenConnection {
-    fn new(active: &Arc<ActiveListener>) -> Self {
+    pub(super) fn new(active: &Arc<ActiveListener>) -> Self {
         metrics::connection_opened();
         active.counters.accepted.add();
         active.counters.active.add();
@@ -132,7 +132,7 @@ impl Drop for OpenConnection {
     }
 }
 
-type Permit = tokio::sync::OwnedSemaphorePermit;
+pub(super) type Permit = tokio::sync::OwnedSemaphorePermit;
 
 fn spawn(
     tcp: TcpStream,
@@ -157,7 +157,7 @@ fn spawn(
         let Some(tls) = &config.tls else {
             drop(handshaking);
             let connection = Connection::plain(client, local, &config.timeouts);
-            let chain = AcceptingChain { listener: active, chain, config, protocols };
+            let chain = AcceptingChain { listener: active, chain, config, protocols, quic_closing: None };
             return serve::serve_plain(transport, connection, chain, &worker, &here.place).await;
         };
         let deadline = config.timeouts.handshake_deadline;
@@ -169,7 +169,7 @@ fn spawn(
         drop(handshaking);
         match outcome {
             Ok(Ok((tls, connection))) => {
-                let chain = AcceptingChain { listener: active, chain, config, protocols };
+                let chain = AcceptingChain { listener: active, chain, config, protocols, quic_closing: None };
                 serve::serve_tls(tls, connection, chain, &worker, &here.place).await;
             }
             Ok(Err(error)) => error.record(peer, &chain),

@@ -3,10 +3,14 @@
 use super::{filter_chain::FilterChain, protocol_detection::NotTls, proxy_protocol::ProxyHeaderError};
 use crate::{
     admission::{Refusal, Visit},
+    quic::Closed,
     telemetry::metrics,
     tls::{ClientRejection, HandshakeState, KeyFailure},
 };
-use boring::{error::ErrorStack, ssl::ErrorCode};
+use boring::{
+    error::ErrorStack,
+    ssl::{ErrorCode, SslRef},
+};
 use boring_sys as ffi;
 use std::{error::Error, fmt::Debug, net::SocketAddr};
 
@@ -102,6 +106,36 @@ pub(super) fn classify<S: Debug>(error: &tokio_boring::HandshakeError<S>) -> Con
             ConnectionError::BadCertificate(reason)
         }
         _ => ConnectionError::Tls(reason),
+    }
+}
+
+/// Why a handshake of QUIC has come to nothing.
+pub(super) fn classify_quic(ssl: &SslRef, closed: Closed) -> ConnectionError {
+    /// Of TLS, as QUIC carries them (RFC 9001 section 4.8, RFC 8446 section 6).
+    const ALERTS: std::ops::RangeInclusive<u64> = 0x100..=0x1ff;
+    const CERTIFICATE_REQUIRED: u64 = 116;
+    const OF_CERTIFICATES: std::ops::RangeInclusive<u64> = 42..=48;
+    if let Some(refusal) = HandshakeState::client_rejection(ssl) {
+        return ConnectionError::Rejected(refusal);
+    }
+    if let Some(refusal) = HandshakeState::visit(ssl).and_then(Visit::refusal) {
+        return ConnectionError::Refused(refusal);
+    }
+    if let Some(Err(failure)) = HandshakeState::key_result(ssl) {
+        return ConnectionError::Key(failure);
+    }
+    match closed {
+        Closed::ByClient => ConnectionError::Closed,
+        Closed::Here(code) if ALERTS.contains(&code) => match code - ALERTS.start() {
+            CERTIFICATE_REQUIRED => {
+                ConnectionError::NoCertificate("the client shows no certificate".to_owned())
+            }
+            alert if OF_CERTIFICATES.contains(&alert) => ConnectionError::BadCertificate(format!(
+                "the client's certificate is refused (alert {alert})"
+            )),
+            alert => ConnectionError::Tls(format!("TLS has failed (alert {alert})")),
+        },
+        Closed::Here(code) => ConnectionError::Tls(format!("QUIC has failed (error {code:#x})")),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
         sampling::Sampling,
         statistics::{ChainCounters, ListenerCounters, ListenerStatistics},
     },
-    tls::ChainTls,
+    tls::{ChainTls, QuicTls},
     upstream::WeightedUpstreams,
 };
 use arc_swap::ArcSwap;
@@ -16,7 +16,7 @@ use quadrille_config::model::{AccessRules, ChainMatch, Listener, ProxyProtocolIn
 use std::{
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -27,6 +27,8 @@ use tokio::sync::{Notify, Semaphore, watch};
 pub(crate) struct ActiveListener {
     /// The address that was asked for.
     pub(crate) address: SocketAddr,
+    /// The same with the port that the kernel has chosen, where it was to choose one.
+    pub(crate) bound: SocketAddr,
     config: ArcSwap<ListenerConfig>,
     /// Connections that may still be accepted.
     pub(crate) connections: Arc<Semaphore>,
@@ -34,6 +36,8 @@ pub(crate) struct ActiveListener {
     pub(crate) handshakes: Arc<Semaphore>,
     /// Becomes true when no more connections are to be accepted.
     pub(crate) closing: watch::Sender<bool>,
+    /// Whether event loops have its UDP sockets, and how they are told to close them.
+    quic: Mutex<Option<watch::Sender<bool>>>,
     pub(crate) counters: ListenerCounters,
 }
 
@@ -59,6 +63,8 @@ pub(crate) struct FilterChain {
 pub(crate) struct ChainConfig {
     /// `None` is plain text.
     pub(crate) tls: Option<Arc<ChainTls>>,
+    /// TLS of HTTP/3, if that is served.
+    pub(crate) quic: Option<Arc<QuicTls>>,
     pub(crate) handler: Handler,
     /// Who may connect.
     pub(crate) access: Vec<AccessRules>,
@@ -162,6 +168,8 @@ pub(crate) struct AcceptingChain {
     pub(crate) config: Arc<ChainConfig>,
     /// What the client has offered by ALPN, where it was looked at to find the chain.
     pub(crate) protocols: Vec<String>,
+    /// Over QUIC: becomes true when the listener serves no HTTP/3 any more.
+    pub(crate) quic_closing: Option<watch::Receiver<bool>>,
 }
 
 impl HttpFilterChain for AcceptingChain {
@@ -192,6 +200,7 @@ impl HttpFilterChain for AcceptingChain {
     fn is_removed(&self) -> bool {
         self.chain.removed.load(Ordering::Acquire)
             || !self.chain.config.load().asks_clients_the_same(&self.config)
+            || self.quic_closing.as_ref().is_some_and(|closing| *closing.borrow())
     }
 
     fn removal(&self) -> &Notify {
@@ -254,14 +263,16 @@ impl ListenerConfig {
 }
 
 impl ActiveListener {
-    pub(crate) fn new(prepared: PreparedListener) -> Self {
+    pub(crate) fn new(prepared: PreparedListener, bound: SocketAddr) -> Self {
         let limits = &prepared.model.limits;
         let permits = |limit: usize| Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
         Self {
             address: prepared.model.address,
+            bound,
             connections: permits(limits.connections),
             handshakes: permits(limits.handshakes),
             closing: watch::Sender::new(false),
+            quic: Mutex::new(None),
             counters: ListenerCounters::default(),
             config: ArcSwap::from_pointee(prepared.activate()),
         }
@@ -313,9 +324,37 @@ impl ActiveListener {
         }
     }
 
+    /// Whether it has UDP sockets.
+    pub(crate) fn has_quic(&self) -> bool {
+        self.quic().is_some()
+    }
+
+    /// It has UDP sockets from now on.
+    pub(crate) fn open_quic(&self) {
+        *self.quic() = Some(watch::Sender::new(false));
+    }
+
+    /// No more connections over QUIC; those that there are are told to go.
+    pub(crate) fn close_quic(&self) {
+        if let Some(closing) = self.quic().take() {
+            closing.send_replace(true);
+            self.config().chains.iter().for_each(|chain| chain.removal.notify_waiters());
+        }
+    }
+
+    /// Becomes true, or nobody's, when no more connections over QUIC are to be accepted.
+    pub(crate) fn quic_closing(&self) -> watch::Receiver<bool> {
+        self.quic().as_ref().map_or_else(|| watch::Sender::new(true).subscribe(), watch::Sender::subscribe)
+    }
+
+    fn quic(&self) -> MutexGuard<'_, Option<watch::Sender<bool>>> {
+        self.quic.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// No more connections; those that there are end when they can.
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
+        self.close_quic();
         self.discourage();
     }
 

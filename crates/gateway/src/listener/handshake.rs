@@ -15,6 +15,7 @@ use crate::{
     },
 };
 use boring::ssl::{NameType, SslRef};
+use quadrille_handshake_timing::Marks;
 use std::{net::SocketAddr, sync::atomic::AtomicBool, time::Instant};
 use tokio::io::AsyncWriteExt;
 use tokio_boring::{SslStream, SslStreamBuilder};
@@ -44,31 +45,44 @@ pub(super) async fn accept(
     if !tls.admits(stream.ssl()) {
         return Err(ConnectionError::Rejected(ClientRejection::Pin));
     }
-    let connection = describe(stream.ssl(), config, ends, began);
+    let connection = complete(stream.ssl_mut(), chain, config, ends, began, sample.as_ref());
+    Ok((stream, connection))
+}
+
+/// Does the accounting of a handshake that has succeeded; what is known of the connection.
+pub(super) fn complete(
+    ssl: &mut SslRef,
+    chain: &FilterChain,
+    config: &ChainConfig,
+    ends: (SocketAddr, SocketAddr),
+    began: Instant,
+    sample: Option<&Marks>,
+) -> Connection {
+    let connection = describe(ssl, config, ends, began);
     metrics::handshake(&connection);
-    metrics::resumption(ResumptionState::outcome(stream.ssl()));
-    let exchange = key_exchange::completed(stream.ssl());
+    metrics::resumption(ResumptionState::outcome(ssl));
+    let exchange = key_exchange::completed(ssl);
     if let Some((group, by_engine)) = exchange {
         metrics::key_exchange(group, by_engine.is_some());
     }
     if let Some(sample) = sample {
         let by_engine = exchange.and_then(|(_, by_engine)| by_engine);
-        let cpu = config.sampling.record(&sample, stream.ssl_mut(), &connection, by_engine);
-        if let (Some(cpu), Some(visit)) = (cpu, HandshakeState::visit(stream.ssl())) {
+        let cpu = config.sampling.record(sample, ssl, &connection, by_engine);
+        if let (Some(cpu), Some(visit)) = (cpu, HandshakeState::visit(ssl)) {
             visit.measured(connection.resumed, cpu);
         }
     }
-    if let Some(visit) = HandshakeState::visit(stream.ssl()) {
+    if let Some(visit) = HandshakeState::visit(ssl) {
         visit.complete();
     }
-    if let Some(accepted) = early_data::accepted(stream.ssl()) {
+    if let Some(accepted) = early_data::accepted(ssl) {
         metrics::early_data(accepted);
     }
     chain.counters.handshakes.add();
     if connection.resumed {
         chain.counters.resumed.add();
     }
-    Ok((stream, connection))
+    connection
 }
 
 fn describe(

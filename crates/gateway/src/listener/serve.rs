@@ -122,7 +122,7 @@ async fn serve_http(
 }
 
 /// Whether the rules of the chain let this client connect.
-fn may_connect(config: &ChainConfig, connection: &Connection) -> bool {
+pub(super) fn may_connect(config: &ChainConfig, connection: &Connection) -> bool {
     match access::admits_connection(&config.access, connection) {
         Ok(()) => true,
         Err(reason) => {
@@ -134,7 +134,7 @@ fn may_connect(config: &ChainConfig, connection: &Connection) -> bool {
 }
 
 /// A connection that comes late in a drain has a while for its one request, and no more.
-fn shared(mut connection: Connection, worker: &Worker) -> Arc<Connection> {
+pub(super) fn shared(mut connection: Connection, worker: &Worker) -> Arc<Connection> {
     if *worker.shutdown.borrow() {
         connection.clock.shorten_idle(FIRST_REQUEST);
     }

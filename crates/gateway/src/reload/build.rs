@@ -13,7 +13,7 @@ use crate::{
     },
     telemetry::sampling::Sampling,
     tls::{
-        Identities, certificate::Certificate, certificate_selection::shadowed,
+        Identities, QuicTls, certificate::Certificate, certificate_selection::shadowed,
         resumption_backend::ResumptionBackend,
     },
     upstream::WeightedUpstreams,
@@ -21,7 +21,10 @@ use crate::{
 use quadrille_acme::Answers;
 use quadrille_config::{
     Diagnostic,
-    model::{CertificateSource, Chain, Domain, Gateway, Listener, Problem, Serve, Tls},
+    model::{
+        CertificateSource, Chain, Domain, Gateway, Listener, Mode, Problem, ProxyProtocolIn, Serve, Tls,
+        Version,
+    },
 };
 use quadrille_engine::Engine;
 use std::{collections::BTreeSet, sync::Arc};
@@ -184,6 +187,7 @@ impl<'a> SnapshotBuilder<'a> {
             .as_ref()
             .map(|tls| self.artifacts.tls(tls, chain.mode(), identities, resumption, engine));
         let tls = tls.transpose().map_err(|problem| vec![problem])?;
+        let quic = self.quic(listener, chain, identities).map_err(|problem| vec![problem])?;
         self.warnings.extend(certificates.iter().flat_map(|certificate| certificate.warnings.clone()));
         let handler = match &chain.serve {
             Serve::Http(http) => Handler::Http(Arc::new(HttpSettings {
@@ -194,6 +198,7 @@ impl<'a> SnapshotBuilder<'a> {
                 trusted_proxies: listener.trusted_proxies.clone(),
                 // Over TLS nobody validates a name by a request.
                 answers: chain.tls.is_none().then(|| Arc::clone(self.answers)),
+                alt_svc: listener.http3.as_ref().map(|http3| http3.alt_svc.clone()),
             })),
             Serve::Tcp(to) => Handler::Tcp(WeightedUpstreams::new(to, self.artifacts.now.upstreams())),
         };
@@ -209,6 +214,7 @@ impl<'a> SnapshotBuilder<'a> {
         shown.extend(certificates.into_iter().zip(is_ordered));
         let config = Arc::new(ChainConfig {
             tls,
+            quic,
             handler,
             access: chain.access.clone(),
             timeouts: chain.timeouts.clone(),
@@ -217,6 +223,41 @@ impl<'a> SnapshotBuilder<'a> {
         let chain = before
             .unwrap_or_else(|| Arc::new(FilterChain::new(&chain.name, &chain.accepts, Arc::clone(&config))));
         Ok(PreparedChain { chain, config })
+    }
+}
+
+impl SnapshotBuilder<'_> {
+    /// TLS of a chain's HTTP/3, if the listener has any.
+    fn quic(
+        &mut self,
+        listener: &Listener,
+        chain: &Chain,
+        identities: Identities<'_>,
+    ) -> Result<Option<Arc<QuicTls>>, Diagnostic> {
+        if listener.http3.is_none() {
+            return Ok(None);
+        }
+        let refused = |message: &str, remedy: &str| {
+            let problem = Problem::new(message, format!("{remedy}, or use `http3: off`"));
+            Err(Diagnostic::new(&listener.place, problem))
+        };
+        let Some(tls) = chain.tls.as_ref().filter(|_| chain.mode() == Mode::Http) else {
+            return refused("HTTP/3 is for `mode: http` with TLS", "give the listener both");
+        };
+        if tls.policy.max < Version::Tls13 {
+            return refused("HTTP/3 needs TLS 1.3", "allow it by `tls.max`");
+        }
+        if listener.proxy_protocol == ProxyProtocolIn::Required {
+            return refused("the PROXY protocol announces no clients of HTTP/3", "set `proxy_protocol: off`");
+        }
+        if listener.all_chains().nth(1).is_some() || !chain.accepts.is_any() {
+            return refused(
+                "HTTP/3 is served for all connections of an address in one way",
+                "leave out `match`",
+            );
+        }
+        let idle = chain.timeouts.idle;
+        self.artifacts.quic(tls, idle, identities, self.resumption, self.engine).map(Some)
     }
 }
 

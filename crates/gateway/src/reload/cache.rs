@@ -4,7 +4,7 @@ use super::control::RebuiltParts;
 use crate::{
     http::Router,
     tls::{
-        ChainTls, Identities,
+        ChainTls, Identities, QuicTls,
         certificate::{Certificate, PrivateKey},
         pem, remote_key,
         resumption_backend::ResumptionBackend,
@@ -26,6 +26,7 @@ use std::{
     hash::{Hash, Hasher},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 type Digest = [u8; 32];
@@ -37,6 +38,7 @@ pub(crate) struct ArtifactCache {
     clients: HashMap<ClientKey, Client>,
     certificates: HashMap<CertificateKey, Arc<Certificate>>,
     contexts: HashMap<ContextKey, Arc<ChainTls>>,
+    quic_contexts: HashMap<(ContextKey, Duration), Arc<QuicTls>>,
     routers: HashMap<Arc<RouteTable>, Arc<Router>>,
     upstreams: Upstreams,
     cas: HashMap<Digest, Cas>,
@@ -162,18 +164,7 @@ impl<'a> ArtifactBuilder<'a> {
         resumption: &Arc<ResumptionBackend>,
         engine: &Engine,
     ) -> Result<Arc<ChainTls>, Diagnostic> {
-        let contents = match &tls.policy.client_auth {
-            ClientAuth::Off => Vec::new(),
-            ClientAuth::Optional(check) | ClientAuth::Required(check) => self.contents(check.sources()),
-        };
-        let key = ContextKey {
-            policy: tls.policy.clone(),
-            mode,
-            certificates: identities.certificates.iter().cloned().map(Identity).collect(),
-            resumption: Identity(Arc::clone(resumption)),
-            contents,
-            awaited: identities.awaited.to_vec(),
-        };
+        let key = self.context_key(tls, mode, identities, resumption);
         let known = self.now.contexts.get(&key).or_else(|| self.before.contexts.get(&key));
         let context = match known {
             Some(known) => Arc::clone(known),
@@ -181,6 +172,46 @@ impl<'a> ArtifactBuilder<'a> {
         };
         self.now.contexts.insert(key, Arc::clone(&context));
         Ok(context)
+    }
+
+    /// TLS inside QUIC with these certificates, for connections that are forgotten when they are idle for so long.
+    pub(crate) fn quic(
+        &mut self,
+        tls: &Tls,
+        idle: Duration,
+        identities: Identities<'_>,
+        resumption: &Arc<ResumptionBackend>,
+        engine: &Engine,
+    ) -> Result<Arc<QuicTls>, Diagnostic> {
+        let key = (self.context_key(tls, Mode::Http, identities, resumption), idle);
+        let known = self.now.quic_contexts.get(&key).or_else(|| self.before.quic_contexts.get(&key));
+        let context = match known {
+            Some(known) => Arc::clone(known),
+            None => Arc::new(QuicTls::new(&tls.policy, idle, resumption, identities, engine)?),
+        };
+        self.now.quic_contexts.insert(key, Arc::clone(&context));
+        Ok(context)
+    }
+
+    fn context_key(
+        &mut self,
+        tls: &Tls,
+        mode: Mode,
+        identities: Identities<'_>,
+        resumption: &Arc<ResumptionBackend>,
+    ) -> ContextKey {
+        let contents = match &tls.policy.client_auth {
+            ClientAuth::Off => Vec::new(),
+            ClientAuth::Optional(check) | ClientAuth::Required(check) => self.contents(check.sources()),
+        };
+        ContextKey {
+            policy: tls.policy.clone(),
+            mode,
+            certificates: identities.certificates.iter().cloned().map(Identity).collect(),
+            resumption: Identity(Arc::clone(resumption)),
+            contents,
+            awaited: identities.awaited.to_vec(),
+        }
     }
 
     /// These routes to the snapshot's upstreams.
@@ -295,7 +326,8 @@ impl ArtifactCache {
     pub(crate) fn made_since(&self, before: &Self) -> RebuiltParts {
         RebuiltParts {
             certificates: made(self.certificates.values(), before.certificates.values()),
-            tls_contexts: made(self.contexts.values(), before.contexts.values()),
+            tls_contexts: made(self.contexts.values(), before.contexts.values())
+                + made(self.quic_contexts.values(), before.quic_contexts.values()),
             route_tables: made(self.routers.values(), before.routers.values()),
             upstreams: made(self.upstreams.values(), before.upstreams.values()),
             key_server_pools: self.clients.values().filter(|client| !before.has_client(client)).count(),

@@ -63,6 +63,7 @@ thread_local! {
     static RESUMPTIONS: RefCell<HashMap<ResumptionOutcome, [Counter; 2]>> = RefCell::default();
     static LOOKUPS: RefCell<HashMap<&'static str, Histogram>> = RefCell::default();
     static FAILURES: RefCell<HashMap<&'static str, Counter>> = RefCell::default();
+    static DROPPED: RefCell<HashMap<&'static str, Counter>> = RefCell::default();
     static REFUSALS: RefCell<HashMap<&'static str, Counter>> = RefCell::default();
     static EXCHANGED: RefCell<HashMap<(&'static str, bool), Counter>> = RefCell::default();
     static EXCHANGES: RefCell<HashMap<(ExchangeOperation, &'static str), ExchangeHandles>> = RefCell::default();
@@ -202,6 +203,41 @@ pub(crate) fn connection_opened() {
 
 pub(crate) fn connection_closed() {
     OPEN.0.decrement(1);
+}
+
+/// A datagram of QUIC that nothing became of.
+pub(crate) fn datagram_dropped(reason: &'static str) {
+    DROPPED.with_borrow_mut(|known| {
+        known
+            .entry(reason)
+            .or_insert_with(|| counter!("quadrille_quic_datagrams_dropped_total", "reason" => reason))
+            .increment(1);
+    });
+}
+
+/// A datagram has come to another event loop than its connection is on.
+pub(crate) fn datagram_handed_over() {
+    static COUNT: LazyLock<Counter> =
+        LazyLock::new(|| counter!("quadrille_quic_datagrams_handed_over_total"));
+    COUNT.increment(1);
+}
+
+/// A client was asked to prove its address.
+pub(crate) fn address_proof_asked() {
+    static COUNT: LazyLock<Counter> = LazyLock::new(|| counter!("quadrille_quic_retries_total"));
+    COUNT.increment(1);
+}
+
+/// A client speaks another version of QUIC.
+pub(crate) fn version_negotiated() {
+    static COUNT: LazyLock<Counter> = LazyLock::new(|| counter!("quadrille_quic_version_negotiations_total"));
+    COUNT.increment(1);
+}
+
+/// A connection of QUIC whose handshake is complete.
+pub(crate) fn quic_handshake() {
+    static COUNT: LazyLock<Counter> = LazyLock::new(|| counter!("quadrille_quic_handshakes_total"));
+    COUNT.increment(1);
 }
 
 /// An event loop accepts no connections, because file descriptors run short.

@@ -10,7 +10,7 @@ use super::{
     certificate_selection::{CertificateSelector, Entry},
     client_authentication::ClientVerifier,
     contained, early_data,
-    handshake_state::HandshakeState,
+    handshake_state::{HandshakeState, Peer},
     key_exchange::KeyExchange,
     key_method::EngineKey,
     resumption::{self, ResumptionSettings},
@@ -62,6 +62,8 @@ pub(crate) struct Identities<'a> {
 /// What goes into a context apart from the certificate.
 struct Settings<'a> {
     policy: &'a TlsPolicy,
+    /// Application protocols, the most preferred first.
+    protocols: &'a [String],
     check: Option<ClientVerifier>,
     resumption_settings: ResumptionSettings,
     early_data: bool,
@@ -79,10 +81,9 @@ impl ChainTls {
         let settings = Settings::new(policy, mode, resumption)?;
         let waits_for_compute =
             identities.certificates.iter().all(|certificate| is_queued(certificate, engine));
-        let mut certificates = settings.certificates(identities.certificates, engine)?;
-        identities.awaited.iter().for_each(|name| certificates.expect(name));
+        let certificates = settings.certificates(identities, engine)?;
         let answers = Arc::clone(identities.answers);
-        let base = settings.base(certificates, answers, engine).map_err(refused)?;
+        let base = settings.base(certificates, Some(answers), engine).map_err(refused)?.build();
         let client_authentication = settings.client_authentication().map_err(refused)?;
         let (check, policy, resumption) = (settings.check, policy.clone(), Arc::clone(resumption));
         Ok(Self { base, check, client_authentication, policy, resumption, waits_for_compute })
@@ -116,7 +117,7 @@ impl ChainTls {
     /// A new connection over this socket.
     pub(crate) fn session(&self, tcp: &Arc<TcpStream>, visit: Visit) -> Result<Ssl, ErrorStack> {
         let mut ssl = Ssl::new(&self.base)?;
-        HandshakeState::attach(&mut ssl, tcp, &self.resumption, visit)?;
+        HandshakeState::attach(&mut ssl, Peer::Tcp(Arc::clone(tcp)), &self.resumption, visit)?;
         // SAFETY: the connection is live; what only a handshake needs is freed when it is complete.
         unsafe { ffi::SSL_set_shed_handshake_config(ssl.as_ptr(), 1) };
         Ok(ssl)
@@ -131,6 +132,22 @@ impl ChainTls {
     pub(crate) fn resumption(&self) -> &Arc<ResumptionBackend> {
         &self.resumption
     }
+}
+
+/// What QUIC connections of a chain start with (RFC 9001), and what is asked of their clients. ALPN is `protocols`. The
+/// certificates' contexts are others than those of TCP, because their ALPN is; tickets are sealed by the same keys.
+pub(super) fn for_quic(
+    policy: &TlsPolicy,
+    protocols: &[String],
+    resumption: &ResumptionBackend,
+    identities: Identities<'_>,
+    engine: &Engine,
+) -> Result<(SslContextBuilder, Option<ClientVerifier>), Diagnostic> {
+    let settings = Settings { protocols, ..Settings::new(policy, Mode::Http, resumption)? };
+    let certificates = settings.certificates(identities, engine)?;
+    // Names are validated over TCP only (RFC 8737).
+    let base = settings.base(certificates, None, engine).map_err(refused)?;
+    Ok((base, settings.check))
 }
 
 fn is_queued(certificate: &Certificate, engine: &Engine) -> bool {
@@ -150,16 +167,16 @@ impl<'a> Settings<'a> {
         };
         // Only requests say whether they may be repeated, and only what a certificate proves is proved again.
         let early_data = resumption.early_data && mode == Mode::Http && check.is_none();
-        Ok(Self { policy, check, resumption_settings, early_data })
+        Ok(Self { policy, protocols: &policy.alpn, check, resumption_settings, early_data })
     }
 
     fn certificates(
         &self,
-        certificates: &[Arc<Certificate>],
+        identities: Identities<'_>,
         engine: &Engine,
     ) -> Result<CertificateSelector, Diagnostic> {
         let mut selection = CertificateSelector::new(self.policy.max >= Version::Tls13);
-        for certificate in certificates {
+        for certificate in identities.certificates {
             let context = self.for_certificate(certificate, engine).map_err(refused)?;
             let session_binding = self.session_binding(&certificate.names).map_err(refused)?;
             let key_type = certificate.key.key_type();
@@ -167,6 +184,7 @@ impl<'a> Settings<'a> {
             let entry = Entry { key_type, queued, context, session_binding };
             selection.add(&certificate.names, entry);
         }
+        identities.awaited.iter().for_each(|name| selection.expect(name));
         Ok(selection)
     }
 
@@ -200,12 +218,13 @@ impl<'a> Settings<'a> {
     fn base(
         &self,
         certificates: CertificateSelector,
-        answers: Arc<Answers>,
+        answers: Option<Arc<Answers>>,
         engine: &Engine,
-    ) -> Result<SslContext, ErrorStack> {
+    ) -> Result<SslContextBuilder, ErrorStack> {
         let mut builder = self.builder()?;
         let select = move |hello: &mut ClientHello<'_>| {
-            acme_challenge::select(&answers, hello).unwrap_or_else(|| Selection::new(&certificates, hello))
+            let validation = answers.as_ref().and_then(|answers| acme_challenge::select(answers, hello));
+            validation.unwrap_or_else(|| Selection::new(&certificates, hello))
         };
         let exchange = KeyExchange::new(engine, self.policy);
         if self.early_data || exchange.is_some() {
@@ -215,7 +234,7 @@ impl<'a> Settings<'a> {
                 contained(Err(SelectCertError::ERROR), || select(&mut hello)?.apply(&mut hello))
             });
         }
-        Ok(builder.build())
+        Ok(builder)
     }
 
     fn for_certificate(&self, certificate: &Certificate, engine: &Engine) -> Result<SslContext, ErrorStack> {
@@ -254,10 +273,10 @@ impl<'a> Settings<'a> {
     }
 
     fn set_alpn(&self, builder: &mut SslContextBuilder) {
-        if self.policy.alpn.is_empty() {
+        if self.protocols.is_empty() {
             return;
         }
-        let offered = wire_alpn(&self.policy.alpn);
+        let offered = wire_alpn(self.protocols);
         builder.set_alpn_select_callback(move |_, client| {
             contained(None, || choose_alpn(&offered, client)).ok_or(AlpnError::ALERT_FATAL)
         });

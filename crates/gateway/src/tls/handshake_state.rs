@@ -10,6 +10,7 @@ use boring::{
 use quadrille_engine::OperationError;
 use quadrille_keyless::client;
 use std::{
+    net::{IpAddr, SocketAddr},
     sync::{Arc, LazyLock, OnceLock, atomic::AtomicU8},
     time::Duration,
 };
@@ -17,8 +18,8 @@ use tokio::net::TcpStream;
 
 /// One handshake, as the callbacks of its connection share it.
 pub(crate) struct HandshakeState {
-    /// Tells when the client has left, and who it is.
-    pub(super) tcp: Arc<TcpStream>,
+    /// Who it is with.
+    pub(super) peer: Peer,
     /// Whether it may go on.
     pub(super) visit: Visit,
     /// What came of the private-key operation.
@@ -28,6 +29,14 @@ pub(crate) struct HandshakeState {
     pub(super) resumption: ResumptionState,
     /// Why the client's certificate was refused.
     pub(super) client_rejection: OnceLock<ClientRejection>,
+}
+
+/// The client of a handshake, by what it comes.
+pub(crate) enum Peer {
+    /// The socket tells when the client has left, and who it is.
+    Tcp(Arc<TcpStream>),
+    /// Nothing tells when it has left.
+    Quic { client: SocketAddr, local: SocketAddr },
 }
 
 /// What the engine's part in the key exchange took.
@@ -77,7 +86,7 @@ impl HandshakeState {
     /// Prepares a connection for its handshake.
     pub(super) fn attach(
         ssl: &mut SslRef,
-        tcp: &Arc<TcpStream>,
+        peer: Peer,
         backend: &Arc<ResumptionBackend>,
         visit: Visit,
     ) -> Result<(), ErrorStack> {
@@ -89,9 +98,9 @@ impl HandshakeState {
             early: OnceLock::new(),
             issued: AtomicU8::new(0),
         };
-        let (tcp, key, key_exchange) = (Arc::clone(tcp), OnceLock::new(), OnceLock::new());
+        let (key, key_exchange) = (OnceLock::new(), OnceLock::new());
         let client_rejection = OnceLock::new();
-        let state = Self { tcp, visit, key, key_exchange, resumption, client_rejection };
+        let state = Self { peer, visit, key, key_exchange, resumption, client_rejection };
         ssl.set_ex_data(index, Arc::new(state));
         Ok(())
     }
@@ -115,6 +124,17 @@ impl HandshakeState {
     /// Why the client's certificate was refused, if it was by its names or by pins.
     pub(crate) fn client_rejection(ssl: &SslRef) -> Option<ClientRejection> {
         Self::attached(ssl)?.client_rejection.get().copied()
+    }
+}
+
+impl Peer {
+    /// The client's address, and the one that it has connected to.
+    pub(super) fn addresses(&self) -> (Option<IpAddr>, Option<IpAddr>) {
+        let ip = |address: SocketAddr| address.ip();
+        match self {
+            Self::Tcp(tcp) => (tcp.peer_addr().ok().map(ip), tcp.local_addr().ok().map(ip)),
+            Self::Quic { client, local } => (Some(client.ip()), Some(local.ip())),
+        }
     }
 }
 

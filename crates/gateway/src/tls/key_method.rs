@@ -206,7 +206,7 @@ async fn finished<E: Into<KeyFailure>>(
     key_type: KeyType,
     handshake: Arc<HandshakeState>,
 ) -> Result<BoxPrivateKeyMethodFinish, AsyncPrivateKeyMethodError> {
-    match or_client_disconnect(&handshake.tcp, computation).await {
+    match or_client_disconnect(&handshake.peer, computation).await {
         Some(Ok(outcome)) => Ok(Box::new(move |_, output| hand_over(&outcome, key_type, &handshake, output))),
         Some(Err(error)) => {
             let failure = error.into();
@@ -221,11 +221,8 @@ fn origin(remote: &Remote, handshake: &HandshakeState, ssl: &SslRef) -> Origin {
     if !remote.client.wants_origin() {
         return Origin::default();
     }
-    Origin {
-        sni: ssl.servername(NameType::HOST_NAME).map(str::to_owned),
-        client: handshake.tcp.peer_addr().ok().map(|address| address.ip()),
-        server: handshake.tcp.local_addr().ok().map(|address| address.ip()),
-    }
+    let (client, server) = handshake.peer.addresses();
+    Origin { sni: ssl.servername(NameType::HOST_NAME).map(str::to_owned), client, server }
 }
 
 fn fail(handshake: &HandshakeState, failure: KeyFailure) -> AsyncPrivateKeyMethodError {

@@ -16,6 +16,7 @@ pub(crate) mod key_exchange;
 mod key_method;
 mod key_overflow;
 pub(crate) mod pem;
+mod quic;
 pub(crate) mod remote_key;
 mod resumption;
 pub(crate) mod resumption_backend;
@@ -28,6 +29,7 @@ mod write_buffer;
 
 pub(crate) use context::{ChainTls, Identities};
 pub(crate) use handshake_state::{ClientRejection, HandshakeState, KeyFailure, ResumptionState};
+pub(crate) use quic::{Arrival, QuicTls};
 pub(crate) use stream::{ClientStream, Inner};
 pub(crate) use transport::Transport;
 

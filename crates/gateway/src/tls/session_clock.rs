@@ -40,18 +40,28 @@ pub(super) fn is_future(made: u64) -> bool {
     made > unix_now().as_secs() + AHEAD
 }
 
-/// The handshake, with a clock of its own: what [`tolerate`] says while it is polled holds whenever it is polled again.
-/// (Of a session from the future BoringSSL makes a ticket that has expired.)
+/// A handshake's own clock.
+#[derive(Debug, Default)]
+pub(crate) struct SessionClock {
+    at_least: Duration,
+}
+
+impl SessionClock {
+    /// A turn of the handshake: what [`tolerate`] says in one holds in all that follow. (Of a session from the future
+    /// BoringSSL makes a ticket that has expired.)
+    pub(crate) fn turn<T>(&mut self, turn: impl FnOnce() -> T) -> T {
+        AT_LEAST.set(self.at_least);
+        let outcome = turn();
+        self.at_least = AT_LEAST.replace(Duration::ZERO);
+        outcome
+    }
+}
+
+/// The handshake, with a clock of its own.
 pub(crate) async fn own<F: Future>(handshake: F) -> F::Output {
     let mut handshake = pin!(handshake);
-    let mut at_least = Duration::ZERO;
-    poll_fn(|context| {
-        AT_LEAST.set(at_least);
-        let poll = handshake.as_mut().poll(context);
-        at_least = AT_LEAST.replace(Duration::ZERO);
-        poll
-    })
-    .await
+    let mut clock = SessionClock::default();
+    poll_fn(|context| clock.turn(|| handshake.as_mut().poll(context))).await
 }
 
 /// BoringSSL's clock. Nothing in it panics.

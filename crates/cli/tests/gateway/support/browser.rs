@@ -26,12 +26,18 @@ pub struct Browser {
 impl Browser {
     /// Starts a browser, and opens this page.
     pub fn open(url: &str) -> Self {
+        Self::open_with(&[], url)
+    }
+
+    /// The same with these flags.
+    pub fn open_with(flags: &[&str], url: &str) -> Self {
         let profile = tempfile::tempdir().expect("a directory for the profile");
         let mut child = Command::new(program())
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"])
             .args(["--disable-background-networking", "--disable-component-update"])
             .args(["--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-port=0"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
+            .args(flags)
             .arg("about:blank")
             .stderr(Stdio::piped())
             .spawn()

@@ -7,7 +7,7 @@ use crate::{
         schema::{Key, Preset, Section},
         shown::source,
     },
-    model::{AcmeOrder, CertificateSource, KeySource, Place, Source},
+    model::{AcmeOrder, CertificateSource, KeySource, Place, Source, Tls},
 };
 use serde_json::Value;
 
@@ -123,4 +123,10 @@ fn ordered(order: AcmeOrder, place: &Place) -> CertificateSource {
 /// What an order brings is not written.
 fn if_file(certificate: &CertificateSource, shown: impl FnOnce() -> Value) -> Value {
     if certificate.order.is_some() { Value::Null } else { shown() }
+}
+
+/// Those of a listener, if it has TLS.
+pub(super) fn show_all(tls: Option<&Tls>) -> Value {
+    let shown = |tls: &Tls| tls.certificates.iter().map(|one| CERTIFICATE.show(one)).collect::<Value>();
+    tls.map(shown).into()
 }

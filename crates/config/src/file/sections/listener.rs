@@ -1,10 +1,11 @@
 //! A listener: one socket, and one way to serve what comes in on it.
 
 use super::{
-    certificate::{self, CERTIFICATE},
+    certificate,
     connection_match::MATCH,
     header_changes,
     listener_clients::{self, CLIENTS, Clients},
+    listener_http3::{self, Http3Draft},
     listener_limits::{LIMITS, ListenerLimits, TIMEOUTS},
     listener_paths::PATHS,
     route::{self, WrittenRoute},
@@ -69,7 +70,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
                     without SNI.",
             needs_restart: false,
             read: |field, draft| draft.certificates = certificates(field),
-            show: |shown| show_certificates(shown.chain.tls.as_deref()),
+            show: |shown| certificate::show_all(shown.chain.tls.as_deref()),
         },
         Key {
             name: "tls",
@@ -158,6 +159,26 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             show: |shown| name(shown.listener.proxy_protocol).into(),
         },
         Key {
+            name: "http3",
+            value: "`on` or `off`",
+            preset: Preset::Is("off"),
+            about: "HTTP/3 on the same address, over UDP: the same certificates, routes and limits. For `mode: http` with \
+                    TLS 1.3, and for a listener without `match`.",
+            needs_restart: false,
+            read: |field, draft| draft.http3.read(field),
+            show: |shown| shown.listener.http3.is_some().into(),
+        },
+        Key {
+            name: "alt_svc",
+            value: "value of a header, or `off`",
+            preset: Preset::Means("with `http3`, the port of the connection, for a day"),
+            about: "How clients of HTTP/1.1 and HTTP/2 hear of HTTP/3: the header `Alt-Svc` (RFC 7838) of every answer. \
+                    Give it where clients reach UDP on another port than this one: `h3=\":443\"; ma=86400`.",
+            needs_restart: false,
+            read: |field, draft| draft.http3.read_alt_svc(field),
+            show: |shown| listener_http3::show_alt_svc(shown.listener.http3.as_ref()),
+        },
+        Key {
             name: "trusted_proxies",
             value: "list of networks",
             preset: Preset::Means("none"),
@@ -218,6 +239,7 @@ pub(super) struct ListenerDraft {
     hsts: Option<HeaderChange>,
     paths: Paths,
     proxy_protocol: ProxyProtocolIn,
+    http3: Http3Draft,
     trusted_proxies: Vec<Network>,
     clients: Clients,
     timeouts: Timeouts,
@@ -256,6 +278,7 @@ pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     let place = field.at("address").place();
     let tls = draft.take_tls(field);
     let serve = draft.take_serve(field);
+    let http3 = draft.http3.take(field);
     let ListenerDraft { accepts, timeouts, proxy_protocol, trusted_proxies, clients, limits, .. } = draft;
     let mut chain = Chain { accepts, timeouts, ..Chain::new(tls, serve, place.clone()) };
     let rules = clients.into_rules(&field.at("clients").place());
@@ -265,6 +288,7 @@ pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     }
     Some(Listener {
         proxy_protocol,
+        http3,
         trusted_proxies: TrustedProxies::In(trusted_proxies),
         limits: limits.socket,
         ..Listener::new(draft.address?, place, chain)
@@ -406,11 +430,6 @@ fn show_networks(trusted: &TrustedProxies) -> Value {
         TrustedProxies::In(networks) => list(networks.iter().map(|network| network.to_string().into())),
         TrustedProxies::AppendedTo => Value::Null,
     }
-}
-
-fn show_certificates(tls: Option<&Tls>) -> Value {
-    let shown = |tls: &Tls| tls.certificates.iter().map(|one| CERTIFICATE.show(one)).collect::<Value>();
-    tls.map(shown).into()
 }
 
 fn show_paths(serve: &Serve) -> Value {

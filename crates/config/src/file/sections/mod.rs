@@ -17,6 +17,7 @@ mod key_policy;
 mod keyless;
 mod listener;
 mod listener_clients;
+mod listener_http3;
 mod listener_limits;
 mod listener_paths;
 mod outlier_detection;

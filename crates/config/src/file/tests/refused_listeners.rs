@@ -37,7 +37,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "quux: 1, respond: hi",
-        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `paths`, `proxy_protocol`, `trusted_proxies`, `clients`, `timeouts`, `limits`",
+        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `paths`, `proxy_protocol`, `http3`, `alt_svc`, `trusted_proxies`, `clients`, `timeouts`, `limits`",
     ),
     (
         "respond: hi, respond: ho",
@@ -61,6 +61,15 @@ const LISTENERS: &[Case] = &[
     (
         "respond: hi, proxy_protocol: v1",
         "q.yaml:1: listeners[0].proxy_protocol: `v1` is not a way to receive the PROXY protocol; use off or required",
+    ),
+    ("respond: hi, http3: h3", "q.yaml:1: listeners[0].http3: `h3` is neither on nor off; use on or off"),
+    (
+        "respond: hi, alt_svc: off",
+        "q.yaml:1: listeners[0].alt_svc: there is no HTTP/3 to tell of; add `http3: on`, or remove this",
+    ),
+    (
+        "respond: hi, http3: on, alt_svc: clear",
+        "q.yaml:1: listeners[0].alt_svc: `clear` is no value of Alt-Svc; write it as `h3=\":443\"; ma=86400`, or `off`",
     ),
     (
         "respond: hi, trusted_proxies: [10.0.0.1/8]",

@@ -1,0 +1,200 @@
+//! An event loop's end of a listener's QUIC: to whom a datagram belongs, and what becomes of those that belong to nobody.
+//!
+//! What nobody has asked for costs little: a header is read, and at most one datagram goes back, smaller than what has come
+//! (RFC 9000 section 8.1). Under load, a new client proves its address first, which costs a token.
+
+use super::{
+    connection_id::{self, ConnectionIds},
+    link::{Ids, Link},
+    retry_token::RetryTokens,
+    shard::{HandedOver, Shard},
+    socket::{Buffers, DatagramSocket, Ends},
+    table::Table,
+};
+use crate::{telemetry::metrics, tls::Arrival};
+use quadrille_resumption::unix_now;
+use quiche::{ConnectionId, Header, Type};
+use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
+use tokio::sync::mpsc;
+
+/// A client's first datagram is at least as large (RFC 9000 section 14.1).
+const LEAST_INITIAL: usize = 1200;
+
+/// How often an endpoint that closes looks whether its connections are gone.
+const CLOSING_LOOK: Duration = Duration::from_millis(50);
+
+/// One event loop's end, with what others hand over to it.
+pub(crate) struct Endpoint {
+    end: End,
+    incoming: mpsc::Receiver<HandedOver>,
+}
+
+struct End {
+    socket: Arc<DatagramSocket>,
+    event_loop: u16,
+    ids: Arc<ConnectionIds>,
+    tokens: Arc<RetryTokens>,
+    table: Table<Link>,
+    outgoing: Arc<[mpsc::Sender<HandedOver>]>,
+}
+
+/// Whose connections they are.
+pub(crate) trait Host {
+    /// What the host has to know about a connection that it serves.
+    type Admitted;
+
+    /// Whether a client has to prove its address before anything is done for it.
+    fn asks_for_proof(&self) -> bool;
+
+    /// Takes a new connection, or has it ignored.
+    fn admit(&mut self, arrival: &Arrival<'_>) -> Option<Opening<Self::Admitted>>;
+
+    /// Serves it, in a task of its own.
+    fn serve(&mut self, link: Link, admitted: Self::Admitted);
+}
+
+/// A connection that was taken.
+pub(crate) struct Opening<T> {
+    pub(crate) connection: quiche::Connection,
+    pub(crate) admitted: T,
+}
+
+impl Endpoint {
+    /// On this thread's runtime.
+    ///
+    /// # Errors
+    /// If the event loop cannot watch the socket.
+    pub(crate) fn new(shard: Shard) -> io::Result<Self> {
+        let Shard { socket, index, ids, tokens, incoming, outgoing } = shard;
+        let socket = Arc::new(DatagramSocket::new(socket)?);
+        let end = End { socket, event_loop: index, ids, tokens, table: Table::default(), outgoing };
+        Ok(Self { end, incoming })
+    }
+
+    /// Has the host's connections until it closes and they are gone.
+    pub(crate) async fn run(self, mut host: impl Host, closing: impl Future<Output = ()>) {
+        let (mut buffers, mut closing, mut closed) = (Buffers::default(), pin!(closing), false);
+        let Self { end, mut incoming } = self;
+        while !closed || !end.table.is_empty() {
+            tokio::select! {
+                received = end.socket.receive(&mut buffers) => match received {
+                    Ok(()) => for (datagram, ends) in end.socket.received(&mut buffers) {
+                        end.take(datagram, ends, !closed, &mut host);
+                    },
+                    Err(error) => {
+                        // Such as that a client cannot be reached, which its connection finds out.
+                        tracing::debug!(%error, "a datagram could not be received");
+                        tokio::task::yield_now().await;
+                    }
+                },
+                Some(HandedOver { mut datagram, ends }) = incoming.recv() => {
+                    end.take_own(&mut datagram, ends, !closed, &mut host);
+                }
+                () = &mut closing, if !closed => closed = true,
+                () = tokio::time::sleep(CLOSING_LOOK), if closed => {}
+            }
+        }
+    }
+}
+
+impl End {
+    /// A datagram from the network.
+    fn take(&self, datagram: &mut [u8], ends: Ends, open: bool, host: &mut impl Host) {
+        let Ok(header) = Header::from_slice(datagram, connection_id::LENGTH) else {
+            return metrics::datagram_dropped("malformed");
+        };
+        if let Some(link) = self.table.find(&header.dcid) {
+            return link.receive(datagram, ends);
+        }
+        match self.other_loop(&header.dcid) {
+            Some(other) => {
+                metrics::datagram_handed_over();
+                let lost = other.try_send(HandedOver { datagram: datagram.to_vec(), ends }).is_err();
+                if lost {
+                    metrics::datagram_dropped("too_many");
+                }
+            }
+            None => self.take_unknown(&header, datagram, ends, open, host),
+        }
+    }
+
+    /// A datagram that is for this event loop, if for any.
+    fn take_own(&self, datagram: &mut [u8], ends: Ends, open: bool, host: &mut impl Host) {
+        let Ok(header) = Header::from_slice(datagram, connection_id::LENGTH) else { return };
+        match self.table.find(&header.dcid) {
+            Some(link) => link.receive(datagram, ends),
+            None => self.take_unknown(&header, datagram, ends, open, host),
+        }
+    }
+
+    /// Whose id it is, if it is not one of this event loop. A client's own first id may look like one of ours by chance: then
+    /// the other event loop takes the connection.
+    fn other_loop(&self, id: &[u8]) -> Option<&mpsc::Sender<HandedOver>> {
+        let index = self.ids.event_loop(id).filter(|&index| index != self.event_loop)?;
+        self.outgoing.get(usize::from(index))
+    }
+
+    fn take_unknown(
+        &self,
+        header: &Header<'_>,
+        datagram: &mut [u8],
+        ends: Ends,
+        open: bool,
+        host: &mut impl Host,
+    ) {
+        let is_first = datagram.len() >= LEAST_INITIAL;
+        match header.ty {
+            Type::Short => metrics::datagram_dropped("unknown_connection"),
+            Type::VersionNegotiation => metrics::datagram_dropped("malformed"),
+            _ if !is_first => metrics::datagram_dropped("small"),
+            _ if !quiche::version_is_supported(header.version) => self.negotiate_version(header, ends),
+            Type::Initial if open => self.take_first(header, datagram, ends, host),
+            Type::Initial => metrics::datagram_dropped("closing"),
+            _ => metrics::datagram_dropped("unknown_connection"),
+        }
+    }
+
+    /// A client begins.
+    fn take_first(&self, header: &Header<'_>, datagram: &mut [u8], ends: Ends, host: &mut impl Host) {
+        let token = header.token.as_deref().filter(|token| !token.is_empty());
+        let original = token.and_then(|token| self.tokens.open(unix_now().as_secs(), ends.client, token));
+        if original.is_none() && host.asks_for_proof() {
+            return self.ask_for_proof(header, ends);
+        }
+        let id = self.ids.make(self.event_loop);
+        let before_retry = original.as_ref().map(|original| (original, &header.dcid));
+        let arrival = Arrival { id: &id, before_retry, client: ends.client, local: ends.local };
+        let Some(Opening { connection, admitted }) = host.admit(&arrival) else { return };
+        let (table, maker) = (self.table.clone(), Arc::clone(&self.ids));
+        let ids = Ids { table, maker, event_loop: self.event_loop, registered: Vec::new() };
+        let link = Link::new(connection, Arc::clone(&self.socket), ids);
+        // What the client sends before it knows the connection's id carries its own.
+        if link.register(&id) {
+            link.register(&header.dcid);
+            link.receive(datagram, ends);
+            host.serve(link, admitted);
+        }
+    }
+
+    /// Version negotiation (RFC 9000 section 6).
+    fn negotiate_version(&self, header: &Header<'_>, ends: Ends) {
+        let mut out = [0; 128];
+        // Ids of other versions may be longer than any answer is worth.
+        if let Ok(length) = quiche::negotiate_version(&header.scid, &header.dcid, &mut out) {
+            metrics::version_negotiated();
+            let _ = self.socket.send(ends, &out[..length], length);
+        }
+    }
+
+    /// Has the client come again with a token (RFC 9000 section 8.1.2).
+    fn ask_for_proof(&self, header: &Header<'_>, ends: Ends) {
+        let mut out = [0; 512];
+        let Some(token) = self.tokens.seal(unix_now().as_secs(), ends.client, &header.dcid) else { return };
+        let id: ConnectionId<'_> = self.ids.make(self.event_loop);
+        let retry = quiche::retry(&header.scid, &header.dcid, &id, &token, header.version, &mut out);
+        if let Ok(length) = retry {
+            metrics::address_proof_asked();
+            let _ = self.socket.send(ends, &out[..length], length);
+        }
+    }
+}

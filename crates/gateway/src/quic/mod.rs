@@ -1,0 +1,46 @@
+//! QUIC (RFC 9000) below HTTP/3: sockets, connection ids, address validation, and connections, which quiche drives.
+//!
+//! ```text
+//!  socket ── endpoint ──── table of connection ids ──── link ── request streams ── http::http3
+//!  (one for     │  new ones, by whoever hosts them         │
+//!  each loop)   └─ datagrams of other loops' connections   └─ datagrams, in bursts
+//! ```
+//!
+//! quiche neither reads sockets nor starts tasks: every event loop of the gateway has its own endpoint, and every
+//! connection one task on it, as those of TCP have.
+
+mod connection_id;
+mod endpoint;
+mod link;
+mod requests;
+mod retry_token;
+mod shard;
+mod socket;
+mod stream_state;
+mod streams;
+mod table;
+mod transmission;
+
+pub(crate) use endpoint::{Endpoint, Host, Opening};
+pub(crate) use link::{Closed, Link};
+pub(crate) use requests::Received;
+pub(crate) use shard::{Shard, shards};
+pub(crate) use socket::bind_all;
+pub(crate) use streams::{RequestBytes, ResponseStream, StreamError};
+
+/// Why a stream or a connection is ended (RFC 9114 section 8.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    NoError = 0x100,
+    InternalError = 0x102,
+    ExcessiveLoad = 0x107,
+    RequestRejected = 0x10b,
+    RequestCancelled = 0x10c,
+    MessageError = 0x10e,
+}
+
+impl Code {
+    fn value(self) -> u64 {
+        self as u64
+    }
+}

@@ -1,0 +1,214 @@
+//! Requests of a connection: each one's body, and the way of its response. Both lead to quiche directly, so that what is not
+//! read here is not sent there (RFC 9000 section 4).
+
+use super::{
+    Code,
+    link::{Link, State},
+    stream_state::StreamState,
+};
+use bytes::Bytes;
+use quiche::{
+    Shutdown,
+    h3::{Error, Header},
+};
+use std::{
+    cell::RefCell,
+    task::{Context, Poll},
+};
+
+/// So much is read at a time.
+const PIECE: usize = 64 * 1024;
+
+thread_local! {
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; PIECE].into());
+}
+
+/// A request's body, as the client sends it.
+pub(crate) struct RequestBytes {
+    link: Link,
+    id: u64,
+}
+
+/// The way of a response.
+pub(crate) struct ResponseStream {
+    link: Link,
+    id: u64,
+    begun: bool,
+    ended: bool,
+}
+
+/// The client has reset the stream, or is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the client has given the request up")]
+pub(crate) struct StreamError;
+
+impl State {
+    /// A new request; `ended` if its header is all of it.
+    pub(super) fn open(&mut self, link: &Link, id: u64, ended: bool) -> (RequestBytes, ResponseStream) {
+        self.streams.insert(id, StreamState { ended, held: 2, ..StreamState::default() });
+        let link = link.clone();
+        (RequestBytes { link: link.clone(), id }, ResponseStream { link, id, begun: false, ended: false })
+    }
+
+    fn let_go(&mut self, id: u64) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.held -= 1;
+            if stream.held == 0 {
+                self.streams.remove(&id);
+            }
+        }
+    }
+}
+
+impl RequestBytes {
+    /// The next piece; `None` at the end.
+    pub(crate) fn poll_data(&self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, StreamError>>> {
+        let mut state = self.link.state();
+        let State { quic, http: Some(http), streams, .. } = &mut *state else {
+            return Poll::Ready(Some(Err(StreamError)));
+        };
+        let Some(stream) = streams.get_mut(&self.id) else { return Poll::Ready(None) };
+        if stream.ended {
+            return Poll::Ready(None);
+        }
+        let read = SCRATCH.with_borrow_mut(|scratch| {
+            http.recv_body(quic, self.id, scratch).map(|count| Bytes::copy_from_slice(&scratch[..count]))
+        });
+        let outcome = match read {
+            Ok(data) => Poll::Ready(Some(Ok(data))),
+            Err(Error::Done) if !stream.reset => {
+                stream.reader = Some(context.waker().clone());
+                Poll::Pending
+            }
+            Err(_) => return Poll::Ready(Some(Err(StreamError))),
+        };
+        // The client may send more now, and what comes next is an event of the connection.
+        state.touch();
+        outcome
+    }
+
+    /// What has come behind the data.
+    pub(crate) fn take_trailers(&self) -> Option<Vec<Header>> {
+        self.link.state().streams.get_mut(&self.id)?.trailers.take()
+    }
+
+    /// Whether all of it was read.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.link.state().streams.get(&self.id).is_none_or(|stream| stream.ended && stream.trailers.is_none())
+    }
+}
+
+impl Drop for RequestBytes {
+    fn drop(&mut self) {
+        let mut state = self.link.state();
+        let unread = state.streams.get(&self.id).is_some_and(|stream| !stream.ended && !stream.reset);
+        if unread {
+            // The response stands without it (RFC 9114 section 4.1).
+            let _ = state.quic.stream_shutdown(self.id, Shutdown::Read, Code::NoError.value());
+            state.touch();
+        }
+        state.let_go(self.id);
+    }
+}
+
+impl ResponseStream {
+    /// Ready once the client has given the request up.
+    pub(crate) fn poll_reset(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.link.state();
+        match state.streams.get_mut(&self.id).filter(|stream| !stream.reset) {
+            Some(stream) => {
+                stream.writer = Some(context.waker().clone());
+                Poll::Pending
+            }
+            None => Poll::Ready(()),
+        }
+    }
+
+    /// Sends a header; behind one of an informational response comes another. Waits for room for all of it.
+    pub(crate) fn poll_head(
+        &mut self,
+        context: &mut Context<'_>,
+        head: &[Header],
+        last: bool,
+    ) -> Poll<Result<(), StreamError>> {
+        let begun = self.begun;
+        let sent = self.poll_send(context, |http, quic, id| match begun {
+            false => http.send_response(quic, id, head, last),
+            true => http.send_additional_headers(quic, id, head, false, last),
+        });
+        self.begun |= matches!(sent, Poll::Ready(Ok(())));
+        self.ended |= last && matches!(sent, Poll::Ready(Ok(())));
+        sent
+    }
+
+    /// Sends as much of the data as there is room for, and takes it away; ready when that is all.
+    pub(crate) fn poll_data(
+        &mut self,
+        context: &mut Context<'_>,
+        data: &mut Bytes,
+        last: bool,
+    ) -> Poll<Result<(), StreamError>> {
+        while !data.is_empty() || (last && !self.ended) {
+            let sent = self.poll_send(context, |http, quic, id| http.send_body(quic, id, data, last));
+            let count = std::task::ready!(sent)?;
+            let _ = data.split_to(count);
+            self.ended |= last && data.is_empty();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Sends what comes behind the data, and with it the end.
+    pub(crate) fn poll_trailers(
+        &mut self,
+        context: &mut Context<'_>,
+        trailers: &[Header],
+    ) -> Poll<Result<(), StreamError>> {
+        let sent = self.poll_send(context, |http, quic, id| {
+            http.send_additional_headers(quic, id, trailers, true, true)
+        });
+        self.ended |= matches!(sent, Poll::Ready(Ok(())));
+        sent
+    }
+
+    /// Gives the response up, and what is left of the request.
+    pub(crate) fn reset(&mut self, code: Code) {
+        self.ended = true;
+        let mut state = self.link.state();
+        let _ = state.quic.stream_shutdown(self.id, Shutdown::Write, code.value());
+        let _ = state.quic.stream_shutdown(self.id, Shutdown::Read, code.value());
+        state.touch();
+    }
+
+    fn poll_send<T>(
+        &self,
+        context: &mut Context<'_>,
+        send: impl FnOnce(&mut quiche::h3::Connection, &mut quiche::Connection, u64) -> quiche::h3::Result<T>,
+    ) -> Poll<Result<T, StreamError>> {
+        let mut state = self.link.state();
+        let State { quic, http: Some(http), streams, .. } = &mut *state else {
+            return Poll::Ready(Err(StreamError));
+        };
+        let Some(stream) = streams.get_mut(&self.id).filter(|stream| !stream.reset) else {
+            return Poll::Ready(Err(StreamError));
+        };
+        let outcome = match send(http, quic, self.id) {
+            Ok(sent) => Poll::Ready(Ok(sent)),
+            Err(Error::Done | Error::StreamBlocked) => {
+                stream.writer = Some(context.waker().clone());
+                Poll::Pending
+            }
+            Err(_) => Poll::Ready(Err(StreamError)),
+        };
+        state.touch();
+        outcome
+    }
+}
+
+impl Drop for ResponseStream {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.reset(Code::RequestCancelled);
+        }
+        self.link.state().let_go(self.id);
+    }
+}

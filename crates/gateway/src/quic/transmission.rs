@@ -1,0 +1,155 @@
+//! What a connection sends: in bursts of datagrams of one size, each at the time that congestion control allows.
+
+use super::socket::{DatagramSocket, Ends};
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    future::Future,
+    io::ErrorKind,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+/// The largest burst, in bytes: the kernel's limit for GSO.
+const LARGEST_BURST: usize = 65_000;
+
+/// A burst that is due this soon leaves now: timers of the event loop know no shorter times.
+const SOON: Duration = Duration::from_millis(1);
+
+thread_local! {
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; LARGEST_BURST].into());
+}
+
+/// A connection's way out.
+pub(super) struct Transmission {
+    socket: Arc<DatagramSocket>,
+    /// Bursts that could not leave yet.
+    held: VecDeque<Burst<Vec<u8>>>,
+    /// Until the kernel has room again.
+    blocked: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+struct Burst<B> {
+    contents: B,
+    segment: usize,
+    ends: Ends,
+    at: Instant,
+}
+
+/// One datagram, as quiche makes it.
+struct Datagram {
+    size: usize,
+    ends: Ends,
+    at: Instant,
+}
+
+impl Transmission {
+    pub(super) fn new(socket: Arc<DatagramSocket>) -> Self {
+        Self { socket, held: VecDeque::new(), blocked: None }
+    }
+
+    /// When it goes on by itself.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.held.front().filter(|_| self.blocked.is_none()).map(|burst| burst.at)
+    }
+
+    /// Sends what there is to send, unless it is too early for it or the kernel has no room. What quiche makes now is
+    /// made by this thread's BoringSSL; its errors end the connection.
+    pub(super) fn send(&mut self, quic: &mut quiche::Connection, context: &mut Context<'_>) {
+        loop {
+            if let Some(blocked) = &mut self.blocked {
+                match blocked.as_mut().poll(context) {
+                    Poll::Ready(()) => self.blocked = None,
+                    Poll::Pending => return,
+                }
+            }
+            if let Some(burst) = self.held.pop_front() {
+                if !self.leaves(&burst) {
+                    self.held.push_front(burst);
+                    if self.blocked.is_none() {
+                        return;
+                    }
+                }
+                continue;
+            }
+            let more = SCRATCH.with_borrow_mut(|scratch| self.send_next(quic, scratch));
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// One more burst; false if there is none.
+    fn send_next(&mut self, quic: &mut quiche::Connection, scratch: &mut [u8]) -> bool {
+        let Some(first) = next(quic, scratch) else { return false };
+        let mut burst = Burst { contents: first.size, segment: first.size, ends: first.ends, at: first.at };
+        let mut odd = None;
+        // Smaller ones stand alone: what follows might be larger.
+        if first.size == quic.max_send_udp_payload_size() {
+            let most = self.socket.most_segments() * first.size;
+            let most = most.min(quic.send_quantum()).min(scratch.len());
+            while burst.contents + first.size <= most {
+                let end = burst.contents + first.size;
+                let Some(datagram) = next(quic, &mut scratch[burst.contents..end]) else { break };
+                let same =
+                    (datagram.ends.client, datagram.ends.local) == (first.ends.client, first.ends.local);
+                if !same {
+                    odd = Some((burst.contents, datagram));
+                    break;
+                }
+                burst.contents += datagram.size;
+                if datagram.size < first.size {
+                    break;
+                }
+            }
+        }
+        let contents = &scratch[..burst.contents];
+        self.dispatch(Burst { contents, segment: burst.segment, ends: burst.ends, at: burst.at });
+        if let Some((start, Datagram { size, ends, at })) = odd {
+            self.dispatch(Burst { contents: &scratch[start..start + size], segment: size, ends, at });
+        }
+        true
+    }
+
+    /// Sends a burst, or holds it.
+    fn dispatch(&mut self, burst: Burst<&[u8]>) {
+        if self.held.is_empty() && self.leaves(&burst) {
+            return;
+        }
+        let Burst { contents, segment, ends, at } = burst;
+        self.held.push_back(Burst { contents: contents.to_vec(), segment, ends, at });
+    }
+
+    fn leaves<B: AsRef<[u8]>>(&mut self, burst: &Burst<B>) -> bool {
+        if burst.at > Instant::now() + SOON {
+            return false;
+        }
+        match self.socket.send(burst.ends, burst.contents.as_ref(), burst.segment) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let socket = Arc::clone(&self.socket);
+                self.blocked = Some(Box::pin(async move { socket.has_room().await }));
+                false
+            }
+            // Whatever else is wrong with the network, it is for loss detection to find out.
+            _ => true,
+        }
+    }
+}
+
+fn next(quic: &mut quiche::Connection, out: &mut [u8]) -> Option<Datagram> {
+    let (size, info) = match quic.send(out) {
+        Ok(sent) => sent,
+        Err(quiche::Error::Done) => return None,
+        Err(error) => {
+            tracing::debug!(%error, "a QUIC connection cannot go on");
+            let _ = quic.close(false, INTERNAL_ERROR, b"");
+            return None;
+        }
+    };
+    Some(Datagram { size, ends: Ends { client: info.to, local: info.from }, at: info.at })
+}
+
+/// RFC 9000 section 20.1.
+const INTERNAL_ERROR: u64 = 0x1;
