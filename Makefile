@@ -116,7 +116,7 @@ bogo: claim ## Run BoGo, BoringSSL's own protocol tests, with the engine's key e
 	@scripts/install-packages.sh build
 	@scripts/bogo.sh $(ARGS)
 
-bench-kernels: claim ## Measure RSA, X25519, ML-KEM and ECDSA beside OpenSSL, BoringSSL and AWS-LC
+bench-kernels: claim ## Measure RSA, X25519, ML-KEM and P-256 beside OpenSSL, BoringSSL and AWS-LC
 	@scripts/install-packages.sh build
 	@# With the gateway's features of BoringSSL, as in `build`. AWS-LC takes some minutes at first.
 	cargo build --release $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes \

@@ -1,13 +1,14 @@
 //! The answers to several clients' shares.
 
-use super::{exchange::Pending, key_pairs};
+use super::{exchange::Pending, key_pairs, p256};
 use crate::{
-    EncapsulateOperation, ExchangeOperation, ExchangeReport, MlKem768, OperationError, SecretOperation,
-    ServerShare, X25519,
+    EncapsulateOperation, ExchangeError, ExchangeOperation, ExchangeReport, MlKem768, P256KeyPair,
+    P256SecretOperation, SecretOperation, ServerShare, X25519,
     key_agreement::{Encapsulated, KeyPair, Scalar, is_contributory},
     shared::Shared,
 };
 use quadrille_handshake_timing::thread_time;
+use quadrille_kernels::P256_POINT_BYTES;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -26,9 +27,10 @@ pub(super) fn compute(shared: &Shared, waiting: &[Arc<Pending>]) {
     let _ = catch_unwind(AssertUnwindSafe(|| {
         encapsulate(shared, &mut jobs, waited);
         agree(shared, &mut jobs, waited);
+        p256::agree(shared, &mut jobs, waited);
     }));
-    let batch = jobs.len();
-    let cpu = thread_time().saturating_sub(began_cpu) / u32::try_from(batch).unwrap_or(u32::MAX);
+    let batch = jobs.iter().filter(|job| !job.is_declined()).count();
+    let cpu = thread_time().saturating_sub(began_cpu) / u32::try_from(batch).unwrap_or(u32::MAX).max(1);
     let took = Took { began, computed: began.elapsed(), batch, cpu };
     for job in jobs {
         if let Some(waker) = job.pending.finish(job.answer(&took)) {
@@ -39,19 +41,21 @@ pub(super) fn compute(shared: &Shared, waiting: &[Arc<Pending>]) {
 }
 
 /// A share that is being answered.
-struct Job<'a> {
-    pending: &'a Pending,
+pub(super) struct Job<'a> {
+    pub(super) pending: &'a Pending,
     ml_kem: Option<Box<Encapsulated>>,
     pair: Zeroizing<KeyPair>,
+    /// The public key on P-256, in place of the pair's.
+    p256: Option<[u8; P256_POINT_BYTES]>,
     secret: Zeroizing<[u8; 32]>,
-    progress: Progress,
+    pub(super) progress: Progress,
 }
 
 #[derive(Clone, Copy)]
-enum Progress {
+pub(super) enum Progress {
     Open,
     Done,
-    Failed(OperationError),
+    Failed(ExchangeError),
 }
 
 /// What a batch took.
@@ -67,7 +71,7 @@ struct Took {
 fn encapsulate(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
     let lanes = shared.backend.ml_kem();
     let mut asked: Vec<&mut Job<'_>> =
-        jobs.iter_mut().filter(|job| job.pending.share.ml_kem.is_some()).collect();
+        jobs.iter_mut().filter(|job| job.pending.share.ml_kem().is_some()).collect();
     let count = asked.len();
     let (in_lanes, rest) = asked.split_at_mut(lanes.map_or(0, |lanes| lanes.batching().worth(count)));
     if let Some(lanes) = lanes.filter(|_| !in_lanes.is_empty()) {
@@ -87,7 +91,7 @@ fn compute_ciphertexts(shared: &Shared, by: &dyn MlKem768, jobs: &mut [&mut Job<
     drop(operations);
     let computed = began.elapsed();
     for (job, _) in jobs.iter_mut().zip(&complete).filter(|(_, complete)| !**complete) {
-        job.progress = Progress::Failed(OperationError::InvalidInput);
+        job.progress = Progress::Failed(ExchangeError::InvalidShare);
     }
     let failed = complete.iter().filter(|complete| !**complete).count();
     let (operation, backend) = (ExchangeOperation::MlKem768, by.name());
@@ -98,9 +102,9 @@ fn compute_ciphertexts(shared: &Shared, by: &dyn MlKem768, jobs: &mut [&mut Job<
 /// X25519 with a key pair for each client: whole passes in lanes, and what is left over there too if it pays.
 fn agree(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
     let lanes = shared.backend.x25519();
-    let mut open: Vec<&mut Job<'_>> = jobs.iter_mut().filter(|job| job.is_open()).collect();
+    let mut open: Vec<&mut Job<'_>> = jobs.iter_mut().filter(|job| job.asks_for_x25519()).collect();
     let mut pairs = Zeroizing::new(vec![KeyPair::default(); open.len()]);
-    if open.is_empty() || key_pairs::take(shared, lanes, &mut pairs).is_err() {
+    if open.is_empty() || key_pairs::take_x25519(shared, lanes, &mut pairs).is_err() {
         return;
     }
     for (job, pair) in open.iter_mut().zip(&*pairs) {
@@ -118,7 +122,7 @@ fn agree(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
 fn compute_secrets(shared: &Shared, by: &dyn X25519, jobs: &mut [&mut Job<'_>], waited: Duration) {
     let began = Instant::now();
     let mut operations: Vec<SecretOperation<'_>> =
-        jobs.iter_mut().map(|job| job.secret_operation()).collect();
+        jobs.iter_mut().filter_map(|job| job.secret_operation()).collect();
     by.secrets(&mut operations);
     drop(operations);
     let computed = began.elapsed();
@@ -126,7 +130,7 @@ fn compute_secrets(shared: &Shared, by: &dyn X25519, jobs: &mut [&mut Job<'_>], 
     for job in &mut *jobs {
         job.progress = match is_contributory(&job.secret) {
             true => Progress::Done,
-            false => Progress::Failed(OperationError::InvalidInput),
+            false => Progress::Failed(ExchangeError::InvalidShare),
         };
         failed += usize::from(!matches!(job.progress, Progress::Done));
     }
@@ -138,38 +142,52 @@ fn compute_secrets(shared: &Shared, by: &dyn X25519, jobs: &mut [&mut Job<'_>], 
 impl<'a> Job<'a> {
     fn new(pending: &'a Pending) -> Self {
         let (pair, secret) = Default::default();
-        Self { pending, ml_kem: None, pair, secret, progress: Progress::Open }
+        Self { pending, ml_kem: None, pair, p256: None, secret, progress: Progress::Open }
     }
 
-    fn is_open(&self) -> bool {
-        matches!(self.progress, Progress::Open)
+    /// And has not failed already.
+    fn asks_for_x25519(&self) -> bool {
+        matches!(self.progress, Progress::Open) && self.pending.share.x25519().is_some()
     }
 
-    fn secret_operation(&mut self) -> SecretOperation<'_> {
-        let peer = &self.pending.share.x25519;
-        SecretOperation { private: &self.pair.private, peer, secret: &mut self.secret }
+    fn is_declined(&self) -> bool {
+        matches!(self.progress, Progress::Failed(ExchangeError::Declined))
+    }
+
+    fn secret_operation(&mut self) -> Option<SecretOperation<'_>> {
+        let peer = self.pending.share.x25519()?;
+        Some(SecretOperation { private: &self.pair.private, peer, secret: &mut self.secret })
+    }
+
+    /// With this key pair, of which the public key is kept for the answer.
+    pub(super) fn p256_operation<'b>(&'b mut self, pair: &'b P256KeyPair) -> Option<P256SecretOperation<'b>> {
+        let peer = self.pending.share.p256()?;
+        self.p256 = Some(pair.public);
+        Some(P256SecretOperation { private: &pair.private, peer, secret: &mut self.secret, complete: false })
     }
 
     fn encapsulate_operation(&mut self) -> Option<EncapsulateOperation<'_>> {
-        let key = self.pending.share.ml_kem.as_deref()?;
+        let key = self.pending.share.ml_kem()?;
         Some(self.ml_kem.get_or_insert_default().operation(key))
     }
 
     /// ML-KEM's part comes first, in the share and in the secret (draft-ietf-tls-ecdhe-mlkem, section 4).
-    fn answer(&self, took: &Took) -> Result<ServerShare, OperationError> {
+    fn answer(&self, took: &Took) -> Result<ServerShare, ExchangeError> {
         match self.progress {
             Progress::Done => {}
-            Progress::Open => return Err(OperationError::Failed),
+            Progress::Open => return Err(ExchangeError::Failed),
             Progress::Failed(error) => return Err(error),
         }
         let len = self.ml_kem.as_ref().map_or(0, |ml_kem| ml_kem.ciphertext.len());
+        let key = self.p256.as_ref().map_or(&self.pair.public[..], |public| public);
         // With room for all of it: a vector that grows would leave a copy of the secret behind.
-        let (mut public, mut secret) = (Vec::with_capacity(len + 32), Zeroizing::new(Vec::with_capacity(64)));
+        let mut public = Vec::with_capacity(len + key.len());
+        let mut secret = Zeroizing::new(Vec::with_capacity(64));
         if let Some(ml_kem) = &self.ml_kem {
             public.extend_from_slice(&ml_kem.ciphertext);
             secret.extend_from_slice(&*ml_kem.secret);
         }
-        public.extend_from_slice(&self.pair.public);
+        public.extend_from_slice(key);
         secret.extend_from_slice(&*self.secret);
         let Took { began, computed, batch, cpu } = *took;
         let waited = began.saturating_duration_since(self.pending.submitted);

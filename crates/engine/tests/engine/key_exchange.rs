@@ -1,11 +1,18 @@
 //! Key exchange against BoringSSL as the client.
 
 use crate::support::{settings, start};
+use boring::{
+    bn::{BigNum, BigNumContext},
+    derive::Deriver,
+    ec::{EcGroup, EcKey, EcPoint, PointConversionForm},
+    nid::Nid,
+    pkey::{PKey, Private},
+};
 use boring_sys as ffi;
 use quadrille_engine::{
-    Backend, BatchFlusher, Ceiling, ClientShare, EncapsulateOperation, Engine, ExchangeOperation,
-    ExchangeReport, Group, Job, KeyType, MlKem768, MlKem768KeyPair, Observer, OperationError, Scalar,
-    SecretOperation, ServerShare, X25519, fastest_up_to,
+    Backend, BatchFlusher, Ceiling, ClientShare, EncapsulateOperation, Engine, ExchangeError,
+    ExchangeOperation, ExchangeReport, Group, Job, KeyType, MlKem768, MlKem768KeyPair, Observer, P256,
+    P256SecretOperation, Scalar, SecretOperation, ServerShare, Settings, X25519, fastest_up_to,
 };
 use std::{
     collections::HashSet,
@@ -19,7 +26,9 @@ use std::{
 
 /// A client that has sent a share.
 struct Client {
+    group: Group,
     x25519: [u8; 32],
+    p256: Option<P256Secret>,
     ml_kem: Option<Box<ffi::MLKEM768_private_key>>,
     share: Vec<u8>,
 }
@@ -36,24 +45,27 @@ impl Client {
             ffi::MLKEM768_generate_key(encoded.as_mut_ptr(), ptr::null_mut(), private.as_mut_ptr());
             private.assume_init()
         };
-        match group {
-            Group::X25519 => Self { x25519, ml_kem: None, share: public.to_vec() },
-            Group::X25519MlKem768 => {
-                Self { x25519, ml_kem: Some(private), share: [&encoded[..], &public].concat() }
+        let (p256, ml_kem, share) = match group {
+            Group::X25519 => (None, None, public.to_vec()),
+            Group::P256 => {
+                let secret = P256Secret::new();
+                let share = secret.share();
+                (Some(secret), None, share)
             }
-        }
-    }
-
-    fn group(&self) -> Group {
-        if self.ml_kem.is_some() { Group::X25519MlKem768 } else { Group::X25519 }
+            Group::X25519MlKem768 => (None, Some(private), [&encoded[..], &public].concat()),
+        };
+        Self { group, x25519, p256, ml_kem, share }
     }
 
     fn client_share(&self) -> ClientShare {
-        ClientShare::new(self.group(), &self.share).expect("a share of the right length")
+        ClientShare::new(self.group, &self.share).expect("a share of the right length")
     }
 
     /// The secret, as the client computes it.
     fn secret(&self, answer: &ServerShare) -> Vec<u8> {
+        if let Some(p256) = &self.p256 {
+            return p256.with(&answer.public);
+        }
         let mut secret = Vec::new();
         let (ciphertext, x25519) = answer.public.split_at(answer.public.len() - 32);
         if let Some(private) = &self.ml_kem {
@@ -78,8 +90,129 @@ impl Client {
     }
 }
 
+/// A key of a client on P-256.
+struct P256Secret(EcKey<Private>);
+
+impl P256Secret {
+    fn group() -> EcGroup {
+        EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).expect("P-256")
+    }
+
+    fn new() -> Self {
+        Self(EcKey::generate(&Self::group()).expect("a key"))
+    }
+
+    fn with_scalar(scalar: &[u8; 32]) -> Option<Self> {
+        let (number, group) = (BigNum::from_slice(scalar).ok()?, Self::group());
+        let mut point = EcPoint::new(&group).ok()?;
+        point.mul_generator(&group, &number, BigNumContext::new().ok()?.as_mut()).ok()?;
+        EcKey::from_private_components(&group, &number, &point).ok().map(Self)
+    }
+
+    fn share(&self) -> Vec<u8> {
+        let (form, mut context) = (PointConversionForm::UNCOMPRESSED, BigNumContext::new().expect("memory"));
+        self.0.public_key().to_bytes(&Self::group(), form, &mut context).expect("a point")
+    }
+
+    /// The secret with a point, which must be on the curve.
+    fn with(&self, point: &[u8]) -> Vec<u8> {
+        let mut context = BigNumContext::new().expect("memory");
+        let point = EcPoint::from_bytes(&Self::group(), point, &mut context).expect("a point");
+        let peer = EcKey::from_public_key(&Self::group(), &point).expect("a key");
+        let (own, peer) = (PKey::from_ec_key(self.0.clone()), PKey::from_ec_key(peer));
+        let (own, peer) = (own.expect("a key"), peer.expect("a key"));
+        let mut deriver = Deriver::new(&own).expect("a deriver");
+        deriver.set_peer(&peer).expect("a peer");
+        deriver.derive_to_vec().expect("a secret")
+    }
+}
+
 /// Eight lanes that are BoringSSL's, from two operations on.
 struct Eight;
+
+/// From three on.
+impl P256 for Eight {
+    fn name(&self) -> &'static str {
+        "eight"
+    }
+
+    fn width(&self) -> usize {
+        8
+    }
+
+    fn crossover(&self) -> usize {
+        3
+    }
+
+    fn secrets(&self, operations: &mut [P256SecretOperation<'_>]) {
+        let last = operations.len() % 8;
+        assert!(last == 0 || last >= 3, "the last pass does not pay");
+        for P256SecretOperation { private, peer, secret, complete } in operations {
+            let mut context = BigNumContext::new().expect("memory");
+            if EcPoint::from_bytes(&P256Secret::group(), *peer, &mut context).is_ok() {
+                let own = P256Secret::with_scalar(private).expect("a scalar");
+                secret.copy_from_slice(&own.with(*peer));
+                *complete = true;
+            }
+        }
+    }
+
+    fn public_keys(&self, private: &[[u8; 32]], public: &mut [[u8; 65]]) {
+        assert_eq!((private.len() % 8, public.len()), (0, private.len()), "not whole passes");
+        for (private, public) in private.iter().zip(public) {
+            let key = P256Secret::with_scalar(private);
+            *public = key.map_or([0; 65], |key| key.share().try_into().expect("65 bytes"));
+        }
+    }
+}
+
+/// A backend with lanes for P-256 alone.
+struct WithP256<T>(T);
+
+impl<T: P256> Backend for WithP256<T> {
+    fn name(&self) -> &'static str {
+        "with-p256"
+    }
+
+    fn width(&self, _: KeyType) -> usize {
+        1
+    }
+
+    fn compute(&self, batch: &mut [Job<'_>]) {
+        Scalar.compute(batch);
+    }
+
+    fn verifies(&self) -> bool {
+        true
+    }
+
+    fn p256(&self) -> Option<&dyn P256> {
+        Some(&self.0)
+    }
+}
+
+/// Lanes whose scalars have no public keys.
+impl P256 for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+
+    fn width(&self) -> usize {
+        8
+    }
+
+    fn crossover(&self) -> usize {
+        1
+    }
+
+    fn secrets(&self, _: &mut [P256SecretOperation<'_>]) {
+        panic!("there are no key pairs");
+    }
+
+    fn public_keys(&self, _: &[[u8; 32]], public: &mut [[u8; 65]]) {
+        public.fill([0; 65]);
+    }
+}
 
 impl X25519 for Eight {
     fn name(&self) -> &'static str {
@@ -234,7 +367,7 @@ impl Reports {
 }
 
 /// Answers all of these shares in one turn of an event loop.
-fn in_one_turn(engine: &Engine, shares: Vec<ClientShare>) -> Vec<Result<ServerShare, OperationError>> {
+fn in_one_turn(engine: &Engine, shares: Vec<ClientShare>) -> Vec<Result<ServerShare, ExchangeError>> {
     let mut context = Context::from_waker(Waker::noop());
     let mut flusher = pin!(BatchFlusher::new(engine.clone()));
     assert!(flusher.as_mut().poll(&mut context).is_pending());
@@ -267,11 +400,126 @@ fn clients_and_server_have_the_same_secret() {
             for (client, answer) in clients.iter().zip(answers) {
                 let answer = answer.expect("an answer");
                 assert_eq!(client.secret(&answer), *answer.secret);
-                assert_eq!((answer.group, answer.batch <= 32), (client.group(), true));
+                assert_eq!((answer.group, answer.batch <= 32), (client.group, true));
                 assert!(public.insert(answer.public), "a key pair was used twice");
             }
         }
     }
+}
+
+/// Whole passes, and what is left over from three on, are answered; the others are BoringSSL's.
+#[test]
+fn shares_on_p256_are_answered_where_lanes_pay() {
+    let seen = Reports::default();
+    let engine = start(settings(1, 8), WithP256(Eight), seen.clone());
+    let mut public = HashSet::new();
+    for (count, answered) in [(1, 0), (2, 0), (3, 3), (8, 8), (10, 8), (11, 11), (32, 32)] {
+        let clients: Vec<Client> = (0..count).map(|_| Client::new(Group::P256)).collect();
+        let answers = in_one_turn(&engine, clients.iter().map(Client::client_share).collect());
+        for (index, (client, answer)) in clients.iter().zip(answers).enumerate() {
+            if index >= answered {
+                assert_eq!(answer.err(), Some(ExchangeError::Declined), "share {index} of {count}");
+                continue;
+            }
+            let answer = answer.expect("an answer");
+            assert_eq!(client.secret(&answer), *answer.secret);
+            assert_eq!((answer.group, answer.batch, answer.public[0]), (Group::P256, answered, 4));
+            assert!(public.insert(answer.public), "a key pair was used twice");
+        }
+    }
+    let secrets = [3, 8, 8, 11, 32].map(|count| ("eight", count, 0));
+    assert_eq!(seen.of(ExchangeOperation::P256), secrets);
+    assert_eq!(seen.of(ExchangeOperation::P256KeyPair), [("eight", 16, 0); 4], "made ahead");
+    assert_eq!(seen.of(ExchangeOperation::X25519), []);
+}
+
+/// A lone client is not kept waiting again and again, and a crowd is noticed soon.
+#[test]
+fn after_a_turn_with_too_few_on_p256_the_next_ones_are_not_awaited() {
+    let engine = start(settings(1, 8), WithP256(Eight), Reports::default());
+    let turn = |count: usize| in_one_turn(&engine, vec![Client::new(Group::P256).client_share(); count]);
+    assert!(engine.awaits(Group::P256));
+    assert!(turn(2).iter().all(Result::is_err));
+    let awaited = (0..20).filter(|_| engine.awaits(Group::P256)).count();
+    assert_eq!(awaited, 4, "sixteen of twenty are not");
+    assert!(engine.awaits(Group::X25519));
+    assert!(turn(2).iter().all(Result::is_err));
+    assert!(!engine.awaits(Group::P256) && turn(9).iter().filter(|answer| answer.is_ok()).count() == 8);
+    assert!(engine.awaits(Group::P256), "the last turn had enough");
+}
+
+#[test]
+fn groups_of_one_turn_do_not_disturb_each_other() {
+    let engines = [
+        start(settings(1, 8), WithP256(Eight), Reports::default()),
+        start(settings(1, 8), fastest_up_to(Ceiling::default()), Reports::default()),
+    ];
+    let groups = [Group::P256, Group::X25519, Group::X25519MlKem768];
+    for engine in engines {
+        let clients: Vec<Client> = (0..24).map(|index| Client::new(groups[index % 3])).collect();
+        let answers = in_one_turn(&engine, clients.iter().map(Client::client_share).collect());
+        for (client, answer) in clients.iter().zip(answers) {
+            match answer {
+                Ok(answer) => assert_eq!(client.secret(&answer), *answer.secret),
+                Err(error) => {
+                    let expected = (ExchangeError::Declined, Group::P256, false);
+                    assert_eq!((error, client.group, engine.exchanges(Group::P256)), expected);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn points_off_the_curve_are_refused_alone() {
+    for backend in [Box::new(WithP256(Eight)) as Box<dyn Backend>, fastest_up_to(Ceiling::default())] {
+        let seen = Reports::default();
+        let engine = start(settings(1, 8), backend, seen.clone());
+        if !engine.exchanges(Group::P256) {
+            println!("not tested: this CPU has no lanes for P-256");
+            continue;
+        }
+        let clients: Vec<Client> = (0..8).map(|_| Client::new(Group::P256)).collect();
+        let shares = clients.iter().enumerate().map(|(index, client)| {
+            let mut share = client.share.clone();
+            match index {
+                2 => share[64] ^= 1,
+                5 => share[0] = 6 + (share[64] & 1),
+                _ => {}
+            }
+            ClientShare::new(Group::P256, &share).expect("65 bytes")
+        });
+        let answers = in_one_turn(&engine, shares.collect());
+        for (index, answer) in answers.into_iter().enumerate() {
+            match answer {
+                Ok(answer) => assert_eq!(clients[index].secret(&answer), *answer.secret),
+                Err(error) => {
+                    assert_eq!((matches!(index, 2 | 5), error), (true, ExchangeError::InvalidShare));
+                }
+            }
+        }
+        let reports = seen.of(ExchangeOperation::P256);
+        assert_eq!(reports.iter().map(|(_, count, failed)| (*count, *failed)).collect::<Vec<_>>(), [(8, 2)]);
+    }
+}
+
+#[test]
+fn p256_is_asked_for_only_where_there_are_lanes_for_it() {
+    let engine = start(settings(1, 8), Scalar, Reports::default());
+    assert_eq!([Group::X25519, Group::P256].map(|group| engine.exchanges(group)), [true, false]);
+    let answers = in_one_turn(&engine, vec![Client::new(Group::P256).client_share(); 16]);
+    assert!(answers.into_iter().all(|answer| answer.err() == Some(ExchangeError::Declined)));
+    let engine = start(settings(1, 8), WithP256(Eight), Reports::default());
+    assert!(engine.exchanges(Group::P256));
+    let settings = Settings { key_exchange: false, ..settings(1, 8) };
+    assert!(!start(settings, WithP256(Eight), Reports::default()).exchanges(Group::P256));
+}
+
+#[test]
+fn without_key_pairs_there_is_no_answer() {
+    let engine = start(settings(1, 8), WithP256(Broken), Reports::default());
+    let answers = in_one_turn(&engine, vec![Client::new(Group::P256).client_share()]);
+    assert_eq!(answers[0].as_ref().err(), Some(&ExchangeError::Failed));
 }
 
 #[test]
@@ -348,7 +596,7 @@ fn lanes_refuse_a_key_that_is_not_reduced_alone() {
     for (index, answer) in in_one_turn(&engine, shares.collect()).into_iter().enumerate() {
         match answer {
             Ok(answer) => assert_eq!(clients[index].secret(&answer), *answer.secret),
-            Err(error) => assert_eq!((index, error), (5, OperationError::InvalidInput)),
+            Err(error) => assert_eq!((index, error), (5, ExchangeError::InvalidShare)),
         }
     }
     let backend = if engine.ml_kem_batching().width == 8 { engine.backend() } else { "aws-lc" };
@@ -374,7 +622,7 @@ fn shares_that_no_client_must_send_are_refused_alone() {
     for (index, answer) in answers.iter().enumerate() {
         match index {
             0 | 4 => assert!(answer.is_ok(), "{answer:?}"),
-            _ => assert_eq!(answer.as_ref().err(), Some(&OperationError::InvalidInput), "share {index}"),
+            _ => assert_eq!(answer.as_ref().err(), Some(&ExchangeError::InvalidShare), "share {index}"),
         }
     }
     assert_eq!(seen.of(ExchangeOperation::X25519), [("eight", 4, 2)]);
@@ -383,7 +631,7 @@ fn shares_that_no_client_must_send_are_refused_alone() {
 
 #[test]
 fn lengths_are_checked_first() {
-    for (group, right) in [(Group::X25519, 32), (Group::X25519MlKem768, 1216)] {
+    for (group, right) in [(Group::X25519, 32), (Group::P256, 65), (Group::X25519MlKem768, 1216)] {
         for len in [0, right - 1, right + 1] {
             assert!(ClientShare::new(group, &vec![0; len]).is_none(), "{group} of {len} bytes");
         }
@@ -415,7 +663,7 @@ fn a_client_that_has_left_is_not_computed_for() {
 fn a_panic_fails_its_batch_and_nothing_else() {
     let engine = start(settings(1, 8), With(Broken), Reports::default());
     let answers = in_one_turn(&engine, vec![Client::new(Group::X25519).client_share()]);
-    assert_eq!(answers[0].as_ref().err(), Some(&OperationError::Failed));
+    assert_eq!(answers[0].as_ref().err(), Some(&ExchangeError::Failed));
     let answers = in_one_turn(&engine, vec![Client::new(Group::X25519).client_share()]);
-    assert_eq!(answers[0].as_ref().err(), Some(&OperationError::Failed), "the thread goes on");
+    assert_eq!(answers[0].as_ref().err(), Some(&ExchangeError::Failed), "the thread goes on");
 }

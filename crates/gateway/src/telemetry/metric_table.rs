@@ -253,8 +253,8 @@ const GROUPS: &[Group] = &[
             counter(
                 "quadrille_key_exchange_operations_total",
                 &["operation", "backend", "result"],
-                "operations of the engine: `x25519` (a shared secret), `x25519-key-pair`, `ml-kem-768` (an \
-                 encapsulation); `failed` counts shares that a client must not have sent",
+                "operations of the engine: `x25519` and `p256` (shared secrets), `x25519-key-pair`, `p256-key-pair`, \
+                 `ml-kem-768` (an encapsulation); `failed` counts shares that a client must not have sent",
             ),
             histogram(
                 "quadrille_key_exchange_seconds",

@@ -379,7 +379,7 @@ impl Observer for EngineMetrics {
             }
             handles.computed.record(report.computed);
             handles.size.record(report.operations as f64);
-            if report.operation != ExchangeOperation::X25519KeyPair {
+            if !report.operation.is_made_ahead() {
                 handles.waited.record(report.waited);
             }
         });
