@@ -330,7 +330,7 @@ impl Forwarding<'_> {
         exchange.status = head.status.as_u16();
         hop_by_hop::remove(&mut head.headers);
         self.destination.change_response(&mut head.headers, &exchange.http.connection);
-if let Some(cookie) = self.sticky.and_then(|sticky| sticky.cookie) {
+        if let Some(cookie) = self.sticky.and_then(|sticky| sticky.cookie) {
             head.headers.append(header::SET_COOKIE, cookie);
         }
         exchange.tell_alternative(&mut head.headers);
