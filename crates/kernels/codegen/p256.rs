@@ -118,7 +118,7 @@ fn comb_add(asm: &mut Assembly) {
         two.sum(w, FOUR_P, &[], &[u, x]);
     };
     both(asm, |one| one.multiply(s, entry_y, t), h_and_w);
-    both(asm, |one| one.square(hh, h), |two| two.signed_difference(r, s, y, SIGNS));
+    both(asm, |one| one.square(hh, h), |two| two.signed_difference(r, [THRICE_P, FOUR_P], s, y, SIGNS));
     both(asm, |one| one.multiply(hhh, h, hh), |two| two.multiply(v, x, hh));
     both(asm, |one| one.square_and_product(x, r, [hh, w]), |two| two.multiply(z, z, h));
     let factors = |one: &mut Stream| {

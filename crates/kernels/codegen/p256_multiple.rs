@@ -107,7 +107,7 @@ fn addition(asm: &mut Assembly) {
     };
     both(asm, |one| one.multiply(t, entry_v, t), differences);
     let slope = |one: &mut Stream| {
-        one.wide_signed_difference(r, t, v, SIGNS);
+        one.signed_difference(r, [FIVE_P; 2], t, v, SIGNS);
         one.square(rr, r);
     };
     both(asm, slope, |two| two.multiply(j, h, i));

@@ -183,36 +183,20 @@ impl Stream {
         }
     }
 
-    /// out = 3p + b - a, or 4p - b - a in the lanes of `negative`; `positive` are the others.
+    /// out = bias + b - a, or the other bias - b - a in the lanes of `negative`; `positive` are the others.
     pub(crate) fn signed_difference(
         &mut self,
         out: Place,
+        [bias, other]: [Constant; 2],
         b: Place,
         a: Place,
         [positive, negative]: [&str; 2],
     ) {
         for k in 0..DIGITS {
-            let c = self.load_constant(THRICE_P, k);
-            self.line(format!("vpbroadcastq {c}{{{negative}}}, {}", quadword(FOUR_P, k)));
-            let b = self.load(10, b, k);
-            self.line(format!("vpsubq {c}, {c}, {}", nth(a, k)));
-            self.line(format!("vpaddq {c}{{{positive}}}, {c}, {b}"));
-            self.line(format!("vpsubq {c}{{{negative}}}, {c}, {b}"));
-        }
-        self.carry_signed();
-        self.store(out);
-    }
-
-    /// out = 5p + b - a, or 5p - b - a in the lanes of `negative`; `positive` are the others.
-    pub(crate) fn wide_signed_difference(
-        &mut self,
-        out: Place,
-        b: Place,
-        a: Place,
-        [positive, negative]: [&str; 2],
-    ) {
-        for k in 0..DIGITS {
-            let c = self.load_constant(FIVE_P, k);
+            let c = self.load_constant(bias, k);
+            if other.label != bias.label {
+                self.line(format!("vpbroadcastq {c}{{{negative}}}, {}", quadword(other, k)));
+            }
             let b = self.load(10, b, k);
             self.line(format!("vpsubq {c}, {c}, {}", nth(a, k)));
             self.line(format!("vpaddq {c}{{{positive}}}, {c}, {b}"));
