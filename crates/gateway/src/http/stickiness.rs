@@ -147,8 +147,8 @@ mod tests {
         assert!(one.is_some() && one == point(&[("x-user", "ann"), ("accept", "x")], "a=b", &[user()]));
         assert_ne!(one, point(&[("x-user", "bob")], "", &[user()]));
         assert_eq!(point(&[], "", &[user()]), None, "nothing is said");
-        let query = on(HashOn::Query("q".to_owned()));
-        assert_eq!(point(&[], "q=7", &[query.clone()]), point(&[], "a=b&q=7&q=8", &[query]));
+        let query = [on(HashOn::Query("q".to_owned()))];
+        assert_eq!(point(&[], "q=7", &query), point(&[], "a=b&q=7&q=8", &query));
         assert!(point(&[], "", &[on(HashOn::ClientIp)]).is_some());
     }
 
