@@ -1,14 +1,17 @@
 //! The answers to several clients' shares.
 
-use super::{exchange::Pending, key_pairs, p256};
+use super::{
+    exchange::Pending,
+    job::{Job, Progress, Took},
+    key_pairs, p256,
+};
 use crate::{
-    EncapsulateOperation, ExchangeError, ExchangeOperation, ExchangeReport, MlKem768, P256KeyPair,
-    P256SecretOperation, SecretOperation, ServerShare, X25519,
-    key_agreement::{Encapsulated, KeyPair, Scalar, is_contributory},
+    EncapsulateOperation, ExchangeError, ExchangeOperation, ExchangeReport, MlKem768, SecretOperation,
+    X25519,
+    key_agreement::{KeyPair, Scalar, is_contributory},
     shared::Shared,
 };
 use quadrille_handshake_timing::thread_time;
-use quadrille_kernels::P256_POINT_BYTES;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -38,32 +41,6 @@ pub(super) fn compute(shared: &Shared, waiting: &[Arc<Pending>]) {
             let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
     }
-}
-
-/// A share that is being answered.
-pub(super) struct Job<'a> {
-    pub(super) pending: &'a Pending,
-    ml_kem: Option<Box<Encapsulated>>,
-    pair: Zeroizing<KeyPair>,
-    /// The public key on P-256, in place of the pair's.
-    p256: Option<[u8; P256_POINT_BYTES]>,
-    secret: Zeroizing<[u8; 32]>,
-    pub(super) progress: Progress,
-}
-
-#[derive(Clone, Copy)]
-pub(super) enum Progress {
-    Open,
-    Done,
-    Failed(ExchangeError),
-}
-
-/// What a batch took.
-struct Took {
-    began: Instant,
-    computed: Duration,
-    batch: usize,
-    cpu: Duration,
 }
 
 /// Encapsulates for those clients that have sent an ML-KEM key: whole passes in lanes, and what is left over there too if
@@ -137,60 +114,4 @@ fn compute_secrets(shared: &Shared, by: &dyn X25519, jobs: &mut [&mut Job<'_>], 
     let (operation, backend) = (ExchangeOperation::X25519, by.name());
     let report = ExchangeReport { operation, backend, operations: jobs.len(), failed, waited, computed };
     shared.tell(|observer| observer.exchanged(&report));
-}
-
-impl<'a> Job<'a> {
-    fn new(pending: &'a Pending) -> Self {
-        let (pair, secret) = Default::default();
-        Self { pending, ml_kem: None, pair, p256: None, secret, progress: Progress::Open }
-    }
-
-    /// And has not failed already.
-    fn asks_for_x25519(&self) -> bool {
-        matches!(self.progress, Progress::Open) && self.pending.share.x25519().is_some()
-    }
-
-    fn is_declined(&self) -> bool {
-        matches!(self.progress, Progress::Failed(ExchangeError::Declined))
-    }
-
-    fn secret_operation(&mut self) -> Option<SecretOperation<'_>> {
-        let peer = self.pending.share.x25519()?;
-        Some(SecretOperation { private: &self.pair.private, peer, secret: &mut self.secret })
-    }
-
-    /// With this key pair, of which the public key is kept for the answer.
-    pub(super) fn p256_operation<'b>(&'b mut self, pair: &'b P256KeyPair) -> Option<P256SecretOperation<'b>> {
-        let peer = self.pending.share.p256()?;
-        self.p256 = Some(pair.public);
-        Some(P256SecretOperation { private: &pair.private, peer, secret: &mut self.secret, complete: false })
-    }
-
-    fn encapsulate_operation(&mut self) -> Option<EncapsulateOperation<'_>> {
-        let key = self.pending.share.ml_kem()?;
-        Some(self.ml_kem.get_or_insert_default().operation(key))
-    }
-
-    /// ML-KEM's part comes first, in the share and in the secret (draft-ietf-tls-ecdhe-mlkem, section 4).
-    fn answer(&self, took: &Took) -> Result<ServerShare, ExchangeError> {
-        match self.progress {
-            Progress::Done => {}
-            Progress::Open => return Err(ExchangeError::Failed),
-            Progress::Failed(error) => return Err(error),
-        }
-        let len = self.ml_kem.as_ref().map_or(0, |ml_kem| ml_kem.ciphertext.len());
-        let key = self.p256.as_ref().map_or(&self.pair.public[..], |public| public);
-        // With room for all of it: a vector that grows would leave a copy of the secret behind.
-        let mut public = Vec::with_capacity(len + key.len());
-        let mut secret = Zeroizing::new(Vec::with_capacity(64));
-        if let Some(ml_kem) = &self.ml_kem {
-            public.extend_from_slice(&ml_kem.ciphertext);
-            secret.extend_from_slice(&*ml_kem.secret);
-        }
-        public.extend_from_slice(key);
-        secret.extend_from_slice(&*self.secret);
-        let Took { began, computed, batch, cpu } = *took;
-        let waited = began.saturating_duration_since(self.pending.submitted);
-        Ok(ServerShare { group: self.pending.share.group(), public, secret, waited, computed, batch, cpu })
-    }
 }

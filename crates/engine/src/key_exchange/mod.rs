@@ -14,6 +14,7 @@
 
 mod batch;
 mod exchange;
+mod job;
 mod key_pairs;
 mod p256;
 mod turn;

@@ -1,7 +1,7 @@
 //! P-256 (RFC 8446 section 4.2.8.2): answered where lanes pay, and BoringSSL's elsewhere.
 
 use super::{
-    batch::{Job, Progress},
+    job::{Job, Progress},
     key_pairs,
 };
 use crate::{ExchangeError, ExchangeOperation, ExchangeReport, P256, P256KeyPair, shared::Shared};
