@@ -47,8 +47,9 @@ fn reloads_under_load_fail_no_request() {
                     assert!(elsewhere || answer.text() == "right", "{answer:?}");
                     answered.fetch_add(1, Ordering::Relaxed);
                     if elsewhere || connection.told_to_go {
-                        moved.fetch_add(1, Ordering::Relaxed);
                         connection = client.connect(address);
+                        // Only now: the next reload must find it as this one has left it.
+                        moved.fetch_add(1, Ordering::Relaxed);
                     }
                 }
             });

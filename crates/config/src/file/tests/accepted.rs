@@ -86,6 +86,8 @@ fn every_setting_reaches_the_model() {
           client_auth: {mode: required, ca: ca.pem, crl: crl.pem}}
     paths: {normalize: off, merge_slashes: off, escaped_slashes: keep, parameters: keep, send: received}
     proxy_protocol: required
+    http3: on
+    alt_svc: h3=:443
     timeouts: {handshake: 1s, handshake_deadline: 500ms, header: 2s, request: 4s, idle: 3s}
     limits: {connections: 4, handshakes: 5, header: 16KiB}
 upstreams:
@@ -122,7 +124,8 @@ access_log: log/access.log
     );
     let expected = serde_json::json!({
         "listeners": [{
-            "address": "127.0.0.1:1", "mode": "http", "proxy_protocol": "required",
+            "address": "127.0.0.1:1", "mode": "http", "proxy_protocol": "required", "http3": true,
+            "alt_svc": "h3=:443",
             "certificates": [{"chain": "etc/c", "key": "etc/k", "ocsp": "etc/o"}],
             "tls": {
                 "min": "1.0", "max": "1.2", "groups": ["P-521"], "alpn": ["http/1.1"],

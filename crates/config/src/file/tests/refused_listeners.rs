@@ -62,7 +62,7 @@ const LISTENERS: &[Case] = &[
         "respond: hi, proxy_protocol: v1",
         "q.yaml:1: listeners[0].proxy_protocol: `v1` is not a way to receive the PROXY protocol; use off or required",
     ),
-    ("respond: hi, http3: h3", "q.yaml:1: listeners[0].http3: `h3` is neither on nor off; use on or off"),
+    ("respond: hi, http3: h3", "q.yaml:1: listeners[0].http3: `h3` is not a switch; use on or off"),
     (
         "respond: hi, alt_svc: off",
         "q.yaml:1: listeners[0].alt_svc: there is no HTTP/3 to tell of; add `http3: on`, or remove this",
