@@ -10,7 +10,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring nginx-module soak-nginx soak-acme test bogo
-.PHONY: lint fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php test-php bench-php
+.PHONY: lint fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,8 +51,8 @@ test-helm: build ## Test the Helm chart, with a real kube-apiserver; needs Go 1.
 
 test-istio: claim ## Test under a real istiod and pilot-agent, without a cluster; needs Go 1.26
 	@scripts/install-packages.sh build test
-	@scripts/istio/build.sh
-	@QUADRILLE_TEST_ISTIO=1 scripts/test.sh -E 'test(/^istio::/)' $(ARGS)
+	@scripts/istio/build.sh >/dev/null
+	@scripts/test.sh -E 'test(/^istio::/)' $(ARGS)
 
 test-monitoring: build ## Hold the alerts and the Grafana dashboard against a real Prometheus
 	@scripts/install-packages.sh monitoring-tests
@@ -83,11 +83,18 @@ php: claim ## Build the PHP extension, bin/quadrille.so
 	@scripts/install-packages.sh php
 	@scripts/build-php.sh
 
+pecl: ## Pack the PHP extension's sources for PECL and PIE: bin/quadrille-*.tgz
+	@scripts/package-pecl.sh
+
 test-php: php ## Test the encrypted fields in PHP, and the worked application
 	@scripts/install-packages.sh build php-tests
 	@# The whole workspace, or other features were selected and BoringSSL compiled a second time.
 	cargo build $(CARGO_FLAGS) --workspace --bin quadrille
 	@scripts/test-php.sh
+
+test-php-zts: claim ## Test the extension in a thread-safe PHP, which is built from Debian's sources, once
+	@scripts/install-packages.sh php php-zts php-tests
+	@packages/php/tests/threads/test.sh "$$(scripts/build-php-zts.sh)"
 
 bench-php: php ## Measure encrypted fields in PHP beside OpenSSL, sodium, Laravel's form and mcrypt
 	@scripts/install-packages.sh php-tests php-bench
@@ -109,7 +116,7 @@ bogo: claim ## Run BoGo, BoringSSL's own protocol tests, with the engine's key e
 	@scripts/install-packages.sh build
 	@scripts/bogo.sh $(ARGS)
 
-bench-kernels: claim ## Measure RSA, X25519, ML-KEM and ECDSA beside OpenSSL, BoringSSL and AWS-LC
+bench-kernels: claim ## Measure RSA, X25519, ML-KEM and P-256 beside OpenSSL, BoringSSL and AWS-LC
 	@scripts/install-packages.sh build
 	@# With the gateway's features of BoringSSL, as in `build`. AWS-LC takes some minutes at first.
 	cargo build --release $(CARGO_FLAGS) --package quadrille-cli --package quadrille-bench-handshakes \

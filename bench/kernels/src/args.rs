@@ -24,7 +24,7 @@ Examples:
   make bench-kernels ARGS='--sizes 2048 --rounds 101'      RSA-2048 alone, more carefully
   make bench-kernels ARGS=--x25519                         X25519 alone
   make bench-kernels ARGS=--ml-kem                         ML-KEM-768 alone
-  make bench-kernels ARGS=--p256                           ECDSA on P-256 alone
+  make bench-kernels ARGS=--p256                           ECDSA and ECDH on P-256 alone
   make bench-kernels ARGS='--leak 6000'                    does time depend on inputs? (dudect's method)
 
 OpenSSL is the system's libcrypto.so.3; LD_LIBRARY_PATH chooses another."
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     /// Measure ML-KEM-768 alone.
     #[arg(long, conflicts_with = "x25519")]
     pub(crate) ml_kem: bool,
-    /// Measure ECDSA on P-256 alone.
+    /// Measure ECDSA and ECDH on P-256 alone.
     #[arg(long, conflicts_with_all = ["x25519", "ml_kem"])]
     pub(crate) p256: bool,
     /// Seconds for each of four measurements of each size on a GPU, if there is one.

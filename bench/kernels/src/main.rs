@@ -1,4 +1,4 @@
-//! `make bench-kernels`: RSA private operations, X25519, ML-KEM-768 and ECDSA on P-256, ours beside OpenSSL, BoringSSL and AWS-LC.
+//! `make bench-kernels`: RSA private operations, X25519, ML-KEM-768, ECDSA and ECDH on P-256, ours beside OpenSSL, BoringSSL and AWS-LC.
 //!
 //! Every contender takes its turn in every round, so that a noisy neighbour harms all alike; the figures are
 //! medians over the rounds, and ratios are taken within a round. One process and one core measure a [`Pass`];
@@ -13,6 +13,7 @@ mod leak;
 mod machine;
 mod ml_kem;
 mod p256;
+mod p256_exchange;
 mod pass;
 mod report;
 mod rival;
@@ -93,6 +94,7 @@ fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box<dyn Error>
     }
     if all || arguments.p256 {
         rows.extend(p256::measure(pass, arguments)?);
+        rows.extend(p256_exchange::measure(pass, arguments)?);
     }
     Ok(rows)
 }

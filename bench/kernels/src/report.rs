@@ -20,7 +20,8 @@ Every contender in turn on one core, medians over the rounds, thread CPU time, r
 /// One contender's figures.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// `rsa2048_private` and so on, `x25519_secret`, `x25519_public`, `ml_kem_768_encapsulate`, `ecdsa_p256_sign`.
+    /// `rsa2048_private` and so on, `x25519_secret`, `x25519_public`, `ml_kem_768_encapsulate`, `ecdsa_p256_sign`,
+    /// `ecdh_p256_secret`, `ecdh_p256_key_pair`.
     operation: String,
     /// A library (`openssl`, `boringssl`, `aws-lc`; `openssl-avx2` and so on with AVX-512 masked) or a tier of ours
     /// (`portable`, `avx2`, `ifma`).

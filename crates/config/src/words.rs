@@ -174,6 +174,7 @@ impl Word for Balance {
         ("random", Self::Random),
         ("least_request", Self::LeastRequest),
         ("client_ip", Self::ClientIp),
+        ("hash", Self::Hash),
     ];
 }
 

@@ -1,6 +1,6 @@
 //! What computes: SIMD lanes, or plain BoringSSL.
 
-use crate::{Job, Key, KeyType, MlKem768, Overflow, Prices, X25519};
+use crate::{Job, Key, KeyType, MlKem768, Overflow, P256, Prices, X25519};
 use std::sync::Arc;
 
 /// Computes private-key operations, several at once where it can.
@@ -40,6 +40,11 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Who computes X25519 of several connections, if that is cheaper than one after the other.
     fn x25519(&self) -> Option<&dyn X25519> {
+        None
+    }
+
+    /// Who computes ECDH on P-256 of several connections, if that is cheaper than BoringSSL.
+    fn p256(&self) -> Option<&dyn P256> {
         None
     }
 
@@ -85,6 +90,10 @@ impl Backend for Box<dyn Backend> {
 
     fn x25519(&self) -> Option<&dyn X25519> {
         (**self).x25519()
+    }
+
+    fn p256(&self) -> Option<&dyn P256> {
+        (**self).p256()
     }
 
     fn ml_kem(&self) -> Option<&dyn MlKem768> {

@@ -120,6 +120,12 @@ impl Engine {
         lanes.map_or(Batching::NEVER, crate::X25519::batching)
     }
 
+    /// How P-256 is batched in key exchange.
+    pub fn p256_batching(&self) -> Batching {
+        let lanes = self.shared.backend.p256();
+        lanes.map_or(Batching::NEVER, crate::P256::batching)
+    }
+
     /// How ML-KEM-768 is batched in key exchange.
     pub fn ml_kem_batching(&self) -> Batching {
         let lanes = self.shared.backend.ml_kem();

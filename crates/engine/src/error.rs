@@ -24,6 +24,20 @@ pub enum KeyError {
     RsaSize(u32),
 }
 
+/// Why a client's key share has no answer.
+#[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ExchangeError {
+    /// A point of small order or off the curve, or a key that is not reduced: the client must not have sent it.
+    #[error("the client's key share is not valid")]
+    InvalidShare,
+    /// Too few of its group came together to be worth the hand-over: let the TLS library compute it.
+    #[error("the key share is left to the TLS library")]
+    Declined,
+    /// There are no random numbers, or the backend failed.
+    #[error("the key exchange failed")]
+    Failed,
+}
+
 /// Why an operation has no result.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum OperationError {

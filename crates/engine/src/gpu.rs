@@ -1,7 +1,7 @@
 //! A GPU beside the backend: what the lanes cannot compute in time goes there (`quadrille-kernels-cuda`).
 
 use crate::{
-    Backend, Job, Key, KeyType, MlKem768, OperationError, Overflow, Prices, X25519,
+    Backend, Job, Key, KeyType, MlKem768, OperationError, Overflow, P256, Prices, X25519,
     key::Material,
     lanes::{Parts, parts, prepared},
     verify,
@@ -178,6 +178,10 @@ impl Backend for WithGpu {
 
     fn x25519(&self) -> Option<&dyn X25519> {
         self.backend.x25519()
+    }
+
+    fn p256(&self) -> Option<&dyn P256> {
+        self.backend.p256()
     }
 
     fn ml_kem(&self) -> Option<&dyn MlKem768> {

@@ -1,6 +1,6 @@
 //! The backend of an engine, and who computes which batch.
 
-use crate::{Backend, Batching, Key, KeyType, MlKem768, Overflow, Scalar, X25519};
+use crate::{Backend, Batching, Key, KeyType, MlKem768, Overflow, P256, Scalar, X25519};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -42,6 +42,10 @@ impl Installed {
 
     pub(crate) fn x25519(&self) -> Option<&dyn X25519> {
         catch_unwind(AssertUnwindSafe(|| self.backend.x25519())).ok().flatten()
+    }
+
+    pub(crate) fn p256(&self) -> Option<&dyn P256> {
+        catch_unwind(AssertUnwindSafe(|| self.backend.p256())).ok().flatten()
     }
 
     pub(crate) fn ml_kem(&self) -> Option<&dyn MlKem768> {

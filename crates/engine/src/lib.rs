@@ -58,13 +58,13 @@ pub use batch_flusher::BatchFlusher;
 pub use batching::{Batching, Prices};
 pub use completion::Completion;
 pub use engine::Engine;
-pub use error::{KeyError, OperationError};
+pub use error::{ExchangeError, KeyError, OperationError};
 pub use gpu::Gpu;
 pub use job::Job;
 pub use key::Key;
 pub use key_agreement::{
     ClientShare, EncapsulateOperation, ExchangeOperation, ExchangeReport, Group, MlKem768, MlKem768KeyPair,
-    SecretOperation, ServerShare, X25519, X25519KeyPair, x25519,
+    P256, P256KeyPair, P256SecretOperation, SecretOperation, ServerShare, X25519, X25519KeyPair, x25519,
 };
 pub use key_exchange::Exchange;
 pub use key_type::KeyType;

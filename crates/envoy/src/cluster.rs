@@ -11,13 +11,14 @@ use crate::{
     tls::{ClusterTls, Secret, SecretReference},
     transport_socket::{SocketMatch, TransportSocket, transport_socket, transport_socket_matches},
     upstream_http::{HttpOptions, http_options},
+    upstream_limits::{circuit_breakers, outlier_detection},
     values::enumeration,
 };
 use quadrille_config::{
     Diagnostic, Problem,
     model::{
-        Balance, Health, Place, ProxyProtocolOut, Server, Upstream, UpstreamProtocol, UpstreamTimeouts,
-        UpstreamTls,
+        Balance, Health, OutlierDetection, Place, ProxyProtocolOut, Server, Upstream, UpstreamLimits,
+        UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
     },
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -39,6 +40,8 @@ pub struct Cluster {
     /// Localities share the load by their weights.
     by_locality: bool,
     health: Option<Health>,
+    outlier_detection: Option<OutlierDetection>,
+    limits: UpstreamLimits,
     place: Place,
 }
 
@@ -104,6 +107,8 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
             balance: balance(&message)?,
             by_locality: by_locality(&message)?,
             health: health(&message)?,
+            outlier_detection: outlier_detection(&message)?,
+            limits: circuit_breakers(&message)?,
             place: field.place(),
         },
     ))
@@ -151,38 +156,29 @@ fn by_locality(message: &Message<'_>) -> Option<bool> {
     Some(common.message(&schema::COMMON_LB)?.get("locality_weighted_lb_config").is_some())
 }
 
-/// What ring hash and Maglev become.
-const BY_CLIENT: &str = "served by the client's address (ketama)";
-
 fn balance(message: &Message<'_>) -> Option<Balance> {
     const POLICIES: &[(&str, u32, Balance)] = &[
         ("ROUND_ROBIN", 0, Balance::RoundRobin),
         ("LEAST_REQUEST", 1, Balance::LeastRequest),
-        ("RING_HASH", 2, Balance::ClientIp),
+        ("RING_HASH", 2, Balance::Hash),
         ("RANDOM", 3, Balance::Random),
-        ("MAGLEV", 5, Balance::ClientIp),
+        ("MAGLEV", 5, Balance::Hash),
         ("LOAD_BALANCING_POLICY_CONFIG", 7, Balance::RoundRobin),
     ];
     let mut chosen = Balance::RoundRobin;
     if let Some(field) = message.get("lb_policy") {
         chosen = field.parse(enumeration(POLICIES))?;
-        if chosen == Balance::ClientIp {
-            field.warn("lb_policy RING_HASH", BY_CLIENT);
-        }
     }
     let Some(field) = message.get("load_balancing_policy") else { return Some(chosen) };
     for policy in field.message(&schema::LB_POLICY)?.list("policies") {
         let policy = policy.message(&schema::LB_POLICY_ITEM)?;
         let extension = policy.require("typed_extension_config")?.message(&schema::TYPED_EXTENSION)?;
-        let (kind, config) = extension.require("typed_config")?.any()?;
+        let (kind, _) = extension.require("typed_config")?.any()?;
         let balance = match kind.rsplit('.').next() {
             Some("RoundRobin") => Balance::RoundRobin,
             Some("Random") => Balance::Random,
             Some("LeastRequest") => Balance::LeastRequest,
-            Some("RingHash" | "Maglev") => {
-                config.warn("lb_policy RING_HASH", BY_CLIENT);
-                Balance::ClientIp
-            }
+            Some("RingHash" | "Maglev") => Balance::Hash,
             _ => continue,
         };
         return Some(balance);
@@ -252,6 +248,8 @@ impl Cluster {
         let mut upstream = Upstream::new(endpoints.iter().map(server).collect(), self.place.clone());
         upstream.balance = self.balance;
         upstream.health = self.health.clone();
+        upstream.outlier_detection = self.outlier_detection.clone();
+        upstream.limits = self.limits.clone();
         upstream.protocol = self.http.protocol;
         upstream.host_from_request = self.http.name.sni;
         upstream.proxy_protocol = self.proxy_protocol()?;

@@ -97,13 +97,9 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ("istio_authn", Accepted("the RBAC filter asks the connection itself")),
     ("envoy.extensions.filters.http.grpc_stats.v3.FilterConfig", TELEMETRY),
     ("envoy.extensions.filters.http.tap.v3.Tap", Ignored("requests are not recorded")),
-    ("envoy.extensions.filters.http.fault.v3.HTTPFault", Ignored("no faults are injected")),
-    ("envoy.filters.http.fault", Ignored("no faults are injected")),
-    (
-        "envoy.extensions.filters.http.cors.v3.Cors",
-        Ignored("without its headers, browsers refuse other origins"),
-    ),
-    ("envoy.filters.http.cors", Ignored("without its headers, browsers refuse other origins")),
+    ("envoy.filters.http.fault", Accepted("routes say what is done")),
+    ("envoy.extensions.filters.http.cors.v3.Cors", Accepted("routes say who may")),
+    ("envoy.filters.http.cors", Accepted("routes say who may")),
     ("envoy.extensions.filters.http.compressor.v3.Compressor", Ignored("answers are passed on as they are")),
     (
         "envoy.extensions.filters.http.decompressor.v3.Decompressor",
@@ -224,7 +220,7 @@ pub(crate) fn cluster(fields: Vec<Field<'_>>) -> Option<()> {
 
 /// The filters of requests.
 pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
-    filters(fields, &HTTP_FILTER, HTTP_FILTERS, &[ROUTER, ROUTER_NAME, HTTP_RBAC])
+    filters(fields, &HTTP_FILTER, HTTP_FILTERS, &[ROUTER, ROUTER_NAME, HTTP_RBAC, HTTP_FAULT])
 }
 
 /// The filters of a listener.
@@ -235,6 +231,7 @@ pub(crate) fn listener<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
 pub(crate) const HTTP_MANAGER: &str = crate::schema::HTTP_MANAGER.name;
 pub(crate) const TCP_PROXY: &str = crate::schema::TCP_PROXY.name;
 pub(crate) const NETWORK_RBAC: &str = crate::schema::NETWORK_RBAC.name;
+pub(crate) const HTTP_FAULT: &str = crate::schema::HTTP_FAULT.name;
 pub(crate) const HTTP_RBAC: &str = crate::schema::HTTP_RBAC.name;
 const ROUTER: &str = crate::schema::ROUTER.name;
 const ROUTER_NAME: &str = "envoy.filters.http.router";

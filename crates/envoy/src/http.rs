@@ -4,6 +4,7 @@ use crate::{
     access_log::access_log,
     common::duration,
     config_source::{ConfigSource, config_source},
+    fault::fault,
     filters,
     rbac::{self, Access},
     reader::{Field, Message, ReadMessage},
@@ -105,6 +106,7 @@ fn access(message: &Message<'_>) -> Option<Vec<Access>> {
             Some(config) if filter.kind == filters::HTTP_RBAC => {
                 access.extend(rbac::rbac(config, rbac::Of::Requests)?);
             }
+            Some(config) if filter.kind == filters::HTTP_FAULT => warn_of_faults(config)?,
             Some(config) => _ = config.message(&schema::ROUTER)?,
             None => {}
         }
@@ -126,6 +128,15 @@ fn access(message: &Message<'_>) -> Option<Vec<Access>> {
         (None, None) => {}
     }
     Some(access)
+}
+
+/// Those that a filter brings for all routes have no effect.
+fn warn_of_faults(config: &Field<'_>) -> Option<()> {
+    let found = fault(config)?;
+    if found.is_some() {
+        config.warn("filter fault", "ignored: what is done to requests is said for routes");
+    }
+    Some(())
 }
 
 /// What must be one of a few values, and is served in one way.

@@ -1,12 +1,39 @@
 //! What is said of filters for a part of the routes.
 
-use crate::reader::{Field, Message, ReadMessage};
-use quadrille_config::{Problem, yaml::Value};
+use crate::{
+    cross_origin::cors,
+    fault::fault,
+    reader::{Field, Message, ReadMessage},
+    schema,
+};
+use quadrille_config::{
+    Problem,
+    model::{Cors, Fault},
+    yaml::Value,
+};
 
-/// Rules for a part of the routes are refused: to leave them out could let somebody in. What else is said of filters there
-/// has no effect, as the filters have none.
-pub(crate) fn refuse_rules(message: &Message<'_>) -> Option<()> {
-    let Some(field) = message.get("typed_per_filter_config") else { return Some(()) };
+/// What the filters that have an effect do on a part of the routes.
+#[derive(Clone, Default)]
+pub(crate) struct PerRoute {
+    pub(crate) cors: Option<Cors>,
+    pub(crate) fault: Option<Fault>,
+}
+
+impl PerRoute {
+    /// This, and what is said above of filters that it says nothing of.
+    pub(crate) fn or(self, above: &Self) -> Self {
+        Self {
+            cors: self.cors.or_else(|| above.cors.clone()),
+            fault: self.fault.or_else(|| above.fault.clone()),
+        }
+    }
+}
+
+/// Rules of RBAC for a part of the routes are refused: to leave them out could let somebody in. What is said of other
+/// filters has no effect, as these have none.
+pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
+    let mut found = PerRoute::default();
+    let Some(field) = message.get("typed_per_filter_config") else { return Some(found) };
     let Value::Mapping(entries) = &field.node().value else {
         return field.fail("expected a mapping of filters' names to their settings");
     };
@@ -18,10 +45,17 @@ pub(crate) fn refuse_rules(message: &Message<'_>) -> Option<()> {
                 "say it in the RBAC filter's own rules, by host and path",
             ));
         }
-        let text = "ignored: it configures a filter that has no effect here";
-        settings.warn("typed_per_filter_config", text);
+        let (kind, config) = settings.any()?;
+        if kind == schema::CORS_POLICY.name {
+            found.cors = cors(&config)?;
+        } else if kind == schema::HTTP_FAULT.name {
+            found.fault = fault(&config)?;
+        } else {
+            let text = "ignored: it configures a filter that has no effect here";
+            settings.warn("typed_per_filter_config", text);
+        }
     }
-    Some(())
+    Some(found)
 }
 
 fn may_be_rbac(name: &str, settings: &Field<'_>) -> Option<bool> {

@@ -1,11 +1,12 @@
 //! Generates the AVX-512 IFMA kernels of P-256: multiplications modulo p and n, and the fixed-base comb, eight scalars at
-//! once.
+//! once. `p256_multiple.rs` has those for any points.
 //!
 //! A number is five digits of 52 bits in Montgomery form, each a vector of eight lanes. `p256_stream.rs` has the
 //! operations on them, `docs/kernels/p256.md` the bounds. Two operations that do not depend on each other are generated as
 //! two [`Stream`]s, with registers of their own, and merged line by line.
 
 use crate::asm::Assembly;
+use crate::p256_multiple;
 use crate::p256_stream::{CONSTANTS, DIGIT_BITS, FOUR_P, INDEX, MINUS_ONE, ONE, Stream, THRICE_P, quadword};
 use crate::x25519_stream::{DIGITS, Place, VECTOR, at, broadcast, nth};
 
@@ -27,6 +28,7 @@ pub(crate) fn kernels(table: &str) -> String {
     asm.export("multiply_modulo_n", |asm| multiply(asm, Stream::multiply_modulo_n));
     asm.export("comb_begin", comb_begin);
     asm.export("comb_add", comb_add);
+    p256_multiple::write(&mut asm);
     asm.lines([".section .rodata", ".p2align 6"]);
     for constant in CONSTANTS {
         asm.place(constant.label);
@@ -67,9 +69,9 @@ struct State {
 }
 
 /// Lanes whose entry counts as it is, and those whose entry is negated.
-const SIGNS: [&str; 2] = ["k1", "k2"];
+pub(crate) const SIGNS: [&str; 2] = ["k1", "k2"];
 /// Lanes whose entry is in the upper half of all entries, of the lower half, and so on; as [`DIGIT_BITS`].
-const HALVES: [&str; 3] = ["k3", "k4", "k5"];
+pub(crate) const HALVES: [&str; 3] = ["k3", "k4", "k5"];
 
 /// `(rdi state, rsi digits)`: the entries of the first window.
 fn comb_begin(asm: &mut Assembly) {
@@ -112,16 +114,16 @@ fn comb_add(asm: &mut Assembly) {
     look_up(asm, &state);
     both(asm, |one| one.multiply(u, entry_x, zz), |two| two.multiply(t, z, zz));
     let h_and_w = |two: &mut Stream| {
-        two.sum(h, THRICE_P, Some(u), &[x]);
-        two.sum(w, FOUR_P, None, &[u, x]);
+        two.sum(h, THRICE_P, &[u], &[x]);
+        two.sum(w, FOUR_P, &[], &[u, x]);
     };
     both(asm, |one| one.multiply(s, entry_y, t), h_and_w);
-    both(asm, |one| one.square(hh, h), |two| two.signed_difference(r, s, y, SIGNS));
+    both(asm, |one| one.square(hh, h), |two| two.signed_difference(r, [THRICE_P, FOUR_P], s, y, SIGNS));
     both(asm, |one| one.multiply(hhh, h, hh), |two| two.multiply(v, x, hh));
     both(asm, |one| one.square_and_product(x, r, [hh, w]), |two| two.multiply(z, z, h));
     let factors = |one: &mut Stream| {
-        one.sum(fall, THRICE_P, Some(v), &[x]);
-        one.sum(minus_y, THRICE_P, None, &[y]);
+        one.sum(fall, THRICE_P, &[v], &[x]);
+        one.sum(minus_y, THRICE_P, &[], &[y]);
         one.products(y, [r, fall], [minus_y, hhh]);
     };
     both(asm, factors, |two| two.square(zz, z));
@@ -185,7 +187,7 @@ impl State {
     }
 }
 
-fn load_constants(asm: &mut Assembly) {
+pub(crate) fn load_constants(asm: &mut Assembly) {
     for constant in CONSTANTS {
         if let Some(register) = constant.register {
             asm.line(format!("vpbroadcastq {register}, qword ptr [rip+{}]", constant.label));
@@ -193,13 +195,13 @@ fn load_constants(asm: &mut Assembly) {
     }
 }
 
-fn finish(asm: &mut Assembly) {
+pub(crate) fn finish(asm: &mut Assembly) {
     asm.lines(SIGNS.iter().chain(&HALVES).map(|mask| format!("kxorw {mask}, {mask}, {mask}")));
     asm.lines(["vzeroupper", "ret"]);
 }
 
 /// Generates two operations that do not depend on each other and merges them, in proportion to their lengths.
-fn both(asm: &mut Assembly, one: impl FnOnce(&mut Stream), two: impl FnOnce(&mut Stream)) {
+pub(crate) fn both(asm: &mut Assembly, one: impl FnOnce(&mut Stream), two: impl FnOnce(&mut Stream)) {
     let (mut first, mut second) = (Stream::first(), Stream::second());
     one(&mut first);
     two(&mut second);

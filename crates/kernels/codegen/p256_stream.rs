@@ -27,6 +27,10 @@ pub(crate) const ONE: Constant = in_memory(
     ".Lquadrille_p256_one",
     &[0x10, 0xf_0000_0000_0000, 0xf_ffff_ffff_ffff, 0xf_feff_ffff_ffff, 0xf_ffff],
 );
+pub(crate) const TWICE_P: Constant = in_memory(
+    ".Lquadrille_p256_twice_p",
+    &[0xf_ffff_ffff_fffe, 0x1fff_ffff_ffff, 0, 0x20_0000_0000, 0x1_ffff_fffe_0000],
+);
 pub(crate) const THRICE_P: Constant = in_memory(
     ".Lquadrille_p256_thrice_p",
     &[0xf_ffff_ffff_fffd, 0x2fff_ffff_ffff, 0, 0x30_0000_0000, 0x2_ffff_fffd_0000],
@@ -35,8 +39,14 @@ pub(crate) const FOUR_P: Constant = in_memory(
     ".Lquadrille_p256_four_p",
     &[0xf_ffff_ffff_fffc, 0x3fff_ffff_ffff, 0, 0x40_0000_0000, 0x3_ffff_fffc_0000],
 );
+pub(crate) const FIVE_P: Constant = in_memory(
+    ".Lquadrille_p256_five_p",
+    &[0xf_ffff_ffff_fffb, 0x4fff_ffff_ffff, 0, 0x50_0000_0000, 0x4_ffff_fffb_0000],
+);
 /// The bits of a window's digit that say which half, quarter and so on of the table an entry is in, the highest last.
 pub(crate) const DIGIT_BITS: Constant = in_memory(".Lquadrille_p256_digit_bits", &[16, 32, 64]);
+/// The same for the windows of a table of each lane's own, and behind them the sign.
+pub(crate) const OWN_DIGIT_BITS: Constant = in_memory(".Lquadrille_p256_own_digit_bits", &[1, 2, 4, 8]);
 const N: Constant = in_memory(
     ".Lquadrille_p256_n",
     &[0x9_cac2_fc63_2551, 0xa_da71_79e8_4f3b, 0xf_ffff_ffbc_e6fa, 0xf_ffff_ffff, 0xffff_ffff_0000],
@@ -44,12 +54,15 @@ const N: Constant = in_memory(
 /// -1 / n mod 2^52
 const N_INVERSE: Constant = in_memory(".Lquadrille_p256_n_inverse", &[0x1_c8aa_ee00_bc4f]);
 
-pub(crate) const CONSTANTS: [Constant; 11] = [
+pub(crate) const CONSTANTS: [Constant; 14] = [
     MINUS_ONE,
     ONE,
+    TWICE_P,
     THRICE_P,
     FOUR_P,
+    FIVE_P,
     DIGIT_BITS,
+    OWN_DIGIT_BITS,
     N,
     N_INVERSE,
     // Digits of (p + 1) / 2^52 that are not zero.
@@ -116,33 +129,74 @@ impl Stream {
         self.store_clean(out);
     }
 
-    /// out = bias + plus - the terms of minus, which are clean; itself not clean: for multiplications, which read 52 bits
-    /// of a digit. The sum must not be negative.
-    pub(crate) fn sum(&mut self, out: Place, bias: Constant, plus: Option<Place>, minus: &[Place]) {
+    /// out = bias + the terms of plus - the terms of minus, which all are clean; itself not clean: for multiplications,
+    /// which read 52 bits of a digit. The sum must not be negative.
+    pub(crate) fn sum(&mut self, out: Place, bias: Constant, plus: &[Place], minus: &[Place]) {
+        self.add_terms(Some(bias), plus, minus);
+        self.carry_signed();
+        self.store(out);
+    }
+
+    /// out = the sum of the terms, which are clean; itself not clean.
+    pub(crate) fn plain_sum(&mut self, out: Place, terms: &[Place]) {
+        self.add_terms(None, terms, &[]);
+        self.carry_signed();
+        self.store(out);
+    }
+
+    /// As [`sum`](Self::sum), in clean digits, and below 2^256 (1 + 2^-27) if the sum is below 16p: the multiple of p that
+    /// stands above 256 bits is taken away.
+    pub(crate) fn reduced_sum(&mut self, out: Place, bias: Constant, plus: &[Place], minus: &[Place]) {
+        self.add_terms(Some(bias), plus, minus);
+        let (multiple, part) = (self.register(11), self.register(12));
+        let highest = self.column(DIGITS - 1);
+        self.line(format!("vpsraq {multiple}, {highest}, 48"));
+        // p = 2^256 - 2^224 + 2^192 + 2^96 - 1
+        for (operation, k, shift) in
+            [("vpsubq", 4, 48), ("vpaddq", 4, 16), ("vpsubq", 3, 36), ("vpsubq", 1, 44)]
+        {
+            let c = self.column(k);
+            self.line(format!("vpsllq {part}, {multiple}, {shift}"));
+            self.line(format!("{operation} {c}, {c}, {part}"));
+        }
+        let lowest = self.column(0);
+        self.line(format!("vpaddq {lowest}, {lowest}, {multiple}"));
+        self.carry_signed();
+        for k in 0..DIGITS - 1 {
+            self.clean(k);
+        }
+        self.store(out);
+    }
+
+    fn add_terms(&mut self, bias: Option<Constant>, plus: &[Place], minus: &[Place]) {
         for k in 0..DIGITS {
-            let c = self.load_constant(bias, k);
-            if let Some(place) = plus {
-                self.line(format!("vpaddq {c}, {c}, {}", nth(place, k)));
+            let (c, plus) = match bias {
+                Some(bias) => (self.load_constant(bias, k), plus),
+                None => (self.load(k, plus[0], k), &plus[1..]),
+            };
+            for place in plus {
+                self.line(format!("vpaddq {c}, {c}, {}", nth(*place, k)));
             }
             for place in minus {
                 self.line(format!("vpsubq {c}, {c}, {}", nth(*place, k)));
             }
         }
-        self.carry_signed();
-        self.store(out);
     }
 
-    /// out = 3p + b - a, or 4p - b - a in the lanes of `negative`; `positive` are the others.
+    /// out = bias + b - a, or the other bias - b - a in the lanes of `negative`; `positive` are the others.
     pub(crate) fn signed_difference(
         &mut self,
         out: Place,
+        [bias, other]: [Constant; 2],
         b: Place,
         a: Place,
         [positive, negative]: [&str; 2],
     ) {
         for k in 0..DIGITS {
-            let c = self.load_constant(THRICE_P, k);
-            self.line(format!("vpbroadcastq {c}{{{negative}}}, {}", quadword(FOUR_P, k)));
+            let c = self.load_constant(bias, k);
+            if other.label != bias.label {
+                self.line(format!("vpbroadcastq {c}{{{negative}}}, {}", quadword(other, k)));
+            }
             let b = self.load(10, b, k);
             self.line(format!("vpsubq {c}, {c}, {}", nth(a, k)));
             self.line(format!("vpaddq {c}{{{positive}}}, {c}, {b}"));

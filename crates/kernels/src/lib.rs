@@ -11,7 +11,8 @@
 //! | `portable` | any | 1 | BoringSSL's |
 //!
 //! X25519 ([`Agreement`], [`Lanes::x25519_public_keys`]) has lanes in both vector tiers.
-//! ECDSA on P-256 ([`P256Signature`]) and ML-KEM-768 ([`Encapsulation`]) have lanes in the `ifma` tier, and nothing elsewhere.
+//! P-256 (ECDSA: [`P256Signature`], ECDH: [`P256Agreement`]) and ML-KEM-768 ([`Encapsulation`]) have lanes in the `ifma`
+//! tier alone.
 //!
 //! It does not collect operations (`quadrille-engine` does), knows nothing of padding or TLS, and makes no
 //! keys.
@@ -64,7 +65,7 @@ pub use cpu::{CEILING_VARIABLE, Ceiling, UnknownTier};
 pub use key::PrivateKey;
 pub use lanes::{Computed, Lanes};
 pub use ml_kem::{Encapsulation, ML_KEM_CIPHERTEXT_BYTES, ML_KEM_PUBLIC_KEY_BYTES, Outcome};
-pub use p256::{P256_BYTES, P256Key, P256Signature};
+pub use p256::{P256_BYTES, P256_POINT_BYTES, P256Agreement, P256Key, P256Signature};
 pub use quadrille_rsa_numbers::{
     Components, InputError, KeyError, KeySize, PrivateOperation, PrivateOperationError,
 };

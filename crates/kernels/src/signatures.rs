@@ -6,7 +6,8 @@ use crate::p256::P256Signature;
 use crate::p256::batch;
 
 impl Lanes {
-    /// How many of [`sign_p256`](Self::sign_p256)'s signatures are computed at once; 1 if there are no lanes. Up to this
+    /// How many operations on P-256 are computed at once ([`sign_p256`](Self::sign_p256), and key exchange); 1 if there
+    /// are no lanes. Up to this
     /// many cost the same, whatever their number; twice as many, which share an inversion, cost less than twice the time.
     pub fn p256_width(&self) -> usize {
         match self.backend() {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use quadrille_kernels::{
     Agreement, Ceiling, Encapsulation, KeySize, Lanes, ML_KEM_CIPHERTEXT_BYTES, ML_KEM_PUBLIC_KEY_BYTES,
-    P256Key, P256Signature, PrivateKey, PrivateOperation,
+    P256Agreement, P256Key, P256Signature, PrivateKey, PrivateOperation,
 };
 
 /// What to look for, and how many times it was found.
@@ -95,6 +95,7 @@ fn freed_memory_holds_nothing_of_a_key() {
 
     x25519_leaves_nothing();
     p256_leaves_nothing();
+    p256_secrets_leave_nothing();
     ml_kem_leaves_nothing();
 
     // The search does find what is there.
@@ -154,6 +155,39 @@ fn p256_leaves_nothing() {
     WATCHING.store(false, SeqCst);
     assert_eq!(FOUND.swap(0, SeqCst), 0, "ECDSA on tier {}", lanes.name());
     assert!(SEARCHED.load(SeqCst) > before, "something was searched");
+}
+
+/// A batch's products, whose x ends as the secrets', are on the heap.
+fn p256_secrets_leave_nothing() {
+    // Odd: lanes compute with the odd one of a scalar and its negative.
+    let scalar = [0x5b; 32];
+    let mut point = [[0; 65]];
+    let portable = Lanes::up_to(Ceiling::Portable);
+    portable.p256_public_keys(&[[0x33; 32]], &mut point);
+    let mut expected = [0; 32];
+    portable.agree_p256(&mut [P256Agreement::new(&scalar, &point[0], &mut expected)]);
+    let bits = |number: &[u8; 32], at: usize, count: usize| {
+        let bit = |bit: usize| u64::from(number[31 - bit / 8] >> (bit % 8) & 1);
+        (at..at + count).rev().fold(0u64, |word, at| word << 1 | bit(at))
+    };
+    for (i, slot) in WATCHED.iter().enumerate() {
+        let number = if i % 2 == 0 { &expected } else { &scalar };
+        let word = if i < 8 { bits(number, 52 * (i / 2), 52) } else { bits(number, 64 * (i / 2 % 4), 64) };
+        slot.store(word, SeqCst);
+    }
+
+    let lanes = Lanes::detect().expect("the variable is unset");
+    let mut secrets = vec![[0; 32]; 20];
+    let mut ops: Vec<_> =
+        secrets.iter_mut().map(|secret| P256Agreement::new(&scalar, &point[0], secret)).collect();
+    WATCHING.store(true, SeqCst);
+    let before = SEARCHED.load(SeqCst);
+    lanes.agree_p256(&mut ops);
+    WATCHING.store(false, SeqCst);
+    drop(ops);
+    assert_eq!(secrets, [expected; 20]);
+    assert_eq!(FOUND.swap(0, SeqCst), 0, "ECDH on P-256 on tier {}", lanes.name());
+    assert!(lanes.p256_width() == 1 || SEARCHED.load(SeqCst) > before, "something was searched");
 }
 
 /// Messages and secrets, and the vectors that have them in lanes, are in the memory of batches, which is on the heap.

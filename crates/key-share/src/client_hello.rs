@@ -5,14 +5,22 @@ use quadrille_engine::{ClientShare, Group};
 /// The client's share of the group in which BoringSSL will exchange keys with it, if the engine computes that group.
 ///
 /// `extension` gives the body of an extension of the ClientHello by its code point. `groups` are those of the server, the
-/// preferred one first: it chooses by its own order (`SSL_OP_CIPHER_SERVER_PREFERENCE`). `None` for a client that does not
-/// get TLS 1.3, that has to be asked for another share (HelloRetryRequest), or whose key shares BoringSSL refuses. The
-/// server must allow TLS 1.3.
-pub fn predict<'a>(extension: impl Fn(u16) -> Option<&'a [u8]>, groups: &[u16]) -> Option<ClientShare> {
+/// preferred one first: it chooses by its own order (`SSL_OP_CIPHER_SERVER_PREFERENCE`). `computes` says whether
+/// a share of a group is to be handed in ([`Engine::awaits`](quadrille_engine::Engine::awaits)), and is asked once at most. `None` for a client that does not get TLS
+/// 1.3, that has to be asked for another share (HelloRetryRequest), or whose key shares BoringSSL refuses. The server must
+/// allow TLS 1.3.
+pub fn predict<'a>(
+    extension: impl Fn(u16) -> Option<&'a [u8]>,
+    groups: &[u16],
+    computes: impl Fn(Group) -> bool,
+) -> Option<ClientShare> {
     const SUPPORTED_GROUPS: u16 = 10;
     const SUPPORTED_VERSIONS: u16 = 43;
     const KEY_SHARE: u16 = 51;
     let group = chosen(extension(SUPPORTED_VERSIONS)?, extension(SUPPORTED_GROUPS)?, groups)?;
+    if !computes(group) {
+        return None;
+    }
     ClientShare::new(group, share(extension(KEY_SHARE)?, group)?)
 }
 
@@ -84,8 +92,10 @@ mod tests {
         assert_eq!(chosen(&[HYBRID, X25519]), Some(Group::X25519MlKem768));
         assert_eq!(chosen(&[X25519, HYBRID]), Some(Group::X25519));
         assert_eq!(chosen(&[24, X25519]), Some(Group::X25519), "the client does not have P-384");
-        assert_eq!(chosen(&[P256, X25519]), None, "P-256 is BoringSSL's");
+        assert_eq!(chosen(&[P256, X25519]), Some(Group::P256));
         assert_eq!(chosen(&[24]), None);
+        let offered = list(&[24, X25519]);
+        assert_eq!(super::chosen(&versions, &offered, &[24, X25519]), None, "P-384 is BoringSSL's");
     }
 
     #[test]
@@ -96,11 +106,22 @@ mod tests {
     }
 
     #[test]
+    fn what_the_engine_does_not_compute_is_not_read() {
+        let extensions = [(10, list(&[P256])), (43, vec![2, 3, 4]), (51, shares(&[(P256, &[4; 65])]))];
+        let extension = |code| extensions.iter().find(|(other, _)| *other == code).map(|(_, body)| &body[..]);
+        let predicted =
+            |computes: bool| predict(extension, &[X25519, P256], |group| computes && group == Group::P256);
+        assert_eq!(predicted(true).map(|share| share.group()), Some(Group::P256));
+        assert!(predicted(false).is_none());
+    }
+
+    #[test]
     fn one_share_among_several() {
         let several = shares(&[(GREASE, &[0]), (HYBRID, &[1; 5]), (X25519, &[2; 32])]);
         assert_eq!(share(&several, Group::X25519), Some(&[2; 32][..]));
         assert_eq!(share(&several, Group::X25519MlKem768), Some(&[1; 5][..]));
         assert_eq!(share(&shares(&[(P256, &[4; 65])]), Group::X25519), None, "a HelloRetryRequest follows");
+        assert_eq!(share(&shares(&[(P256, &[4; 65])]), Group::P256), Some(&[4; 65][..]));
     }
 
     #[test]

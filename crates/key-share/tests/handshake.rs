@@ -8,21 +8,19 @@ use boring::{
     },
     x509::X509,
 };
-use quadrille_engine::{Engine, Policy, Scalar, ServerShare, Settings, Unobserved};
+use quadrille_engine::{Ceiling, Engine, Group, Policy, ServerShare, Settings, Unobserved, fastest_up_to};
 use quadrille_key_share::{hand_over, predict};
 use std::{
     cell::RefCell,
     collections::VecDeque,
-    future::Future,
     io::{self, Read, Write},
     num::NonZeroUsize,
-    pin::pin,
     rc::Rc,
-    task::{Context, Poll, Waker},
 };
 
 const X25519: u16 = 0x001d;
 const HYBRID: u16 = 0x11ec;
+const P256: u16 = 0x0017;
 
 /// What is done to the engine's answer before it is handed over.
 type Change = fn(&mut ServerShare);
@@ -38,20 +36,24 @@ fn server(groups: &'static [u16], change: Change) -> SslContext {
     context.set_private_key(&key).expect("a key");
     context.set_options(SslOptions::CIPHER_SERVER_PREFERENCE);
     context.set_curves_list("X25519MLKEM768:X25519:P-256").expect("groups");
-    let (policy, one) = (Policy::default(), NonZeroUsize::MIN);
-    let settings = Settings { policy, threads: one, yields: 0, capacity: one, key_exchange: true };
-    let engine = Engine::start(settings, Scalar, Unobserved).expect("a thread");
+    let engine = engine();
     context.set_select_certificate_callback(move |mut hello| {
-        let share = predict(|code| hello.get_extension(ExtensionType::from(code)), groups);
-        if let Some(share) = share {
-            let answer = pin!(engine.exchange(share)).poll(&mut Context::from_waker(Waker::noop()));
-            let Poll::Ready(Ok(mut answer)) = answer else { panic!("no answer") };
+        let extension = |code| hello.get_extension(ExtensionType::from(code));
+        if let Some(share) = predict(extension, groups, |group| engine.exchanges(group)) {
+            // So many that lanes answer them.
+            let mut answer = engine.answer(vec![share; 8]).swap_remove(0).expect("an answer");
             change(&mut answer);
             hand_over(hello.ssl_mut(), &answer).expect("memory");
         }
         Ok(())
     });
     context.build()
+}
+
+fn engine() -> Engine {
+    let (policy, one) = (Policy::default(), NonZeroUsize::MIN);
+    let settings = Settings { policy, threads: one, yields: 0, capacity: one, key_exchange: true };
+    Engine::start(settings, fastest_up_to(Ceiling::default()), Unobserved).expect("a thread")
 }
 
 fn client(configure: impl FnOnce(&mut SslContextBuilder)) -> SslContext {
@@ -104,7 +106,8 @@ fn begun(result: Result<SslStream<Pipe>, HandshakeError<Pipe>>) -> Option<End> {
 
 #[test]
 fn both_ends_agree() {
-    let server = server(&[HYBRID, X25519], |_| ());
+    let server = server(&[HYBRID, X25519, P256], |_| ());
+    assert_eq!(shake_hands(&server, &with_groups("P-256")), Some(P256));
     assert_eq!(shake_hands(&server, &with_groups("X25519")), Some(X25519));
     assert_eq!(shake_hands(&server, &with_groups("X25519MLKEM768")), Some(HYBRID));
     assert_eq!(shake_hands(&server, &with_groups("X25519MLKEM768:X25519")), Some(HYBRID));
@@ -116,7 +119,27 @@ fn the_answer_is_what_boringssl_takes() {
     let server = server(&[HYBRID, X25519], |answer| answer.secret[0] ^= 1);
     assert_eq!(shake_hands(&server, &with_groups("X25519")), None);
     assert_eq!(shake_hands(&server, &with_groups("X25519MLKEM768")), None);
-    assert_eq!(shake_hands(&server, &with_groups("P-256")), Some(23), "nothing was handed over");
+    assert_eq!(shake_hands(&server, &with_groups("P-256")), Some(P256), "nothing was handed over");
+}
+
+#[test]
+fn on_p256_the_answer_is_taken_if_there_are_lanes() {
+    let lanes = engine().exchanges(Group::P256);
+    if !lanes {
+        println!("P-256 is not in lanes: this CPU has none for it");
+    }
+    let changes: [Change; 2] = [|answer| answer.secret[0] ^= 1, |answer| answer.public[40] ^= 1];
+    for change in changes {
+        let server = server(&[HYBRID, X25519, P256], change);
+        let expected = if lanes { None } else { Some(P256) };
+        assert_eq!(shake_hands(&server, &with_groups("P-256")), expected);
+        assert_eq!(shake_hands(&server, &with_groups("P-256:P-384")), expected);
+        // It has sent a share of another group, which the server does not have, and is asked for one on P-256.
+        assert_eq!(shake_hands(&server, &with_groups("P-384:P-256")), Some(P256));
+    }
+    // X25519 comes first: the hint for P-256 is of no use.
+    let wrong = server(&[P256], |answer| answer.secret[0] ^= 1);
+    assert_eq!(shake_hands(&wrong, &with_groups("P-256:X25519")), Some(X25519));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What goes wrong, in OpenSSL's error queue.
 
 use crate::{abi::ReasonText, host};
-use quadrille_engine::OperationError;
+use quadrille_engine::{ExchangeError, OperationError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Why something cannot be done: a reason of the table below, and what exactly.
@@ -92,6 +92,16 @@ impl From<OperationError> for Failure {
             OperationError::QueueFull => Reason::QueueFull,
             OperationError::WrongKeyType | OperationError::InvalidInput => Reason::WrongInput,
             OperationError::Stopped | OperationError::Failed => Reason::OperationFailed,
+        };
+        Self::new(reason, error.to_string())
+    }
+}
+
+impl From<ExchangeError> for Failure {
+    fn from(error: ExchangeError) -> Self {
+        let reason = match error {
+            ExchangeError::InvalidShare => Reason::WrongInput,
+            ExchangeError::Declined | ExchangeError::Failed => Reason::OperationFailed,
         };
         Self::new(reason, error.to_string())
     }

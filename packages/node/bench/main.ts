@@ -1,7 +1,8 @@
-/** What outbound HTTPS costs, side by side: `npm run bench [-- --rounds N] [--only requests|kept|restart|proxy] [--node 20|22|24]`. */
+/** What outbound HTTPS costs, side by side: `npm run bench [-- --rounds N] [--only requests|closed|kept|restart|proxy] [--node 20|22|24]`. */
 import { cpus, loadavg } from 'node:os';
 import { Authority } from '../test/support/certificates.js';
 import { nodes } from '../test/support/nodes.js';
+import { compareClosed } from './closed.js';
 import { compareKept } from './kept.js';
 import { compareProxies } from './proxy.js';
 import type { Target } from './report.js';
@@ -10,7 +11,7 @@ import { compareRestart } from './restart.js';
 
 async function main(): Promise<void> {
     const authority = new Authority('Bench CA');
-    const certificate = authority.issue(['localhost'], { keyType: 'RSA' });
+    const certificate = authority.issue(['localhost', '127.0.0.1'], { keyType: 'RSA' });
     const plan: Plan = { rounds: Number(option('rounds') ?? 11), certificate, ca: authority.ca };
     const only = option('only');
     console.log(
@@ -25,6 +26,12 @@ async function main(): Promise<void> {
     if (only === undefined || only === 'requests') {
         for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
             targets.push(...(await compareRequests(plan, version)));
+        }
+    }
+    if (only === undefined || only === 'closed') {
+        for (const node of chosen) {
+            for (const version of ['TLSv1.2', 'TLSv1.3'] as const)
+                targets.push(...(await compareClosed(plan, node, version)));
         }
     }
     if (only === undefined || only === 'kept') {

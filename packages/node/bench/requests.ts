@@ -1,7 +1,7 @@
 import type { Certificate } from '../test/support/certificates.js';
 import { Child, during } from './children.js';
 import { median, Ratio, table, Target } from './report.js';
-import { rivals, type Setting } from './rivals.js';
+import { LEAST, rivals, type Setting } from './rivals.js';
 
 export interface Plan {
     readonly rounds: number;
@@ -26,7 +26,7 @@ export async function compareRequests(plan: Plan, version: Setting['version']): 
     const ports = await server.ask<number[]>('listen', { cert, key, version, ports: 1 });
     const clients = await Promise.all(
         rivals
-            .filter(({ name }) => name !== 'http.Agent')
+            .filter(({ name }) => name !== 'http.Agent' && name !== LEAST)
             .map(async ({ name }) => {
                 const client = new Child('client');
                 await client.ask('prepare', { rival: name, setting: { ca: plan.ca, version, keepAlive: false } });

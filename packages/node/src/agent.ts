@@ -3,7 +3,7 @@ import * as https from 'node:https';
 import type * as tls from 'node:tls';
 import { type AgentSettings, resolveSettings, type TlsAgentOptions } from './agent-options.js';
 import { channels } from './channels.js';
-import { Handshake } from './handshake.js';
+import { Handshake, type Sessions } from './handshake.js';
 import { IdleClock } from './idle-clock.js';
 import { idleTime, keepAliveHint } from './keep-alive.js';
 import { Meter, type Metrics } from './metrics.js';
@@ -43,6 +43,7 @@ export interface AgentMetrics extends Metrics {
 export class TlsAgent extends https.Agent {
     readonly store: SessionStore;
     readonly #settings: AgentSettings;
+    readonly #sessions: Sessions;
     readonly #profiles: Profiles;
     readonly #meter = new Meter();
     readonly #places = new Places();
@@ -61,6 +62,7 @@ export class TlsAgent extends https.Agent {
         super(settings.nodeOptions);
         this.#settings = settings;
         this.store = settings.store;
+        this.#sessions = { store: settings.store, ticketReuse: settings.ticketReuse, meter: this.#meter };
         this.#profiles = new Profiles(settings.policy, 100);
         // Node's own listener puts the socket to the free ones, or closes it.
         const [park] = this.listeners('free') as [(socket: tls.TLSSocket, options: Options) => void];
@@ -100,8 +102,10 @@ export class TlsAgent extends https.Agent {
     /** Called by Node's agent, with the options of `https.request`; also by callers who want a connection of their own. */
     override createConnection(options: Options): tls.TLSSocket {
         const profile = this.#profileOf(options);
-        const handshake = new Handshake({ ...this.#settings, meter: this.#meter }, targetOf(options, profile));
-        const socket = handshake.connect(options as tls.ConnectionOptions);
+        const handshake = new Handshake(this.#sessions, targetOf(options, profile));
+        // Node's agent has made a copy, which nobody else has; a caller's own options stay as they are.
+        const own = NAME in options ? options : { ...options };
+        const socket = handshake.connect(own as tls.ConnectionOptions);
         const name = this.getName(options);
         this.#sockets.set(socket, {
             name,
@@ -192,21 +196,13 @@ export class TlsAgent extends https.Agent {
 
     #connect(waiter: Waiter): void {
         const { request } = waiter;
-        this.#pool.createSocket(request, this.#connectOptions(waiter), (error, socket) => {
+        this.#pool.createSocket(request, connectOptions(waiter), (error, socket) => {
             if (error || !socket)
                 return requestSocket(request).onSocket(null, error ?? new Error('no socket was made'));
             const guard = this.#sockets.get(socket)?.guard;
             if (guard) this.#standBetween(guard, waiter, false);
             this.#give(socket, request);
         });
-    }
-
-    #connectOptions({ place, options: own }: Waiter): Options {
-        const options: Options = { ...own, ...this.#pool.options, servername: place.servername };
-        if (options.socketPath) options.path = options.socketPath;
-        options[PROFILE] = place.profile;
-        options[NAME] = place.name;
-        return options;
     }
 
     #reuse({ guard }: SocketState, waiter: Waiter): void {
@@ -326,6 +322,11 @@ interface SocketState {
 }
 
 const nodeAgent = pool(https.Agent.prototype);
+
+/** Those of a request for a connection of its own; Node's agent adds its own. */
+function connectOptions({ place, options }: Waiter): Options {
+    return { ...options, servername: place.servername, [PROFILE]: place.profile, [NAME]: place.name };
+}
 
 function isWritable(socket: tls.TLSSocket): boolean {
     return socket.writable;

@@ -59,13 +59,14 @@ export class Handshake {
         return this.#isDone;
     }
 
-    /** Connects with the shared context, and offers a session if there is one. */
+    /** Connects with the shared context, and offers a session if there is one: both are put into `options`. */
     connect(options: tls.ConnectionOptions): tls.TLSSocket {
-        const { secureContext } = this.target.profile;
+        options.secureContext = this.target.profile.secureContext;
         const session = this.#take(Date.now());
         // A socket of the caller's begins its handshake before tls.connect returns.
         const setLater = options.socket === undefined && HAS_SET_SESSION;
-        const socket = tls.connect({ ...options, secureContext, ...(session && !setLater ? { session } : {}) });
+        if (session && !setLater) options.session = session;
+        const socket = tls.connect(options);
         // Node 20 decodes a session among the options twice, and the certificate in it makes that the dearest part of a
         // resumption.
         if (session && setLater) (socket as unknown as SessionSetter).setSession(session);

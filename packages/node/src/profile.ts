@@ -21,6 +21,8 @@ export type TlsOptions = tls.ConnectionOptions & IdentityOptions;
 export class Profile {
     #context: tls.SecureContext | undefined;
     readonly #keys = new LruMap<string, SessionKey>(1000);
+    /** The one asked for last: most are asked for again. */
+    #last: { host: string; port: string | number; servername: string; key: SessionKey } | undefined;
 
     /**
      * @param id names it in this process
@@ -50,6 +52,8 @@ export class Profile {
     /** The name under which sessions with a server are kept; undefined if the options forbid it. */
     sessionKey(host: string, port: string | number, servername: string): SessionKey | undefined {
         if (this.verification === undefined) return undefined;
+        const last = this.#last;
+        if (last?.host === host && last.port === port && last.servername === servername) return last.key;
         const name = JSON.stringify([host, String(port), servername]);
         let key = this.#keys.get(name);
         if (!key) {
@@ -59,6 +63,7 @@ export class Profile {
             key = { id, persistable: this.persistable };
             this.#keys.set(name, key);
         }
+        this.#last = { host, port, servername, key };
         return key;
     }
 }

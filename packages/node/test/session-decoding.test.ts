@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { TlsAgent } from 'quadrille-agent';
 import { Authority } from './support/certificates.js';
@@ -19,6 +20,24 @@ test('a connection decodes the session that it offers once', async (t) => {
     for (let i = 1; i < 4; i++) {
         assert.equal((await request(server.port, { agent })).resumed, true);
         assert.equal(decoded(), i);
+    }
+});
+
+test('options with which a caller makes a connection itself stay as they are', async (t) => {
+    const server = await serve(certificate);
+    t.after(() => server.close());
+    const agent = new TlsAgent({ ca });
+    const options = { host: '127.0.0.1', port: server.port, servername: 'localhost', ca };
+    const before = { ...options };
+    for (const resumed of [false, true]) {
+        const socket = agent.createConnection(options);
+        await once(socket, 'secureConnect');
+        assert.equal(socket.isSessionReused(), resumed);
+        // With it comes the ticket.
+        socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+        await once(socket, 'data');
+        socket.destroy();
+        assert.deepEqual(options, before);
     }
 });
 

@@ -212,3 +212,43 @@ fn a_name_that_does_not_resolve_is_refused_at_the_start() {
         "{said}"
     );
 }
+
+/// nginx servers behind one upstream with `balance: hash`, whose route is sticky by this.
+fn sticky(by: &str) -> (Certificates, Vec<Nginx>, Gateway, Configuration) {
+    let certificates = Certificates::new();
+    let servers: Vec<_> =
+        (0..4).map(|name| Nginx::new(&format!("location / {{ return 200 {name}; }}"))).collect();
+    let listed: Vec<_> = servers.iter().map(|server| format!("\"{}\"", server.address())).collect();
+    let upstreams = format!("web: {{servers: [{}], balance: hash}}", listed.join(", "));
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let routes = format!("routes: [{{upstream: web, sticky: [{by}]}}]");
+    let file = Configuration::new(&document(&[listener(&pair, &routes)], &upstreams));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    (certificates, servers, gateway, file)
+}
+
+#[test]
+fn requests_with_the_same_header_go_to_the_same_server() {
+    let (certificates, _servers, gateway, _file) = sticky("{header: x-user}");
+    let of = |user: &str| curl(&gateway, &certificates, &["-H", &format!("x-user: {user}")], "/[1-5]");
+    let users = ["ann", "bob", "cid", "dan", "eve", "fay", "gus", "hal", "ida", "jon"].map(of);
+    for answers in &users {
+        assert_eq!(*answers, answers[..1].repeat(5), "the same server each time");
+    }
+    assert!(users.iter().any(|answers| *answers != users[0]), "{users:?}");
+    let unnamed = curl(&gateway, &certificates, &[], "/[1-40]");
+    assert!(unnamed.contains(|server: char| unnamed[..1] != *server.to_string()), "any server: {unnamed}");
+}
+
+#[test]
+fn a_client_that_keeps_its_cookie_keeps_its_server() {
+    let (certificates, _servers, gateway, _file) = sticky("{cookie: server, lifetime: 1h}");
+    let jar = tempfile::NamedTempFile::new().expect("a file");
+    let jar = jar.path().to_str().expect("a path");
+    let with_jar = curl(&gateway, &certificates, &["-b", jar, "-c", jar], "/[1-20]");
+    assert_eq!(with_jar, with_jar[..1].repeat(20));
+    let cookie = std::fs::read_to_string(jar).expect("the cookies");
+    assert!(cookie.contains("\tserver\t") && cookie.contains("#HttpOnly_"), "{cookie}");
+    let without: String = (0..20).map(|_| curl(&gateway, &certificates, &[], "/")).collect();
+    assert!(without.contains(|server: char| without[..1] != *server.to_string()), "any server: {without}");
+}

@@ -97,6 +97,36 @@ fn other_groups_and_versions_are_boringssls() {
     assert_eq!(gateway.metric("quadrille_key_exchange_operations_total", &[]), 0.0, "{}", gateway.metrics());
 }
 
+/// So many clients come at once that turns of the one event loop have several, over and over until lanes have answered some.
+#[test]
+fn clients_with_p256_that_come_together_are_answered_in_lanes() {
+    const CLIENTS: usize = 24;
+    let certificates = Certificates::new();
+    let gateway = gateway(&certificates, "", "");
+    let client = with_groups("P-256");
+    if quadrille_engine::tier(quadrille_engine::Ceiling::default()).0 != "ifma" {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: P-256 in lanes: this CPU has none for it");
+        assert_eq!(visit(&gateway, &client, None), P256);
+        assert_eq!(exchanged(&gateway, "p256", "engine"), 0.0, "{}", gateway.metrics());
+        return;
+    }
+    let mut visits = 0;
+    while exchanged(&gateway, "p256", "engine") == 0.0 {
+        assert!(visits < 50 * CLIENTS, "no turn had several clients: {}", gateway.metrics());
+        std::thread::scope(|scope| {
+            for _ in 0..CLIENTS {
+                scope.spawn(|| assert_eq!(visit(&gateway, &client, None), P256));
+            }
+        });
+        visits += CLIENTS;
+    }
+    let (engine, alone) = (exchanged(&gateway, "p256", "engine"), exchanged(&gateway, "p256", "boringssl"));
+    assert_eq!(engine + alone, visits as f64, "{}", gateway.metrics());
+    assert_eq!(operations(&gateway, "p256", "ok"), engine, "each answer was taken: {}", gateway.metrics());
+    assert_eq!(operations(&gateway, "p256-key-pair", "ok") % 16.0, 0.0, "{}", gateway.metrics());
+    assert_eq!(operations(&gateway, "p256", "failed"), 0.0, "{}", gateway.metrics());
+}
+
 #[test]
 fn a_client_that_is_asked_for_another_share_is_boringssls() {
     let certificates = Certificates::new();
@@ -158,7 +188,11 @@ fn switched_off_it_is_as_it_was() {
 /// A ClientHello whose share of this group has been replaced.
 fn hello_with(groups: &str, group: u16, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut hello = client_hello(&with_groups(groups));
-    let len: u16 = if group == HYBRID { 1216 } else { 32 };
+    let len: u16 = match group {
+        HYBRID => 1216,
+        P256 => 65,
+        _ => 32,
+    };
     let entry = [group.to_be_bytes(), len.to_be_bytes()].concat();
     let at = hello.windows(4).position(|window| window == entry).expect("a share") + 4;
     change(&mut hello[at..at + usize::from(len)]);
@@ -167,11 +201,20 @@ fn hello_with(groups: &str, group: u16, change: impl FnOnce(&mut [u8])) -> Vec<u
 
 /// The alert that a first flight is answered with, or none.
 fn alert(gateway: &Gateway, hello: &[u8]) -> Option<[u8; 2]> {
-    let mut tcp = TcpStream::connect(gateway.address(0)).expect("a connection");
-    tcp.write_all(hello).expect("a ClientHello");
-    let mut record = [0; 7];
-    tcp.read_exact(&mut record).expect("an answer");
-    (record[0] == 21).then(|| [record[5], record[6]])
+    alerts(gateway, hello, 1)[0]
+}
+
+/// The same for so many at once.
+fn alerts(gateway: &Gateway, hello: &[u8], clients: usize) -> Vec<Option<[u8; 2]>> {
+    let connect = |_| TcpStream::connect(gateway.address(0)).expect("a connection");
+    let mut clients: Vec<TcpStream> = (0..clients).map(connect).collect();
+    clients.iter_mut().for_each(|tcp| tcp.write_all(hello).expect("a ClientHello"));
+    let answer = |tcp: &mut TcpStream| {
+        let mut record = [0; 7];
+        tcp.read_exact(&mut record).expect("an answer");
+        (record[0] == 21).then(|| [record[5], record[6]])
+    };
+    clients.iter_mut().map(answer).collect()
 }
 
 #[test]
@@ -194,6 +237,20 @@ fn wrong_shares_get_the_same_alert_from_both() {
     for (what, hello) in wrong {
         assert_eq!(alert(&off, &hello), Some(FATAL_ILLEGAL_PARAMETER), "{what}");
         assert_eq!(alert(&on, &hello), Some(FATAL_ILLEGAL_PARAMETER), "{what}");
+    }
+    // On P-256 alone, when BoringSSL computes, and with others, when lanes do.
+    for (what, change) in [
+        ("off the curve", (|share: &mut [u8]| share[64] ^= 1) as fn(&mut [u8])),
+        ("not below p", |share| share[1..].fill(0xff)),
+        ("in the hybrid form", |share| share[0] = 6 + (share[64] & 1)),
+        ("in the compressed form, and longer", |share| share[0] = 2 + (share[64] & 1)),
+    ] {
+        let hello = hello_with("P-256", P256, change);
+        let expected = alert(&off, &hello);
+        assert!(expected.is_some(), "a point {what}");
+        for clients in [1, 16] {
+            assert_eq!(alerts(&on, &hello, clients), vec![expected; clients], "points {what}");
+        }
     }
     // An entry that is longer than the list.
     let mut cut = hello_with("X25519", X25519, |_| ());

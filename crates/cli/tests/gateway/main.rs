@@ -49,6 +49,7 @@ mod timeouts;
 mod tls;
 mod transfer;
 mod trusted_proxies;
+mod upstream_limits;
 mod upstream_tls;
 mod websocket;
 mod xds;

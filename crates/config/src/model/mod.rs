@@ -7,13 +7,17 @@
 mod access;
 mod acme;
 mod chain;
+mod cors;
 mod expression;
+mod fault;
+mod hash_policy;
 mod header_change;
 pub mod key_server;
 mod keyless;
 mod listener;
 mod matching;
 mod mode;
+mod outlier_detection;
 mod paths;
 mod place;
 mod problem;
@@ -27,17 +31,22 @@ mod timeouts;
 mod tls;
 mod trusted_proxies;
 mod upstream;
+mod upstream_limits;
 
 pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules};
 pub use acme::{Acme, AcmeChallenge, AcmeKeyType, AcmeOrder, ExternalAccount};
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
+pub use cors::Cors;
 pub use expression::{Expression, compiled, whole, whole_within};
+pub use fault::Fault;
+pub use hash_policy::{HashOn, HashPolicy};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
 pub use key_server::{KeyServer, Listen, UnixAccess};
 pub use keyless::{KeyServerUse, KeySource, Keyless, KeylessTls};
 pub use listener::{AltSvc, Http3, Limits, Listener, ProxyProtocolIn};
 pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
 pub use mode::Mode;
+pub use outlier_detection::OutlierDetection;
 pub use paths::{Ambiguous, Paths, SentPath};
 pub use place::{Origin, Place};
 pub use problem::Problem;
@@ -56,6 +65,7 @@ pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn, UpstreamProtocol,
     UpstreamTimeouts, UpstreamTls,
 };
+pub use upstream_limits::UpstreamLimits;
 
 use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 

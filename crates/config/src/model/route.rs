@@ -1,4 +1,4 @@
-use super::{Expression, HeaderChange, HeaderMatch, PathMatch, Place, QueryMatch};
+use super::{Cors, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch, PathMatch, Place, QueryMatch};
 use bytes::Bytes;
 use std::{num::NonZeroU32, time::Duration};
 
@@ -19,6 +19,10 @@ pub struct Route {
     pub request_headers: Vec<HeaderChange>,
     /// Done to every answer, in this order.
     pub response_headers: Vec<HeaderChange>,
+    /// What pages of other origins may do; `None` says nothing of it.
+    pub cors: Option<Cors>,
+    /// What is done to some requests on purpose.
+    pub fault: Option<Fault>,
     /// Where the route was written.
     pub place: Place,
 }
@@ -49,6 +53,8 @@ pub struct Forward {
     pub idle: Option<Duration>,
     /// Which failures are tried again; `None`: as the upstream says ([`super::Upstream::retries`]).
     pub retry: Option<RetryPolicy>,
+    /// By what requests keep to a server; those without any of it go to any server.
+    pub hash: Vec<HashPolicy>,
 }
 
 /// A share of the requests.
@@ -159,6 +165,8 @@ impl Route {
             action,
             request_headers: Vec::new(),
             response_headers: Vec::new(),
+            cors: None,
+            fault: None,
             place,
         }
     }
@@ -175,6 +183,7 @@ impl Forward {
             timeout: None,
             idle: None,
             retry: None,
+            hash: Vec::new(),
         }
     }
 }

@@ -1,4 +1,4 @@
-use super::{AltName, CertificateSource, Place, Source};
+use super::{AltName, CertificateSource, OutlierDetection, Place, Source, UpstreamLimits};
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// A named group of servers.
@@ -10,6 +10,10 @@ pub struct Upstream {
     pub balance: Balance,
     /// Active health checks; `None` trusts every server.
     pub health: Option<Health>,
+    /// Which servers are left out by what became of requests; `None` leaves none out.
+    pub outlier_detection: Option<OutlierDetection>,
+    /// How much is asked of the servers at a time.
+    pub limits: UpstreamLimits,
     /// TLS towards the servers; `None` is plain text.
     pub tls: Option<UpstreamTls>,
     /// Other ways to servers, which [`Server::transport`] names: TLS, or plain text.
@@ -58,6 +62,8 @@ pub enum Balance {
     LeastRequest,
     /// By the client's address, consistently (ketama), so that a client stays with its server.
     ClientIp,
+    /// By what the route says ([`super::HashPolicy`]), consistently (ketama); in TCP mode by the client's address.
+    Hash,
 }
 
 /// Active health checks.
@@ -160,6 +166,8 @@ impl Upstream {
             servers,
             balance: Balance::RoundRobin,
             health: None,
+            outlier_detection: None,
+            limits: UpstreamLimits::default(),
             tls: None,
             more_transports: Vec::new(),
             host_from_request: false,

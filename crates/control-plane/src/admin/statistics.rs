@@ -168,12 +168,15 @@ fn cluster_samples(upstream: &UpstreamStatistics, samples: &mut Vec<Sample>) {
         ("upstream_rq_timeout", upstream.timeouts, false),
         ("upstream_cx_connect_fail", upstream.connect_failures, false),
         ("upstream_cx_none_healthy", upstream.no_server, false),
+        ("upstream_rq_pending_overflow", upstream.overflow, false),
+        ("outlier_detection.ejections_enforced_total", upstream.ejections, false),
+        ("outlier_detection.ejections_active", count(upstream.left_out), true),
         ("membership_total", count(upstream.servers), true),
         ("membership_healthy", count(upstream.healthy), true),
     ] {
         samples.push(Sample {
             name: format!("cluster.{name}.{what}"),
-            family: format!("envoy_cluster_{what}"),
+            family: format!("envoy_cluster_{}", what.replace('.', "_")),
             labels: vec![label.clone()],
             value,
             gauge,

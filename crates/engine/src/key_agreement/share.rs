@@ -1,5 +1,6 @@
 //! Key shares: what a client sends, and what the server answers.
 
+use quadrille_kernels::P256_POINT_BYTES;
 use std::{fmt, time::Duration};
 use zeroize::Zeroizing;
 
@@ -8,6 +9,8 @@ use zeroize::Zeroizing;
 pub enum Group {
     /// RFC 7748, RFC 8446.
     X25519,
+    /// SP 800-186, RFC 8446 (`secp256r1`).
+    P256,
     /// ML-KEM-768 and X25519 (draft-ietf-tls-ecdhe-mlkem).
     X25519MlKem768,
 }
@@ -15,23 +18,25 @@ pub enum Group {
 impl Group {
     /// The group of a TLS code point, if the engine computes it.
     pub fn from_code_point(code: u16) -> Option<Self> {
-        [Self::X25519, Self::X25519MlKem768].into_iter().find(|group| group.code_point() == code)
+        [Self::X25519, Self::P256, Self::X25519MlKem768].into_iter().find(|group| group.code_point() == code)
     }
 
     /// In TLS.
     pub fn code_point(self) -> u16 {
         match self {
             Self::X25519 => 0x001d,
+            Self::P256 => 0x0017,
             Self::X25519MlKem768 => 0x11ec,
         }
     }
 }
 
-/// As metrics and logs name it: `x25519`, `x25519mlkem768`.
+/// As metrics and logs name it: `x25519`, `p256`, `x25519mlkem768`.
 impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::X25519 => "x25519",
+            Self::P256 => "p256",
             Self::X25519MlKem768 => "x25519mlkem768",
         })
     }
@@ -48,28 +53,49 @@ const ML_KEM_MODULUS: u16 = 3329;
 
 /// A client's key share, of the right length for its group. Whether its contents are valid is found when it is answered.
 #[derive(Clone, Debug)]
-pub struct ClientShare {
-    pub(crate) x25519: [u8; 32],
-    pub(crate) ml_kem: Option<Box<[u8; ML_KEM_PUBLIC_KEY]>>,
+pub struct ClientShare(Keys);
+
+/// The client's public keys.
+#[derive(Clone, Debug)]
+enum Keys {
+    X25519([u8; 32]),
+    P256([u8; P256_POINT_BYTES]),
+    X25519MlKem768([u8; 32], Box<[u8; ML_KEM_PUBLIC_KEY]>),
 }
 
 impl ClientShare {
     /// The `key_exchange` of a `KeyShareEntry`; `None` if its length is wrong.
     pub fn new(group: Group, bytes: &[u8]) -> Option<Self> {
-        match group {
-            Group::X25519 => Some(Self { x25519: bytes.try_into().ok()?, ml_kem: None }),
+        Some(Self(match group {
+            Group::X25519 => Keys::X25519(bytes.try_into().ok()?),
+            Group::P256 => Keys::P256(bytes.try_into().ok()?),
             Group::X25519MlKem768 => {
                 let (ml_kem, x25519) = bytes.split_at_checked(ML_KEM_PUBLIC_KEY)?;
                 let ml_kem: Box<[u8]> = ml_kem.into();
-                Some(Self { x25519: x25519.try_into().ok()?, ml_kem: Some(ml_kem.try_into().ok()?) })
+                Keys::X25519MlKem768(x25519.try_into().ok()?, ml_kem.try_into().ok()?)
             }
+        }))
+    }
+
+    pub(crate) fn x25519(&self) -> Option<&[u8; 32]> {
+        match &self.0 {
+            Keys::X25519(key) | Keys::X25519MlKem768(key, _) => Some(key),
+            Keys::P256(_) => None,
         }
+    }
+
+    pub(crate) fn p256(&self) -> Option<&[u8; P256_POINT_BYTES]> {
+        if let Keys::P256(key) = &self.0 { Some(key) } else { None }
+    }
+
+    pub(crate) fn ml_kem(&self) -> Option<&[u8; ML_KEM_PUBLIC_KEY]> {
+        if let Keys::X25519MlKem768(_, key) = &self.0 { Some(key) } else { None }
     }
 
     /// Whether every coefficient of its ML-KEM key is reduced (FIPS 203 section 7.2); true without one. Whoever encapsulates
     /// finds out, too; a server that has to say so before asks here.
     pub fn is_reduced(&self) -> bool {
-        let Some(key) = self.ml_kem.as_deref() else { return true };
+        let Some(key) = self.ml_kem() else { return true };
         let coefficients = key[..ML_KEM_PUBLIC_KEY - ML_KEM_SEED].chunks_exact(3).flat_map(|bytes| {
             let [low, middle, high] = [bytes[0], bytes[1], bytes[2]].map(u16::from);
             [low | (middle & 0xf) << 8, middle >> 4 | high << 4]
@@ -80,7 +106,11 @@ impl ClientShare {
 
     /// Which group it belongs to.
     pub fn group(&self) -> Group {
-        if self.ml_kem.is_some() { Group::X25519MlKem768 } else { Group::X25519 }
+        match &self.0 {
+            Keys::X25519(_) => Group::X25519,
+            Keys::P256(_) => Group::P256,
+            Keys::X25519MlKem768(..) => Group::X25519MlKem768,
+        }
     }
 }
 

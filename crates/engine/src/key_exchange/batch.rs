@@ -1,10 +1,14 @@
 //! The answers to several clients' shares.
 
-use super::{exchange::Pending, key_pairs};
+use super::{
+    exchange::Pending,
+    job::{Job, Progress, Took},
+    key_pairs, p256,
+};
 use crate::{
-    EncapsulateOperation, ExchangeOperation, ExchangeReport, MlKem768, OperationError, SecretOperation,
-    ServerShare, X25519,
-    key_agreement::{Encapsulated, KeyPair, Scalar, is_contributory},
+    EncapsulateOperation, ExchangeError, ExchangeOperation, ExchangeReport, MlKem768, SecretOperation,
+    X25519,
+    key_agreement::{KeyPair, Scalar, is_contributory},
     shared::Shared,
 };
 use quadrille_handshake_timing::thread_time;
@@ -26,9 +30,10 @@ pub(super) fn compute(shared: &Shared, waiting: &[Arc<Pending>]) {
     let _ = catch_unwind(AssertUnwindSafe(|| {
         encapsulate(shared, &mut jobs, waited);
         agree(shared, &mut jobs, waited);
+        p256::agree(shared, &mut jobs, waited);
     }));
-    let batch = jobs.len();
-    let cpu = thread_time().saturating_sub(began_cpu) / u32::try_from(batch).unwrap_or(u32::MAX);
+    let batch = jobs.iter().filter(|job| !job.is_declined()).count();
+    let cpu = thread_time().saturating_sub(began_cpu) / u32::try_from(batch).unwrap_or(u32::MAX).max(1);
     let took = Took { began, computed: began.elapsed(), batch, cpu };
     for job in jobs {
         if let Some(waker) = job.pending.finish(job.answer(&took)) {
@@ -38,36 +43,12 @@ pub(super) fn compute(shared: &Shared, waiting: &[Arc<Pending>]) {
     }
 }
 
-/// A share that is being answered.
-struct Job<'a> {
-    pending: &'a Pending,
-    ml_kem: Option<Box<Encapsulated>>,
-    pair: Zeroizing<KeyPair>,
-    secret: Zeroizing<[u8; 32]>,
-    progress: Progress,
-}
-
-#[derive(Clone, Copy)]
-enum Progress {
-    Open,
-    Done,
-    Failed(OperationError),
-}
-
-/// What a batch took.
-struct Took {
-    began: Instant,
-    computed: Duration,
-    batch: usize,
-    cpu: Duration,
-}
-
 /// Encapsulates for those clients that have sent an ML-KEM key: whole passes in lanes, and what is left over there too if
 /// it pays.
 fn encapsulate(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
     let lanes = shared.backend.ml_kem();
     let mut asked: Vec<&mut Job<'_>> =
-        jobs.iter_mut().filter(|job| job.pending.share.ml_kem.is_some()).collect();
+        jobs.iter_mut().filter(|job| job.pending.share.ml_kem().is_some()).collect();
     let count = asked.len();
     let (in_lanes, rest) = asked.split_at_mut(lanes.map_or(0, |lanes| lanes.batching().worth(count)));
     if let Some(lanes) = lanes.filter(|_| !in_lanes.is_empty()) {
@@ -87,7 +68,7 @@ fn compute_ciphertexts(shared: &Shared, by: &dyn MlKem768, jobs: &mut [&mut Job<
     drop(operations);
     let computed = began.elapsed();
     for (job, _) in jobs.iter_mut().zip(&complete).filter(|(_, complete)| !**complete) {
-        job.progress = Progress::Failed(OperationError::InvalidInput);
+        job.progress = Progress::Failed(ExchangeError::InvalidShare);
     }
     let failed = complete.iter().filter(|complete| !**complete).count();
     let (operation, backend) = (ExchangeOperation::MlKem768, by.name());
@@ -98,9 +79,9 @@ fn compute_ciphertexts(shared: &Shared, by: &dyn MlKem768, jobs: &mut [&mut Job<
 /// X25519 with a key pair for each client: whole passes in lanes, and what is left over there too if it pays.
 fn agree(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
     let lanes = shared.backend.x25519();
-    let mut open: Vec<&mut Job<'_>> = jobs.iter_mut().filter(|job| job.is_open()).collect();
+    let mut open: Vec<&mut Job<'_>> = jobs.iter_mut().filter(|job| job.asks_for_x25519()).collect();
     let mut pairs = Zeroizing::new(vec![KeyPair::default(); open.len()]);
-    if open.is_empty() || key_pairs::take(shared, lanes, &mut pairs).is_err() {
+    if open.is_empty() || key_pairs::take_x25519(shared, lanes, &mut pairs).is_err() {
         return;
     }
     for (job, pair) in open.iter_mut().zip(&*pairs) {
@@ -118,7 +99,7 @@ fn agree(shared: &Shared, jobs: &mut [Job<'_>], waited: Duration) {
 fn compute_secrets(shared: &Shared, by: &dyn X25519, jobs: &mut [&mut Job<'_>], waited: Duration) {
     let began = Instant::now();
     let mut operations: Vec<SecretOperation<'_>> =
-        jobs.iter_mut().map(|job| job.secret_operation()).collect();
+        jobs.iter_mut().filter_map(|job| job.secret_operation()).collect();
     by.secrets(&mut operations);
     drop(operations);
     let computed = began.elapsed();
@@ -126,53 +107,11 @@ fn compute_secrets(shared: &Shared, by: &dyn X25519, jobs: &mut [&mut Job<'_>], 
     for job in &mut *jobs {
         job.progress = match is_contributory(&job.secret) {
             true => Progress::Done,
-            false => Progress::Failed(OperationError::InvalidInput),
+            false => Progress::Failed(ExchangeError::InvalidShare),
         };
         failed += usize::from(!matches!(job.progress, Progress::Done));
     }
     let (operation, backend) = (ExchangeOperation::X25519, by.name());
     let report = ExchangeReport { operation, backend, operations: jobs.len(), failed, waited, computed };
     shared.tell(|observer| observer.exchanged(&report));
-}
-
-impl<'a> Job<'a> {
-    fn new(pending: &'a Pending) -> Self {
-        let (pair, secret) = Default::default();
-        Self { pending, ml_kem: None, pair, secret, progress: Progress::Open }
-    }
-
-    fn is_open(&self) -> bool {
-        matches!(self.progress, Progress::Open)
-    }
-
-    fn secret_operation(&mut self) -> SecretOperation<'_> {
-        let peer = &self.pending.share.x25519;
-        SecretOperation { private: &self.pair.private, peer, secret: &mut self.secret }
-    }
-
-    fn encapsulate_operation(&mut self) -> Option<EncapsulateOperation<'_>> {
-        let key = self.pending.share.ml_kem.as_deref()?;
-        Some(self.ml_kem.get_or_insert_default().operation(key))
-    }
-
-    /// ML-KEM's part comes first, in the share and in the secret (draft-ietf-tls-ecdhe-mlkem, section 4).
-    fn answer(&self, took: &Took) -> Result<ServerShare, OperationError> {
-        match self.progress {
-            Progress::Done => {}
-            Progress::Open => return Err(OperationError::Failed),
-            Progress::Failed(error) => return Err(error),
-        }
-        let len = self.ml_kem.as_ref().map_or(0, |ml_kem| ml_kem.ciphertext.len());
-        // With room for all of it: a vector that grows would leave a copy of the secret behind.
-        let (mut public, mut secret) = (Vec::with_capacity(len + 32), Zeroizing::new(Vec::with_capacity(64)));
-        if let Some(ml_kem) = &self.ml_kem {
-            public.extend_from_slice(&ml_kem.ciphertext);
-            secret.extend_from_slice(&*ml_kem.secret);
-        }
-        public.extend_from_slice(&self.pair.public);
-        secret.extend_from_slice(&*self.secret);
-        let Took { began, computed, batch, cpu } = *took;
-        let waited = began.saturating_duration_since(self.pending.submitted);
-        Ok(ServerShare { group: self.pending.share.group(), public, secret, waited, computed, batch, cpu })
-    }
 }

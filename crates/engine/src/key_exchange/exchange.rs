@@ -1,6 +1,6 @@
 //! An answer to come, as a plain future.
 
-use crate::{ClientShare, OperationError, ServerShare};
+use crate::{ClientShare, ExchangeError, ServerShare};
 use std::{
     future::Future,
     mem,
@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-type Answer = Result<ServerShare, OperationError>;
+type Answer = Result<ServerShare, ExchangeError>;
 
 /// The answer to a client's key share. Dropping it withdraws the share, if it has not been answered.
 #[must_use = "dropping an exchange withdraws it"]
@@ -83,11 +83,11 @@ impl Pending {
         }
     }
 
-    /// Takes the answer away; [`Failed`](OperationError::Failed) if there is none.
+    /// Takes the answer away; [`Failed`](ExchangeError::Failed) if there is none.
     pub(super) fn take(&self) -> Answer {
         match self.replace(State::Over) {
             State::Done(answer) => answer,
-            State::Waiting(_) | State::Over => Err(OperationError::Failed),
+            State::Waiting(_) | State::Over => Err(ExchangeError::Failed),
         }
     }
 

@@ -2,57 +2,92 @@
 
 use super::wiped_on_fork::{Blank, WipedOnFork};
 use crate::{
-    ExchangeOperation, ExchangeReport, OperationError, X25519,
+    ExchangeOperation, ExchangeReport, OperationError, P256, P256KeyPair, X25519,
     key_agreement::{KeyPair, Scalar},
     shared::Shared,
 };
 use boring::rand::rand_bytes;
 use std::{
     cell::RefCell,
+    thread::LocalKey,
     time::{Duration, Instant},
 };
 use zeroize::{Zeroize, Zeroizing};
 
-/// The most key pairs that a thread keeps, and that are made together.
+/// The most key pairs of a kind that a thread keeps, and that are made together.
 const POOL: usize = 16;
 
 thread_local! {
-    static MADE: RefCell<Option<Option<WipedOnFork<Pool>>>> = const { RefCell::new(None) };
+    static X25519_MADE: Made<KeyPair> = const { RefCell::new(None) };
+    static P256_MADE: Made<P256KeyPair> = const { RefCell::new(None) };
 }
 
+/// A thread's pool: not asked for yet; or not to be had.
+type Made<P> = RefCell<Option<Option<WipedOnFork<Pool<P>>>>>;
+
 /// Key pairs made ahead. A child process finds none: it would use those of its parent.
-struct Pool {
+struct Pool<P> {
     left: usize,
-    pairs: [KeyPair; POOL],
+    pairs: [P; POOL],
 }
 
 // SAFETY: zeros are a pool with no pair left, and plain numbers need no dropping.
-unsafe impl Blank for Pool {}
+unsafe impl Blank for Pool<KeyPair> {}
+// SAFETY: as above.
+unsafe impl Blank for Pool<P256KeyPair> {}
 
 /// Fills in key pairs that nobody else gets.
 ///
 /// # Errors
 /// [`Failed`](OperationError::Failed) without random numbers.
-pub(super) fn take(
+pub(super) fn take_x25519(
     shared: &Shared,
     lanes: Option<&dyn X25519>,
     pairs: &mut [KeyPair],
 ) -> Result<(), OperationError> {
-    let Some(lanes) = lanes else { return make(shared, &Scalar, pairs) };
-    let taken = MADE.try_with(|made| {
-        let mut made = made.borrow_mut();
-        let pool = made.get_or_insert_with(WipedOnFork::new).as_mut()?.get_mut();
-        Some(pairs.iter_mut().try_for_each(|pair| pool.take(shared, lanes).map(|taken| *pair = *taken)))
-    });
-    // While the thread ends there may be no pool any more.
-    taken.ok().flatten().unwrap_or_else(|| make(shared, &Scalar, pairs))
+    let Some(lanes) = lanes else { return make_x25519(shared, &Scalar, pairs) };
+    take(&X25519_MADE, pairs, |pairs| make_x25519(shared, lanes, pairs))
+        .unwrap_or_else(|| make_x25519(shared, &Scalar, pairs))
 }
 
-impl Pool {
+/// The same, on P-256.
+///
+/// # Errors
+/// [`Failed`](OperationError::Failed) without random numbers.
+pub(super) fn take_p256(
+    shared: &Shared,
+    lanes: &dyn P256,
+    pairs: &mut [P256KeyPair],
+) -> Result<(), OperationError> {
+    take(&P256_MADE, pairs, |pairs| make_p256(shared, lanes, pairs))
+        .unwrap_or_else(|| make_p256(shared, lanes, pairs))
+}
+
+/// Fills in pairs of the pool. `None` if there is none: no memory that is wiped on fork, or the thread is ending.
+fn take<P: Copy + Zeroize>(
+    made: &'static LocalKey<Made<P>>,
+    pairs: &mut [P],
+    make: impl Fn(&mut [P]) -> Result<(), OperationError>,
+) -> Option<Result<(), OperationError>>
+where
+    Pool<P>: Blank,
+{
+    let taken = made.try_with(|made| {
+        let mut made = made.borrow_mut();
+        let pool = made.get_or_insert_with(WipedOnFork::new).as_mut()?.get_mut();
+        Some(pairs.iter_mut().try_for_each(|pair| pool.take(&make).map(|taken| *pair = *taken)))
+    });
+    taken.ok().flatten()
+}
+
+impl<P: Copy + Zeroize> Pool<P> {
     /// The next key pair, if need be after more were made.
-    fn take(&mut self, shared: &Shared, lanes: &dyn X25519) -> Result<Zeroizing<KeyPair>, OperationError> {
+    fn take(
+        &mut self,
+        make: impl Fn(&mut [P]) -> Result<(), OperationError>,
+    ) -> Result<Zeroizing<P>, OperationError> {
         if self.left == 0 {
-            make(shared, lanes, &mut self.pairs)?;
+            make(&mut self.pairs)?;
             self.left = self.pairs.len();
         }
         self.left -= 1;
@@ -64,7 +99,7 @@ impl Pool {
 }
 
 /// New key pairs, computed together.
-fn make(shared: &Shared, by: &dyn X25519, pairs: &mut [KeyPair]) -> Result<(), OperationError> {
+fn make_x25519(shared: &Shared, by: &dyn X25519, pairs: &mut [KeyPair]) -> Result<(), OperationError> {
     let began = Instant::now();
     for pass in pairs.chunks_mut(POOL) {
         let mut private = Zeroizing::new([[0; 32]; POOL]);
@@ -76,12 +111,42 @@ fn make(shared: &Shared, by: &dyn X25519, pairs: &mut [KeyPair]) -> Result<(), O
             *pair = KeyPair { private: *private, public: *public };
         }
     }
-    report(shared, by.name(), pairs.len(), began.elapsed());
+    report(shared, ExchangeOperation::X25519KeyPair, by.name(), pairs.len(), began.elapsed());
     Ok(())
 }
 
-fn report(shared: &Shared, backend: &'static str, operations: usize, computed: Duration) {
-    let operation = ExchangeOperation::X25519KeyPair;
+fn make_p256(shared: &Shared, by: &dyn P256, pairs: &mut [P256KeyPair]) -> Result<(), OperationError> {
+    /// One number of 2^32 is not below the order. A pass that has one is drawn again; more often than so the generator,
+    /// or the backend, is broken.
+    const DRAWS: usize = 4;
+    let began = Instant::now();
+    for pass in pairs.chunks_mut(POOL) {
+        let mut private = Zeroizing::new([[0; 32]; POOL]);
+        let mut public = [[0; 65]; POOL];
+        let (private, public) = (&mut private[..pass.len()], &mut public[..pass.len()]);
+        let is_made = |_: usize| {
+            rand_bytes(private.as_flattened_mut()).map_err(|_| OperationError::Failed)?;
+            by.public_keys(private, public);
+            Ok(public.iter().all(|public| public[0] != 0))
+        };
+        if !(0..DRAWS).map(is_made).find(|made| *made != Ok(false)).unwrap_or(Ok(false))? {
+            return Err(OperationError::Failed);
+        }
+        for (pair, (private, public)) in pass.iter_mut().zip(private.iter().zip(public)) {
+            *pair = P256KeyPair { private: *private, public: *public };
+        }
+    }
+    report(shared, ExchangeOperation::P256KeyPair, by.name(), pairs.len(), began.elapsed());
+    Ok(())
+}
+
+fn report(
+    shared: &Shared,
+    operation: ExchangeOperation,
+    backend: &'static str,
+    operations: usize,
+    computed: Duration,
+) {
     let report =
         ExchangeReport { operation, backend, operations, failed: 0, waited: Duration::ZERO, computed };
     shared.tell(|observer| observer.exchanged(&report));

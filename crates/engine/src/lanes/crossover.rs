@@ -16,8 +16,8 @@ use boring::{
 };
 use quadrille_handshake_timing::thread_time;
 use quadrille_kernels::{
-    Agreement, Encapsulation, Lanes, ML_KEM_PUBLIC_KEY_BYTES, P256_BYTES, P256Key, P256Signature, PrivateKey,
-    PrivateOperation,
+    Agreement, Ceiling, Encapsulation, Lanes, ML_KEM_PUBLIC_KEY_BYTES, P256_BYTES, P256_POINT_BYTES,
+    P256Agreement, P256Key, P256Signature, PrivateKey, PrivateOperation,
 };
 use std::time::Duration;
 
@@ -39,13 +39,15 @@ pub(super) struct Crossovers {
     pub(super) x25519: usize,
     pub(super) ml_kem: usize,
     pub(super) p256: usize,
+    pub(super) p256_exchange: usize,
 }
 
 impl Crossovers {
     pub(super) fn measure(lanes: &Lanes) -> Self {
         let [rsa2048, rsa3072] = KNOWN_KEYS.map(|der| measure(lanes, der));
-        let (x25519, ml_kem, p256) = (measure_x25519(lanes), measure_ml_kem(lanes), measure_p256(lanes));
-        Self { rsa2048, rsa3072, x25519, ml_kem, p256 }
+        let (x25519, ml_kem) = (measure_x25519(lanes), measure_ml_kem(lanes));
+        let (p256, p256_exchange) = (measure_p256(lanes), measure_p256_exchange(lanes));
+        Self { rsa2048, rsa3072, x25519, ml_kem, p256, p256_exchange }
     }
 
     /// At most the width.
@@ -199,6 +201,31 @@ fn measure_p256(lanes: &Lanes) -> usize {
         Some(crossover(Costs { scalar, lone: scalar, half: pass, full: pass }, lanes.p256_width()).max(2))
     };
     measured().unwrap_or(lanes.p256_width())
+}
+
+/// Key pair and secret together, beside BoringSSL's, which saves the hand-over of the result. A pass costs the same
+/// whatever its fill.
+fn measure_p256_exchange(lanes: &Lanes) -> usize {
+    /// What a handshake pays to be given its key exchange (docs/decisions/key-exchange.md).
+    const HAND_OVER: Duration = Duration::from_micros(4);
+    let width = lanes.p256_width();
+    let (private, boringssl) = (vec![[0x5a; P256_BYTES]; width], Lanes::up_to(Ceiling::Portable));
+    let (mut peers, mut secrets) = (vec![[0; P256_POINT_BYTES]; width], vec![[0; P256_BYTES]; width]);
+    let (mut scalar, mut pass) = (Duration::MAX, Duration::MAX);
+    let mut rounds = Rounds::within(CHEAP_BUDGET, 3);
+    while width > 1 && rounds.go_on() {
+        let mut exchange = |lanes: &Lanes, count: usize| {
+            lanes.p256_public_keys(&private[..count], &mut peers[..count]);
+            let each = private.iter().zip(&peers).zip(&mut secrets).take(count);
+            let mut all: Vec<_> =
+                each.map(|((private, peer), secret)| P256Agreement::new(private, peer, secret)).collect();
+            lanes.agree_p256(&mut all);
+        };
+        pass = pass.min(time_of(|| exchange(lanes, width)));
+        scalar = scalar.min(time_of(|| exchange(&boringssl, 1)));
+    }
+    let scalar = scalar.saturating_sub(HAND_OVER);
+    crossover(Costs { scalar, lone: scalar, half: pass, full: pass }, width).max(2)
 }
 
 /// How long measuring goes on.

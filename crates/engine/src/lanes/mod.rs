@@ -4,10 +4,11 @@ mod crossover;
 mod lone;
 mod ml_kem;
 mod p256;
+mod p256_exchange;
 mod parts;
 mod x25519;
 
-use crate::{Backend, Job, Key, KeyType, MlKem768, Prices, Scalar, X25519, key::Material};
+use crate::{Backend, Job, Key, KeyType, MlKem768, P256, Prices, Scalar, X25519, key::Material};
 use crossover::Crossovers;
 use parts::take_apart;
 pub(crate) use parts::{Parts, parts};
@@ -15,7 +16,7 @@ pub use quadrille_kernels::{CEILING_VARIABLE, Ceiling, UnknownTier};
 use quadrille_kernels::{PrivateKey, PrivateOperation};
 use zeroize::Zeroizing;
 
-/// RSA-2048, 3072 and 4096, ECDSA on P-256, X25519 and ML-KEM-768, in the lanes of vector registers
+/// RSA-2048, 3072 and 4096, ECDSA and ECDH on P-256, X25519 and ML-KEM-768, in the lanes of vector registers
 /// (`quadrille-kernels`); all else is scalar.
 #[derive(Debug)]
 pub struct Lanes {
@@ -131,6 +132,10 @@ impl Backend for Lanes {
 
     fn x25519(&self) -> Option<&dyn X25519> {
         (self.lanes.x25519_width() > 1).then_some(self)
+    }
+
+    fn p256(&self) -> Option<&dyn P256> {
+        (self.lanes.p256_width() > 1).then_some(self)
     }
 
     fn ml_kem(&self) -> Option<&dyn MlKem768> {

@@ -7,7 +7,8 @@ use super::{
 };
 use crate::{
     common::duration,
-    per_route,
+    hash_policy::hash_policies,
+    per_route::{PerRoute, per_route},
     reader::{Field, Message, ReadMessage},
     schema,
     values::{enumeration, number},
@@ -25,6 +26,8 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 pub(super) struct Inherited<'a> {
     /// Of its virtual host, and of the route configuration.
     pub(super) changes: [&'a Changes; 2],
+    /// Likewise.
+    pub(super) filters: &'a PerRoute,
     pub(super) order: Order,
     pub(super) retry: Option<&'a RetryPolicy>,
     /// Of a direct response, in bytes.
@@ -72,6 +75,7 @@ fn forward(field: &Field<'_>, path: &PathMatch, inherited: &Inherited<'_>) -> Op
         timeout: timeout(&message)?,
         idle: message.duration("idle_timeout").filter(|time| !time.is_zero()),
         retry,
+        hash: hash_policies(&message)?,
     })
 }
 
@@ -111,7 +115,10 @@ fn weighted(field: &Field<'_>) -> Option<Vec<Weighted>> {
     let mut sum = 0u64;
     for item in message.list("clusters") {
         let cluster = item.message(&schema::CLUSTER_WEIGHT)?;
-        per_route::refuse_rules(&cluster)?;
+        let own = per_route(&cluster)?;
+        if own.cors.is_some() || own.fault.is_some() {
+            item.warn("typed_per_filter_config", "ignored: it is for all clusters of a route");
+        }
         let name = cluster.require("name")?.text()?.to_owned();
         let weight = match cluster.get("weight") {
             Some(weight) => weight.parse(number)?,

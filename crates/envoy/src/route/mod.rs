@@ -7,7 +7,7 @@ mod redirect;
 mod retry;
 
 use crate::{
-    per_route,
+    per_route::{PerRoute, per_route},
     reader::{Field, ReadMessage},
     schema,
     values::enumeration,
@@ -35,7 +35,7 @@ const LARGEST_BODY: usize = 4096;
 /// Reads a route configuration, with its name.
 pub(crate) fn route_configuration(field: &Field<'_>) -> Option<(String, RouteConfiguration)> {
     let message = field.message(&schema::ROUTE_CONFIGURATION)?;
-    per_route::refuse_rules(&message)?;
+    let filters = per_route(&message)?;
     let changes = Changes::read(&message)?;
     let order = if message.flag("most_specific_header_mutations_wins") {
         Order::SpecificLast
@@ -48,7 +48,7 @@ pub(crate) fn route_configuration(field: &Field<'_>) -> Option<(String, RouteCon
     let mut hosts = Vec::new();
     let mut known = HashMap::new();
     for item in message.list("virtual_hosts") {
-        match virtual_host(&item, &changes, order, largest_body) {
+        match virtual_host(&item, &changes, &filters, order, largest_body) {
             Some(host) => {
                 good &= unique(&item, &host, &mut known);
                 hosts.push(host);
@@ -85,12 +85,13 @@ fn unique(field: &Field<'_>, host: &VirtualHost, known: &mut HashMap<Domain, Str
 fn virtual_host(
     field: &Field<'_>,
     above: &Changes,
+    filters: &PerRoute,
     order: Order,
     largest_body: usize,
 ) -> Option<VirtualHost> {
     const TLS: &[(&str, u32, bool)] = &[("NONE", 0, false), ("EXTERNAL_ONLY", 1, true), ("ALL", 2, true)];
     let message = field.message(&schema::VIRTUAL_HOST)?;
-    per_route::refuse_rules(&message)?;
+    let filters = per_route(&message)?.or(filters);
     let changes = Changes::read(&message)?;
     let domains = message.list("domains");
     if domains.is_empty() {
@@ -105,7 +106,13 @@ fn virtual_host(
         Some(kind) => kind.parse(enumeration(TLS))?,
         None => false,
     };
-    let inherited = Inherited { changes: [&changes, above], order, retry: retry.as_ref(), largest_body };
+    let inherited = Inherited {
+        changes: [&changes, above],
+        filters: &filters,
+        order,
+        retry: retry.as_ref(),
+        largest_body,
+    };
     let mut good = true;
     let mut routes = Vec::new();
     for item in message.list("routes") {
@@ -134,7 +141,7 @@ fn read_domain(text: &str) -> Result<Domain, Problem> {
 
 fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
     let message = field.message(&schema::ROUTE)?;
-    per_route::refuse_rules(&message)?;
+    let filters = per_route(&message)?.or(inherited.filters);
     let condition_field = message.require("match")?;
     let condition = condition_field.message(&schema::ROUTE_MATCH)?;
     let path = path_match(&condition)?;
@@ -150,6 +157,8 @@ fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
         query,
         request_headers,
         response_headers,
+        cors: filters.cors,
+        fault: filters.fault,
         ..Route::new(path, action, field.place())
     })
 }

@@ -18,7 +18,7 @@ pub(crate) const CLUSTER: Schema = Schema {
         (
             "lb_policy",
             Read(
-                "`ROUND_ROBIN`; `LEAST_REQUEST`, of two; `RANDOM`; `RING_HASH` and `MAGLEV` go by the client's address",
+                "`ROUND_ROBIN`; `LEAST_REQUEST`, of two; `RANDOM`; `RING_HASH` and `MAGLEV` by the route's `hash_policy`, both by ketama",
             ),
         ),
         ("load_balancing_policy", Read("the first policy that is known, as `lb_policy`")),
@@ -44,8 +44,8 @@ pub(crate) const CLUSTER: Schema = Schema {
         ("dns_resolution_config", Ignored("the system resolves names")),
         ("typed_dns_resolver_config", Ignored("the system resolves names")),
         ("wait_for_warm_on_init", Accepted("")),
-        ("circuit_breakers", Ignored("limits are on connections and handshakes")),
-        ("outlier_detection", Ignored("health checks decide; a failed request is tried elsewhere")),
+        ("circuit_breakers", Read("")),
+        ("outlier_detection", Read("")),
         ("cleanup_interval", Ignored("")),
         ("upstream_bind_config", Refused("connections leave by the system's routes")),
         ("lb_subset_config", Refused("servers have no subsets")),

@@ -12,6 +12,8 @@ mod rbac;
 mod route;
 mod route_action;
 mod tls;
+mod traffic;
+mod upstream_limits;
 
 pub(crate) use bootstrap::*;
 pub(crate) use cluster::*;
@@ -23,6 +25,8 @@ pub(crate) use rbac::*;
 pub(crate) use route::*;
 pub(crate) use route_action::*;
 pub(crate) use tls::*;
+pub(crate) use traffic::*;
+pub(crate) use upstream_limits::*;
 
 /// A message of Envoy's API.
 #[derive(Debug)]
@@ -190,6 +194,17 @@ pub(crate) const ALL: &[Group] = &[
             &REDIRECT,
             &DIRECT_RESPONSE,
             &HEADER_OPTION,
+            &HASH_POLICY,
+            &HASH_HEADER,
+            &HASH_COOKIE,
+            &HASH_CONNECTION,
+            &HASH_QUERY,
+            &CORS_POLICY,
+            &HTTP_FAULT,
+            &FAULT_DELAY,
+            &FAULT_ABORT,
+            &FRACTIONAL_PERCENT,
+            &RUNTIME_FRACTION,
         ],
     },
     Group {
@@ -198,6 +213,9 @@ pub(crate) const ALL: &[Group] = &[
         messages: &[
             &CLUSTER,
             &COMMON_LB,
+            &CIRCUIT_BREAKERS,
+            &CIRCUIT_BREAKER_THRESHOLDS,
+            &OUTLIER_DETECTION,
             &SOCKET_MATCH,
             &PROXY_PROTOCOL_UPSTREAM,
             &PROXY_PROTOCOL_CONFIG,

@@ -12,7 +12,7 @@ const MUST_MATCH: super::FieldPolicy = Refused(
 
 /// Of a filter's settings for a part of the routes.
 pub(super) const PER_ROUTE: &str =
-    "refused for RBAC; else ignored: it configures filters that have no effect here";
+    "of CORS and faults; refused for RBAC; else ignored: it configures filters that have no effect here";
 
 pub(crate) const ROUTE_CONFIGURATION: Schema = Schema {
     name: "envoy.config.route.v3.RouteConfiguration",
@@ -52,7 +52,7 @@ pub(crate) const VIRTUAL_HOST: Schema = Schema {
         ("request_headers_to_remove", Read("")),
         ("response_headers_to_add", Read("")),
         ("response_headers_to_remove", Read("")),
-        ("cors", Refused("there is no CORS filter")),
+        ("cors", Refused("write `typed_per_filter_config`")),
         ("typed_per_filter_config", Read(PER_ROUTE)),
         ("include_request_attempt_count", Ignored("attempts are not told")),
         ("include_attempt_count_in_response", Ignored("attempts are not told")),

@@ -10,6 +10,8 @@ mod reference;
 mod refused;
 mod resources;
 mod routes;
+mod traffic;
+mod upstream_limits;
 
 use crate::{Bootstrap, bootstrap};
 use quadrille_config::model::{Chain, Gateway, Listener, Route, Serve, Tls};

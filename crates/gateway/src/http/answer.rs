@@ -45,6 +45,12 @@ impl Answer<'_> {
         self.finish(respond.status, headers, respond.body.clone())
     }
 
+    /// To a preflight request (Fetch standard, section 3.3.6).
+    pub(super) fn preflight(self, mut headers: HeaderMap) -> Response<ResponseBody> {
+        headers.insert(header::CONTENT_LENGTH, 0.into());
+        self.finish(200, headers, Bytes::new())
+    }
+
     /// To somewhere else.
     pub(super) fn redirect(self, redirect: &Redirect, matched: &PathMatch) -> Response<ResponseBody> {
         let tls = self.exchange.http.connection.tls;

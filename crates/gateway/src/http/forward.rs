@@ -15,12 +15,16 @@ use super::{
     response_body::ResponseBody,
     retry::{self, Failure},
     router::MatchedRoute,
+    stickiness::Stickiness,
     tunnel::{self, Tunnel},
     upstream_request,
 };
-use crate::upstream::{self, ClientBodyError, ExchangeError, Lease, Limits, Server};
+use crate::upstream::{
+    self, ActiveRequest, ClientBodyError, ExchangeError, Lease, Limits, Overloaded, RequestOutcome, Retry,
+    Server, Upstream,
+};
 use http::{HeaderValue, Response, StatusCode, Version, header};
-use quadrille_config::model::Forward;
+use quadrille_config::model::{Balance, Forward};
 use std::{io, net::SocketAddr, sync::Arc, time::Instant};
 
 /// One request on its way.
@@ -30,6 +34,10 @@ struct Forwarding<'a> {
     tried: Vec<SocketAddr>,
     /// When all must be over.
     whole: Option<Instant>,
+    /// Counts the attempts after the first.
+    retry: Option<Retry>,
+    /// By what it keeps to a server.
+    sticky: Option<Box<Stickiness>>,
 }
 
 /// Why an attempt came to nothing.
@@ -55,7 +63,17 @@ pub(super) async fn forward(
         tracing::debug!(route = %matched.place(), "the route's upstream does not exist (yet)");
         return Answer { request, route: Some(matched), exchange }.text(503, "No such upstream.\n").into();
     };
-    exchange.upstream = Some((Arc::clone(upstream), upstream.begin()));
+    let whole = to.timeout.filter(|_| !request.websocket).map(|timeout| exchange.began + timeout);
+    let active = match begin(upstream, request.websocket, whole).await {
+        Ok(active) => active,
+        Err(refusal) => {
+            exchange.error = Some(refusal.label());
+            return Answer { request, route: Some(matched), exchange }.status(refusal.status()).into();
+        }
+    };
+    exchange.upstream = Some((Arc::clone(upstream), active));
+    let sticks = upstream.model().balance == Balance::Hash && !to.hash.is_empty();
+    let sticky = sticks.then(|| Stickiness::of(request, &to.hash, exchange.http.connection.tls));
     let (body, client) = match request.websocket {
         true => (Replay::empty(), Some(body)),
         false => (Replay::new(body), None),
@@ -70,7 +88,9 @@ pub(super) async fn forward(
         },
         body,
         tried: Vec::new(),
-        whole: to.timeout.filter(|_| !request.websocket).map(|timeout| exchange.began + timeout),
+        whole,
+        retry: None,
+        sticky: sticky.map(Box::new),
     };
     loop {
         match forwarding.attempt(&mut exchange, informational).await {
@@ -102,6 +122,45 @@ pub(super) async fn forward(
     }
 }
 
+/// Why a request is not begun.
+enum Refusal {
+    Overloaded,
+    OutOfTime,
+}
+
+impl Refusal {
+    fn status(&self) -> u16 {
+        match self {
+            Self::Overloaded => 503,
+            Self::OutOfTime => 504,
+        }
+    }
+
+    /// For the access log.
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Overloaded => "upstream overloaded",
+            Self::OutOfTime => "timeout",
+        }
+    }
+}
+
+/// Waits until the upstream's limits let the request begin.
+async fn begin(
+    upstream: &Arc<Upstream>,
+    alone: bool,
+    due: Option<Instant>,
+) -> Result<ActiveRequest, Refusal> {
+    let begun = match due {
+        None => upstream.begin(alone).await,
+        Some(due) => match Box::pin(tokio::time::timeout_at(due.into(), upstream.begin(alone))).await {
+            Ok(begun) => begun,
+            Err(_) => return Err(Refusal::OutOfTime),
+        },
+    };
+    begun.map_err(|Overloaded| Refusal::Overloaded)
+}
+
 impl Forwarding<'_> {
     async fn attempt(
         &mut self,
@@ -112,7 +171,8 @@ impl Forwarding<'_> {
             Box::pin(tokio::time::sleep(retry::backoff(self.tried.len()))).await;
         }
         let client = exchange.client;
-        let Some(server) = self.destination.upstream.pick(client, &self.tried) else {
+        let point = self.sticky.as_ref().and_then(|sticky| sticky.point);
+        let Some(server) = self.destination.upstream.pick(client, point, &self.tried) else {
             self.destination.upstream.counters.no_server.add();
             return Err(AttemptError::NoServer);
         };
@@ -129,7 +189,12 @@ impl Forwarding<'_> {
             match self.send(&server, fresh, exchange, informational).await {
                 // The server closed an idle connection at that moment: this says nothing of the server.
                 Err(AttemptError::Exchange { error: ExchangeError::NotSent, reused: true }) => fresh = true,
-                other => return other,
+                other => {
+                    if let Some(outcome) = outcome_of(&other) {
+                        self.destination.upstream.observe(&server, outcome);
+                    }
+                    return other;
+                }
             }
         }
     }
@@ -189,8 +254,8 @@ impl Forwarding<'_> {
         }
     }
 
-    fn is_to_be_tried_again(&self, status: StatusCode) -> bool {
-        !status.is_informational() && self.policy_allows(Failure::Status(status.as_u16()))
+    fn is_to_be_tried_again(&mut self, status: StatusCode) -> bool {
+        !status.is_informational() && self.policy_allows(Failure::Status(status.as_u16())) && self.may_retry()
     }
 
     /// Whether the route's policy tries such a failure again.
@@ -203,10 +268,22 @@ impl Forwarding<'_> {
             && retry::is_allowed(policy, failure, self.destination.request.method.is_idempotent())
     }
 
-    fn tries_again(&self, error: &AttemptError) -> bool {
+    /// Whether not too many repeated attempts are under way.
+    fn may_retry(&mut self) -> bool {
+        if self.retry.is_none() {
+            self.retry = self.destination.upstream.begin_retry();
+        }
+        self.retry.is_some()
+    }
+
+    fn tries_again(&mut self, error: &AttemptError) -> bool {
         if matches!(error, AttemptError::Connect(_)) {
             self.destination.upstream.counters.connect_failures.add();
         }
+        self.is_allowed_again(error) && self.may_retry()
+    }
+
+    fn is_allowed_again(&self, error: &AttemptError) -> bool {
         let within = self.tried.len() <= self.destination.upstream.retries();
         match (error, &self.destination.to.retry) {
             (AttemptError::NoServer | AttemptError::OutOfTime | AttemptError::InvalidPath, _) => false,
@@ -253,6 +330,9 @@ impl Forwarding<'_> {
         exchange.status = head.status.as_u16();
         hop_by_hop::remove(&mut head.headers);
         self.destination.change_response(&mut head.headers, &exchange.http.connection);
+        if let Some(cookie) = self.sticky.and_then(|sticky| sticky.cookie) {
+            head.headers.append(header::SET_COOKIE, cookie);
+        }
         exchange.tell_alternative(&mut head.headers);
         if !self.destination.request.is_multiplexed() && exchange.http.chain.is_removed() {
             head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -280,5 +360,17 @@ impl Forwarding<'_> {
         let response = tunnel::accept(head, upgrade, self.destination.request.is_multiplexed());
         exchange.status = response.status().as_u16();
         Outcome::Tunnel(response, Box::new(Tunnel { server, ahead, client, idle, exchange }))
+    }
+}
+
+/// What an attempt says of the server; `None` if it says nothing.
+fn outcome_of(attempt: &Result<Response<upstream::ResponseBody>, AttemptError>) -> Option<RequestOutcome> {
+    match attempt {
+        Ok(response) => Some(RequestOutcome::Status(response.status().as_u16())),
+        Err(AttemptError::Connect(_)) => Some(RequestOutcome::NoAnswer),
+        Err(AttemptError::Exchange { error, .. }) => {
+            Failure::classify(error).map(|_| RequestOutcome::NoAnswer)
+        }
+        Err(AttemptError::NoServer | AttemptError::OutOfTime | AttemptError::InvalidPath) => None,
     }
 }

@@ -1,9 +1,18 @@
 //! What happens to a request: routed, then answered or forwarded.
 
 use super::{
-    HttpConnection, HttpSettings, access, answer::Answer, client_body::ClientBody, exchange::Exchange,
-    forward, forwarded_for::Sender, header_limit, informational::Informational, outcome::Outcome, request,
-    request_view, router::RouteLookup,
+    HttpConnection, HttpSettings, access,
+    answer::Answer,
+    client_body::ClientBody,
+    cors::{self, CrossOrigin},
+    exchange::Exchange,
+    fault, forward,
+    forwarded_for::Sender,
+    header_limit,
+    informational::Informational,
+    outcome::Outcome,
+    request, request_view,
+    router::RouteLookup,
 };
 use crate::telemetry::metrics;
 use http::Version;
@@ -72,14 +81,34 @@ pub(super) fn serve<'a>(
         match (&looked_up, route) {
             (Some(RouteLookup::NeedsTls), _) => answer.redirect(&Redirect::https(), &PathMatch::any()).into(),
             (_, None) => answer.text(404, "No route for this host and path.\n").into(),
-            (_, Some(matched)) => match &matched.route().action {
-                Action::Respond(respond) => answer.respond(respond).into(),
-                Action::Redirect(redirect) => answer.redirect(redirect, &matched.route().path).into(),
-                Action::Forward(to) => {
-                    let exchange = answer.exchange;
-                    forward::forward(&request, body, matched, to, exchange, informational).await
+            (_, Some(matched)) => {
+                let route = matched.route();
+                let mut allowed = None;
+                match route.cors.as_ref().and_then(|cors| CrossOrigin::of(&request, cors)) {
+                    Some(CrossOrigin::Preflight(headers)) => {
+                        return Answer { route: None, ..answer }.preflight(headers).into();
+                    }
+                    Some(CrossOrigin::Actual(headers)) => allowed = Some(Box::new(headers)),
+                    None => {}
                 }
-            },
+                if let Some(fault) = &route.fault
+                    && let Some(status) = Box::pin(fault::inject(fault)).await
+                {
+                    return answer.respond(&fault::aborted(status)).into();
+                }
+                let mut outcome = match &route.action {
+                    Action::Respond(respond) => answer.respond(respond).into(),
+                    Action::Redirect(redirect) => answer.redirect(redirect, &route.path).into(),
+                    Action::Forward(to) => {
+                        let exchange = answer.exchange;
+                        forward::forward(&request, body, matched, to, exchange, informational).await
+                    }
+                };
+                if let (Some(allowed), Outcome::Response(response)) = (allowed, &mut outcome) {
+                    cors::add(response.headers_mut(), *allowed);
+                }
+                outcome
+            }
         }
     }
 }

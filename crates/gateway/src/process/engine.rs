@@ -72,7 +72,11 @@ fn summary(engine: &Engine) -> String {
     let each = batched.map(|(key_type, batching)| {
         format!("{key_type} {} at once, from {} on", batching.width, batching.crossover)
     });
-    let exchange = [("x25519", engine.x25519_batching()), ("ml-kem-768", engine.ml_kem_batching())];
+    let exchange = [
+        ("x25519", engine.x25519_batching()),
+        ("p256", engine.p256_batching()),
+        ("ml-kem-768", engine.ml_kem_batching()),
+    ];
     let exchange = exchange.iter().filter(|(_, batching)| engine.exchanges_keys() && batching.width > 1);
     let exchange = exchange
         .map(|(name, batching)| format!("{name} {} at once, from {} on", batching.width, batching.crossover));

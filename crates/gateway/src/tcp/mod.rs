@@ -5,7 +5,7 @@ mod copy;
 use crate::{
     connection::Connection,
     telemetry::access_log,
-    upstream::{Alpn, Server, ServerStream, Upstream, WeightedUpstreams},
+    upstream::{Alpn, RequestOutcome, Server, ServerStream, Upstream, WeightedUpstreams},
 };
 pub(crate) use copy::{Stream, copy_both_ways};
 use std::{
@@ -27,7 +27,10 @@ pub(crate) async fn pass(
         return;
     };
     let began = Instant::now();
-    let _active = upstream.begin();
+    let Ok(_active) = upstream.begin_connection() else {
+        tracing::debug!(upstream = upstream.name(), "the upstream has as many connections as it may have");
+        return;
+    };
     // In a box of its own, which is gone while bytes are passed.
     let connected = Box::pin(connect(upstream, connection)).await;
     match connected {
@@ -44,15 +47,21 @@ async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<(Se
     let mut last = io::Error::other("no healthy server");
     let mut tried = Vec::new();
     for _ in 0..=upstream.retries() {
-        let Some(server) = upstream.pick(connection.client, &tried) else {
+        let Some(server) =
+            upstream.pick(connection.client, Some(Upstream::point_of(connection.client)), &tried)
+        else {
             upstream.counters.no_server.add();
             break;
         };
         tried.push(server.address);
         match upstream.connect(&server, connection, Alpn::None).await {
-            Ok(stream) => return Ok((stream, server)),
+            Ok(stream) => {
+                upstream.observe(&server, RequestOutcome::Status(200));
+                return Ok((stream, server));
+            }
             Err(error) => last = error,
         }
+        upstream.observe(&server, RequestOutcome::NoAnswer);
         upstream.counters.connect_failures.add();
     }
     Err(last)

@@ -253,8 +253,8 @@ const GROUPS: &[Group] = &[
             counter(
                 "quadrille_key_exchange_operations_total",
                 &["operation", "backend", "result"],
-                "operations of the engine: `x25519` (a shared secret), `x25519-key-pair`, `ml-kem-768` (an \
-                 encapsulation); `failed` counts shares that a client must not have sent",
+                "operations of the engine: `x25519` and `p256` (shared secrets), `x25519-key-pair`, `p256-key-pair`, \
+                 `ml-kem-768` (an encapsulation); `failed` counts shares that a client must not have sent",
             ),
             histogram(
                 "quadrille_key_exchange_seconds",
@@ -351,6 +351,16 @@ const GROUPS: &[Group] = &[
                 "quadrille_upstream_server_up",
                 &["upstream", "server"],
                 "1 if the server's health checks succeed, else 0; only where there are health checks",
+            ),
+            counter(
+                "quadrille_upstream_overflow_total",
+                &["upstream"],
+                "requests, or connections in `tcp` mode, beyond the upstream's `limits`",
+            ),
+            counter(
+                "quadrille_upstream_ejections_total",
+                &["upstream"],
+                "how often a server was left out for what became of its requests (`outlier_detection`)",
             ),
         ],
     },

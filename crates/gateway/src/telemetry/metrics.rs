@@ -166,6 +166,16 @@ pub(crate) fn session_lookup(result: &'static str, took: Duration) {
     });
 }
 
+/// A request, or a connection in TCP mode, was beyond the upstream's limits.
+pub(crate) fn upstream_overflow(upstream: &str) {
+    counter!("quadrille_upstream_overflow_total", "upstream" => upstream.to_owned()).increment(1);
+}
+
+/// A server was left out for what became of its requests.
+pub(crate) fn upstream_ejection(upstream: &str) {
+    counter!("quadrille_upstream_ejections_total", "upstream" => upstream.to_owned()).increment(1);
+}
+
 pub(crate) fn request(status: u16) {
     static BY_CLASS: LazyLock<[Counter; 6]> = LazyLock::new(|| {
         ["none", "1xx", "2xx", "3xx", "4xx", "5xx"]
@@ -369,7 +379,7 @@ impl Observer for EngineMetrics {
             }
             handles.computed.record(report.computed);
             handles.size.record(report.operations as f64);
-            if report.operation != ExchangeOperation::X25519KeyPair {
+            if !report.operation.is_made_ahead() {
                 handles.waited.record(report.waited);
             }
         });

@@ -89,6 +89,12 @@ pub struct UpstreamStatistics {
     pub timeouts: u64,
     /// Requests for which no server was healthy.
     pub no_server: u64,
+    /// Requests, or connections in TCP mode, beyond the upstream's limits.
+    pub overflow: u64,
+    /// How often a server was left out for what became of its requests.
+    pub ejections: u64,
+    /// Servers that are left out.
+    pub left_out: usize,
     /// Answers by class of status; `[0]` counts requests without one.
     pub responses: [u64; 6],
 }
@@ -178,6 +184,8 @@ pub(crate) struct UpstreamCounters {
     pub(crate) connect_failures: Count,
     pub(crate) timeouts: Count,
     pub(crate) no_server: Count,
+    pub(crate) overflow: Count,
+    pub(crate) ejections: Count,
     pub(crate) responses: Classes,
 }
 

@@ -26,7 +26,9 @@ impl KeyExchange {
     /// Hands the client's share in, if the engine computes the group that BoringSSL will choose.
     pub(super) fn begin(&self, hello: &ClientHello<'_>) -> Option<Exchange> {
         let extension = |code: u16| hello.get_extension(ExtensionType::from(code));
-        quadrille_key_share::predict(extension, &self.groups).map(|share| self.engine.exchange(share))
+        let awaits = |group| self.engine.awaits(group);
+        let share = quadrille_key_share::predict(extension, &self.groups, awaits)?;
+        Some(self.engine.exchange(share))
     }
 }
 

@@ -4,24 +4,28 @@
 
 use super::{
     endpoint::{Endpoint, Endpoints},
-    ring::Ring,
+    ring::{Ring, point_of},
     rotation::Rotation,
     server::{Server, ServerState},
 };
 use arc_swap::ArcSwap;
 use quadrille_config::model::Balance;
 use std::{
+    cell::LazyCell,
     collections::{BTreeMap, HashMap},
     net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Instant,
 };
 
 /// The servers, and how one of them is selected.
 pub(super) struct Balancer {
     balance: Balance,
+    /// Whether those that are picked are told what becomes of their requests.
+    observes: bool,
     /// Whose turn it is.
     turn: AtomicUsize,
     servers: ArcSwap<Servers>,
@@ -52,9 +56,9 @@ enum Order {
 }
 
 impl Balancer {
-    pub(super) fn new(balance: Balance, endpoints: Endpoints) -> Self {
+    pub(super) fn new(balance: Balance, observes: bool, endpoints: Endpoints) -> Self {
         let servers = Servers::new(balance, endpoints, &[]);
-        Self { balance, turn: AtomicUsize::new(0), servers: ArcSwap::from_pointee(servers) }
+        Self { balance, observes, turn: AtomicUsize::new(0), servers: ArcSwap::from_pointee(servers) }
     }
 
     /// Whether the servers are these, with these weights and names.
@@ -69,22 +73,35 @@ impl Balancer {
     }
 
     /// A healthy server, if possible one that has not been tried.
-    pub(super) fn pick(&self, client: SocketAddr, tried: &[SocketAddr]) -> Option<Server> {
+    /// `point` is what the request has in common with others that go to the same server, on [`Balance::Hash`]'s ring.
+    pub(super) fn pick(
+        &self,
+        client: SocketAddr,
+        point: Option<u32>,
+        tried: &[SocketAddr],
+    ) -> Option<Server> {
+        let point = match self.balance {
+            Balance::ClientIp => point_of(client.ip()),
+            Balance::Hash => point.unwrap_or_else(|| fastrand::u32(..)),
+            Balance::RoundRobin | Balance::Random | Balance::LeastRequest => 0,
+        };
         let servers = self.servers.load();
-        let healthy = |member: &Member| member.state.is_healthy();
+        let now = LazyCell::new(Instant::now);
+        let healthy = |member: &Member| member.state.is_available(|| *now);
         let untried = |member: &Member| healthy(member) && !tried.contains(&member.endpoint.address);
-        let member = match self.select(&servers, client, untried) {
-            None if !tried.is_empty() => self.select(&servers, client, healthy)?,
+        let member = match self.select(&servers, point, untried) {
+            None if !tried.is_empty() => self.select(&servers, point, healthy)?,
             selected => selected?,
         };
-        let load = (self.balance == Balance::LeastRequest).then(|| Arc::new(member.state.begin()));
-        Some(Server { _load: load, ..Server::from(&member.endpoint) })
+        let counts = self.balance == Balance::LeastRequest || self.observes;
+        let load = counts.then(|| Arc::new(member.state.begin()));
+        Some(Server { load, ..Server::from(&member.endpoint) })
     }
 
     fn select<'s>(
         &self,
         servers: &'s Servers,
-        client: SocketAddr,
+        point: u32,
         accept: impl Fn(&Member) -> bool,
     ) -> Option<&'s Member> {
         let members = &servers.members;
@@ -93,7 +110,7 @@ impl Balancer {
             Balance::RoundRobin => self.turn.fetch_add(1, Ordering::Relaxed),
             _ => 0,
         };
-        servers.levels.iter().find_map(|level| self.select_in(level, members, turn, client, &accept))
+        servers.levels.iter().find_map(|level| self.select_in(level, members, turn, point, &accept))
     }
 
     fn select_in<'s>(
@@ -101,13 +118,13 @@ impl Balancer {
         level: &Level,
         members: &'s [Member],
         turn: usize,
-        client: SocketAddr,
+        point: u32,
         accept: &impl Fn(&Member) -> bool,
     ) -> Option<&'s Member> {
         let member = |index: usize| &members[level.members[index]];
         let fits = |index: usize| accept(member(index));
         let index = match &level.order {
-            Order::Ring(ring) => ring.find(client.ip(), fits)?,
+            Order::Ring(ring) => ring.find(point, fits)?,
             // There is nothing to be selected.
             Order::Rotation(_) if level.members.len() == 1 => Some(0).filter(|only| fits(*only))?,
             Order::Rotation(rotation) if self.balance == Balance::RoundRobin => rotation.find(turn, fits)?,
@@ -129,7 +146,8 @@ impl Balancer {
     /// Every server, and whether it is healthy as far as is known.
     pub(super) fn servers(&self) -> Vec<(Server, bool)> {
         let servers = self.servers.load();
-        let server = |member: &Member| (Server::from(&member.endpoint), member.state.is_healthy());
+        let now = Instant::now();
+        let server = |member: &Member| (Server::from(&member.endpoint), member.state.is_available(|| now));
         servers.members.iter().map(server).collect()
     }
 
@@ -140,9 +158,17 @@ impl Balancer {
         servers.members.iter().map(state).collect()
     }
 
+    /// How many servers are left out for what became of their requests, and how many there are.
+    pub(super) fn left_out(&self, now: Instant) -> (usize, usize) {
+        let servers = self.servers.load();
+        let out = servers.members.iter().filter(|member| member.state.outcomes.is_out(|| now));
+        (out.count(), servers.members.len())
+    }
+
     /// Whether there is a server at this address, and it is healthy as far as is known.
     pub(super) fn has_healthy(&self, address: SocketAddr) -> bool {
-        let is_it = |member: &Member| member.endpoint.address == address && member.state.is_healthy();
+        let now = Instant::now();
+        let is_it = |member: &Member| member.endpoint.address == address && member.state.is_available(|| now);
         self.servers.load().members.iter().any(is_it)
     }
 }
@@ -169,7 +195,7 @@ impl Level {
     fn new(balance: Balance, own: Vec<usize>, all: &[Member]) -> Self {
         let endpoints = own.iter().map(|index| &all[*index].endpoint);
         let order = match balance {
-            Balance::ClientIp => {
+            Balance::ClientIp | Balance::Hash => {
                 Order::Ring(Ring::new(endpoints.map(|endpoint| (endpoint.address, endpoint.weight))))
             }
             Balance::RoundRobin | Balance::Random | Balance::LeastRequest => {
@@ -195,8 +221,8 @@ mod tests {
     use super::{Arc, Balance, Balancer, Endpoint, Endpoints, Member, ServerState, SocketAddr};
     use std::{collections::HashSet, num::NonZeroUsize};
 
-    const ALL: [Balance; 4] =
-        [Balance::RoundRobin, Balance::Random, Balance::LeastRequest, Balance::ClientIp];
+    const ALL: [Balance; 5] =
+        [Balance::RoundRobin, Balance::Random, Balance::LeastRequest, Balance::ClientIp, Balance::Hash];
 
     fn at(port: u16) -> SocketAddr {
         ([127, 0, 0, 1], port).into()
@@ -220,14 +246,14 @@ mod tests {
     fn picked(balancer: &Balancer, tried: &[u16]) -> HashSet<u16> {
         let tried: Vec<_> = tried.iter().copied().map(at).collect();
         let client = |number: u8| SocketAddr::from(([192, 0, 2, number], 9));
-        let pick = |number| Some(balancer.pick(client(number), &tried)?.address.port());
+        let pick = |number| Some(balancer.pick(client(number), None, &tried)?.address.port());
         (0..100).filter_map(pick).collect()
     }
 
     #[test]
     fn what_is_unhealthy_is_passed_over_and_what_was_tried_is_the_last_resort() {
         for balance in ALL {
-            let balancer = Balancer::new(balance, of_ports(&[1, 2, 3]));
+            let balancer = Balancer::new(balance, false, of_ports(&[1, 2, 3]));
             assert_eq!(picked(&balancer, &[]), [1, 2, 3].into(), "{balance:?}");
             set_healthy(&balancer, 2, false);
             assert_eq!(picked(&balancer, &[]), [1, 3].into(), "{balance:?}");
@@ -245,7 +271,7 @@ mod tests {
     fn servers_of_the_next_priority_wait_until_none_of_the_first_is_healthy() {
         for balance in ALL {
             let spare = [3, 4].map(|port| Endpoint { priority: 1, ..endpoint(port, 1) });
-            let balancer = Balancer::new(balance, [of_ports(&[1, 2]), spare.into()].concat());
+            let balancer = Balancer::new(balance, false, [of_ports(&[1, 2]), spare.into()].concat());
             assert_eq!(picked(&balancer, &[]), [1, 2].into(), "{balance:?}");
             assert_eq!(picked(&balancer, &[1]), [2].into(), "{balance:?}");
             assert_eq!(picked(&balancer, &[1, 2]), [3, 4].into(), "{balance:?}");
@@ -261,7 +287,7 @@ mod tests {
     #[test]
     fn what_is_known_of_a_server_outlives_a_change_of_the_others() {
         for balance in ALL {
-            let balancer = Balancer::new(balance, of_ports(&[1, 2]));
+            let balancer = Balancer::new(balance, false, of_ports(&[1, 2]));
             set_healthy(&balancer, 1, false);
             let now = vec![endpoint(1, 7), endpoint(3, 1)];
             assert!(!balancer.has_endpoints(&now));
@@ -289,11 +315,22 @@ mod tests {
 
     #[test]
     fn requests_under_way_are_counted_until_they_are_over() {
-        let balancer = Balancer::new(Balance::LeastRequest, of_ports(&[1, 2]));
-        let held: Vec<_> = (0..10).filter_map(|_| balancer.pick(at(9), &[])).collect();
+        let balancer = Balancer::new(Balance::LeastRequest, false, of_ports(&[1, 2]));
+        let held: Vec<_> = (0..10).filter_map(|_| balancer.pick(at(9), None, &[])).collect();
         let active = || balancer.states().iter().map(|(_, state)| state.active()).collect::<Vec<_>>();
         assert_eq!(active(), [5, 5]);
         drop(held);
         assert_eq!(active(), [0, 0]);
+    }
+
+    #[test]
+    fn what_has_the_same_point_goes_to_the_same_server() {
+        let balancer = Balancer::new(Balance::Hash, false, of_ports(&[1, 2, 3]));
+        let server = |point| balancer.pick(at(9), point, &[]).expect("a server").address.port();
+        let first: HashSet<_> = (0..100).map(|_| server(Some(7))).collect();
+        assert_eq!(first.len(), 1);
+        let all: HashSet<_> = (0..1000_u32).map(|n| server(Some(n.wrapping_mul(0x9E37_79B9)))).collect();
+        let unkeyed: HashSet<_> = (0..1000).map(|_| server(None)).collect();
+        assert_eq!((all.len(), unkeyed.len()), (3, 3));
     }
 }

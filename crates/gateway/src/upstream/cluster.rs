@@ -2,13 +2,23 @@
 
 use super::{
     balancer::Balancer,
+    breaker::{Breaker, Overloaded},
     client_tls::{ClientTls, Credentials},
     endpoint::{self, Endpoints},
+    outliers::{self, RequestOutcome},
+    ring,
     server::Server,
 };
-use crate::telemetry::statistics::{UpstreamCounters, UpstreamStatistics};
-use quadrille_config::{Diagnostic, model};
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+use crate::telemetry::{
+    metrics,
+    statistics::{UpstreamCounters, UpstreamStatistics},
+};
+use quadrille_config::{
+    Diagnostic,
+    model::{self, UpstreamProtocol},
+};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Instant};
+use tokio::sync::OwnedSemaphorePermit;
 
 /// A group of servers. Reloads that change only its servers keep it, with what is known of the servers that stay.
 pub(crate) struct Upstream {
@@ -16,6 +26,7 @@ pub(crate) struct Upstream {
     /// Without the servers, which change.
     pub(super) model: model::Upstream,
     pub(super) balancer: Balancer,
+    breaker: Breaker,
     /// Of the files that the model names.
     contents: Vec<[u8; 32]>,
     /// The ways to servers, as the model numbers them: TLS, or plain text.
@@ -26,11 +37,24 @@ pub(crate) struct Upstream {
 pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
 
 /// A request that is under way, or a connection in TCP mode, counted for as long as this lives.
-pub(crate) struct ActiveRequest(Arc<Upstream>);
+pub(crate) struct ActiveRequest {
+    upstream: Arc<Upstream>,
+    _connection: Option<OwnedSemaphorePermit>,
+}
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        self.0.counters.active.subtract();
+        self.upstream.counters.active.subtract();
+        self.upstream.breaker.end_request();
+    }
+}
+
+/// Repeated attempts of one request, counted for as long as this lives.
+pub(crate) struct Retry(Arc<Upstream>);
+
+impl Drop for Retry {
+    fn drop(&mut self) {
+        self.0.breaker.end_retry();
     }
 }
 
@@ -50,7 +74,8 @@ impl Upstream {
         contents: Vec<[u8; 32]>,
     ) -> Result<Self, Diagnostic> {
         let model = without_servers(model);
-        let balancer = Balancer::new(model.balance, endpoints);
+        let balancer = Balancer::new(model.balance, model.outlier_detection.is_some(), endpoints);
+        let breaker = Breaker::new(&model.limits);
         let tls = |(tls, credentials): (Option<&model::UpstreamTls>, &Credentials)| {
             tls.map(|tls| ClientTls::new(tls, credentials)).transpose()
         };
@@ -60,6 +85,7 @@ impl Upstream {
             name: name.to_owned(),
             model,
             balancer,
+            breaker,
             contents,
             transports,
             counters: UpstreamCounters::default(),
@@ -82,11 +108,66 @@ impl Upstream {
         self.balancer.set(endpoints);
     }
 
-    /// Counts a request, for as long as the value lives.
-    pub(crate) fn begin(self: &Arc<Self>) -> ActiveRequest {
+    /// Counts a request, for as long as the value lives, and waits for its turn where requests need a connection each
+    /// and these are limited. `alone` says that this one cannot share a connection.
+    pub(crate) async fn begin(self: &Arc<Self>, alone: bool) -> Result<ActiveRequest, Overloaded> {
+        let mut request = self.admit()?;
+        if alone || self.has_one_request_a_connection() {
+            request._connection = self.breaker.connection().await.inspect_err(|_| self.count_overflow())?;
+        }
+        Ok(request)
+    }
+
+    /// Counts a connection in TCP mode, for as long as the value lives.
+    pub(crate) fn begin_connection(self: &Arc<Self>) -> Result<ActiveRequest, Overloaded> {
+        let mut request = self.admit()?;
+        request._connection = self.breaker.connection_now().inspect_err(|_| self.count_overflow())?;
+        Ok(request)
+    }
+
+    fn admit(self: &Arc<Self>) -> Result<ActiveRequest, Overloaded> {
         self.counters.requests.add();
+        self.breaker.begin_request().inspect_err(|_| self.count_overflow())?;
         self.counters.active.add();
-        ActiveRequest(Arc::clone(self))
+        Ok(ActiveRequest { upstream: Arc::clone(self), _connection: None })
+    }
+
+    fn count_overflow(&self) {
+        self.counters.overflow.add();
+        metrics::upstream_overflow(self.name());
+    }
+
+    /// Whether it is known before a connection is there that requests do not share one.
+    fn has_one_request_a_connection(&self) -> bool {
+        match self.model.protocol {
+            UpstreamProtocol::Http1 => true,
+            UpstreamProtocol::Auto => self.transports.iter().all(Option::is_none),
+            UpstreamProtocol::Http2 => false,
+        }
+    }
+
+    /// Counts a repeated attempt, for as long as the value lives; `None` if there are too many.
+    pub(crate) fn begin_retry(self: &Arc<Self>) -> Option<Retry> {
+        self.breaker.begin_retry().ok().map(|()| Retry(Arc::clone(self)))
+    }
+
+    /// Takes note of what became of a request at a server, which may be left out for it.
+    pub(crate) fn observe(&self, server: &Server, outcome: RequestOutcome) {
+        let Some(settings) = &self.model.outlier_detection else { return };
+        let Some(outcomes) = server.state().map(|state| &state.outcomes) else { return };
+        if !outcomes.observe(outcome, settings) {
+            return;
+        }
+        let now = Instant::now();
+        let (out, servers) = self.balancer.left_out(now);
+        if outliers::may_eject(settings, out, servers)
+            && let Some(time) = outcomes.eject(settings, now)
+        {
+            self.counters.ejections.add();
+            metrics::upstream_ejection(self.name());
+            let (upstream, server) = (self.name(), server.address);
+            tracing::warn!(upstream, %server, last = ?outcome, ?time, "the server fails, and is left out");
+        }
     }
 
     /// What has been counted.
@@ -102,6 +183,9 @@ impl Upstream {
             connect_failures: self.counters.connect_failures.get(),
             timeouts: self.counters.timeouts.get(),
             no_server: self.counters.no_server.get(),
+            overflow: self.counters.overflow.get(),
+            ejections: self.counters.ejections.get(),
+            left_out: self.balancer.left_out(Instant::now()).0,
             responses: self.counters.responses.get(),
         }
     }
@@ -124,6 +208,11 @@ impl Upstream {
         &self.model
     }
 
+    /// Where this client leads, if nothing else is looked at.
+    pub(crate) fn point_of(client: SocketAddr) -> u32 {
+        ring::point_of(client.ip())
+    }
+
     pub(crate) fn retries(&self) -> usize {
         self.model.retries
     }
@@ -138,9 +227,15 @@ impl Upstream {
         self.balancer.has_healthy(address)
     }
 
-    /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy.
-    pub(crate) fn pick(&self, client: SocketAddr, tried: &[SocketAddr]) -> Option<Server> {
-        self.balancer.pick(client, tried)
+    /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy. Where
+    /// requests keep to servers by what they say, `point` is where that leads.
+    pub(crate) fn pick(
+        &self,
+        client: SocketAddr,
+        point: Option<u32>,
+        tried: &[SocketAddr],
+    ) -> Option<Server> {
+        self.balancer.pick(client, point, tried)
     }
 }
 

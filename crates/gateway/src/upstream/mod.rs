@@ -2,6 +2,7 @@
 
 mod alpn;
 mod balancer;
+mod breaker;
 mod client_sessions;
 mod client_tls;
 mod cluster;
@@ -11,6 +12,7 @@ mod exchange;
 mod health;
 mod http1;
 mod http2;
+mod outliers;
 mod peer_key;
 mod pool;
 mod proxy_header;
@@ -21,11 +23,13 @@ mod server;
 mod weighted;
 
 pub(crate) use alpn::Alpn;
+pub(crate) use breaker::Overloaded;
 pub(crate) use client_tls::Credentials;
-pub(crate) use cluster::{ActiveRequest, Upstream, Upstreams};
+pub(crate) use cluster::{ActiveRequest, Retry, Upstream, Upstreams};
 pub(crate) use connector::ServerStream;
 pub(crate) use endpoint::Endpoints;
 pub(crate) use exchange::{ClientBodyError, ExchangeError, Limits};
+pub(crate) use outliers::RequestOutcome;
 pub(crate) use pool::{ConnectionPool, Lease, ResponseBody};
 pub(crate) use request_body::{BoxError, RequestBody};
 pub(crate) use server::Server;

@@ -38,13 +38,17 @@ impl Ring {
         Self(points.into())
     }
 
-    /// The first server from the client's point on that is accepted.
-    pub(super) fn find(&self, client: IpAddr, accept: impl Fn(usize) -> bool) -> Option<usize> {
-        let hash = hasher(format_args!("{}", client.to_canonical())).finalize();
+    /// The first server from this point on that is accepted.
+    pub(super) fn find(&self, hash: u32, accept: impl Fn(usize) -> bool) -> Option<usize> {
         let first = self.0.partition_point(|point| point.hash < hash);
         let (before, behind) = self.0.split_at(first);
         behind.iter().chain(before).map(|point| point.server as usize).find(|server| accept(*server))
     }
+}
+
+/// The client's point on every ring.
+pub(super) fn point_of(client: IpAddr) -> u32 {
+    hasher(format_args!("{}", client.to_canonical())).finalize()
 }
 
 /// CRC-32 of a text, which need not be put together.
@@ -64,7 +68,7 @@ fn hasher(text: fmt::Arguments<'_>) -> Hasher {
 
 #[cfg(test)]
 mod tests {
-    use super::{IpAddr, Ring, SocketAddr};
+    use super::{IpAddr, Ring, SocketAddr, point_of};
 
     fn ring(servers: &[(&str, usize)]) -> Ring {
         let at = |address: &str| address.parse::<SocketAddr>().expect("an address");
@@ -78,7 +82,7 @@ mod tests {
     #[test]
     fn clients_are_shared_by_weight() {
         let ring = ring(&[("127.0.0.1:1", 1), ("127.0.0.1:2", 3)]);
-        let second = clients().filter(|client| ring.find(*client, |_| true) == Some(1)).count();
+        let second = clients().filter(|client| ring.find(point_of(*client), |_| true) == Some(1)).count();
         assert!((7_000..8_000).contains(&second), "{second}");
     }
 
@@ -87,9 +91,9 @@ mod tests {
         let before = ring(&[("127.0.0.1:1", 1), ("127.0.0.1:2", 1), ("127.0.0.1:3", 1)]);
         let after = ring(&[("127.0.0.1:1", 1), ("127.0.0.1:2", 1)]);
         for client in clients() {
-            let (was, is) = (before.find(client, |_| true), after.find(client, |_| true));
+            let (was, is) = (before.find(point_of(client), |_| true), after.find(point_of(client), |_| true));
             assert!(was == is || was == Some(2), "{client}");
-            assert_eq!(before.find(client, |server| server != 2), is, "as if it were not there");
+            assert_eq!(before.find(point_of(client), |server| server != 2), is, "as if it were not there");
         }
     }
 
@@ -98,7 +102,7 @@ mod tests {
         let ring = ring(&[("127.0.0.1:1", 1), ("127.0.0.1:2", 1), ("[::1]:3", 1)]);
         let client: IpAddr = "192.0.2.1".parse().expect("an address");
         let mapped: IpAddr = "::ffff:192.0.2.1".parse().expect("an address");
-        assert_eq!(ring.find(client, |_| true), ring.find(mapped, |_| true));
-        assert_eq!(Ring::new(std::iter::empty()).find(client, |_| true), None);
+        assert_eq!(ring.find(point_of(client), |_| true), ring.find(point_of(mapped), |_| true));
+        assert_eq!(Ring::new(std::iter::empty()).find(point_of(client), |_| true), None);
     }
 }

@@ -1,6 +1,6 @@
 //! A server of an upstream: where it is, what it is called, and what is known of it.
 
-use super::endpoint::Endpoint;
+use super::{endpoint::Endpoint, outliers::Outcomes};
 use std::{
     net::SocketAddr,
     num::NonZeroUsize,
@@ -8,6 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Instant,
 };
 
 /// One server, as chosen.
@@ -19,17 +20,22 @@ pub(crate) struct Server {
     /// The way to it, as in [`quadrille_config::model::Server`].
     pub(super) transport: usize,
     /// Counts as one of its requests, where that matters, for as long as anybody has it.
-    pub(super) _load: Option<Arc<LoadGuard>>,
+    pub(super) load: Option<Arc<LoadGuard>>,
 }
 
 impl From<&Endpoint> for Server {
     fn from(endpoint: &Endpoint) -> Self {
         let &Endpoint { address, ref host, transport, .. } = endpoint;
-        Self { address, host: Arc::clone(host), transport, _load: None }
+        Self { address, host: Arc::clone(host), transport, load: None }
     }
 }
 
 impl Server {
+    /// What is known of it, where the upstream counts its requests.
+    pub(super) fn state(&self) -> Option<&ServerState> {
+        self.load.as_ref().map(|load| &*load.0)
+    }
+
     /// The same server under the name by which the client called it.
     pub(crate) fn called(self, host: &str) -> Self {
         Self { host: host.into(), ..self }
@@ -44,12 +50,19 @@ pub(super) struct ServerState {
     contrary: AtomicUsize,
     /// Requests, or connections in TCP mode, that are under way; counted where the balancing asks for it.
     active: AtomicUsize,
+    /// What became of requests; known where the upstream looks at it.
+    pub(super) outcomes: Outcomes,
 }
 
 impl ServerState {
     /// As far as is known: a server that was not checked is healthy.
     pub(super) fn is_healthy(&self) -> bool {
         !self.unhealthy.load(Ordering::Relaxed)
+    }
+
+    /// Whether it gets requests: healthy, and not left out for a while.
+    pub(super) fn is_available(&self, now: impl FnOnce() -> Instant) -> bool {
+        self.is_healthy() && !self.outcomes.is_out(now)
     }
 
     /// Takes note of a health check's outcome; true if the server's health has changed, for which so many like it in a

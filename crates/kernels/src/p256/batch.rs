@@ -1,17 +1,17 @@
 //! Signatures on eight lanes, whatever computes in the lanes.
 
-use super::comb::{CombState, Kernels, WINDOWS, odd, put_digits, tags_agree};
+use super::comb::{CombState, Kernels, WINDOW_BITS, WINDOWS, odd, put_digits, tags_agree};
 use super::element::{Element, U64x8};
-use super::inverse::invert;
-use super::modulus::{Modulus, N, Number, P, from_bytes, is_zero, subtract, to_bytes};
+use super::inverse::invert_all;
+use super::modulus::{N, Number, P, from_bytes, is_zero, subtract, to_bytes};
 use super::nonce::{self, WIDE};
 use super::{P256_BYTES, P256Signature};
 use crate::secrecy::declassify;
 use zeroize::{Zeroize, Zeroizing};
 
 pub(crate) const LANES: usize = 8;
-/// Signatures whose denominators are inverted together.
-const TOGETHER: usize = 8 * LANES;
+/// Operations whose denominators are inverted together.
+pub(super) const TOGETHER: usize = 8 * LANES;
 
 const ONE: Number = [1, 0, 0, 0];
 /// R^2 2^256 mod n, R being 2^260.
@@ -87,7 +87,10 @@ impl Ring {
 
     fn multiply_base(&mut self, kernels: impl Kernels) {
         let mut digits = Zeroizing::new([U64x8::default(); WINDOWS]);
-        self.k.iter().enumerate().for_each(|(lane, k)| put_digits(&mut digits, lane, &odd(k)));
+        self.k
+            .iter()
+            .enumerate()
+            .for_each(|(lane, k)| put_digits::<WINDOW_BITS>(&mut *digits, lane, &odd(k)));
         let mut state = Zeroizing::new(CombState::default());
         kernels.comb_begin(&mut state, &digits[0]);
         kernels.comb_add(&mut state, &digits[1..], 1);
@@ -160,53 +163,18 @@ impl Affine {
         let square = Zeroizing::new(multiply(inverse, inverse));
         let y = multiply(&multiply(y, &square), inverse);
         let x = multiply(&multiply(x, &square), &Element::broadcast(&ONE)).all_canonical(&P);
-        // What is checked is the number that the signature gets: y^2 = (x^2 - 3) x + b.
+        // What is checked is the number that the signature gets.
         let again = multiply(&Element::of(&x), &Element::broadcast(&P.r_squared));
-        let factor = multiply(&again, &again).plus(&Element::broadcast(&MINUS_THREE));
-        let right = multiply(&again, &factor).plus(&Element::broadcast(&B));
-        let left = multiply(&y, &y);
-        let on_curve = |lane| equal(&left.canonical(lane, &P), &right.canonical(lane, &P));
-        Self { x, on_curve: std::array::from_fn(on_curve) }
+        Self { x, on_curve: on_curve(kernels, &again, &y) }
     }
 }
 
-/// Replaces numbers x R by R / x. All of them, in all lanes, are inverted as one product (Montgomery's trick): a zero makes
-/// all of them zero.
-fn invert_all(
-    mut numbers: Vec<&mut Element>,
-    modulus: &Modulus,
-    multiply: impl Fn(&Element, &Element) -> Element,
-) {
-    let mut products = Zeroizing::new(Vec::with_capacity(numbers.len()));
-    let mut product = Zeroizing::new(Element::broadcast(&modulus.one));
-    for number in &numbers {
-        products.push(*product);
-        *product = multiply(&product, number);
-    }
-    let mut inverse = invert_lanes(&product, modulus, &multiply);
-    for (number, product) in numbers.iter_mut().zip(products.iter()).rev() {
-        let own = Zeroizing::new(multiply(&inverse, product));
-        *inverse = multiply(&inverse, number);
-        **number = *own;
-    }
-}
-
-/// 1 / x for each lane, by the inverse of the product of all.
-fn invert_lanes(
-    x: &Element,
-    modulus: &Modulus,
-    multiply: impl Fn(&Element, &Element) -> Element,
-) -> Zeroizing<Element> {
-    // The others of a lane are the next one, the two after it, and the four after these.
-    let next = Zeroizing::new(x.rotated(1));
-    let two = Zeroizing::new(multiply(x, &next));
-    let next_two = Zeroizing::new(two.rotated(2));
-    let four = Zeroizing::new(multiply(&two, &next_two));
-    let next_four = Zeroizing::new(four.rotated(4));
-    let all = Zeroizing::new(multiply(&four, &next_four));
-    let inverse = Zeroizing::new(invert(&all.canonical(0, modulus), modulus));
-    let others = Zeroizing::new(multiply(&multiply(&next, &next_two), &next_four));
-    Zeroizing::new(multiply(&Element::broadcast(&inverse), &others))
+/// All ones in the lanes whose point fulfils y^2 = (x^2 - 3) x + b, in Montgomery form.
+pub(super) fn on_curve(kernels: impl Kernels, x: &Element, y: &Element) -> [u64; LANES] {
+    let factor = kernels.multiply(x, x).plus(&Element::broadcast(&MINUS_THREE));
+    let right = kernels.multiply(x, &factor).plus(&Element::broadcast(&B));
+    let left = kernels.multiply(y, y);
+    std::array::from_fn(|lane| equal(&left.canonical(lane, &P), &right.canonical(lane, &P)))
 }
 
 fn equal(a: &Number, b: &Number) -> u64 {

@@ -43,24 +43,22 @@ impl Zeroize for CombState {
     }
 }
 
-/// Digits of eight scalars, the lowest first.
-pub(crate) type Digits = [U64x8; WINDOWS];
-
 /// The odd one of k and n - k, whose multiples of the base point have the same x-coordinate.
 pub(super) fn odd(k: &Number) -> Number {
     select((k[0] & 1).wrapping_neg(), k, &N.minus(k))
 }
 
 /// An odd number is the sum of 2^i or -2^i for each i up to any: those that count as positive are the bits of half the
-/// number, and the highest. So each window has an odd digit, of which the kernels want the bits.
-pub(super) fn put_digits(digits: &mut Digits, lane: usize, odd: &Number) {
+/// number, and the highest. So each window has an odd digit, of which the kernels want the bits, the lowest window's first.
+pub(super) fn put_digits<const BITS: usize>(digits: &mut [U64x8], lane: usize, odd: &Number) {
     let [a, b, c, d] = *odd;
-    let top = 1 << (WINDOW_BITS * WINDOWS - 1 - 256);
-    let bits = [a >> 1 | b << 63, b >> 1 | c << 63, c >> 1 | d << 63, d >> 1, top, 0];
+    let mut bits = [a >> 1 | b << 63, b >> 1 | c << 63, c >> 1 | d << 63, d >> 1, 0, 0];
+    let top = BITS * digits.len() - 1;
+    bits[top / 64] |= 1 << (top % 64);
     for (i, vector) in digits.iter_mut().enumerate() {
-        let (word, shift) = (WINDOW_BITS * i / 64, WINDOW_BITS * i % 64);
+        let (word, shift) = (BITS * i / 64, BITS * i % 64);
         let window = bits[word] >> shift | bits[word + 1] << 1 << (63 - shift);
-        vector.0[lane] = window & ((1 << WINDOW_BITS) - 1);
+        vector.0[lane] = window & ((1 << BITS) - 1);
     }
 }
 

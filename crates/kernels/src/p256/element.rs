@@ -73,6 +73,13 @@ impl Element {
         sum
     }
 
+    /// Sets the marked lanes to a number.
+    pub(super) fn replace(&mut self, marked: &[u64; 8], number: &Number) {
+        for (vector, digit) in self.0.iter_mut().zip(digits(number)) {
+            vector.0.iter_mut().zip(marked).for_each(|(word, mark)| *word = *word & !mark | digit & mark);
+        }
+    }
+
     /// Lane i has what lane i + `by` had.
     pub(super) fn rotated(&self, by: usize) -> Self {
         let mut rotated = *self;

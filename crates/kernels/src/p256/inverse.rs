@@ -2,6 +2,7 @@
 //! computation and modular inversion", 2019), of which the variant that starts at delta = 1/2 needs 590. Fifty-nine at a
 //! time are found from the lowest words, as a matrix that then multiplies the whole numbers, as in libsecp256k1.
 
+use super::element::Element;
 use super::modulus::{Modulus, Number, opaque};
 use zeroize::Zeroizing;
 
@@ -23,8 +24,47 @@ struct Matrix {
     r: i64,
 }
 
+/// Replaces numbers x R by R / x. All of them, in all lanes, are inverted as one product (Montgomery's trick): a zero makes
+/// all of them zero.
+pub(super) fn invert_all(
+    mut numbers: Vec<&mut Element>,
+    modulus: &Modulus,
+    multiply: impl Fn(&Element, &Element) -> Element,
+) {
+    let mut products = Zeroizing::new(Vec::with_capacity(numbers.len()));
+    let mut product = Zeroizing::new(Element::broadcast(&modulus.one));
+    for number in &numbers {
+        products.push(*product);
+        *product = multiply(&product, number);
+    }
+    let mut inverse = invert_lanes(&product, modulus, &multiply);
+    for (number, product) in numbers.iter_mut().zip(products.iter()).rev() {
+        let own = Zeroizing::new(multiply(&inverse, product));
+        *inverse = multiply(&inverse, number);
+        **number = *own;
+    }
+}
+
+/// 1 / x for each lane, by the inverse of the product of all.
+fn invert_lanes(
+    x: &Element,
+    modulus: &Modulus,
+    multiply: impl Fn(&Element, &Element) -> Element,
+) -> Zeroizing<Element> {
+    // The others of a lane are the next one, the two after it, and the four after these.
+    let next = Zeroizing::new(x.rotated(1));
+    let two = Zeroizing::new(multiply(x, &next));
+    let next_two = Zeroizing::new(two.rotated(2));
+    let four = Zeroizing::new(multiply(&two, &next_two));
+    let next_four = Zeroizing::new(four.rotated(4));
+    let all = Zeroizing::new(multiply(&four, &next_four));
+    let inverse = Zeroizing::new(invert(&all.canonical(0, modulus), modulus));
+    let others = Zeroizing::new(multiply(&multiply(&next, &next_two), &next_four));
+    Zeroizing::new(multiply(&Element::broadcast(&inverse), &others))
+}
+
 /// R^2 / number modulo the prime: of x R that is R / x. 0 for 0.
-pub(super) fn invert(number: &Number, modulus: &Modulus) -> Number {
+fn invert(number: &Number, modulus: &Modulus) -> Number {
     let prime = signed(&modulus.words);
     let mut f = Zeroizing::new(prime);
     let mut g = Zeroizing::new(signed(number));

@@ -1,4 +1,6 @@
-//! ECDSA on P-256 (FIPS 186-5, section 6.4): signatures with eight different keys over eight different digests at once.
+//! P-256 (SP 800-186, section 3.2.1.3): eight operations at once.
+//!
+//! ECDSA signatures (FIPS 186-5, section 6.4), each with its own key over its own digest:
 //!
 //! ```text
 //!   key, digest, entropy ──SHA-512──> nonce k ──> comb ──> k G = x : y : z ──> x z^-2, y z^-3 ──> r ─┐
@@ -7,14 +9,28 @@
 //!                                                    └───────────────────────────────────────────────┘
 //! ```
 //!
-//! There are lanes for AVX-512 IFMA alone.
+//! Shared secrets (SP 800-56A, section 5.7.1.2), each of its own scalar and point, and public keys:
+//!
+//! ```text
+//!   points ──checks──> tables of odd multiples ──1 / z──┐
+//!                                                       ├──windows──> x : z ──x z^-2──> secrets
+//!   scalars ──odd digits────────────────────────────────┘
+//!   scalars ──> comb ──> x : y : z ──x z^-2, y z^-3──> public keys
+//! ```
+//!
+//! There are lanes for AVX-512 IFMA alone. Secrets and public keys are computed by BoringSSL elsewhere.
 
+mod agreement;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod batch;
 #[cfg(target_arch = "x86_64")]
 mod comb;
 #[cfg(target_arch = "x86_64")]
 mod element;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod exchange;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod exchange_tests;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod faults;
 #[cfg(target_arch = "x86_64")]
@@ -23,14 +39,20 @@ mod inverse;
 mod model;
 mod modulus;
 #[cfg(target_arch = "x86_64")]
+mod multiple;
+#[cfg(target_arch = "x86_64")]
 mod nonce;
+pub(crate) mod scalar;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 
+pub use agreement::{P256_POINT_BYTES, P256Agreement};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use comb::{CombState, Kernels, TABLE, WINDOWS};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use element::{Element, U64x8};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use multiple::{PointKernels, PointState, Table};
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) use tests::operate_on_undefined;
 
@@ -38,7 +60,7 @@ use modulus::{N, Number, from_bytes};
 use std::fmt;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bytes of a private key, and of each half of a signature.
+/// Bytes of a private key, of a coordinate, of a secret, and of each half of a signature.
 pub const P256_BYTES: usize = 32;
 
 /// A private key of P-256, as lanes want it.

@@ -4,6 +4,7 @@
 use super::comb::{CombState, Kernels, TABLE, WINDOW_BITS};
 use super::element::{DIGIT_MASK, Element, U64x8};
 use super::modulus::{Modulus, N, Number, P, is_zero, select, subtract};
+use super::multiple::{self, PointKernels, PointState, Table};
 use crate::x86_64::p256::table;
 
 #[derive(Clone, Copy)]
@@ -54,6 +55,97 @@ impl Kernels for Model {
     fn wipe_registers(self) {}
 }
 
+impl PointKernels for Model {
+    /// As in textbooks, but for the sign.
+    fn double(self, state: &mut PointState) {
+        for lane in 0..8 {
+            let [x, v, z] = [&state.x, &state.v, &state.z].map(|element| element.canonical(lane, &P));
+            let (y, zz) = (half(&v), times(&z, &z));
+            let slope = times(&minus(&x, &zz), &plus(&x, &zz));
+            let slope = plus(&plus(&slope, &slope), &slope);
+            let yy = times(&y, &y);
+            let s = quadruple(&times(&x, &yy));
+            let new_x = minus(&times(&slope, &slope), &plus(&s, &s));
+            let eighth = quadruple(&times(&yy, &yy));
+            let new_y = minus(&times(&slope, &minus(&s, &new_x)), &plus(&eighth, &eighth));
+            state.put(lane, &new_x, &P.minus(&new_y), &times(&v, &z));
+        }
+    }
+
+    fn add(self, state: &mut PointState) {
+        for lane in 0..8 {
+            let [x, v] = [&state.entry.x, &state.entry.v].map(|element| element.canonical(lane, &P));
+            state.add_affine(lane, &x, &half(&v));
+        }
+    }
+
+    fn windows_begin(self, state: &mut PointState, digits: &U64x8, table: &Table) {
+        for lane in 0..8 {
+            let (x, y) = own_entry(table, lane, digits.0[lane]);
+            state.put(lane, &x, &y, &P.one);
+        }
+    }
+
+    fn windows_add(self, state: &mut PointState, digits: &[U64x8], table: &Table) {
+        for digits in digits {
+            (0..multiple::WINDOW_BITS).for_each(|_| self.double(state));
+            for lane in 0..8 {
+                let (x, y) = own_entry(table, lane, digits.0[lane]);
+                state.add_affine(lane, &x, &y);
+            }
+        }
+    }
+}
+
+impl PointState {
+    fn put(&mut self, lane: usize, x: &Number, y: &Number, z: &Number) {
+        self.x.put(lane, x);
+        self.v.put(lane, &plus(y, y));
+        self.z.put(lane, z);
+        self.zz.put(lane, &times(z, z));
+    }
+
+    fn add_affine(&mut self, lane: usize, entry_x: &Number, entry_y: &Number) {
+        let [x, v, z] = [&self.x, &self.v, &self.z].map(|element| element.canonical(lane, &P));
+        let (y, zz) = (half(&v), times(&z, &z));
+        let h = minus(&times(entry_x, &zz), &x);
+        let r = minus(&times(entry_y, &times(&z, &zz)), &y);
+        let hh = times(&h, &h);
+        let (hhh, v) = (times(&h, &hh), times(&x, &hh));
+        let new_x = minus(&minus(&times(&r, &r), &hhh), &plus(&v, &v));
+        let new_y = minus(&times(&r, &minus(&v, &new_x)), &times(&y, &hhh));
+        let factor = plus(&h, &h);
+        self.factor.put(lane, &factor);
+        // With twice the z, x and y are four and eight times as large.
+        let [new_x, new_y] = [quadruple(&new_x), quadruple(&plus(&new_y, &new_y))];
+        self.put(lane, &new_x, &new_y, &times(&z, &factor));
+    }
+}
+
+/// The odd multiple that a digit stands for, as x and y, by reading the whole table.
+fn own_entry(table: &Table, lane: usize, digit: u64) -> (Number, Number) {
+    let negative = (digit >> (multiple::WINDOW_BITS - 1)).wrapping_sub(1);
+    let index = (digit ^ negative) & (table.len() as u64 - 1);
+    let (mut x, mut v) = ([0; 4], [0; 4]);
+    for (j, entry) in table.iter().enumerate() {
+        let wanted = is_zero(&[j as u64 ^ index]);
+        x = select(wanted, &entry.x.canonical(lane, &P), &x);
+        v = select(wanted, &entry.v.canonical(lane, &P), &v);
+    }
+    let y = half(&v);
+    (x, select(negative, &minus(&[0; 4], &y), &y))
+}
+
+fn quadruple(a: &Number) -> Number {
+    let twice = plus(a, a);
+    plus(&twice, &twice)
+}
+
+fn half(a: &Number) -> Number {
+    // (p + 1) / 2, in Montgomery form
+    times(a, &P.montgomery(&[0, 1 << 31, 1 << 63, 0x7fff_ffff_8000_0000]))
+}
+
 /// The multiple that a digit stands for, and its tag, by reading the whole table.
 fn entry(table: &[u64; TABLE], digit: u64) -> (Number, Number, u64) {
     const ENTRIES: usize = 1 << (WINDOW_BITS - 1);
@@ -74,9 +166,13 @@ fn entry(table: &[u64; TABLE], digit: u64) -> (Number, Number, u64) {
 
 /// a b / 2^260, digit by digit.
 fn multiply(a: &Element, b: &Element, modulus: &Modulus) -> Element {
+    multiply_lanes(a, b, modulus, 8)
+}
+
+fn multiply_lanes(a: &Element, b: &Element, modulus: &Modulus, lanes: usize) -> Element {
     let prime = Element::broadcast(&modulus.words);
     let mut out = Element::default();
-    for lane in 0..8 {
+    for lane in 0..lanes {
         let [a, b, prime] = [a, b, &prime].map(|element| element.0.map(|vector| vector.0[lane] & DIGIT_MASK));
         let mut columns = [0u128; 10];
         let add = |columns: &mut [u128], x: u64, y: &[u64; 5]| {
@@ -99,7 +195,7 @@ fn multiply(a: &Element, b: &Element, modulus: &Modulus) -> Element {
 }
 
 fn times(a: &Number, b: &Number) -> Number {
-    multiply(&Element::broadcast(a), &Element::broadcast(b), &P).canonical(0, &P)
+    multiply_lanes(&Element::broadcast(a), &Element::broadcast(b), &P, 1).canonical(0, &P)
 }
 
 fn plus(a: &Number, b: &Number) -> Number {

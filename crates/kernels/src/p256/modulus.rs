@@ -1,6 +1,7 @@
 //! The numbers of P-256 (SP 800-186, section 3.2.1.3), in constant time.
 
 use crate::secrecy::declassify;
+use zeroize::Zeroizing;
 
 /// The lowest word first.
 pub(crate) type Number = [u64; 4];
@@ -107,6 +108,12 @@ pub(super) fn from_bytes(bytes: &[u8; 32]) -> Number {
         word.copy_from_slice(&bytes[24 - 8 * i..32 - 8 * i]);
         u64::from_be_bytes(word)
     })
+}
+
+/// A scalar from big-endian bytes, if it is one of 1 .. the order - 1.
+pub(super) fn parsed_scalar(bytes: &[u8; 32]) -> Option<Zeroizing<Number>> {
+    let scalar = Zeroizing::new(from_bytes(bytes));
+    N.holds(&scalar).then_some(scalar)
 }
 
 /// To big-endian bytes.

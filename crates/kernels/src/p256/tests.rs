@@ -6,7 +6,7 @@ use super::element::{DIGIT_MASK, Element, U64x8};
 use super::model::Model;
 use super::modulus::P;
 use super::nonce::WIDE;
-use super::{P256_BYTES, P256Key, P256Signature};
+use super::{P256_BYTES, P256Key, P256Signature, exchange_tests};
 use crate::cpu::HaveIfma;
 use crate::secrecy::declassify;
 use crate::x86_64::ifma::Ifma;
@@ -97,7 +97,7 @@ fn ifma_comb_agrees_with_the_model() {
     assert!((0..3).all(|i| lanes(&at_once.0[i]) == lanes(&ours.0[i])));
 }
 
-fn lanes(element: &Element) -> [[u64; 8]; 5] {
+pub(super) fn lanes(element: &Element) -> [[u64; 8]; 5] {
     element.0.map(|vector| {
         assert!(vector.0.iter().all(|digit| *digit <= DIGIT_MASK), "clean");
         vector.0
@@ -121,7 +121,7 @@ const KNOWN: [[&str; 4]; 2] = [
     ],
 ];
 
-fn bytes(text: &str) -> [u8; P256_BYTES] {
+pub(super) fn bytes<const LEN: usize>(text: &str) -> [u8; LEN] {
     std::array::from_fn(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal"))
 }
 
@@ -173,7 +173,8 @@ fn known_nonces_make_known_signatures() {
 }
 
 pub(crate) fn operate_on_undefined(hide: impl Fn(&mut [u8])) {
-    known_signatures(Model, 9, hide);
+    known_signatures(Model, 9, &hide);
+    exchange_tests::known_secrets(Model, 9, hide);
 }
 
 #[test]

@@ -19,7 +19,8 @@ mod tests {
     ];
 
     /// Instructions whose result is a vector, a mask or memory, never a general register or a flag.
-    const VECTOR: [&str; 37] = [
+    const VECTOR: [&str; 38] = [
+        "kxnorw",
         "kxorw",
         "vaddpd",
         "vblendvpd",

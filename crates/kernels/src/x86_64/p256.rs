@@ -1,8 +1,8 @@
-//! The kernels of P-256 on AVX-512 IFMA: see `codegen/p256.rs` for what they do, `docs/kernels/p256.md` for the bounds.
+//! The kernels of P-256 on AVX-512 IFMA: see `codegen/p256.rs` and `p256_multiple.rs` for what they do, `docs/kernels/p256.md` for the bounds.
 
 use super::ifma::Ifma;
 use crate::batch::Arithmetic;
-use crate::p256::{CombState, Element, Kernels, TABLE, U64x8, WINDOWS};
+use crate::p256::{CombState, Element, Kernels, PointKernels, PointState, TABLE, Table, U64x8, WINDOWS};
 use std::arch::global_asm;
 
 global_asm!(include_str!(concat!(env!("OUT_DIR"), "/p256.s")), options(raw));
@@ -39,6 +39,29 @@ impl Kernels for Ifma {
     }
 }
 
+impl PointKernels for Ifma {
+    fn double(self, state: &mut PointState) {
+        // SAFETY: `self` proves the instructions; the state has the size that the kernel expects.
+        unsafe { double(state) };
+    }
+
+    fn add(self, state: &mut PointState) {
+        // SAFETY: as above.
+        unsafe { add(state) };
+    }
+
+    fn windows_begin(self, state: &mut PointState, digits: &U64x8, table: &Table) {
+        // SAFETY: as above, and so does the table.
+        unsafe { windows_begin(state, digits, table) };
+    }
+
+    fn windows_add(self, state: &mut PointState, digits: &[U64x8], table: &Table) {
+        assert!(!digits.is_empty());
+        // SAFETY: as above, and the digits are as many as said.
+        unsafe { windows_add(state, digits.as_ptr(), table, digits.len()) };
+    }
+}
+
 /// The comb's table: for each window, for each of the five digits of x and y and for the tag, that of all points.
 #[cfg(test)]
 pub(crate) fn table() -> &'static [[u64; TABLE]; WINDOWS] {
@@ -59,4 +82,12 @@ unsafe extern "sysv64" {
     fn comb_begin(state: *mut CombState, digits: *const U64x8);
     #[link_name = "quadrille_p256_comb_add"]
     fn comb_add(state: *mut CombState, digits: *const U64x8, offset: usize, count: usize);
+    #[link_name = "quadrille_p256_double"]
+    fn double(state: *mut PointState);
+    #[link_name = "quadrille_p256_add"]
+    fn add(state: *mut PointState);
+    #[link_name = "quadrille_p256_windows_begin"]
+    fn windows_begin(state: *mut PointState, digits: *const U64x8, table: *const Table);
+    #[link_name = "quadrille_p256_windows_add"]
+    fn windows_add(state: *mut PointState, digits: *const U64x8, table: *const Table, count: usize);
 }

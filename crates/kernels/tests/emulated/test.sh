@@ -24,6 +24,7 @@ main() {
     timeout $limit "${kernels_test[@]}" --test suite -- bad_inputs random threads unsound || failed=1
     timeout $limit "${kernels_test[@]}" --test x25519 || failed=1
     timeout $limit "${kernels_test[@]}" --test p256 || failed=1
+    timeout $limit "${kernels_test[@]}" --test p256_exchange -- vectors extreme none || failed=1
     timeout $limit "${kernels_test[@]}" --test ml_kem || failed=1
     wait $! || failed=1
     return $failed

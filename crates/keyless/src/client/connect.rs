@@ -26,6 +26,9 @@ pub enum ConnectError {
     /// Only our own mode was wanted.
     #[error("the server does not speak {ALPN}")]
     Protocol,
+    /// Only our own mode was wanted, which goes by TLS 1.3 alone.
+    #[error("the server has no TLS 1.3, which `protocol: batched` needs; write `protocol: compatible`")]
+    Version,
     /// There is nothing to show a server over TCP.
     #[error("a server over TCP needs a CA, a certificate and a key")]
     NoCredentials,
@@ -91,7 +94,7 @@ impl Connector {
         tcp.set_nodelay(true)?;
         let configuration = connector.configure()?;
         let connected = tokio_boring::connect(configuration, host, read_ahead(tcp)).await;
-        let stream = connected.map_err(|error| ConnectError::Tls(reason(&error)))?;
+        let stream = connected.map_err(|error| self.refusal(&error))?;
         let ssl = stream.ssl();
         let ours = ssl.selected_alpn_protocol() == Some(ALPN.as_bytes());
         if self.protocol == Protocol::Batched && !ours {
@@ -101,6 +104,18 @@ impl Connector {
         let group = ssl.curve_name().unwrap_or("no group");
         let security = format!("{}, {group}", ssl.version_str());
         Ok(Connected { stream: Box::pin(stream), mode, security })
+    }
+}
+
+impl Connector {
+    /// Why there is no connection.
+    fn refusal<S>(&self, error: &tokio_boring::HandshakeError<S>) -> ConnectError {
+        let reason = reason(error);
+        let is_version = reason.contains("PROTOCOL_VERSION") || reason.contains("UNSUPPORTED_PROTOCOL");
+        if self.protocol == Protocol::Batched && is_version {
+            return ConnectError::Version;
+        }
+        ConnectError::Tls(reason)
     }
 }
 

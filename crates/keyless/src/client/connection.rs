@@ -12,7 +12,7 @@ use super::{
 use crate::{
     io::Stream,
     session::{ClientEvent, ClientSession, Completion, KeepAlive, Outcome, SessionError},
-    wire::Mode,
+    wire::{ErrorCode, Mode},
 };
 use std::{
     future::{Future, poll_fn},
@@ -199,7 +199,12 @@ impl Connection {
     fn complete(&mut self, completion: Completion<Assignment<Job>>) {
         match &completion.outcome {
             Outcome::Computed(_) => self.metrics.ok.increment(1),
-            Outcome::Refused(_) => self.metrics.refused.increment(1),
+            Outcome::Refused(error) => {
+                self.metrics.refused.increment(1);
+                if *error == ErrorCode::KeyNotFound {
+                    self.pool.shared.fleet.key_missing(self.server, completion.operation.job().key.ski());
+                }
+            }
             Outcome::Withdrawn { .. } | Outcome::Expired => {}
         }
         self.metrics.seconds.record(completion.took);

@@ -57,6 +57,13 @@ pub(super) struct Assignment<J> {
     job: Arc<J>,
 }
 
+impl<J> Assignment<J> {
+    /// What is to be computed.
+    pub(super) fn job(&self) -> &J {
+        &self.job
+    }
+}
+
 /// What a look at the clock has brought.
 #[derive(Default)]
 pub(super) struct Ticked {

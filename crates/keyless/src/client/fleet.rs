@@ -1,8 +1,12 @@
 //! The servers as the whole process sees them: which are up, which are not believed any more.
 
 use super::metrics;
-use crate::{Address, wire::Violation};
+use crate::{
+    Address,
+    wire::{Ski, Violation},
+};
 use std::{
+    collections::HashSet,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -26,6 +30,8 @@ struct Server {
 
 #[derive(Default)]
 struct State {
+    /// Keys that it has said it does not hold, which has been reported.
+    missing: HashSet<Ski>,
     /// Event loops that have a connection.
     connections: usize,
     /// Its absence has been reported.
@@ -57,6 +63,14 @@ impl Fleet {
     /// How many servers have a connection.
     pub(super) fn up(&self) -> usize {
         self.servers.iter().filter(|server| server.state().connections > 0).count()
+    }
+
+    /// A server does not hold a key, which is said once.
+    pub(super) fn key_missing(&self, server: usize, key: Ski) {
+        let server = &self.servers[server];
+        if server.state().missing.insert(key) {
+            tracing::warn!(server = server.name, %key, "the key server does not hold this certificate's key");
+        }
     }
 
     /// An event loop has a connection.

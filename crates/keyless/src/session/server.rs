@@ -1,14 +1,23 @@
 //! The server's end of a connection without I/O: bytes become requests, replies become bytes.
 
 use crate::wire::{ErrorCode, Incoming, KeyName, Message, Mode, Reader, Violation, Writer, opcode};
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// The server's end of one client's connection.
 pub(crate) struct ServerSession {
+    mode: Mode,
     reader: Reader,
     writer: Writer,
-    /// Ids of requests that have not been answered.
-    unanswered: HashSet<u32>,
+    unanswered: Unanswered,
+}
+
+/// Requests that have not been answered.
+#[derive(Default)]
+struct Unanswered {
+    /// The client's number for each of ours: clients in use give several requests the same.
+    numbers: HashMap<u32, u32>,
+    /// Our number of the last request.
+    last: u32,
 }
 
 /// What a client has sent that is not answered at once.
@@ -23,6 +32,7 @@ pub(crate) enum ServerEvent {
 /// A private-key operation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ReceivedRequest {
+    /// Ours, of which there are no two at a time.
     pub(crate) id: u32,
     pub(crate) key: KeyName,
     pub(crate) opcode: u8,
@@ -31,7 +41,7 @@ pub(crate) struct ReceivedRequest {
 
 impl ServerSession {
     pub(crate) fn new(mode: Mode) -> Self {
-        Self { reader: Reader::new(mode), writer: Writer::new(mode), unanswered: HashSet::new() }
+        Self { mode, reader: Reader::new(mode), writer: Writer::new(mode), unanswered: Unanswered::default() }
     }
 
     /// Takes what has come.
@@ -62,8 +72,14 @@ impl ServerSession {
                 Incoming::Message(Message::Ping { id, data }) => {
                     self.writer.put(&Message::Pong { id, data });
                 }
-                Incoming::Message(Message::Withdraw { id }) if self.unanswered.contains(&id) => {
+                Incoming::Message(Message::Withdraw { id }) if self.unanswered.numbers.contains_key(&id) => {
                     return Ok(Some(ServerEvent::Withdraw(id)));
+                }
+                // Software that is not ours sends what only servers may, and expects an answer.
+                Incoming::Message(Message::Reply { id, .. } | Message::Pong { id, .. })
+                    if self.mode == Mode::Compatible =>
+                {
+                    self.writer.put(&Message::Reply { id, result: Err(ErrorCode::UnexpectedOpcode) });
                 }
                 // It has been answered meanwhile; or an answer to nothing.
                 Incoming::Message(Message::Withdraw { .. } | Message::Pong { .. }) => {}
@@ -72,11 +88,9 @@ impl ServerSession {
                     return Err(Violation::WrongSide(opcode));
                 }
                 Incoming::Message(Message::Request(request)) => {
-                    if !self.unanswered.insert(request.id) {
-                        return Err(Violation::DuplicateRequest(request.id));
-                    }
+                    let id = self.unanswered.add(self.mode, request.id)?;
                     return Ok(Some(ServerEvent::Request(ReceivedRequest {
-                        id: request.id,
+                        id,
                         key: request.key,
                         opcode: request.opcode,
                         payload: request.payload.into(),
@@ -86,11 +100,11 @@ impl ServerSession {
         }
     }
 
-    /// Answers a request that is open; others are not answered a second time.
+    /// Answers a request, by our number, that is open; others are not answered a second time.
     pub(crate) fn reply(&mut self, id: u32, result: Result<&[u8], ErrorCode>) {
-        if self.unanswered.remove(&id) {
+        if let Some(theirs) = self.unanswered.numbers.remove(&id) {
             self.writer.set_padded(self.reader.padded());
-            self.writer.put(&Message::Reply { id, result });
+            self.writer.put(&Message::Reply { id: theirs, result });
         }
     }
 
@@ -101,7 +115,7 @@ impl ServerSession {
 
     /// How many requests have not been answered.
     pub(crate) fn unanswered(&self) -> usize {
-        self.unanswered.len()
+        self.unanswered.numbers.len()
     }
 
     /// Whether a message has begun and not ended.
@@ -112,5 +126,29 @@ impl ServerSession {
     /// Bytes to be sent.
     pub(crate) fn writer(&mut self) -> &mut Writer {
         &mut self.writer
+    }
+}
+
+impl Unanswered {
+    /// Our number for a request: the client's in our own mode, in which a withdrawal names it.
+    fn add(&mut self, mode: Mode, theirs: u32) -> Result<u32, Violation> {
+        let own = match mode {
+            Mode::Batched if self.numbers.contains_key(&theirs) => {
+                return Err(Violation::DuplicateRequest(theirs));
+            }
+            Mode::Batched => theirs,
+            Mode::Compatible => self.free(),
+        };
+        self.numbers.insert(own, theirs);
+        Ok(own)
+    }
+
+    fn free(&mut self) -> u32 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            if !self.numbers.contains_key(&self.last) {
+                return self.last;
+            }
+        }
     }
 }

@@ -69,6 +69,39 @@ fn a_number_may_be_used_again_only_after_its_reply() {
 }
 
 #[test]
+fn clients_in_use_may_give_several_requests_the_same_number() {
+    let mut session = ServerSession::new(Mode::Compatible);
+    session.receive(&bytes(Mode::Compatible, &[request(0), request(0), request(0)]));
+    let mut ids = Vec::new();
+    while let Some(ServerEvent::Request(request)) = session.next_event().unwrap() {
+        ids.push(request.id);
+    }
+    assert_eq!((ids.len(), session.unanswered()), (3, 3));
+    for id in ids.into_iter().rev() {
+        session.reply(id, Ok(&id.to_be_bytes()));
+        session.reply(id, Ok(b"again"));
+    }
+    let replies = replies(Mode::Compatible, &mut session);
+    assert!(replies.len() == 3 && replies.iter().all(|reply| reply.contains("id: 0")), "{replies:?}");
+    assert_ne!(replies[0], replies[2], "each its own");
+}
+
+#[test]
+fn what_only_servers_may_say_is_answered_with_an_error_where_software_is_not_ours() {
+    let sent = [
+        Message::Reply { id: 7, result: Ok(b"x") },
+        Message::Reply { id: 8, result: Err(ErrorCode::Crypto) },
+        Message::Pong { id: 9, data: b"" },
+        request(10),
+    ];
+    let mut session = ServerSession::new(Mode::Compatible);
+    session.receive(&bytes(Mode::Compatible, &sent));
+    assert!(matches!(session.next_event(), Ok(Some(ServerEvent::Request(_)))), "it goes on");
+    let error = |id| shown(Message::Reply { id, result: Err(ErrorCode::UnexpectedOpcode) });
+    assert_eq!(replies(Mode::Compatible, &mut session), [error(7), error(8), error(9)]);
+}
+
+#[test]
 fn a_withdrawal_of_what_is_over_is_nobodys_business() {
     let mut session = ServerSession::new(Mode::Batched);
     session.receive(&bytes(

@@ -10,7 +10,7 @@ use crate::{
     large_stack,
     wait::{self, Outcome},
 };
-use quadrille_engine::{ClientShare, Engine, OperationError, SecretOperation, ServerShare, x25519};
+use quadrille_engine::{ClientShare, Engine, ExchangeError, SecretOperation, ServerShare, x25519};
 use std::{
     cell::{Cell, RefCell},
     future::Future,
@@ -184,7 +184,7 @@ impl Task {
 }
 
 /// What is sent, and after it the secret.
-fn joined(answer: Result<ServerShare, OperationError>) -> Outcome {
+fn joined(answer: Result<ServerShare, ExchangeError>) -> Outcome {
     let ServerShare { public, secret, .. } = answer?;
     // With room for all of it: a vector that grows would leave a copy of the secret behind.
     let mut both = Zeroizing::new(Vec::with_capacity(public.len() + secret.len()));

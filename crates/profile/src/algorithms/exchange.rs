@@ -2,8 +2,9 @@
 
 use super::case::{Case, Purpose};
 use boring::{
+    bn::BigNumContext,
     derive::Deriver,
-    ec::{EcGroup, EcKey},
+    ec::{EcGroup, EcKey, PointConversionForm},
     error::ErrorStack,
     nid::Nid,
     pkey::{PKey, Private},
@@ -39,15 +40,22 @@ fn in_the_engine() -> Vec<Case> {
         let (name, width) = (backend.name(), backend.x25519()?.width());
         Some((engine(backend)?, name, 2 * width))
     });
-    let groups = [("X25519", Group::X25519), ("X25519MLKEM768", Group::X25519MlKem768)];
+    let groups =
+        [("ECDH P-256", Group::P256), ("X25519", Group::X25519), ("X25519MLKEM768", Group::X25519MlKem768)];
     let engines: Vec<_> = scalar.into_iter().chain(lanes).collect();
-    groups.iter().flat_map(|group| engines.iter().map(|engine| answers(group, engine))).collect()
+    let by_all = |group| engines.iter().filter_map(move |engine| answers(group, engine));
+    groups.iter().flat_map(by_all).collect()
 }
 
-/// The engine's answers to so many clients of one turn of an event loop.
-fn answers(&(name, group): &(&str, Group), (engine, by, clients): &(Engine, &'static str, usize)) -> Case {
+/// The engine's answers to so many clients of one turn of an event loop, if it computes the group.
+fn answers(
+    &(name, group): &(&str, Group),
+    (engine, by, clients): &(Engine, &'static str, usize),
+) -> Option<Case> {
     let (x25519, _) = x25519_pair();
     let share = match group {
+        _ if !engine.exchanges(group) => return None,
+        Group::P256 => p256_share().ok()?,
         Group::X25519 => x25519.to_vec(),
         Group::X25519MlKem768 => [&mlkem768_public_key()[..], &x25519].concat(),
     };
@@ -63,7 +71,15 @@ fn answers(&(name, group): &(&str, Group), (engine, by, clients): &(Engine, &'st
             let _ = black_box(exchange.as_mut().poll(&mut context));
         }
     };
-    Case { by, operations, ..Case::new(Purpose::Exchange, name, run) }
+    Some(Case { by, operations, ..Case::new(Purpose::Exchange, name, run) })
+}
+
+/// As the ClientHello carries it.
+fn p256_share() -> Result<Vec<u8>, ErrorStack> {
+    let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1)?;
+    let key = EcKey::generate(&group)?;
+    let mut context = BigNumContext::new()?;
+    key.public_key().to_bytes(&group, PointConversionForm::UNCOMPRESSED, &mut context)
 }
 
 /// A key pair, and the shared secret with the client's (RFC 8446 section 7.4.2).

@@ -23,7 +23,8 @@ pub(super) fn install(context: &mut SslContextBuilder) -> Result<(), Error> {
 
 fn answer(engine: &Engine, hello: &mut ClientHello<'_>) -> Result<(), SelectCertError> {
     const X25519: u16 = 0x001d;
-    let Some(share) = predict(|code| hello.get_extension(ExtensionType::from(code)), &[X25519]) else {
+    let Some(share) = predict(|code| hello.get_extension(ExtensionType::from(code)), &[X25519], |_| true)
+    else {
         return Ok(());
     };
     // Without an event loop the answer is there at once.

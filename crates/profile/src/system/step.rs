@@ -118,6 +118,8 @@ const STEPS: &[(Step, &[&str])] = &[
             "X25519",
             "MLKEM",
             "quadrille_kernels::x25519",
+            "quadrille_kernels::p256::exchange",
+            "quadrille_kernels::p256::multiple",
             "quadrille_kernels::ml_kem",
             "quadrille_engine::key_exchange",
             // BoringSSL's classes of groups.
@@ -254,6 +256,11 @@ mod tests {
             (&["malloc", "ssl3_read_bytes", "SSL_read", "SSL_do_handshake"], Step::Messages),
             (&["bn_mulx4x_mont", "EVP_PKEY_param_check", "tls_process_key_exchange"], Step::KeyExchange),
             (&["bssl::(anonymous namespace)::X25519KeyShare::Decap", "SSL_do_handshake"], Step::KeyExchange),
+            (
+                &["quadrille_p256_windows_add", "quadrille_kernels::p256::multiple::multiply"],
+                Step::KeyExchange,
+            ),
+            (&["quadrille_p256_comb_add", "quadrille_kernels::p256::batch::sign"], Step::Signature),
             (&["v8::internal::Scavenger::Process"], Step::Other),
         ];
         for (names, step) in cases {

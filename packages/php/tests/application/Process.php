@@ -20,6 +20,11 @@ final class Process
         $this->process = proc_open($command, [0 => ['file', '/dev/null', 'r'], $output, $output], $pipes);
     }
 
+    public function pid(): int
+    {
+        return proc_get_status($this->process)['pid'];
+    }
+
     public function isRunning(): bool
     {
         $status = proc_get_status($this->process);

@@ -73,6 +73,21 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("!/up/nowhere", &[]),
     ("!/up/refused", &[]),
     ("!/up/slow", &[]),
+    ("/cors", &["-H", "Origin: https://a.example"]),
+    ("/cors", &["-H", "Origin: https://x.b.example"]),
+    ("/cors", &["-H", "Origin: https://c.example"]),
+    ("/cors", &[]),
+    (
+        "/cors",
+        &["-X", "OPTIONS", "-H", "Origin: https://a.example", "-H", "Access-Control-Request-Method: POST"],
+    ),
+    (
+        "/cors",
+        &["-X", "OPTIONS", "-H", "Origin: https://c.example", "-H", "Access-Control-Request-Method: POST"],
+    ),
+    ("/cors", &["-X", "OPTIONS", "-H", "Origin: https://a.example"]),
+    ("/fault", &[]),
+    ("/fault", &["-X", "POST", "-d", "x"]),
     ("!/nothing", &[]),
 ];
 

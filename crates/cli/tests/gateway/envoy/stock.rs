@@ -15,7 +15,9 @@ pub(super) fn skipped() {
 
 /// The status, the headers that routes decide about, in order, and the body.
 pub(super) fn ask(scheme: &str, port: u16, path: &str, arguments: &[&str]) -> Vec<String> {
-    const OWN: [&str; 7] = [
+    // Of answers that depend on the origin, caches are told here and not by Envoy.
+    const OWN: [&str; 8] = [
+        "vary",
         "date",
         "server",
         "content-length",

@@ -22,9 +22,10 @@ fn requests_are_answered_and_nothing_is_refused() {
     let Some((mesh, _nginx, port)) = started() else { return };
     assert_eq!(mesh.refused(), Vec::<String>::new());
     let log = mesh.log("istiod.log");
-    for complaint in ["cannot unmarshal", "Subscribed resources check mismatch"] {
-        assert!(!log.contains(complaint), "{complaint}: {log}");
-    }
+    // Istiod's fake client of Kubernetes also offers it every Secret as another cluster's kubeconfig.
+    let mut log = log.lines().filter(|line| !line.contains("kubeconfig"));
+    let complaints = ["cannot unmarshal", "Subscribed resources check mismatch"];
+    assert_eq!(log.find(|line| complaints.iter().any(|complaint| line.contains(complaint))), None);
     // A Secret that changes is served without a restart.
     mesh.secret("shop-cert", "shop.example.com");
     mesh.await_answer("shop-cert", "shop.example.com", port, "/", "right 200");

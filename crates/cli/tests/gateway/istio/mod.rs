@@ -4,6 +4,7 @@ mod defaults;
 mod delay;
 mod mesh;
 mod mtls;
+mod traffic;
 
 use mesh::Mesh;
 

@@ -79,9 +79,9 @@ pub(super) const ENGINE: Section<EngineSettings> = Section {
             name: "key_exchange",
             value: "`on` or `off`",
             preset: Preset::Is("on"),
-            about: "Compute the key exchange of TLS 1.3 (X25519, X25519MLKEM768) of all handshakes that a turn of the \
-                    event loop has brought together, where that is cheaper. `off` leaves it to BoringSSL, one handshake \
-                    after the other.",
+            about: "Compute the key exchange of TLS 1.3 (X25519, X25519MLKEM768, P-256) of all handshakes that a turn of \
+                    the event loop has brought together, where that is cheaper. `off` leaves it to BoringSSL, one \
+                    handshake after the other.",
             needs_restart: true,
             read: |field, engine| field.set(&mut engine.key_exchange, switch),
             show: |engine| name(engine.key_exchange).into(),

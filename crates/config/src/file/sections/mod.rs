@@ -20,6 +20,7 @@ mod listener_clients;
 mod listener_http3;
 mod listener_limits;
 mod listener_paths;
+mod outlier_detection;
 mod resumption;
 mod route;
 mod route_actions;
@@ -28,10 +29,12 @@ mod route_refused;
 mod route_respond;
 mod route_retry;
 mod route_shown;
+mod route_sticky;
 mod sampling;
 mod text_match;
 mod tls;
 mod upstream;
+mod upstream_limits;
 mod upstream_tls;
 
 pub(super) use gateway::{EMPTY, GATEWAY, gateway};
@@ -55,6 +58,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &route_actions::SPLIT,
     &route_actions::REDIRECT,
     &route_retry::RETRY,
+    &route_sticky::STICKY,
     &route_respond::RESPOND,
     &header_changes::HEADER_CHANGE,
     &listener_limits::TIMEOUTS,
@@ -64,6 +68,8 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &upstream::UPSTREAM,
     &upstream::SERVER,
     &health::HEALTH,
+    &outlier_detection::OUTLIER_DETECTION,
+    &upstream_limits::UPSTREAM_LIMITS,
     &upstream_tls::UPSTREAM_TLS,
     &upstream::UPSTREAM_TIMEOUTS,
     &engine::ENGINE,

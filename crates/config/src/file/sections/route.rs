@@ -6,7 +6,8 @@ use super::{
     route_conditions,
     route_respond::{self, RESPOND},
     route_retry::{RETRY, retry},
-    route_shown::{host_rewrite, path_rewrite, query_match},
+    route_shown::{cors, fault, host_rewrite, path_rewrite, query_match},
+    route_sticky,
     text_match::without_frame,
 };
 use crate::{
@@ -16,8 +17,8 @@ use crate::{
         shown::{if_true, list, put, text, time},
     },
     model::{
-        Action, Domain, Expression, Forward, HeaderChange, HeaderMatch, PathMatch, PathRewrite, PathRule,
-        Place, Redirect, Respond, RetryPolicy, Route, RouteTable, Weighted,
+        Action, Domain, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, PathMatch, PathRewrite,
+        PathRule, Place, Redirect, Respond, RetryPolicy, Route, RouteTable, Weighted,
     },
     values,
 };
@@ -131,6 +132,15 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             show: |route| forward(route).and_then(|to| to.timeout).map(time).into(),
         },
         Key {
+            name: "sticky",
+            value: "list of `client_ip` or mappings",
+            preset: Preset::Means("none"),
+            about: "By what requests keep to a server of an upstream with `balance: hash`, such as a cookie.",
+            needs_restart: false,
+            read: |field, draft| draft.sticky = route_sticky::sticky(field),
+            show: |route| forward(route).map(|to| route_sticky::show(&to.hash)).into(),
+        },
+        Key {
             name: "request_headers",
             value: "list of changes",
             preset: Preset::Means("none"),
@@ -176,6 +186,7 @@ pub(super) struct RouteDraft {
     request_headers: Vec<HeaderChange>,
     response_headers: Vec<HeaderChange>,
     retry: Option<RetryPolicy>,
+    sticky: Vec<HashPolicy>,
 }
 
 /// A route as it is written.
@@ -194,8 +205,9 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
     let response_headers = std::mem::take(&mut draft.response_headers);
     let action = draft.into_action()?;
     if !matches!(action, Action::Forward(_)) {
-        for field in
-            ["rewrite", "timeout", "retry", "request_headers"].iter().filter_map(|key| field.entry(key))
+        for field in ["rewrite", "timeout", "retry", "sticky", "request_headers"]
+            .iter()
+            .filter_map(|key| field.entry(key))
         {
             field.error(Problem::new("no request of this route goes upstream", "remove this"));
         }
@@ -255,16 +267,17 @@ impl RouteDraft {
             request_headers: Vec::new(),
             response_headers: Vec::new(),
             retry: None,
+            sticky: Vec::new(),
         }
     }
 
     fn into_action(self) -> Option<Action> {
-        let Self { rewrite, timeout, retry, .. } = self;
+        let Self { rewrite, timeout, retry, sticky: hash, .. } = self;
         if let Some(redirect) = self.redirect {
             return Some(Action::Redirect(Box::new(redirect)));
         }
         let to = self.split.or_else(|| Some(vec![Weighted::all(self.upstream?)]));
-        let forward = |to| Forward { to, rewrite, timeout, retry, ..Forward::to("") };
+        let forward = |to| Forward { to, rewrite, timeout, retry, hash, ..Forward::to("") };
         to.map(|to| Action::Forward(Box::new(forward(to)))).or(self.respond.map(Action::Respond))
     }
 }
@@ -360,6 +373,8 @@ fn show(route: &Route, domains: &Value) -> Value {
             ("ignore_case", if_true(route.path.ignore_case)),
             ("query", list(route.query.iter().map(query_match))),
             ("rewrite_host", forward.and_then(|to| to.host.as_ref()).map(host_rewrite).into()),
+            ("cors", route.cors.as_ref().map(cors).into()),
+            ("fault", route.fault.as_ref().map(fault).into()),
             ("idle", forward.and_then(|to| to.idle).map(time).into()),
         ],
     );

@@ -2,8 +2,8 @@
 
 use super::text_match::text_match;
 use crate::{
-    file::shown::put,
-    model::{HostRewrite, PathRewrite, QueryMatch},
+    file::shown::{put, text, time},
+    model::{Cors, Fault, HostRewrite, PathRewrite, QueryMatch},
 };
 use serde_json::{Value, json};
 
@@ -26,5 +26,29 @@ pub(super) fn host_rewrite(rewrite: &HostRewrite) -> Value {
 pub(super) fn query_match(query: &QueryMatch) -> Value {
     let mut shown = query.value.as_ref().map_or_else(|| json!({ "present": true }), text_match);
     put(&mut shown, [("name", query.name.as_str().into())]);
+    shown
+}
+
+pub(super) fn cors(cors: &Cors) -> Value {
+    let mut shown = json!({ "origins": cors.origins.iter().map(text_match).collect::<Vec<_>>() });
+    put(
+        &mut shown,
+        [
+            ("methods", text(&cors.methods)),
+            ("headers", text(&cors.headers)),
+            ("expose", text(&cors.expose)),
+            ("max_age", text(&cors.max_age)),
+            ("credentials", cors.credentials.into()),
+        ],
+    );
+    shown
+}
+
+pub(super) fn fault(fault: &Fault) -> Value {
+    let mut shown = json!({});
+    let share = |parts: u32| f64::from(parts) / 10_000.0;
+    let delay = |(delay, parts): (_, u32)| json!({ "time": time(delay), "percent": share(parts) });
+    let abort = |(status, parts): (u16, u32)| json!({ "status": status, "percent": share(parts) });
+    put(&mut shown, [("delay", fault.delay.map(delay).into()), ("abort", fault.abort.map(abort).into())]);
     shown
 }

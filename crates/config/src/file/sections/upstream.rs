@@ -2,6 +2,8 @@
 
 use super::{
     health::{self, HEALTH},
+    outlier_detection::{self, OUTLIER_DETECTION},
+    upstream_limits::UPSTREAM_LIMITS,
     upstream_tls::{self, UPSTREAM_TLS},
 };
 use crate::{
@@ -10,7 +12,7 @@ use crate::{
         schema::{Key, Preset, Section},
         shown::{or_off, time},
     },
-    model::{Server, Upstream, UpstreamTimeouts},
+    model::{Server, Upstream, UpstreamLimits, UpstreamTimeouts},
     values::{count, count_or_zero, server_address, timeout},
     words::{name, word},
 };
@@ -31,10 +33,10 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
         },
         Key {
             name: "balance",
-            value: "`round_robin`, `random`, `least_request` or `client_ip`",
+            value: "`round_robin`, `random`, `least_request`, `client_ip` or `hash`",
             preset: Preset::Is("round_robin"),
             about: "How a server is chosen, by weight. `client_ip` keeps a client with its server by consistent hashing, \
-                    and spreads the load less evenly.",
+                    and spreads the load less evenly; `hash` does the same by what the route's `sticky` names.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.balance, word),
             show: |upstream| name(upstream.balance).into(),
@@ -48,6 +50,30 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             needs_restart: false,
             read: |field, upstream| upstream.health = health::health(field),
             show: |upstream| or_off(upstream.health.as_ref(), |health| HEALTH.show(health)),
+        },
+        Key {
+            name: "outlier_detection",
+            value: "mapping, `on` or `off`",
+            preset: Preset::Is("off"),
+            about: "Leaves servers out that fail, by what became of the requests that they got.",
+            needs_restart: false,
+            read: |field, upstream| upstream.outlier_detection = outlier_detection::outlier_detection(field),
+            show: |upstream| {
+                or_off(upstream.outlier_detection.as_ref(), |outliers| OUTLIER_DETECTION.show(outliers))
+            },
+        },
+        Key {
+            name: "limits",
+            value: "mapping",
+            preset: Preset::Means("none"),
+            about: "How much is asked of the servers at a time.",
+            needs_restart: false,
+            read: |field, upstream| _ = UPSTREAM_LIMITS.read(field, &mut upstream.limits),
+            show: |upstream| {
+                (upstream.limits != UpstreamLimits::default())
+                    .then(|| UPSTREAM_LIMITS.show(&upstream.limits))
+                    .into()
+            },
         },
         Key {
             name: "tls",

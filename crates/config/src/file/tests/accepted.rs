@@ -95,6 +95,8 @@ upstreams:
     servers: [{address: 'a:1', weight: 6}]
     balance: random
     health: {path: /h, interval: 7s, timeout: 8s, healthy: 9, unhealthy: 10}
+    outlier_detection: {errors: off, gateway_errors: 3, ejection: 4s, longest_ejection: 5s, interval: 6s, most: 7}
+    limits: {connections: 8, pending: 0, requests: 9, retries: 10}
     tls: {server_name: Name.example, verify: off}
     protocol: http2
     proxy_protocol: v1
@@ -144,6 +146,10 @@ access_log: log/access.log
         "upstreams": {"u": {
             "servers": [{"address": "a:1", "weight": 6}], "balance": "random",
             "health": {"path": "/h", "interval": "7s", "timeout": "8s", "healthy": 9, "unhealthy": 10},
+            "outlier_detection": {
+                "errors": "off", "gateway_errors": 3, "ejection": "4s", "longest_ejection": "5s", "interval": "6s", "most": 7,
+            },
+            "limits": {"connections": 8, "pending": 0, "requests": 9, "retries": 10},
             "tls": {"server_name": "name.example", "verify": false},
             "protocol": "http2", "proxy_protocol": "v1", "retries": 0, "pool": 11,
             "timeouts": {"connect": "12s", "read": "13s", "write": "14s", "idle": "15s"},

@@ -29,6 +29,26 @@ fn listeners_that_share_a_socket_agree_on_it() {
 
 const ROUTES: &[Case] = &[
     (
+        "{sticky: [{lifetime: 1h, header: x}], respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].sticky[0].lifetime: there is no cookie; remove this, or add `cookie`\nq.yaml:1: listeners[0].routes[0].sticky: no request of this route goes upstream; remove this",
+    ),
+    (
+        "{sticky: [{cookie: a, header: x}], respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].sticky[0]: more than one thing; write an item for each\nq.yaml:1: listeners[0].routes[0].sticky: no request of this route goes upstream; remove this",
+    ),
+    (
+        "{sticky: [{}], respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].sticky[0]: nothing to go by; add `cookie`, `header` or `query`\nq.yaml:1: listeners[0].routes[0].sticky: no request of this route goes upstream; remove this",
+    ),
+    (
+        "{sticky: [client], respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].sticky[0]: unknown; write `client_ip`, or a mapping with `cookie`, `header` or `query`\nq.yaml:1: listeners[0].routes[0].sticky: no request of this route goes upstream; remove this",
+    ),
+    (
+        "{sticky: [{cookie: 'a b'}], respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].sticky[0].cookie: not the name of a cookie\nq.yaml:1: listeners[0].routes[0].sticky: no request of this route goes upstream; remove this",
+    ),
+    (
         "{path: /a, path_exact: /b, respond: hi}",
         "q.yaml:1: listeners[0].routes[0].path_exact: a route has one path; remove one, or write two routes",
     ),

@@ -91,6 +91,18 @@ const UPSTREAMS: &[Case] = &[
         "q.yaml:2: upstreams.web.health.interval: zero would end everything at once; write a longer time",
     ),
     (
+        "servers: ['a:1'], outlier_detection: {most: 101}",
+        "q.yaml:2: upstreams.web.outlier_detection.most: `101` is not a percentage; write a whole number from 1 to 100",
+    ),
+    (
+        "servers: ['a:1'], outlier_detection: {errors: none}",
+        "q.yaml:2: upstreams.web.outlier_detection.errors: `none` is not a whole number of at least 1; write plain digits",
+    ),
+    (
+        "servers: ['a:1'], limits: {requests: 0}",
+        "q.yaml:2: upstreams.web.limits.requests: `0` is not a whole number of at least 1; write plain digits",
+    ),
+    (
         "servers: ['a:1'], tls: {server_name: '*.example'}",
         "q.yaml:2: upstreams.web.tls.server_name: `*.example` is a pattern; write one host",
     ),

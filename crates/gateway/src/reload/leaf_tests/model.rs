@@ -3,9 +3,9 @@
 use quadrille_config::model::{
     Acme, AcmeKeyType, AcmeOrder, Action, AltName, AltNameKind, CertificateSource, Chain, ClientAuth,
     ClientCheck, Domain, Forward, Gateway, HeaderMatch, HeaderRule, Health, Http, KeySource, Keyless,
-    KeylessTls, Listener, Mode, PathMatch, Place, QueryMatch, Redirect, Respond, Resumption, RetryOn,
-    RetryPolicy, Route, RouteTable, Serve, Server, SessionCache, Source, TextMatch, TicketKeys, Tls,
-    TlsPolicy, Upstream, UpstreamTls, VirtualHost, Weighted,
+    KeylessTls, Listener, Mode, OutlierDetection, PathMatch, Place, QueryMatch, Redirect, Respond,
+    Resumption, RetryOn, RetryPolicy, Route, RouteTable, Serve, Server, SessionCache, Source, TextMatch,
+    TicketKeys, Tls, TlsPolicy, Upstream, UpstreamTls, VirtualHost, Weighted,
 };
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, IsCa, Issuer, KeyIdMethod, KeyPair,
@@ -124,7 +124,12 @@ fn upstream(ca: &Source, certificate: &Arc<CertificateSource>) -> Upstream {
         ..UpstreamTls::default()
     };
     let servers = vec![Server::new("127.0.0.1:2".to_owned(), place())];
-    Upstream { health: Some(Health::default()), tls: Some(tls), ..Upstream::new(servers, place()) }
+    Upstream {
+        health: Some(Health::default()),
+        outlier_detection: Some(OutlierDetection::default()),
+        tls: Some(tls),
+        ..Upstream::new(servers, place())
+    }
 }
 
 fn resumption(files: &Files) -> Resumption {

@@ -3,9 +3,9 @@
 use super::{Leaves, ROUTE_TABLE, TIME};
 use http::HeaderName;
 use quadrille_config::model::{
-    Action, Domain, Forward, HeaderChange, HeaderMatch, HeaderRule, HostRewrite, PathMatch, PathRewrite,
-    PathRule, QueryMatch, Redirect, Respond, RetryOn, RetryPolicy, Route, RouteTable, TextMatch, TextRule,
-    VirtualHost, Weighted,
+    Action, Cors, Domain, Fault, Forward, HashOn, HashPolicy, HeaderChange, HeaderMatch, HeaderRule,
+    HostRewrite, PathMatch, PathRewrite, PathRule, QueryMatch, Redirect, Respond, RetryOn, RetryPolicy,
+    Route, RouteTable, TextMatch, TextRule, VirtualHost, Weighted,
 };
 use std::num::NonZeroU32;
 
@@ -25,7 +25,20 @@ pub(super) fn table(model: &mut RouteTable, leaves: &mut Leaves) {
 }
 
 fn route(model: &mut Route, leaves: &mut Leaves) {
-    let Route { name, path, headers, query, action, request_headers, response_headers, place: _ } = model;
+    let Route {
+        name,
+        path,
+        headers,
+        query,
+        action,
+        request_headers,
+        response_headers,
+        cors,
+        fault,
+        place: _,
+    } = model;
+    leaves.set("route.cors", cors, Some(Cors::default()));
+    leaves.set("route.fault", fault, Some(Fault::default()));
     leaves.set("route.name", name, "other".into());
     let PathMatch { rule, ignore_case } = path;
     leaves.set("route.path.rule", rule, PathRule::Exact("/other".into()));
@@ -72,7 +85,8 @@ fn header_changes(
 }
 
 fn forward(model: &mut Forward, leaves: &mut Leaves) {
-    let Forward { to, rewrite, host, timeout, idle, retry } = model;
+    let Forward { to, rewrite, host, timeout, idle, retry, hash } = model;
+    leaves.set("forward.hash", hash, vec![HashPolicy { on: HashOn::ClientIp, terminal: true }]);
     to.iter_mut().for_each(|to| weighted(to, leaves));
     leaves.set("forward.rewrite", rewrite, Some(PathRewrite::Full("/other".into())));
     leaves.set("forward.host", host, Some(HostRewrite::Server));

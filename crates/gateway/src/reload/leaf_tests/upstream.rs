@@ -3,8 +3,9 @@
 use super::{COUNT, Leaves, NOTHING, TIME};
 use crate::RebuiltParts;
 use quadrille_config::model::{
-    AltName, AltNameKind, Balance, Health, HealthProbe, ProxyProtocolOut, Server, TextMatch, TextRule,
-    Upstream, UpstreamAlpn, UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
+    AltName, AltNameKind, Balance, Health, HealthProbe, OutlierDetection, ProxyProtocolOut, Server,
+    TextMatch, TextRule, Upstream, UpstreamAlpn, UpstreamLimits, UpstreamProtocol, UpstreamTimeouts,
+    UpstreamTls,
 };
 
 /// `parts` are the upstream, and the route tables that name it.
@@ -13,6 +14,8 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
         servers,
         balance,
         health,
+        outlier_detection,
+        limits,
         tls,
         more_transports,
         host_from_request,
@@ -41,6 +44,32 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
         leaves.set("upstream.health.unhealthy", unhealthy, COUNT);
     }
     leaves.set("upstream.health", health, None);
+    if let Some(found) = outlier_detection {
+        let OutlierDetection {
+            errors,
+            gateway_errors,
+            local_errors,
+            split,
+            ejection,
+            longest_ejection,
+            interval,
+            most,
+        } = found;
+        leaves.set("upstream.outlier_detection.errors", errors, Some(COUNT));
+        leaves.set("upstream.outlier_detection.gateway_errors", gateway_errors, Some(COUNT));
+        leaves.set("upstream.outlier_detection.local_errors", local_errors, Some(COUNT));
+        leaves.flip("upstream.outlier_detection.split", split);
+        leaves.set("upstream.outlier_detection.ejection", ejection, TIME);
+        leaves.set("upstream.outlier_detection.longest_ejection", longest_ejection, TIME);
+        leaves.set("upstream.outlier_detection.interval", interval, TIME);
+        leaves.set("upstream.outlier_detection.most", most, 77);
+    }
+    leaves.set("upstream.outlier_detection", outlier_detection, None);
+    let UpstreamLimits { connections, pending, requests, retries: most_retries } = limits;
+    leaves.set("upstream.limits.connections", connections, Some(COUNT));
+    leaves.set("upstream.limits.pending", pending, Some(7));
+    leaves.set("upstream.limits.requests", requests, Some(COUNT));
+    leaves.set("upstream.limits.retries", most_retries, Some(7));
     if let Some(UpstreamTls { server_name, ca, ca_place: _, certificate, verify, verify_name, names, alpn }) =
         tls
     {

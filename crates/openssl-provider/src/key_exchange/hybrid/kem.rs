@@ -8,7 +8,7 @@ use crate::{
     key_exchange::turn,
     large_stack,
 };
-use quadrille_engine::{OperationError, x25519};
+use quadrille_engine::{ExchangeError, x25519};
 use std::{
     ffi::{c_int, c_void},
     slice,
@@ -123,7 +123,7 @@ fn shared_secret(private: &Arc<Private>, ciphertext: &[u8]) -> Result<Zeroizing<
     let (ciphertext, rest) = ciphertext.split_first_chunk().ok_or(Reason::Internal)?;
     let peer: &[u8; 32] = rest.try_into().map_err(|_| Reason::Internal)?;
     let ml_kem = large_stack::run(|| private.ml_kem.decapsulate(ciphertext))??;
-    let x25519 = x25519::secret(&private.x25519.private, peer).ok_or(OperationError::InvalidInput)?;
+    let x25519 = x25519::secret(&private.x25519.private, peer).ok_or(ExchangeError::InvalidShare)?;
     let mut secret = Zeroizing::new([0; SECRET]);
     secret[..32].copy_from_slice(&*ml_kem);
     secret[32..].copy_from_slice(&*x25519);

@@ -1,0 +1,97 @@
+//! Servers that are left out for a while.
+
+use crate::{
+    Field, Problem,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::{or_off, time},
+    },
+    model::OutlierDetection,
+    values::{count, timeout},
+    words::switch,
+};
+use std::num::NonZeroUsize;
+
+pub(super) const OUTLIER_DETECTION: Section<OutlierDetection> = Section {
+    path: "upstreams.<name>.outlier_detection",
+    about: "Servers that fail get no requests for a while, by what became of those that they got: nothing is sent for it, \
+            as health checks do. `on` takes the defaults.",
+    keys: &[
+        Key {
+            name: "errors",
+            value: "count, or `off`",
+            preset: Preset::Is("5"),
+            about: "So many requests in a row that were answered with a status of 500 or above, or not at all. In `tcp` \
+                    mode: connections that could not be opened.",
+            needs_restart: false,
+            read: |field, outliers| field.set(&mut outliers.errors, count_or_off),
+            show: |outliers| or_off(outliers.errors.as_ref(), |count| count.get().into()),
+        },
+        Key {
+            name: "gateway_errors",
+            value: "count, or `off`",
+            preset: Preset::Is("off"),
+            about: "So many in a row that were answered with 502, 503 or 504, or not at all.",
+            needs_restart: false,
+            read: |field, outliers| field.set(&mut outliers.gateway_errors, count_or_off),
+            show: |outliers| or_off(outliers.gateway_errors.as_ref(), |count| count.get().into()),
+        },
+        Key {
+            name: "ejection",
+            value: "duration",
+            preset: Preset::Is("30s"),
+            about: "How long a server is left out the first time; the second time in a row twice as long, and so on.",
+            needs_restart: false,
+            read: |field, outliers| field.set(&mut outliers.ejection, timeout),
+            show: |outliers| time(outliers.ejection),
+        },
+        Key {
+            name: "longest_ejection",
+            value: "duration",
+            preset: Preset::Is("300s"),
+            about: "The longest time for which a server is left out.",
+            needs_restart: false,
+            read: |field, outliers| field.set(&mut outliers.longest_ejection, timeout),
+            show: |outliers| time(outliers.longest_ejection),
+        },
+        Key {
+            name: "interval",
+            value: "duration",
+            preset: Preset::Is("10s"),
+            about: "A server that is back counts as left out once less after each such time without being left out again.",
+            needs_restart: false,
+            read: |field, outliers| field.set(&mut outliers.interval, timeout),
+            show: |outliers| time(outliers.interval),
+        },
+        Key {
+            name: "most",
+            value: "percentage, 1 to 100",
+            preset: Preset::Is("10"),
+            about: "While so many of a hundred servers, or more, are left out, no other is; the first always can be. With \
+                    100, a fault of all servers answers every request with 503.",
+            needs_restart: false,
+            read: |field, outliers| field.set(&mut outliers.most, percentage),
+            show: |outliers| outliers.most.into(),
+        },
+    ],
+};
+
+/// Unless it is switched off.
+pub(super) fn outlier_detection(field: &Field<'_>) -> Option<OutlierDetection> {
+    if field.is_scalar() {
+        return field.parse(switch)?.then(OutlierDetection::default);
+    }
+    let mut outliers = OutlierDetection::default();
+    OUTLIER_DETECTION.read(field, &mut outliers)?;
+    Some(outliers)
+}
+
+fn count_or_off(text: &str) -> Result<Option<NonZeroUsize>, Problem> {
+    if text == "off" { Ok(None) } else { count(text).map(Some) }
+}
+
+fn percentage(text: &str) -> Result<u8, Problem> {
+    let wrong =
+        || Problem::new(format!("`{text}` is not a percentage"), "write a whole number from 1 to 100");
+    text.parse().ok().filter(|value| (1..=100).contains(value)).ok_or_else(wrong)
+}

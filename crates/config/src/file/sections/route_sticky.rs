@@ -1,0 +1,145 @@
+//! By what requests keep to a server.
+
+use crate::{
+    Field, Problem,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::{list, put, time},
+    },
+    model::{HashOn, HashPolicy},
+    values::{duration, header_name, path},
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(super) const STICKY: Section<StickyDraft, HashPolicy> = Section {
+    path: "listeners[].routes[].sticky[]",
+    about: "What requests have in common that keep to a server: one of `cookie`, `header`, `query` and `client_ip`. Several \
+            count together. Requests without any of it go to any server. For upstreams with `balance: hash`.",
+    keys: &[
+        Key {
+            name: "cookie",
+            value: "name",
+            preset: Preset::Means("none"),
+            about: "The value of this cookie.",
+            needs_restart: false,
+            read: |field, draft| draft.cookie = field.parse(cookie_name),
+            show: |policy| match &policy.on {
+                HashOn::Cookie { name, .. } => name.as_str().into(),
+                _ => Value::Null,
+            },
+        },
+        Key {
+            name: "lifetime",
+            value: "duration, or `0s`",
+            preset: Preset::Means("none is set"),
+            about: "Requests without the cookie get one that lasts so long; `0s`: until the browser is closed. It is random, \
+                    and says nothing of the server.",
+            needs_restart: false,
+            read: |field, draft| draft.lifetime = field.parse(duration),
+            show: |policy| match &policy.on {
+                HashOn::Cookie { lifetime, .. } => lifetime.map(time).into(),
+                _ => Value::Null,
+            },
+        },
+        Key {
+            name: "path",
+            value: "path",
+            preset: Preset::Is("/"),
+            about: "For which paths the cookie that is set counts.",
+            needs_restart: false,
+            read: |field, draft| draft.path = field.parse(path),
+            show: |policy| match &policy.on {
+                HashOn::Cookie { path, .. } => path.as_deref().into(),
+                _ => Value::Null,
+            },
+        },
+        Key {
+            name: "header",
+            value: "name",
+            preset: Preset::Means("none"),
+            about: "The values of this header.",
+            needs_restart: false,
+            read: |field, draft| draft.on.extend(field.parse(header_name).map(HashOn::Header)),
+            show: |policy| match &policy.on {
+                HashOn::Header(name) => name.as_str().into(),
+                _ => Value::Null,
+            },
+        },
+        Key {
+            name: "query",
+            value: "name",
+            preset: Preset::Means("none"),
+            about: "The value of this parameter of the query.",
+            needs_restart: false,
+            read: |field, draft| draft.on.extend(field.text().map(str::to_owned).map(HashOn::Query)),
+            show: |policy| match &policy.on {
+                HashOn::Query(name) => name.as_str().into(),
+                _ => Value::Null,
+            },
+        },
+    ],
+};
+
+/// What has been read of one.
+#[derive(Default)]
+pub(super) struct StickyDraft {
+    cookie: Option<String>,
+    lifetime: Option<Duration>,
+    path: Option<String>,
+    on: Vec<HashOn>,
+}
+
+/// A list; `client_ip` stands for itself.
+pub(super) fn sticky(field: &Field<'_>) -> Vec<HashPolicy> {
+    field.items_or_one().iter().filter_map(policy).collect()
+}
+
+fn policy(field: &Field<'_>) -> Option<HashPolicy> {
+    if field.is_scalar() {
+        return match field.text()? {
+            "client_ip" => Some(HashPolicy { on: HashOn::ClientIp, terminal: false }),
+            _ => field.fail(Problem::new(
+                "unknown",
+                "write `client_ip`, or a mapping with `cookie`, `header` or `query`",
+            )),
+        };
+    }
+    let mut draft = StickyDraft::default();
+    STICKY.read(field, &mut draft)?;
+    for key in ["lifetime", "path"].iter().filter_map(|key| field.entry(key)) {
+        if draft.cookie.is_none() {
+            key.error(Problem::new("there is no cookie", "remove this, or add `cookie`"));
+        }
+    }
+    let StickyDraft { cookie, lifetime, path, mut on } = draft;
+    let path = path.or_else(|| lifetime.map(|_| "/".to_owned()));
+    on.extend(cookie.map(|name| HashOn::Cookie { name, lifetime, path }));
+    if on.len() > 1 {
+        return field.fail(Problem::new("more than one thing", "write an item for each"));
+    }
+    match on.pop() {
+        Some(on) => Some(HashPolicy { on, terminal: false }),
+        // Said already.
+        None if ["cookie", "header", "query"].iter().any(|key| field.entry(key).is_some()) => None,
+        None => field.fail(Problem::new("nothing to go by", "add `cookie`, `header` or `query`")),
+    }
+}
+
+/// A token (RFC 6265 section 4.1.1).
+fn cookie_name(text: &str) -> Result<String, Problem> {
+    // The names of headers are tokens too.
+    header_name(text).map(|_| text.to_owned()).map_err(|_| "not the name of a cookie".into())
+}
+
+/// All of a route.
+pub(super) fn show(policies: &[HashPolicy]) -> Value {
+    list(policies.iter().map(|policy| match policy.on {
+        HashOn::ClientIp => json!("client_ip"),
+        _ => {
+            let mut shown = STICKY.show(policy);
+            put(&mut shown, [("terminal", policy.terminal.then_some(true).into())]);
+            shown
+        }
+    }))
+}

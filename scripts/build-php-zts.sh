@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Builds a thread-safe PHP, which Debian does not have, from Debian's sources, once: prints where it is installed. With
+# the embed SAPI, for the tests. Some minutes of CPU.
+#
+# build-php-zts.sh --cached: prints the folder if it is there, and fails without a word if not.
+set -euo pipefail
+
+folder=${QUADRILLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille}/php-zts
+readonly folder prefix=$folder/8.2
+
+main() {
+    if [[ ! -e $folder/complete ]]; then
+        [[ ${1-} != --cached ]] || exit 1
+        rm -rf "$folder"
+        mkdir -p "$folder"
+        fetch >&2
+        build >&2
+        rm -rf "$folder/source"
+        touch "$folder/complete"
+    fi
+    echo "$prefix"
+}
+
+# By an apt of its own, because sources need not be among the system's.
+fetch() {
+    local apt=$folder/source/apt
+    mkdir -p "$apt"/{sources,lists/partial,cache/archives/partial}
+    cat >"$apt/sources/debian.sources" <<'EOF'
+Types: deb-src
+URIs: http://deb.debian.org/debian
+Suites: bookworm
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+EOF
+    local options=(--quiet --quiet -o APT::Sandbox::User="" -o Dir::Etc::SourceList=/dev/null
+        -o Dir::Etc::SourceParts="$apt/sources" -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt/cache")
+    cd "$folder/source"
+    apt-get "${options[@]}" update
+    # apt checks the sums of what it fetches against the signed index.
+    apt-get "${options[@]}" --download-only source php8.2
+    tar --extract --file php8.2_*.orig.tar.xz --strip-components=1
+}
+
+# What the tests and PHPUnit ask for, and no more.
+build() {
+    local with=(--enable-ctype --enable-dom --enable-mbstring --disable-mbregex --enable-opcache --enable-pcntl --enable-posix
+        --enable-tokenizer --enable-xml --enable-xmlwriter --with-libxml --with-openssl)
+    {
+        ./buildconf --force &&
+            ./configure --prefix="$prefix" --disable-all --enable-zts --enable-embed=shared --disable-cgi --disable-phpdbg \
+                "${with[@]}" CFLAGS="-O1" &&
+            make -j"$(nproc)" &&
+            make install
+    } >"$folder/log" 2>&1 || { tail -30 "$folder/log"; exit 1; }
+}
+
+main "$@"
