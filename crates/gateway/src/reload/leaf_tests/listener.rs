@@ -4,9 +4,9 @@ use super::{CERTIFICATE, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TL
 use crate::RebuiltParts;
 use quadrille_config::model::{
     AccessAction, AccessRules, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous, CertificateSource,
-    Chain, ChainMatch, ClientAuth, ClientCheck, Group, Http, Http3, KeyServerUse, KeySource, Keyless,
-    KeylessTls, Limits, Listener, Paths, Place, ProxyProtocolIn, RouteTable, SentPath, Serve, Timeouts, Tls,
-    TlsPolicy, Transport, TrustedProxies, Version, Weighted, key_server::Protocol,
+    Chain, ChainMatch, ClientAuth, ClientCheck, Group, Http, KeyServerUse, KeySource, Keyless, KeylessTls,
+    Limits, Listener, Paths, Place, ProxyProtocolIn, RouteTable, SentPath, Serve, Timeouts, Tls, TlsPolicy,
+    Transport, TrustedProxies, Version, Weighted, key_server::Protocol,
 };
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
         chains,
         default_chain,
         proxy_protocol,
-        http3,
+        // It needs a listener of one chain, and has a test of its own.
+        http3: _,
         trusted_proxies,
         inspection,
         limits,
@@ -30,8 +31,6 @@ pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
     leaves.set("listener.name", name, "other".into());
     leaves.set("listener.address", address, ([127, 0, 0, 1], 1).into());
     leaves.set("listener.proxy_protocol", proxy_protocol, ProxyProtocolIn::Required);
-    leaves.rebuild(TLS_CONTEXT).set("listener.http3", http3, Some(Http3::default()));
-    leaves.rebuild(NOTHING);
     leaves.set("listener.trusted_proxies", trusted_proxies, TrustedProxies::AppendedTo);
     leaves.set("listener.inspection", inspection, TIME);
     let Limits { connections, handshakes } = limits;

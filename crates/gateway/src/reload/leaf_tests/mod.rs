@@ -15,8 +15,8 @@ use super::{
 use crate::process::engine::idle;
 use model::Files;
 use quadrille_config::model::{
-    AccessLog, Acme, AcmeChallenge, Admin, BackendChoice, EngineSettings, ExternalAccount, Gateway,
-    Resumption, Sampling, SessionCache, Source, TicketKeys,
+    AccessLog, Acme, AcmeChallenge, Admin, BackendChoice, ChainMatch, EngineSettings, ExternalAccount,
+    Gateway, Http3, ProxyProtocolIn, Resumption, Sampling, Serve, SessionCache, Source, TicketKeys,
 };
 use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -60,6 +60,31 @@ fn a_leaf_rebuilds_the_parts_that_name_it() {
         let made = rebuilt(&model).unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
         assert_eq!(made, expected, "{name}");
     }
+}
+
+/// HTTP/3 is for listeners that serve all connections in one way.
+#[test]
+fn http3_makes_the_contexts_of_its_chain() {
+    let files = Files::new();
+    let mut original = model::gateway(&files);
+    let listener = &mut original.listeners[0];
+    listener.proxy_protocol = ProxyProtocolIn::Off;
+    listener.default_chain = None;
+    listener.chains.retain(|chain| matches!(chain.serve, Serve::Http(_)));
+    listener.chains[0].accepts = ChainMatch::default();
+    let engine = idle().expect("an engine");
+    let first = Snapshot::new(&original, &engine, &ActiveParts::default()).expect("a snapshot");
+    let active = ActiveParts {
+        listeners: Vec::new(),
+        resumption: Some(Arc::clone(&first.resumption)),
+        cache: Arc::new(first.cache),
+        answers: Arc::default(),
+    };
+    let made = |model: &Gateway| Snapshot::new(model, &engine, &active).map(|snapshot| snapshot.made);
+    original.listeners[0].http3 = Some(Http3::default());
+    assert_eq!(made(&original).expect("a snapshot"), TLS_CONTEXT);
+    original.listeners[0].http3 = None;
+    assert_eq!(made(&original).expect("a snapshot"), NOTHING);
 }
 
 /// A walk over all leaves of a model that changes one of them.
