@@ -2,7 +2,7 @@
 
 use crate::{
     common::string_matcher,
-    fraction::runtime_fraction,
+    fraction::{self, runtime_fraction},
     reader::{Field, ReadMessage},
     schema,
 };
@@ -15,7 +15,7 @@ pub(crate) fn cors(field: &Field<'_>) -> Option<Option<Cors>> {
     let origins = origins.iter().map(string_matcher).collect::<Option<Vec<_>>>()?;
     let enabled = match message.get("filter_enabled") {
         Some(fraction) => runtime_fraction(&fraction)?,
-        None => crate::fraction::ALL,
+        None => fraction::ALL,
     };
     let forwards = message.get("forward_not_matching_preflights");
     let cors = Cors {

@@ -6,6 +6,7 @@ use crate::{
     schema,
 };
 use quadrille_config::{Problem, model::Fault, values::status};
+use std::time::Duration;
 
 /// `envoy.extensions.filters.http.fault.v3.HTTPFault`; `Some(None)` if it does nothing.
 pub(crate) fn fault(field: &Field<'_>) -> Option<Option<Fault>> {
@@ -23,7 +24,7 @@ pub(crate) fn fault(field: &Field<'_>) -> Option<Option<Fault>> {
     Some((fault != Fault::default()).then_some(fault))
 }
 
-fn read_delay(field: &Field<'_>) -> Option<(std::time::Duration, u32)> {
+fn read_delay(field: &Field<'_>) -> Option<(Duration, u32)> {
     let message = field.message(&schema::FAULT_DELAY)?;
     match message.duration("fixed_delay") {
         Some(delay) => Some((delay, share(&message)?)),

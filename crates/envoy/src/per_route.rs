@@ -12,11 +12,11 @@ use quadrille_config::{
     yaml::Value,
 };
 
-/// What the filters that have an effect do on a part of the routes.
+/// What the filters that have an effect do on a part of the routes: nothing is said of them, or they are off, or on.
 #[derive(Clone, Default)]
 pub(crate) struct PerRoute {
-    pub(crate) cors: Option<Cors>,
-    pub(crate) fault: Option<Fault>,
+    cors: Option<Option<Cors>>,
+    fault: Option<Option<Fault>>,
 }
 
 impl PerRoute {
@@ -26,6 +26,15 @@ impl PerRoute {
             cors: self.cors.or_else(|| above.cors.clone()),
             fault: self.fault.or_else(|| above.fault.clone()),
         }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cors.is_none() && self.fault.is_none()
+    }
+
+    /// What has an effect in the end: a filter of which nothing is said is off.
+    pub(crate) fn into_effect(self) -> (Option<Cors>, Option<Fault>) {
+        (self.cors.flatten(), self.fault.flatten())
     }
 }
 
@@ -39,17 +48,17 @@ pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
     };
     for entry in entries {
         let settings = field.child(entry);
-        if may_be_rbac(&entry.key, &settings)? {
+        let (kind, config) = settings.any()?;
+        if may_be_rbac(&entry.key, kind, &config)? {
             return settings.fail(Problem::new(
                 "refused: it may be rules of RBAC for a part of the routes, and leaving them out could let somebody in",
                 "say it in the RBAC filter's own rules, by host and path",
             ));
         }
-        let (kind, config) = settings.any()?;
         if kind == schema::CORS_POLICY.name {
-            found.cors = cors(&config)?;
+            found.cors = Some(cors(&config)?);
         } else if kind == schema::HTTP_FAULT.name {
-            found.fault = fault(&config)?;
+            found.fault = Some(fault(&config)?);
         } else {
             let text = "ignored: it configures a filter that has no effect here";
             settings.warn("typed_per_filter_config", text);
@@ -58,9 +67,8 @@ pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
     Some(found)
 }
 
-fn may_be_rbac(name: &str, settings: &Field<'_>) -> Option<bool> {
+fn may_be_rbac(name: &str, kind: &str, config: &Field<'_>) -> Option<bool> {
     let is_rbac = |name: &str| name.to_ascii_lowercase().contains("rbac");
-    let (kind, config) = settings.any()?;
     if is_rbac(name) || is_rbac(kind) {
         return Some(true);
     }

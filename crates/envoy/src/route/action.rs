@@ -115,8 +115,7 @@ fn weighted(field: &Field<'_>) -> Option<Vec<Weighted>> {
     let mut sum = 0u64;
     for item in message.list("clusters") {
         let cluster = item.message(&schema::CLUSTER_WEIGHT)?;
-        let own = per_route(&cluster)?;
-        if own.cors.is_some() || own.fault.is_some() {
+        if !per_route(&cluster)?.is_empty() {
             item.warn("typed_per_filter_config", "ignored: it is for all clusters of a route");
         }
         let name = cluster.require("name")?.text()?.to_owned();

@@ -141,7 +141,7 @@ fn read_domain(text: &str) -> Result<Domain, Problem> {
 
 fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
     let message = field.message(&schema::ROUTE)?;
-    let filters = per_route(&message)?.or(inherited.filters);
+    let (cors, fault) = per_route(&message)?.or(inherited.filters).into_effect();
     let condition_field = message.require("match")?;
     let condition = condition_field.message(&schema::ROUTE_MATCH)?;
     let path = path_match(&condition)?;
@@ -157,8 +157,8 @@ fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
         query,
         request_headers,
         response_headers,
-        cors: filters.cors,
-        fault: filters.fault,
+        cors,
+        fault,
         ..Route::new(path, action, field.place())
     })
 }

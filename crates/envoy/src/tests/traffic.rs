@@ -48,6 +48,7 @@ fn cors_of_a_route_takes_the_place_of_the_hosts() {
     assert_eq!(read(&host, &own, "").cors, Some(of_route));
     let off = format!("cors: {{ {CORS}, filter_enabled: {{ default_value: {{ numerator: 0 }} }} }}");
     assert_eq!(read("", &off, "").cors, None);
+    assert_eq!(read(&host, &off, "").cors, None, "switched off for this route, and on for the host");
 }
 
 #[test]
@@ -58,7 +59,9 @@ fn faults_are_for_shares_of_a_million() {
     );
     let expected = Fault { delay: Some((Duration::from_millis(500), 250_000)), abort: Some((418, 5)) };
     assert_eq!(read("", &fault, "").fault, Some(expected));
-    assert_eq!(read("", &format!("fault: {{ {FAULT} }}"), "").fault, None);
+    let none = format!("fault: {{ {FAULT} }}");
+    assert_eq!(read("", &none, "").fault, None);
+    assert_eq!(read(&fault, &none, "").fault, None, "the host's fault is not the route's");
     let by_header = format!("fault: {{ {FAULT}, headers: [ {{ name: x }} ] }}");
     assert!(problems(&text("", &by_header, "")).contains("faults are for all requests of a route"));
 }
