@@ -73,12 +73,15 @@ impl RequestView<'_> {
     }
 
     fn matches_query(&self, wanted: &QueryMatch) -> bool {
-        let pairs = self.query.unwrap_or_default().split('&');
-        let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-        pairs
-            .find(|(name, _)| *name == wanted.name)
-            .is_some_and(|(_, value)| wanted.value.as_ref().is_none_or(|condition| condition.matches(value)))
+        parameter(self.query, &wanted.name)
+            .is_some_and(|value| wanted.value.as_ref().is_none_or(|condition| condition.matches(value)))
     }
+}
+
+/// The value of the first parameter of this name; it is empty if there is no equals sign.
+pub(super) fn parameter<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
+    let mut pairs = query?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
 pub(super) fn without_port(host: &str) -> &str {

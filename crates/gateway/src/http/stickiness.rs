@@ -1,6 +1,6 @@
 //! By what a request keeps to a server, as its route says.
 
-use super::request::Request;
+use super::{request::Request, request_view::parameter};
 use crc32fast::Hasher;
 use http::{HeaderMap, HeaderValue, header};
 use quadrille_config::model::{HashOn, HashPolicy};
@@ -76,11 +76,6 @@ impl Stickiness {
         found.point = found.point.map(|_| hasher.finalize());
         found
     }
-}
-
-fn parameter<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
-    let pairs = query?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    pairs.into_iter().find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
 /// The value of the first cookie of this name (RFC 6265 section 4.2.1).
