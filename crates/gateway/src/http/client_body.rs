@@ -17,6 +17,7 @@ use std::{
     task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
+use tokio::{runtime::Handle, time::timeout};
 
 /// Of a body that nobody wants, so much is taken, for so long.
 const MOST_DISCARDED: usize = 1 << 20;
@@ -87,20 +88,26 @@ fn announced(headers: &HeaderMap) -> Option<u64> {
 /// stream, even with NO_ERROR, fails the response for some clients (RFC 9113 section 8.1).
 impl Drop for ClientBody {
     fn drop(&mut self) {
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         match &mut self.source {
             Source::Http1(_) => {}
             Source::Http2 { stream, .. } => {
                 if let Some(stream) = stream.take().filter(|stream| !stream.is_end_stream()) {
-                    runtime.spawn(tokio::time::timeout(LINGER, discard(stream)));
+                    linger(discard(stream));
                 }
             }
             Source::Http3 { stream, .. } => {
                 if let Some(stream) = stream.take().filter(|stream| !stream.is_ended()) {
-                    runtime.spawn(tokio::time::timeout(LINGER, discard_http3(stream)));
+                    linger(discard_http3(stream));
                 }
             }
         }
+    }
+}
+
+fn linger(discarding: impl Future<Output = ()> + Send + 'static) {
+    // Without a runtime the process is about to end.
+    if let Ok(runtime) = Handle::try_current() {
+        runtime.spawn(timeout(LINGER, discarding));
     }
 }
 
