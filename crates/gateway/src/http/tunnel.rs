@@ -72,10 +72,17 @@ impl AsyncRead for ServerBytes {
         if self.ahead.is_empty() {
             return Pin::new(&mut self.stream).poll_read(context, out);
         }
-        let count = self.ahead.len().min(out.remaining());
-        out.put_slice(&self.ahead.split_to(count));
+        deliver(&mut self.ahead, out);
         Poll::Ready(Ok(()))
     }
+}
+
+/// Moves what there is room for, and says how much that was.
+pub(super) fn deliver(received: &mut Bytes, out: &mut ReadBuf<'_>) -> usize {
+    let count = received.len().min(out.remaining());
+    out.put_slice(&received[..count]);
+    received.advance(count);
+    count
 }
 
 impl AsyncWrite for ServerBytes {
@@ -121,9 +128,7 @@ impl AsyncRead for StreamBytes {
                 Some(data) => self.received = data.map_err(io::Error::other)?,
             }
         }
-        let count = self.received.len().min(out.remaining());
-        out.put_slice(&self.received[..count]);
-        self.received.advance(count);
+        let count = deliver(&mut self.received, out);
         self.incoming.flow_control().release_capacity(count).map_err(io::Error::other)?;
         Poll::Ready(Ok(()))
     }

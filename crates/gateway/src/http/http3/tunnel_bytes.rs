@@ -1,10 +1,11 @@
 //! A stream of HTTP/3 as bytes in both directions, behind a WebSocket handshake (RFC 9220).
 
+use super::super::tunnel::deliver;
 use crate::{
     quic::{RequestBytes, ResponseStream},
     tcp,
 };
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use std::{
     io,
     pin::Pin,
@@ -49,9 +50,7 @@ impl AsyncRead for TunnelBytes {
                 Some(data) => self.received = data.map_err(io::Error::other)?,
             }
         }
-        let count = self.received.len().min(out.remaining());
-        out.put_slice(&self.received[..count]);
-        self.received.advance(count);
+        deliver(&mut self.received, out);
         Poll::Ready(Ok(()))
     }
 }
