@@ -23,6 +23,12 @@ pub(crate) struct Overloaded;
 /// Counts for as long as it lives.
 struct Place<'a>(&'a AtomicUsize);
 
+impl<'a> Place<'a> {
+    fn take(count: &'a AtomicUsize, limit: usize) -> Result<Self, Overloaded> {
+        take(count, limit).map(|()| Self(count))
+    }
+}
+
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
@@ -61,12 +67,7 @@ impl Breaker {
         if let Ok(permit) = Arc::clone(connections).try_acquire_owned() {
             return Ok(Some(permit));
         }
-        if let Some(limit) = self.limits.pending {
-            take(&self.pending, limit)?;
-        } else {
-            self.pending.fetch_add(1, Ordering::Relaxed);
-        }
-        let _pending = Place(&self.pending);
+        let _pending = self.limits.pending.map(|limit| Place::take(&self.pending, limit)).transpose()?;
         // Nobody closes it.
         Arc::clone(connections).acquire_owned().await.map(Some).map_err(|_| Overloaded)
     }

@@ -39,7 +39,8 @@ pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
 /// A request that is under way, or a connection in TCP mode, counted for as long as this lives.
 pub(crate) struct ActiveRequest {
     upstream: Arc<Upstream>,
-    _connection: Option<OwnedSemaphorePermit>,
+    /// Held where connections are limited.
+    connection: Option<OwnedSemaphorePermit>,
 }
 
 impl Drop for ActiveRequest {
@@ -113,7 +114,7 @@ impl Upstream {
     pub(crate) async fn begin(self: &Arc<Self>, alone: bool) -> Result<ActiveRequest, Overloaded> {
         let mut request = self.admit()?;
         if alone || self.has_one_request_a_connection() {
-            request._connection = self.breaker.connection().await.inspect_err(|_| self.count_overflow())?;
+            request.connection = self.breaker.connection().await.inspect_err(|_| self.count_overflow())?;
         }
         Ok(request)
     }
@@ -121,7 +122,7 @@ impl Upstream {
     /// Counts a connection in TCP mode, for as long as the value lives.
     pub(crate) fn begin_connection(self: &Arc<Self>) -> Result<ActiveRequest, Overloaded> {
         let mut request = self.admit()?;
-        request._connection = self.breaker.connection_now().inspect_err(|_| self.count_overflow())?;
+        request.connection = self.breaker.connection_now().inspect_err(|_| self.count_overflow())?;
         Ok(request)
     }
 
@@ -129,7 +130,7 @@ impl Upstream {
         self.counters.requests.add();
         self.breaker.begin_request().inspect_err(|_| self.count_overflow())?;
         self.counters.active.add();
-        Ok(ActiveRequest { upstream: Arc::clone(self), _connection: None })
+        Ok(ActiveRequest { upstream: Arc::clone(self), connection: None })
     }
 
     fn count_overflow(&self) {
