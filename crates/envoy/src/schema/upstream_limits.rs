@@ -24,7 +24,9 @@ pub(crate) const CIRCUIT_BREAKER_THRESHOLDS: Schema = Schema {
         ("priority", Read("`HIGH` has no effect: no request has a priority")),
         (
             "max_connections",
-            Read("for requests that are not sent by HTTP/2, and in TCP mode; left out: no limit"),
+            Read(
+                "in TCP mode, for WebSockets, and for requests of clusters that speak HTTP/1.1; left out: no limit",
+            ),
         ),
         ("max_pending_requests", Read("left out: no limit")),
         ("max_requests", Read("left out: no limit")),

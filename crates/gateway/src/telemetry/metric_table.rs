@@ -350,7 +350,7 @@ const GROUPS: &[Group] = &[
             gauge(
                 "quadrille_upstream_server_up",
                 &["upstream", "server"],
-                "1 if the server's health checks succeed, else 0; only where there are health checks",
+                "1 if the server's health checks succeed and it is not left out for failures, else 0; only where there are health checks",
             ),
             counter(
                 "quadrille_upstream_overflow_total",

@@ -101,7 +101,7 @@ impl StatusSnapshot {
         );
         family(
             "quadrille_upstream_server_up",
-            "Whether the server's health checks succeed",
+            "Whether the server's health checks succeed and it is not left out for failures",
             self.upstreams.iter().flat_map(server_samples).collect(),
         );
         text

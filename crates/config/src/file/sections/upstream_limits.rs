@@ -16,8 +16,9 @@ pub(super) const UPSTREAM_LIMITS: Section<UpstreamLimits> = Section {
             name: "connections",
             value: "count",
             preset: Preset::Means("no limit"),
-            about: "Connections in `tcp` mode. In `http` mode requests under way that need a connection each: those that are \
-                    not sent by HTTP/2. Idle connections of the `pool` do not count.",
+            about: "Connections in `tcp` mode. In `http` mode requests under way of which it is known beforehand that they need \
+                    a connection each: WebSockets, and all where the upstream has `protocol: http1`, or no TLS and not \
+                    `protocol: http2`. Idle connections of the `pool` do not count.",
             needs_restart: false,
             read: |field, limits| limits.connections = field.parse(count),
             show: |limits| limits.connections.map(NonZeroUsize::get).into(),
