@@ -9,10 +9,9 @@ use boring_sys as boring;
 use quadrille_kernels::{Encapsulation, Lanes, ML_KEM_CIPHERTEXT_BYTES, ML_KEM_PUBLIC_KEY_BYTES, Outcome};
 
 use crate::args::Arguments;
-use crate::contender::Contender;
+use crate::contender::{Contender, Run, rivals};
 use crate::pass::Pass;
 use crate::report::{self, Row};
-use crate::rounds;
 
 type PublicKey = [u8; ML_KEM_PUBLIC_KEY_BYTES];
 type Ciphertext = [u8; ML_KEM_CIPHERTEXT_BYTES];
@@ -25,15 +24,11 @@ const FILLS: [usize; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 16];
 pub(crate) fn measure(pass: Pass, arguments: &Arguments) -> Vec<Row> {
     let tiers = pass.tiers();
     let named = [("boringssl", encapsulate_boringssl()), ("aws-lc", encapsulate_aws_lc())];
-    let present = named.into_iter().filter_map(|(name, run)| Some((name, run?)));
-    let rival = |(name, run)| Contender { name: pass.name_of(name), is_rival: true, fill: 1, run };
-    let mut contenders: Vec<_> = present.map(rival).collect();
+    let mut contenders = rivals(pass, named);
     for lanes in tiers.iter().filter(|lanes| lanes.ml_kem_width() > 1) {
         contenders.extend(FILLS.map(|fill| encapsulate(lanes, fill)));
     }
-    let name = format!("{pass}, {OPERATION}");
-    let samples = rounds::measure(&name, &mut contenders, arguments.rounds, arguments.turn_ms);
-    report::rows(OPERATION, &contenders, &samples)
+    report::measured(pass, OPERATION, contenders, arguments)
 }
 
 /// As the client has sent it.
@@ -66,8 +61,6 @@ fn encapsulate(lanes: &Lanes, fill: usize) -> Contender<'_> {
     };
     Contender { name: lanes.name().to_owned(), is_rival: false, fill, run: Box::new(run) }
 }
-
-type Run<'a> = Option<Box<dyn FnMut() + 'a>>;
 
 fn encapsulate_boringssl<'a>() -> Run<'a> {
     let (key, mut ciphertext, mut secret) = (public_key(), [0; ML_KEM_CIPHERTEXT_BYTES], [0; 32]);

@@ -10,10 +10,10 @@ use libloading::Library;
 use quadrille_kernels::{Lanes, P256_BYTES, P256Key, P256Signature};
 
 use crate::args::Arguments;
-use crate::contender::Contender;
+use crate::contender::{Contender, Run, rivals};
 use crate::pass::Pass;
 use crate::report::{self, Row};
-use crate::{rival, rounds};
+use crate::rival;
 
 /// Signatures in one batch: one, crossovers, one and more vectors of lanes, and what shares an inversion.
 const FILLS: [usize; 6] = [1, 2, 4, 8, 16, 64];
@@ -30,15 +30,11 @@ pub(crate) fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box
     let tiers = pass.tiers();
     let named =
         [("openssl", sign_openssl(&openssl)), ("boringssl", sign_boringssl()), ("aws-lc", sign_aws_lc())];
-    let present = named.into_iter().filter_map(|(name, run)| Some((name, run?)));
-    let rival = |(name, run)| Contender { name: pass.name_of(name), is_rival: true, fill: 1, run };
-    let mut contenders: Vec<_> = present.map(rival).collect();
+    let mut contenders = rivals(pass, named);
     for lanes in tiers.iter().filter(|lanes| lanes.p256_width() > 1) {
         contenders.extend(FILLS.map(|fill| sign(lanes, fill)));
     }
-    let name = format!("{pass}, ecdsa_p256_sign");
-    let samples = rounds::measure(&name, &mut contenders, arguments.rounds, arguments.turn_ms);
-    Ok(report::rows("ecdsa_p256_sign", &contenders, &samples))
+    Ok(report::measured(pass, "ecdsa_p256_sign", contenders, arguments))
 }
 
 fn sign(lanes: &Lanes, fill: usize) -> Contender<'_> {
@@ -52,8 +48,6 @@ fn sign(lanes: &Lanes, fill: usize) -> Contender<'_> {
     };
     Contender { name: lanes.name().to_owned(), is_rival: false, fill, run: Box::new(run) }
 }
-
-type Run<'a> = Option<Box<dyn FnMut() + 'a>>;
 
 fn sign_boringssl<'a>() -> Run<'a> {
     // SAFETY: a new key, which lives as long as the program.

@@ -11,10 +11,10 @@ use libloading::Library;
 use quadrille_kernels::{Lanes, P256_BYTES, P256_POINT_BYTES, P256Agreement};
 
 use crate::args::Arguments;
-use crate::contender::Contender;
+use crate::contender::{Contender, Run, rivals};
 use crate::pass::Pass;
 use crate::report::{self, Row};
-use crate::{rival, rounds};
+use crate::rival;
 
 type Scalar = [u8; P256_BYTES];
 type Point = [u8; P256_POINT_BYTES];
@@ -31,28 +31,21 @@ pub(crate) fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box
     let library = rival::open_openssl()?;
     let openssl = OpenSsl::new(&library)?;
     let tiers = pass.tiers();
-    let mut rows = Vec::new();
-    let mut secrets = rivals(pass, [agree_openssl(&openssl), agree_boringssl(), agree_aws_lc()]);
-    let mut keys = rivals(pass, [key_pair_openssl(&openssl), key_pair_boringssl(), key_pair_aws_lc()]);
+    let secrets =
+        [("openssl", agree_openssl(&openssl)), ("boringssl", agree_boringssl()), ("aws-lc", agree_aws_lc())];
+    let keys = [
+        ("openssl", key_pair_openssl(&openssl)),
+        ("boringssl", key_pair_boringssl()),
+        ("aws-lc", key_pair_aws_lc()),
+    ];
+    let (mut secrets, mut keys) = (rivals(pass, secrets), rivals(pass, keys));
     for lanes in tiers.iter().filter(|lanes| lanes.p256_width() > 1) {
         secrets.extend(FILLS.map(|fill| agree(lanes, fill)));
         keys.extend(FILLS.map(|fill| public_keys(lanes, fill)));
     }
-    for (operation, mut contenders) in [("ecdh_p256_secret", secrets), ("ecdh_p256_key_pair", keys)] {
-        let name = format!("{pass}, {operation}");
-        let samples = rounds::measure(&name, &mut contenders, arguments.rounds, arguments.turn_ms);
-        rows.extend(report::rows(operation, &contenders, &samples));
-    }
+    let mut rows = report::measured(pass, "ecdh_p256_secret", secrets, arguments);
+    rows.extend(report::measured(pass, "ecdh_p256_key_pair", keys, arguments));
     Ok(rows)
-}
-
-type Run<'a> = Option<Box<dyn FnMut() + 'a>>;
-
-/// The libraries that are there, in one order.
-fn rivals<'a>(pass: Pass, runs: [Run<'a>; 3]) -> Vec<Contender<'a>> {
-    let named = ["openssl", "boringssl", "aws-lc"].into_iter().zip(runs);
-    let present = named.filter_map(|(name, run)| Some((name, run?)));
-    present.map(|(name, run)| Contender { name: pass.name_of(name), is_rival: true, fill: 1, run }).collect()
 }
 
 /// Below the order.

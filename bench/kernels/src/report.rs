@@ -7,8 +7,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::args::Arguments;
 use crate::clock::{Sample, median, quantile};
 use crate::contender::Contender;
+use crate::pass::Pass;
+use crate::rounds;
 
 /// How to read the table.
 pub(crate) const LEGEND: &str = "\
@@ -41,6 +44,18 @@ pub(crate) struct Row {
     ratio_to_openssl: f64,
     /// A batch's time against one operation of BoringSSL, whose code is scalar on every CPU.
     latency_in_scalar_operations: f64,
+}
+
+/// Measures an operation of these contenders in one pass.
+pub(crate) fn measured(
+    pass: Pass,
+    operation: &str,
+    mut contenders: Vec<Contender<'_>>,
+    arguments: &Arguments,
+) -> Vec<Row> {
+    let name = format!("{pass}, {operation}");
+    let samples = rounds::measure(&name, &mut contenders, arguments.rounds, arguments.turn_ms);
+    rows(operation, &contenders, &samples)
 }
 
 /// Medians over the rounds. Ratios are medians too, of ratios taken within each round.

@@ -11,10 +11,10 @@ use libloading::Library;
 use quadrille_kernels::{Agreement, Lanes, X25519_BYTES};
 
 use crate::args::Arguments;
-use crate::contender::Contender;
+use crate::contender::{Contender, Run, rivals};
 use crate::pass::Pass;
 use crate::report::{self, Row};
-use crate::{rival, rounds};
+use crate::rival;
 
 type Bytes = [u8; X25519_BYTES];
 
@@ -26,28 +26,21 @@ pub(crate) fn measure(pass: Pass, arguments: &Arguments) -> Result<Vec<Row>, Box
     let library = rival::open_openssl()?;
     let openssl = OpenSsl::new(&library)?;
     let tiers = pass.tiers();
-    let mut rows = Vec::new();
-    let mut secrets = rivals(pass, [agree_openssl(&openssl), agree_boringssl(), agree_aws_lc()]);
-    let mut keys = rivals(pass, [public_key_openssl(&openssl), public_key_boringssl(), public_key_aws_lc()]);
+    let secrets =
+        [("openssl", agree_openssl(&openssl)), ("boringssl", agree_boringssl()), ("aws-lc", agree_aws_lc())];
+    let keys = [
+        ("openssl", public_key_openssl(&openssl)),
+        ("boringssl", public_key_boringssl()),
+        ("aws-lc", public_key_aws_lc()),
+    ];
+    let (mut secrets, mut keys) = (rivals(pass, secrets), rivals(pass, keys));
     for lanes in tiers.iter().filter(|lanes| lanes.x25519_width() > 1) {
         secrets.extend(FILLS.map(|fill| agree(lanes, fill)));
         keys.extend(FILLS.map(|fill| public_keys(lanes, fill)));
     }
-    for (operation, mut contenders) in [("x25519_secret", secrets), ("x25519_public", keys)] {
-        let name = format!("{pass}, {operation}");
-        let samples = rounds::measure(&name, &mut contenders, arguments.rounds, arguments.turn_ms);
-        rows.extend(report::rows(operation, &contenders, &samples));
-    }
+    let mut rows = report::measured(pass, "x25519_secret", secrets, arguments);
+    rows.extend(report::measured(pass, "x25519_public", keys, arguments));
     Ok(rows)
-}
-
-type Run<'a> = Option<Box<dyn FnMut() + 'a>>;
-
-/// The libraries that are there, in one order.
-fn rivals<'a>(pass: Pass, runs: [Run<'a>; 3]) -> Vec<Contender<'a>> {
-    let named = ["openssl", "boringssl", "aws-lc"].into_iter().zip(runs);
-    let present = named.filter_map(|(name, run)| Some((name, run?)));
-    present.map(|(name, run)| Contender { name: pass.name_of(name), is_rival: true, fill: 1, run }).collect()
 }
 
 fn scalar(i: usize) -> Bytes {
