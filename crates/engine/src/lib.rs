@@ -16,6 +16,7 @@
 //!
 //! It is not a TLS library and not a key store: it takes keys that are already in memory.
 
+mod aws_lc;
 mod backend;
 mod batch_flusher;
 mod batching;
@@ -33,6 +34,7 @@ mod key_exchange;
 mod key_type;
 mod lanes;
 mod load;
+mod lone_p256;
 mod observer;
 mod operation;
 pub mod overflow;

@@ -1,6 +1,6 @@
-//! BoringSSL, one operation at a time.
+//! The libraries, one operation at a time: AWS-LC for ECDSA on P-256, BoringSSL for all else.
 
-use crate::{Key, Operation, error::OperationError, key::Material, rsa_padding};
+use crate::{Key, KeyType, Operation, error::OperationError, key::Material, lone_p256, rsa_padding};
 use boring::{ecdsa::EcdsaSig, rsa::Padding, sign::Signer};
 use zeroize::Zeroizing;
 
@@ -15,10 +15,19 @@ pub(crate) fn compute(key: &Key, operation: &Operation) -> Result<Zeroizing<Vec<
                 _ => Err(OperationError::Failed),
             }
         }
-        (Material::Ec(ec), Operation::Sign { digest, .. }) => EcdsaSig::sign(digest, ec)
-            .and_then(|signature| signature.to_der())
-            .map(Zeroizing::new)
-            .map_err(|_| OperationError::Failed),
+        (Material::Ec(ec), Operation::Sign { digest, .. }) => {
+            let by_aws_lc = match key.key_type() {
+                KeyType::EcdsaP256 => lone_p256::sign(key, digest),
+                _ => None,
+            };
+            match by_aws_lc {
+                Some(signature) => Ok(signature),
+                None => EcdsaSig::sign(digest, ec)
+                    .and_then(|signature| signature.to_der())
+                    .map(Zeroizing::new)
+                    .map_err(|_| OperationError::Failed),
+            }
+        }
         (Material::Ed25519, Operation::Sign { digest: message, .. }) => {
             Signer::new_without_digest(key.pkey())
                 .and_then(|mut signer| signer.sign_oneshot_to_vec(message))

@@ -4,7 +4,7 @@
 //! side, on half the registers that a pass of lanes needs: alone, that is the fastest that was measured
 //! (docs/kernels/measurements.md). It blinds, and raises every result to the public exponent before it lets go of it.
 
-use crate::{Key, key::Material};
+use crate::{Key, aws_lc::forget_errors, key::Material};
 use aws_lc_sys as ffi;
 use boring::{pkey::Private, rsa::Rsa};
 use std::ptr::NonNull;
@@ -62,13 +62,6 @@ pub(super) fn prepared(key: &Key) -> Option<&LoneRsa> {
         _ => None,
     };
     key.prepared::<Option<LoneRsa>>(make).as_ref()
-}
-
-/// The reasons stay in the thread's error queue otherwise.
-fn forget_errors<T>() -> Option<T> {
-    // SAFETY: no preconditions.
-    unsafe { ffi::ERR_clear_error() };
-    None
 }
 
 #[cfg(test)]
