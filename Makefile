@@ -10,7 +10,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring nginx-module soak-nginx soak-acme test bogo
-.PHONY: lint fmt bench bench-kernels compare overload docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
+.PHONY: lint fmt bench bench-kernels compare compare-http3 overload docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -125,6 +125,9 @@ bench-kernels: claim ## Measure RSA, X25519, ML-KEM and P-256 beside OpenSSL, Bo
 
 compare: build nginx-module ## Measure beside other servers, in one run, into bench/REPORT.md
 	bench/compare.sh $(ARGS)
+
+compare-http3: build ## Measure HTTP/3 beside Envoy
+	bench/compare.sh --http3 $(ARGS)
 
 overload: build ## Ask this and other servers for four times what they can do
 	bench/compare.sh --overload 60 --keys rsa2048,p256 $(ARGS)

@@ -31,6 +31,10 @@ pub(crate) struct Args {
     #[arg(long, group = "what")]
     pub(crate) bulk: bool,
 
+    /// Measure HTTP/3 instead: handshakes, requests and downloads, of servers that speak it.
+    #[arg(long, group = "what")]
+    pub(crate) http3: bool,
+
     /// Measure full handshakes with h2load beside our own generator instead.
     #[arg(long, group = "what")]
     pub(crate) cross_check: bool,

@@ -48,6 +48,8 @@ pub struct Stage<'a> {
     pub all_pass_on: bool,
     /// Worker processes of servers that have such.
     pub workers: usize,
+    /// Whether servers serve HTTP/3 too.
+    pub http3: bool,
     /// What servers on OpenSSL load into it.
     pub provider: Option<&'a Provider>,
 }
@@ -55,7 +57,7 @@ pub struct Stage<'a> {
 impl Stage<'_> {
     /// Starts one server, and waits until it serves what `scenario` asks for.
     pub fn start(&self, contestant: &Contestant, scenario: &Scenario) -> Result<Server> {
-        let Self { cores, certificate, connections, directory, workers, provider, .. } = *self;
+        let Self { cores, certificate, connections, directory, workers, http3, provider, .. } = *self;
         let behind_all = self.upstream.filter(|_| self.all_pass_on).map(|upstream| upstream.address);
         let setup = Setup {
             address: free_address()?,
@@ -68,6 +70,7 @@ impl Stage<'_> {
             resumption: scenario.resumption,
             upstream: behind_all.or_else(|| Upstream::for_job(self.upstream, contestant.rival)),
             workers,
+            http3,
             provider,
         };
         Server::start(contestant.rival, &contestant.program, cores, scenario, &setup)

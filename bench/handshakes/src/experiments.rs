@@ -1,5 +1,6 @@
 //! The experiments, one after the other: what they print, and what they leave for the page and as JSON.
 
+mod http3;
 mod requests;
 
 use std::{fs, path::Path, time::Duration};
@@ -275,6 +276,7 @@ impl<'a> Laboratory<'a> {
             upstream: self.upstream.as_ref(),
             all_pass_on,
             workers: 1,
+            http3: false,
             provider: None,
         }
     }

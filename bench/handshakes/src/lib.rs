@@ -13,14 +13,15 @@
 //! - [`rival`] knows how to configure each server; [`contestants`] starts them, [`server`] keeps one running on its
 //!   core.
 //! - [`cpu`] and [`memory`] ask the kernel what a process tree has used.
-//! - [`rounds`], [`requests`], [`idle`], [`provider`], [`overload`] and [`cross_check`] are the experiments; [`report`] says what
-//!   they found.
+//! - [`rounds`], [`requests`], [`http3`], [`idle`], [`provider`], [`overload`] and [`cross_check`] are the experiments;
+//!   [`report`] says what they found.
 
 pub mod certificate;
 pub mod contestants;
 pub mod cpu;
 pub mod cross_check;
 pub mod h2load;
+pub mod http3;
 pub mod idle;
 pub mod machine;
 pub mod memory;

@@ -37,6 +37,7 @@ fn run(args: &Args) -> Result<()> {
         Some(file) => everything(args, &mut laboratory, machine, file),
         None if args.requests => laboratory.requests().map(drop),
         None if args.bulk => laboratory.downloads().map(drop),
+        None if args.http3 => laboratory.http3(),
         None if args.provider => laboratory.provider().map(drop),
         None if args.cross_check => laboratory.cross_check().map(drop),
         None if args.overload.is_some() => laboratory.overload().map(drop),

@@ -37,6 +37,8 @@ const LOG_LINES: usize = 5;
 pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
+    /// Where it, or what is beside it, listens too; of those that do.
+    pub beside: SocketAddr,
     child: Child,
     companion: Option<Companion>,
     /// Whether what the companion does is done for this server.
@@ -66,7 +68,8 @@ impl Server {
         let log = setup.directory.join(format!("{rival}.log"));
         let mut command = on_core(core, program);
         let child = start(command.args(rival.arguments(setup)?).envs(rival.environment(setup)?), &log)?;
-        let mut server = Self { address: setup.address, child, companion, companion_counts };
+        let (address, beside) = (setup.address, setup.beside);
+        let mut server = Self { address, beside, child, companion, companion_counts };
         match server.wait_until_ready(scenario) {
             Ok(()) => Ok(server),
             Err(error) => bail!("{error:#}; its log ends: {}", last_lines(&log)),

@@ -3,6 +3,7 @@
 
 mod cross_check;
 mod handshakes;
+mod http3;
 mod idle;
 pub mod markdown;
 pub mod picture;
@@ -12,6 +13,7 @@ mod requests;
 pub use self::{
     cross_check::{CrossCheck, CrossRow, Seen, cross_rows, cross_table},
     handshakes::{HandshakeRow, handshake_rows, handshake_table},
+    http3::{Http3Row, http3_rows, http3_table},
     idle::{IdleRow, idle_row, idle_table},
     provider::{Medians, ProviderRow, ProviderRows, latency_table, provider_rows, provider_table},
     requests::{

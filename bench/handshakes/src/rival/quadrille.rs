@@ -15,9 +15,14 @@ pub(super) fn arguments(setup: &Setup<'_>, mode: &str, key: &[OsString]) -> Vec<
         [] => arguments.extend(["--key".into(), setup.certificate.key.clone().into()]),
         elsewhere => arguments.extend_from_slice(elsewhere),
     }
-    let flags =
-        ["--tls-min", version, "--tls-max", version, "--mode", mode, "--threads", "1", "--admin", "off"];
+    let flags = ["--tls-min", version, "--tls-max", version, "--mode", mode, "--threads", "1"];
     arguments.extend(flags.map(OsString::from));
+    arguments.push("--admin".into());
+    if setup.http3 {
+        arguments.extend([setup.beside.to_string(), "--http3".to_owned()].map(OsString::from));
+    } else {
+        arguments.push("off".into());
+    }
     match setup.upstream {
         None => arguments.extend(["--respond", "ok"].map(OsString::from)),
         Some(upstream) => arguments.extend(["--upstream".into(), upstream.to_string().into()]),

@@ -76,6 +76,11 @@ impl fmt::Display for Rival {
 }
 
 impl Rival {
+    /// Whether it speaks HTTP/3, as it is built here.
+    pub fn has_http3(self) -> bool {
+        matches!(self, Self::Envoy | Self::Quadrille)
+    }
+
     /// What it does with the request.
     pub fn job(self) -> Job {
         match self {

@@ -14,7 +14,7 @@ use quadrille_profile::load::TlsVersion;
 pub struct Setup<'a> {
     /// Where it listens.
     pub address: SocketAddr,
-    /// Where a second process listens, for those that need one.
+    /// Where a second process listens, for those that need one; or where the gateway says what it does, if it serves HTTP/3.
     pub beside: SocketAddr,
     /// The only TLS version it accepts.
     pub version: TlsVersion,
@@ -32,6 +32,8 @@ pub struct Setup<'a> {
     pub upstream: Option<SocketAddr>,
     /// Its worker processes, for servers that have such.
     pub workers: usize,
+    /// Whether it serves HTTP/3 too; of servers that speak it.
+    pub http3: bool,
     /// What its OpenSSL loads, for servers that have one.
     pub provider: Option<&'a Provider>,
 }

@@ -150,12 +150,18 @@ fn of_rival(rival: Rival, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
             ]
         }
         Rival::Envoy => vec![
+            // It has placeholders of its own.
+            (
+                "@http3@",
+                if setup.http3 { include_str!("../../rivals/envoy-http3.yaml") } else { "" }.to_owned(),
+            ),
             ("@sessions@", (!resumes).to_string()),
             (
                 "@answer@",
                 own(
                     "direct_response: { status: 200, body: { inline_string: ok } }",
-                    "route: { cluster: upstream }",
+                    // Its default ends a response after 15 seconds.
+                    "route: { cluster: upstream, timeout: 0s }",
                 ),
             ),
             ("@upstreams@", upstream.map_or_else(|| "[]".to_owned(), envoy_cluster)),
@@ -210,6 +216,7 @@ mod tests {
                     resumption,
                     upstream,
                     workers: 1,
+                    http3: resumption == Resumption::On,
                     provider: None,
                 };
                 for (rival, template) in [
