@@ -301,7 +301,8 @@ impl Server {
             &self.listening,
             snapshot.listeners.iter().map(|prepared| prepared.model.address),
         );
-        let opened = OpenedSockets::open_all(&snapshot.listeners, &retained, self.workers.len())?;
+        let fleet = snapshot.resumption.fleet_secret();
+        let opened = OpenedSockets::open_all(&snapshot.listeners, &retained, self.workers.len(), fleet)?;
         for change in snapshot.changes {
             match change {
                 UpstreamChange::None => {}

@@ -52,6 +52,12 @@ impl FleetSecret {
         &self.namespace
     }
 
+    /// A key for something else that all gateways of the fleet have in common.
+    #[must_use]
+    pub fn key_for(&self, purpose: &[u8]) -> Zeroizing<[u8; 32]> {
+        self.derive(&[b"key for ", purpose].concat())
+    }
+
     /// Seals what only this fleet may read, and only as `purpose`.
     pub(crate) fn seal(&self, purpose: &[u8], content: &[u8]) -> Option<Vec<u8>> {
         let mut nonce = [0; NONCE];

@@ -4,8 +4,9 @@ use super::{
     filter_chain::{ActiveListener, PreparedListener},
     socket,
 };
-use crate::quic::{self, Shard};
+use crate::quic::{self, QuicKeys, Shard};
 use quadrille_config::{Diagnostic, model::Listener};
+use quadrille_resumption::FleetSecret;
 use std::{
     net::{SocketAddr, TcpListener},
     sync::Arc,
@@ -27,11 +28,12 @@ impl OpenedSockets {
         listeners: &[PreparedListener],
         retained: &[Option<Arc<ActiveListener>>],
         event_loops: usize,
+        fleet: Option<&FleetSecret>,
     ) -> Result<Vec<Self>, Vec<Diagnostic>> {
         let mut opened = Vec::new();
         let mut problems = Vec::new();
         for (prepared, before) in listeners.iter().zip(retained) {
-            match Self::open(&prepared.model, before.as_deref(), event_loops) {
+            match Self::open(&prepared.model, before.as_deref(), event_loops, fleet) {
                 Ok(sockets) => opened.push(sockets),
                 Err(problem) => problems.push(problem),
             }
@@ -43,6 +45,7 @@ impl OpenedSockets {
         model: &Listener,
         before: Option<&ActiveListener>,
         event_loops: usize,
+        fleet: Option<&FleetSecret>,
     ) -> Result<Self, Diagnostic> {
         let tcp = match before {
             Some(_) => Vec::new(),
@@ -52,9 +55,10 @@ impl OpenedSockets {
         if model.http3.is_some() && !before.is_some_and(ActiveListener::has_quic) {
             let address = before.map_or_else(|| opened.bound(model.address), |before| before.bound);
             let sockets = quic::bind_all(address, &model.place, event_loops)?;
-            let shards = quic::shards(sockets).ok_or_else(|| {
-                Diagnostic::new(&model.place, "there are no random bytes for connection ids")
-            })?;
+            let keys = QuicKeys::new(fleet);
+            let shards = keys
+                .and_then(|keys| quic::shards(sockets, &keys))
+                .ok_or_else(|| Diagnostic::new(&model.place, "there are no random bytes for QUIC's keys"))?;
             opened.quic = shards;
         }
         Ok(opened)

@@ -5,6 +5,7 @@
 
 use super::{
     connection_id::{self, ConnectionIds},
+    keys::ResetTokens,
     link::{Ids, Link},
     retry_token::RetryTokens,
     shard::{HandedOver, Shard},
@@ -14,11 +15,16 @@ use super::{
 use crate::{telemetry::metrics, tls::Arrival};
 use quadrille_resumption::unix_now;
 use quiche::{ConnectionId, Header, Type};
-use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
+use std::{cell::Cell, future::Future, io, pin::pin, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 
 /// A client's first datagram is at least as large (RFC 9000 section 14.1).
 const LEAST_INITIAL: usize = 1200;
+
+/// Bytes of a stateless reset. What is shorter is not answered: it may be one itself.
+const RESET: usize = 42;
+/// An event loop sends so many in a second, and leaves others to their timeouts.
+const MOST_RESETS: u32 = 200;
 
 /// How often an endpoint that closes looks whether its connections are gone.
 const CLOSING_LOOK: Duration = Duration::from_millis(50);
@@ -34,6 +40,9 @@ struct End {
     event_loop: u16,
     ids: Arc<ConnectionIds>,
     tokens: Arc<RetryTokens>,
+    resets: Arc<ResetTokens>,
+    /// Stateless resets of this second, and the second.
+    reset: Cell<(u64, u32)>,
     table: Table<Link>,
     outgoing: Arc<[mpsc::Sender<HandedOver>]>,
 }
@@ -65,9 +74,10 @@ impl Endpoint {
     /// # Errors
     /// If the event loop cannot watch the socket.
     pub(crate) fn new(shard: Shard) -> io::Result<Self> {
-        let Shard { socket, index, ids, tokens, incoming, outgoing } = shard;
+        let Shard { socket, index, ids, tokens, resets, incoming, outgoing } = shard;
         let socket = Arc::new(DatagramSocket::new(socket)?);
-        let end = End { socket, event_loop: index, ids, tokens, table: Table::default(), outgoing };
+        let (reset, table) = (Cell::default(), Table::default());
+        let end = End { socket, event_loop: index, ids, tokens, resets, reset, table, outgoing };
         Ok(Self { end, incoming })
     }
 
@@ -144,7 +154,7 @@ impl End {
     ) {
         let is_first = datagram.len() >= LEAST_INITIAL;
         match header.ty {
-            Type::Short => metrics::datagram_dropped("unknown_connection"),
+            Type::Short => self.reset(header, datagram.len(), ends),
             Type::VersionNegotiation => metrics::datagram_dropped("malformed"),
             _ if !is_first => metrics::datagram_dropped("small"),
             _ if !quiche::version_is_supported(header.version) => self.negotiate_version(header, ends),
@@ -163,10 +173,13 @@ impl End {
         }
         let id = self.ids.make(self.event_loop);
         let before_retry = original.as_ref().map(|original| (original, &header.dcid));
-        let arrival = Arrival { id: &id, before_retry, client: ends.client, local: ends.local };
+        let reset_token = self.resets.of(ends.local, &id);
+        let arrival = Arrival { id: &id, reset_token, before_retry, client: ends.client, local: ends.local };
         let Some(Opening { connection, admitted }) = host.admit(&arrival) else { return };
         let (table, maker) = (self.table.clone(), Arc::clone(&self.ids));
-        let ids = Ids { table, maker, event_loop: self.event_loop, registered: Vec::new() };
+        let resets = Arc::clone(&self.resets);
+        let (event_loop, local) = (self.event_loop, ends.local);
+        let ids = Ids { table, maker, resets, event_loop, local, registered: Vec::new() };
         let link = Link::new(connection, Arc::clone(&self.socket), ids);
         // What the client sends before it knows the connection's id carries its own.
         if link.register(&id) {
@@ -174,6 +187,29 @@ impl End {
             link.receive(datagram, ends);
             host.serve(link, admitted);
         }
+    }
+
+    /// Tells a client that nobody knows its connection: this gateway was started again
+    /// (RFC 9000 section 10.3). What goes back is shorter than what has come, so that two who know nothing of each other
+    /// come to an end, and looks like any other datagram.
+    fn reset(&self, header: &Header<'_>, received: usize, ends: Ends) {
+        let second = unix_now().as_secs();
+        let sent = match self.reset.get() {
+            (before, sent) if before == second => sent,
+            _ => 0,
+        };
+        let token =
+            self.resets.of(ends.local, &header.dcid).filter(|_| received > RESET && sent < MOST_RESETS);
+        let mut out = [0; RESET];
+        let Some(token) = token.filter(|_| boring::rand::rand_bytes(&mut out).is_ok()) else {
+            return metrics::datagram_dropped("unknown_connection");
+        };
+        self.reset.set((second, sent + 1));
+        // A short header with its fixed bit (RFC 9000 section 17.3.1).
+        out[0] = out[0] & 0x3f | 0x40;
+        out[RESET - size_of::<u128>()..].copy_from_slice(&token.to_be_bytes());
+        metrics::stateless_reset();
+        let _ = self.socket.send(ends, &out, RESET);
     }
 
     /// Version negotiation (RFC 9000 section 6).

@@ -4,6 +4,7 @@
 use super::{
     Code,
     connection_id::ConnectionIds,
+    keys::ResetTokens,
     socket::{DatagramSocket, Ends},
     stream_state::StreamState,
     table::Table,
@@ -14,6 +15,7 @@ use boring::ssl::SslRef;
 use quiche::RecvInfo;
 use std::{
     collections::HashMap,
+    net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker, ready},
     time::Instant,
@@ -44,7 +46,10 @@ pub(super) struct State {
 pub(super) struct Ids {
     pub(super) table: Table<Link>,
     pub(super) maker: Arc<ConnectionIds>,
+    pub(super) resets: Arc<ResetTokens>,
     pub(super) event_loop: u16,
+    /// Where its datagrams come to.
+    pub(super) local: SocketAddr,
     pub(super) registered: Vec<Box<[u8]>>,
 }
 
@@ -245,14 +250,12 @@ impl State {
         }
         while self.quic.is_established() && self.quic.scids_left() > 0 {
             let id = self.ids.maker.make(self.ids.event_loop);
-            let mut token = [0; 16];
-            let random = boring::rand::rand_bytes(&mut token);
-            let is_free = random.is_ok() && self.ids.table.insert(&id, link.clone());
-            if !is_free {
+            let Some(token) = self.ids.resets.of(self.ids.local, &id) else { return };
+            if !self.ids.table.insert(&id, link.clone()) {
                 return;
             }
             self.ids.registered.push(id.as_ref().into());
-            if self.quic.new_scid(&id, u128::from_be_bytes(token), false).is_err() {
+            if self.quic.new_scid(&id, token, false).is_err() {
                 return;
             }
         }

@@ -11,6 +11,7 @@
 
 mod connection_id;
 mod endpoint;
+mod keys;
 mod link;
 mod requests;
 mod retry_token;
@@ -22,6 +23,7 @@ mod table;
 mod transmission;
 
 pub(crate) use endpoint::{Endpoint, Host, Opening};
+pub(crate) use keys::QuicKeys;
 pub(crate) use link::{Closed, Link};
 pub(crate) use requests::Received;
 pub(crate) use shard::{Shard, shards};

@@ -1,7 +1,12 @@
 //! A listener's QUIC, divided between the event loops: the kernel chooses by address which of them gets a datagram, and
 //! whoever gets one of another's connection hands it over.
 
-use super::{connection_id::ConnectionIds, retry_token::RetryTokens, socket::Ends};
+use super::{
+    connection_id::ConnectionIds,
+    keys::{QuicKeys, ResetTokens},
+    retry_token::RetryTokens,
+    socket::Ends,
+};
 use std::{net::UdpSocket, sync::Arc};
 use tokio::sync::mpsc;
 
@@ -15,6 +20,7 @@ pub(crate) struct Shard {
     pub(super) index: u16,
     pub(super) ids: Arc<ConnectionIds>,
     pub(super) tokens: Arc<RetryTokens>,
+    pub(super) resets: Arc<ResetTokens>,
     pub(super) incoming: mpsc::Receiver<HandedOver>,
     /// Of all event loops.
     pub(super) outgoing: Arc<[mpsc::Sender<HandedOver>]>,
@@ -26,9 +32,10 @@ pub(super) struct HandedOver {
     pub(super) ends: Ends,
 }
 
-/// One for each socket. `None` if there are no random bytes.
-pub(crate) fn shards(sockets: Vec<UdpSocket>) -> Option<Vec<Shard>> {
-    let (ids, tokens) = (Arc::new(ConnectionIds::default()), Arc::new(RetryTokens::new()?));
+/// One for each socket. `None` if there is no memory for keys.
+pub(crate) fn shards(sockets: Vec<UdpSocket>, keys: &QuicKeys) -> Option<Vec<Shard>> {
+    let (ids, tokens) = (Arc::new(ConnectionIds::default()), Arc::new(RetryTokens::new(keys.for_retry()?)));
+    let resets = Arc::new(keys.for_resets()?);
     let (outgoing, incoming): (Vec<_>, Vec<_>) =
         sockets.iter().map(|_| mpsc::channel(MOST_ON_THE_WAY)).unzip();
     let outgoing: Arc<[_]> = outgoing.into();
@@ -37,6 +44,7 @@ pub(crate) fn shards(sockets: Vec<UdpSocket>) -> Option<Vec<Shard>> {
         index,
         ids: Arc::clone(&ids),
         tokens: Arc::clone(&tokens),
+        resets: Arc::clone(&resets),
         incoming,
         outgoing: Arc::clone(&outgoing),
     };

@@ -166,6 +166,11 @@ const GROUPS: &[Group] = &[
                 "clients that were told which versions of QUIC are spoken here",
             ),
             counter(
+                "quadrille_quic_stateless_resets_total",
+                &[],
+                "clients that were told that nobody knows their connection, because the gateway was started again",
+            ),
+            counter(
                 "quadrille_quic_datagrams_handed_over_total",
                 &[],
                 "datagrams that have come to another event loop than their connection is on: their client has moved",

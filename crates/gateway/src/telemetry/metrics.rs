@@ -228,6 +228,12 @@ pub(crate) fn address_proof_asked() {
     COUNT.increment(1);
 }
 
+/// A client was told that nobody knows its connection.
+pub(crate) fn stateless_reset() {
+    static COUNT: LazyLock<Counter> = LazyLock::new(|| counter!("quadrille_quic_stateless_resets_total"));
+    COUNT.increment(1);
+}
+
 /// A client speaks another version of QUIC.
 pub(crate) fn version_negotiated() {
     static COUNT: LazyLock<Counter> = LazyLock::new(|| counter!("quadrille_quic_version_negotiations_total"));

@@ -57,6 +57,8 @@ pub(crate) struct QuicTls {
 pub(crate) struct Arrival<'a> {
     /// What the client calls it from now on.
     pub(crate) id: &'a ConnectionId<'a>,
+    /// By which the client will know that the connection is gone.
+    pub(crate) reset_token: Option<u128>,
     /// What it had called it before a Retry, if there was one, and what the Retry has called it.
     pub(crate) before_retry: Option<(&'a ConnectionId<'a>, &'a ConnectionId<'a>)>,
     pub(crate) client: SocketAddr,
@@ -102,8 +104,9 @@ impl QuicTls {
     /// # Errors
     /// If there is no memory for it.
     pub(crate) fn accept(&self, arrival: &Arrival<'_>, visit: Visit) -> quiche::Result<quiche::Connection> {
-        let Arrival { id, before_retry, client, local } = *arrival;
+        let Arrival { id, reset_token, before_retry, client, local } = *arrival;
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        config.set_stateless_reset_token(reset_token);
         let mut connection = match before_retry {
             None => quiche::accept(id, None, local, client, &mut config)?,
             Some((original_destination_cid, retry_source_cid)) => {

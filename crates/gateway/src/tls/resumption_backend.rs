@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 pub(crate) struct ResumptionBackend {
     pub(crate) tickets: Option<Arc<Tickets>>,
     pub(crate) store: Option<Arc<dyn SessionStore>>,
+    fleet: Option<FleetSecret>,
     /// How long a session may be resumed.
     pub(crate) lifetime: Duration,
     pub(crate) early_data: bool,
@@ -83,7 +84,13 @@ impl ResumptionBackend {
         {
             return Ok(Arc::clone(running));
         }
-        Ok(Arc::new(Self { tickets, store, lifetime, early_data, tickets_from, store_from }))
+        let fleet = files.secret.map(|(secret, _)| secret);
+        Ok(Arc::new(Self { tickets, store, fleet, lifetime, early_data, tickets_from, store_from }))
+    }
+
+    /// What all gateways of the fleet know, if there is a fleet.
+    pub(crate) fn fleet_secret(&self) -> Option<&FleetSecret> {
+        self.fleet.as_ref()
     }
 
     /// Joins the fleet, if there is one and it answers in a moment.

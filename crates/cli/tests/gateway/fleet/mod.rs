@@ -7,6 +7,7 @@ mod guide;
 mod kinds;
 mod load;
 mod other_clients;
+mod quic;
 mod rotation;
 mod tickets;
 

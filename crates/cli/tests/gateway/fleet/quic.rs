@@ -1,0 +1,51 @@
+//! HTTP/3 of gateways that know the same secret.
+
+use super::Fleet;
+use crate::support::{Gateway, Http3Client, ports, quadrille};
+use std::time::{Duration, Instant};
+
+/// Long before the client's idle timeout of 30 seconds.
+const AT_ONCE: Duration = Duration::from_secs(10);
+
+/// A gateway of this fleet at an address of its own, with these further flags.
+fn gateway(fleet: &Fleet, port: u16, secret: bool) -> Gateway {
+    let mut command = quadrille("serve");
+    command.args(["--listen", &format!("127.0.0.1:{port}"), "--admin", "127.0.0.1:0", "--threads", "1"]);
+    command.arg("--cert").arg(&fleet.pair.chain).arg("--key").arg(&fleet.pair.key);
+    command.args(["--respond", "hi", "--http3"]);
+    if secret {
+        command.args(["--session-cache", &fleet.address, "--session-tickets", "fleet"]);
+        command.arg("--fleet-secret").arg(&fleet.secret);
+    }
+    Gateway::start(command, 1)
+}
+
+/// Whether a client of a gateway that is killed and started again hears of it at once.
+fn hears_of_a_restart(secret: bool) -> bool {
+    let (fleet, port) = (Fleet::new(0, &[]), ports::free());
+    let before = gateway(&fleet, port, secret);
+    let mut client = Http3Client::new(&fleet.certificates).connect(before.address(0));
+    assert_eq!(client.get("/").text(), "hi");
+    // By SIGKILL, so that nobody says goodbye.
+    drop(before);
+    let after = gateway(&fleet, port, secret);
+    client.start("GET", "/", &[], true);
+    let began = Instant::now();
+    while !client.quic().is_closed() && began.elapsed() < AT_ONCE {
+        client.turn();
+    }
+    let heard = client.quic().is_closed();
+    assert!(after.metric("quadrille_quic_stateless_resets_total", &[]) > 0.0);
+    heard
+}
+
+#[test]
+fn clients_of_a_gateway_that_was_killed_hear_of_it() {
+    assert!(hears_of_a_restart(true));
+}
+
+/// A token that the client does not know ends nothing.
+#[test]
+fn without_a_fleet_secret_a_reset_means_nothing() {
+    assert!(!hears_of_a_restart(false));
+}
