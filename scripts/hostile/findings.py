@@ -15,6 +15,7 @@ ACCEPTED = {
     "cert_crlDistributionPoints": "there is neither a CRL nor OCSP for the certificate",
     "cert_ocspURL": "there is neither a CRL nor OCSP for the certificate",
     "OCSP_stapling": "there is neither a CRL nor OCSP for the certificate",
+    "cipher_order": "AEADs are of equal preference, so that clients without AES in hardware get ChaCha20-Poly1305",
     "DNS_CAArecord": "localhost has no CAA record",
     "HSTS": "a header that is the site's to send",
     "security_headers": "headers that are the site's to send",
