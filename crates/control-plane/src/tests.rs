@@ -162,7 +162,7 @@ fn rules_about_access_come_from_control_planes() {
     let quadrille_config::model::Serve::Http(http) = &gateway.listeners[0].chains[0].serve else {
         panic!("no HTTP")
     };
-    assert_eq!(http.access[0].policies[0].name, "p");
+    assert_eq!(http.access[0].rules().expect("rules").policies[0].name, "p");
 }
 
 #[test]

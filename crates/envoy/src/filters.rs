@@ -111,7 +111,6 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ("envoy.filters.http.rbac", LETS_IN),
     ("envoy.extensions.filters.http.ext_authz.v3.ExtAuthz", LETS_IN),
     ("envoy.filters.http.ext_authz", LETS_IN),
-    ("envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication", LETS_IN),
     ("envoy.filters.http.jwt_authn", LETS_IN),
     ("envoy.extensions.filters.http.oauth2.v3.OAuth2", LETS_IN),
     ("envoy.extensions.filters.http.basic_auth.v3.BasicAuth", LETS_IN),
@@ -220,7 +219,7 @@ pub(crate) fn cluster(fields: Vec<Field<'_>>) -> Option<()> {
 
 /// The filters of requests.
 pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
-    filters(fields, &HTTP_FILTER, HTTP_FILTERS, &[ROUTER, ROUTER_NAME, HTTP_RBAC, HTTP_FAULT])
+    filters(fields, &HTTP_FILTER, HTTP_FILTERS, &[ROUTER, ROUTER_NAME, HTTP_RBAC, HTTP_FAULT, HTTP_JWT])
 }
 
 /// The filters of a listener.
@@ -232,6 +231,7 @@ pub(crate) const HTTP_MANAGER: &str = crate::schema::HTTP_MANAGER.name;
 pub(crate) const TCP_PROXY: &str = crate::schema::TCP_PROXY.name;
 pub(crate) const NETWORK_RBAC: &str = crate::schema::NETWORK_RBAC.name;
 pub(crate) const HTTP_FAULT: &str = crate::schema::HTTP_FAULT.name;
+pub(crate) const HTTP_JWT: &str = crate::schema::JWT_AUTHENTICATION.name;
 pub(crate) const HTTP_RBAC: &str = crate::schema::HTTP_RBAC.name;
 const ROUTER: &str = crate::schema::ROUTER.name;
 const ROUTER_NAME: &str = "envoy.filters.http.router";

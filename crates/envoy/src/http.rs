@@ -6,7 +6,8 @@ use crate::{
     config_source::{ConfigSource, config_source},
     fault::fault,
     filters,
-    rbac::{self, Access},
+    jwt::jwt_authentication,
+    rbac,
     reader::{Field, Message, ReadMessage},
     route::route_configuration,
     schema,
@@ -14,7 +15,7 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{AccessLog, Paths, Place, RouteTable},
+    model::{AccessLog, AccessStep, Paths, Place, RouteTable},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -26,7 +27,9 @@ pub(crate) struct HttpManager {
     pub(crate) header_limit: Option<usize>,
     pub(crate) paths: Paths,
     /// Who may ask for what.
-    pub(crate) access: Vec<Access>,
+    pub(crate) access: Vec<AccessStep>,
+    /// Where that asks for the address of whoever stands directly before us.
+    pub(crate) direct: Option<Place>,
     /// How long a client may keep an idle connection.
     pub(crate) idle: Option<Duration>,
     /// How long a client may take for a request's header.
@@ -56,7 +59,8 @@ pub struct RoutesReference {
 pub(crate) fn http_manager(field: &Field<'_>) -> Option<HttpManager> {
     let message = field.message(&schema::HTTP_MANAGER)?;
     fixed(&message)?;
-    let access = access(&message)?;
+    let Access { steps, direct, behind_proxies } = access(&message)?;
+    believes_nobody(&message, behind_proxies.as_ref())?;
     let mut idle = None;
     if let Some(common) = message.get("common_http_protocol_options") {
         const UNDERSCORES: &[(&str, u32, ())] = &[("ALLOW", 0, ())];
@@ -90,7 +94,8 @@ pub(crate) fn http_manager(field: &Field<'_>) -> Option<HttpManager> {
             merge_slashes: message.flag("merge_slashes"),
             ..Paths::UNCHANGED
         },
-        access,
+        access: steps,
+        direct,
         idle,
         access_log: access_log(&message)?,
         header_timeout: message.duration("request_headers_timeout").filter(|time| !time.is_zero()),
@@ -98,21 +103,39 @@ pub(crate) fn http_manager(field: &Field<'_>) -> Option<HttpManager> {
     })
 }
 
-/// What the filters say of who is let in.
-fn access(message: &Message<'_>) -> Option<Vec<Access>> {
-    let mut access = Vec::new();
+/// What the filters say of who is let in, and where they take something for granted of the listener.
+#[derive(Default)]
+struct Access {
+    steps: Vec<AccessStep>,
+    direct: Option<Place>,
+    behind_proxies: Option<Place>,
+}
+
+fn access(message: &Message<'_>) -> Option<Access> {
+    let mut access = Access::default();
     for filter in filters::http(message.list("http_filters"))? {
-        match &filter.config {
-            Some(config) if filter.kind == filters::HTTP_RBAC => {
-                access.extend(rbac::rbac(config, rbac::Of::Requests)?);
+        match (&filter.config, filter.kind) {
+            (Some(config), filters::HTTP_RBAC) => {
+                if let Some(read) = rbac::rbac(config, rbac::Of::Requests)? {
+                    access.steps.push(AccessStep::Rules(read.rules));
+                    access.direct = access.direct.or(read.direct);
+                    access.behind_proxies = access.behind_proxies.or(read.behind_proxies);
+                }
             }
-            Some(config) if filter.kind == filters::HTTP_FAULT => warn_of_faults(config)?,
-            Some(config) => _ = config.message(&schema::ROUTER)?,
-            None => {}
+            (Some(config), filters::HTTP_JWT) => {
+                access.steps.push(AccessStep::Jwt(Arc::new(jwt_authentication(config)?)));
+            }
+            (Some(config), filters::HTTP_FAULT) => warn_of_faults(config)?,
+            (Some(config), _) => _ = config.message(&schema::ROUTER)?,
+            (None, _) => {}
         }
     }
+    Some(access)
+}
+
+/// The client behind proxies is known only where it is the one that is connected.
+fn believes_nobody(message: &Message<'_>, behind_proxies: Option<&Place>) -> Option<()> {
     let hops = message.get("xff_num_trusted_hops").filter(|hops| hops.text() != Some("0"));
-    let behind_proxies = access.iter().find_map(|access| access.behind_proxies.as_ref());
     match (&hops, behind_proxies) {
         (None, Some(_)) if message.flag("use_remote_address") => {}
         (_, Some(place)) => {
@@ -127,7 +150,7 @@ fn access(message: &Message<'_>) -> Option<Vec<Access>> {
         }
         (None, None) => {}
     }
-    Some(access)
+    Some(())
 }
 
 /// Those that a filter brings for all routes have no effect.

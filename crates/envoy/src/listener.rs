@@ -134,10 +134,10 @@ fn knows_who_stands_before<'a>(
 ) -> Option<()> {
     let asks = |chain: &'a Chain| {
         let of_requests = match &chain.serve {
-            Serve::Http(manager) => manager.access.as_slice(),
-            Serve::Tcp(_) => &[],
+            Serve::Http(manager) => manager.direct.as_ref(),
+            Serve::Tcp(_) => None,
         };
-        chain.access.iter().chain(of_requests).find_map(|access| access.direct.as_ref())
+        chain.access.iter().find_map(|access| access.direct.as_ref()).or(of_requests)
     };
     match chains.find_map(asks) {
         Some(place) => message.field().fail(Problem::new(

@@ -38,7 +38,7 @@ impl PerRoute {
     }
 }
 
-/// Rules of RBAC for a part of the routes are refused: to leave them out could let somebody in. What is said of other
+/// Who is let in to a part of the routes is refused: to leave it out could let somebody in. What is said of other
 /// filters has no effect, as these have none.
 pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
     let mut found = PerRoute::default();
@@ -49,10 +49,10 @@ pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
     for entry in entries {
         let settings = field.child(entry);
         let (kind, config) = settings.any()?;
-        if may_be_rbac(&entry.key, kind, &config)? {
+        if may_decide(&entry.key, kind, &config)? {
             return settings.fail(Problem::new(
-                "refused: it may be rules of RBAC for a part of the routes, and leaving them out could let somebody in",
-                "say it in the RBAC filter's own rules, by host and path",
+                "refused: it may say who is let in to a part of the routes, and leaving it out could let somebody in",
+                "say it in the filter's own rules, by host and path",
             ));
         }
         if kind == schema::CORS_POLICY.name {
@@ -67,9 +67,13 @@ pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
     Some(found)
 }
 
-fn may_be_rbac(name: &str, kind: &str, config: &Field<'_>) -> Option<bool> {
-    let is_rbac = |name: &str| name.to_ascii_lowercase().contains("rbac");
-    if is_rbac(name) || is_rbac(kind) {
+/// Whether it may be about a filter that decides who is let in: RBAC, tokens, or somebody who is asked.
+fn may_decide(name: &str, kind: &str, config: &Field<'_>) -> Option<bool> {
+    let decides = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        ["rbac", "jwt", "authz"].iter().any(|part| name.contains(part))
+    };
+    if decides(name) || decides(kind) {
         return Some(true);
     }
     // It wraps another, or switches a filter of any kind on or off; one that stays on is asked here all the same.
@@ -77,7 +81,7 @@ fn may_be_rbac(name: &str, kind: &str, config: &Field<'_>) -> Option<bool> {
         return Some(false);
     }
     match config.entry("config") {
-        Some(inner) => inner.any().map(|(kind, _)| is_rbac(kind)),
+        Some(inner) => inner.any().map(|(kind, _)| decides(kind)),
         None => Some(config.entry("disabled").and_then(|field| field.text()) != Some("true")),
     }
 }

@@ -295,7 +295,7 @@ impl Resources {
                 let defaults = Http::new(routes);
                 model::Serve::Http(Http {
                     paths: manager.paths,
-                    access: rules(&manager.access),
+                    access: manager.access.clone(),
                     header_limit: manager.header_limit.unwrap_or(defaults.header_limit),
                     ..defaults
                 })

@@ -1,6 +1,16 @@
 //! Who is let in: rules about connections and requests, as Envoy's RBAC filter has them.
 
-use super::{HeaderMatch, Network, Place, TextMatch};
+use super::{HeaderMatch, JwtAuthentication, MetadataMatch, Network, Place, TextMatch};
+use std::sync::Arc;
+
+/// A step of what is asked about a request before it is routed, in the order of a list of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AccessStep {
+    /// Rules that it must pass.
+    Rules(AccessRules),
+    /// Tokens that it must bring.
+    Jwt(Arc<JwtAuthentication>),
+}
 
 /// Rules that are asked together. Whoever is let in has passed all rules that there are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -59,6 +69,18 @@ pub enum AccessCondition {
     Header(HeaderMatch),
     /// The path of the request, without its query. Never holds for connections.
     Path(TextMatch),
+    /// What an earlier step has found out about the request. Never holds for connections.
+    Metadata(MetadataMatch),
+}
+
+impl AccessStep {
+    /// The rules, if it is rules.
+    pub fn rules(&self) -> Option<&AccessRules> {
+        match self {
+            Self::Rules(rules) => Some(rules),
+            Self::Jwt(_) => None,
+        }
+    }
 }
 
 impl AccessRules {

@@ -1,6 +1,6 @@
 //! Which requests go where: hosts, then routes in their order.
 
-use super::{AccessRules, Mode, PathRule, Paths, Place, Route};
+use super::{AccessStep, Mode, PathRule, Paths, Place, Route};
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
 
 /// HTTP of a chain.
@@ -10,8 +10,9 @@ pub struct Http {
     pub routes: Arc<RouteTable>,
     /// In which form paths are matched and sent on.
     pub paths: Paths,
-    /// Who may ask for what. What may not be asked for is answered with 403, before routes are looked at.
-    pub access: Vec<AccessRules>,
+    /// Who may ask for what: asked before routes are looked at. What may not be asked for is answered with 403, and with
+    /// 401 where a token is needed.
+    pub access: Vec<AccessStep>,
     /// Bytes of a request's header, at most; a larger one is answered with 431.
     pub header_limit: usize,
 }

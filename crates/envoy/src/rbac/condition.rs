@@ -2,6 +2,7 @@
 
 use crate::{
     common::string_matcher,
+    metadata::metadata_matcher,
     reader::{Field, Message, ReadMessage},
     route::header_matcher,
     schema::{self, Schema},
@@ -46,6 +47,7 @@ pub(super) fn permission(field: &Field<'_>, reading: &mut Reading) -> Option<Acc
         "destination_port",
         "destination_port_range",
         "requested_server_name",
+        "metadata",
     ];
     let message = field.message(&schema::RBAC_PERMISSION)?;
     Some(match only(&message, KINDS)? {
@@ -80,6 +82,7 @@ pub(super) fn principal(field: &Field<'_>, reading: &mut Reading) -> Option<Acce
         "source_ip",
         "direct_remote_ip",
         "remote_ip",
+        "metadata",
     ];
     let message = field.message(&schema::RBAC_PRINCIPAL)?;
     Some(match only(&message, KINDS)? {
@@ -115,10 +118,11 @@ fn of_both(kind: &str, condition: &Field<'_>, reading: &Reading) -> Option<Acces
             _ => condition.fail("`any` is `true`, or is left out"),
         },
         _ if reading.of == Of::Connections => condition.fail(Problem::new(
-            "refused: a connection has no headers and no path",
+            "refused: a connection has no headers, no path and no tokens",
             "ask for it in the RBAC filter of requests",
         )),
         "header" => header_matcher(condition).map(AccessCondition::Header),
+        "metadata" => metadata_matcher(condition).map(AccessCondition::Metadata),
         _ => {
             let matcher = condition.message(&schema::PATH_MATCHER)?.require("path")?;
             string_matcher(&matcher).map(AccessCondition::Path)

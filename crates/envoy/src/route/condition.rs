@@ -10,7 +10,7 @@ use quadrille_config::{
     model::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule, whole},
 };
 
-pub(super) fn path_match(condition: &Message<'_>) -> Option<PathMatch> {
+pub(crate) fn path_match(condition: &Message<'_>) -> Option<PathMatch> {
     let kinds = ["prefix", "path", "safe_regex", "path_separated_prefix"];
     let rule = match condition.one_of(&kinds) {
         Some(("prefix", prefix)) => PathRule::Prefix(prefix.text()?.to_owned()),
@@ -33,7 +33,7 @@ pub(super) fn path_match(condition: &Message<'_>) -> Option<PathMatch> {
     Some(PathMatch { rule, ignore_case })
 }
 
-pub(super) fn header_matchers(condition: &Message<'_>) -> Option<Vec<HeaderMatch>> {
+pub(crate) fn header_matchers(condition: &Message<'_>) -> Option<Vec<HeaderMatch>> {
     let mut matchers = condition.list("headers").iter().map(header_matcher).collect::<Option<Vec<_>>>()?;
     if condition.get("grpc").is_some() {
         matchers.push(grpc());
@@ -104,7 +104,7 @@ pub(crate) fn header_matcher(field: &Field<'_>) -> Option<HeaderMatch> {
     Some(HeaderMatch { name, rule, invert, missing_is_empty })
 }
 
-pub(super) fn query_matchers(condition: &Message<'_>) -> Option<Vec<QueryMatch>> {
+pub(crate) fn query_matchers(condition: &Message<'_>) -> Option<Vec<QueryMatch>> {
     let matcher = |field: &Field<'_>| {
         let message = field.message(&schema::QUERY_MATCHER)?;
         let name = message.require("name")?.text()?.to_owned();

@@ -13,9 +13,8 @@ use crate::{
     values::enumeration,
 };
 use action::Inherited;
-pub(crate) use condition::header_matcher;
+pub(crate) use condition::{header_matcher, header_matchers, path_match, query_matchers};
 
-use condition::{header_matchers, path_match, query_matchers};
 use headers::{Changes, Order};
 use quadrille_config::{
     Problem,

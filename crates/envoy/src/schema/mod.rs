@@ -7,6 +7,7 @@ mod cluster;
 mod common;
 mod http;
 mod istio;
+mod jwt;
 mod listener;
 mod rbac;
 mod route;
@@ -20,6 +21,7 @@ pub(crate) use cluster::*;
 pub(crate) use common::*;
 pub(crate) use http::*;
 pub(crate) use istio::*;
+pub(crate) use jwt::*;
 pub(crate) use listener::*;
 pub(crate) use rbac::*;
 pub(crate) use route::*;
@@ -166,6 +168,27 @@ pub(crate) const ALL: &[Group] = &[
             &PATH_MATCHER,
             &CIDR_RANGE,
             &INT32_RANGE,
+            &METADATA_MATCHER,
+            &METADATA_PATH,
+            &VALUE_MATCHER,
+            &LIST_MATCHER,
+            &OR_MATCHER,
+        ],
+    },
+    Group {
+        page: "jwt",
+        title: "Who is let in: JSON Web Tokens",
+        messages: &[
+            &JWT_AUTHENTICATION,
+            &JWT_PROVIDER,
+            &JWT_HEADER,
+            &JWT_CLAIM_HEADER,
+            &JWT_NORMALIZE,
+            &JWT_RULE,
+            &JWT_REQUIREMENT,
+            &JWT_AUDIENCES,
+            &JWT_ANY,
+            &JWT_ALL,
         ],
     },
     Group {

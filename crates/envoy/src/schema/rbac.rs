@@ -7,7 +7,7 @@ use super::{
 
 const NO_MATCHER: FieldPolicy = Refused("write `rules`");
 const NO_CONDITION: FieldPolicy = Refused("there is no CEL");
-const NO_METADATA: FieldPolicy = Refused("no filter here writes metadata, so that nobody would match");
+const NO_STATE: FieldPolicy = Refused("no filter here keeps state, so that nobody would match");
 const ONLY_COUNTED: FieldPolicy = Accepted("it decides nothing");
 
 pub(crate) const HTTP_RBAC: Schema = Schema {
@@ -73,12 +73,12 @@ pub(crate) const RBAC_PERMISSION: Schema = Schema {
         ("destination_ip", Read("")),
         ("destination_port", Read("")),
         ("destination_port_range", Read("")),
-        ("metadata", NO_METADATA),
+        ("metadata", Read("of requests, of what `jwt_authn` has written")),
         ("not_rule", Read("")),
         ("requested_server_name", Read("")),
         ("matcher", Refused("there are no extensions")),
         ("uri_template", Refused("write `url_path`")),
-        ("sourced_metadata", NO_METADATA),
+        ("sourced_metadata", Refused("write `metadata`")),
     ],
     others: STRICT,
 };
@@ -95,10 +95,10 @@ pub(crate) const RBAC_PRINCIPAL: Schema = Schema {
         ("remote_ip", Read("with `use_remote_address: true`, and without `xff_num_trusted_hops`")),
         ("header", Read("of requests")),
         ("url_path", Read("of requests")),
-        ("metadata", NO_METADATA),
-        ("filter_state", NO_METADATA),
+        ("metadata", Read("of requests, of what `jwt_authn` has written")),
+        ("filter_state", NO_STATE),
         ("not_id", Read("")),
-        ("sourced_metadata", NO_METADATA),
+        ("sourced_metadata", Refused("write `metadata`")),
         ("custom", Refused("there are no extensions")),
     ],
     others: STRICT,
@@ -142,5 +142,45 @@ pub(crate) const CIDR_RANGE: Schema = Schema {
 pub(crate) const INT32_RANGE: Schema = Schema {
     name: "envoy.type.v3.Int32Range",
     fields: &[("start", Read("")), ("end", Read("not one of them"))],
+    others: STRICT,
+};
+
+pub(crate) const METADATA_MATCHER: Schema = Schema {
+    name: "envoy.type.matcher.v3.MetadataMatcher",
+    fields: &[
+        ("filter", Read("`envoy.filters.http.jwt_authn`")),
+        ("path", Read("")),
+        ("value", Read("")),
+        ("invert", Read("")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const METADATA_PATH: Schema = Schema {
+    name: "envoy.type.matcher.v3.MetadataMatcher.PathSegment",
+    fields: &[("key", Read(""))],
+    others: STRICT,
+};
+
+pub(crate) const VALUE_MATCHER: Schema = Schema {
+    name: "envoy.type.matcher.v3.ValueMatcher",
+    fields: &[
+        ("null_match", Read("")),
+        ("double_match", Refused("numbers are not compared")),
+        ("string_match", Read("")),
+        ("bool_match", Read("")),
+        ("present_match", Read("`true`")),
+        ("list_match", Read("")),
+        ("or_match", Read("")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const LIST_MATCHER: Schema =
+    Schema { name: "envoy.type.matcher.v3.ListMatcher", fields: &[("one_of", Read(""))], others: STRICT };
+
+pub(crate) const OR_MATCHER: Schema = Schema {
+    name: "envoy.type.matcher.v3.OrMatcher",
+    fields: &[("value_matchers", Read("at least one"))],
     others: STRICT,
 };

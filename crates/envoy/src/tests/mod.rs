@@ -5,6 +5,7 @@ mod clusters;
 mod deploy;
 mod forms;
 mod istio;
+mod jwt;
 mod rbac;
 mod reference;
 mod refused;

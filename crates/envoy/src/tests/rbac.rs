@@ -1,7 +1,7 @@
 //! Rules of RBAC: what is made of them, and what is refused rather than left out.
 
 use super::{gateway, http_rbac, only_chain, problems, warnings, with_route_config};
-use quadrille_config::model::{AccessAction, AccessCondition, AccessRules, Serve};
+use quadrille_config::model::{AccessAction, AccessCondition, AccessRules, AccessStep, Serve};
 
 const ANY: &str = "any: true";
 
@@ -20,7 +20,7 @@ fn policy(permission: &str, principal: &str) -> String {
 fn rules(text: &str) -> Vec<AccessRules> {
     let gateway = gateway(text);
     let Serve::Http(http) = &only_chain(&gateway).serve else { panic!("no HTTP") };
-    http.access.clone()
+    http.access.iter().filter_map(AccessStep::rules).cloned().collect()
 }
 
 #[test]
@@ -48,8 +48,24 @@ fn what_decides_nothing_is_no_rule() {
 #[test]
 fn what_cannot_be_asked_is_refused() {
     for (permission, principal, said) in [
-        ("metadata: { filter: f }", ANY, "permissions[0].metadata: refused: no filter here writes metadata"),
-        (ANY, "metadata: { filter: f }", "principals[0].metadata: refused"),
+        ("metadata: { filter: f }", ANY, "permissions[0].metadata.filter: refused: `f` leaves nothing here"),
+        (ANY, "metadata: { filter: istio_authn }", "principals[0].metadata.filter: refused"),
+        (ANY, "metadata: { filter: envoy.filters.http.jwt_authn }", "`path` is missing"),
+        (
+            ANY,
+            "metadata: { filter: envoy.filters.http.jwt_authn, path: [ { key: p } ] }",
+            "`value` is missing",
+        ),
+        (
+            ANY,
+            "metadata: { filter: envoy.filters.http.jwt_authn, path: [ { key: p } ], value: { double_match: { exact: 1 } } }",
+            "value.double_match: refused",
+        ),
+        (
+            ANY,
+            "metadata: { filter: envoy.filters.http.jwt_authn, path: [ { key: p } ], value: { or_match: {} } }",
+            "`value_matchers` is empty",
+        ),
         (ANY, "filter_state: { key: k }", "principals[0].filter_state: refused"),
         ("matcher: { name: m }", ANY, "permissions[0].matcher: refused"),
         ("moon: full", ANY, "permissions[0].moon: refused: Quadrille does not know this field"),
@@ -96,8 +112,10 @@ fn rules_for_a_part_of_the_routes_are_refused() {
         "mine: { \"@type\": a/envoy.extensions.filters.http.rbac.v3.RBACPerRoute }",
         "mine: { \"@type\": a/envoy.config.route.v3.FilterConfig, config: { \"@type\": a/envoy.extensions.filters.http.rbac.v3.RBACPerRoute } }",
         "mine: { \"@type\": a/envoy.config.route.v3.FilterConfig }",
+        "mine: { \"@type\": a/envoy.extensions.filters.http.jwt_authn.v3.PerRouteConfig, disabled: true }",
+        "envoy.filters.http.ext_authz: { \"@type\": a/x.Other }",
     ] {
-        assert!(problems(&per_route(settings)).contains("it may be rules of RBAC"), "{settings}");
+        assert!(problems(&per_route(settings)).contains("it may say who is let in"), "{settings}");
     }
     for settings in [
         "mine: { \"@type\": a/acme.Other }",
@@ -114,7 +132,7 @@ fn a_connection_has_no_headers() {
         "    - filters:\n      - name: rbac\n        typed_config: { \"@type\": a/envoy.extensions.filters.network.rbac.v3.RBAC, rules: { policies: { one: { permissions: [ PERMISSION ], principals: [ { any: true } ] } } } }\n",
     );
     let header = text.replace("PERMISSION", "{ header: { name: a } }");
-    assert!(problems(&header).contains("a connection has no headers and no path"));
+    assert!(problems(&header).contains("a connection has no headers, no path and no tokens"));
     let gateway = gateway(&text.replace("PERMISSION", "{ destination_port: 8080 }"));
     let [rules] = &only_chain(&gateway).access[..] else { panic!("not one") };
     assert_eq!(rules.policies[0].permissions, [AccessCondition::LocalPort(8080, 8081)]);

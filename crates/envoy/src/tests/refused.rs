@@ -76,7 +76,7 @@ fn filters_that_let_clients_in() {
     };
     for kind in [
         "envoy.extensions.filters.http.ext_authz.v3.ExtAuthz",
-        "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication",
+        "envoy.extensions.filters.http.oauth2.v3.OAuth2",
         "envoy.extensions.filters.http.lua.v3.Lua",
         "acme.SomethingNew",
     ] {

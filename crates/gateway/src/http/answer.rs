@@ -1,6 +1,7 @@
 //! Answers of the gateway's own.
 
 use super::{
+    access::Refusal,
     exchange::Exchange,
     header_changes::{self, Variables},
     request::Request,
@@ -43,6 +44,16 @@ impl Answer<'_> {
             headers.insert(header::CONTENT_LENGTH, respond.body.len().into());
         }
         self.finish(respond.status, headers, respond.body.clone())
+    }
+
+    /// To a request that is not let in.
+    pub(super) fn refuse(self, refusal: Refusal<'_>) -> Response<ResponseBody> {
+        let respond = Respond { status: refusal.status, ..Respond::text(refusal.body) };
+        let mut response = self.respond(&respond);
+        if let Some(challenge) = refusal.challenge {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response
     }
 
     /// To a preflight request (Fetch standard, section 3.3.6).

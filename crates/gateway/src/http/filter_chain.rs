@@ -1,10 +1,10 @@
 //! What HTTP knows of the filter chain that a connection came through.
 
-use super::Router;
+use super::{Router, access_step::Step};
 use crate::{connection::Connection, upstream::ConnectionPool};
 use http::HeaderValue;
 use quadrille_acme::Answers;
-use quadrille_config::model::{AccessRules, AltSvc, Paths, TrustedProxies};
+use quadrille_config::model::{AltSvc, Paths, TrustedProxies};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -36,7 +36,7 @@ pub(crate) struct HttpSettings {
     /// In which form paths are matched and sent on.
     pub(crate) paths: Paths,
     /// Who may ask for what.
-    pub(crate) access: Vec<AccessRules>,
+    pub(crate) access: Vec<Step>,
     /// Bytes of a request's header, at most.
     pub(crate) header_limit: usize,
     /// Whose word about the clients behind them is taken.

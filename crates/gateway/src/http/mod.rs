@@ -1,6 +1,7 @@
 //! HTTP: requests are read, routed, answered or forwarded, and counted. hyper and h2 speak the protocol.
 
 mod access;
+mod access_step;
 mod answer;
 mod authority;
 mod client_body;
@@ -21,6 +22,8 @@ mod http2;
 mod http3;
 mod http3_head;
 mod informational;
+mod jwt;
+mod metadata;
 mod outcome;
 mod path_normalization;
 mod replay;
@@ -39,6 +42,7 @@ mod stream_resets;
 mod tunnel;
 mod upstream_request;
 
+pub(crate) use access_step::Step as AccessStep;
 pub(crate) use filter_chain::{HttpConnection, HttpFilterChain, HttpSettings};
 pub(crate) use router::Router;
 

@@ -2,8 +2,8 @@
 
 use super::{
     authority::{self, Authority},
-    client_body::ClientBody,
     forwarded_for::Sender,
+    metadata::Metadata,
     path_normalization,
     request_view::RequestView,
 };
@@ -31,6 +31,8 @@ pub(super) struct Request {
     pub(super) early: bool,
     /// For whom the peer speaks, and what becomes of what it says of that.
     pub(super) sender: Sender,
+    /// What was found out about it.
+    pub(super) metadata: Metadata,
 }
 
 /// What makes a request impossible to route.
@@ -85,6 +87,19 @@ impl Request {
         Ok(())
     }
 
+    /// Makes another query of the one that there is, for routes and servers alike; an empty one is none.
+    pub(super) fn change_query(&mut self, change: &dyn Fn(&str) -> String) {
+        let changed = |path: &PathAndQuery| {
+            let query = path.query().map(change).filter(|query| !query.is_empty());
+            with_query(path.path(), query.as_deref()).unwrap_or_else(|_| path.clone())
+        };
+        self.received = self.received.as_ref().map(changed);
+        let mut parts = std::mem::take(&mut self.uri).into_parts();
+        parts.path_and_query = parts.path_and_query.as_ref().map(changed);
+        // Only the query is another one.
+        self.uri = Uri::from_parts(parts).unwrap_or_default();
+    }
+
     /// The path and query for a server, unless the route rewrites them.
     pub(super) fn sent_path(&self) -> PathAndQuery {
         let sent = self.received.as_ref().or(self.uri.path_and_query());
@@ -115,11 +130,7 @@ fn check_target(method: &Method, target: &Uri) -> Result<(), &'static str> {
 }
 
 /// A request from the library's form; `early` and `sender` as of the connection.
-pub(super) fn split(
-    request: http::Request<ClientBody>,
-    early: bool,
-    sender: Sender,
-) -> (Request, ClientBody) {
+pub(super) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -> (Request, B) {
     let (parts, body) = request.into_parts();
     let protocol = parts.extensions.get::<h2::ext::Protocol>();
     let websocket = match parts.version {
@@ -146,6 +157,7 @@ pub(super) fn split(
         websocket,
         early,
         sender,
+        metadata: Metadata::default(),
     };
     (request, body)
 }

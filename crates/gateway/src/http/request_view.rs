@@ -1,7 +1,7 @@
 //! A request as routes see it.
 
 use http::HeaderMap;
-use quadrille_config::model::{HeaderMatch, HeaderRule, QueryMatch, Route};
+use quadrille_config::model::{HeaderMatch, HeaderRule, PathMatch, QueryMatch, Route};
 use std::borrow::Cow;
 
 /// A request as routes see it.
@@ -24,9 +24,14 @@ impl RequestView<'_> {
 
     /// Whether all conditions of a route hold.
     pub(crate) fn matches_route(&self, route: &Route) -> bool {
-        route.path.matches(self.path)
-            && route.headers.iter().all(|header| self.matches_header(header))
-            && route.query.iter().all(|query| self.matches_query(query))
+        self.matches(&route.path, &route.headers, &route.query)
+    }
+
+    /// Whether all of these hold.
+    pub(crate) fn matches(&self, path: &PathMatch, headers: &[HeaderMatch], query: &[QueryMatch]) -> bool {
+        path.matches(self.path)
+            && headers.iter().all(|header| self.matches_header(header))
+            && query.iter().all(|query| self.matches_query(query))
     }
 
     pub(super) fn matches_header(&self, header: &HeaderMatch) -> bool {

@@ -65,12 +65,10 @@ pub(super) fn serve<'a>(
         if let Err(problem) = request.normalize(&settings.paths) {
             return Answer { request: &request, route: None, exchange }.text(400, problem).into();
         }
-        if let Err(reason) = access::admits_request(&settings.access, http, &request) {
-            tracing::debug!(client = %http.connection.client, reason, "a request is not let in");
-            metrics::access_denied("request");
-            return Answer { request: &request, route: None, exchange }
-                .text(403, "RBAC: access denied")
-                .into();
+        if let Err(refusal) = access::check(&settings.access, http, &mut request) {
+            tracing::debug!(client = %http.connection.client, reason = refusal.reason, "a request is not let in");
+            metrics::access_denied(refusal.what);
+            return Answer { request: &request, route: None, exchange }.refuse(refusal).into();
         }
         let looked_up = settings.router.find(&request.view(http.connection.tls));
         let route = match &looked_up {

@@ -6,7 +6,7 @@ use super::{
     served::{Served, ServedCertificates},
 };
 use crate::{
-    http::HttpSettings,
+    http::{AccessStep, HttpSettings},
     listener::{
         filter_chain::{ActiveListener, ChainConfig, FilterChain, Handler, PreparedChain, PreparedListener},
         matcher::FilterChainMatcher,
@@ -22,8 +22,8 @@ use quadrille_acme::Answers;
 use quadrille_config::{
     Diagnostic,
     model::{
-        CertificateSource, Chain, Domain, Gateway, Listener, Mode, Problem, ProxyProtocolIn, Serve, Tls,
-        Version,
+        self, CertificateSource, Chain, Domain, Gateway, Http, Listener, Mode, Problem, ProxyProtocolIn,
+        Serve, Tls, Version,
     },
 };
 use quadrille_engine::Engine;
@@ -193,7 +193,7 @@ impl<'a> SnapshotBuilder<'a> {
             Serve::Http(http) => Handler::Http(Arc::new(HttpSettings {
                 router: self.artifacts.router(&http.routes),
                 paths: http.paths,
-                access: chain.access.iter().chain(&http.access).cloned().collect(),
+                access: self.access(chain, http)?,
                 header_limit: http.header_limit,
                 trusted_proxies: listener.trusted_proxies.clone(),
                 // Over TLS nobody validates a name by a request.
@@ -227,6 +227,18 @@ impl<'a> SnapshotBuilder<'a> {
 }
 
 impl SnapshotBuilder<'_> {
+    /// What requests are asked: what connections are, and then what is said for requests.
+    fn access(&mut self, chain: &Chain, http: &Http) -> Result<Vec<AccessStep>, Vec<Diagnostic>> {
+        let of_connections = chain.access.iter().cloned().map(model::AccessStep::Rules);
+        let mut steps = Vec::with_capacity(chain.access.len() + http.access.len());
+        let mut warnings = Vec::new();
+        for step in of_connections.chain(http.access.iter().cloned()) {
+            steps.push(AccessStep::new(&step, &mut warnings).map_err(|problem| vec![problem])?);
+        }
+        self.warnings.extend(warnings);
+        Ok(steps)
+    }
+
     /// TLS of a chain's HTTP/3, if the listener has any.
     fn quic(
         &mut self,

@@ -85,8 +85,8 @@ const GROUPS: &[Group] = &[
             counter(
                 "quadrille_access_denied_total",
                 &["what"],
-                "what the rules of a filter chain did not let in: a `connection`, closed after its handshake, or a \
-                 `request`, answered with 403",
+                "what the rules of a filter chain did not let in: a `connection`, closed after its handshake, a \
+                 `request`, answered with 403, or a request for its `token`, answered with 401 or 403",
             ),
             counter(
                 "quadrille_handshakes_total",

@@ -5,6 +5,7 @@ mod arguments;
 mod differential;
 mod forms;
 mod guide;
+mod jwt;
 mod rbac;
 mod stock;
 mod upstream;

@@ -1,5 +1,6 @@
 //! The gateway under a real istiod, started by a real pilot-agent as its Envoy, with Istio's own defaults.
 
+mod access;
 mod defaults;
 mod delay;
 mod mesh;

@@ -19,6 +19,7 @@ mod redis;
 mod refusal;
 mod returning;
 mod slow;
+mod token;
 
 pub use browser::Browser;
 pub use certificates::{Certificates, Pair};
@@ -37,6 +38,7 @@ pub use redis::Redis;
 pub use refusal::{refused, refused_file, secrets_of};
 pub use returning::{Returning, Way};
 pub use slow::SlowProxy;
+pub use token::{TokenKey, jwks, seconds_from_now};
 
 use std::{
     io::ErrorKind,

@@ -18,8 +18,8 @@ use crate::{
         shown::{list, or_off, put, text},
     },
     model::{
-        AccessRules, Action, CertificateSource, Chain, ChainMatch, HeaderChange, Http, Listener, Mode,
-        Network, Paths, ProxyProtocolIn, Respond, RouteTable, Serve, Timeouts, Tls, TlsPolicy,
+        AccessRules, AccessStep, Action, CertificateSource, Chain, ChainMatch, HeaderChange, Http, Listener,
+        Mode, Network, Paths, ProxyProtocolIn, Respond, RouteTable, Serve, Timeouts, Tls, TlsPolicy,
         TrustedProxies,
     },
     values::listen_address,
@@ -199,7 +199,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             about: "Which clients are let in, by their addresses.",
             needs_restart: false,
             read: |field, draft| _ = CLIENTS.read(field, &mut draft.clients),
-            show: |shown| listener_clients::show(shown.access()),
+            show: |shown| listener_clients::show(&shown.access()),
         },
         Key {
             name: "timeouts",
@@ -255,10 +255,10 @@ pub(super) struct ListenerWithChain {
 
 impl ListenerWithChain {
     /// The rules that `clients` stands for, among others.
-    fn access(&self) -> &[AccessRules] {
+    fn access(&self) -> Vec<&AccessRules> {
         match &self.chain.serve {
-            Serve::Http(http) => &http.access,
-            Serve::Tcp(_) => &self.chain.access,
+            Serve::Http(http) => http.access.iter().filter_map(AccessStep::rules).collect(),
+            Serve::Tcp(_) => self.chain.access.iter().collect(),
         }
     }
 
@@ -283,7 +283,7 @@ pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     let mut chain = Chain { accepts, timeouts, ..Chain::new(tls, serve, place.clone()) };
     let rules = clients.into_rules(&field.at("clients").place());
     match &mut chain.serve {
-        Serve::Http(http) => http.access = rules,
+        Serve::Http(http) => http.access = rules.into_iter().map(AccessStep::Rules).collect(),
         Serve::Tcp(_) => chain.access = rules,
     }
     Some(Listener {

@@ -65,7 +65,7 @@ impl Clients {
     }
 
     /// Of rules that were made above; of others nothing.
-    fn of(rules: &[AccessRules]) -> Self {
+    fn of(rules: &[&AccessRules]) -> Self {
         let mut clients = Self::default();
         for AccessRules { action, policies, place: _ } in rules {
             let ours = policies.iter().filter(|policy| policy.name == NAME);
@@ -83,7 +83,7 @@ impl Clients {
     }
 }
 
-pub(super) fn show(rules: &[AccessRules]) -> Value {
+pub(super) fn show(rules: &[&AccessRules]) -> Value {
     let clients = Clients::of(rules);
     let everybody = clients.allow.is_empty() && clients.deny.is_empty();
     if everybody { Value::Null } else { CLIENTS.show(&clients) }

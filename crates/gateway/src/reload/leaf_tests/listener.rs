@@ -3,10 +3,10 @@
 use super::{CERTIFICATE, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TLS_CONTEXT, route};
 use crate::RebuiltParts;
 use quadrille_config::model::{
-    AccessAction, AccessRules, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous, CertificateSource,
-    Chain, ChainMatch, ClientAuth, ClientCheck, Group, Http, KeyServerUse, KeySource, Keyless, KeylessTls,
-    Limits, Listener, Paths, Place, ProxyProtocolIn, RouteTable, SentPath, Serve, Timeouts, Tls, TlsPolicy,
-    Transport, TrustedProxies, Version, Weighted, key_server::Protocol,
+    AccessAction, AccessRules, AccessStep, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous,
+    CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, Group, Http, KeyServerUse, KeySource,
+    Keyless, KeylessTls, Limits, Listener, Paths, Place, ProxyProtocolIn, RouteTable, SentPath, Serve,
+    Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted, key_server::Protocol,
 };
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             leaves.set("http.paths.escaped_slashes", escaped_slashes, Ambiguous::Keep);
             leaves.set("http.paths.parameters", parameters, Ambiguous::Keep);
             leaves.set("http.paths.send", send, SentPath::Received);
-            leaves.set("http.access", access, vec![deny_all()]);
+            leaves.set("http.access", access, vec![AccessStep::Rules(deny_all())]);
             leaves.set("http.header_limit", header_limit, 5000);
             leaves.rebuild(TLS_CONTEXT).set("chain.serve", model, Serve::Tcp(vec![Weighted::all("other")]));
         }

@@ -1,0 +1,234 @@
+//! JSON Web Tokens: the same requests are let in as by the stock Envoy, and servers and clients are told the same.
+
+use super::{
+    stock::{Envoy, ask, envoy, skipped},
+    upstream,
+};
+use crate::support::{Configuration, Gateway, TokenKey, eventually, jwks, ports, seconds_from_now, serve};
+use base64ct::{Base64UrlUnpadded, Encoding};
+use serde_json::{Value, json};
+
+const BOOTSTRAP: &str = include_str!("jwt.yaml");
+
+/// The keys of provider `a`, one of each kind, and those of `b`.
+struct Keys {
+    rsa: TokenKey,
+    p256: TokenKey,
+    p384: TokenKey,
+    ed25519: TokenKey,
+    other: TokenKey,
+}
+
+impl Keys {
+    fn new() -> Self {
+        Self {
+            rsa: TokenKey::rsa("rsa", 2048),
+            p256: TokenKey::p256("p256"),
+            p384: TokenKey::p384("p384"),
+            ed25519: TokenKey::ed25519("ed25519"),
+            other: TokenKey::p256("other"),
+        }
+    }
+
+    fn bootstrap(&self, upstream: u16) -> String {
+        let of_a = jwks(&[&self.rsa, &self.p256, &self.p384, &self.ed25519]);
+        let text = BOOTSTRAP.replace("KEYS_OF_A", &of_a).replace("KEYS_OF_B", &jwks(&[&self.other]));
+        text.replace("port_value: UPSTREAM", &format!("port_value: {upstream}"))
+    }
+}
+
+/// What a token of `a` says if nothing is wrong with it.
+fn claims() -> Value {
+    json!({
+        "iss": "https://a.example", "sub": "alice", "aud": "app", "exp": seconds_from_now(3600), "role": "admin",
+        "number": 12, "fraction": 1.5, "yes": true, "list": ["x"], "realm": { "roles": "inner" }, "scope": "read write"
+    })
+}
+
+fn with(changes: Value) -> Value {
+    let mut claims = claims();
+    for (name, value) in changes.as_object().expect("an object") {
+        claims[name] = value.clone();
+    }
+    claims
+}
+
+/// Tokens for the header `Authorization`, with what is said of each.
+fn tokens(keys: &Keys) -> Vec<(&'static str, String)> {
+    let good = |claims: Value| keys.rsa.token("RS256", &claims);
+    let part = |text: &str| Base64UrlUnpadded::encode_string(text.as_bytes());
+    let payload = part(&claims().to_string());
+    // As if the public key were a secret.
+    let hmac = format!("{}.{payload}.{}", part(r#"{"alg":"HS256","kid":"rsa"}"#), part("signature"));
+    let mut foreign = keys.rsa.token("RS256", &claims());
+    foreign.truncate(foreign.rfind('.').expect("a dot"));
+    let other_signature = keys.rsa.token("RS256", &with(json!({ "sub": "bob" })));
+    let other_signature = other_signature.rsplit('.').next().expect("a part").to_owned();
+    vec![
+        ("RS256", good(claims())),
+        ("RS384", keys.rsa.token("RS384", &claims())),
+        ("RS512", keys.rsa.token("RS512", &claims())),
+        ("PS256", keys.rsa.token("PS256", &claims())),
+        ("PS384", keys.rsa.token("PS384", &claims())),
+        ("PS512", keys.rsa.token("PS512", &claims())),
+        ("ES256", keys.p256.token("ES256", &claims())),
+        ("ES384", keys.p384.token("ES384", &claims())),
+        ("EdDSA", keys.ed25519.token("EdDSA", &claims())),
+        ("without kid", keys.rsa.token_with(&json!({ "alg": "RS256" }), &claims())),
+        ("another kid", keys.rsa.token_with(&json!({ "alg": "RS256", "kid": "none" }), &claims())),
+        ("somebody else's kid", keys.rsa.token_with(&json!({ "alg": "RS256", "kid": "p256" }), &claims())),
+        ("expired within the leeway", good(with(json!({ "exp": seconds_from_now(-30) })))),
+        ("expired", good(with(json!({ "exp": seconds_from_now(-90) })))),
+        ("not yet valid within the leeway", good(with(json!({ "nbf": seconds_from_now(30) })))),
+        ("not yet valid", good(with(json!({ "nbf": seconds_from_now(90) })))),
+        ("for others", good(with(json!({ "aud": "others" })))),
+        ("for several", good(with(json!({ "aud": ["x", "https://app/"] })))),
+        ("of another issuer", good(with(json!({ "iss": "https://c.example" })))),
+        ("of nobody", good(with(json!({ "iss": "" })))),
+        ("of b", keys.other.token("ES256", &json!({ "iss": "b", "role": "guest" }))),
+        ("signed by another", keys.other.token_with(&json!({ "alg": "ES256", "kid": "p256" }), &claims())),
+        ("with another's signature", format!("{foreign}.{other_signature}")),
+        ("alg none", format!("{}.{payload}.{}", part(r#"{"alg":"none"}"#), part("x"))),
+        ("HMAC", hmac),
+        ("no alg", format!("{}.{payload}.AAAA", part("{}"))),
+        ("kid a number", format!("{}.{payload}.AAAA", part(r#"{"alg":"RS256","kid":1}"#))),
+        ("no JSON", format!("{}.{payload}.AAAA", part("{"))),
+        ("payload no JSON", format!("{}.{}.AAAA", part(r#"{"alg":"RS256"}"#), part("x"))),
+        ("header no base64", format!("a.{payload}.AAAA")),
+        ("payload no base64", format!("{}.a.AAAA", part(r#"{"alg":"RS256"}"#))),
+        ("signature no base64", format!("{foreign}.a")),
+        ("two parts", foreign),
+        ("iss a number", good(with(json!({ "iss": 1 })))),
+        ("sub a number", good(with(json!({ "sub": 1 })))),
+        ("exp a text", good(with(json!({ "exp": "never" })))),
+        ("exp negative", good(with(json!({ "exp": -1 })))),
+        ("nbf a text", good(with(json!({ "nbf": "now" })))),
+        ("iat a list", good(with(json!({ "iat": [] })))),
+        ("jti a number", good(with(json!({ "jti": 1 })))),
+        ("aud a number", good(with(json!({ "aud": 1 })))),
+        ("a guest", good(with(json!({ "role": "guest" })))),
+        ("empty", String::new()),
+    ]
+}
+
+/// What is asked: curl's arguments, and what is said of them.
+fn requests(keys: &Keys) -> Vec<(String, &'static str, Vec<String>)> {
+    let mut all = Vec::new();
+    let header = |text: String| vec!["-H".to_owned(), text];
+    let paths = ["/a", "/open", "/audience", "/any", "/istio", "/istio2", "/rbac"];
+    for (what, token) in tokens(keys) {
+        for path in paths {
+            // Each kind of mistake once for all, and in Istio's form.
+            if path == "/open" && what != "expired" || path == "/any" && what.contains(" a ") {
+                continue;
+            }
+            all.push((what.to_owned(), path, header(format!("Authorization: Bearer {token}"))));
+        }
+    }
+    let good = keys.rsa.token("RS256", &claims());
+    let expired = keys.rsa.token("RS256", &with(json!({ "exp": 1 })));
+    let of_b = keys.other.token("ES256", &json!({ "iss": "b", "role": "guest" }));
+    for path in ["/a", "/b", "/all", "/any", "/missing", "/failed", "/istio", "/istio2", "/rbac", "/open"] {
+        all.push(("nothing".into(), path, vec![]));
+        all.push(("b's token in its header".into(), path, header(format!("x-token: {of_b}"))));
+        all.push(("b's token in its cookie".into(), path, header(format!("Cookie: x=y; c={of_b}"))));
+        let both =
+            [header(format!("Authorization: Bearer {good}")), header(format!("x-token: {of_b}"))].concat();
+        all.push(("both".into(), path, both));
+        all.push(("no bearer".into(), path, header(format!("Authorization: Basic {good}"))));
+        all.push(("small letters".into(), path, header(format!("Authorization: bearer {good}"))));
+    }
+    for path in ["/failed", "/missing"] {
+        all.push(("good".into(), path, header(format!("Authorization: Bearer {good}"))));
+        all.push(("expired".into(), path, header(format!("Authorization: Bearer {expired}"))));
+    }
+    let preflight = ["-X", "OPTIONS", "-H", "Origin: https://x", "-H", "Access-Control-Request-Method: GET"];
+    all.push(("preflight".into(), "/a", preflight.map(str::to_owned).to_vec()));
+    all.push(("OPTIONS".into(), "/a", vec!["-X".into(), "OPTIONS".into()]));
+    all.push((
+        "claims of its own".into(),
+        "/a",
+        [header("x-role: root".into()), header(format!("Authorization: Bearer {good}"))].concat(),
+    ));
+    all
+}
+
+#[test]
+fn both_let_in_the_same_tokens() {
+    let Some(program) = envoy() else { return skipped() };
+    let keys = Keys::new();
+    let text = keys.bootstrap(upstream::start().port());
+    let configuration = |admin: u16, listen: u16| {
+        let text = text.replace("port_value: ADMIN", &format!("port_value: {admin}"));
+        Configuration::new(&text.replace("port_value: LISTEN", &format!("port_value: {listen}")))
+    };
+    let file = configuration(0, 0);
+    let mut command = serve();
+    command.arg("--envoy-config").arg(file.path());
+    let gateway = Gateway::start(command, 1);
+    let port = ports::free();
+    let theirs = configuration(ports::free(), port);
+    let _envoy = Envoy::start(&program, &theirs);
+    eventually("Envoy does not serve", || ask("http", port, "/open", &[])[0] == "200");
+    let mut differences = Vec::new();
+    let mut statuses = std::collections::BTreeMap::<String, usize>::new();
+    let mut compare = |what: &str, path: &str, arguments: &[String]| {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let [ours, theirs] = [gateway.port(), port].map(|port| {
+            let mut answer = ask("http", port, path, &arguments);
+            // Own texts name their character set.
+            answer.retain(|line| !line.starts_with("content-type:"));
+            answer
+        });
+        *statuses.entry(ours[0].clone()).or_default() += 1;
+        if ours != theirs {
+            differences.push(format!("{what} {path}\n  Quadrille {ours:?}\n  Envoy     {theirs:?}"));
+        }
+    };
+    for (what, path, arguments) in requests(&keys) {
+        compare(&what, path, &arguments);
+    }
+    let of_b = keys.other.token("ES256", &json!({ "iss": "b" }));
+    let good = keys.rsa.token("RS256", &claims());
+    for path in [
+        format!("/b?x=y&t={of_b}&z"),
+        format!("/b?t={of_b}"),
+        format!("/a?access_token={good}"),
+        format!("/a?access_token={good}&x=y"),
+        format!("/istio?access_token={good}x"),
+        format!("/a?{}", "long".repeat(100)),
+    ] {
+        compare("in the query", &path, &[]);
+    }
+    assert!(differences.is_empty(), "{} of {statuses:?}:\n{}", differences.len(), differences.join("\n"));
+    // Neither everything nor nothing is let in.
+    assert!(["200", "401", "403"].iter().all(|status| statuses.get(*status) > Some(&10)), "{statuses:?}");
+}
+
+/// A public key is no secret: who knows it cannot sign, whatever the token says of its algorithm.
+#[test]
+fn a_public_key_is_no_secret() {
+    let keys = Keys::new();
+    let file = Configuration::new(&keys.bootstrap(1).replace("ADMIN", "0").replace("LISTEN", "0"));
+    let mut command = serve();
+    command.arg("--envoy-config").arg(file.path());
+    let gateway = Gateway::start(command, 1);
+    let part = |text: &[u8]| Base64UrlUnpadded::encode_string(text);
+    for key in [&keys.rsa, &keys.p256, &keys.ed25519] {
+        let jwk = key.jwk();
+        let public = jwk["n"].as_str().or(jwk["x"].as_str()).expect("a part").to_owned();
+        let kid = jwk["kid"].as_str().expect("an id");
+        for secret in [public.clone(), jwk.to_string()] {
+            let header = json!({ "alg": "HS256", "kid": kid }).to_string();
+            let signed = format!("{}.{}", part(header.as_bytes()), part(claims().to_string().as_bytes()));
+            let signature = boring::hash::hmac_sha256(secret.as_bytes(), signed.as_bytes()).expect("HMAC");
+            let token = format!("Authorization: Bearer {signed}.{}", part(&signature));
+            let answer = ask("http", gateway.port(), "/a", &["-H", &token]);
+            assert_eq!(
+                (answer[0].as_str(), answer.last().map(String::as_str)),
+                ("401", Some("Jwt header [alg] is not supported"))
+            );
+        }
+    }
+    assert_eq!(gateway.metric("quadrille_access_denied_total", &["token"]), 6.0);
+}

@@ -1,0 +1,129 @@
+//! Who is let in, by RequestAuthentication and AuthorizationPolicy.
+
+use super::{Mesh, backend, shop};
+use crate::support::{Nginx, TokenKey, jwks, ports, seconds_from_now};
+use serde_json::{Value, json};
+
+/// A gateway before a backend that answers `right` and the header `x-role`, with these objects.
+fn started(objects: &[(&str, &str)]) -> Option<(Mesh, Nginx, u16)> {
+    let nginx = Nginx::new("location / { return 200 \"right $http_x_role\"; }");
+    let port = ports::free();
+    let endpoints = format!("[ {{ address: 127.0.0.1, ports: {{ http: {} }} }} ]", nginx.address().port());
+    let (shop, backend) = (shop(port), backend(&endpoints, ""));
+    let all = [&[("shop", shop.as_str()), ("backend", backend.as_str())], objects].concat();
+    let mut mesh = Mesh::start("{}", &all)?;
+    mesh.secret("shop-cert", "shop.example.com");
+    mesh.start_gateway();
+    Some((mesh, nginx, port))
+}
+
+/// An object of Istio's for the gateway.
+fn object(kind: &str, name: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: security.istio.io/v1
+kind: {kind}
+metadata: {{ name: {name}, namespace: istio-system }}
+spec:
+  selector: {{ matchLabels: {{ istio: ingressgateway }} }}
+{spec}
+"
+    )
+}
+
+fn claims(subject: &str, role: &str) -> Value {
+    let exp = seconds_from_now(600);
+    json!({ "iss": "https://issuer.example", "sub": subject, "aud": "shop", "exp": exp, "role": role })
+}
+
+fn issuer(keys: &str) -> String {
+    let rule = format!(
+        "  jwtRules:
+  - issuer: https://issuer.example
+    audiences: [ shop ]
+    jwks: '{keys}'
+    outputClaimToHeaders: [ {{ header: x-role, claim: role }} ]"
+    );
+    object("RequestAuthentication", "tokens", &rule)
+}
+
+#[test]
+fn tokens_and_what_they_say_let_clients_in() {
+    let key = TokenKey::rsa("one", 2048);
+    let policy = object(
+        "AuthorizationPolicy",
+        "admins",
+        "  action: ALLOW
+  rules:
+  - from: [ { source: { requestPrincipals: [ 'https://issuer.example/alice' ] } } ]
+    when: [ { key: 'request.auth.claims[role]', values: [ admin ] } ]
+  - to: [ { operation: { paths: [ /public ] } } ]",
+    );
+    let objects = [("tokens", issuer(&jwks(&[&key]))), ("policy", policy)];
+    let objects = objects.each_ref().map(|(name, text)| (*name, text.as_str()));
+    let Some((mesh, _nginx, port)) = started(&objects) else { return };
+    mesh.await_answer("shop-cert", "shop.example.com", port, "/public", "right  200");
+    assert_eq!(mesh.refused(), Vec::<String>::new());
+    let ask = |path: &str, token: &str| {
+        let header = format!("Authorization: Bearer {token}");
+        mesh.ask("shop-cert", "shop.example.com", port, path, &["-H", &header])
+    };
+    let denied = "RBAC: access denied 403";
+    assert_eq!(mesh.get("shop-cert", "shop.example.com", port, "/"), denied);
+    assert_eq!(ask("/", &key.token("RS256", &claims("alice", "admin"))), "right admin 200");
+    assert_eq!(ask("/", &key.token("RS256", &claims("alice", "guest"))), denied);
+    assert_eq!(ask("/", &key.token("RS256", &claims("bob", "admin"))), denied);
+    // A bad token is no better than none, even where none is needed.
+    let mut expired = claims("alice", "admin");
+    expired["exp"] = seconds_from_now(-600).into();
+    assert_eq!(ask("/public", &key.token("RS256", &expired)), "Jwt is expired 401");
+    let other = TokenKey::rsa("one", 2048);
+    let forged = other.token("RS256", &claims("alice", "admin"));
+    assert_eq!(ask("/public", &forged), "Jwt verification fails 401");
+    let mut foreign = claims("alice", "admin");
+    foreign["aud"] = "elsewhere".into();
+    assert_eq!(ask("/", &key.token("RS256", &foreign)), "Audiences in Jwt are not allowed 403");
+    // The issuer has a new key: the old one is nobody's.
+    mesh.configure("tokens", &issuer(&jwks(&[&other])));
+    mesh.await_or_show("agent.log", || ask("/", &forged) == "right admin 200");
+    let old = key.token("RS256", &claims("alice", "admin"));
+    assert_eq!(ask("/", &old), "Jwt verification fails 401");
+    assert_eq!(mesh.refused(), Vec::<String>::new());
+    // Nothing of a token is in a log.
+    let log = mesh.log("agent.log");
+    let parts = [&forged, &old].map(|token| token.rsplit('.').next().expect("a signature"));
+    assert!(parts.iter().all(|part| !log.contains(part)), "{log}");
+}
+
+#[test]
+fn who_brings_no_token_is_denied_and_tokens_of_two_issuers_do() {
+    let (one, two) = (TokenKey::p256("one"), TokenKey::ed25519("two"));
+    let issuers = object(
+        "RequestAuthentication",
+        "tokens",
+        &format!(
+            "  jwtRules:
+  - {{ issuer: one, jwks: '{}' }}
+  - {{ issuer: two, jwks: '{}', fromHeaders: [ {{ name: x-token }} ] }}",
+            jwks(&[&one]),
+            jwks(&[&two])
+        ),
+    );
+    let policy = object(
+        "AuthorizationPolicy",
+        "somebody",
+        "  action: DENY
+  rules: [ { from: [ { source: { notRequestPrincipals: [ '*' ] } } ] } ]",
+    );
+    let Some((mesh, _nginx, port)) = started(&[("tokens", &issuers), ("policy", &policy)]) else { return };
+    let ask = |arguments: &[&str]| mesh.ask("shop-cert", "shop.example.com", port, "/", arguments);
+    mesh.await_or_show("agent.log", || ask(&[]) == "RBAC: access denied 403");
+    let claims = |issuer: &str| json!({ "iss": issuer, "sub": "somebody" });
+    let by_one = format!("Authorization: Bearer {}", one.token("ES256", &claims("one")));
+    let by_two = format!("x-token: {}", two.token("EdDSA", &claims("two")));
+    mesh.await_or_show("agent.log", || ask(&["-H", &by_one]) == "right  200");
+    assert_eq!(ask(&["-H", &by_two]), "right  200");
+    assert_eq!(ask(&["-H", &by_one, "-H", &by_two]), "right  200");
+    let wrong = format!("x-token: {}", one.token("ES256", &claims("two")));
+    assert_eq!(ask(&["-H", &wrong]), "Jwks doesn't have key to match kid or alg from Jwt 401");
+    assert_eq!(mesh.refused(), Vec::<String>::new());
+}

@@ -1,0 +1,70 @@
+//! Conditions on what filters have found out about a request.
+
+use crate::{
+    common::string_matcher,
+    reader::{Field, ReadMessage},
+    schema,
+};
+use quadrille_config::{
+    Problem,
+    model::{MetadataMatch, ValueMatch},
+    quote,
+};
+
+/// Filters that leave something for those behind them.
+const WRITERS: &[&str] = &["envoy.filters.http.jwt_authn"];
+
+/// `envoy.type.matcher.v3.MetadataMatcher`.
+pub(crate) fn metadata_matcher(field: &Field<'_>) -> Option<MetadataMatch> {
+    let message = field.message(&schema::METADATA_MATCHER)?;
+    let filter_field = message.require("filter")?;
+    let filter = filter_field.text()?;
+    if !WRITERS.contains(&filter) {
+        return filter_field.fail(Problem::new(
+            format!("refused: {} leaves nothing here, so that nobody would match", quote(filter)),
+            format!("there is `{}`", WRITERS.join("`, `")),
+        ));
+    }
+    let path = message.list("path");
+    if path.is_empty() {
+        return field.fail("`path` is missing");
+    }
+    let key = |segment: &Field<'_>| {
+        let key = segment.message(&schema::METADATA_PATH)?.require("key")?;
+        key.text().map(str::to_owned)
+    };
+    Some(MetadataMatch {
+        filter: filter.to_owned(),
+        path: path.iter().map(key).collect::<Option<_>>()?,
+        value: value_matcher(&message.require("value")?)?,
+        invert: message.flag("invert"),
+    })
+}
+
+/// `envoy.type.matcher.v3.ValueMatcher`.
+fn value_matcher(field: &Field<'_>) -> Option<ValueMatch> {
+    const KINDS: &[&str] =
+        &["null_match", "string_match", "bool_match", "present_match", "list_match", "or_match"];
+    let message = field.message(&schema::VALUE_MATCHER)?;
+    Some(match message.one_of(KINDS) {
+        Some(("null_match", _)) => ValueMatch::Null,
+        Some(("string_match", matcher)) => ValueMatch::Text(string_matcher(&matcher)?),
+        Some(("bool_match", value)) => ValueMatch::Bool(value.parse(crate::values::boolean)?),
+        Some(("present_match", value)) => match value.text()? {
+            "true" => ValueMatch::Present,
+            _ => return value.fail("`present_match` is `true`, or is left out"),
+        },
+        Some(("list_match", list)) => {
+            let one = list.message(&schema::LIST_MATCHER)?.require("one_of")?;
+            ValueMatch::OneOf(Box::new(value_matcher(&one)?))
+        }
+        Some((_, any)) => {
+            let matchers = any.message(&schema::OR_MATCHER)?.list("value_matchers");
+            if matchers.is_empty() {
+                return any.fail("`value_matchers` is empty");
+            }
+            ValueMatch::Any(matchers.iter().map(value_matcher).collect::<Option<_>>()?)
+        }
+        None => return field.fail("says nothing that is supported here"),
+    })
+}

@@ -1,0 +1,286 @@
+//! Who a request says that it is from, by JSON Web Tokens; the answers are those of Envoy's filter.
+//!
+//! Where it is stricter: a request with several tokens of which one is bad is never let in by `allow_missing`, and what
+//! clients say in the headers that tell servers of claims is taken out of every request.
+
+mod keys;
+mod locations;
+mod status;
+mod token;
+
+pub(super) use status::Problem;
+
+use super::request::Request;
+use http::{HeaderName, HeaderValue, Method, header};
+use keys::KeySet;
+use locations::{Found, Locations, MOST_TOKENS};
+use quadrille_config::{
+    Diagnostic,
+    model::{JwtAuthentication, JwtProvider, JwtRequirement},
+};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use token::Token;
+
+/// The name under which conditions find what tokens say.
+const STEP: &str = "envoy.filters.http.jwt_authn";
+
+/// What tokens requests need, with the keys that verify them.
+pub(crate) struct Authentication {
+    model: Arc<JwtAuthentication>,
+    /// As the providers stand.
+    keys: Vec<KeySet>,
+    /// Where the tokens of each are looked for.
+    own: Vec<Locations>,
+    /// Where those of all are.
+    all: Locations,
+}
+
+/// What a requirement does not ask for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leniency {
+    None,
+    Missing,
+    MissingOrFailed,
+}
+
+impl Authentication {
+    /// Reads the keys of all providers.
+    ///
+    /// # Errors
+    /// Names a provider whose keys cannot be had at all. One without a key that can be used lets nobody in.
+    pub(crate) fn new(
+        model: &Arc<JwtAuthentication>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, Diagnostic> {
+        let mut keys = Vec::with_capacity(model.providers.len());
+        for provider in &model.providers {
+            let text = provider.keys.read().map_err(|error| {
+                let what = format!("cannot read the keys of `{}`, {}: {error}", provider.name, provider.keys);
+                Diagnostic::new(&provider.place, what)
+            })?;
+            keys.push(KeySet::parse(&text).unwrap_or_else(|problem| {
+                warnings.push(format!(
+                    "{}: no token of `{}` is let in: {problem}",
+                    provider.place, provider.name
+                ));
+                KeySet::default()
+            }));
+        }
+        let locations = || model.providers.iter().map(|provider| &provider.locations[..]).enumerate();
+        let own = locations().map(|one| Locations::of([one].into_iter())).collect();
+        Ok(Self { keys, own, all: Locations::of(locations()), model: Arc::clone(model) })
+    }
+
+    /// Whether a request brings the tokens that it needs at this time, in seconds since 1970. What they say is added to
+    /// it.
+    ///
+    /// # Errors
+    /// Says what is missing, or wrong with them.
+    pub(super) fn check(&self, request: &mut Request, tls: bool, now: u64) -> Result<(), Problem> {
+        for provider in &self.model.providers {
+            for name in provider.payload_header.iter().map(|(name, _)| name) {
+                request.headers.remove(name);
+            }
+            for (name, _) in &provider.claim_headers {
+                request.headers.remove(name);
+            }
+        }
+        if self.model.bypass_preflights && is_preflight(request) {
+            return Ok(());
+        }
+        let view = request.view(tls);
+        let mut rules = self.model.rules.iter();
+        let rule = rules.find(|rule| view.matches(&rule.path, &rule.headers, &rule.query));
+        match rule.and_then(|rule| rule.requirement.as_ref()) {
+            Some(requirement) => self.meets(requirement, request, now),
+            None => Ok(()),
+        }
+    }
+
+    /// The challenge of RFC 6750 section 3, unless clients are not told.
+    pub(super) fn challenge(&self, request: &Request, tls: bool, problem: Problem) -> Option<HeaderValue> {
+        /// Bytes of the path that are shown, as by Envoy.
+        const SHOWN: usize = 256;
+        if self.model.strip_failure_response {
+            return None;
+        }
+        let scheme = if tls { "https" } else { "http" };
+        let path = request.uri.path_and_query().map_or("", |path| path.as_str()).as_bytes();
+        let path = &path[..path.len().min(SHOWN)];
+        let error: &[u8] = if problem == Problem::Missing { b"\"" } else { b"\", error=\"invalid_token\"" };
+        let parts = [b"Bearer realm=\"", scheme.as_bytes(), b"://", request.host().as_bytes(), path, error];
+        HeaderValue::from_bytes(&parts.concat()).ok()
+    }
+
+    /// Whether clients are told what is wrong.
+    pub(super) fn tells(&self) -> bool {
+        !self.model.strip_failure_response
+    }
+
+    fn meets(&self, requirement: &JwtRequirement, request: &mut Request, now: u64) -> Result<(), Problem> {
+        match requirement {
+            JwtRequirement::Provider(provider, audiences) => {
+                self.verify(&self.own[*provider], audiences, Leniency::None, request, now)
+            }
+            JwtRequirement::AllowMissing => self.verify(&self.all, &[], Leniency::Missing, request, now),
+            JwtRequirement::AllowMissingOrFailed => {
+                self.verify(&self.all, &[], Leniency::MissingOrFailed, request, now)
+            }
+            JwtRequirement::All(all) => all.iter().try_for_each(|one| self.meets(one, request, now)),
+            JwtRequirement::Any(any) => self.meets_one(any, request, now),
+        }
+    }
+
+    /// What is allowed to be missing here is the tokens that the others ask for.
+    fn meets_one(&self, any: &[JwtRequirement], request: &mut Request, now: u64) -> Result<(), Problem> {
+        let allows = |leniency| any.contains(&leniency);
+        let (missing, failed) =
+            (allows(JwtRequirement::AllowMissing), allows(JwtRequirement::AllowMissingOrFailed));
+        let is_regular = |one: &&JwtRequirement| {
+            !matches!(one, JwtRequirement::AllowMissing | JwtRequirement::AllowMissingOrFailed)
+        };
+        if any.iter().filter(is_regular).count() == 0 {
+            return match (failed, missing) {
+                (true, _) => self.meets(&JwtRequirement::AllowMissingOrFailed, request, now),
+                (false, true) => self.meets(&JwtRequirement::AllowMissing, request, now),
+                (false, false) => Err(Problem::Missing),
+            };
+        }
+        let mut found = Problem::Missing;
+        for one in any.iter().filter(is_regular) {
+            match self.meets(one, request, now) {
+                Ok(()) => return Ok(()),
+                // What is wrong with a token says more than that there is none for somebody.
+                Err(problem) => {
+                    let is_telling = !matches!(problem, Problem::Missing | Problem::UnknownIssuer);
+                    if is_telling || found == Problem::Missing {
+                        found = problem;
+                    }
+                }
+            }
+        }
+        if failed || missing && found == Problem::Missing { Ok(()) } else { Err(found) }
+    }
+
+    /// All tokens that are there must be good: the server may take the other one for the one that was verified.
+    fn verify(
+        &self,
+        locations: &Locations,
+        audiences: &[String],
+        leniency: Leniency,
+        request: &mut Request,
+        now: u64,
+    ) -> Result<(), Problem> {
+        let found = locations.find(request);
+        let forgiven = |problem| match leniency {
+            Leniency::MissingOrFailed => Ok(()),
+            Leniency::Missing if problem == Problem::Missing => Ok(()),
+            _ => Err(problem),
+        };
+        if found.is_empty() {
+            return forgiven(Problem::Missing);
+        }
+        if found.len() > MOST_TOKENS {
+            return forgiven(Problem::MultipleTokens);
+        }
+        found.iter().rev().try_for_each(|token| self.take(token, audiences, request, now).or_else(forgiven))
+    }
+
+    /// Verifies a token, and adds what it says to the request.
+    fn take(
+        &self,
+        found: &Found,
+        audiences: &[String],
+        request: &mut Request,
+        now: u64,
+    ) -> Result<(), Problem> {
+        let token = Token::parse(&found.text)?;
+        let issued = |issuer: &str| {
+            found.providers.iter().find(|provider| self.model.providers[**provider].issuer == issuer)
+        };
+        // Somebody's own issuer first, then one who does not say which it is.
+        let index = *issued(&token.issuer).or_else(|| issued("")).ok_or(Problem::UnknownIssuer)?;
+        let provider = &self.model.providers[index];
+        token.check_time(now, provider.leeway.as_secs())?;
+        let wanted = if audiences.is_empty() { &provider.audiences } else { audiences };
+        if !token.is_for(wanted) {
+            return Err(Problem::AudienceNotAllowed);
+        }
+        self.keys[index].verify(&token)?;
+        tell(provider, &token, request);
+        if !provider.forward {
+            found.remove(request);
+        }
+        Ok(())
+    }
+}
+
+/// Tells the server and later steps what a token says.
+fn tell(provider: &JwtProvider, token: &Token<'_>, request: &mut Request) {
+    let mut add = |name: &HeaderName, value: String| {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            request.headers.append(name, value);
+        }
+    };
+    if let Some((name, padded)) = &provider.payload_header {
+        let padding = if *padded { (4 - token.encoded_payload.len() % 4) % 4 } else { 0 };
+        add(name, format!("{}{}", token.encoded_payload, "=".repeat(padding)));
+    }
+    for (name, claim) in &provider.claim_headers {
+        if let Some(text) = claim_text(&token.payload, claim) {
+            add(name, text);
+        }
+    }
+    if !provider.header_metadata.is_empty() {
+        request.metadata.set(STEP, &provider.header_metadata, Value::Object(token.header.clone()));
+    }
+    if !provider.payload_metadata.is_empty() {
+        let payload = normalized(token.payload.clone(), &provider.space_delimited);
+        request.metadata.set(STEP, &provider.payload_metadata, Value::Object(payload));
+    }
+}
+
+/// A text, number or boolean as text; `None` if it is something else, or empty.
+fn claim_text(payload: &Map<String, Value>, claim: &[String]) -> Option<String> {
+    let (last, objects) = claim.split_last()?;
+    let inner = objects.iter().try_fold(payload, |object, name| object.get(name)?.as_object())?;
+    match inner.get(last)? {
+        Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+        Value::Number(number) => Some(number_text(number)),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+/// As Envoy has it, to which all numbers are of 64 bits with a binary point.
+fn number_text(number: &serde_json::Number) -> String {
+    let value = number.as_f64().unwrap_or_default();
+    match number.as_u64() {
+        Some(whole) if whole < 1 << 53 => whole.to_string(),
+        _ if value >= 0.0 && value.fract() == 0.0 && value < 18_446_744_073_709_551_616.0 => {
+            (value as u64).to_string()
+        }
+        _ => format!("{value:.6}"),
+    }
+}
+
+fn normalized(mut payload: Map<String, Value>, space_delimited: &[String]) -> Map<String, Value> {
+    for name in space_delimited {
+        if let Some(Value::String(text)) = payload.get(name) {
+            let words: Vec<Value> =
+                text.split(' ').filter(|word| !word.is_empty()).map(Value::from).collect();
+            payload.insert(name.clone(), Value::Array(words));
+        }
+    }
+    payload
+}
+
+/// Fetch standard, section 3.3.2; they bring no tokens.
+fn is_preflight(request: &Request) -> bool {
+    let says = |name: HeaderName| request.headers.get(name).is_some_and(|value| !value.is_empty());
+    request.method == Method::OPTIONS && says(header::ORIGIN) && says(header::ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+#[cfg(test)]
+mod tests;
