@@ -11,6 +11,7 @@ mod token;
 pub(super) use status::Problem;
 
 use super::request::Request;
+use base64ct::{Base64, Encoding};
 use http::{HeaderName, HeaderValue, Method, header};
 use keys::KeySet;
 use locations::{Found, Locations, MOST_TOKENS};
@@ -241,7 +242,8 @@ fn tell(provider: &JwtProvider, token: &Token<'_>, request: &mut Request) {
     }
 }
 
-/// A text, number or boolean as text; `None` if it is something else, or empty.
+/// A text, number or boolean as text, and lists and objects as JSON in base64, as Envoy tells them; `None` if there is
+/// nothing to tell.
 fn claim_text(payload: &Map<String, Value>, claim: &[String]) -> Option<String> {
     let (last, objects) = claim.split_last()?;
     let inner = objects.iter().try_fold(payload, |object, name| object.get(name)?.as_object())?;
@@ -249,7 +251,8 @@ fn claim_text(payload: &Map<String, Value>, claim: &[String]) -> Option<String> 
         Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
         Value::Number(number) => Some(number_text(number)),
         Value::Bool(value) => Some(value.to_string()),
-        _ => None,
+        Value::Null => None,
+        value => Some(Base64::encode_string(value.to_string().as_bytes())),
     }
 }
 
