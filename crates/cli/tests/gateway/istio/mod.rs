@@ -5,6 +5,7 @@ mod defaults;
 mod delay;
 mod mesh;
 mod mtls;
+mod routes;
 mod traffic;
 
 use mesh::Mesh;
