@@ -109,7 +109,6 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ("envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec", Accepted("")),
     ("envoy.extensions.filters.http.cache.v3.CacheConfig", Ignored("nothing is cached")),
     ("envoy.filters.http.rbac", LETS_IN),
-    ("envoy.extensions.filters.http.ext_authz.v3.ExtAuthz", LETS_IN),
     ("envoy.filters.http.ext_authz", LETS_IN),
     ("envoy.filters.http.jwt_authn", LETS_IN),
     ("envoy.extensions.filters.http.oauth2.v3.OAuth2", LETS_IN),
@@ -219,7 +218,12 @@ pub(crate) fn cluster(fields: Vec<Field<'_>>) -> Option<()> {
 
 /// The filters of requests.
 pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
-    filters(fields, &HTTP_FILTER, HTTP_FILTERS, &[ROUTER, ROUTER_NAME, HTTP_RBAC, HTTP_FAULT, HTTP_JWT])
+    filters(
+        fields,
+        &HTTP_FILTER,
+        HTTP_FILTERS,
+        &[ROUTER, ROUTER_NAME, HTTP_RBAC, HTTP_FAULT, HTTP_JWT, EXT_AUTHZ],
+    )
 }
 
 /// The filters of a listener.
@@ -231,6 +235,7 @@ pub(crate) const HTTP_MANAGER: &str = crate::schema::HTTP_MANAGER.name;
 pub(crate) const TCP_PROXY: &str = crate::schema::TCP_PROXY.name;
 pub(crate) const NETWORK_RBAC: &str = crate::schema::NETWORK_RBAC.name;
 pub(crate) const HTTP_FAULT: &str = crate::schema::HTTP_FAULT.name;
+pub(crate) const EXT_AUTHZ: &str = crate::schema::EXT_AUTHZ.name;
 pub(crate) const HTTP_JWT: &str = crate::schema::JWT_AUTHENTICATION.name;
 pub(crate) const HTTP_RBAC: &str = crate::schema::HTTP_RBAC.name;
 const ROUTER: &str = crate::schema::ROUTER.name;

@@ -4,6 +4,7 @@ use crate::{
     access_log::access_log,
     common::duration,
     config_source::{ConfigSource, config_source},
+    ext_authz::ext_authz,
     fault::fault,
     filters,
     jwt::jwt_authentication,
@@ -15,7 +16,7 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{AccessLog, AccessStep, Paths, Place, RouteTable},
+    model::{AccessLog, AccessRules, AccessStep, Paths, Place, RouteTable},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -113,14 +114,20 @@ struct Access {
 
 fn access(message: &Message<'_>) -> Option<Access> {
     let mut access = Access::default();
-    for filter in filters::http(message.list("http_filters"))? {
+    let filters = filters::http(message.list("http_filters"))?;
+    let somebody_is_asked = filters.iter().any(|filter| filter.kind == filters::EXT_AUTHZ);
+    for filter in filters {
         match (&filter.config, filter.kind) {
             (Some(config), filters::HTTP_RBAC) => {
-                if let Some(read) = rbac::rbac(config, rbac::Of::Requests)? {
-                    access.steps.push(AccessStep::Rules(read.rules));
-                    access.direct = access.direct.or(read.direct);
-                    access.behind_proxies = access.behind_proxies.or(read.behind_proxies);
+                if somebody_is_asked && let Some((read, name)) = rbac::shadow(config)? {
+                    access.add(read, |rules| AccessStep::Shadow(rules, name));
                 }
+                if let Some(read) = rbac::rbac(config, rbac::Of::Requests)? {
+                    access.add(read, AccessStep::Rules);
+                }
+            }
+            (Some(config), filters::EXT_AUTHZ) => {
+                access.steps.push(AccessStep::Authorization(Arc::new(ext_authz(config)?)));
             }
             (Some(config), filters::HTTP_JWT) => {
                 access.steps.push(AccessStep::Jwt(Arc::new(jwt_authentication(config)?)));
@@ -131,6 +138,14 @@ fn access(message: &Message<'_>) -> Option<Access> {
         }
     }
     Some(access)
+}
+
+impl Access {
+    fn add(&mut self, read: rbac::Access, step: impl FnOnce(AccessRules) -> AccessStep) {
+        self.direct = self.direct.take().or(read.direct);
+        self.behind_proxies = self.behind_proxies.take().or(read.behind_proxies);
+        self.steps.push(step(read.rules));
+    }
 }
 
 /// The client behind proxies is known only where it is the one that is connected.

@@ -19,6 +19,7 @@ mod config_source;
 mod cross_origin;
 mod decides_access;
 mod endpoints;
+mod ext_authz;
 mod fault;
 mod filters;
 mod fraction;

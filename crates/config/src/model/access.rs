@@ -1,6 +1,6 @@
 //! Who is let in: rules about connections and requests, as Envoy's RBAC filter has them.
 
-use super::{HeaderMatch, JwtAuthentication, MetadataMatch, Network, Place, TextMatch};
+use super::{Authorization, HeaderMatch, JwtAuthentication, MetadataMatch, Network, Place, TextMatch};
 use std::sync::Arc;
 
 /// A step of what is asked about a request before it is routed, in the order of a list of them.
@@ -10,6 +10,11 @@ pub enum AccessStep {
     Rules(AccessRules),
     /// Tokens that it must bring.
     Jwt(Arc<JwtAuthentication>),
+    /// A server that is asked.
+    Authorization(Arc<Authorization>),
+    /// Rules of which none keeps anybody out: the name of the policy that denies is left for later steps, under this
+    /// name.
+    Shadow(AccessRules, String),
 }
 
 /// Rules that are asked together. Whoever is let in has passed all rules that there are.
@@ -78,7 +83,7 @@ impl AccessStep {
     pub fn rules(&self) -> Option<&AccessRules> {
         match self {
             Self::Rules(rules) => Some(rules),
-            Self::Jwt(_) => None,
+            Self::Jwt(_) | Self::Authorization(_) | Self::Shadow(..) => None,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod access;
 mod acme;
+mod authorization;
 mod chain;
 mod cors;
 mod expression;
@@ -37,6 +38,7 @@ mod upstream_limits;
 
 pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules, AccessStep};
 pub use acme::{Acme, AcmeChallenge, AcmeKeyType, AcmeOrder, ExternalAccount};
+pub use authorization::{Authorization, AuthorizationService, HttpAuthorization};
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
 pub use cors::Cors;
 pub use expression::{Expression, compiled, whole, whole_within};

@@ -39,6 +39,19 @@ pub(crate) fn rbac(field: &Field<'_>, of: Of) -> Option<Option<Access>> {
     }
 }
 
+/// The shadow rules of a filter of requests, as rules that deny, and the name under which they leave the policy that
+/// does; `Some(None)` if there are none.
+pub(crate) fn shadow(field: &Field<'_>) -> Option<Option<(Access, String)>> {
+    let message = field.message(&schema::HTTP_RBAC)?;
+    let Some(rules) = message.get("shadow_rules") else { return Some(None) };
+    let name = format!("{}shadow_effective_policy_id", message.string("shadow_rules_stat_prefix"));
+    let denying = |mut access: Access| {
+        access.rules.action = AccessAction::Deny;
+        (access, name)
+    };
+    read(&rules, Of::Requests).map(|access| access.map(denying))
+}
+
 fn read(field: &Field<'_>, of: Of) -> Option<Option<Access>> {
     const ACTIONS: &[(&str, u32, Option<AccessAction>)] =
         &[("ALLOW", 0, Some(AccessAction::Allow)), ("DENY", 1, Some(AccessAction::Deny)), ("LOG", 2, None)];

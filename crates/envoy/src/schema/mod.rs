@@ -5,6 +5,7 @@
 mod bootstrap;
 mod cluster;
 mod common;
+mod ext_authz;
 mod http;
 mod istio;
 mod jwt;
@@ -19,6 +20,7 @@ mod upstream_limits;
 pub(crate) use bootstrap::*;
 pub(crate) use cluster::*;
 pub(crate) use common::*;
+pub(crate) use ext_authz::*;
 pub(crate) use http::*;
 pub(crate) use istio::*;
 pub(crate) use jwt::*;
@@ -189,6 +191,20 @@ pub(crate) const ALL: &[Group] = &[
             &JWT_AUDIENCES,
             &JWT_ANY,
             &JWT_ALL,
+        ],
+    },
+    Group {
+        page: "ext-authz",
+        title: "Who is let in: authorization servers",
+        messages: &[
+            &EXT_AUTHZ,
+            &AUTHZ_GRPC_SERVICE,
+            &EXT_AUTHZ_HTTP,
+            &EXT_AUTHZ_REQUEST,
+            &EXT_AUTHZ_RESPONSE,
+            &HTTP_URI,
+            &HTTP_STATUS,
+            &STRING_MATCHERS,
         ],
     },
     Group {

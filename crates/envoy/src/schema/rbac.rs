@@ -16,9 +16,9 @@ pub(crate) const HTTP_RBAC: Schema = Schema {
         ("rules", Read("without them everybody is let in")),
         ("rules_stat_prefix", ONLY_COUNTED),
         ("matcher", NO_MATCHER),
-        ("shadow_rules", ONLY_COUNTED),
+        ("shadow_rules", Read("beside `ext_authz`, which asks by them; alone they decide nothing")),
         ("shadow_matcher", ONLY_COUNTED),
-        ("shadow_rules_stat_prefix", ONLY_COUNTED),
+        ("shadow_rules_stat_prefix", Read("beside `ext_authz`")),
         ("track_per_rule_stats", ONLY_COUNTED),
     ],
     others: STRICT,
@@ -148,7 +148,10 @@ pub(crate) const INT32_RANGE: Schema = Schema {
 pub(crate) const METADATA_MATCHER: Schema = Schema {
     name: "envoy.type.matcher.v3.MetadataMatcher",
     fields: &[
-        ("filter", Read("`envoy.filters.http.jwt_authn`")),
+        (
+            "filter",
+            Read("`envoy.filters.http.jwt_authn`, and `envoy.filters.http.rbac` for its shadow rules"),
+        ),
         ("path", Read("")),
         ("value", Read("")),
         ("invert", Read("")),

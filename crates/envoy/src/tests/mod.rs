@@ -3,6 +3,7 @@
 mod accepted;
 mod clusters;
 mod deploy;
+mod ext_authz;
 mod forms;
 mod istio;
 mod jwt;

@@ -75,7 +75,7 @@ fn filters_that_let_clients_in() {
             )
     };
     for kind in [
-        "envoy.extensions.filters.http.ext_authz.v3.ExtAuthz",
+        "envoy.extensions.filters.http.basic_auth.v3.BasicAuth",
         "envoy.extensions.filters.http.oauth2.v3.OAuth2",
         "envoy.extensions.filters.http.lua.v3.Lua",
         "acme.SomethingNew",
@@ -90,7 +90,7 @@ fn filters_that_let_clients_in() {
     }
     let optional = http("acme.SomethingNew").replace("- name: x", "- name: x\n            is_optional: true");
     assert!(super::warnings(&optional)[0].contains("is unknown, and it is optional"));
-    let authz = http("envoy.extensions.filters.http.ext_authz.v3.ExtAuthz")
+    let authz = http("envoy.extensions.filters.http.basic_auth.v3.BasicAuth")
         .replace("- name: x", "- name: x\n            is_optional: true");
     assert!(problems(&authz).contains("it decides who is let in"), "even an optional one");
 }

@@ -7,7 +7,8 @@ use super::{
     request::Request,
 };
 use crate::access;
-use http::HeaderValue;
+use bytes::Bytes;
+use http::{HeaderMap, header};
 use quadrille_config::model::{AccessCondition, AccessRules};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,24 +19,37 @@ pub(super) struct Refusal<'a> {
     /// For the metric.
     pub(super) what: &'static str,
     pub(super) status: u16,
-    pub(super) body: &'static str,
-    /// How it could come to be let in (RFC 9110 section 11.6.1).
-    pub(super) challenge: Option<HeaderValue>,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
 }
 
 /// Whether all steps let a request in. What they find out is added to it.
 ///
 /// # Errors
 /// Says why not.
-pub(super) fn check<'a>(
+pub(super) async fn check<'a>(
     steps: &'a [Step],
     http: &HttpConnection,
     request: &mut Request,
 ) -> Result<(), Refusal<'a>> {
-    steps.iter().try_for_each(|step| match step {
-        Step::Rules(rules) => admits(rules, http, request),
-        Step::Jwt(tokens) => authenticate(tokens, http.connection.tls, request),
-    })
+    for step in steps {
+        match step {
+            Step::Rules(rules) => admits(rules, http, request)?,
+            Step::Jwt(tokens) => authenticate(tokens, http.connection.tls, request)?,
+            Step::Shadow(rules, name) => note(rules, name, http, request),
+            Step::Authorization(server) => {
+                let asked = Box::pin(server.check(request, &http.connection, &http.pool)).await;
+                asked.map_err(|denied| Refusal {
+                    reason: denied.reason,
+                    what: "asked",
+                    status: denied.status,
+                    headers: denied.headers,
+                    body: denied.body,
+                })?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn admits<'a>(rules: &'a AccessRules, http: &HttpConnection, request: &Request) -> Result<(), Refusal<'a>> {
@@ -51,9 +65,17 @@ fn admits<'a>(rules: &'a AccessRules, http: &HttpConnection, request: &Request) 
         reason,
         what: "request",
         status: 403,
-        body: "RBAC: access denied",
-        challenge: None,
+        headers: HeaderMap::new(),
+        body: Bytes::from_static(b"RBAC: access denied"),
     })
+}
+
+/// Leaves the name of the policy that matches: the rules deny, and say which does.
+fn note(rules: &AccessRules, name: &str, http: &HttpConnection, request: &mut Request) {
+    let matching = admits(rules, http, request).err().map(|refusal| refusal.reason.to_owned());
+    if let Some(policy) = matching {
+        request.metadata.set("envoy.filters.http.rbac", name, policy.into());
+    }
 }
 
 fn authenticate<'a>(tokens: &Authentication, tls: bool, request: &mut Request) -> Result<(), Refusal<'a>> {
@@ -62,7 +84,11 @@ fn authenticate<'a>(tokens: &Authentication, tls: bool, request: &mut Request) -
         reason: problem.text(),
         what: "token",
         status: if problem == Problem::AudienceNotAllowed { 403 } else { 401 },
-        body: if tokens.tells() { problem.text() } else { "" },
-        challenge: tokens.challenge(request, tls, problem),
+        headers: tokens
+            .challenge(request, tls, problem)
+            .map(|challenge| (header::WWW_AUTHENTICATE, challenge))
+            .into_iter()
+            .collect(),
+        body: Bytes::from_static(if tokens.tells() { problem.text().as_bytes() } else { b"" }),
     })
 }

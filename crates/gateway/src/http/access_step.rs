@@ -1,6 +1,7 @@
 //! What is asked about a request before it is routed, ready to be asked.
 
-use super::jwt::Authentication;
+use super::{authorization::Authorization, jwt::Authentication};
+use crate::upstream::Upstreams;
 use quadrille_config::{
     Diagnostic,
     model::{AccessRules, AccessStep},
@@ -10,6 +11,9 @@ use quadrille_config::{
 pub(crate) enum Step {
     Rules(AccessRules),
     Jwt(Authentication),
+    Authorization(Authorization),
+    /// The name of the policy that matches is left under this name.
+    Shadow(AccessRules, String),
 }
 
 impl Step {
@@ -17,10 +21,16 @@ impl Step {
     ///
     /// # Errors
     /// Says what of it cannot be had.
-    pub(crate) fn new(model: &AccessStep, warnings: &mut Vec<String>) -> Result<Self, Diagnostic> {
+    pub(crate) fn new(
+        model: &AccessStep,
+        upstreams: &Upstreams,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, Diagnostic> {
         match model {
             AccessStep::Rules(rules) => Ok(Self::Rules(rules.clone())),
             AccessStep::Jwt(model) => Authentication::new(model, warnings).map(Self::Jwt),
+            AccessStep::Authorization(model) => Ok(Self::Authorization(Authorization::new(model, upstreams))),
+            AccessStep::Shadow(rules, name) => Ok(Self::Shadow(rules.clone(), name.clone())),
         }
     }
 }

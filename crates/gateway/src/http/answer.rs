@@ -48,10 +48,13 @@ impl Answer<'_> {
 
     /// To a request that is not let in.
     pub(super) fn refuse(self, refusal: Refusal<'_>) -> Response<ResponseBody> {
-        let respond = Respond { status: refusal.status, ..Respond::text(refusal.body) };
+        let respond = Respond { status: refusal.status, body: refusal.body, ..Respond::text("") };
         let mut response = self.respond(&respond);
-        if let Some(challenge) = refusal.challenge {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        // What the refusal says of the body is truer than what is taken for granted.
+        let headers = response.headers_mut();
+        refusal.headers.keys().for_each(|name| _ = headers.remove(name));
+        for (name, value) in &refusal.headers {
+            headers.append(name, value.clone());
         }
         response
     }

@@ -4,6 +4,7 @@ mod access;
 mod access_step;
 mod answer;
 mod authority;
+mod authorization;
 mod client_body;
 mod cors;
 mod destination;

@@ -33,6 +33,8 @@ pub(super) struct Request {
     pub(super) sender: Sender,
     /// What was found out about it.
     pub(super) metadata: Metadata,
+    /// Headers for whoever gets the answer.
+    pub(super) answer_headers: HeaderMap,
 }
 
 /// What makes a request impossible to route.
@@ -158,6 +160,7 @@ pub(super) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
         early,
         sender,
         metadata: Metadata::default(),
+        answer_headers: HeaderMap::new(),
     };
     (request, body)
 }

@@ -65,7 +65,7 @@ pub(super) fn serve<'a>(
         if let Err(problem) = request.normalize(&settings.paths) {
             return Answer { request: &request, route: None, exchange }.text(400, problem).into();
         }
-        if let Err(refusal) = access::check(&settings.access, http, &mut request) {
+        if let Err(refusal) = access::check(&settings.access, http, &mut request).await {
             tracing::debug!(client = %http.connection.client, reason = refusal.reason, "a request is not let in");
             metrics::access_denied(refusal.what);
             return Answer { request: &request, route: None, exchange }.refuse(refusal).into();
@@ -105,6 +105,7 @@ pub(super) fn serve<'a>(
                 if let (Some(allowed), Outcome::Response(response)) = (allowed, &mut outcome) {
                     cors::add(response.headers_mut(), *allowed);
                 }
+                outcome.add_headers(&request.answer_headers);
                 outcome
             }
         }

@@ -233,7 +233,10 @@ impl SnapshotBuilder<'_> {
         let mut steps = Vec::with_capacity(chain.access.len() + http.access.len());
         let mut warnings = Vec::new();
         for step in of_connections.chain(http.access.iter().cloned()) {
-            steps.push(AccessStep::new(&step, &mut warnings).map_err(|problem| vec![problem])?);
+            steps.push(
+                AccessStep::new(&step, self.artifacts.now.upstreams(), &mut warnings)
+                    .map_err(|problem| vec![problem])?,
+            );
         }
         self.warnings.extend(warnings);
         Ok(steps)

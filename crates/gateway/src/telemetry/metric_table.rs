@@ -86,7 +86,8 @@ const GROUPS: &[Group] = &[
                 "quadrille_access_denied_total",
                 &["what"],
                 "what the rules of a filter chain did not let in: a `connection`, closed after its handshake, a \
-                 `request`, answered with 403, or a request for its `token`, answered with 401 or 403",
+                 `request`, answered with 403, one for its `token`, with 401 or 403, or one that an authorization server was \
+                 `asked` about, with what that says",
             ),
             counter(
                 "quadrille_handshakes_total",

@@ -2,6 +2,7 @@
 
 mod admin;
 mod arguments;
+mod authorization;
 mod differential;
 mod forms;
 mod guide;

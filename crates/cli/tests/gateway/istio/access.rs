@@ -1,17 +1,24 @@
 //! Who is let in, by RequestAuthentication and AuthorizationPolicy.
 
 use super::{Mesh, backend, shop};
-use crate::support::{Nginx, TokenKey, jwks, ports, seconds_from_now};
+use crate::support::{
+    Nginx, TokenKey, grpc_authorization, http_authorization, jwks, ports, seconds_from_now,
+};
 use serde_json::{Value, json};
 
 /// A gateway before a backend that answers `right` and the header `x-role`, with these objects.
 fn started(objects: &[(&str, &str)]) -> Option<(Mesh, Nginx, u16)> {
+    started_in("{}", objects)
+}
+
+/// The same in a mesh with this configuration.
+fn started_in(mesh: &str, objects: &[(&str, &str)]) -> Option<(Mesh, Nginx, u16)> {
     let nginx = Nginx::new("location / { return 200 \"right $http_x_role\"; }");
     let port = ports::free();
     let endpoints = format!("[ {{ address: 127.0.0.1, ports: {{ http: {} }} }} ]", nginx.address().port());
     let (shop, backend) = (shop(port), backend(&endpoints, ""));
     let all = [&[("shop", shop.as_str()), ("backend", backend.as_str())], objects].concat();
-    let mut mesh = Mesh::start("{}", &all)?;
+    let mut mesh = Mesh::start(mesh, &all)?;
     mesh.secret("shop-cert", "shop.example.com");
     mesh.start_gateway();
     Some((mesh, nginx, port))
@@ -125,5 +132,74 @@ fn who_brings_no_token_is_denied_and_tokens_of_two_issuers_do() {
     assert_eq!(ask(&["-H", &by_one, "-H", &by_two]), "right  200");
     let wrong = format!("x-token: {}", one.token("ES256", &claims("two")));
     assert_eq!(ask(&["-H", &wrong]), "Jwks doesn't have key to match kid or alg from Jwt 401");
+    assert_eq!(mesh.refused(), Vec::<String>::new());
+}
+
+/// A service whose server is at this port of loopback.
+fn authorization_service(host: &str, protocol: &str, port: u16) -> String {
+    format!(
+        "apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {{ name: {protocol}-authz, namespace: istio-system }}
+spec:
+  hosts: [ {host} ]
+  location: MESH_EXTERNAL
+  resolution: STATIC
+  ports: [ {{ number: 9000, name: {protocol}, protocol: {protocol}, targetPort: {port} }} ]
+  endpoints: [ {{ address: 127.0.0.1 }} ]
+"
+    )
+}
+
+#[test]
+fn an_authorization_server_decides() {
+    let providers = "extensionProviders:
+- name: by-grpc
+  envoyExtAuthzGrpc: { service: grpc.example.com, port: 9000, timeout: 2s }
+- name: by-http
+  envoyExtAuthzHttp:
+    service: http.example.com
+    port: 9000
+    timeout: 2s
+    includeRequestHeadersInCheck: [ x-ext-authz ]
+    headersToUpstreamOnAllow: [ x-role ]
+    headersToDownstreamOnDeny: [ x-client ]
+";
+    let policy = |provider: &str| {
+        object(
+            "AuthorizationPolicy",
+            "asked",
+            &format!(
+                "  action: CUSTOM
+  provider: {{ name: {provider} }}
+  rules: [ {{ to: [ {{ operation: {{ paths: [ '/asked*' ] }} }} ] }} ]"
+            ),
+        )
+    };
+    let grpc = authorization_service("grpc.example.com", "GRPC", grpc_authorization().port());
+    let http = authorization_service("http.example.com", "HTTP", http_authorization().port());
+    let first = policy("by-grpc");
+    let objects = [("grpc", grpc.as_str()), ("http", http.as_str()), ("policy", first.as_str())];
+    let Some((mesh, _nginx, port)) = started_in(providers, &objects) else { return };
+    let ask = |path: &str, decision: &str| {
+        let header = format!("x-ext-authz: {decision}");
+        mesh.ask("shop-cert", "shop.example.com", port, path, &["-H", &header])
+    };
+    for provider in ["by-grpc", "by-http"] {
+        mesh.configure("policy", &policy(provider));
+        let by_http = provider == "by-http";
+        let told = if by_http { "GET /asked" } else { "GET /asked shop.example.com" };
+        mesh.await_or_show("agent.log", || {
+            let answer = ask("/asked", "deny");
+            answer.starts_with(told) && answer.ends_with(" 401") && answer.contains("https") != by_http
+        });
+        assert_eq!(ask("/asked", "allow"), "right  200");
+        assert_eq!(ask("/asked", "fail"), " 403");
+        assert_eq!(ask("/free", "fail"), "right  200");
+    }
+    // A server that is not there lets nobody in.
+    mesh.configure("http", &authorization_service("http.example.com", "HTTP", 1));
+    mesh.await_or_show("agent.log", || ask("/asked", "allow") == " 403");
+    assert_eq!(ask("/free", "allow"), "right  200");
     assert_eq!(mesh.refused(), Vec::<String>::new());
 }

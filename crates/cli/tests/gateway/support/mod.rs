@@ -1,5 +1,6 @@
 //! What all tests of the gateway share: a running gateway, certificates, and the clients as commands.
 
+mod authorization;
 pub mod browser;
 mod certificates;
 mod client;
@@ -21,6 +22,7 @@ mod returning;
 mod slow;
 mod token;
 
+pub use authorization::{grpc_authorization, http_authorization};
 pub use browser::Browser;
 pub use certificates::{Certificates, Pair};
 pub use client::{Client, Connector, Response};

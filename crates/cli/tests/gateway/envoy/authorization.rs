@@ -1,0 +1,169 @@
+//! Authorization servers: asked, told and obeyed as by the stock Envoy.
+
+use super::{
+    stock::{Envoy, ask, envoy, skipped},
+    upstream,
+};
+use crate::support::{
+    Configuration, Gateway, eventually, grpc_authorization, http_authorization, ports, serve,
+};
+use std::net::TcpListener;
+
+const BOOTSTRAP: &str = r#"
+admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
+static_resources:
+  listeners:
+  - name: web
+    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: web
+          use_remote_address: true
+          route_config:
+            name: routes
+            virtual_hosts:
+            - name: all
+              domains: [ "*" ]
+              routes:
+              - { match: { prefix: /here }, direct_response: { status: 200, body: { inline_string: here } } }
+              - { match: { prefix: / }, route: { cluster: app, prefix_rewrite: /asked/ } }
+          http_filters:
+          - name: envoy.filters.http.rbac
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC
+              shadow_rules_stat_prefix: istio_ext_authz_
+              shadow_rules:
+                action: DENY
+                policies:
+                  istio-ext-authz-one-ns[x]-policy[y]-rule[0]:
+                    permissions: [ { not_rule: { url_path: { path: { prefix: /free } } } } ]
+                    principals: [ { any: true } ]
+          - name: envoy.filters.http.ext_authz
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz
+              transport_api_version: V3
+              filter_enabled_metadata: { filter: envoy.filters.http.rbac, path: [ { key: istio_ext_authz_shadow_effective_policy_id } ], value: { string_match: { prefix: istio-ext-authz-one } } }
+              SERVICE
+          - name: envoy.filters.http.router
+            typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
+  clusters:
+  - name: app
+    connect_timeout: 1s
+    load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
+  - name: authz
+    connect_timeout: 1s
+    HTTP2
+    load_assignment: { cluster_name: authz, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: AUTHZ } } } } ] } ] }
+"#;
+
+const HTTP2: &str = r#"typed_extension_protocol_options: { envoy.extensions.upstreams.http.v3.HttpProtocolOptions: { "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions, explicit_http_config: { http2_protocol_options: {} } } }"#;
+
+const GRPC: &str =
+    "grpc_service: { envoy_grpc: { cluster_name: authz, authority: authz.example }, timeout: 1s }";
+
+const HTTP: &str =
+    "allowed_headers: { patterns: [ { exact: X-Ext-Authz, ignore_case: true }, { prefix: x-told- } ] }
+              http_service:
+                server_uri: { uri: http://authz.example, cluster: authz, timeout: 1s }
+                path_prefix: /check
+                authorization_request: { headers_to_add: [ { key: x-added, value: added } ] }
+                authorization_response:
+                  allowed_upstream_headers: { patterns: [ { exact: x-user } ] }
+                  allowed_upstream_headers_to_append: { patterns: [ { exact: x-more } ] }
+                  allowed_client_headers: { patterns: [ { exact: x-client } ] }
+                  allowed_client_headers_on_success: { patterns: [ { exact: x-client } ] }";
+
+const REQUESTS: &[(&str, &[&str])] = &[
+    ("/", &[]),
+    ("/a/b?c=d", &["-H", "Host: other.example", "-H", "x-told-one: 1", "-H", "x-hidden: 2"]),
+    ("/a", &["-H", "Authorization: Basic x", "-X", "PUT"]),
+    ("/a", &["-X", "POST", "-d", "body"]),
+    ("/", &["-H", "x-ext-authz: allow"]),
+    ("/", &["-H", "x-ext-authz: allow", "-H", "x-user: root", "-H", "x-more: less", "-H", "x-secret: s"]),
+    ("/", &["-H", "x-ext-authz: allow", "-X", "POST", "-d", "body"]),
+    ("/here", &["-H", "x-ext-authz: allow"]),
+    ("/here", &[]),
+    ("/", &["-H", "x-ext-authz: fail"]),
+    ("/free", &[]),
+    ("/free", &["-H", "x-ext-authz: fail"]),
+    ("/", &["-I"]),
+    ("/", &["-H", "x-told-one: 1", "-H", "x-told-one: 2"]),
+];
+
+/// What differs between both with this service, whose server is at this port.
+fn compare(service: &str, http2: &str, authz: u16) -> Option<Vec<String>> {
+    let program = envoy()?;
+    let upstream = upstream::start().port();
+    let text = BOOTSTRAP.replace("SERVICE", service).replace("    HTTP2\n", &if_any(http2));
+    let text = text.replace("value: UPSTREAM", &format!("value: {upstream}"));
+    let text = text.replace("value: AUTHZ", &format!("value: {authz}"));
+    let configuration = |admin: u16, listen: u16| {
+        let text = text.replace("value: ADMIN", &format!("value: {admin}"));
+        Configuration::new(&text.replace("value: LISTEN", &format!("value: {listen}")))
+    };
+    let file = configuration(0, 0);
+    let mut command = serve();
+    command.arg("--envoy-config").arg(file.path());
+    let gateway = Gateway::start(command, 1);
+    let port = ports::free();
+    let theirs = configuration(ports::free(), port);
+    let _envoy = Envoy::start(&program, &theirs);
+    eventually("Envoy does not serve", || ask("http", port, "/free", &[])[0] == "200");
+    let differs = |(path, arguments): &(&str, &[&str])| {
+        let [ours, theirs] = [gateway.port(), port].map(|port| {
+            let mut answer = ask("http", port, path, arguments);
+            // Own texts name their character set.
+            answer.retain(|line| !line.starts_with("content-type:"));
+            answer
+        });
+        let shown = || format!("{path} {arguments:?}\n  Quadrille {ours:?}\n  Envoy     {theirs:?}");
+        (ours != theirs).then(shown)
+    };
+    Some(REQUESTS.iter().filter_map(differs).collect())
+}
+
+fn if_any(line: &str) -> String {
+    if line.is_empty() { String::new() } else { format!("    {line}\n") }
+}
+
+fn same(service: &str, http2: &str, authz: u16) {
+    match compare(service, http2, authz) {
+        Some(differences) => assert!(differences.is_empty(), "{service}\n{}", differences.join("\n")),
+        None => skipped(),
+    }
+}
+
+#[test]
+fn both_ask_by_grpc() {
+    same(GRPC, HTTP2, grpc_authorization().port());
+}
+
+#[test]
+fn both_ask_by_http() {
+    same(HTTP, "", http_authorization().port());
+}
+
+#[test]
+fn both_let_nobody_in_if_nobody_can_be_asked() {
+    same(GRPC, HTTP2, 1);
+    let status = format!("status_on_error: {{ code: ServiceUnavailable }}\n              {GRPC}");
+    same(&status, HTTP2, 1);
+    // It takes connections, and never answers.
+    let silent = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = silent.local_addr().expect("an address").port();
+    same(&GRPC.replace("timeout: 1s", "timeout: 0.1s"), HTTP2, port);
+    same(&HTTP.replace("timeout: 1s", "timeout: 0.1s"), "", port);
+    // It does not speak HTTP/2.
+    same(GRPC, HTTP2, http_authorization().port());
+}
+
+#[test]
+fn both_let_everybody_in_if_they_are_told_to() {
+    let open = |service: &str| format!("failure_mode_allow: true\n              {service}");
+    same(&open(GRPC), HTTP2, grpc_authorization().port());
+    same(&open(GRPC), HTTP2, 1);
+    same(&open(HTTP), "", http_authorization().port());
+}

@@ -1,0 +1,200 @@
+//! Authorization servers, by HTTP and by gRPC, that decide by the header `x-ext-authz`.
+
+use super::ports;
+use h2::server::SendResponse;
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader, Cursor, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    thread,
+};
+
+/// An authorization server by HTTP: `allow` lets in and answers with headers, `fail` is an error, anything else is answered
+/// with 401 and what the server was told. Serves until the process ends.
+pub fn http_authorization() -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || while answer(&stream).is_some() {});
+        }
+    });
+    address
+}
+
+fn answer(mut stream: &TcpStream) -> Option<()> {
+    let mut lines = BufReader::new(stream.try_clone().ok()?).lines().map_while(Result::ok);
+    let line = lines.next()?;
+    let headers: BTreeMap<String, String> = lines
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| {
+            Some(line.split_once(": ")?).map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+        })
+        .collect();
+    let told = told(line.strip_suffix(" HTTP/1.1")?, &headers);
+    let (status, more, body) = match headers.get("x-ext-authz").map(String::as_str) {
+        Some("allow") => (
+            "200 OK",
+            "x-user: alice\r\nx-more: more\r\nx-client: in\r\nx-envoy-auth-headers-to-remove: x-secret\r\n",
+            String::new(),
+        ),
+        Some("fail") => ("503 Service Unavailable", "", String::new()),
+        _ => ("401 Unauthorized", "x-client: out\r\nx-other: other\r\nwww-authenticate: Basic\r\n", told),
+    };
+    write!(stream, "HTTP/1.1 {status}\r\n{more}content-length: {}\r\n\r\n{body}", body.len()).ok()
+}
+
+/// What a server was told, without what depends on the proxy.
+fn told(line: &str, headers: &BTreeMap<String, String>) -> String {
+    let own = ["x-forwarded-", "x-envoy-", "x-request-id", "content-length", "user-agent", "accept"];
+    let kept = headers.iter().filter(|(name, _)| !own.iter().any(|own| name.starts_with(own)));
+    let kept: Vec<_> = kept.map(|(name, value)| format!("{name}={value}")).collect();
+    format!("{line} {}", kept.join("|"))
+}
+
+/// An authorization server by gRPC that decides in the same way. Serves until the process ends.
+pub fn grpc_authorization() -> SocketAddr {
+    let address = SocketAddr::from(([127, 0, 0, 1], ports::free()));
+    let listener = TcpListener::bind(address).expect("a port");
+    listener.set_nonblocking(true).expect("a socket");
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let Ok(mut connection) = h2::server::Builder::new().handshake(stream).await else {
+                        return;
+                    };
+                    while let Some(Ok((request, respond))) = connection.accept().await {
+                        tokio::spawn(check(request, respond));
+                    }
+                });
+            }
+        });
+    });
+    address
+}
+
+async fn check(
+    request: http::Request<h2::RecvStream>,
+    mut respond: SendResponse<Cursor<Vec<u8>>>,
+) -> Option<()> {
+    let path = request.uri().path().to_owned();
+    let mut body = request.into_body();
+    let mut message = Vec::new();
+    while let Some(data) = body.data().await {
+        let data = data.ok()?;
+        body.flow_control().release_capacity(data.len()).ok()?;
+        message.extend_from_slice(&data);
+    }
+    assert_eq!(path, "/envoy.service.auth.v3.Authorization/Check");
+    let attributes = Fields::of(&message[5..]).message(1);
+    let http = attributes.message(4).message(2);
+    let headers: BTreeMap<String, String> =
+        http.all(3).map(|entry| (Fields::of(entry).text(1), Fields::of(entry).text(2))).collect();
+    let line = format!(
+        "{} {} {} {} {} {}",
+        http.text(2),
+        http.text(4),
+        http.text(5),
+        http.text(6),
+        http.text(10),
+        attributes.message(1).text(4)
+    );
+    let response = http::Response::builder().header("content-type", "application/grpc").body(()).ok()?;
+    let mut stream = respond.send_response(response, false).ok()?;
+    let mut trailers = http::HeaderMap::new();
+    let header = |name: &str, value: &str| {
+        [field(1, &[field(1, name.as_bytes()), field(2, value.as_bytes())].concat())].concat()
+    };
+    let decision = match headers.get("x-ext-authz").map(String::as_str) {
+        Some("fail") => {
+            trailers.insert("grpc-status", "14".parse().ok()?);
+            stream.send_trailers(trailers).ok()?;
+            return Some(());
+        }
+        Some("allow") => {
+            let ok = [
+                field(2, &header("x-user", "alice")),
+                field(2, &[header("x-more", "more"), field(2, &[8, 1])].concat()),
+                field(5, b"x-secret"),
+                field(6, &header("x-client", "in")),
+            ];
+            [field(1, &[]), field(3, &ok.concat())].concat()
+        }
+        _ => {
+            // PERMISSION_DENIED, and 401.
+            let denied = [
+                field(1, &[8, 0x91, 3]),
+                field(2, &header("x-client", "out")),
+                field(3, told(&line, &headers).as_bytes()),
+            ];
+            [field(1, &[8, 7]), field(2, &denied.concat())].concat()
+        }
+    };
+    let length = u32::try_from(decision.len()).ok()?.to_be_bytes();
+    stream.send_data(Cursor::new([&[0], &length[..], &decision].concat()), false).ok()?;
+    trailers.insert("grpc-status", "0".parse().ok()?);
+    stream.send_trailers(trailers).ok()
+}
+
+/// A field of protobuf whose value has a length.
+fn field(number: u8, value: &[u8]) -> Vec<u8> {
+    let mut out = vec![number << 3 | 2];
+    let mut length = value.len();
+    while length > 127 {
+        out.push(length as u8 & 127 | 128);
+        length >>= 7;
+    }
+    out.push(length as u8);
+    out.extend_from_slice(value);
+    out
+}
+
+/// The fields of a message of protobuf that have a length.
+struct Fields<'a>(Vec<(u64, &'a [u8])>);
+
+impl<'a> Fields<'a> {
+    fn of(mut bytes: &'a [u8]) -> Self {
+        let mut fields = Vec::new();
+        while !bytes.is_empty() {
+            let key = varint(&mut bytes);
+            match key & 7 {
+                0 => _ = varint(&mut bytes),
+                2 => {
+                    let length = varint(&mut bytes) as usize;
+                    fields.push((key >> 3, &bytes[..length]));
+                    bytes = &bytes[length..];
+                }
+                other => panic!("wire type {other}"),
+            }
+        }
+        Self(fields)
+    }
+
+    fn all(&self, number: u64) -> impl Iterator<Item = &'a [u8]> + '_ {
+        self.0.iter().filter(move |(found, _)| *found == number).map(|(_, value)| *value)
+    }
+
+    fn message(&self, number: u64) -> Self {
+        Self::of(self.all(number).next().unwrap_or_default())
+    }
+
+    fn text(&self, number: u64) -> String {
+        String::from_utf8_lossy(self.all(number).next().unwrap_or_default()).into_owned()
+    }
+}
+
+fn varint(bytes: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (first, rest) = bytes.split_first().expect("a byte");
+        *bytes = rest;
+        value |= u64::from(first & 127) << shift;
+        if *first < 128 {
+            break;
+        }
+    }
+    value
+}

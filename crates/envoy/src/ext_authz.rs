@@ -1,0 +1,151 @@
+//! The filter that asks an authorization server.
+
+use crate::{
+    common::{duration, string_matcher},
+    metadata::metadata_matcher,
+    reader::{Field, Message, ReadMessage},
+    schema::{self, Schema},
+    values::enumeration,
+};
+use ::http::{HeaderName, HeaderValue};
+use quadrille_config::{
+    Problem,
+    model::{Authorization, AuthorizationService, HttpAuthorization, TextMatch},
+    quote,
+};
+use std::time::Duration;
+
+/// What Envoy takes when nothing is said.
+const TIMEOUT: Duration = Duration::from_millis(200);
+const STATUS_ON_ERROR: u16 = 403;
+
+/// Of `envoy.type.v3.StatusCode`, those with which a request can be answered.
+const STATUS_CODES: &[(&str, u32, u16)] = &[
+    ("OK", 200, 200),
+    ("BadRequest", 400, 400),
+    ("Unauthorized", 401, 401),
+    ("PaymentRequired", 402, 402),
+    ("Forbidden", 403, 403),
+    ("NotFound", 404, 404),
+    ("MethodNotAllowed", 405, 405),
+    ("NotAcceptable", 406, 406),
+    ("ProxyAuthenticationRequired", 407, 407),
+    ("RequestTimeout", 408, 408),
+    ("Conflict", 409, 409),
+    ("Gone", 410, 410),
+    ("TooManyRequests", 429, 429),
+    ("InternalServerError", 500, 500),
+    ("NotImplemented", 501, 501),
+    ("BadGateway", 502, 502),
+    ("ServiceUnavailable", 503, 503),
+    ("GatewayTimeout", 504, 504),
+];
+
+/// `envoy.extensions.filters.http.ext_authz.v3.ExtAuthz`.
+pub(crate) fn ext_authz(field: &Field<'_>) -> Option<Authorization> {
+    const V3: &[(&str, u32, ())] = &[("V3", 2, ()), ("AUTO", 0, ())];
+    let message = field.message(&schema::EXT_AUTHZ)?;
+    if let Some(version) = message.get("transport_api_version") {
+        version.parse(enumeration(V3))?;
+    }
+    let (upstream, timeout, service) = match message.one_of(&["grpc_service", "http_service"]) {
+        Some(("grpc_service", service)) => grpc_service(&service)?,
+        Some((_, service)) => http_service(&service)?,
+        None => return field.fail("`grpc_service` is missing, and so is `http_service`"),
+    };
+    let status_on_error = match message.get("status_on_error") {
+        Some(status) => {
+            status.message(&schema::HTTP_STATUS)?.require("code")?.parse(enumeration(STATUS_CODES))?
+        }
+        None => STATUS_ON_ERROR,
+    };
+    let only_if = match message.get("filter_enabled_metadata") {
+        Some(matcher) => Some(metadata_matcher(&matcher)?),
+        None => None,
+    };
+    Some(Authorization {
+        upstream,
+        service,
+        timeout,
+        fail_open: message.flag("failure_mode_allow"),
+        tell_fail_open: message.flag("failure_mode_allow_header_add"),
+        status_on_error,
+        only_if,
+        allowed_headers: matchers(&message, "allowed_headers")?,
+        disallowed_headers: matchers(&message, "disallowed_headers")?,
+        place: field.place(),
+    })
+}
+
+type Service = (String, Duration, AuthorizationService);
+
+fn grpc_service(field: &Field<'_>) -> Option<Service> {
+    let message = field.message(&schema::AUTHZ_GRPC_SERVICE)?;
+    let envoy = message.require("envoy_grpc")?.message(&schema::ENVOY_GRPC)?;
+    let cluster = envoy.require("cluster_name")?.text()?.to_owned();
+    let authority = envoy.string("authority");
+    let authority = if authority.is_empty() { cluster.clone() } else { authority };
+    if authority.parse::<::http::uri::Authority>().is_err() {
+        return field.fail(Problem::new(
+            format!("{} is no authority", quote(&authority)),
+            "write the server's name as `authority` of `envoy_grpc`",
+        ));
+    }
+    Some((cluster, timeout(&message)?, AuthorizationService::Grpc(authority)))
+}
+
+fn http_service(field: &Field<'_>) -> Option<Service> {
+    let message = field.message(&schema::EXT_AUTHZ_HTTP)?;
+    let uri = message.require("server_uri")?.message(&schema::HTTP_URI)?;
+    let mut service = HttpAuthorization::default();
+    if let Some(prefix) = message.get("path_prefix") {
+        let text = prefix.text()?;
+        if !text.is_empty() && (!text.starts_with('/') || text.parse::<::http::uri::PathAndQuery>().is_err())
+        {
+            return prefix.fail(format!("{} is not the beginning of a path", quote(text)));
+        }
+        service.path_prefix = text.to_owned();
+    }
+    if let Some(request) = message.get("authorization_request") {
+        let request = request.message(&schema::EXT_AUTHZ_REQUEST)?;
+        service.add_headers =
+            request.list("headers_to_add").iter().map(header).collect::<Option<Vec<_>>>()?;
+    }
+    if let Some(response) = message.get("authorization_response") {
+        let response = response.message(&schema::EXT_AUTHZ_RESPONSE)?;
+        service.upstream_headers = matchers(&response, "allowed_upstream_headers")?;
+        service.upstream_headers_to_append = matchers(&response, "allowed_upstream_headers_to_append")?;
+        service.client_headers = matchers(&response, "allowed_client_headers")?;
+        service.client_headers_on_success = matchers(&response, "allowed_client_headers_on_success")?;
+    }
+    let cluster = uri.require("cluster")?.text()?.to_owned();
+    Some((cluster, timeout(&uri)?, AuthorizationService::Http(service)))
+}
+
+/// Nobody is waited for without end.
+fn timeout(message: &Message<'_>) -> Option<Duration> {
+    let Some(field) = message.get("timeout") else { return Some(TIMEOUT) };
+    let time = duration(&field)?;
+    if time.is_zero() { field.fail("a server cannot be waited for without end") } else { Some(time) }
+}
+
+fn matchers(message: &Message<'_>, name: &'static str) -> Option<Vec<TextMatch>> {
+    let Some(list) = message.get(name) else { return Some(Vec::new()) };
+    let schema: &'static Schema = &schema::STRING_MATCHERS;
+    list.message(schema)?.list("patterns").iter().map(string_matcher).collect()
+}
+
+fn header(field: &Field<'_>) -> Option<(HeaderName, HeaderValue)> {
+    let message = field.message(&schema::HEADER_VALUE)?;
+    let name = message.require("key")?;
+    let value = message.require("value")?;
+    let text = value.text()?;
+    if text.contains('%') {
+        return value.fail("refused: variables are not put in here");
+    }
+    let (name_text, parsed) = (name.text()?, HeaderValue::from_str(text));
+    match (HeaderName::try_from(name_text), parsed) {
+        (Ok(name), Ok(value)) => Some((name, value)),
+        _ => field.fail("not a header"),
+    }
+}

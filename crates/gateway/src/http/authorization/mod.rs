@@ -1,0 +1,289 @@
+//! Servers that are asked who may ask for what. Who cannot be asked about is not let in, unless the configuration says so.
+
+mod grpc;
+mod over_http;
+mod verdict;
+
+use super::{forwarded_headers, hop_by_hop, request::Request};
+use crate::{
+    connection::Connection,
+    upstream::{BoxError, ConnectionPool, ExchangeError, Limits, RequestBody, Server, Upstream, Upstreams},
+};
+use bytes::{Bytes, BytesMut};
+use grpc::{Address, Attributes, CheckRequest, HttpRequest, Peer, SocketAddress};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, Version, header, uri::PathAndQuery};
+use http_body_util::{BodyExt, Full};
+use quadrille_config::model::{Authorization as Model, AuthorizationService, TextMatch};
+use std::{net::SocketAddr, sync::Arc, time::Instant};
+use verdict::{Error, Verdict};
+
+/// Bytes of a server's answer, at most.
+const LARGEST_ANSWER: usize = 64 * 1024;
+
+/// A server that is asked about requests.
+pub(crate) struct Authorization {
+    model: Arc<Model>,
+    /// `None` as long as there is no such upstream.
+    upstream: Option<Arc<Upstream>>,
+}
+
+/// A request that is not let in.
+pub(super) struct Denied {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    /// For the log.
+    pub(super) reason: &'static str,
+}
+
+impl Authorization {
+    pub(crate) fn new(model: &Arc<Model>, upstreams: &Upstreams) -> Self {
+        Self { upstream: upstreams.get(&model.upstream).cloned(), model: Arc::clone(model) }
+    }
+
+    /// Whether the server lets a request in, which then has what it adds.
+    ///
+    /// # Errors
+    /// Says how the client is answered otherwise.
+    pub(super) async fn check(
+        &self,
+        request: &mut Request,
+        connection: &Connection,
+        pool: &Arc<ConnectionPool>,
+    ) -> Result<(), Denied> {
+        if self.model.only_if.as_ref().is_some_and(|condition| !request.metadata.matches(condition)) {
+            return Ok(());
+        }
+        match self.ask(request, connection, pool).await {
+            Ok(Verdict::Allowed(changes)) => {
+                changes.apply(request);
+                Ok(())
+            }
+            Ok(Verdict::Denied { status, headers, body }) => {
+                Err(Denied { status, headers, body, reason: "the authorization server does not let it in" })
+            }
+            Err(error) => {
+                tracing::warn!(upstream = self.model.upstream, error = error.text(), "authorization");
+                self.undecided(request)
+            }
+        }
+    }
+
+    fn undecided(&self, request: &mut Request) -> Result<(), Denied> {
+        const TOLD: HeaderName = HeaderName::from_static("x-envoy-auth-failure-mode-allowed");
+        if !self.model.fail_open {
+            let (headers, body) = (HeaderMap::new(), Bytes::new());
+            let reason = "the authorization server could not be asked";
+            return Err(Denied { status: self.model.status_on_error, headers, body, reason });
+        }
+        if self.model.tell_fail_open {
+            request.headers.insert(TOLD, HeaderValue::from_static("true"));
+        }
+        Ok(())
+    }
+
+    async fn ask(
+        &self,
+        request: &Request,
+        connection: &Connection,
+        pool: &Arc<ConnectionPool>,
+    ) -> Result<Verdict, Error> {
+        let upstream = self.upstream.as_ref().ok_or(Error::NoServer)?;
+        let due = Instant::now() + self.model.timeout;
+        let exchange = self.exchange(upstream, request, connection, pool, due);
+        let answer = tokio::time::timeout_at(due.into(), exchange).await.map_err(|_| Error::TimedOut)??;
+        let (head, body, trailers) = answer;
+        match &self.model.service {
+            AuthorizationService::Http(service) => {
+                over_http::verdict(service, head.status(), head.headers(), body)
+            }
+            AuthorizationService::Grpc(_) => {
+                let status = HeaderName::from_static("grpc-status");
+                let of_call = trailers.as_ref().and_then(|trailers| trailers.get(&status));
+                grpc::verdict(of_call.or(head.headers().get(&status)), &body)
+            }
+        }
+    }
+
+    /// The server's answer, with its trailers.
+    async fn exchange(
+        &self,
+        upstream: &Arc<Upstream>,
+        request: &Request,
+        connection: &Connection,
+        pool: &Arc<ConnectionPool>,
+        due: Instant,
+    ) -> Result<(Response<()>, Bytes, Option<HeaderMap>), Error> {
+        let _active = upstream.begin(false).await.map_err(|_| Error::Overloaded)?;
+        let server = upstream.pick(request.sender.client, None, &[]).ok_or(Error::NoServer)?;
+        let server = self.called(upstream, server);
+        let limits = Limits {
+            read: self.model.timeout,
+            write: self.model.timeout,
+            header: Some(due),
+            whole: Some(due),
+        };
+        let mut fresh = false;
+        let response = loop {
+            let lease = pool.lease(upstream, &server, connection, fresh).await.map_err(Error::Connect)?;
+            let (reused, http2) = (lease.reused, lease.is_http2());
+            let scheme = if upstream.speaks_tls(&server) { "https" } else { "http" };
+            let question = self.question(request, connection, http2, scheme)?;
+            match lease.send(question, limits, |_, _| {}).await {
+                // The server closed an idle connection at that moment: this says nothing of the server.
+                Err(ExchangeError::NotSent) if reused && !fresh => fresh = true,
+                Err(error) => return Err(Error::Exchange(error.to_string())),
+                Ok(response) => break response,
+            }
+        };
+        let (head, mut body) = response.into_parts();
+        let (mut whole, mut trailers) = (BytesMut::new(), None);
+        while let Some(frame) = body.frame().await {
+            match frame.map_err(|error| Error::Exchange(error.to_string()))?.into_data() {
+                Ok(data) if whole.len() + data.len() > LARGEST_ANSWER => {
+                    return Err(Error::Answer("its answer is longer than 64 KiB"));
+                }
+                Ok(data) => whole.extend_from_slice(&data),
+                Err(frame) => trailers = frame.into_trailers().ok(),
+            }
+        }
+        Ok((Response::from_parts(head, ()), whole.freeze(), trailers))
+    }
+
+    /// Where the name of a server is that of the request, it is that of the authorization server here.
+    fn called(&self, upstream: &Upstream, server: Server) -> Server {
+        match &self.model.service {
+            AuthorizationService::Grpc(authority) if upstream.model().host_from_request => {
+                server.called(super::request_view::without_port(authority))
+            }
+            _ => server,
+        }
+    }
+
+    fn question(
+        &self,
+        request: &Request,
+        connection: &Connection,
+        http2: bool,
+        scheme: &str,
+    ) -> Result<http::Request<RequestBody>, Error> {
+        const INVALID: Error = Error::Answer("the request cannot be told");
+        let headers = self.told_headers(request, connection).ok_or(INVALID)?;
+        match &self.model.service {
+            AuthorizationService::Http(service) => {
+                over_http::question(service, request, headers, http2.then_some(scheme)).ok_or(INVALID)
+            }
+            AuthorizationService::Grpc(_) if !http2 => {
+                Err(Error::Answer("it does not speak HTTP/2, which gRPC needs"))
+            }
+            AuthorizationService::Grpc(authority) => {
+                let message = grpc::framed(&check_request(request, connection, &headers));
+                let body = RequestBody::new(Box::pin(
+                    Full::new(message).map_err(|never| -> BoxError { match never {} }),
+                ));
+                let uri = http::Uri::builder().scheme(scheme).authority(authority.as_str());
+                let uri = uri.path_and_query(grpc::METHOD).build().map_err(|_| INVALID)?;
+                let timeout = format!("{}m", self.model.timeout.as_millis().min(99_999_999));
+                http::Request::post(uri)
+                    .version(Version::HTTP_2)
+                    .header(header::CONTENT_TYPE, "application/grpc")
+                    .header(header::TE, "trailers")
+                    .header("grpc-timeout", timeout)
+                    .body(body)
+                    .map_err(|_| INVALID)
+            }
+        }
+    }
+
+    /// The headers of the request that the server is told. What clients say of the way they came is replaced, as it is
+    /// for every server.
+    fn told_headers(&self, request: &Request, connection: &Connection) -> Option<HeaderMap> {
+        let mut headers = request.headers.clone();
+        hop_by_hop::remove(&mut headers);
+        let host = HeaderValue::from_str(request.host()).ok().filter(|host| !host.is_empty());
+        forwarded_headers::set(connection, request.sender.stance, host, &mut headers).ok()?;
+        let over_http = matches!(self.model.service, AuthorizationService::Http(_));
+        let listed = |patterns: &[TextMatch], name: &HeaderName| {
+            patterns.iter().any(|pattern| pattern.matches(name.as_str()))
+        };
+        let allowed = |name: &HeaderName| {
+            let all = !over_http && self.model.allowed_headers.is_empty();
+            all || listed(&self.model.allowed_headers, name) || over_http && name == header::AUTHORIZATION
+        };
+        let unwanted: Vec<HeaderName> = headers
+            .keys()
+            .filter(|name| !allowed(name) || listed(&self.model.disallowed_headers, name))
+            .cloned()
+            .collect();
+        for name in unwanted {
+            headers.remove(name);
+        }
+        joined(&mut headers).then_some(headers)
+    }
+}
+
+/// Joins several values of one header (RFC 9110 section 5.3), so that nobody takes one of them for all; whether that can be
+/// done.
+fn joined(headers: &mut HeaderMap) -> bool {
+    let several: Vec<HeaderName> =
+        headers.keys().filter(|name| headers.get_all(*name).iter().nth(1).is_some()).cloned().collect();
+    several.into_iter().all(|name| {
+        let separator: &[u8] = if name == header::COOKIE { b"; " } else { b"," };
+        let values: Vec<_> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();
+        let joined = HeaderValue::from_bytes(&values.join(separator));
+        joined.is_ok_and(|value| headers.insert(name, value).is_some())
+    })
+}
+
+fn check_request(request: &Request, connection: &Connection, headers: &HeaderMap) -> CheckRequest {
+    let peer = |address: SocketAddr, principal: String| Peer {
+        address: Some(Address {
+            socket_address: Some(SocketAddress {
+                address: address.ip().to_canonical().to_string(),
+                port_value: address.port().into(),
+            }),
+        }),
+        principal,
+    };
+    let names = connection.certificate.as_ref().map(|certificate| certificate.names());
+    let principal = names.map(|names| {
+        let first = names.uris.first().or(names.dns.first());
+        first.unwrap_or(&names.subject).clone()
+    });
+    let scheme = connection.scheme();
+    let path = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let pseudo = [
+        (":authority", request.host()),
+        (":method", request.method.as_str()),
+        (":path", path),
+        (":scheme", scheme),
+    ];
+    let mut told: std::collections::HashMap<String, String> =
+        pseudo.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    for (name, value) in headers.iter().filter(|(name, _)| *name != header::HOST) {
+        told.insert(name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned());
+    }
+    let size = request.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let http = HttpRequest {
+        method: request.method.to_string(),
+        headers: told,
+        path: path.to_owned(),
+        host: request.host().to_owned(),
+        scheme: scheme.to_owned(),
+        size: size.and_then(|size| size.parse().ok()).unwrap_or(-1),
+        protocol: match request.version {
+            Version::HTTP_3 => "HTTP/3",
+            Version::HTTP_2 => "HTTP/2",
+            Version::HTTP_10 => "HTTP/1.0",
+            _ => "HTTP/1.1",
+        }
+        .to_owned(),
+    };
+    CheckRequest {
+        attributes: Some(Attributes {
+            source: Some(peer(request.sender.client, principal.unwrap_or_default())),
+            destination: Some(peer(connection.local, String::new())),
+            request: Some(grpc::Request { http: Some(http) }),
+        }),
+    }
+}

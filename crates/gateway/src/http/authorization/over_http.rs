@@ -1,0 +1,79 @@
+//! An authorization server that is asked by HTTP.
+
+use super::verdict::{Changes, Error, Verdict, is_fixed};
+use crate::{http::request::Request, upstream::RequestBody};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, StatusCode, Uri, Version, header};
+use quadrille_config::model::{HttpAuthorization, TextMatch};
+
+/// Where a server may say which headers of the request are to be taken out.
+const TO_REMOVE: HeaderName = HeaderName::from_static("x-envoy-auth-headers-to-remove");
+
+/// The request without its body, and with these of its headers; over HTTP/2 with this scheme.
+pub(super) fn question(
+    service: &HttpAuthorization,
+    request: &Request,
+    headers: HeaderMap,
+    scheme: Option<&str>,
+) -> Option<http::Request<RequestBody>> {
+    let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
+    let path = format!("{}{path}", service.path_prefix);
+    let uri = match scheme {
+        Some(scheme) => {
+            Uri::builder().scheme(scheme).authority(request.host()).path_and_query(path).build().ok()?
+        }
+        None => path.parse().ok()?,
+    };
+    let mut question = http::Request::new(RequestBody::default());
+    *question.method_mut() = request.method.clone();
+    *question.uri_mut() = uri;
+    *question.version_mut() = if scheme.is_some() { Version::HTTP_2 } else { Version::HTTP_11 };
+    let told = question.headers_mut();
+    *told = headers;
+    // It has no body, whatever the request has.
+    [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::EXPECT, header::HOST]
+        .into_iter()
+        .for_each(|name| _ = told.remove(name));
+    if scheme.is_none() {
+        told.insert(header::HOST, request.host().parse().ok()?);
+    }
+    for (name, value) in &service.add_headers {
+        told.insert(name, value.clone());
+    }
+    Some(question)
+}
+
+/// What the server has decided by its answer.
+pub(super) fn verdict(
+    service: &HttpAuthorization,
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Result<Verdict, Error> {
+    if status.is_server_error() {
+        return Err(Error::Answer("it answers with an error"));
+    }
+    let listed = |patterns: &[TextMatch], name: &HeaderName| {
+        !is_fixed(name) && patterns.iter().any(|pattern| pattern.matches(name.as_str()))
+    };
+    let pairs = || headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+    if status != StatusCode::OK {
+        const ALWAYS: [HeaderName; 2] = [header::WWW_AUTHENTICATE, header::LOCATION];
+        let told = |name: &HeaderName| {
+            let all = service.client_headers.is_empty();
+            (all || listed(&service.client_headers, name) || ALWAYS.contains(name)) && !is_fixed(name)
+        };
+        let headers = pairs().filter(|(name, _)| told(name)).collect();
+        return Ok(Verdict::Denied { status: status.as_u16(), headers, body });
+    }
+    let mut changes = Changes {
+        set: pairs().filter(|(name, _)| listed(&service.upstream_headers, name)).collect(),
+        add: pairs().filter(|(name, _)| listed(&service.upstream_headers_to_append, name)).collect(),
+        response: pairs().filter(|(name, _)| listed(&service.client_headers_on_success, name)).collect(),
+        ..Changes::default()
+    };
+    let removed = headers.get_all(TO_REMOVE).iter().filter_map(|value| value.to_str().ok());
+    let names = removed.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok());
+    changes.remove = names.filter(|name| !is_fixed(name)).collect();
+    Ok(Verdict::Allowed(changes))
+}
