@@ -84,7 +84,7 @@ impl Fleet {
     async fn read(&self) -> Result<Vec<u8>, FleetError> {
         let mut connection = self.redis.connection().await?;
         let read: Result<Option<Vec<u8>>, _> = Cmd::get(&self.name).query_async(&mut connection).await;
-        Ok(self.checked(read)?.unwrap_or_default())
+        Ok(self.redis.checked(read)?.unwrap_or_default())
     }
 
     fn opened(&self, sealed: &[u8]) -> Option<Ring> {
@@ -104,17 +104,7 @@ impl Fleet {
         let keep = u64::try_from(keep).unwrap_or(u64::MAX);
         let mut call = script.key(&self.name);
         let replaced = call.arg(read).arg(sealed).arg(keep).invoke_async(&mut connection).await;
-        self.checked(replaced)
-    }
-
-    fn checked<T>(&self, result: redis::RedisResult<T>) -> Result<T, FleetError> {
-        result.map_err(|error| {
-            // A stalled connection says nothing about the next one.
-            if error.is_io_error() || error.is_timeout() || error.is_connection_dropped() {
-                self.redis.discard();
-            }
-            error.into()
-        })
+        self.redis.checked(replaced)
     }
 }
 

@@ -5,6 +5,7 @@
 //!  Tickets: ring of ticket keys  <── merge, publish ──>  Redis: the ring, sealed with the fleet secret
 //!           (files, or rotation)
 //!  SessionStore: memory          <── look up, store ──>  Redis: sessions by id, each sealed for its id
+//!  Records                       <── read, write ──────>  Redis: what one member at a time writes, under a lease
 //! ```
 //!
 //! It knows no TLS: it keeps keys ([`TicketKey`], [`Ring`], [`Tickets`]) and opaque sessions ([`SessionStore`]); the
@@ -18,6 +19,7 @@ mod breaker;
 mod error;
 mod fleet;
 mod keys;
+mod records;
 mod redis;
 mod secret;
 mod store;
@@ -27,6 +29,7 @@ pub use breaker::Breaker;
 pub use error::FleetError;
 pub use fleet::Fleet;
 pub use keys::{KeyError, Ring, Schedule, Scheduled, TicketKey, UnixTime, unix_now};
+pub use records::{Lease, Record, Records, SILENCE, Version};
 pub use redis::{Redis, RedisAddress, RedisOptions};
 pub use secret::{FleetSecret, SecretError};
 pub use store::{

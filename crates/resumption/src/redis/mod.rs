@@ -51,6 +51,16 @@ impl Redis {
     pub(crate) fn discard(&self) {
         link::discard(&self.0);
     }
+
+    /// What it answered. After a failure the next question opens a new connection: a stalled one says nothing about it.
+    pub(crate) fn checked<T>(&self, answer: redis::RedisResult<T>) -> Result<T, FleetError> {
+        answer.map_err(|error| {
+            if error.is_io_error() || error.is_timeout() || error.is_connection_dropped() {
+                self.discard();
+            }
+            error.into()
+        })
+    }
 }
 
 /// Without the password.
