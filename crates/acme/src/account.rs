@@ -1,16 +1,21 @@
 //! The account with the authority: made once, and kept.
 
-use crate::{AcmeError, Issued, files, files::StateDirectory, https::Https};
+use crate::{AcmeError, Issued, files, files::StateDirectory, https::Https, turn::Turn};
 use base64ct::{Base64UrlUnpadded, Encoding};
 use instant_acme::{
     Account, AccountCredentials, ExternalAccountKey, NewAccount, RevocationReason, RevocationRequest,
 };
 use quadrille_config::model::{Acme, ExternalAccount};
-use std::path::{Path, PathBuf};
+use std::{io, path::Path};
 use zeroize::Zeroizing;
 
 /// The account that is kept, or a new one.
-pub(crate) async fn open(acme: &Acme, state: &StateDirectory, https: &Https) -> Result<Account, AcmeError> {
+pub(crate) async fn open(
+    acme: &Acme,
+    state: &StateDirectory,
+    https: &Https,
+    turn: &Turn,
+) -> Result<Account, AcmeError> {
     if let Some(account) = kept(acme, state, https).await? {
         return Ok(account);
     }
@@ -21,16 +26,17 @@ pub(crate) async fn open(acme: &Acme, state: &StateDirectory, https: &Https) -> 
     let builder = Account::builder_with_http(Box::new(https.clone()));
     let (account, credentials) = builder.create(&new, acme.directory.clone(), external.as_ref()).await?;
     let json = Zeroizing::new(serde_json::to_vec(&credentials).map_err(|_| unreadable("the account"))?);
-    files::write(&file(acme, state), &json)?;
+    turn.store(&file_name(acme), &json).await?;
     tracing::info!(directory = acme.directory, "an account with the certificate authority has been made");
     Ok(account)
 }
 
 /// Puts aside an account that the authority does not know any more.
-pub(crate) fn forget(acme: &Acme, state: &StateDirectory) -> Result<(), AcmeError> {
-    let file = file(acme, state);
-    std::fs::rename(&file, file.with_extension("unknown"))
-        .map_err(|error| AcmeError::file("rename", &file, &error))
+pub(crate) fn put_aside(file: &Path) -> Result<(), AcmeError> {
+    match std::fs::rename(file, file.with_extension("unknown")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(AcmeError::file("rename", file, &error)),
+        _ => Ok(()),
+    }
 }
 
 /// Why a certificate is revoked (RFC 5280 section 5.3.1).
@@ -68,8 +74,13 @@ pub async fn revoke(acme: &Acme, certificate: &Path, reason: Reason) -> Result<(
     Ok(())
 }
 
-async fn kept(acme: &Acme, state: &StateDirectory, https: &Https) -> Result<Option<Account>, AcmeError> {
-    let file = file(acme, state);
+/// The account that is kept.
+pub(crate) async fn kept(
+    acme: &Acme,
+    state: &StateDirectory,
+    https: &Https,
+) -> Result<Option<Account>, AcmeError> {
+    let file = state.path(&file_name(acme));
     let Some(json) = files::read(&file)? else { return Ok(None) };
     let credentials: AccountCredentials =
         serde_json::from_slice(&json).map_err(|_| unreadable(&file.display().to_string()))?;
@@ -77,11 +88,11 @@ async fn kept(acme: &Acme, state: &StateDirectory, https: &Https) -> Result<Opti
     Ok(Some(builder.from_credentials(credentials).await?))
 }
 
-/// Another directory has another account.
-fn file(acme: &Acme, state: &StateDirectory) -> PathBuf {
+/// In the state directory. Another directory has another account.
+pub(crate) fn file_name(acme: &Acme) -> String {
     let digest = boring::sha::sha256(acme.directory.as_bytes());
     let name: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    state.path(&format!("account-{name}.json"))
+    format!("account-{name}.json")
 }
 
 fn external_key(external: &ExternalAccount) -> Result<ExternalAccountKey, AcmeError> {

@@ -20,6 +20,12 @@ pub enum AcmeError {
     /// The command that changes DNS failed.
     #[error("`acme.dns_hook`: {0}")]
     Hook(String),
+    /// The fleet's Redis cannot be asked.
+    #[error("the fleet cannot be asked: {0}")]
+    Fleet(String),
+    /// Another gateway of the fleet may order now.
+    #[error("this gateway has lost the fleet's lease while it ordered; another one goes on")]
+    Lease,
     /// A file in the state directory, or one that the account needs.
     #[error("{0}")]
     File(String),

@@ -7,4 +7,13 @@ pub enum Event {
     Installed,
     /// An order came to nothing.
     Failed,
+    /// There is a new certificate in its file, which another gateway of the fleet has ordered.
+    Received,
+    /// A record of the fleet was refused: somebody has changed it.
+    RecordRefused,
+    /// Whether the fleet can be asked has changed.
+    Fleet {
+        /// It can.
+        reachable: bool,
+    },
 }

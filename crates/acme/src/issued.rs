@@ -25,8 +25,12 @@ const LONGEST: usize = 10;
 impl Issued {
     /// What the file holds; `None` if it is not there or holds no certificate.
     pub fn read(file: &Path) -> Option<Self> {
-        let pem = Zeroizing::new(std::fs::read(file).ok()?);
-        let chain = X509::stack_from_pem(&pem).ok().filter(|chain| !chain.is_empty())?;
+        Self::parse(&Zeroizing::new(std::fs::read(file).ok()?))
+    }
+
+    /// What is in such a file.
+    pub(crate) fn parse(pem: &[u8]) -> Option<Self> {
+        let chain = X509::stack_from_pem(pem).ok().filter(|chain| !chain.is_empty())?;
         let validity = validity(&chain[0]);
         Some(Self { chain, validity })
     }

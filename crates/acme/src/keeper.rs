@@ -1,14 +1,20 @@
 //! One plan's certificates: what each has, when it is due, and what happened to its orders.
 
 use crate::{
-    AcmeError, Event, Issued, Plan, StateDirectory, UnixTime, Validity, Wanted, Window, account,
-    https::Https, order::Ordering, progress::Progress, publisher::Publisher, schedule, unix_now,
+    AcmeError, Answers, Event, Issued, Plan, StateDirectory, UnixTime, Validity, Wanted, Window, account,
+    fleet::Fleet,
+    https::Https,
+    order::Ordering,
+    progress::{self, Progress},
+    schedule,
+    turn::Turn,
+    unix_now,
 };
-use instant_acme::Account;
 use std::{
     collections::HashMap,
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 use tokio::sync::mpsc;
@@ -23,10 +29,12 @@ pub(crate) struct Keeper {
     plan: Plan,
     state: StateDirectory,
     https: Https,
-    account: Option<Account>,
-    publisher: Publisher,
+    answers: Arc<Answers>,
+    fleet: Option<Arc<Fleet>>,
     events: mpsc::Sender<Event>,
     progress: Progress,
+    /// Of its file when it was read.
+    progress_modified: Option<SystemTime>,
     known: HashMap<PathBuf, Known>,
 }
 
@@ -46,18 +54,35 @@ struct Known {
 impl Keeper {
     pub(crate) fn open(
         plan: Plan,
-        publisher: Publisher,
+        answers: &Arc<Answers>,
         events: mpsc::Sender<Event>,
     ) -> Result<Self, AcmeError> {
         let state = StateDirectory::open(&plan.acme.state)?;
         let https = Https::new(&plan.acme)?;
-        let progress = Progress::read(&state);
-        Ok(Self { plan, state, https, account: None, publisher, events, progress, known: HashMap::new() })
+        let fleet = Fleet::of(&plan, &state, answers, &events);
+        Ok(Self {
+            plan,
+            state,
+            https,
+            answers: Arc::clone(answers),
+            fleet,
+            events,
+            progress: Progress::default(),
+            progress_modified: None,
+            known: HashMap::new(),
+        })
+    }
+
+    /// The fleet, which somebody must [attend](Fleet::attend).
+    pub(crate) fn fleet(&self) -> Option<Arc<Fleet>> {
+        self.fleet.clone()
     }
 
     /// Orders what is due now, one after the other.
     pub(crate) async fn pass(&mut self, now: UnixTime) {
+        self.publish().await;
         for wanted in self.plan.wanted.clone() {
+            self.look_at_progress();
             self.look(&wanted);
             self.obey(&wanted);
             self.ask_for_window(&wanted, now).await;
@@ -65,6 +90,32 @@ impl Keeper {
             if self.due(&wanted) <= now {
                 self.order(&wanted).await;
             }
+        }
+    }
+
+    /// Gives the fleet what only this gateway has: it had certificates before it joined, or Redis has lost them.
+    async fn publish(&mut self) {
+        let Some(fleet) = &self.fleet else { return };
+        let names = fleet.unpublished();
+        if names.is_empty() {
+            return;
+        }
+        let Ok(Some(turn)) = self.turn().await else { return };
+        if let Err(error) = turn.hold(turn.publish_files(&names)).await {
+            tracing::warn!(%error, "the fleet does not get what this gateway has");
+        }
+        turn.end().await;
+    }
+
+    async fn turn(&self) -> Result<Option<Turn>, AcmeError> {
+        Turn::take(&self.state, &self.answers, self.fleet.as_ref()).await
+    }
+
+    /// Others may have written it: another process, or another gateway.
+    fn look_at_progress(&mut self) {
+        let modified = modified(&self.state.path(progress::FILE));
+        if self.progress_modified != modified {
+            (self.progress, self.progress_modified) = (Progress::read(&self.state), modified);
         }
     }
 
@@ -110,7 +161,6 @@ impl Keeper {
             Ok((window, again)) => (again.clamp(60, 24 * 3600), window),
             Err(error) => {
                 tracing::debug!(%error, certificate = wanted.title(), "the authority does not say when to renew");
-                self.account = None;
                 (1800, before)
             }
         };
@@ -127,7 +177,10 @@ impl Keeper {
         let Some(identifier) = Issued::read(file).and_then(|issued| issued.identifier()) else {
             return Ok((None, day));
         };
-        match self.account().await?.renewal_info(&identifier).await {
+        let Some(account) = account::kept(&self.plan.acme, &self.state, &self.https).await? else {
+            return Ok((None, day));
+        };
+        match account.renewal_info(&identifier).await {
             Ok((info, again)) => {
                 let window = info.suggested_window;
                 let window =
@@ -153,51 +206,39 @@ impl Keeper {
         }
     }
 
-    async fn account(&mut self) -> Result<Account, AcmeError> {
-        if let Some(account) = &self.account {
-            return Ok(account.clone());
-        }
-        let account = account::open(&self.plan.acme, &self.state, &self.https).await?;
-        self.account = Some(account.clone());
-        Ok(account)
-    }
-
     async fn order(&mut self, wanted: &Wanted) {
-        let lock = match self.state.lock() {
-            Ok(Some(lock)) => lock,
-            // Another process orders: what it writes is seen with the next look.
+        let turn = match self.turn().await {
+            Ok(Some(turn)) => turn,
+            // Somebody else orders: what it obtains is seen with the next look.
             Ok(None) => return,
-            Err(error) => return self.failed(wanted, &error).await,
+            Err(error) => return self.failed(wanted, &error, None).await,
         };
-        self.progress = Progress::read(&self.state);
+        self.look_at_progress();
         let before = modified(&wanted.file);
-        if self.known.get(&wanted.file).is_some_and(|known| known.modified != before)
-            || self.due(wanted) > unix_now()
-        {
-            return;
+        let is_other = self.known.get(&wanted.file).is_some_and(|known| known.modified != before);
+        if !is_other && self.due(wanted) <= unix_now() {
+            match turn.hold(self.obtain(wanted, &turn)).await {
+                Ok(issued) => self.obtained(wanted, &issued, &turn).await,
+                Err(error) => self.failed(wanted, &error, Some(&turn)).await,
+            }
         }
-        let ordering = tokio::time::timeout(LONGEST, self.obtain(wanted));
-        let obtained = ordering
-            .await
-            .unwrap_or_else(|_| Err(AcmeError::Unreachable("not done in 20 minutes".to_owned())));
-        drop(lock);
-        match obtained {
-            Ok(issued) => self.obtained(wanted, &issued).await,
-            Err(error) => self.failed(wanted, &error).await,
-        }
+        turn.end().await;
     }
 
-    async fn obtain(&mut self, wanted: &Wanted) -> Result<Issued, AcmeError> {
-        let account = self.account().await?;
-        let ordering = Ordering { acme: &self.plan.acme, account: &account, publisher: &self.publisher };
-        ordering.obtain(wanted, Issued::read(&wanted.file).as_ref()).await
+    async fn obtain(&self, wanted: &Wanted, turn: &Turn) -> Result<Issued, AcmeError> {
+        let obtaining = async {
+            let account = account::open(&self.plan.acme, &self.state, &self.https, turn).await?;
+            let ordering = Ordering { acme: &self.plan.acme, account: &account, turn };
+            ordering.obtain(wanted, Issued::read(&wanted.file).as_ref()).await
+        };
+        let obtained = tokio::time::timeout(LONGEST, obtaining).await;
+        obtained.unwrap_or_else(|_| Err(AcmeError::Unreachable("not done in 20 minutes".to_owned())))
     }
 
-    async fn obtained(&mut self, wanted: &Wanted, issued: &Issued) {
+    async fn obtained(&mut self, wanted: &Wanted, issued: &Issued, turn: &Turn) {
         let now = unix_now();
-        if let Err(error) = self.progress.ordered(&wanted.id(), now, &self.state) {
-            tracing::error!(%error, "what was ordered could not be noted");
-        }
+        self.progress.ordered(&wanted.id(), now);
+        self.keep_progress(Some(turn)).await;
         let Validity { not_after, .. } = issued.validity;
         tracing::info!(certificate = wanted.title(), not_after, "a certificate has been issued");
         if not_after <= now {
@@ -209,10 +250,14 @@ impl Keeper {
         let _ = self.events.send(Event::Installed).await;
     }
 
-    async fn failed(&mut self, wanted: &Wanted, error: &AcmeError) {
-        self.account = None;
-        if let AcmeError::NoAccount(_) = error
-            && let Err(error) = account::forget(&self.plan.acme, &self.state)
+    async fn failed(&mut self, wanted: &Wanted, error: &AcmeError, turn: Option<&Turn>) {
+        if let AcmeError::Lease = error {
+            // It is somebody else's turn, and nothing has failed that they should know of.
+            tracing::warn!(certificate = wanted.title(), %error, "no certificate could be ordered");
+            return;
+        }
+        if let (AcmeError::NoAccount(_), Some(turn)) = (error, turn)
+            && let Err(error) = turn.forget(&account::file_name(&self.plan.acme)).await
         {
             tracing::error!(%error, "the account that the authority does not know stays");
         }
@@ -222,10 +267,18 @@ impl Keeper {
         let before = self.progress.failures(&id);
         let failures = schedule::after_failure(before, error.counts(), asked, validity, fastrand::f64(), now);
         tracing::warn!(certificate = wanted.title(), %error, again_in_s = failures.retry_at - now, "no certificate could be ordered");
-        if let Err(error) = self.progress.failed(&id, failures, &self.state) {
-            tracing::error!(%error, "what failed could not be noted");
-        }
+        self.progress.failed(&id, failures);
+        self.keep_progress(turn).await;
         let _ = self.events.send(Event::Failed).await;
+    }
+
+    async fn keep_progress(&mut self, turn: Option<&Turn>) {
+        let Some(turn) = turn else { return };
+        let kept = async { turn.store(progress::FILE, &self.progress.to_json()?).await };
+        if let Err(error) = kept.await {
+            tracing::error!(%error, "what happened could not be noted");
+        }
+        self.progress_modified = modified(&self.state.path(progress::FILE));
     }
 }
 

@@ -5,6 +5,7 @@
 //!                          │                                   │  challenges
 //!                          │                                   └──> Answers <── the gateway's listeners ask
 //!                          └── State: account, certificates and keys, in files ──> the gateway reloads
+//!                                 └── Fleet: the same in Redis, sealed <──> the other gateways
 //! ```
 //!
 //! It serves nothing: the gateway answers challenges with what is in [`Answers`], and takes certificates from the state
@@ -17,15 +18,16 @@ mod dns_hook;
 mod error;
 mod event;
 mod files;
+mod fleet;
 mod https;
 mod issued;
 mod keeper;
 mod order;
 mod plan;
 mod progress;
-mod publisher;
 mod runner;
 mod schedule;
+mod turn;
 
 pub use account::{Reason, revoke};
 pub use answers::{Answers, TlsAlpnCertificate};

@@ -1,14 +1,15 @@
 //! One order, from the first request to the certificate (RFC 8555 section 7.4).
 
 use crate::{
-    AcmeError, Issued, Wanted, answers::Answer, certificate_request, dns_hook, files, publisher::Publisher,
+    AcmeError, Issued, Wanted, answers::Answer, certificate_request, dns_hook, fleet::certificate_name,
+    turn::Turn,
 };
 use boring::pkey::{PKey, Private};
 use instant_acme::{
     Account, AuthorizationHandle, AuthorizationStatus, CertificateIdentifier, ChallengeHandle, ChallengeType,
     Identifier, NewOrder, Order, OrderStatus, RetryPolicy,
 };
-use quadrille_config::model::{Acme, AcmeChallenge};
+use quadrille_config::model::{Acme, AcmeChallenge, AcmeKeyType};
 use std::{net::IpAddr, time::Duration};
 
 /// With validations by several name servers and addresses, and a CA that is busy.
@@ -19,7 +20,7 @@ const ISSUANCE: RetryPolicy = RetryPolicy::new().timeout(Duration::from_secs(180
 pub(crate) struct Ordering<'a> {
     pub(crate) acme: &'a Acme,
     pub(crate) account: &'a Account,
-    pub(crate) publisher: &'a Publisher,
+    pub(crate) turn: &'a Turn,
 }
 
 impl Ordering<'_> {
@@ -32,12 +33,12 @@ impl Ordering<'_> {
         let mut order = self.begin(wanted, replaces.and_then(Issued::identifier)).await?;
         let mut records = Vec::new();
         let validated = self.validate(&mut order, &mut records).await;
-        self.publisher.publish(Vec::new()).await?;
+        let ended = self.turn.publish(&[]).await;
         self.remove(records).await;
-        validated?;
-        let key = certificate_request::generate(wanted.order.key_type)?;
+        validated.and(ended)?;
+        let key = new_key(wanted.order.key_type).await?;
         let issued = self.issue(&mut order, wanted, &key).await?;
-        files::write(&wanted.file, &issued.to_file(&key)?)?;
+        self.turn.store(&certificate_name(&wanted.id()), &issued.to_file(&key)?).await?;
         Ok(issued)
     }
 
@@ -83,7 +84,7 @@ impl Ordering<'_> {
         if pending.is_empty() {
             return Ok(());
         }
-        self.publisher.publish(answers).await?;
+        self.turn.publish(&answers).await?;
         let mut kinds = pending.into_iter();
         let mut authorizations = order.authorizations();
         while let Some(authorization) = authorizations.next().await {
@@ -165,6 +166,12 @@ impl Ordering<'_> {
             }
         }
     }
+}
+
+/// Made on another thread: with RSA it takes long enough to lose the turn.
+async fn new_key(key_type: AcmeKeyType) -> Result<PKey<Private>, AcmeError> {
+    let made = tokio::task::spawn_blocking(move || certificate_request::generate(key_type)).await;
+    Ok(made.map_err(|error| AcmeError::File(format!("no key could be made: {error}")))??)
 }
 
 /// A TXT record.

@@ -1,7 +1,8 @@
 //! What a configuration wants ordered.
 
 use crate::{AcmeError, StateDirectory, files};
-use quadrille_config::model::{Acme, AcmeOrder, Gateway, Listener};
+use quadrille_config::model::{Acme, AcmeFleet, AcmeOrder, Gateway, Listener};
+use quadrille_resumption::Records;
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 /// The account, and all certificates that are to be ordered with it.
@@ -11,6 +12,8 @@ pub struct Plan {
     pub acme: Arc<Acme>,
     /// The certificates, each once.
     pub wanted: Vec<Wanted>,
+    /// The fleet that shares them.
+    pub fleet: Option<Records>,
 }
 
 /// A certificate that is to be there at all times.
@@ -28,7 +31,14 @@ impl Plan {
         let files: BTreeMap<_, _> =
             orders.into_iter().map(|order| (order.file(&acme.state), order)).collect();
         let wanted = files.into_iter().map(|(file, order)| Wanted { order, file }).collect();
-        Self { acme: Arc::new(acme), wanted }
+        Self { acme: Arc::new(acme), wanted, fleet: None }
+    }
+
+    /// Shared with this fleet, unless the configuration wants nothing to be shared.
+    #[must_use]
+    pub fn shared_with(self, fleet: Option<Records>) -> Self {
+        let fleet = fleet.filter(|_| self.acme.fleet != AcmeFleet::Off);
+        Self { fleet, ..self }
     }
 
     /// `None` if nothing is to be ordered.

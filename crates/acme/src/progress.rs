@@ -19,7 +19,8 @@ struct Past {
     ordered_at: UnixTime,
 }
 
-const FILE: &str = "progress.json";
+/// Its file in the state directory.
+pub(crate) const FILE: &str = "progress.json";
 
 impl Progress {
     /// What a process before has left; nothing, if that cannot be read.
@@ -39,25 +40,13 @@ impl Progress {
         self.0.get(id).map_or(0, |past| past.ordered_at)
     }
 
-    pub(crate) fn failed(
-        &mut self,
-        id: &str,
-        failures: Failures,
-        state: &StateDirectory,
-    ) -> Result<(), AcmeError> {
+    pub(crate) fn failed(&mut self, id: &str, failures: Failures) {
         let past = self.0.entry(id.to_owned()).or_default();
         (past.failures, past.retry_at) = (failures.count, failures.retry_at);
-        self.write(state)
     }
 
-    pub(crate) fn ordered(
-        &mut self,
-        id: &str,
-        now: UnixTime,
-        state: &StateDirectory,
-    ) -> Result<(), AcmeError> {
+    pub(crate) fn ordered(&mut self, id: &str, now: UnixTime) {
         self.0.insert(id.to_owned(), Past { failures: 0, retry_at: 0, ordered_at: now });
-        self.write(state)
     }
 
     /// An operator wants it at once.
@@ -65,8 +54,8 @@ impl Progress {
         self.0.remove(id);
     }
 
-    fn write(&self, state: &StateDirectory) -> Result<(), AcmeError> {
-        let json = serde_json::to_vec_pretty(self).map_err(|error| AcmeError::File(error.to_string()))?;
-        files::write(&state.path(FILE), &json)
+    /// What the file holds.
+    pub(crate) fn to_json(&self) -> Result<Vec<u8>, AcmeError> {
+        serde_json::to_vec_pretty(self).map_err(|error| AcmeError::File(error.to_string()))
     }
 }

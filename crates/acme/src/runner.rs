@@ -1,6 +1,6 @@
 //! Keeps the certificates of a configuration, whatever that becomes.
 
-use crate::{Answers, Event, Plan, keeper::Keeper, publisher::Publisher, unix_now};
+use crate::{Answers, Event, Plan, keeper::Keeper, unix_now};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 
@@ -42,9 +42,8 @@ impl Runner {
     /// Until there is nobody to tell.
     async fn keep(&self, plan: Option<Plan>) {
         let Some(plan) = plan else { return std::future::pending().await };
-        let publisher = || Publisher { answers: Arc::clone(&self.answers) };
         let mut keeper = loop {
-            match Keeper::open(plan.clone(), publisher(), self.events.clone()) {
+            match Keeper::open(plan.clone(), &self.answers, self.events.clone()) {
                 Ok(keeper) => break keeper,
                 Err(error) => {
                     tracing::error!(%error, "no certificate can be ordered");
@@ -52,9 +51,19 @@ impl Runner {
                 }
             }
         };
-        while !self.events.is_closed() {
-            keeper.pass(unix_now()).await;
-            tokio::time::sleep(TICK).await;
+        let fleet = keeper.fleet();
+        let order = async {
+            while !self.events.is_closed() {
+                keeper.pass(unix_now()).await;
+                tokio::time::sleep(TICK).await;
+            }
+        };
+        match fleet {
+            None => order.await,
+            Some(fleet) => tokio::select! {
+                () = order => {}
+                () = fleet.attend() => {}
+            },
         }
     }
 }

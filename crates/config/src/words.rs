@@ -5,8 +5,8 @@
 
 use crate::{
     model::{
-        AcmeChallenge, AcmeKeyType, Ambiguous, BackendChoice, Balance, Group, KeyServerUse, Mode, Problem,
-        ProxyProtocolIn, ProxyProtocolOut, SentPath, Transport, UpstreamProtocol, Version,
+        AcmeChallenge, AcmeFleet, AcmeKeyType, Ambiguous, BackendChoice, Balance, Group, KeyServerUse, Mode,
+        Problem, ProxyProtocolIn, ProxyProtocolOut, SentPath, Transport, UpstreamProtocol, Version,
         key_server::Protocol,
     },
     text::{nearest, quote},
@@ -81,6 +81,12 @@ impl Word for AcmeChallenge {
     const WHAT: &'static str = "a challenge";
     const WORDS: &'static [(&'static str, Self)] =
         &[("tls-alpn-01", Self::TlsAlpn01), ("http-01", Self::Http01), ("dns-01", Self::Dns01)];
+}
+
+impl Word for AcmeFleet {
+    const WHAT: &'static str = "a way to share certificates";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("required", Self::Required), ("preferred", Self::Preferred), ("off", Self::Off)];
 }
 
 impl Word for AcmeKeyType {

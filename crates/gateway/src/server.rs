@@ -181,7 +181,7 @@ impl Server {
         };
         let listeners = server.install(snapshot, &model)?;
         server.files.follow(contents);
-        server.certificates.follow(&model);
+        server.certificates.follow(&model, server.resumption.load().certificates.as_ref());
         Ok((server, Bound { listeners, admin: admin_address }))
     }
 
@@ -289,8 +289,8 @@ impl Server {
         self.warn_of_fixed(&model);
         let listeners = self.install(snapshot, &model)?;
         resumption.start(Some(&before));
+        self.certificates.follow(&model, resumption.certificates.as_ref());
         self.resumption.store(resumption);
-        self.certificates.follow(&model);
         self.configuration.store(Arc::new(model));
         Ok(Applied { warnings, listeners, took: began.elapsed(), made })
     }

@@ -35,11 +35,13 @@ pub struct Behaviour {
     pub refused_nonces: u32,
     /// `ocspResponderURL`.
     pub ocsp: String,
+    /// The key identifier and the MAC key, in base64url, of the account that new ones must belong to.
+    pub external_account: Option<(&'static str, &'static str)>,
 }
 
 impl Default for Behaviour {
     fn default() -> Self {
-        Self { life: 90 * 24 * 3600, refused_nonces: 10, ocsp: String::new() }
+        Self { life: 90 * 24 * 3600, refused_nonces: 10, ocsp: String::new(), external_account: None }
     }
 }
 
@@ -85,12 +87,17 @@ impl Pebble {
         let pair = self.certificates.ecdsa("P-256", &["localhost"]);
         let (chain, key) = (pair.chain.display(), pair.key.display());
         let Self { port, management, tls_port, http_port, .. } = self;
-        let Behaviour { life, ocsp, .. } = behaviour;
+        let Behaviour { life, ocsp, external_account, .. } = behaviour;
+        let (required, keys) = match external_account {
+            Some((id, key)) => (true, serde_json::json!({ *id: key })),
+            None => (false, serde_json::json!({})),
+        };
         let text = format!(
             r#"{{ "pebble": {{
                 "listenAddress": "127.0.0.1:{port}", "managementListenAddress": "127.0.0.1:{management}",
                 "certificate": "{chain}", "privateKey": "{key}", "httpPort": {http_port}, "tlsPort": {tls_port},
-                "ocspResponderURL": "{ocsp}", "externalAccountBindingRequired": false,
+                "ocspResponderURL": "{ocsp}", "externalAccountBindingRequired": {required},
+                "externalAccountMACKeys": {keys},
                 "retryAfter": {{ "authz": 1, "order": 1 }}, "keyAlgorithm": "ecdsa",
                 "profiles": {{ "default": {{ "description": "for tests", "validityPeriod": {life} }} }}
             }} }}"#
@@ -177,12 +184,19 @@ impl Pebble {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
-    /// A command that changes its DNS, as `acme.dns_hook` wants it.
+    /// How many certificates it has issued.
+    pub fn issued(&self) -> usize {
+        self.log().matches("Issued certificate serial").count()
+    }
+
+    /// A command that changes its DNS, as `acme.dns_hook` wants it. If there is a file `dns-hook.block-ACTION`, it takes
+    /// that away, leaves the gateway's process id in `dns-hook.blocked`, and ends half a minute later.
     pub fn dns_hook(&self) -> PathBuf {
         let hook = self.path("dns-hook");
         let url = format!("http://127.0.0.1:{}", self.dns_management);
         let text = format!(
-            "#!/bin/sh\nset -e\necho \"$1 $2\" >> \"$0.calls\"\ncase $1 in\n\
+            "#!/bin/sh\nset -e\necho \"$1 $2\" >> \"$0.calls\"\n\
+             if rm \"$0.block-$1\" 2>/dev/null; then echo $PPID > \"$0.blocked\"; exec sleep 30; fi\ncase $1 in\n\
              present) exec curl -sS --fail -d \"{{\\\"host\\\":\\\"$2.\\\",\\\"value\\\":\\\"$3\\\"}}\" {url}/set-txt ;;\n\
              cleanup) exec curl -sS --fail -d \"{{\\\"host\\\":\\\"$2.\\\"}}\" {url}/clear-txt ;;\nesac\n"
         );
@@ -286,4 +300,21 @@ pub fn leaf(text: &str) -> &str {
     let begin = text.find("-----BEGIN CERTIFICATE-----").expect("a certificate");
     let end = text[begin..].find("-----END CERTIFICATE-----").expect("its end");
     &text[begin..begin + end]
+}
+
+/// The private parts of what is kept, as somebody would look for them in a log.
+pub fn secrets(state: &Path) -> Vec<String> {
+    let mut secrets = Vec::new();
+    for entry in fs::read_dir(state).expect("the state").map(|entry| entry.expect("an entry").path()) {
+        let text = fs::read_to_string(&entry).unwrap_or_default();
+        if entry.file_name().is_some_and(|name| name.to_string_lossy().starts_with("account-")) {
+            let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            secrets.push(json["key_pkcs8"].as_str().expect("a key")[60..100].to_owned());
+        }
+    }
+    for entry in fs::read_dir(state.join("certificates")).expect("certificates") {
+        let text = fs::read_to_string(entry.expect("an entry").path()).expect("PEM");
+        secrets.push(text.lines().nth(1).expect("a line of the key").to_owned());
+    }
+    secrets
 }

@@ -1,27 +1,10 @@
 //! The first certificate, by each way of proving a name.
 
 use crate::{
-    authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate},
+    authority::{Behaviour, Pebble, leaf, secrets, shown, wait_for_certificate},
     support::{Gateway, succeed},
 };
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
-
-/// The private parts of what is kept, as somebody would look for them in a log.
-fn secrets(state: &Path) -> Vec<String> {
-    let mut secrets = Vec::new();
-    for entry in fs::read_dir(state).expect("the state").map(|entry| entry.expect("an entry").path()) {
-        let text = fs::read_to_string(&entry).unwrap_or_default();
-        if entry.file_name().is_some_and(|name| name.to_string_lossy().starts_with("account-")) {
-            let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-            secrets.push(json["key_pkcs8"].as_str().expect("a key")[60..100].to_owned());
-        }
-    }
-    for entry in fs::read_dir(state.join("certificates")).expect("certificates") {
-        let text = fs::read_to_string(entry.expect("an entry").path()).expect("PEM");
-        secrets.push(text.lines().nth(1).expect("a line of the key").to_owned());
-    }
-    secrets
-}
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
 #[test]
 fn both_types_of_key_by_tls_alpn_with_nothing_secret_in_sight() {

@@ -6,6 +6,7 @@
 mod authority;
 mod failures;
 mod first;
+mod fleet;
 mod operator;
 mod renewal;
 #[path = "../gateway/support/mod.rs"]

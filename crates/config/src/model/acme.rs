@@ -23,8 +23,21 @@ pub struct Acme {
     pub dns_hook: Option<PathBuf>,
     /// The account at the authority outside of ACME that this one belongs to (RFC 8555 section 7.3.4).
     pub external_account: Option<ExternalAccount>,
+    /// Whether it is shared with the fleet that `resumption` names, if it names one.
+    pub fleet: AcmeFleet,
     /// Where it was written.
     pub place: Place,
+}
+
+/// Whether the gateways of a fleet share account, certificates and orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AcmeFleet {
+    /// They do, and none orders while the fleet cannot be asked.
+    Required,
+    /// They do, and each orders for itself while the fleet cannot be asked.
+    Preferred,
+    /// Each orders for itself.
+    Off,
 }
 
 /// An account outside of ACME.
@@ -87,6 +100,7 @@ impl Acme {
             challenges: vec![AcmeChallenge::TlsAlpn01, AcmeChallenge::Http01],
             dns_hook: None,
             external_account: None,
+            fleet: AcmeFleet::Required,
             place,
         }
     }

@@ -4,6 +4,7 @@ use super::background;
 use crate::telemetry::metrics;
 use quadrille_acme::{Answers, Event, Plan, Runner, StateDirectory};
 use quadrille_config::{Diagnostic, model::Gateway};
+use quadrille_resumption::Records;
 use std::{io, sync::Arc, thread};
 use tokio::sync::{mpsc, watch};
 
@@ -40,9 +41,9 @@ impl Certificates {
         opened.map(drop).map_err(|error| vec![Diagnostic::new(&plan.acme.place, error.to_string())])
     }
 
-    /// Orders what this model wants from now on.
-    pub(crate) fn follow(&mut self, model: &Gateway) {
-        let plan = Plan::of(model);
+    /// Orders what this model wants from now on, and shares it with the fleet.
+    pub(crate) fn follow(&mut self, model: &Gateway, fleet: Option<&Records>) {
+        let plan = Plan::of(model).map(|plan| plan.shared_with(fleet.cloned()));
         if plan.is_some()
             && let Some(runner) = self.runner.take()
             && let Err(error) = start(runner)
@@ -64,7 +65,10 @@ impl Certificates {
                     metrics::acme_order(true);
                     return;
                 }
+                Some(Event::Received) => return,
                 Some(Event::Failed) => metrics::acme_order(false),
+                Some(Event::RecordRefused) => metrics::acme_record_refused(),
+                Some(Event::Fleet { reachable }) => metrics::acme_fleet(reachable),
                 None => std::future::pending().await,
             }
         }

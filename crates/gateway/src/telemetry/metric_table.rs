@@ -4,31 +4,10 @@
 //!
 //! Those of control planes are described where they are counted, in the crate that follows them.
 
+mod metric;
+
+use metric::{Group, Metric, MetricType, counter, gauge, histogram};
 use metrics::{describe_counter, describe_gauge, describe_histogram};
-
-/// A metric: what it counts, and by which labels.
-struct Metric {
-    kind: MetricType,
-    name: &'static str,
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the page"))]
-    labels: &'static [&'static str],
-    /// With units, and the values of labels whose names do not say them.
-    help: &'static str,
-}
-
-/// What Prometheus makes of it.
-enum MetricType {
-    Counter,
-    Gauge,
-    Histogram,
-}
-
-/// The metrics below one heading of the page.
-struct Group {
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the page"))]
-    heading: &'static str,
-    metrics: &'static [Metric],
-}
 
 /// Tells the recorder the help of every metric.
 pub(crate) fn describe() {
@@ -39,18 +18,6 @@ pub(crate) fn describe() {
             MetricType::Histogram => describe_histogram!(*name, *help),
         }
     }
-}
-
-const fn counter(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
-    Metric { kind: MetricType::Counter, name, labels, help }
-}
-
-const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
-    Metric { kind: MetricType::Gauge, name, labels, help }
-}
-
-const fn histogram(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
-    Metric { kind: MetricType::Histogram, name, labels, help }
 }
 
 const GROUPS: &[Group] = &[
@@ -352,6 +319,16 @@ const GROUPS: &[Group] = &[
                 "quadrille_acme_orders_total",
                 &["result"],
                 "orders of certificates: `issued` or `failed`",
+            ),
+            gauge(
+                "quadrille_acme_fleet_reachable",
+                &[],
+                "1 while the fleet that shares certificates by Redis can be asked, else 0; absent without one",
+            ),
+            counter(
+                "quadrille_acme_records_refused_total",
+                &[],
+                "records of shared certificates in Redis that this fleet has not sealed, or that are older than before",
             ),
             gauge(
                 "quadrille_upstream_server_up",

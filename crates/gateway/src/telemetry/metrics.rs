@@ -193,6 +193,16 @@ pub(crate) fn acme_order(issued: bool) {
         .increment(1);
 }
 
+/// A record of the fleet's certificates was not what the fleet has sealed.
+pub(crate) fn acme_record_refused() {
+    counter!("quadrille_acme_records_refused_total").increment(1);
+}
+
+/// Whether the fleet can be asked that shares certificates.
+pub(crate) fn acme_fleet(reachable: bool) {
+    gauge!("quadrille_acme_fleet_reachable").set(f64::from(u8::from(reachable)));
+}
+
 static OPEN: LazyLock<(Gauge, Counter)> =
     LazyLock::new(|| (gauge!("quadrille_connections"), counter!("quadrille_connections_total")));
 

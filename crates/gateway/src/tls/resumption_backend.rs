@@ -6,8 +6,8 @@ use quadrille_config::{
     model::{self, Place, RedisAddress, SessionCache, Source, TicketKeys},
 };
 use quadrille_resumption::{
-    Fleet, FleetSecret, Layered, MemoryStore, Redis, RedisOptions, RedisStore, Schedule, SessionStore,
-    TicketKey, Tickets,
+    Fleet, FleetSecret, Layered, MemoryStore, Records, Redis, RedisOptions, RedisStore, Schedule,
+    SessionStore, TicketKey, Tickets,
 };
 use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 use zeroize::Zeroizing;
@@ -20,6 +20,8 @@ pub(crate) struct ResumptionBackend {
     /// How long a session may be resumed.
     pub(crate) lifetime: Duration,
     pub(crate) early_data: bool,
+    /// Where the fleet shares certificates that are ordered.
+    pub(crate) certificates: Option<Records>,
     /// What they were made from, to see whether a reload changes them.
     tickets_from: TicketSource,
     store_from: StoreSource,
@@ -76,6 +78,15 @@ impl ResumptionBackend {
             Some(running) if running.store_from == store_from => running.store.clone(),
             _ => store(model, &files, redis.as_ref()),
         };
+        let same_redis = running.filter(|running| running.store_from.redis == store_from.redis);
+        let certificates = match (same_redis, redis, &files.secret) {
+            (Some(running), ..) => running.certificates.clone(),
+            (None, Some(redis), Some((secret, _))) => {
+                let records = Records::new(redis, secret.clone(), "acme");
+                Some(records.map_err(|error| vec![Diagnostic::new(&Place::builtin(), error.to_string())])?)
+            }
+            _ => None,
+        };
         let (lifetime, early_data) = (model.lifetime, model.early_data);
         // The very same, so that TLS contexts that hold it need not be made anew.
         if let Some(running) = running
@@ -85,7 +96,16 @@ impl ResumptionBackend {
             return Ok(Arc::clone(running));
         }
         let fleet = files.secret.map(|(secret, _)| secret);
-        Ok(Arc::new(Self { tickets, store, fleet, lifetime, early_data, tickets_from, store_from }))
+        Ok(Arc::new(Self {
+            tickets,
+            store,
+            fleet,
+            lifetime,
+            early_data,
+            certificates,
+            tickets_from,
+            store_from,
+        }))
     }
 
     /// What all gateways of the fleet know, if there is a fleet.

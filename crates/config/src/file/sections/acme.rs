@@ -5,7 +5,8 @@ use crate::{
     acme_values::{certificate_name, directory_url, email},
     file::schema::{Key, Preset, Section},
     model::{
-        Acme, AcmeChallenge, AcmeKeyType, AcmeOrder, CertificateSource, ExternalAccount, Gateway, Place,
+        Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOrder, CertificateSource, ExternalAccount, Gateway,
+        Place,
     },
     words::{Word, name, word},
 };
@@ -90,6 +91,19 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             },
             show: |acme| acme.external_account.as_ref().map(|account| EXTERNAL_ACCOUNT.show(account)).into(),
         },
+        Key {
+            name: "fleet",
+            value: "`required`, `preferred` or `off`",
+            preset: Preset::Is("required"),
+            about: "Whether the gateways that share a Redis and a `fleet_secret` by [`resumption`](#resumption) share \
+                    account, certificates and their keys, sealed with that secret, and one of them orders at a time. \
+                    While Redis cannot be asked, all serve what they have; with `required` none orders meanwhile, with \
+                    `preferred` each for itself. With `off` each has its own, always. Without such a Redis it makes no \
+                    difference.",
+            needs_restart: false,
+            read: |field, draft| draft.fleet = field.parse(word::<AcmeFleet>),
+            show: |acme| name(acme.fleet).into(),
+        },
     ],
 };
 
@@ -167,6 +181,7 @@ pub(super) struct AcmeDraft {
     challenges: Option<Vec<AcmeChallenge>>,
     dns_hook: Option<PathBuf>,
     external: ExternalDraft,
+    fleet: Option<AcmeFleet>,
 }
 
 /// What has been read of an account outside of ACME.
@@ -208,6 +223,7 @@ pub(super) fn acme(field: &Field<'_>) -> Option<Acme> {
             .zip(external.key_file)
             .map(|(id, key_file)| ExternalAccount { id, key_file }),
         state: preset.state,
+        fleet: draft.fleet.unwrap_or(preset.fleet),
         place: preset.place,
     })
 }

@@ -104,4 +104,8 @@ const ACCOUNTS: &[Case] = &[
         "{state: s, external_account: {id: x}}",
         "q.yaml:1: acme.external_account: `key_file` is missing; add `key_file: ...` (path)",
     ),
+    (
+        "{state: s, fleet: maybe}",
+        "q.yaml:1: acme.fleet: `maybe` is not a way to share certificates; use required, preferred or off",
+    ),
 ];

@@ -15,8 +15,9 @@ use super::{
 use crate::process::engine::idle;
 use model::Files;
 use quadrille_config::model::{
-    AccessLog, Acme, AcmeChallenge, Admin, BackendChoice, ChainMatch, EngineSettings, ExternalAccount,
-    Gateway, Http3, ProxyProtocolIn, Resumption, Sampling, Serve, SessionCache, Source, TicketKeys,
+    AccessLog, Acme, AcmeChallenge, AcmeFleet, Admin, BackendChoice, ChainMatch, EngineSettings,
+    ExternalAccount, Gateway, Http3, ProxyProtocolIn, Resumption, Sampling, Serve, SessionCache, Source,
+    TicketKeys,
 };
 use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -182,7 +183,8 @@ fn engine(settings: &mut EngineSettings, leaves: &mut Leaves) {
 
 /// The account is whose orders what is in the files; no part of a snapshot comes from it.
 fn acme_account(model: &mut Acme, leaves: &mut Leaves) {
-    let Acme { email, directory, ca_file, state, challenges, dns_hook, external_account, place: _ } = model;
+    let Acme { email, directory, ca_file, state, challenges, dns_hook, external_account, fleet, place: _ } =
+        model;
     leaves.set("acme.email", email, Some("other@example.com".into()));
     leaves.set("acme.directory", directory, "https://other.example/".into());
     leaves.set("acme.ca_file", ca_file, Some(("ca.pem".into(), model::place())));
@@ -191,6 +193,7 @@ fn acme_account(model: &mut Acme, leaves: &mut Leaves) {
     leaves.set("acme.dns_hook", dns_hook, Some("hook".into()));
     let external = ExternalAccount { id: "id".into(), key_file: ("mac".into(), model::place()) };
     leaves.set("acme.external_account", external_account, Some(external));
+    leaves.set("acme.fleet", fleet, AcmeFleet::Off);
 }
 
 fn resumption(settings: &mut Resumption, leaves: &mut Leaves) {

@@ -1,0 +1,125 @@
+//! The right to order: one process of a state directory has it, and one gateway of a fleet.
+
+use crate::{
+    AcmeError, Answers, StateDirectory, account,
+    answers::Answer,
+    files::{self, Lock},
+    fleet::{ANSWERS, Fleet},
+};
+use quadrille_resumption::Lease;
+use std::{
+    future::Future,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// What whoever has the turn may do. Others can take it once this has ended, or in [`TERM`] if it cannot be given back.
+pub(crate) struct Turn {
+    state: StateDirectory,
+    answers: Arc<Answers>,
+    fleet: Option<Arc<Fleet>>,
+    /// Without one, this gateway orders for itself alone.
+    lease: Option<Lease>,
+    _lock: Lock,
+}
+
+/// A lease ends when it has not been renewed for this long.
+const TERM: Duration = Duration::from_secs(20);
+const RENEWAL: Duration = Duration::from_secs(4);
+/// For all members of the fleet to learn what they may be asked.
+const SPREAD: Duration = Duration::from_secs(10);
+
+impl Turn {
+    /// `None` while somebody else has it, or if it cannot be asked who has it.
+    pub(crate) async fn take(
+        state: &StateDirectory,
+        answers: &Arc<Answers>,
+        fleet: Option<&Arc<Fleet>>,
+    ) -> Result<Option<Self>, AcmeError> {
+        let Some(lock) = state.lock()? else { return Ok(None) };
+        let lease = match fleet {
+            None => None,
+            Some(fleet) => match fleet.lease(TERM).await {
+                Ok(Some(lease)) => Some(lease),
+                Err(_) if fleet.is_optional() => None,
+                Ok(None) | Err(_) => return Ok(None),
+            },
+        };
+        let (state, answers, fleet) = (state.clone(), Arc::clone(answers), fleet.cloned());
+        Ok(Some(Self { state, answers, fleet, lease, _lock: lock }))
+    }
+
+    /// Does something for which the turn is needed all the time.
+    pub(crate) async fn hold<T>(
+        &self,
+        work: impl Future<Output = Result<T, AcmeError>>,
+    ) -> Result<T, AcmeError> {
+        let (Some(fleet), Some(lease)) = (&self.fleet, &self.lease) else { return work.await };
+        tokio::select! {
+            done = work => done,
+            () = lost(fleet, lease) => Err(AcmeError::Lease),
+        }
+    }
+
+    /// Keeps a file of the state directory, and has the fleet keep it.
+    pub(crate) async fn store(&self, name: &str, content: &[u8]) -> Result<(), AcmeError> {
+        match (&self.fleet, &self.lease) {
+            (Some(fleet), Some(lease)) => fleet.store(lease, name, content).await,
+            (Some(fleet), None) => fleet.store_here(name, content),
+            (None, _) => files::write(&self.state.path(name), content),
+        }
+    }
+
+    /// Puts an account aside that the authority does not know any more.
+    pub(crate) async fn forget(&self, name: &str) -> Result<(), AcmeError> {
+        match (&self.fleet, &self.lease) {
+            (Some(fleet), Some(lease)) => fleet.store(lease, name, b"").await,
+            _ => account::put_aside(&self.state.path(name)),
+        }
+    }
+
+    /// Gives the fleet what this gateway has alone.
+    pub(crate) async fn publish_files(&self, names: &[String]) -> Result<(), AcmeError> {
+        match (&self.fleet, &self.lease) {
+            (Some(fleet), Some(lease)) => fleet.publish_files(lease, names).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// From now on these answers are given, and no others. Resolves once everybody who may be asked knows them.
+    pub(crate) async fn publish(&self, answers: &[Answer]) -> Result<(), AcmeError> {
+        let (Some(fleet), Some(lease)) = (&self.fleet, &self.lease) else {
+            return Ok(self.answers.replace(answers)?);
+        };
+        let json = serde_json::to_vec(answers).map_err(|error| AcmeError::File(error.to_string()))?;
+        fleet.store(lease, ANSWERS, &json).await?;
+        if !answers.is_empty() && !fleet.all_know(SPREAD).await {
+            tracing::warn!(
+                "not all gateways of the fleet have learnt what the authority will ask; it may be told no"
+            );
+        }
+        Ok(())
+    }
+
+    /// Lets others have it at once.
+    pub(crate) async fn end(self) {
+        if let (Some(fleet), Some(lease)) = (self.fleet, self.lease) {
+            fleet.release(lease).await;
+        }
+    }
+}
+
+/// Keeps the lease until it is lost.
+async fn lost(fleet: &Fleet, lease: &Lease) {
+    let mut confirmed = Instant::now();
+    loop {
+        tokio::time::sleep(RENEWAL).await;
+        let asked = Instant::now();
+        match fleet.renew(lease, TERM).await {
+            Ok(true) => confirmed = asked,
+            Ok(false) => return,
+            Err(_) if confirmed.elapsed() > TERM => return,
+            Err(_) => {}
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Gateways of a fleet: one orders, and all serve.
+
+use crate::{
+    authority::{Behaviour, Pebble, leaf, secrets, shown, wait_for_certificate},
+    support::{Certificates, Gateway, Redis, eventually, ports, quadrille, succeed},
+};
+use std::{
+    fs, io,
+    net::{TcpListener, TcpStream},
+    path::PathBuf,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+const NAME: &str = "all.example.com";
+
+/// Gateways with a state directory each, that share a Redis and a secret, behind a balancer at the ports where the
+/// authority validates names.
+struct Fleet {
+    pebble: Pebble,
+    redis: Redis,
+    certificates: Certificates,
+    challenges: &'static str,
+    /// More of `acme`, such as `, fleet: off`.
+    more: String,
+    gateways: Vec<Gateway>,
+    tls_ports: Vec<u16>,
+}
+
+impl Fleet {
+    /// The authority is down until it is [run](Self::authority_begins).
+    fn start(size: usize, challenges: &'static str, more: &str) -> Option<Self> {
+        let pebble = Pebble::prepare()?;
+        let certificates = Certificates::new();
+        succeed(quadrille("tickets").arg("generate").arg(certificates.path("fleet.secret")));
+        let [tls_ports, plain_ports] = [(); 2].map(|()| [(); 3].map(|()| ports::free()).to_vec());
+        balance(pebble.tls_port, tls_ports.clone());
+        balance(pebble.http_port, plain_ports.clone());
+        let redis = Redis::start();
+        let more = more.to_owned();
+        let mut fleet =
+            Self { pebble, redis, certificates, challenges, more, gateways: Vec::new(), tls_ports };
+        for index in 0..3 {
+            fleet.configure(index, plain_ports[index]);
+        }
+        (0..size).for_each(|index| fleet.gateways.push(Gateway::with_config(&fleet.file(index), 2)));
+        Some(fleet)
+    }
+
+    fn file(&self, index: usize) -> PathBuf {
+        self.pebble.path(&format!("gateway-{index}.yaml"))
+    }
+
+    fn state(&self, index: usize) -> PathBuf {
+        self.pebble.path(&format!("state-{index}"))
+    }
+
+    fn configure(&self, index: usize, plain_port: u16) {
+        let [ca, secret, state] =
+            [self.pebble.ca(), self.certificates.path("fleet.secret"), self.state(index)]
+                .map(|path| path.display().to_string());
+        let text = format!(
+            "admin: 127.0.0.1:0\n\
+             acme: {{ directory: \"{}\", ca_file: {ca}, state: {state}, challenges: [{}]{} }}\n\
+             resumption: {{ tickets: fleet, cache: \"{}\", fleet_secret: {secret} }}\n\
+             listeners:\n  - address: 127.0.0.1:{}\n    certificates: [ {{ acme: {{ names: [{NAME}] }} }} ]\n    \
+             respond: hello\n  - address: 127.0.0.1:{plain_port}\n    tls: off\n    respond: hello\n",
+            self.pebble.url(),
+            self.challenges,
+            self.more,
+            self.redis.address(),
+            self.tls_ports[index],
+        );
+        fs::write(self.file(index), text).expect("writing");
+    }
+
+    fn authority_begins(&mut self) -> PathBuf {
+        let behaviour = Behaviour::default();
+        self.pebble.configure(&behaviour);
+        self.pebble.run(&behaviour);
+        self.pebble.root()
+    }
+
+    /// One more gateway, which nobody knew before.
+    fn join(&mut self) {
+        self.gateways.push(Gateway::with_config(&self.file(self.gateways.len()), 2));
+    }
+
+    /// Waits until all serve the same certificate, another one than `before`; tells how long after the first one the last
+    /// one did.
+    #[track_caller]
+    fn all_serve(&self, root: &std::path::Path, before: &str) -> (String, Duration) {
+        let (mut first, mut leaves) = (None, Vec::new());
+        eventually("all gateways serve one certificate", || {
+            let served = self.gateways.iter().map(|gateway| shown(gateway.address(0), root, NAME, &[]));
+            leaves =
+                served.flatten().map(|text| leaf(&text).to_owned()).filter(|leaf| leaf != before).collect();
+            if !leaves.is_empty() {
+                first.get_or_insert_with(Instant::now);
+            }
+            leaves.len() == self.gateways.len() && leaves.iter().all(|leaf| *leaf == leaves[0])
+        });
+        (leaves.swap_remove(0), first.expect("a moment").elapsed())
+    }
+
+    fn logs(&self) -> String {
+        self.gateways.iter().map(Gateway::log).collect()
+    }
+
+    fn metric(&self, name: &str, labels: &[&str]) -> f64 {
+        self.gateways.iter().map(|gateway| gateway.metric(name, labels)).sum()
+    }
+
+    fn renew(&self, index: usize) {
+        succeed(quadrille("cert").args(["renew", NAME, "--config"]).arg(self.file(index)));
+    }
+
+    /// The Redis key of the certificate.
+    fn record(&self) -> String {
+        let keys = self.redis.cli(&["KEYS", "quadrille:*:record:certificates/*"]);
+        keys.lines().next().unwrap_or_else(|| panic!("no record: {keys}")).to_owned()
+    }
+
+    fn signal(pid: &str, name: &str) {
+        succeed(Command::new("kill").args([&format!("-{name}"), pid.trim()]));
+    }
+}
+
+/// Gives each connection to the next server that is up. It ends with the test.
+fn balance(port: u16, servers: Vec<u16>) {
+    let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port of validations");
+    thread::spawn(move || {
+        let mut next = 0;
+        for client in listener.incoming().map_while(Result::ok) {
+            let up = (0..servers.len()).find_map(|step| {
+                let index = (next + step) % servers.len();
+                Some((index, TcpStream::connect(("127.0.0.1", servers[index])).ok()?))
+            });
+            let Some((index, server)) = up else { continue };
+            next = index + 1;
+            let (Ok(from_client), Ok(from_server)) = (client.try_clone(), server.try_clone()) else {
+                continue;
+            };
+            for (mut from, mut to) in [(from_client, server), (from_server, client)] {
+                thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(std::net::Shutdown::Write);
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn one_orders_by_handshakes_that_any_gateway_answers_and_all_serve() {
+    let Some(mut fleet) = Fleet::start(3, "tls-alpn-01", "") else { return };
+    let root = fleet.authority_begins();
+    let (first, took) = fleet.all_serve(&root, "");
+    println!("the last of three gateways served it {took:?} after the first");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert_eq!(fleet.pebble.issued(), 1, "{}", fleet.logs());
+    assert_eq!(fleet.metric("quadrille_acme_orders_total", &["issued"]), 1.0);
+    assert_eq!(fleet.metric("quadrille_acme_fleet_reachable", &[]), 3.0);
+    let asked = |gateway: &&Gateway| gateway.log().contains("a certificate authority has validated a name");
+    let validators = fleet.gateways.iter().filter(asked).count();
+    assert!(validators >= 2, "the authority asks several times, and was answered by {validators}");
+
+    fleet.renew(1);
+    let (_, took) = fleet.all_serve(&root, &first);
+    println!("and {took:?} when it was renewed");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert_eq!(fleet.pebble.issued(), 2, "{}", fleet.logs());
+
+    let secrets = secrets(&fleet.state(0));
+    assert_eq!(secrets.len(), 2, "an account and a certificate");
+    assert!(secrets.iter().all(|secret| self::secrets(&fleet.state(2)).contains(secret)), "all have them");
+    let values = "local all = {} for _, name in ipairs(redis.call('KEYS', '*:record:*')) do \
+                  all[#all + 1] = redis.call('GET', name) end return all";
+    let redis = Command::new("redis-cli")
+        .args(["-p", &fleet.redis.port().to_string(), "EVAL", values, "0"])
+        .output()
+        .expect("redis-cli");
+    let redis = String::from_utf8_lossy(&redis.stdout).into_owned();
+    assert!(redis.len() > 2000 && !redis.contains("BEGIN"), "{redis}");
+    let pages = ["/metrics", "/status", "/config"];
+    let pages: String = fleet
+        .gateways
+        .iter()
+        .flat_map(|gateway| pages.map(|page| gateway.admin_page(page)))
+        .chain([fleet.logs(), redis])
+        .collect();
+    assert!(!secrets.iter().any(|secret| pages.contains(secret)));
+}
+
+#[test]
+fn one_orders_by_requests_that_any_gateway_answers() {
+    let Some(mut fleet) = Fleet::start(2, "http-01", "") else { return };
+    let root = fleet.authority_begins();
+    fleet.all_serve(&root, "");
+    assert_eq!(fleet.pebble.issued(), 1, "{}", fleet.logs());
+}
+
+/// The first is killed while a name is being validated, the second when it has been, and the third one goes on.
+#[test]
+fn a_gateway_that_is_killed_while_it_orders_stops_no_other() {
+    let Some(mut fleet) = Fleet::start(0, "dns-01", "") else { return };
+    let hook = fleet.pebble.dns_hook();
+    let of_hook = |ending: &str| PathBuf::from(format!("{}.{ending}", hook.display()));
+    for index in 0..3 {
+        let text = fs::read_to_string(fleet.file(index)).expect("the configuration");
+        let text = text.replace("[dns-01]", &format!("[dns-01], dns_hook: {}", hook.display()));
+        fs::write(fleet.file(index), text).expect("writing");
+    }
+    let root = fleet.authority_begins();
+    for step in ["present", "cleanup"] {
+        fs::write(of_hook(&format!("block-{step}")), "").expect("writing");
+    }
+    (0..3).for_each(|_| fleet.join());
+    let mut killed = Vec::new();
+    for step in ["present", "cleanup"] {
+        eventually("one orders", || {
+            fs::read_to_string(of_hook("blocked")).is_ok_and(|pid| pid.ends_with('\n'))
+                && !of_hook(&format!("block-{step}")).exists()
+        });
+        let pid = fs::read_to_string(of_hook("blocked")).expect("its process id");
+        fs::remove_file(of_hook("blocked")).expect("removing");
+        Fleet::signal(&pid, "KILL");
+        let index = fleet.gateways.iter().position(|gateway| gateway.pid().to_string() == pid.trim());
+        killed.push(index.expect("one of these"));
+        println!("{step}: gateway {index:?} was killed");
+    }
+    let left = (0..3).find(|index| !killed.contains(index)).expect("one is left");
+    let served = wait_for_certificate(&fleet.gateways[left], &root, NAME, &[]);
+    assert_eq!(fleet.pebble.issued(), 1, "{}", fleet.logs());
+    // One that was killed has it at once when it comes back.
+    let again = Gateway::with_config(&fleet.file(killed[0]), 2);
+    let shown = wait_for_certificate(&again, &root, NAME, &[]);
+    assert_eq!(leaf(&shown), leaf(&served));
+    assert_eq!(fleet.pebble.issued(), 1, "{}", fleet.logs());
+}
+
+#[test]
+fn without_redis_what_is_there_serves_and_none_is_ordered() {
+    let Some(mut fleet) = Fleet::start(2, "tls-alpn-01", "") else { return };
+    let root = fleet.authority_begins();
+    let (first, _) = fleet.all_serve(&root, "");
+    fleet.redis.kill();
+    for gateway in &mut fleet.gateways {
+        gateway.wait_for_log("the fleet cannot be asked");
+        gateway.wait_for_metric("quadrille_acme_fleet_reachable", &[], |value| value == 0.0);
+        assert!(gateway.log().contains("none is ordered until then"), "{}", gateway.log());
+    }
+    fleet.renew(0);
+    let end = Instant::now() + Duration::from_secs(5);
+    while Instant::now() < end {
+        for gateway in &fleet.gateways {
+            let still = shown(gateway.address(0), &root, NAME, &[]).expect("it goes on serving");
+            assert_eq!(leaf(&still), first);
+        }
+    }
+    assert_eq!(fleet.pebble.issued(), 1);
+    // Redis comes back empty: the fleet gives it what it has, and orders what was asked for.
+    fleet.redis.restart();
+    let (second, _) = fleet.all_serve(&root, &first);
+    eventually("Redis has it again", || {
+        !fleet.redis.cli(&["KEYS", "*:record:certificates/*"]).trim().is_empty()
+    });
+    assert_eq!(fleet.pebble.issued(), 2, "{}", fleet.logs());
+    fleet.join();
+    let newcomer = wait_for_certificate(&fleet.gateways[2], &root, NAME, &[]);
+    assert_eq!((leaf(&newcomer), fleet.pebble.issued()), (&second[..], 2));
+}
+
+#[test]
+fn a_record_that_was_changed_or_is_an_old_one_is_refused_and_repaired() {
+    let Some(mut fleet) = Fleet::start(2, "tls-alpn-01", "") else { return };
+    let root = fleet.authority_begins();
+    let (first, _) = fleet.all_serve(&root, "");
+    let record = fleet.record();
+    let read = |fleet: &Fleet| fleet.redis.cli(&["--no-raw", "GET", &record]);
+    let refused = |fleet: &Fleet| fleet.metric("quadrille_acme_records_refused_total", &[]);
+
+    let good = read(&fleet);
+    fleet.redis.cli(&["COPY", &record, "old"]);
+    fleet.redis.cli(&["SETRANGE", &record, "100", "tampered"]);
+    assert_ne!(read(&fleet), good);
+    eventually("it is refused", || refused(&fleet) >= 1.0);
+    assert!(fleet.logs().contains("is not this fleet's, or has been changed"), "{}", fleet.logs());
+    eventually("it is repaired", || !read(&fleet).contains("tampered"));
+
+    fleet.renew(0);
+    let (second, _) = fleet.all_serve(&root, &first);
+    let before = refused(&fleet);
+    fleet.redis.cli(&["COPY", "old", &record, "REPLACE"]);
+    eventually("the old one is refused", || refused(&fleet) > before);
+    assert!(fleet.logs().contains("is older than what this gateway has had"), "{}", fleet.logs());
+    eventually("it is repaired", || read(&fleet) != good);
+    // Whoever joins now gets the right one, and orders none.
+    fleet.join();
+    let newcomer = wait_for_certificate(&fleet.gateways[2], &root, NAME, &[]);
+    assert_eq!((leaf(&newcomer), fleet.pebble.issued()), (&second[..], 2), "{}", fleet.logs());
+}
+
+#[test]
+fn a_gateway_that_may_orders_alone_while_redis_is_away() {
+    let Some(mut fleet) = Fleet::start(0, "tls-alpn-01", ", fleet: preferred") else { return };
+    fleet.redis.kill();
+    let root = fleet.authority_begins();
+    fleet.join();
+    let first = wait_for_certificate(&fleet.gateways[0], &root, NAME, &[]);
+    assert!(fleet.gateways[0].log().contains("this gateway orders alone"), "{}", fleet.logs());
+    // What it has becomes the fleet's.
+    fleet.redis.restart();
+    eventually("the fleet has it", || {
+        !fleet.redis.cli(&["KEYS", "*:record:certificates/*"]).trim().is_empty()
+    });
+    fleet.join();
+    let newcomer = wait_for_certificate(&fleet.gateways[1], &root, NAME, &[]);
+    assert_eq!((leaf(&newcomer), fleet.pebble.issued()), (leaf(&first), 1));
+}
+
+/// Without Redis, a lock in the directory.
+#[test]
+fn two_processes_with_one_state_directory_order_once() {
+    let Some(mut pebble) = Pebble::prepare() else { return };
+    let hook = pebble.dns_hook();
+    let file = pebble.configuration("{ names: [both.example.com] }", "");
+    let text = fs::read_to_string(&file).expect("the configuration");
+    let dns = format!("acme: {{ challenges: [dns-01], dns_hook: {}, email", hook.display());
+    let text = text.replace("acme: { email", &dns).replace(&format!(":{}\n", pebble.tls_port), ":0\n");
+    fs::write(&file, text).expect("writing");
+    let behaviour = Behaviour::default();
+    pebble.configure(&behaviour);
+    pebble.run(&behaviour);
+    let gateways = [(); 2].map(|()| Gateway::with_config(&file, 1));
+    let root = pebble.root();
+    let [one, other] =
+        gateways.each_ref().map(|gateway| wait_for_certificate(gateway, &root, "both.example.com", &[]));
+    assert_eq!(leaf(&one), leaf(&other));
+    assert_eq!(pebble.issued(), 1, "{}", pebble.log());
+}

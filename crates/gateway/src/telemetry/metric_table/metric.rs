@@ -1,0 +1,45 @@
+//! What the table says of a metric.
+
+/// A metric: what it counts, and by which labels.
+pub(super) struct Metric {
+    pub(super) kind: MetricType,
+    pub(super) name: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the page"))]
+    pub(super) labels: &'static [&'static str],
+    /// With units, and the values of labels whose names do not say them.
+    pub(super) help: &'static str,
+}
+
+/// What Prometheus makes of it.
+pub(super) enum MetricType {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// The metrics below one heading of the page.
+pub(super) struct Group {
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the page"))]
+    pub(super) heading: &'static str,
+    pub(super) metrics: &'static [Metric],
+}
+
+pub(super) const fn counter(
+    name: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> Metric {
+    Metric { kind: MetricType::Counter, name, labels, help }
+}
+
+pub(super) const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
+    Metric { kind: MetricType::Gauge, name, labels, help }
+}
+
+pub(super) const fn histogram(
+    name: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> Metric {
+    Metric { kind: MetricType::Histogram, name, labels, help }
+}
