@@ -2,7 +2,7 @@
 
 use crate::{
     authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate},
-    support::{Certificates, Gateway, ports},
+    support::{Certificates, Gateway, eventually, ports, process::serve_ahead},
 };
 use std::{
     fs,
@@ -68,7 +68,7 @@ fn nonsense(certificates: &Certificates, answer: &'static [u8]) -> u16 {
     front.args(["--upstream", &behind.to_string(), "--cert"]).arg(&pair.chain).arg("--key").arg(&pair.key);
     let child = front.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("a front");
     ENDED_WITH_THE_TEST.with_borrow_mut(|children| children.push(Ended(child)));
-    crate::support::eventually("it listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    eventually("it listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
     port
 }
 
@@ -119,4 +119,45 @@ fn an_authority_that_answers_nonsense_harms_nothing() {
         }
         assert!(!log.contains("panicked"), "{log}");
     }
+}
+
+/// To such a clock every certificate has expired when it comes. It is ordered once, and not again and again.
+#[test]
+fn a_clock_that_is_an_hour_ahead_costs_no_further_orders() {
+    let behaviour = Behaviour { life: 1800, ..Behaviour::default() };
+    let Some(pebble) = Pebble::start(&behaviour) else { return };
+    let mut command = serve_ahead(3600, &pebble.path(""));
+    command.arg("--config").arg(pebble.configuration("{ names: [ahead.example.com] }", ""));
+    let mut gateway = Gateway::start(command, 1);
+    gateway.wait_for_log("the clock of this machine is wrong");
+    wait_for_certificate(&gateway, &pebble.root(), "ahead.example.com", &[]);
+    gateway.wait_for_metric("quadrille_acme_certificates", &["late"], |value| value == 1.0);
+    // It looks what is due every second.
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(5);
+    while std::time::Instant::now() < end {
+        assert_eq!(pebble.issued(), 1, "{}", gateway.log());
+        thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn an_account_belongs_to_the_one_that_the_authority_wants() {
+    const KEY: &str = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
+    let behaviour = Behaviour { external_account: Some(("kid-1", KEY)), ..Behaviour::default() };
+    let Some(pebble) = Pebble::start(&behaviour) else { return };
+    let file = pebble.configuration("{ names: [bound.example.com] }", "");
+    let plain = fs::read_to_string(&file).expect("the configuration");
+    let mut without = Gateway::with_config(&file, 1);
+    without.wait_for_log("the certificate authority refuses");
+    assert!(without.log().contains("externalAccountRequired"), "{}", without.log());
+    without.wait_for_metric("quadrille_acme_orders_total", &["failed"], |value| value == 1.0);
+    drop(without);
+    fs::remove_file(pebble.state().join("progress.json")).expect("removing");
+    let key = pebble.path("mac.key");
+    let account = format!("acme: {{ external_account: {{ id: kid-1, key_file: {} }}, email", key.display());
+    fs::write(&file, plain.replace("acme: { email", &account)).expect("writing");
+    fs::write(&key, format!("{KEY}\n")).expect("writing");
+    let gateway = Gateway::with_config(&file, 1);
+    wait_for_certificate(&gateway, &pebble.root(), "bound.example.com", &[]);
+    assert!(!gateway.log().contains(KEY));
 }

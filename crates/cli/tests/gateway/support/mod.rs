@@ -15,7 +15,7 @@ mod load;
 mod nginx;
 mod openssl;
 pub mod ports;
-mod process;
+pub mod process;
 mod redis;
 mod refusal;
 mod returning;

@@ -27,14 +27,7 @@ impl Gateway {
 
     /// The same on a machine whose clock is ahead. The library that makes it so is put into `directory`.
     pub fn ahead(seconds: u32, directory: &Path, pair: &Pair, flags: &[&str]) -> Self {
-        let [source, library] = ["clock.c", "clock.so"].map(|name| directory.join(name));
-        std::fs::write(&source, include_str!("clock.c")).expect("writing");
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", &format!("-DAHEAD={seconds}"), "-o"]);
-        succeed(compiler.arg(&library).arg(&source));
-        let mut command = serve();
-        command.env("LD_PRELOAD", &library);
-        Self::with_command(command, pair, flags)
+        Self::with_command(serve_ahead(seconds, directory), pair, flags)
     }
 
     fn with_command(mut command: Command, pair: &Pair, flags: &[&str]) -> Self {
@@ -186,6 +179,18 @@ impl Drop for Gateway {
 /// `quadrille serve`.
 pub fn serve() -> Command {
     quadrille("serve")
+}
+
+/// `quadrille serve` on a machine whose clock is ahead. The library that makes it so is put into `directory`.
+pub fn serve_ahead(seconds: u32, directory: &Path) -> Command {
+    let [source, library] = ["clock.c", "clock.so"].map(|name| directory.join(name));
+    std::fs::write(&source, include_str!("clock.c")).expect("writing");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", &format!("-DAHEAD={seconds}"), "-o"]);
+    succeed(compiler.arg(&library).arg(&source));
+    let mut command = serve();
+    command.env("LD_PRELOAD", &library);
+    command
 }
 
 /// A subcommand of the binary under test.
