@@ -11,6 +11,7 @@ mod gpu;
 mod lanes;
 mod leak;
 mod machine;
+mod masked;
 mod ml_kem;
 mod p256;
 mod p256_exchange;
@@ -52,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for pass in Pass::of_this_cpu() {
         let measured = match pass {
             Pass::Native => measure(pass, &arguments)?,
-            Pass::Masked => pass::in_a_child(&arguments)?,
+            Pass::Masked => masked::in_a_child(&arguments)?,
         };
         println!("\n{}\n\n{}", pass.title(), report::table(&measured));
         rows.extend(measured);
