@@ -3,11 +3,12 @@
 use crate::support::{
     Certificates, Configuration, Connector, Gateway, Nginx, curl, curl_status, document,
     frames::{DATA, Frames, GOAWAY, HEADERS, RST_STREAM, Tunnel},
-    listener, ports,
+    listener, output, ports,
 };
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    process::Command,
     sync::mpsc,
     thread,
     time::{Duration, Instant},
@@ -345,4 +346,29 @@ fn a_burst_of_requests_shares_few_connections() {
     }
     let opened = opened.load(std::sync::atomic::Ordering::Relaxed);
     assert!(opened < 300, "{opened} connections for {} requests", rounds * streams);
+}
+
+/// An upstream that is not there: a browser gets a page, a program what it asks for, and nobody anything of the inside.
+#[test]
+fn an_error_of_the_gateways_own_has_the_form_that_the_client_asks_for() {
+    let certificates = Certificates::new();
+    let nowhere = format!("127.0.0.1:{}", ports::free());
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let gateway = Gateway::with_flags(&pair, &["--upstream", &nowhere]);
+    let page = "<!doctype html>\n<html lang=\"en\">\n<title>502 Bad Gateway</title>\n<h1>502 Bad Gateway</h1>\n</html>\n";
+    for (accept, content_type, body) in [
+        ("*/*", "text/plain; charset=utf-8", "Bad Gateway\n"),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "text/html; charset=utf-8", page),
+        ("application/json", "application/json", "{\"error\":\"Bad Gateway\",\"status\":502}\n"),
+    ] {
+        for client in CLIENTS {
+            let mut curl = Command::new("curl");
+            curl.args([client, "-sS", "--max-time", "30", "--cacert"]).arg(certificates.ca());
+            curl.args(["--resolve", &format!("localhost:{}:127.0.0.1", gateway.port())]);
+            curl.args(["-H", &format!("Accept: {accept}"), "-w", "%{http_code} %{content_type}"]);
+            let (ok, said) = output(curl.arg(format!("https://localhost:{}/", gateway.port())));
+            assert!(ok, "{said}");
+            assert_eq!(said, format!("{body}502 {content_type}"), "{accept}");
+        }
+    }
 }

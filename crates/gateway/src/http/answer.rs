@@ -2,6 +2,7 @@
 
 use super::{
     access::Refusal,
+    error_page,
     exchange::Exchange,
     header_changes::{self, Variables},
     request::Request,
@@ -22,14 +23,15 @@ pub(super) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// A few words of plain text.
-    pub(super) fn text(self, status: u16, body: &'static str) -> Response<ResponseBody> {
-        self.respond(&Respond { status, ..Respond::text(body) })
+    /// An error in a few words.
+    pub(super) fn text(self, status: u16, words: &'static str) -> Response<ResponseBody> {
+        let error = error_page::of(status, words, &self.request.headers);
+        self.respond(&error)
     }
 
-    /// A status, and nothing else.
+    /// An error that its status explains.
     pub(super) fn status(self, status: u16) -> Response<ResponseBody> {
-        self.respond(&Respond { status, ..Respond::text("") })
+        self.text(status, "")
     }
 
     /// What the configuration says.

@@ -9,6 +9,7 @@ mod client_body;
 mod cors;
 mod destination;
 mod ending;
+mod error_page;
 mod exchange;
 mod fault;
 mod filter_chain;

@@ -1,0 +1,108 @@
+//! What a client reads of an error of the gateway's own: a page, JSON, or a line of text, as its `Accept` says.
+
+use http::{HeaderMap, StatusCode, header};
+use quadrille_config::model::Respond;
+
+/// A form that an error has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Text,
+    Html,
+    Json,
+}
+
+/// An answer with this status and these words of ours; without words, the status says its name.
+pub(super) fn of(status: u16, words: &'static str, headers: &HeaderMap) -> Respond {
+    let name = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+    let name = name.unwrap_or("Error");
+    let words = if words.is_empty() { name } else { words.trim_end() };
+    let (content_type, body) = match wanted(headers) {
+        Form::Text => ("text/plain; charset=utf-8", format!("{words}\n")),
+        Form::Json => {
+            let body = serde_json::json!({ "status": status, "error": words });
+            ("application/json", format!("{body}\n"))
+        }
+        Form::Html => {
+            let said = if words == name { String::new() } else { format!("<p>{words}</p>\n") };
+            let page = format!(
+                "<!doctype html>\n<html lang=\"en\">\n<title>{status} {name}</title>\n<h1>{status} {name}</h1>\n{said}</html>\n"
+            );
+            ("text/html; charset=utf-8", page)
+        }
+    };
+    Respond { status, content_type: content_type.into(), ..Respond::text(body) }
+}
+
+/// The form that a client likes most, of those that it names; text, if it names none (RFC 9110 section 12.5.1).
+fn wanted(headers: &HeaderMap) -> Form {
+    let mut best = (0, Form::Text);
+    for line in headers.get_all(header::ACCEPT) {
+        for range in line.to_str().unwrap_or_default().split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let form = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
+                "text/html" | "application/xhtml+xml" => Form::Html,
+                "application/json" | "application/problem+json" => Form::Json,
+                "text/plain" | "text/*" | "*/*" => Form::Text,
+                _ => continue,
+            };
+            let quality = parts.find_map(|part| part.strip_prefix("q=")).map_or(1000, thousandths);
+            if quality > best.0 {
+                best = (quality, form);
+            }
+        }
+    }
+    best.1
+}
+
+/// `0.8` as 800. What is no quality is none.
+fn thousandths(quality: &str) -> u16 {
+    let quality = quality.parse::<f32>().unwrap_or(0.0);
+    if (0.0..=1.0).contains(&quality) { (quality * 1000.0) as u16 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn accepting(accept: &'static str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        headers
+    }
+
+    #[test]
+    fn the_form_is_the_one_that_the_client_likes_most() {
+        for (accept, expected) in [
+            ("*/*", Form::Text),
+            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Form::Html),
+            ("application/json", Form::Json),
+            ("application/json, text/plain, */*", Form::Json),
+            ("text/plain;q=0.5, application/json;q=0.6", Form::Json),
+            ("text/html;q=0, application/json;q=0.1", Form::Json),
+            ("application/json;q=nonsense", Form::Text),
+            ("application/json;q=7", Form::Text),
+            ("image/png", Form::Text),
+            ("", Form::Text),
+        ] {
+            assert_eq!(wanted(&accepting(accept)), expected, "{accept}");
+        }
+        assert_eq!(wanted(&HeaderMap::new()), Form::Text);
+    }
+
+    #[test]
+    fn an_error_says_its_status_and_words() {
+        let body = |status, words, accept| {
+            let respond = of(status, words, &accepting(accept));
+            assert_eq!(respond.status, status);
+            String::from_utf8(respond.body.to_vec()).unwrap()
+        };
+        assert_eq!(body(502, "", "*/*"), "Bad Gateway\n");
+        assert_eq!(body(404, "No route.\n", "*/*"), "No route.\n");
+        assert_eq!(body(502, "", "application/json"), "{\"error\":\"Bad Gateway\",\"status\":502}\n");
+        let page = body(404, "No route.\n", "text/html");
+        assert!(page.contains("<h1>404 Not Found</h1>\n<p>No route.</p>"), "{page}");
+        assert!(!body(503, "", "text/html").contains("<p>"));
+        assert_eq!(body(599, "", "*/*"), "Error\n");
+    }
+}
