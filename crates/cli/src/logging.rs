@@ -79,6 +79,22 @@ impl AccessTarget {
         if self.0.read().unwrap_or_else(PoisonError::into_inner).log == *log {
             return Ok(());
         }
+        self.open(log)
+    }
+
+    /// Opens the file anew that lines go to: the one of before may have another name now.
+    ///
+    /// # Errors
+    /// If it cannot be opened; lines go where they went.
+    pub(crate) fn reopen(&self) -> Result<(), String> {
+        let log = self.0.read().unwrap_or_else(PoisonError::into_inner).log.clone();
+        match log {
+            AccessLog::Off | AccessLog::Stdout => Ok(()),
+            AccessLog::File(_) => self.open(&log),
+        }
+    }
+
+    fn open(&self, log: &AccessLog) -> Result<(), String> {
         let next = Target { log: log.clone(), writer: access_writer(log)? };
         let mut target = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *target, next);
@@ -136,7 +152,9 @@ impl Logging {
     {
         match self.log_format {
             Format::Text => fmt::layer().with_ansi(false).with_target(false).with_writer(writer).boxed(),
-            Format::Json => fmt::layer().json().flatten_event(true).with_writer(writer).boxed(),
+            Format::Json => {
+                fmt::layer().json().flatten_event(true).with_target(false).with_writer(writer).boxed()
+            }
         }
     }
 }

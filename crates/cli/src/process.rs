@@ -12,8 +12,9 @@ pub(crate) fn run(
     on_ready: impl FnOnce(&Bound),
 ) -> Result<(), Vec<String>> {
     let guard = logging.start(&model.access_log)?;
-    let access_log = guard.access_log();
+    let (access_log, reopened) = (guard.access_log(), guard.access_log());
     origin.access_log = Some(Box::new(move |log| access_log.set(log)));
+    origin.reopen_access_log = Some(Box::new(move || reopened.reopen()));
     Ok(quadrille_gateway::serve(model, origin, on_ready).map_err(Diagnostics::from)?)
 }
 
@@ -23,6 +24,9 @@ pub(crate) fn announce(bound: &Bound) {
         tracing::info!("metrics at http://{address}/metrics");
     }
     for address in &bound.listeners {
-        tracing::info!(%address, "serving HTTPS");
+        match bound.plain.contains(address) {
+            true => tracing::info!(%address, "serving plain text"),
+            false => tracing::info!(%address, "serving HTTPS"),
+        }
     }
 }

@@ -5,9 +5,9 @@
 
 use crate::{
     model::{
-        AcmeChallenge, AcmeFleet, AcmeKeyType, Ambiguous, BackendChoice, Balance, Group, KeyServerUse, Mode,
-        Problem, ProxyProtocolIn, ProxyProtocolOut, SentPath, Transport, UpstreamProtocol, Version,
-        key_server::Protocol,
+        AcmeChallenge, AcmeFleet, AcmeKeyType, Ambiguous, BackendChoice, Balance, Group, KeyServerUse,
+        LogField, Mode, Problem, ProxyProtocolIn, ProxyProtocolOut, SentPath, Transport, UpstreamProtocol,
+        Version, key_server::Protocol,
     },
     text::{nearest, quote},
 };
@@ -97,6 +97,37 @@ impl Word for AcmeKeyType {
         ("rsa-2048", Self::Rsa2048),
         ("rsa-3072", Self::Rsa3072),
         ("rsa-4096", Self::Rsa4096),
+    ];
+}
+
+impl Word for LogField {
+    const WHAT: &'static str = "a field of the access log";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("client", Self::Client),
+        ("method", Self::Method),
+        ("host", Self::Host),
+        ("path", Self::Path),
+        ("query", Self::Query),
+        ("user_agent", Self::UserAgent),
+        ("request_id", Self::RequestId),
+        ("protocol", Self::Protocol),
+        ("status", Self::Status),
+        ("bytes", Self::Bytes),
+        ("bytes_in", Self::BytesIn),
+        ("request_us", Self::RequestTime),
+        ("connection_us", Self::ConnectionTime),
+        ("upstream", Self::Upstream),
+        ("upstream_server", Self::UpstreamServer),
+        ("upstream_us", Self::UpstreamTime),
+        ("error", Self::Error),
+        ("tls_version", Self::TlsVersion),
+        ("cipher", Self::Cipher),
+        ("sni", Self::Sni),
+        ("resumed", Self::Resumed),
+        ("handshake_us", Self::HandshakeTime),
+        ("key_wait_us", Self::KeyWaitTime),
+        ("key_us", Self::KeyTime),
+        ("batch", Self::Batch),
     ];
 }
 

@@ -29,10 +29,15 @@ pub struct ConfigurationSource {
     pub pages: Option<Arc<dyn AdminPages>>,
     /// Told where access lines go from now on.
     pub access_log: Option<SetAccessLog>,
+    /// Opens the file of the access log anew, if it is one.
+    pub reopen_access_log: Option<ReopenAccessLog>,
 }
 
 /// Sends access lines elsewhere; without effect, and an error, where that is not possible.
 pub type SetAccessLog = Box<dyn Fn(&AccessLog) -> Result<(), String>>;
+
+/// Opens what access lines go to anew; without effect, and an error, where that is not possible.
+pub type ReopenAccessLog = Box<dyn Fn() -> Result<(), String>>;
 
 /// Files that a configuration was read from, besides the first.
 pub type WatchedFiles = Box<dyn Fn() -> Vec<PathBuf>>;
@@ -54,6 +59,7 @@ impl ConfigurationSource {
             updates: None,
             pages: None,
             access_log: None,
+            reopen_access_log: None,
         }
     }
 

@@ -32,7 +32,9 @@ mod upstream;
 mod worker;
 
 pub use admin::{AdminPages, AdminView, Page};
-pub use configuration_source::{ConfigurationSource, ReadConfiguration, SetAccessLog, WatchedFiles};
+pub use configuration_source::{
+    ConfigurationSource, ReadConfiguration, ReopenAccessLog, SetAccessLog, WatchedFiles,
+};
 pub use keyserver::{KeyServerBound, serve_keys};
 pub use process::background::lower_priority;
 pub use reload::control::{Applied, Control, ListenerDrain, RebuiltParts, Updates, control};

@@ -1,5 +1,9 @@
 //! The running gateway: start, reload, drain.
 
+mod drain;
+mod logs;
+mod replacement;
+
 use crate::{
     admin::Admin,
     admission::{Admission, EngineWatch, EventLoop},
@@ -49,6 +53,8 @@ use tokio::sync::{mpsc, watch};
 #[derive(Clone, Debug)]
 pub struct Bound {
     /// The listeners' addresses, in the configuration's order, with real ports in place of 0.
+    /// Those of them that serve nothing but plain text.
+    pub plain: Vec<SocketAddr>,
     pub listeners: Vec<SocketAddr>,
     /// The admin endpoint's address.
     pub admin: Option<SocketAddr>,
@@ -81,7 +87,8 @@ pub fn serve(
         on_ready(&bound);
         loop {
             tokio::select! {
-                _ = signals.hangup.recv() => server.reload("SIGHUP").await,
+                _ = signals.hangup.recv() => server.hang_up().await,
+                _ = signals.reopen.recv() => server.reopen_logs(),
                 () = server.files.changed() => server.reload("a file changed").await,
                 () = server.certificates.installed() => server.refresh("a certificate was issued").await,
                 command = Updates::next(&mut server.updates) => match command {
@@ -182,7 +189,11 @@ impl Server {
         let listeners = server.install(snapshot, &model)?;
         server.files.follow(contents);
         server.certificates.follow(&model, server.resumption.load().certificates.as_ref());
-        Ok((server, Bound { listeners, admin: admin_address }))
+        let is_plain =
+            |(_, listener): &(_, &Listener)| listener.chains.iter().all(|chain| chain.tls.is_none());
+        let plain =
+            listeners.iter().zip(&model.listeners).filter(is_plain).map(|(address, _)| *address).collect();
+        Ok((server, Bound { listeners, plain, admin: admin_address }))
     }
 
     /// Reads the configuration again and swaps it in whole, or leaves the old one and says why.
@@ -350,7 +361,7 @@ impl Server {
         {
             tracing::error!(%error, "the access log stays where it is");
         }
-        access_log::enable(model.access_log != AccessLog::Off);
+        access_log::enable(model.access_log != AccessLog::Off, model.access_log_fields);
         Ok(addresses)
     }
 

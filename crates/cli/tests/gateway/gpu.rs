@@ -50,8 +50,14 @@ fn without_a_gpu_the_reason_is_logged() {
     let certificates = Certificates::new();
     let pair = certificates.rsa(2048, &["localhost"]);
     let driver = without_driver(&certificates);
-    for (backend, said) in [("auto", "gpu=\"no NVIDIA driver ("), ("lanes", "gpu=\"switched off\"")] {
+    for (backend, said) in
+        [("auto", "no GPU reason=no NVIDIA driver ("), ("lanes", "no GPU reason=switched off")]
+    {
         let gateway = Gateway::start(command(&pair, &driver, backend), 1);
+        assert!(!gateway.log().contains("gpu"), "nobody has asked for one: {}", gateway.log());
+        let mut talkative = command(&pair, &driver, backend);
+        talkative.args(["--log-level", "debug"]);
+        let gateway = Gateway::start(talkative, 1);
         assert!(gateway.log().contains(said), "{backend}: {}", gateway.log());
         assert_eq!(curl(&gateway, &certificates, &[], "/"), "ok");
         assert!(!gateway.metrics().contains("quadrille_gpu_in_use{"), "{}", gateway.metrics());

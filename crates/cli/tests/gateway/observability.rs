@@ -2,8 +2,8 @@
 //! the handshakes are, in `tls` and `resumption`.
 
 use crate::support::{
-    Certificates, Configuration, Gateway, curl, document, eventually, listener, output, s_client, secrets_of,
-    succeed,
+    Certificates, Configuration, Gateway, Nginx, curl, document, eventually, listener, output, s_client,
+    secrets_of, serve, succeed,
 };
 use serde_json::Value;
 use std::{
@@ -146,6 +146,99 @@ fn the_access_log_follows_its_setting() {
     file.replace(&format!("{text}access_log: /nonexistent/access.log\n"));
     gateway.wait_for_log("cannot open the access log /nonexistent/access.log");
     assert!(!gateway.log().contains("takes effect at the next start"), "{}", gateway.log());
+}
+
+/// What logrotate does: the file gets another name, and a signal says so.
+#[test]
+fn a_log_that_was_moved_away_is_opened_anew() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let log = certificates.path("access.log");
+    let flags = ["--respond", "ok", "--access-log", log.to_str().expect("UTF-8")];
+    let gateway = Gateway::with_flags(&pair, &flags);
+    for (round, signal) in ["USR1", "HUP", "USR1"].into_iter().enumerate() {
+        curl(&gateway, &certificates, &[], &format!("/before{round}"));
+        lines(&log, 1);
+        let moved = certificates.path(&format!("access.log.{round}"));
+        std::fs::rename(&log, &moved).expect("renaming");
+        gateway.signal(signal);
+        eventually("it is not opened anew", || log.exists());
+        curl(&gateway, &certificates, &[], &format!("/after{round}"));
+        assert!(lines(&log, 1)[0].contains(&format!("/after{round}")));
+        let moved = std::fs::read_to_string(moved).expect("the old file");
+        assert!(
+            moved.contains(&format!("/before{round}")) && !moved.contains(&format!("/after{round}")),
+            "{moved}"
+        );
+        std::fs::remove_file(&log).expect("removing");
+        gateway.signal("USR1");
+        eventually("it is not opened anew", || log.exists());
+    }
+}
+
+#[test]
+fn the_access_log_tells_what_it_is_asked_for_and_requests_have_names() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let nginx = Nginx::new("location / { return 200 $http_x_request_id; }");
+    let log = certificates.path("access.log");
+    let text = |more: &str, keys: &str| {
+        let upstream = format!("web: {{servers: [\"{}\"]}}", nginx.address());
+        let listener = listener(&pair, &format!("upstream: web, {keys}"));
+        format!("{}access_log: {}\n{more}", document(&[listener], &upstream), log.display())
+    };
+    let trusting = "trusted_proxies: [127.0.0.1]";
+    let file = Configuration::new(&text("request_ids: on\n", ""));
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    let asked = ["-A", "teapot", "-H", "x-request-id: of-the-client"];
+    let ask = |gateway: &Gateway| curl(gateway, &certificates, &asked, "/path?secret=1");
+
+    let id = ask(&gateway);
+    assert!(id.len() == 36 && id != ask(&gateway), "a name of its own: {id}");
+    let line = lines(&log, 2)[0].clone();
+    let server = format!("upstream_server={}", nginx.address());
+    for part in
+        [&format!("request_id=\"{id}\""), &server, "upstream_us=", "path=\"/path\"", "client=127.0.0.1"]
+    {
+        assert!(line.contains(part), "no {part}: {line}");
+    }
+    assert!(!line.contains("secret") && !line.contains("teapot"), "{line}");
+
+    let change = |gateway: &mut Gateway, text: &str| {
+        std::fs::write(&log, "").expect("emptying");
+        let reloads = gateway.metric("quadrille_reloads_total", &["\"ok\""]);
+        file.replace(text);
+        gateway.wait_for_metric("quadrille_reloads_total", &["\"ok\""], |now| now > reloads);
+    };
+    let more = "request_ids: on\naccess_log_fields: [query, user_agent, request_id]\n";
+    change(&mut gateway, &text(more, trusting));
+    assert_eq!(ask(&gateway), "of-the-client", "a trusted proxy's");
+    let line = lines(&log, 1)[0].clone();
+    let told = "query=\"secret=1\" user_agent=\"teapot\" request_id=\"of-the-client\"";
+    assert!(line.ends_with(told), "{line}");
+
+    change(&mut gateway, &text("", trusting));
+    assert_eq!(ask(&gateway), "of-the-client", "nothing is done to headers that nobody asks about");
+}
+
+#[test]
+fn lines_in_json_name_no_sources_and_plain_text_is_called_so() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let plain = "{address: \"127.0.0.1:0\", tls: off, respond: ok}".to_owned();
+    let file = Configuration::new(&document(&[plain, listener(&pair, "respond: ok")], ""));
+    let mut command = serve();
+    command.args(["--log-format", "json", "--config"]).arg(file.path());
+    let gateway = Gateway::start(command, 2);
+    let log = gateway.log();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(lines.iter().all(|line| line.get("target").is_none() && line.get("filename").is_none()), "{log}");
+    let said = |index: usize| {
+        let address = gateway.address(index).to_string();
+        let line = lines.iter().find(|line| line["address"] == address.as_str());
+        line.and_then(|line| line["message"].as_str()).unwrap_or_default().to_owned()
+    };
+    assert_eq!((said(0), said(1)), ("serving plain text".to_owned(), "serving HTTPS".to_owned()), "{log}");
 }
 
 fn check_text(lines: &[String]) {

@@ -17,6 +17,7 @@ mod jwt;
 pub mod key_server;
 mod keyless;
 mod listener;
+mod log_field;
 mod matching;
 mod metadata;
 mod mode;
@@ -49,6 +50,7 @@ pub use jwt::{JwtAuthentication, JwtClaim, JwtLocation, JwtProvider, JwtRequirem
 pub use key_server::{KeyServer, Listen, UnixAccess};
 pub use keyless::{KeyServerUse, KeySource, Keyless, KeylessTls};
 pub use listener::{AltSvc, Http3, Limits, Listener, ProxyProtocolIn};
+pub use log_field::{LogField, LogFields};
 pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
 pub use metadata::{MetadataMatch, ValueMatch};
 pub use mode::Mode;
@@ -100,6 +102,10 @@ pub struct Gateway {
     pub access_log: AccessLog,
 }
 
+    /// What is told of each.
+    pub access_log_fields: LogFields,
+    /// Every request goes on with an `X-Request-Id`.
+    pub request_ids: bool,
 /// How private-key operations are collected and computed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EngineSettings {
@@ -183,6 +189,8 @@ impl Default for Gateway {
         }
     }
 }
+            access_log_fields: LogFields::default(),
+            request_ids: false,
 
 impl Default for Admin {
     fn default() -> Self {

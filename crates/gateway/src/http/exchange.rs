@@ -1,12 +1,17 @@
 //! One request with its response: counted and logged when it is over.
 
-use super::{HttpConnection, request::Request};
+use super::{HttpConnection, request::Request, request_id::REQUEST_ID};
 use crate::{
     telemetry::{access_log, metrics},
     upstream::{ActiveRequest, ExchangeError, Server, Upstream},
 };
 use http::{HeaderMap, HeaderValue, Method, Version, header};
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use quadrille_config::model::LogField;
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// One request with its response. It is over when this is dropped.
 pub(super) struct Exchange {
@@ -24,6 +29,8 @@ pub(super) struct Exchange {
     pub(super) client: SocketAddr,
     /// What the client is told of HTTP/3.
     pub(super) alternative: Option<HeaderValue>,
+    /// From asking the last server to the header of its response, or to its failure; where it is logged.
+    pub(super) upstream_took: Option<Duration>,
     line: Option<Box<Line>>,
 }
 
@@ -32,17 +39,26 @@ struct Line {
     method: Method,
     host: String,
     path: String,
+    query: Option<String>,
+    user_agent: Option<HeaderValue>,
+    request_id: Option<HeaderValue>,
     version: Version,
 }
 
 impl Exchange {
     pub(super) fn begin(http: &Arc<HttpConnection>, request: &Request) -> Box<Self> {
         http.connection.clock.begin_request();
+        let fields = access_log::fields();
         let line = access_log::enabled().then(|| {
+            let header =
+                |field, name| fields.has(field).then(|| request.headers.get(name).cloned()).flatten();
             Box::new(Line {
                 method: request.method.clone(),
                 host: request.host().to_owned(),
                 path: request.uri.path().to_owned(),
+                query: request.uri.query().filter(|_| fields.has(LogField::Query)).map(str::to_owned),
+                user_agent: header(LogField::UserAgent, header::USER_AGENT),
+                request_id: header(LogField::RequestId, REQUEST_ID),
                 version: request.version,
             })
         });
@@ -56,8 +72,14 @@ impl Exchange {
             error: None,
             client: request.sender.client,
             alternative: None,
+            upstream_took: None,
             line,
         })
+    }
+
+    /// The time, if it is logged how long servers take.
+    pub(super) fn now_for_the_log(&self) -> Option<Instant> {
+        self.line.is_some().then(Instant::now)
     }
 
     /// Tells the client of HTTP/3, in the place of what a server says of its own.
@@ -96,6 +118,9 @@ impl Drop for Exchange {
             method: line.method.as_str(),
             host: &line.host,
             path: &line.path,
+            query: line.query.as_deref(),
+            user_agent: line.user_agent.as_ref().and_then(|value| value.to_str().ok()),
+            request_id: line.request_id.as_ref().and_then(|value| value.to_str().ok()),
             protocol: match line.version {
                 Version::HTTP_3 => "HTTP/3",
                 Version::HTTP_2 => "HTTP/2",
@@ -105,6 +130,8 @@ impl Drop for Exchange {
             bytes: self.bytes,
             took: self.began.elapsed(),
             upstream: self.upstream.as_ref().map_or("-", |(upstream, _)| upstream.name()),
+            upstream_server: self.server.as_ref().map(|server| server.address),
+            upstream_took: self.upstream_took,
             error: self.error,
         }
         .write(&self.http.connection);

@@ -41,6 +41,8 @@ pub(crate) struct HttpSettings {
     pub(crate) header_limit: usize,
     /// Whose word about the clients behind them is taken.
     pub(crate) trusted_proxies: TrustedProxies,
+    /// Every request goes on with an `X-Request-Id`.
+    pub(crate) request_ids: bool,
     /// To those who validate names, where that is done without TLS.
     pub(crate) answers: Option<Arc<Answers>>,
     /// How clients hear of HTTP/3, where there is any.

@@ -186,7 +186,10 @@ impl Forwarding<'_> {
         exchange.server = Some(server.clone());
         let mut fresh = false;
         loop {
-            match self.send(&server, fresh, exchange, informational).await {
+            let asked = exchange.now_for_the_log();
+            let attempt = self.send(&server, fresh, exchange, informational).await;
+            exchange.upstream_took = asked.map(|asked| asked.elapsed());
+            match attempt {
                 // The server closed an idle connection at that moment: this says nothing of the server.
                 Err(AttemptError::Exchange { error: ExchangeError::NotSent, reused: true }) => fresh = true,
                 other => {

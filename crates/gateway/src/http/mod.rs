@@ -30,6 +30,7 @@ mod outcome;
 mod path_normalization;
 mod replay;
 mod request;
+mod request_id;
 mod request_view;
 mod response_body;
 mod retry;

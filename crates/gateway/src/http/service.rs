@@ -11,7 +11,7 @@ use super::{
     header_limit,
     informational::Informational,
     outcome::Outcome,
-    request, request_view,
+    request, request_id, request_view,
     router::RouteLookup,
 };
 use crate::telemetry::metrics;
@@ -32,6 +32,9 @@ pub(super) fn serve<'a>(
     let sender = Sender::of(http.connection.client, trusted, request.headers());
     let early = http.connection.early.load(Ordering::Relaxed);
     let (mut request, body) = request::split(request, early, sender);
+    if settings.as_ref().is_some_and(|settings| settings.request_ids) {
+        request_id::give(&mut request.headers, sender.stance);
+    }
     let mut exchange = Exchange::begin(http, &request);
     if request.version < Version::HTTP_3 {
         exchange.alternative = settings.as_ref().and_then(|settings| settings.alternative(&http.connection));

@@ -6,12 +6,12 @@ use quadrille_config::{
     Diagnostic,
     model::{BackendChoice, EngineSettings, Problem},
 };
-use quadrille_engine::{Backend, Engine, Gpu, Observer, Overflow, Policy, Scalar, Settings, Unobserved};
+use quadrille_engine::{Backend, Engine, Gpu, Observer, Policy, Scalar, Settings, Unobserved};
 use std::{io, num::NonZeroUsize};
 
 /// Starts the engine of a serving process, and says how it computes.
 pub(crate) fn start(settings: &EngineSettings, observer: impl Observer) -> Result<Engine, Vec<Diagnostic>> {
-    let (backend, gpu) = backend(settings.backend).map_err(start_problem)?;
+    let (backend, absence) = backend(settings.backend).map_err(start_problem)?;
     let settings = resolved(settings).map_err(start_failure)?;
     let engine = Engine::start(settings, backend, observer).map_err(start_failure)?;
     for (key_type, batching) in engine.batched() {
@@ -20,30 +20,33 @@ pub(crate) fn start(settings: &EngineSettings, observer: impl Observer) -> Resul
     if let Some(gpu) = engine.overflow() {
         metrics::gpu(gpu, true);
     }
+    if let Some(reason) = absence {
+        tracing::debug!(%reason, "no GPU");
+    }
+    let gpu = engine.overflow().map(quadrille_engine::Overflow::device);
     tracing::info!(backend = engine.backend(), batches = summary(&engine), gpu, "private-key operations");
     Ok(engine)
 }
 
-/// What computes, and what the log says of the GPU.
-fn backend(choice: BackendChoice) -> Result<(Box<dyn Backend>, String), Problem> {
+/// What computes, and why no GPU does.
+fn backend(choice: BackendChoice) -> Result<(Box<dyn Backend>, Option<String>), Problem> {
     let fastest = || quadrille_engine::fastest().map_err(|error| Problem::from(error.to_string()));
-    let behind = |gpu: Gpu| Ok::<_, Problem>((gpu.device().to_owned(), gpu.behind(fastest()?)));
-    let (gpu, backend) = match choice {
+    let behind = |gpu: Gpu| Ok::<_, Problem>((gpu.behind(fastest()?), None));
+    match choice {
         BackendChoice::Auto => match Gpu::open() {
-            Ok(gpu) => behind(gpu)?,
-            Err(reason) => (reason.to_string(), fastest()?),
+            Ok(gpu) => behind(gpu),
+            Err(reason) => Ok((fastest()?, Some(reason.to_string()))),
         },
         BackendChoice::Gpu => match Gpu::open() {
-            Ok(gpu) => behind(gpu)?,
+            Ok(gpu) => behind(gpu),
             Err(reason) => {
                 let message = format!("the engine's backend is `gpu`: {reason}");
-                return Err(Problem::new(message, "`backend: auto` (`--backend auto`) does without"));
+                Err(Problem::new(message, "`backend: auto` (`--backend auto`) does without"))
             }
         },
-        BackendChoice::Lanes => (OFF.to_owned(), fastest()?),
-        BackendChoice::Scalar => (OFF.to_owned(), Box::new(Scalar) as Box<dyn Backend>),
-    };
-    Ok((backend, gpu))
+        BackendChoice::Lanes => Ok((fastest()?, Some(OFF.to_owned()))),
+        BackendChoice::Scalar => Ok((Box::new(Scalar), Some(OFF.to_owned()))),
+    }
 }
 
 const OFF: &str = "switched off";

@@ -195,6 +195,7 @@ impl<'a> SnapshotBuilder<'a> {
                 paths: http.paths,
                 access: self.access(chain, http)?,
                 header_limit: http.header_limit,
+                request_ids: self.model.request_ids,
                 trusted_proxies: listener.trusted_proxies.clone(),
                 // Over TLS nobody validates a name by a request.
                 answers: chain.tls.is_none().then(|| Arc::clone(self.answers)),

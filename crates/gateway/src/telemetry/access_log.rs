@@ -3,23 +3,31 @@
 //! Lines are tracing events of the target `access`; whoever sets up tracing decides on text or JSON, and where to.
 
 use crate::connection::Connection;
+use quadrille_config::model::{LogField, LogFields};
 use std::{
     net::SocketAddr,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
     time::Duration,
 };
 
 static ENABLED: AtomicBool = AtomicBool::new(false);
+static FIELDS: AtomicU32 = AtomicU32::new(0);
 
 /// The tracing target of access lines.
 pub const TARGET: &str = "access";
 
-pub(crate) fn enable(on: bool) {
+pub(crate) fn enable(on: bool, fields: LogFields) {
+    FIELDS.store(fields.bits(), Ordering::Relaxed);
     ENABLED.store(on, Ordering::Relaxed);
 }
 
 pub(crate) fn enabled() -> bool {
     ENABLED.load(Ordering::Relaxed)
+}
+
+/// What lines tell.
+pub(crate) fn fields() -> LogFields {
+    LogFields::from_bits(FIELDS.load(Ordering::Relaxed))
 }
 
 /// One finished request.
@@ -29,38 +37,48 @@ pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
     pub(crate) host: &'a str,
     pub(crate) path: &'a str,
+    pub(crate) query: Option<&'a str>,
+    pub(crate) user_agent: Option<&'a str>,
+    pub(crate) request_id: Option<&'a str>,
     pub(crate) protocol: &'a str,
     /// 0 if none was sent.
     pub(crate) status: u16,
     pub(crate) bytes: usize,
     pub(crate) took: Duration,
     pub(crate) upstream: &'a str,
+    pub(crate) upstream_server: Option<SocketAddr>,
+    pub(crate) upstream_took: Option<Duration>,
     pub(crate) error: Option<&'a str>,
 }
 
 impl Request<'_> {
     pub(crate) fn write(self, connection: &Connection) {
-        let key = connection.key;
+        let (key, only) = (connection.key, Only(fields()));
         tracing::info!(
             target: TARGET,
-            client = %self.client,
-            method = self.method,
-            host = self.host,
-            path = self.path,
-            protocol = self.protocol,
-            status = self.status,
-            bytes = self.bytes,
-            request_us = micros(self.took),
-            upstream = self.upstream,
-            error = self.error,
-            tls_version = connection.version,
-            cipher = connection.cipher,
-            sni = connection.sni.as_deref(),
-            resumed = connection.resumed,
-            handshake_us = micros(connection.handshake),
-            key_wait_us = key.map(|key| micros(key.waited)),
-            key_us = key.map(|key| micros(key.computed)),
-            batch = key.map(|key| key.batch),
+            client = only.told(LogField::Client, display(self.client)),
+            method = only.told(LogField::Method, self.method),
+            host = only.told(LogField::Host, self.host),
+            path = only.told(LogField::Path, self.path),
+            query = self.query,
+            user_agent = self.user_agent,
+            request_id = self.request_id,
+            protocol = only.told(LogField::Protocol, self.protocol),
+            status = only.told(LogField::Status, self.status),
+            bytes = only.told(LogField::Bytes, self.bytes),
+            request_us = only.told(LogField::RequestTime, micros(self.took)),
+            upstream = only.told(LogField::Upstream, self.upstream),
+            upstream_server = only.known(LogField::UpstreamServer, self.upstream_server.map(display)),
+            upstream_us = only.known(LogField::UpstreamTime, self.upstream_took.map(micros)),
+            error = only.known(LogField::Error, self.error),
+            tls_version = only.told(LogField::TlsVersion, connection.version),
+            cipher = only.told(LogField::Cipher, connection.cipher),
+            sni = only.known(LogField::Sni, connection.sni.as_deref()),
+            resumed = only.told(LogField::Resumed, connection.resumed),
+            handshake_us = only.told(LogField::HandshakeTime, micros(connection.handshake)),
+            key_wait_us = only.known(LogField::KeyWaitTime, key.map(|key| micros(key.waited))),
+            key_us = only.known(LogField::KeyTime, key.map(|key| micros(key.computed))),
+            batch = only.known(LogField::Batch, key.map(|key| key.batch)),
         );
     }
 }
@@ -70,24 +88,37 @@ pub(crate) fn tcp(connection: &Connection, to_server: u64, to_client: u64, took:
     if !enabled() {
         return;
     }
-    let key = connection.key;
+    let (key, only) = (connection.key, Only(fields()));
     tracing::info!(
         target: TARGET,
-        client = %connection.client,
-        protocol = "TCP",
-        bytes_in = to_server,
-        bytes = to_client,
-        connection_us = micros(took),
-        upstream,
-        tls_version = connection.version,
-        cipher = connection.cipher,
-        sni = connection.sni.as_deref(),
-        resumed = connection.resumed,
-        handshake_us = micros(connection.handshake),
-        key_wait_us = key.map(|key| micros(key.waited)),
-        key_us = key.map(|key| micros(key.computed)),
-        batch = key.map(|key| key.batch),
+        client = only.told(LogField::Client, display(connection.client)),
+        protocol = only.told(LogField::Protocol, "TCP"),
+        bytes_in = only.told(LogField::BytesIn, to_server),
+        bytes = only.told(LogField::Bytes, to_client),
+        connection_us = only.told(LogField::ConnectionTime, micros(took)),
+        upstream = only.told(LogField::Upstream, upstream),
+        tls_version = only.told(LogField::TlsVersion, connection.version),
+        cipher = only.told(LogField::Cipher, connection.cipher),
+        sni = only.known(LogField::Sni, connection.sni.as_deref()),
+        resumed = only.told(LogField::Resumed, connection.resumed),
+        handshake_us = only.told(LogField::HandshakeTime, micros(connection.handshake)),
+        key_wait_us = only.known(LogField::KeyWaitTime, key.map(|key| micros(key.waited))),
+        key_us = only.known(LogField::KeyTime, key.map(|key| micros(key.computed))),
+        batch = only.known(LogField::Batch, key.map(|key| key.batch)),
     );
+}
+
+/// Leaves out what is not to be told.
+struct Only(LogFields);
+
+impl Only {
+    fn told<T>(&self, field: LogField, value: T) -> Option<T> {
+        self.0.has(field).then_some(value)
+    }
+
+    fn known<T>(&self, field: LogField, value: Option<T>) -> Option<T> {
+        value.filter(|_| self.0.has(field))
+    }
 }
 
 fn micros(duration: Duration) -> u64 {

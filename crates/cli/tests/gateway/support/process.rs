@@ -156,7 +156,8 @@ impl Gateway {
             Some(fields) => fields["address"].as_str()?.parse().ok(),
             None => {
                 let keys = || after(line, "serving keys address=");
-                after(line, "serving HTTPS address=").or_else(keys)?.parse().ok()
+                let plain = || after(line, "serving plain text address=");
+                after(line, "serving HTTPS address=").or_else(plain).or_else(keys)?.parse().ok()
             }
         };
         let admin = |line: &str| match fields(line) {

@@ -16,8 +16,9 @@ use crate::{
         schema::{Key, Preset, Section},
         shown::{or_off, threads, time},
     },
-    model::{AccessLog, Gateway, Listener, Upstream},
+    model::{AccessLog, Gateway, Listener, LogField, LogFields, Upstream},
     values,
+    words::{Word, switch, word},
 };
 use serde_json::Value;
 use std::{collections::BTreeMap, net::SocketAddr};
@@ -130,6 +131,29 @@ pub(in crate::file) fn gateway(root: &Field<'_>) -> Option<Gateway> {
     if root.is_null() {
         return root.fail(EMPTY);
     }
+        Key {
+            name: "access_log_fields",
+            value: "list of fields",
+            preset: Preset::Means("`[default]`: all but `query` and `user_agent`"),
+            about: "What each line of the access log tells: `default`, `client`, `method`, `host`, `path`, `query`, \
+                    `user_agent`, `request_id`, `protocol`, `status`, `bytes`, `request_us`, `upstream`, \
+                    `upstream_server`, `upstream_us` (until the header of its response), `error`, `tls_version`, \
+                    `cipher`, `sni`, `resumed`, `handshake_us`, `key_wait_us`, `key_us`, `batch`; of TCP also `bytes_in` \
+                    and `connection_us`. Queries may hold passwords and tokens. What is not known is left out.",
+            needs_restart: false,
+            read: |field, gateway| gateway.access_log_fields = access_log_fields(field),
+            show: |gateway| show_access_log_fields(gateway.access_log_fields),
+        },
+        Key {
+            name: "request_ids",
+            value: "`on` or `off`",
+            preset: Preset::Is("off"),
+            about: "Whether servers get every request with an `X-Request-Id`: that of a trusted proxy, or else a random one \
+                    (a UUID) in the place of what the client says. The access log has it as `request_id`.",
+            needs_restart: false,
+            read: |field, gateway| field.set(&mut gateway.request_ids, switch),
+            show: |gateway| gateway.request_ids.into(),
+        },
     let mut gateway = Gateway::default();
     GATEWAY.read(root, &mut gateway)?;
     acme::settle(root, &mut gateway);
@@ -239,3 +263,25 @@ fn collide(one: SocketAddr, other: SocketAddr) -> bool {
     let everywhere = one.ip().is_unspecified() && other.ip().is_unspecified();
     one.port() != 0 && one.port() == other.port() && (everywhere || one.ip() == other.ip())
 }
+fn access_log_fields(field: &Field<'_>) -> LogFields {
+    field.items().iter().fold(LogFields::NONE, |fields, item| match item.parse(log_fields) {
+        Some(more) => fields.and(more),
+        None => fields,
+    })
+}
+
+/// A name of a field, or of many.
+fn log_fields(text: &str) -> Result<LogFields, Problem> {
+    match text {
+        DEFAULT_FIELDS => Ok(LogFields::default()),
+        name => Ok(LogFields::NONE.with(word(name)?)),
+    }
+}
+
+const DEFAULT_FIELDS: &str = "default";
+
+fn show_access_log_fields(fields: LogFields) -> Value {
+    let shown = LogField::WORDS.iter().filter(|(_, field)| fields.has(*field));
+    shown.map(|(name, _)| *name).collect()
+}
+

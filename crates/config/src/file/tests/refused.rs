@@ -60,11 +60,11 @@ const DOCUMENTS: &[Case] = &[
     ("---\n~\n", "q.yaml:2: the file is empty; it needs at least `listeners`"),
     (
         "just text",
-        "q.yaml:1: found `just text`, expected a mapping with the keys `listeners`, `upstreams`, `engine`, `resumption`, `acme`, `sampling`, `admin`, `threads`, `drain_timeout`, `access_log`",
+        "q.yaml:1: found `just text`, expected a mapping with the keys `listeners`, `upstreams`, `engine`, `resumption`, `acme`, `sampling`, `admin`, `threads`, `lame_duck`, `drain_timeout`, `access_log`, `access_log_fields`, `request_ids`",
     ),
     (
         "- a",
-        "q.yaml:1: found a list, expected a mapping with the keys `listeners`, `upstreams`, `engine`, `resumption`, `acme`, `sampling`, `admin`, `threads`, `drain_timeout`, `access_log`",
+        "q.yaml:1: found a list, expected a mapping with the keys `listeners`, `upstreams`, `engine`, `resumption`, `acme`, `sampling`, `admin`, `threads`, `lame_duck`, `drain_timeout`, `access_log`, `access_log_fields`, `request_ids`",
     ),
     ("admin: off", "q.yaml:1: `listeners` is missing; add `listeners: ...` (list of listeners)"),
     ("listeners: []", "q.yaml:1: listeners: the list is empty; give it at least one item"),
@@ -111,7 +111,7 @@ const TOP_LEVEL: &[Case] = &[
     ("listener: 1", "q.yaml:2: listener: unknown key; did you mean `listeners`?"),
     (
         "<<: {a: 1}",
-        "q.yaml:2: <<: unknown key; known here are `listeners`, `upstreams`, `engine`, `resumption`, `acme`, `sampling`, `admin`, `threads`, `drain_timeout`, `access_log`",
+        "q.yaml:2: <<: unknown key; known here are `listeners`, `upstreams`, `engine`, `resumption`, `acme`, `sampling`, `admin`, `threads`, `lame_duck`, `drain_timeout`, `access_log`, `access_log_fields`, `request_ids`",
     ),
     ("threads: 1\nthreads: 2", "q.yaml:3: threads: written twice, first on line 2; remove one"),
     (
@@ -198,6 +198,15 @@ const TOP_LEVEL: &[Case] = &[
     ),
     ("drain_timeout: 1", "q.yaml:2: drain_timeout: `1` has no unit; write `1s` or `1ms`"),
     ("access_log: ''", "q.yaml:2: access_log: the path is empty; write the path of a file"),
+    (
+        "access_log_fields: [default, user_agnet]",
+        "q.yaml:2: access_log_fields[1]: `user_agnet` is not a field of the access log; did you mean `user_agent`?",
+    ),
+    (
+        "access_log_fields: query",
+        "q.yaml:2: access_log_fields: found `query`, expected a list, with `- ` before every item",
+    ),
+    ("request_ids: always", "q.yaml:2: request_ids: `always` is not a switch; use on or off"),
     (
         "access_log: stderr",
         "q.yaml:2: access_log: `stderr` carries the gateway's own log; write stdout or the path of a file",

@@ -16,8 +16,8 @@ use crate::process::engine::idle;
 use model::Files;
 use quadrille_config::model::{
     AccessLog, Acme, AcmeChallenge, AcmeFleet, Admin, BackendChoice, ChainMatch, EngineSettings,
-    ExternalAccount, Gateway, Http3, ProxyProtocolIn, Resumption, Sampling, Serve, SessionCache, Source,
-    TicketKeys,
+    ExternalAccount, Gateway, Http3, LogFields, ProxyProtocolIn, Resumption, Sampling, Serve, SessionCache,
+    Source, TicketKeys,
 };
 use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -141,6 +141,8 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
         drain_timeout,
         access_log,
     } = model;
+        access_log_fields,
+        request_ids,
     for one in listeners {
         listener::listener(one, leaves);
     }
@@ -168,6 +170,8 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
     leaves.set("access_log", access_log, AccessLog::Stdout);
 }
 
+    leaves.set("access_log_fields", access_log_fields, LogFields::NONE);
+    leaves.flip("request_ids", request_ids);
 /// What holds until the process ends is no part of a snapshot.
 fn engine(settings: &mut EngineSettings, leaves: &mut Leaves) {
     let EngineSettings { backend, poll_delay, latency_budget, batch, threads, queue, key_exchange } =

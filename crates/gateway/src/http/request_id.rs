@@ -1,0 +1,73 @@
+//! A name for each request, by which it is found in everybody's logs: `X-Request-Id`.
+
+use super::forwarded_for::Stance;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Bytes of one that is taken over.
+const LONGEST: usize = 128;
+
+/// Gives the request a name of its own, unless it has one from a proxy that is trusted.
+pub(super) fn give(headers: &mut HeaderMap, stance: Stance) {
+    let mut said = headers.get_all(&REQUEST_ID).iter();
+    let is_kept = stance == Stance::Believe && said.next().is_some_and(is_a_name) && said.next().is_none();
+    if !is_kept && let Ok(made) = HeaderValue::try_from(random()) {
+        headers.insert(REQUEST_ID, made);
+    }
+}
+
+/// Whether it can stand in a log, where nobody expects more than a name.
+fn is_a_name(value: &HeaderValue) -> bool {
+    let bytes = value.as_bytes();
+    (1..=LONGEST).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic)
+}
+
+/// A UUID of version 4 (RFC 9562 section 5.4). It names, and protects nothing.
+fn random() -> String {
+    let bits = fastrand::u128(..) & !(0xf << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let hex = format!("{bits:032x}");
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(said: &[&'static str], stance: Stance) -> Vec<String> {
+        let mut headers = HeaderMap::new();
+        for value in said {
+            headers.append(REQUEST_ID, HeaderValue::from_static(value));
+        }
+        give(&mut headers, stance);
+        headers.get_all(REQUEST_ID).iter().map(|value| value.to_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_trusted_proxys_name_is_kept_and_others_get_a_new_one() {
+        assert_eq!(given(&["a-1"], Stance::Believe), ["a-1"]);
+        for (said, stance) in [
+            (&["a-1"][..], Stance::Replace),
+            (&["a-1"], Stance::AppendOnly),
+            (&[], Stance::Believe),
+            (&[""], Stance::Believe),
+            (&["two words"], Stance::Believe),
+            (&["one", "two"], Stance::Believe),
+        ] {
+            let given = given(said, stance);
+            assert_eq!(given.len(), 1, "{said:?}");
+            let parts: Vec<usize> = given[0].split('-').map(str::len).collect();
+            assert_eq!(parts, [8, 4, 4, 4, 12], "{given:?}");
+            assert!(
+                given[0].as_bytes()[14] == b'4' && b"89ab".contains(&given[0].as_bytes()[19]),
+                "{given:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_name_is_given_twice() {
+        let names: std::collections::HashSet<_> = (0..1000).map(|_| random()).collect();
+        assert_eq!(names.len(), 1000);
+    }
+}
