@@ -104,6 +104,9 @@ pub(crate) struct Flags {
     /// Compute threads [default: one for each CPU].
     #[arg(long, value_name = "N", value_parser = values::count)]
     compute_threads: Option<NonZeroUsize>,
+    /// How long connections are still accepted after SIGTERM, while /ready fails [default: 5s].
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    lame_duck: Option<Duration>,
     /// How long a drain waits for open connections [default: 30s].
     #[arg(long, value_name = "TIME", value_parser = values::timeout)]
     drain_timeout: Option<Duration>,
@@ -156,6 +159,7 @@ impl Flags {
         gateway.acme = self.acme.account();
         gateway.resumption = self.resumption.into_model();
         gateway.threads = self.threads;
+        gateway.lame_duck = self.lame_duck.unwrap_or(gateway.lame_duck);
         gateway.drain_timeout = self.drain_timeout.unwrap_or(gateway.drain_timeout);
         gateway.access_log = self.access_log.unwrap_or_default();
         if let Some(admin) = self.admin {

@@ -21,7 +21,9 @@ pub struct ProcessSettings {
 impl ProcessSettings {
     /// A gateway without listeners.
     pub(crate) fn gateway(&self) -> Gateway {
-        Gateway { admin: self.admin.clone(), threads: self.threads, ..Gateway::default() }
+        // Whoever manages an Envoy has it leave the balancers before the signal.
+        let lame_duck = Duration::ZERO;
+        Gateway { admin: self.admin.clone(), threads: self.threads, lame_duck, ..Gateway::default() }
     }
 }
 

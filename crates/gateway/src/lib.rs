@@ -10,6 +10,8 @@
 //!  command line ───────┴─> config's model ──> reload: snapshot ──> listeners (swapped whole)
 //! ```
 //!
+//! On SIGUSR2 a new process takes the listening sockets over (`handover`), and this one drains.
+//!
 //! Every worker thread has its own event loop, sockets and upstream pool; they share the engine and the listeners.
 
 mod access;
@@ -17,6 +19,7 @@ mod admin;
 mod admission;
 mod configuration_source;
 mod connection;
+mod handover;
 mod host_map;
 mod http;
 mod keyserver;

@@ -5,9 +5,10 @@ mod logs;
 mod replacement;
 
 use crate::{
-    admin::Admin,
+    admin::{Admin, AdminEndpoint},
     admission::{Admission, EngineWatch, EventLoop},
     configuration_source::ConfigurationSource,
+    handover::Inherited,
     listener::{filter_chain::ActiveListener, opened_sockets::OpenedSockets},
     process::{
         background,
@@ -35,16 +36,14 @@ use crate::{
 use arc_swap::ArcSwap;
 use quadrille_config::{
     Diagnostic,
-    model::{AccessLog, Gateway},
+    model::{AccessLog, Gateway, Listener},
 };
 use quadrille_engine::Engine;
+use replacement::Starting;
 use std::{
     io,
     net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::AtomicBool},
     time::Instant,
 };
 use tokio::sync::{mpsc, watch};
@@ -53,9 +52,9 @@ use tokio::sync::{mpsc, watch};
 #[derive(Clone, Debug)]
 pub struct Bound {
     /// The listeners' addresses, in the configuration's order, with real ports in place of 0.
+    pub listeners: Vec<SocketAddr>,
     /// Those of them that serve nothing but plain text.
     pub plain: Vec<SocketAddr>,
-    pub listeners: Vec<SocketAddr>,
     /// The admin endpoint's address.
     pub admin: Option<SocketAddr>,
 }
@@ -85,6 +84,7 @@ pub fn serve(
         let (mut server, bound) = Server::start(model, origin).await?;
         let mut signals = Signals::new().map_err(start_failure)?;
         on_ready(&bound);
+        server.is_ready();
         loop {
             tokio::select! {
                 _ = signals.hangup.recv() => server.hang_up().await,
@@ -96,7 +96,10 @@ pub fn serve(
                     command => server.execute(command).await,
                 },
                 () = at(server.closing) => server.close_listeners(),
-                _ = signals.terminate.recv() => break,
+                _ = signals.replace.recv() => server.start_successor(),
+                outcome = replacement::outcome(&mut server.successor) => if server.is_replaced(outcome) { break },
+                () = at(server.leaving) => break,
+                _ = signals.terminate.recv() => if !server.waits_before_it_leaves() { break },
                 _ = signals.interrupt.recv() => break,
             }
         }
@@ -125,6 +128,13 @@ struct Server {
     /// They were closed while the process goes on: none is opened any more.
     closed: bool,
     shutdown: watch::Sender<bool>,
+    /// Sockets that were there before this process.
+    inherited: Inherited,
+    admin_endpoint: Option<AdminEndpoint>,
+    /// While a process is started that is to take this one's place.
+    successor: Option<Starting>,
+    /// When the drain begins.
+    leaving: Option<Instant>,
     /// Closed when every worker thread has ended.
     running: mpsc::Receiver<()>,
 }
@@ -134,6 +144,7 @@ impl Server {
         model: Gateway,
         mut origin: ConfigurationSource,
     ) -> Result<(Self, Bound), Vec<Diagnostic>> {
+        let mut inherited = Inherited::of_process().map_err(start_failure)?;
         descriptors::raise_limit();
         let prometheus = metrics::install();
         let admission = admission(&model).map_err(start_failure)?;
@@ -167,7 +178,8 @@ impl Server {
             ready: AtomicBool::new(true),
             pages: origin.pages.clone(),
         });
-        let admin_address = admin.start(model.admin.as_ref())?;
+        let admin_endpoint = admin.start(model.admin.as_ref(), &mut inherited)?;
+        let admin_address = admin_endpoint.as_ref().map(|endpoint| endpoint.address);
         let mut server = Self {
             updates: origin.updates.take(),
             origin,
@@ -183,6 +195,10 @@ impl Server {
             certificates,
             closing: None,
             closed: false,
+            inherited,
+            admin_endpoint,
+            successor: None,
+            leaving: None,
             shutdown,
             running,
         };
@@ -312,8 +328,9 @@ impl Server {
             &self.listening,
             snapshot.listeners.iter().map(|prepared| prepared.model.address),
         );
-        let fleet = snapshot.resumption.fleet_secret();
-        let opened = OpenedSockets::open_all(&snapshot.listeners, &retained, self.workers.len(), fleet)?;
+        let (event_loops, fleet) = (self.workers.len(), snapshot.resumption.fleet_secret());
+        let inherited = &mut self.inherited;
+        let opened = OpenedSockets::open_all(&snapshot.listeners, &retained, event_loops, fleet, inherited)?;
         for change in snapshot.changes {
             match change {
                 UpstreamChange::None => {}
@@ -367,13 +384,15 @@ impl Server {
 
     /// Gives every event loop its own.
     fn assign(&self, listener: &Arc<ActiveListener>, opened: OpenedSockets) {
+        listener.keep(opened.kept);
         let give = |worker: &WorkerThread, socket| {
             let _ = worker.assignments.send(Assignment { listener: Arc::clone(listener), socket });
         };
-        for (worker, socket) in self.workers.iter().zip(opened.tcp) {
+        // A process before this one may have had more event loops.
+        for (worker, socket) in self.workers.iter().cycle().zip(opened.tcp) {
             give(worker, ListenerSocket::Tcp(socket));
         }
-        for (worker, shard) in self.workers.iter().zip(opened.quic) {
+        for (worker, shard) in self.workers.iter().cycle().zip(opened.quic) {
             give(worker, ListenerSocket::Quic(Box::new(shard)));
         }
     }
@@ -391,27 +410,6 @@ impl Server {
         let old = self.configuration.load();
         for setting in quadrille_config::needs_restart(&old, new) {
             tracing::warn!(setting, "this change takes effect at the next start");
-        }
-    }
-
-    /// Stops accepting, lets what is under way finish, and returns when it has or when time is up. A second signal
-    /// ends it at once.
-    async fn drain(mut self, signals: &mut Signals) {
-        let limit = self.configuration.load().drain_timeout;
-        tracing::info!(limit = ?limit, "draining");
-        self.admin.ready.store(false, Ordering::Relaxed);
-        self.shutdown.send_replace(true);
-        for listening in &self.listening {
-            listening.close();
-        }
-        // Nobody waits for a configuration that will not come.
-        self.updates = None;
-        self.workers.clear();
-        tokio::select! {
-            _ = self.running.recv() => tracing::info!("drained"),
-            () = tokio::time::sleep(limit) => tracing::warn!("time is up; closing the connections that are left"),
-            _ = signals.terminate.recv() => tracing::warn!("second signal; closing the connections that are left"),
-            _ = signals.interrupt.recv() => tracing::warn!("second signal; closing the connections that are left"),
         }
     }
 }

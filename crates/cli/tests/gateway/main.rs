@@ -42,6 +42,7 @@ mod routes;
 mod selection;
 mod smoke;
 mod support;
+mod takeover;
 mod tcp;
 mod tiers;
 mod tightening;

@@ -96,16 +96,18 @@ pub struct Gateway {
     pub admin: Option<Admin>,
     /// Event-loop threads; `None` means one for each CPU.
     pub threads: Option<NonZeroUsize>,
+    /// How long connections are still accepted after SIGTERM, while the readiness page fails already.
+    pub lame_duck: Duration,
     /// How long a drain waits for open connections.
     pub drain_timeout: Duration,
     /// Where finished requests are recorded.
     pub access_log: AccessLog,
-}
-
     /// What is told of each.
     pub access_log_fields: LogFields,
     /// Every request goes on with an `X-Request-Id`.
     pub request_ids: bool,
+}
+
 /// How private-key operations are collected and computed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EngineSettings {
@@ -184,13 +186,14 @@ impl Default for Gateway {
             sampling: Some(Sampling::default()),
             admin: Some(Admin::default()),
             threads: None,
+            lame_duck: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(30),
             access_log: AccessLog::Off,
+            access_log_fields: LogFields::default(),
+            request_ids: false,
         }
     }
 }
-            access_log_fields: LogFields::default(),
-            request_ids: false,
 
 impl Default for Admin {
     fn default() -> Self {

@@ -7,3 +7,4 @@ mod server;
 
 pub(crate) use pages::Admin;
 pub use pages::{AdminPages, AdminView, Page};
+pub(crate) use server::AdminEndpoint;

@@ -1,17 +1,25 @@
 //! The admin endpoint's socket and connections, which are bounded in number, size and time.
 
 use super::{Admin, Page, host_check::HostCheck};
-use crate::{listener::socket, process};
+use crate::{handover::Inherited, listener::socket, process};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use quadrille_config::{Diagnostic, model};
-use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    net::{self, SocketAddr},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
+    task::AbortHandle,
     time::{sleep, timeout},
 };
 
@@ -35,19 +43,49 @@ const ANOTHER_HOST: &str = "This address answers for IP addresses, localhost and
 
 const FROM_A_BROWSER: &str = "A browser may look here, and change nothing.\n";
 
+/// The endpoint while it is open.
+pub(crate) struct AdminEndpoint {
+    /// The address that was asked for.
+    asked: SocketAddr,
+    /// The same with a real port in place of 0.
+    pub(crate) address: SocketAddr,
+    socket: net::TcpListener,
+    accepting: AbortHandle,
+}
+
+impl AdminEndpoint {
+    /// Its socket, for a process that comes after this one.
+    ///
+    /// # Errors
+    /// If descriptors run out.
+    pub(crate) fn share(&self) -> io::Result<(SocketAddr, net::TcpListener)> {
+        Ok((self.asked, self.socket.try_clone()?))
+    }
+
+    /// Whoever comes is another process's.
+    pub(crate) fn close(self) {
+        self.accepting.abort();
+    }
+}
+
 impl Admin {
-    /// Opens the endpoint, unless it is switched off.
+    /// Opens the endpoint, unless it is switched off, on a socket that is there already or on one of its own.
     pub(crate) fn start(
         self: &Arc<Self>,
         settings: Option<&model::Admin>,
-    ) -> Result<Option<SocketAddr>, Vec<Diagnostic>> {
+        inherited: &mut Inherited,
+    ) -> Result<Option<AdminEndpoint>, Vec<Diagnostic>> {
         let Some(settings) = settings else { return Ok(None) };
-        let socket = socket::bind_one(settings.address, &settings.place).map_err(|problem| vec![problem])?;
+        let socket = match inherited.take_admin(settings.address).map_err(process::start_failure)? {
+            Some(socket) => socket,
+            None => socket::bind_one(settings.address, &settings.place).map_err(|problem| vec![problem])?,
+        };
         let address = socket.local_addr().map_err(process::start_failure)?;
+        let kept = socket.try_clone().map_err(process::start_failure)?;
         let listener = TcpListener::from_std(socket).map_err(process::start_failure)?;
         let hosts = Arc::new(HostCheck::new(&settings.hosts));
-        tokio::spawn(accept_all(listener, Arc::clone(self), hosts));
-        Ok(Some(address))
+        let accepting = tokio::spawn(accept_all(listener, Arc::clone(self), hosts)).abort_handle();
+        Ok(Some(AdminEndpoint { asked: settings.address, address, socket: kept, accepting }))
     }
 }
 

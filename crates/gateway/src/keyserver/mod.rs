@@ -4,6 +4,7 @@ mod unix_socket;
 
 use crate::{
     admin::Admin,
+    handover::Inherited,
     listener::socket,
     process::{descriptors, engine, signals::Signals, start_failure},
     reload::watch::{Contents, Watch},
@@ -96,7 +97,8 @@ impl Running {
             ready: AtomicBool::new(true),
             pages: None,
         });
-        let address = admin.start(model.admin.as_ref())?;
+        let admin_endpoint = admin.start(model.admin.as_ref(), &mut Inherited::default())?;
+        let address = admin_endpoint.map(|endpoint| endpoint.address);
         let mut files = Watch::new();
         files.follow(contents);
         let running = Self { model, server, threads, admin, files, sockets };

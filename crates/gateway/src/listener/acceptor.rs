@@ -30,6 +30,8 @@ impl Acceptor {
     /// # Errors
     /// If the event loop cannot watch the socket.
     pub(crate) fn new(socket: TcpListener, admission: &Arc<EventLoop>) -> io::Result<Self> {
+        // A process before this one may have left its filter on it.
+        let _ = SockRef::from(&socket).detach_filter();
         // SAFETY: a listening socket keeps its descriptor until it is dropped, and nobody closes that before.
         let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
         let (admission, version) = (Arc::clone(admission), admission.shut_out_version());
@@ -55,6 +57,9 @@ impl Acceptor {
 
     /// Without the event loop.
     pub(super) fn into_inner(self) -> TcpListener {
+        if !self.dropped.is_empty() {
+            let _ = SockRef::from(self.socket.get_ref()).detach_filter();
+        }
         self.socket.into_inner()
     }
 

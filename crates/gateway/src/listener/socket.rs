@@ -4,7 +4,7 @@ use quadrille_config::{
     Diagnostic,
     model::{Place, Problem},
 };
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::{
     io,
     net::{SocketAddr, TcpListener},
@@ -20,12 +20,10 @@ pub(crate) fn bind_all(
     count: usize,
 ) -> Result<Vec<TcpListener>, Diagnostic> {
     let explain = |error| Diagnostic::new(place, explain(address, &error));
-    // SO_REUSEPORT would let a second gateway share the port unnoticed: see first whether it is free. A port that the
-    // kernel chooses is, and another process could take it between the probe and the use.
-    if address.port() != 0 {
-        drop(bind(address, false).map_err(explain)?);
-    }
-    let first = bind(address, true).map_err(explain)?;
+    // SO_REUSEPORT would let a second gateway share the port unnoticed. So the first socket has the port for itself until
+    // it listens, and only then may others have it too: of two processes at the same moment, one gets it.
+    let first = bind(address, false).map_err(explain)?;
+    SockRef::from(&first).set_reuse_port(true).map_err(explain)?;
     let address = first.local_addr().map_err(explain)?;
     let others = (1..count).map(|_| bind(address, true).map_err(explain));
     std::iter::once(Ok(first)).chain(others).collect()
@@ -54,7 +52,11 @@ fn bind(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
 fn explain(address: SocketAddr, error: &io::Error) -> Problem {
     let remedy = match error.kind() {
         io::ErrorKind::AddrInUse => {
-            format!("another process listens there; find it with: ss -ltnp 'sport = :{}'", address.port())
+            format!(
+                "another process listens there; find it with: ss -ltnp 'sport = :{}' (if it is a Quadrille that a new one \
+                 is to replace, send that SIGUSR2)",
+                address.port()
+            )
         }
         io::ErrorKind::PermissionDenied => {
             "ports below 1024 need CAP_NET_BIND_SERVICE, for example: setcap cap_net_bind_service=+ep quadrille".into()

@@ -4,7 +4,8 @@
 //! (RFC 9000 section 8.1). Under load, a new client proves its address first, which costs a token.
 
 use super::{
-    connection_id::{self, ConnectionIds},
+    connection_id::{self, ConnectionIds, Home},
+    forwarded,
     keys::ResetTokens,
     link::{Ids, Link},
     retry_token::RetryTokens,
@@ -15,8 +16,11 @@ use super::{
 use crate::{telemetry::metrics, tls::Arrival};
 use quadrille_resumption::unix_now;
 use quiche::{ConnectionId, Header, Type};
-use std::{cell::Cell, future::Future, io, pin::pin, sync::Arc, time::Duration};
-use tokio::sync::mpsc;
+use std::{cell::Cell, future::Future, io, os::unix::net, pin::pin, sync::Arc, time::Duration};
+use tokio::{
+    net::UnixDatagram,
+    sync::{mpsc, oneshot},
+};
 
 /// A client's first datagram is at least as large (RFC 9000 section 14.1).
 const LEAST_INITIAL: usize = 1200;
@@ -33,6 +37,8 @@ const CLOSING_LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Endpoint {
     end: End,
     incoming: mpsc::Receiver<HandedOver>,
+    /// Until it was used.
+    successor: Option<oneshot::Receiver<net::UnixDatagram>>,
 }
 
 struct End {
@@ -45,6 +51,7 @@ struct End {
     reset: Cell<(u64, u32)>,
     table: Table<Link>,
     outgoing: Arc<[mpsc::Sender<HandedOver>]>,
+    predecessor: Option<net::UnixDatagram>,
 }
 
 /// Whose connections they are.
@@ -74,20 +81,24 @@ impl Endpoint {
     /// # Errors
     /// If the event loop cannot watch the socket.
     pub(crate) fn new(shard: Shard) -> io::Result<Self> {
-        let Shard { socket, index, ids, tokens, resets, incoming, outgoing } = shard;
+        let Shard { socket, index, ids, tokens, resets, incoming, outgoing, predecessor, successor } = shard;
+        if let Some(predecessor) = &predecessor {
+            predecessor.set_nonblocking(true)?;
+        }
         let socket = Arc::new(DatagramSocket::new(socket)?);
         let (reset, table) = (Cell::default(), Table::default());
-        let end = End { socket, event_loop: index, ids, tokens, resets, reset, table, outgoing };
-        Ok(Self { end, incoming })
+        let end = End { socket, event_loop: index, ids, tokens, resets, reset, table, outgoing, predecessor };
+        Ok(Self { end, incoming, successor: Some(successor) })
     }
 
     /// Has the host's connections until it closes and they are gone.
     pub(crate) async fn run(self, mut host: impl Host, closing: impl Future<Output = ()>) {
         let (mut buffers, mut closing, mut closed) = (Buffers::default(), pin!(closing), false);
-        let Self { end, mut incoming } = self;
+        let Self { end, mut incoming, mut successor } = self;
+        let (mut forwarded, mut message) = (None, Vec::new());
         while !closed || !end.table.is_empty() {
             tokio::select! {
-                received = end.socket.receive(&mut buffers) => match received {
+                received = end.socket.receive(&mut buffers), if forwarded.is_none() => match received {
                     Ok(()) => for (datagram, ends) in end.socket.received(&mut buffers) {
                         end.take(datagram, ends, !closed, &mut host);
                     },
@@ -100,6 +111,15 @@ impl Endpoint {
                 Some(HandedOver { mut datagram, ends }) = incoming.recv() => {
                     end.take_own(&mut datagram, ends, !closed, &mut host);
                 }
+                Some(datagrams) = handed_over(&mut successor), if forwarded.is_none() => {
+                    message.resize(forwarded::LARGEST, 0);
+                    forwarded = Some(datagrams);
+                }
+                length = receive(forwarded.as_ref(), &mut message), if forwarded.is_some() => {
+                    if let Some((datagram, ends)) = forwarded::read(&mut message[..length]) {
+                        end.take(datagram, ends, !closed, &mut host);
+                    }
+                }
                 () = &mut closing, if !closed => closed = true,
                 () = tokio::time::sleep(CLOSING_LOOK), if closed => {}
             }
@@ -107,8 +127,29 @@ impl Endpoint {
     }
 }
 
+/// The end on which another process sends what is this one's, once it has the socket.
+async fn handed_over(successor: &mut Option<oneshot::Receiver<net::UnixDatagram>>) -> Option<UnixDatagram> {
+    let datagrams = match successor {
+        Some(receiver) => receiver.await,
+        None => std::future::pending().await,
+    };
+    *successor = None;
+    UnixDatagram::from_std(datagrams.ok()?).ok()
+}
+
+/// The length of the next message; 0 if there is none.
+async fn receive(from: Option<&UnixDatagram>, message: &mut [u8]) -> usize {
+    let Some(from) = from else { return std::future::pending().await };
+    match from.recv(message).await {
+        Ok(length) if length > 0 => length,
+        // The other process has ended.
+        _ => std::future::pending().await,
+    }
+}
+
 impl End {
-    /// A datagram from the network.
+    /// A datagram from the network. A client's own first id may look like one of ours by chance: then another event loop takes
+    /// the connection, or, while a process before this one drains, none until the client tries again.
     fn take(&self, datagram: &mut [u8], ends: Ends, open: bool, host: &mut impl Host) {
         let Ok(header) = Header::from_slice(datagram, connection_id::LENGTH) else {
             return metrics::datagram_dropped("malformed");
@@ -116,15 +157,32 @@ impl End {
         if let Some(link) = self.table.find(&header.dcid) {
             return link.receive(datagram, ends);
         }
-        match self.other_loop(&header.dcid) {
-            Some(other) => {
+        match self.ids.home(&header.dcid, self.outgoing.len()) {
+            Home::EventLoop(index) if index != self.event_loop => {
+                let Some(other) = self.outgoing.get(usize::from(index)) else { return };
                 metrics::datagram_handed_over();
                 let lost = other.try_send(HandedOver { datagram: datagram.to_vec(), ends }).is_err();
                 if lost {
                     metrics::datagram_dropped("too_many");
                 }
             }
-            None => self.take_unknown(&header, datagram, ends, open, host),
+            // It has come here while sockets change hands: a stateless reset would end what lives elsewhere.
+            Home::Successor => metrics::datagram_dropped("unknown_connection"),
+            Home::Predecessor if self.is_forwarded(datagram, ends) => {}
+            _ => self.take_unknown(&header, datagram, ends, open, host),
+        }
+    }
+
+    /// Sends a datagram to the process before this one; false if that is gone.
+    fn is_forwarded(&self, datagram: &[u8], ends: Ends) -> bool {
+        let Some(predecessor) = &self.predecessor else { return false };
+        match forwarded::send(predecessor, datagram, ends) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                metrics::datagram_dropped("too_many");
+                true
+            }
+            Err(_) => false,
         }
     }
 
@@ -135,13 +193,6 @@ impl End {
             Some(link) => link.receive(datagram, ends),
             None => self.take_unknown(&header, datagram, ends, open, host),
         }
-    }
-
-    /// Whose id it is, if it is not one of this event loop. A client's own first id may look like one of ours by chance: then
-    /// the other event loop takes the connection.
-    fn other_loop(&self, id: &[u8]) -> Option<&mpsc::Sender<HandedOver>> {
-        let index = self.ids.event_loop(id).filter(|&index| index != self.event_loop)?;
-        self.outgoing.get(usize::from(index))
     }
 
     fn take_unknown(

@@ -11,6 +11,7 @@
 
 mod connection_id;
 mod endpoint;
+mod forwarded;
 mod keys;
 mod link;
 mod requests;
@@ -22,11 +23,12 @@ mod streams;
 mod table;
 mod transmission;
 
+pub(crate) use connection_id::Lineage;
 pub(crate) use endpoint::{Endpoint, Host, Opening};
 pub(crate) use keys::QuicKeys;
 pub(crate) use link::{Closed, Link};
 pub(crate) use requests::Received;
-pub(crate) use shard::{Shard, shards};
+pub(crate) use shard::{Shard, ShardHandle, shards};
 pub(crate) use socket::bind_all;
 pub(crate) use streams::{RequestBytes, ResponseStream, StreamError};
 

@@ -6,7 +6,7 @@ use quadrille_config::{
     model::{Place, Problem},
 };
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::{
     io::{self, IoSliceMut},
     net::{SocketAddr, UdpSocket},
@@ -41,9 +41,11 @@ pub(crate) fn bind_all(
         };
         Diagnostic::new(place, Problem::new(message, remedy))
     };
-    // SO_REUSEPORT would let a second gateway share the port unnoticed: see first whether it is free.
-    drop(bind(address, false).map_err(explain)?);
-    (0..count).map(|_| bind(address, true).map_err(explain)).collect()
+    // SO_REUSEPORT would let a second gateway share the port unnoticed, so the first has it for itself at first.
+    let first = bind(address, false).map_err(explain)?;
+    SockRef::from(&first).set_reuse_port(true).map_err(explain)?;
+    let others = (1..count).map(|_| bind(address, true).map_err(explain));
+    std::iter::once(Ok(first)).chain(others).collect()
 }
 
 fn bind(address: SocketAddr, shared: bool) -> io::Result<UdpSocket> {

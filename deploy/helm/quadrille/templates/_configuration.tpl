@@ -1,7 +1,7 @@
 {{/* The gateway's quadrille.yaml: what the user has written, with certificates, the fleet and the admin address. */}}
 {{- define "quadrille.configuration" -}}
 {{- $configuration := deepCopy .Values.configuration }}
-{{- range $key := list "admin" "drain_timeout" }}
+{{- range $key := list "admin" "drain_timeout" "lame_duck" }}
 {{- if hasKey $configuration $key }}
 {{- fail (printf "configuration.%s is the chart's: set `admin.port` and `shutdown`" $key) }}
 {{- end }}
@@ -20,6 +20,8 @@
 {{- $_ := set $configuration "resumption" (mergeOverwrite $fleet (default dict $configuration.resumption)) }}
 {{- end }}
 {{- $_ := set $configuration "admin" (dict "address" (printf "0.0.0.0:%v" .Values.admin.port)) }}
+{{- /* Kubernetes takes a pod out by itself, while `preStop` waits. */}}
+{{- $_ := set $configuration "lame_duck" "0s" }}
 {{- $_ := set $configuration "drain_timeout" (printf "%vs" .Values.shutdown.drainSeconds) }}
 {{- toYaml $configuration }}
 {{- end }}

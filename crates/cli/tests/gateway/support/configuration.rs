@@ -50,5 +50,7 @@ pub fn listener_at(address: impl Display, pair: &Pair, keys: &str) -> String {
 /// A document with these listeners and upstreams (`name: {...}`), the admin pages on a free port.
 pub fn document(listeners: &[String], upstreams: &str) -> String {
     let listeners = listeners.join(",\n  ");
-    format!("admin: 127.0.0.1:0\nthreads: 2\nlisteners: [\n  {listeners}]\nupstreams: {{{upstreams}}}\n")
+    format!(
+        "admin: 127.0.0.1:0\nthreads: 2\nlisteners: [\n  {listeners}]\nupstreams: {{{upstreams}}}\nlame_duck: 0s\n"
+    )
 }

@@ -17,6 +17,8 @@ pub struct Gateway {
     listeners: Vec<SocketAddr>,
     admin: Option<String>,
     log: Arc<Mutex<String>>,
+    /// The process that has taken over last.
+    successor: Option<u32>,
 }
 
 impl Gateway {
@@ -33,6 +35,9 @@ impl Gateway {
     fn with_command(mut command: Command, pair: &Pair, flags: &[&str]) -> Self {
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--cert"]).arg(&pair.chain);
         command.arg("--key").arg(&pair.key).args(flags);
+        if !flags.contains(&"--lame-duck") {
+            command.args(["--lame-duck", "0"]);
+        }
         Self::start(command, 1)
     }
 
@@ -56,7 +61,7 @@ impl Gateway {
                 log.push('\n');
             }
         });
-        let mut gateway = Self { child, listeners: Vec::new(), admin: None, log };
+        let mut gateway = Self { child, listeners: Vec::new(), admin: None, log, successor: None };
         gateway.wait_until(Duration::from_secs(60), |gateway| gateway.read_addresses() >= listeners);
         gateway
     }
@@ -119,7 +124,18 @@ impl Gateway {
 
     /// Process id, for /proc and signals.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.successor.unwrap_or_else(|| self.child.id())
+    }
+
+    /// Has a new process take over, and waits until it serves. The one before drains.
+    pub fn take_over(&mut self) {
+        const DONE: &str = "a new process has taken over pid=";
+        let before = self.log().matches(DONE).count();
+        self.signal("USR2");
+        super::eventually("no process takes over", || self.log().matches(DONE).count() > before);
+        let log = self.log();
+        let pid = log.rsplit(DONE).next().and_then(|rest| rest.lines().next()).expect("its process id");
+        self.successor = Some(pid.parse().expect("a number"));
     }
 
     /// Sends a signal by its name, such as HUP.
@@ -172,6 +188,10 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
+        if let Some(pid) = self.successor {
+            // It may have ended by itself.
+            let _ = Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

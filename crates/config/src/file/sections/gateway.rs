@@ -102,6 +102,17 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             show: |gateway| threads(gateway.threads),
         },
         Key {
+            name: "lame_duck",
+            value: "duration",
+            preset: Preset::Is("5s"),
+            about: "How long connections are still accepted after SIGTERM, while `/ready` of the admin address fails, so \
+                    that whoever balances load can send clients elsewhere first. A longer time delays the stop; less \
+                    than the balancer takes to notice has clients refused. SIGINT, and a second signal, do not wait.",
+            needs_restart: false,
+            read: |field, gateway| field.set(&mut gateway.lame_duck, values::duration),
+            show: |gateway| time(gateway.lame_duck),
+        },
+        Key {
             name: "drain_timeout",
             value: "duration",
             preset: Preset::Is("30s"),
@@ -120,17 +131,6 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             read: |field, gateway| gateway.access_log = access_log(field),
             show: |gateway| show_access_log(&gateway.access_log),
         },
-    ],
-};
-
-/// What an empty file is told.
-pub(in crate::file) const EMPTY: [&str; 2] = ["the file is empty", "it needs at least `listeners`"];
-
-/// The whole document.
-pub(in crate::file) fn gateway(root: &Field<'_>) -> Option<Gateway> {
-    if root.is_null() {
-        return root.fail(EMPTY);
-    }
         Key {
             name: "access_log_fields",
             value: "list of fields",
@@ -154,6 +154,17 @@ pub(in crate::file) fn gateway(root: &Field<'_>) -> Option<Gateway> {
             read: |field, gateway| field.set(&mut gateway.request_ids, switch),
             show: |gateway| gateway.request_ids.into(),
         },
+    ],
+};
+
+/// What an empty file is told.
+pub(in crate::file) const EMPTY: [&str; 2] = ["the file is empty", "it needs at least `listeners`"];
+
+/// The whole document.
+pub(in crate::file) fn gateway(root: &Field<'_>) -> Option<Gateway> {
+    if root.is_null() {
+        return root.fail(EMPTY);
+    }
     let mut gateway = Gateway::default();
     GATEWAY.read(root, &mut gateway)?;
     acme::settle(root, &mut gateway);
@@ -258,11 +269,6 @@ fn show_access_log(access_log: &AccessLog) -> Value {
     }
 }
 
-/// Whether two sockets cannot both be bound. The kernel chooses for port 0, and `[::]` takes IPv4 as well.
-fn collide(one: SocketAddr, other: SocketAddr) -> bool {
-    let everywhere = one.ip().is_unspecified() && other.ip().is_unspecified();
-    one.port() != 0 && one.port() == other.port() && (everywhere || one.ip() == other.ip())
-}
 fn access_log_fields(field: &Field<'_>) -> LogFields {
     field.items().iter().fold(LogFields::NONE, |fields, item| match item.parse(log_fields) {
         Some(more) => fields.and(more),
@@ -285,3 +291,8 @@ fn show_access_log_fields(fields: LogFields) -> Value {
     shown.map(|(name, _)| *name).collect()
 }
 
+/// Whether two sockets cannot both be bound. The kernel chooses for port 0, and `[::]` takes IPv4 as well.
+fn collide(one: SocketAddr, other: SocketAddr) -> bool {
+    let everywhere = one.ip().is_unspecified() && other.ip().is_unspecified();
+    one.port() != 0 && one.port() == other.port() && (everywhere || one.ip() == other.ip())
+}

@@ -118,11 +118,12 @@ resumption:
 sampling: {one_in: 25, per_second: 26}
 admin: {address: '127.0.0.1:22', hosts: [gateway.Example, '*.internal']}
 threads: 23
+lame_duck: 27s
 drain_timeout: 24s
 access_log: log/access.log
-",
 access_log_fields: [client, query]
 request_ids: on
+",
     );
     let expected = serde_json::json!({
         "listeners": [{
@@ -188,7 +189,6 @@ fn defaults_are_the_models() {
 
     let said = |pointer| show(&gateway).pointer(pointer).cloned().unwrap_or(Value::Null);
     assert_eq!(said("/admin/address"), "127.0.0.1:9901");
-    assert_eq!(said("/drain_timeout"), "30s");
     assert_eq!(said("/lame_duck"), "5s");
     let fields = said("/access_log_fields");
     let has = |name: &str| fields.as_array().is_some_and(|fields| fields.contains(&name.into()));
@@ -197,6 +197,7 @@ fn defaults_are_the_models() {
         "{fields}"
     );
     assert_eq!(said("/request_ids"), false);
+    assert_eq!(said("/drain_timeout"), "30s");
     assert_eq!(said("/listeners/0/tls/min"), "1.2");
     assert_eq!(said("/engine/poll_delay"), "0s");
 }
@@ -229,9 +230,9 @@ fn short_forms() {
         (tls("client_auth: off"), tls("client_auth: {mode: off, ca: x}")),
         (tls("groups: [p256, secp384r1]"), tls("groups: [P-256, P-384]")),
         (top("access_log: on"), top("access_log: stdout")),
-        (top("drain_timeout: 5s"), top("drain_timeout: 5000ms")),
         (top("access_log_fields: [default]"), top("request_ids: off")),
         (top("access_log_fields: [query, path, query]"), top("access_log_fields: [path, query]")),
+        (top("drain_timeout: 5s"), top("drain_timeout: 5000ms")),
     ];
     for (short, long) in pairs {
         assert_eq!(show(&parsed(&short)), show(&parsed(&long)), "{short}");

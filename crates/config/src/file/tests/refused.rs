@@ -196,8 +196,8 @@ const TOP_LEVEL: &[Case] = &[
         "threads: 0",
         "q.yaml:2: threads: `0` is not a whole number of at least 1; write plain digits, or `auto` for one for each CPU",
     ),
+    ("lame_duck: 5", "q.yaml:2: lame_duck: `5` has no unit; write `5s` or `5ms`"),
     ("drain_timeout: 1", "q.yaml:2: drain_timeout: `1` has no unit; write `1s` or `1ms`"),
-    ("access_log: ''", "q.yaml:2: access_log: the path is empty; write the path of a file"),
     (
         "access_log_fields: [default, user_agnet]",
         "q.yaml:2: access_log_fields[1]: `user_agnet` is not a field of the access log; did you mean `user_agent`?",
@@ -207,6 +207,7 @@ const TOP_LEVEL: &[Case] = &[
         "q.yaml:2: access_log_fields: found `query`, expected a list, with `- ` before every item",
     ),
     ("request_ids: always", "q.yaml:2: request_ids: `always` is not a switch; use on or off"),
+    ("access_log: ''", "q.yaml:2: access_log: the path is empty; write the path of a file"),
     (
         "access_log: stderr",
         "q.yaml:2: access_log: `stderr` carries the gateway's own log; write stdout or the path of a file",

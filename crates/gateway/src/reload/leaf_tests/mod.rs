@@ -138,11 +138,12 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
         sampling,
         admin,
         threads,
+        lame_duck,
         drain_timeout,
         access_log,
-    } = model;
         access_log_fields,
         request_ids,
+    } = model;
     for one in listeners {
         listener::listener(one, leaves);
     }
@@ -166,12 +167,13 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
     acme_account(acme.as_mut().expect("an account"), leaves);
     leaves.set("acme", acme, None);
     leaves.set("threads", threads, Some(COUNT));
+    leaves.set("lame_duck", lame_duck, TIME);
     leaves.set("drain_timeout", drain_timeout, TIME);
     leaves.set("access_log", access_log, AccessLog::Stdout);
-}
-
     leaves.set("access_log_fields", access_log_fields, LogFields::NONE);
     leaves.flip("request_ids", request_ids);
+}
+
 /// What holds until the process ends is no part of a snapshot.
 fn engine(settings: &mut EngineSettings, leaves: &mut Leaves) {
     let EngineSettings { backend, poll_delay, latency_budget, batch, threads, queue, key_exchange } =

@@ -1,0 +1,381 @@
+//! Restarts that refuse nobody: a new process takes the sockets over, or systemd has them; and a process that leaves says
+//! so before it refuses anybody.
+
+use crate::support::{
+    Certificates, Configuration, Connector, Gateway, Http3Client, Load, Nginx, configuration::listener_at,
+    curl, document, eventually, listener, output, ports, quadrille, serve, succeed,
+};
+use std::{
+    net::{SocketAddr, TcpStream},
+    os::unix::net::UnixDatagram,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Longer than any drain here takes on a loaded machine.
+const LIMIT: Duration = Duration::from_secs(90);
+
+fn before(nginx: &Nginx, flags: &[&str]) -> (Certificates, Gateway) {
+    let certificates = Certificates::new();
+    let upstream = nginx.address().to_string();
+    let flags = [&["--upstream", &upstream], flags].concat();
+    let gateway = Gateway::with_flags(&certificates.ecdsa("P-256", &["localhost"]), &flags);
+    (certificates, gateway)
+}
+
+fn server() -> Nginx {
+    let nginx = Nginx::new("location /slow { limit_rate 100k; } location /quick { return 200 right; }");
+    std::fs::write(nginx.file("slow"), "s".repeat(300 * 1024)).expect("a file");
+    nginx
+}
+
+/// Clients that connect and go, as fast as they can; counts who was refused.
+struct Knocking {
+    stop: Arc<AtomicBool>,
+    threads: Vec<thread::JoinHandle<(usize, Vec<String>)>>,
+}
+
+impl Knocking {
+    fn start(address: SocketAddr) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let knock = |stop: Arc<AtomicBool>| {
+            move || {
+                let (mut count, mut refused) = (0, Vec::new());
+                while !stop.load(Ordering::Relaxed) {
+                    match TcpStream::connect_timeout(&address, Duration::from_secs(10)) {
+                        Ok(_) => count += 1,
+                        Err(error) => refused.push(error.to_string()),
+                    }
+                    // Ports are limited, on one machine.
+                    thread::sleep(Duration::from_millis(2));
+                }
+                (count, refused)
+            }
+        };
+        let threads = (0..2).map(|_| thread::spawn(knock(Arc::clone(&stop)))).collect();
+        Self { stop, threads }
+    }
+
+    /// How many have connected; fails if one was refused.
+    fn finish(self) -> usize {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.threads.into_iter().map(|thread| thread.join().expect("a client"));
+        ended.fold(0, |sum, (count, refused)| {
+            assert_eq!(refused, [""; 0], "refused");
+            sum + count
+        })
+    }
+}
+
+#[test]
+fn nobody_is_refused_while_processes_follow_each_other() {
+    let nginx = server();
+    let (certificates, mut gateway) = before(&nginx, &["--threads", "3", "--drain-timeout", "80s"]);
+    let load = Load::start(&certificates, gateway.address(0), "/quick", |body| body.starts_with("right"));
+    let knocking = Knocking::start(gateway.address(0));
+    let first = gateway.pid();
+    let mut pids = vec![first];
+    for _ in 0..4 {
+        let before = load.answered();
+        eventually("no load", || load.answered() > before + 50);
+        gateway.take_over();
+        pids.push(gateway.pid());
+    }
+    let before = load.answered();
+    eventually("no load on the last process", || load.answered() > before + 50);
+    assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
+    let knocked = knocking.finish();
+    let answered = load.finish();
+    eprintln!("4 processes have followed: {answered} requests, {knocked} other connections, none refused");
+    assert!(knocked > 100);
+    pids.sort_unstable();
+    pids.dedup();
+    assert_eq!(pids.len(), 5);
+    eventually("old processes stay", || gateway.log().matches("drained").count() == 4);
+    // The admin address has gone along.
+    assert!(gateway.metric("quadrille_connections_total", &[]) > 0.0 || !gateway.metrics().is_empty());
+    gateway.signal("TERM");
+    eventually("the last process goes on", || TcpStream::connect(gateway.address(0)).is_err());
+}
+
+#[test]
+fn an_answer_under_way_is_the_old_processs_and_the_next_is_the_new_ones() {
+    let nginx = server();
+    let (certificates, mut gateway) = before(&nginx, &["--drain-timeout", "80s"]);
+    let connector = Connector::new(&certificates);
+    let mut slow = connector.http(gateway.address(0)).expect("a connection");
+    slow.send(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n").expect("sending");
+    let mut idle = connector.http(gateway.address(0)).expect("a connection");
+    assert_eq!(idle.get("/quick").expect("an answer").text(), "right");
+    gateway.take_over();
+    let mut fresh = connector.http(gateway.address(0)).expect("a connection");
+    assert_eq!(fresh.get("/quick").expect("an answer").text(), "right");
+    assert_eq!(slow.response().expect("an answer").body.len(), 300 * 1024);
+    assert!(idle.is_closed());
+    assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
+    assert_eq!(fresh.get("/quick").expect("an answer").text(), "right", "the new process stays");
+}
+
+/// Requests over QUIC that are under way when the sockets are another process's already.
+#[test]
+fn http3_goes_on_in_both_processes() {
+    let nginx = server();
+    let certificates = Certificates::new();
+    let pair = certificates.rsa(2048, &["localhost"]);
+    let upstream = format!("web: {{servers: [\"{}\"]}}", nginx.address());
+    let text = document(&[listener(&pair, "http3: on, upstream: web")], &upstream);
+    let file = Configuration::new(&text);
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    let mut client = Http3Client::new(&certificates);
+    let mut connections: Vec<_> = (0..4).map(|_| client.connect(gateway.address(0))).collect();
+    for generation in 0..2 {
+        let requests: Vec<_> =
+            connections.iter_mut().map(|connection| connection.start("GET", "/slow", &[], true)).collect();
+        for (connection, &id) in connections.iter_mut().zip(&requests) {
+            connection.run_until("no answer", |connection| !connection.answer(id).text().is_empty());
+        }
+        gateway.take_over();
+        let mut next: Vec<_> = (0..4).map(|_| client.connect(gateway.address(0))).collect();
+        for connection in &mut next {
+            assert_eq!(connection.get("/quick").text(), "right", "generation {generation}");
+        }
+        for (mut connection, id) in connections.into_iter().zip(requests) {
+            assert_eq!(connection.finish(id).text().len(), 300 * 1024, "generation {generation}");
+        }
+        connections = next;
+    }
+    assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
+}
+
+/// The new process has its own configuration: more event loops, another listener, and one less.
+#[test]
+fn the_new_process_may_be_another() {
+    let nginx = server();
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let upstream = format!("web: {{servers: [\"{}\"]}}", nginx.address());
+    let [first, second, third] = [(); 3].map(|()| SocketAddr::from(([127, 0, 0, 1], ports::free())));
+    let at = |address| listener_at(address, &pair, "upstream: web");
+    let file = Configuration::new(&document(&[at(first), at(second)], &upstream));
+    let mut gateway = Gateway::with_config(&file.path(), 2);
+    let admin = ports::free();
+    for threads in [5, 1] {
+        let text = document(&[at(first), at(third)], &upstream);
+        let text = text.replace("threads: 2", &format!("threads: {threads}"));
+        // A new admin address takes effect at the next start, which this is.
+        file.replace(&text.replace("admin: 127.0.0.1:0", &format!("admin: 127.0.0.1:{admin}")));
+        gateway.take_over();
+        let connector = Connector::new(&certificates);
+        for _ in 0..20 {
+            for address in [first, third] {
+                let mut client = connector.http(address).expect("a connection");
+                assert_eq!(client.get("/quick").expect("an answer").text(), "right");
+            }
+        }
+        eventually("the listener that is gone is still there", || TcpStream::connect(second).is_err());
+        succeed(Command::new("curl").args(["-sS", "--fail", &format!("http://127.0.0.1:{admin}/ready")]));
+    }
+}
+
+#[test]
+fn a_new_process_that_cannot_serve_changes_nothing() {
+    let nginx = server();
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let upstream = format!("web: {{servers: [\"{}\"]}}", nginx.address());
+    let text = document(&[listener(&pair, "upstream: web")], &upstream);
+    let file = Configuration::new(&text);
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    let load = Load::start(&certificates, gateway.address(0), "/quick", |body| body.starts_with("right"));
+    for _ in 0..2 {
+        file.replace("listeners: nonsense\n");
+        let ended = gateway.log().matches("it has ended: exit status: 2").count();
+        gateway.signal("USR2");
+        eventually("it is not told", || {
+            gateway.log().matches("it has ended: exit status: 2").count() > ended
+        });
+        assert!(
+            gateway.log().contains("the new process does not serve; this one goes on"),
+            "{}",
+            gateway.log()
+        );
+        file.replace(&text);
+    }
+    gateway.take_over();
+    let before = load.answered();
+    eventually("no load", || load.answered() > before + 20);
+    load.finish();
+}
+
+/// Two at the same moment: one of them has the port, and the other says who does.
+#[test]
+fn no_second_process_shares_the_port() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    for http3 in ["", "--http3"] {
+        let port = ports::free();
+        let start = || {
+            let mut command = serve();
+            command.args([
+                "--listen",
+                &format!("127.0.0.1:{port}"),
+                "--admin",
+                "off",
+                "--respond",
+                "x",
+                "--cert",
+            ]);
+            command
+                .arg(&pair.chain)
+                .arg("--key")
+                .arg(&pair.key)
+                .args(Some(http3).filter(|flag| !flag.is_empty()));
+            let file = tempfile::NamedTempFile::new().expect("a file");
+            command.stderr(file.reopen().expect("the file"));
+            (command.spawn().expect("quadrille"), file)
+        };
+        let mut started: Vec<_> = (0..3).map(|_| start()).collect();
+        let end = Instant::now() + Duration::from_secs(60);
+        let mut refused = Vec::new();
+        while refused.len() < 2 && Instant::now() < end {
+            for (index, (child, file)) in started.iter_mut().enumerate() {
+                let ended = child.try_wait().expect("waiting");
+                if ended.is_some() && !refused.iter().any(|(known, _)| *known == index) {
+                    refused.push((index, std::fs::read_to_string(file.path()).expect("its log")));
+                }
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let mut alive = 0;
+        for (child, _) in &mut started {
+            alive += usize::from(child.try_wait().expect("waiting").is_none());
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        assert_eq!((alive, refused.len()), (1, 2), "{refused:?}");
+        for (_, said) in refused {
+            assert!(said.contains("another process listens there"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_process_that_leaves_is_not_ready_and_still_takes_connections() {
+    let nginx = server();
+    let (certificates, mut gateway) = before(&nginx, &["--lame-duck", "3s"]);
+    let load = Load::start(&certificates, gateway.address(0), "/quick", |body| body.starts_with("right"));
+    eventually("no load", || load.answered() > 20);
+    let began = Instant::now();
+    gateway.signal("TERM");
+    gateway.wait_for_log("leaving: not ready");
+    let (_, said) =
+        output(Command::new("curl").args(["-s", "-w", " %{http_code}", &gateway.admin("/ready")]));
+    assert_eq!(said, "draining\n 503");
+    assert_eq!(curl(&gateway, &certificates, &[], "/quick"), "right");
+    let before = load.answered();
+    eventually("no load while it leaves", || load.answered() > before + 20);
+    load.finish();
+    assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
+    assert!(began.elapsed() >= Duration::from_secs(3));
+
+    // Whoever asks twice, or by the keyboard, does not wait.
+    for signals in [&["TERM", "TERM"][..], &["INT"]] {
+        let (_, mut gateway) = before_with(&certificates, &nginx);
+        for signal in signals {
+            gateway.signal(signal);
+            thread::sleep(Duration::from_millis(200));
+        }
+        assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
+    }
+}
+
+fn before_with(certificates: &Certificates, nginx: &Nginx) -> ((), Gateway) {
+    let upstream = nginx.address().to_string();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    ((), Gateway::with_flags(&pair, &["--upstream", &upstream, "--lame-duck", "600s"]))
+}
+
+/// systemd's own tool opens the sockets, and its protocol tells who serves.
+#[test]
+fn systemd_may_open_the_sockets() {
+    let activate = "systemd-socket-activate";
+    if Command::new(activate).arg("--version").output().is_err() {
+        eprintln!(
+            "SKIPPED: socket activation is not tested: {activate} is missing (apt-get install systemd)"
+        );
+        return;
+    }
+    let certificates = Certificates::new();
+    let pair = certificates.rsa(2048, &["localhost"]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let notified = UnixDatagram::bind(directory.path().join("notify")).expect("a socket");
+    notified.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
+    let hear = || {
+        let mut message = [0; 200];
+        let length = notified.recv(&mut message).expect("a notification");
+        String::from_utf8_lossy(&message[..length]).into_owned()
+    };
+    let (port, other) = (ports::free(), ports::free());
+    let mut command = Command::new(activate);
+    command.args(["--listen", &format!("127.0.0.1:{port}"), "--listen", &format!("127.0.0.1:{other}")]);
+    command.arg("--setenv").arg(format!("NOTIFY_SOCKET={}", directory.path().join("notify").display()));
+    command.arg(env!("CARGO_BIN_EXE_quadrille"));
+    command.args([
+        "serve",
+        "--listen",
+        &format!("127.0.0.1:{port}"),
+        "--threads",
+        "3",
+        "--admin",
+        "127.0.0.1:0",
+    ]);
+    command
+        .args(["--respond", "right", "--lame-duck", "0", "--cert"])
+        .arg(&pair.chain)
+        .arg("--key")
+        .arg(&pair.key);
+    // It waits for the first connection, and becomes the gateway then.
+    let knock = thread::spawn(move || {
+        let end = Instant::now() + Duration::from_secs(60);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let mut gateway = Gateway::start(command, 1);
+    knock.join().expect("a client");
+    assert_eq!(hear(), "READY=1\n");
+    for _ in 0..10 {
+        assert_eq!(curl(&gateway, &certificates, &[], "/"), "right");
+    }
+    eventually("the socket that nobody uses is not told of", || {
+        gateway
+            .log()
+            .contains(&format!("an address that no listener has; it is closed address=127.0.0.1:{other}"))
+    });
+    gateway.take_over();
+    // Of the old process and of the new one.
+    let mut heard = [hear(), hear()];
+    heard.sort_unstable();
+    assert_eq!(heard, [format!("MAINPID={}\n", gateway.pid()), "READY=1\n".to_owned()]);
+    assert_eq!(curl(&gateway, &certificates, &[], "/"), "right");
+    assert_eq!(gateway.wait(LIMIT).and_then(|status| status.code()), Some(0), "{}", gateway.log());
+}
+
+/// What is left in the environment by somebody else is no predecessor.
+#[test]
+fn a_predecessor_that_is_not_the_parent_is_none() {
+    let (ok, said) = output(quadrille("serve").args(["--listen", "x"]).env("QUADRILLE_PREDECESSOR", "7 1"));
+    assert!(!ok && said.contains("--listen"), "{said}");
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let mut command = serve();
+    command.env("QUADRILLE_PREDECESSOR", "0 1").args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    command.args(["--respond", "right", "--cert"]).arg(&pair.chain).arg("--key").arg(&pair.key);
+    let gateway = Gateway::start(command, 1);
+    assert_eq!(curl(&gateway, &certificates, &[], "/"), "right");
+}

@@ -1,0 +1,156 @@
+//! What a process was started with: sockets of the process before it, or of systemd.
+
+use super::{
+    ListenerSockets, QuicSocket, QuicSockets, Sockets,
+    description::{self, Description},
+    successor::{MOST_DESCRIPTION, PREDECESSOR, READY},
+};
+use rustix::net::{AddressFamily, SocketType, sockopt};
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, UdpSocket},
+    os::{
+        fd::OwnedFd,
+        unix::{net::UnixStream, process::parent_id},
+    },
+    time::Duration,
+};
+
+/// How long the process before may take to say what the sockets are for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Sockets that are there already, each until somebody takes it.
+#[derive(Default)]
+pub(crate) struct Inherited {
+    sockets: Sockets,
+    /// Told when this process serves.
+    predecessor: Option<UnixStream>,
+}
+
+impl Inherited {
+    /// Those of this process. Called once, before it opens anything.
+    ///
+    /// # Errors
+    /// If what was left to it is not what it was said to be.
+    pub(crate) fn of_process() -> io::Result<Self> {
+        match predecessor() {
+            Some(stream) => Self::of_predecessor(description::adopt(stream)?.into()),
+            None => Self::of_systemd(),
+        }
+    }
+
+    fn of_predecessor(stream: UnixStream) -> io::Result<Self> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut line = String::new();
+        BufReader::new((&stream).take(MOST_DESCRIPTION)).read_line(&mut line)?;
+        let description: Description = serde_json::from_str(&line)?;
+        Ok(Self { sockets: description.adopt()?, predecessor: Some(stream) })
+    }
+
+    /// Socket activation (sd_listen_fds(3)).
+    fn of_systemd() -> io::Result<Self> {
+        let mut sockets = Sockets::default();
+        for descriptor in sd_notify::listen_fds()? {
+            sockets.add(description::adopt(descriptor)?)?;
+        }
+        Ok(Self { sockets, predecessor: None })
+    }
+
+    /// Those of a listener that is asked for at this address: `count` of TCP's, none if there are none.
+    ///
+    /// # Errors
+    /// If the descriptors run out.
+    pub(crate) fn take_tcp(&mut self, address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
+        let found =
+            self.sockets.listeners.iter_mut().find(|known| known.address == address && !known.tcp.is_empty());
+        let mut sockets = found.map(|known| std::mem::take(&mut known.tcp)).unwrap_or_default();
+        for index in 0..if sockets.is_empty() { 0 } else { count.saturating_sub(sockets.len()) } {
+            sockets.push(sockets[index].try_clone()?);
+        }
+        sockets.iter().try_for_each(|socket| socket.set_nonblocking(true))?;
+        Ok(sockets)
+    }
+
+    /// The same of HTTP/3's.
+    ///
+    /// # Errors
+    /// If the descriptors run out.
+    pub(crate) fn take_quic(&mut self, address: SocketAddr, count: usize) -> io::Result<Option<QuicSockets>> {
+        let found =
+            self.sockets.listeners.iter_mut().find(|known| known.address == address && known.quic.is_some());
+        let Some(mut quic) = found.and_then(|known| known.quic.take()) else { return Ok(None) };
+        for index in 0..count.saturating_sub(quic.sockets.len()) {
+            let QuicSocket { socket, predecessor } = &quic.sockets[index];
+            let predecessor = predecessor.as_ref().map(|stream| stream.try_clone()).transpose()?;
+            quic.sockets.push(QuicSocket { socket: socket.try_clone()?, predecessor });
+        }
+        quic.sockets.iter().try_for_each(|one| one.socket.set_nonblocking(true))?;
+        Ok(Some(quic))
+    }
+
+    /// That of the admin address.
+    pub(crate) fn take_admin(&mut self, address: SocketAddr) -> io::Result<Option<TcpListener>> {
+        let known = self.sockets.admin.take_if(|(known, _)| *known == address);
+        let socket = match known {
+            Some((_, socket)) => Some(socket),
+            None => self.take_tcp(address, 1)?.pop(),
+        };
+        socket.as_ref().map_or(Ok(()), |socket| socket.set_nonblocking(true))?;
+        Ok(socket)
+    }
+
+    /// The process serves: tells whoever started it, and closes what nobody has taken. Answers the addresses of that.
+    pub(crate) fn ready(&mut self) -> Vec<SocketAddr> {
+        if let Some(mut stream) = self.predecessor.take()
+            && let Err(error) = stream.write_all(READY)
+        {
+            tracing::warn!(%error, "the process before this one does not hear that this one serves");
+        }
+        if let Err(error) = sd_notify::notify(&[sd_notify::NotifyState::Ready]) {
+            tracing::warn!(%error, "systemd does not hear that this process serves");
+        }
+        let left = std::mem::take(&mut self.sockets).listeners;
+        let is_left = |known: &ListenerSockets| !known.tcp.is_empty() || known.quic.is_some();
+        left.iter().filter(|known| is_left(known)).map(|known| known.address).collect()
+    }
+}
+
+impl Sockets {
+    /// A socket that is known by its own address only.
+    fn add(&mut self, socket: OwnedFd) -> io::Result<()> {
+        let is_internet =
+            matches!(sockopt::socket_domain(&socket)?, AddressFamily::INET | AddressFamily::INET6);
+        match sockopt::socket_type(&socket)? {
+            SocketType::STREAM if is_internet => {
+                let socket = TcpListener::from(socket);
+                self.listener(socket.local_addr()?).tcp.push(socket);
+            }
+            SocketType::DGRAM if is_internet => {
+                let socket = UdpSocket::from(socket);
+                let listener = self.listener(socket.local_addr()?);
+                let quic =
+                    listener.quic.get_or_insert_with(|| QuicSockets { lineage: None, sockets: Vec::new() });
+                quic.sockets.push(QuicSocket { socket, predecessor: None });
+            }
+            _ => return Err(io::Error::other("a socket of systemd's unit is neither of TCP nor of UDP")),
+        }
+        Ok(())
+    }
+
+    fn listener(&mut self, address: SocketAddr) -> &mut ListenerSockets {
+        let known = self.listeners.iter().position(|known| known.address == address);
+        let index = known.unwrap_or_else(|| {
+            self.listeners.push(ListenerSockets { address, tcp: Vec::new(), quic: None });
+            self.listeners.len() - 1
+        });
+        &mut self.listeners[index]
+    }
+}
+
+/// The descriptor by which the process before speaks, if that has started this one.
+fn predecessor() -> Option<i32> {
+    let said = std::env::var(PREDECESSOR).ok()?;
+    let (descriptor, process) = said.split_once(' ')?;
+    let is_parent = process.parse::<u32>().is_ok_and(|process| process == parent_id());
+    is_parent.then(|| descriptor.parse().ok()).flatten()
+}

@@ -1,0 +1,95 @@
+//! Another process in the place of this one.
+
+use super::Server;
+use crate::{
+    handover::{Sockets, Successor},
+    listener::filter_chain::ActiveListener,
+};
+use quadrille_config::model::Gateway;
+use sd_notify::NotifyState;
+use std::{future::Future, io, os::unix::net::UnixDatagram, pin::Pin, sync::Arc};
+
+/// A process that has been started to take this one's place.
+pub(super) struct Starting {
+    /// Its process id, once it serves.
+    serves: Pin<Box<dyn Future<Output = io::Result<u32>>>>,
+    /// What it has got, by listener, with the ends on which datagrams come back.
+    shared: Vec<(Arc<ActiveListener>, Vec<UnixDatagram>)>,
+}
+
+/// What has become of it; never, if there is none.
+pub(super) async fn outcome(starting: &mut Option<Starting>) -> io::Result<u32> {
+    match starting {
+        Some(starting) => starting.serves.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Server {
+    /// All sockets listen: tells whoever started this process.
+    pub(super) fn is_ready(&mut self) {
+        for address in self.inherited.ready() {
+            tracing::warn!(%address, "systemd has opened a socket at an address that no listener has; it is closed");
+        }
+    }
+
+    /// Starts the program anew, with the sockets of this process. Nothing changes until it serves.
+    pub(super) fn start_successor(&mut self) {
+        if self.successor.is_some() || self.leaving.is_some() {
+            return tracing::warn!(
+                "no other process is started: one is about to take over, or this one leaves"
+            );
+        }
+        if self.updates.is_some() {
+            return tracing::warn!(
+                "no other process is started: its listeners would have to come from the control plane first"
+            );
+        }
+        match self.share().and_then(|(sockets, shared)| Ok((Successor::start(&sockets)?, shared))) {
+            Ok((successor, shared)) => {
+                tracing::info!("a new process is started, to take over");
+                // Certificates are ordered by one process at a time.
+                self.certificates.follow(&Gateway::default(), None);
+                self.successor = Some(Starting { serves: Box::pin(successor.serves()), shared });
+            }
+            Err(error) => tracing::error!(%error, "no new process could be started; this one goes on"),
+        }
+    }
+
+    fn share(&self) -> io::Result<(Sockets, Vec<(Arc<ActiveListener>, Vec<UnixDatagram>)>)> {
+        let mut sockets = Sockets::default();
+        let mut shared = Vec::new();
+        for listener in &self.listening {
+            let (listening, ends) = listener.share()?;
+            sockets.listeners.push(listening);
+            shared.push((Arc::clone(listener), ends));
+        }
+        sockets.admin = self.admin_endpoint.as_ref().map(|endpoint| endpoint.share()).transpose()?;
+        Ok((sockets, shared))
+    }
+
+    /// Leaves the sockets to the process that was started, if it serves; false if it does not.
+    pub(super) fn is_replaced(&mut self, outcome: io::Result<u32>) -> bool {
+        let Some(Starting { shared, .. }) = self.successor.take() else { return false };
+        let pid = match outcome {
+            Ok(pid) => pid,
+            Err(error) => {
+                tracing::error!(%error, "the new process does not serve; this one goes on");
+                let resumption = self.resumption.load();
+                self.certificates.follow(&self.configuration.load(), resumption.certificates.as_ref());
+                return false;
+            }
+        };
+        tracing::info!(pid, "a new process has taken over");
+        if let Err(error) = sd_notify::notify(&[NotifyState::MainPid(pid)]) {
+            tracing::warn!(%error, "systemd does not hear which process serves");
+        }
+        for (listener, ends) in shared {
+            listener.hand_over(ends);
+        }
+        if let Some(endpoint) = self.admin_endpoint.take() {
+            endpoint.close();
+        }
+        true
+    }
+}
