@@ -6,7 +6,7 @@ use instant_acme::{
     Account, AccountCredentials, ExternalAccountKey, NewAccount, RevocationReason, RevocationRequest,
 };
 use quadrille_config::model::{Acme, ExternalAccount};
-use std::{io, path::Path};
+use std::path::Path;
 use zeroize::Zeroizing;
 
 /// The account that is kept, or a new one.
@@ -26,17 +26,9 @@ pub(crate) async fn open(
     let builder = Account::builder_with_http(Box::new(https.clone()));
     let (account, credentials) = builder.create(&new, acme.directory.clone(), external.as_ref()).await?;
     let json = Zeroizing::new(serde_json::to_vec(&credentials).map_err(|_| unreadable("the account"))?);
-    turn.store(&file_name(acme), &json).await?;
+    turn.store(&files::account(acme), &json).await?;
     tracing::info!(directory = acme.directory, "an account with the certificate authority has been made");
     Ok(account)
-}
-
-/// Puts aside an account that the authority does not know any more.
-pub(crate) fn put_aside(file: &Path) -> Result<(), AcmeError> {
-    match std::fs::rename(file, file.with_extension("unknown")) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(AcmeError::file("rename", file, &error)),
-        _ => Ok(()),
-    }
 }
 
 /// Why a certificate is revoked (RFC 5280 section 5.3.1).
@@ -80,19 +72,12 @@ pub(crate) async fn kept(
     state: &StateDirectory,
     https: &Https,
 ) -> Result<Option<Account>, AcmeError> {
-    let file = state.path(&file_name(acme));
+    let file = state.path(&files::account(acme));
     let Some(json) = files::read(&file)? else { return Ok(None) };
     let credentials: AccountCredentials =
         serde_json::from_slice(&json).map_err(|_| unreadable(&file.display().to_string()))?;
     let builder = Account::builder_with_http(Box::new(https.clone()));
     Ok(Some(builder.from_credentials(credentials).await?))
-}
-
-/// In the state directory. Another directory has another account.
-pub(crate) fn file_name(acme: &Acme) -> String {
-    let digest = boring::sha::sha256(acme.directory.as_bytes());
-    let name: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("account-{name}.json")
 }
 
 fn external_key(external: &ExternalAccount) -> Result<ExternalAccountKey, AcmeError> {

@@ -1,6 +1,7 @@
 //! The state directory: whole files or none, which only this user can read, and one process that orders.
 
 use crate::AcmeError;
+use quadrille_config::model::Acme;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Write as _},
@@ -59,6 +60,23 @@ pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, AcmeError>
 /// Replaces a file in one step: whoever reads sees the old one or the new one, also after a power cut.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), AcmeError> {
     replace(path, content).map_err(|error| AcmeError::file("write", path, &error))
+}
+
+/// The name of the account's file. Another directory of the authority has another account.
+pub(crate) fn account(acme: &Acme) -> String {
+    let digest = boring::sha::sha256(acme.directory.as_bytes());
+    let name: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("account-{name}.json")
+}
+
+/// Puts an account aside that is of no use any more.
+pub(crate) fn put_aside(account: &Path) -> Result<(), AcmeError> {
+    match fs::rename(account, account.with_extension("unknown")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(AcmeError::file("rename", account, &error))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use crate::{
     AcmeError, Answers, Event, Issued, Plan, StateDirectory, UnixTime, Validity, Wanted, Window, account,
+    files,
     fleet::Fleet,
     https::Https,
     order::Ordering,
@@ -257,7 +258,7 @@ impl Keeper {
             return;
         }
         if let (AcmeError::NoAccount(_), Some(turn)) = (error, turn)
-            && let Err(error) = turn.forget(&account::file_name(&self.plan.acme)).await
+            && let Err(error) = turn.forget(&files::account(&self.plan.acme)).await
         {
             tracing::error!(%error, "the account that the authority does not know stays");
         }

@@ -1,7 +1,7 @@
 //! The right to order: one process of a state directory has it, and one gateway of a fleet.
 
 use crate::{
-    AcmeError, Answers, StateDirectory, account,
+    AcmeError, Answers, StateDirectory,
     answers::Answer,
     files::{self, Lock},
     fleet::{ANSWERS, Fleet},
@@ -74,7 +74,7 @@ impl Turn {
     pub(crate) async fn forget(&self, name: &str) -> Result<(), AcmeError> {
         match (&self.fleet, &self.lease) {
             (Some(fleet), Some(lease)) => fleet.store(lease, name, b"").await,
-            _ => account::put_aside(&self.state.path(name)),
+            _ => files::put_aside(&self.state.path(name)),
         }
     }
 

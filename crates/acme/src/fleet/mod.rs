@@ -6,9 +6,7 @@
 
 mod versions;
 
-use crate::{
-    AcmeError, Answers, Event, Issued, Plan, StateDirectory, account, answers::Answer, files, progress,
-};
+use crate::{AcmeError, Answers, Event, Issued, Plan, StateDirectory, answers::Answer, files, progress};
 use quadrille_config::model::AcmeFleet;
 use quadrille_resumption::{FleetError, Lease, Record, Records, Version};
 use std::{
@@ -63,8 +61,11 @@ impl Fleet {
         events: &mpsc::Sender<Event>,
     ) -> Option<Arc<Self>> {
         let records = plan.fleet.clone()?;
+        let mut versions = Versions::read(state, records.namespace());
+        // Answers are of one process.
+        versions.forget(ANSWERS);
         let known = Known {
-            versions: Versions::read(state, records.namespace()),
+            versions,
             newest: None,
             reachable: None,
             unpublished: BTreeSet::new(),
@@ -76,7 +77,7 @@ impl Fleet {
             answers: Arc::clone(answers),
             events: events.clone(),
             is_optional: plan.acme.fleet == AcmeFleet::Preferred,
-            account: account::file_name(&plan.acme),
+            account: files::account(&plan.acme),
             certificates: plan.wanted.iter().map(|wanted| certificate_name(&wanted.id())).collect(),
             known: Mutex::new(known),
             access: tokio::sync::Mutex::default(),
@@ -261,7 +262,7 @@ impl Fleet {
         }
         if name == self.account && !is_same && self.known().versions.get(name) == Version::default() {
             // The account that this gateway had alone: certificates that were ordered with it may have to be revoked.
-            account::put_aside(&self.state.path(name))?;
+            files::put_aside(&self.state.path(name))?;
         }
         if !is_older && !is_same {
             self.put(name, content)?;
@@ -287,7 +288,7 @@ impl Fleet {
         let file = self.state.path(name);
         if content.is_empty() {
             // Only an account ends: the authority does not know it any more.
-            return account::put_aside(&file);
+            return files::put_aside(&file);
         }
         files::write(&file, content)
     }

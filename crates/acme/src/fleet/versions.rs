@@ -26,9 +26,7 @@ impl Versions {
             return Self::default();
         };
         let known = document.versions.into_iter();
-        // Answers are of one process.
-        let kept = known.filter(|(name, _)| name != super::ANSWERS);
-        Self(kept.filter_map(|(name, version)| Some((name, version.parse().ok()?))).collect())
+        Self(known.filter_map(|(name, version)| Some((name, version.parse().ok()?))).collect())
     }
 
     pub(super) fn write(&self, state: &StateDirectory, fleet: &str) -> Result<(), AcmeError> {
@@ -46,6 +44,10 @@ impl Versions {
 
     pub(super) fn set(&mut self, name: &str, version: Version) {
         self.0.insert(name.to_owned(), version);
+    }
+
+    pub(super) fn forget(&mut self, name: &str) {
+        self.0.remove(name);
     }
 
     /// The newest of all.
