@@ -146,9 +146,11 @@ fn other_versions_are_told_which_there_are() {
     );
     assert_eq!(served.gateway.metric("quadrille_quic_version_negotiations_total", &[]), 1.0);
     assert_eq!(served.gateway.metric("quadrille_quic_datagrams_dropped_total", &["small"]), 1.0);
-    for garbage in [&[0; 3][..], &[0xff; 40], &[0x40; 1200], b"GET / HTTP/1.1\r\n\r\n"] {
+    for garbage in [&[0; 3][..], &[0xff; 40], &[0x40; 42], b"GET / HTTP/1.1\r\n\r\n"] {
         assert_eq!(ask(address, garbage), None);
     }
+    let reset = ask(address, &[0x40; 1200]).expect("a datagram of a connection that nobody knows");
+    assert_eq!((reset[0] >> 6, reset.len()), (1, 42), "a stateless reset, shorter than its cause");
 }
 
 /// Clients that never complete: beyond some, newcomers have to prove their addresses, and are served.
