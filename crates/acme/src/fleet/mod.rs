@@ -25,6 +25,9 @@ pub(crate) const ANSWERS: &str = "answers";
 const POLL: Duration = Duration::from_millis(500);
 /// and how often at everything: somebody may have changed it who is no member.
 const INSPECTION: Duration = Duration::from_secs(10);
+/// Who has just reached the fleet does not order yet: all who are alive shall have said so, or the authority might ask
+/// one of them that nobody waited for.
+const ARRIVAL: Duration = Duration::from_secs(3);
 
 /// One member.
 pub(crate) struct Fleet {
@@ -46,6 +49,8 @@ struct Known {
     newest: Option<Version>,
     /// `None` before the first answer.
     reachable: Option<bool>,
+    /// Since when it has been reachable.
+    since: Option<Instant>,
     /// Names of files that this member has, and the fleet has not, or has an older one.
     unpublished: BTreeSet<String>,
     /// Names of records that have been complained of.
@@ -68,6 +73,7 @@ impl Fleet {
             versions,
             newest: None,
             reachable: None,
+            since: None,
             unpublished: BTreeSet::new(),
             damaged: BTreeSet::new(),
         };
@@ -115,16 +121,25 @@ impl Fleet {
 
     /// The right to write. With it, everything that there is has been taken.
     pub(crate) async fn lease(&self, term: Duration) -> Result<Option<Lease>, FleetError> {
+        if self.has_just_arrived() {
+            return Ok(None);
+        }
         let known = self.known().versions.newest();
         let lease = self.records.acquire(known, term).await;
         self.note(&lease).await;
         let Some(lease) = lease? else { return Ok(None) };
         let newest = self.known().newest;
-        if let Err(error) = self.take_all(newest).await {
+        let taken = self.take_all(newest).await;
+        if taken.is_err() || self.has_just_arrived() {
             self.release(lease).await;
-            return Err(error);
+            return taken.map(|()| None);
         }
         Ok(Some(lease))
+    }
+
+    fn has_just_arrived(&self) -> bool {
+        let known = self.known();
+        known.reachable == Some(true) && known.since.is_some_and(|since| since.elapsed() < ARRIVAL)
     }
 
     pub(crate) async fn renew(&self, lease: &Lease, term: Duration) -> Result<bool, FleetError> {
@@ -324,6 +339,7 @@ impl Fleet {
         if was == Some(is) {
             return;
         }
+        self.known().since = is.then(Instant::now);
         match asked {
             Ok(_) => tracing::info!(fleet = %self.records, "certificates are shared with the fleet"),
             Err(error) => {
