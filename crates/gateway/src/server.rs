@@ -3,6 +3,7 @@
 mod drain;
 mod logs;
 mod replacement;
+mod successor;
 
 use crate::{
     admin::{Admin, AdminEndpoint},
@@ -39,13 +40,13 @@ use quadrille_config::{
     model::{AccessLog, Gateway, Listener},
 };
 use quadrille_engine::Engine;
-use replacement::Starting;
 use std::{
     io,
     net::SocketAddr,
     sync::{Arc, atomic::AtomicBool},
     time::Instant,
 };
+use successor::Starting;
 use tokio::sync::{mpsc, watch};
 
 /// Where a gateway can be reached once it has started.
@@ -97,7 +98,7 @@ pub fn serve(
                 },
                 () = at(server.closing) => server.close_listeners(),
                 _ = signals.replace.recv() => server.start_successor(),
-                outcome = replacement::outcome(&mut server.successor) => if server.is_replaced(outcome) { break },
+                outcome = successor::outcome(&mut server.successor) => if server.is_replaced(outcome) { break },
                 () = at(server.leaving) => break,
                 _ = signals.terminate.recv() => if !server.waits_before_it_leaves() { break },
                 _ = signals.interrupt.recv() => break,
@@ -384,7 +385,7 @@ impl Server {
 
     /// Gives every event loop its own.
     fn assign(&self, listener: &Arc<ActiveListener>, opened: OpenedSockets) {
-        listener.keep(opened.kept);
+        listener.retain(opened.retained);
         let give = |worker: &WorkerThread, socket| {
             let _ = worker.assignments.send(Assignment { listener: Arc::clone(listener), socket });
         };

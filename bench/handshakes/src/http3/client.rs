@@ -1,7 +1,6 @@
 //! A closed loop of clients of HTTP/3, in one thread.
 
 use std::{
-    net::SocketAddr,
     os::fd::AsFd,
     time::{Duration, Instant},
 };
@@ -11,33 +10,15 @@ use boring::ssl::{SslContextBuilder, SslMethod, SslVerifyMode};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use quiche::h3;
 
-use super::connection::{Buffers, Connection};
+use super::{
+    connection::{Buffers, Connection},
+    load::Load,
+};
 
 /// A run that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// What servers may send ahead of what was read: more than any of them has under way on loopback.
 const WINDOW: u64 = 16 << 20;
-
-/// What is asked of a server.
-#[derive(Clone, Debug)]
-pub struct Load {
-    /// Who is asked.
-    pub target: SocketAddr,
-    /// Connections at a time.
-    pub clients: usize,
-    /// Connections in all.
-    pub connections: usize,
-    /// Requests on each of them.
-    pub requests: u64,
-    /// Requests under way on each at a time.
-    pub streams: u64,
-    /// What is asked for.
-    pub path: String,
-    /// How long the answer's body must be.
-    pub body: u64,
-    /// The groups of key exchange, colon-separated.
-    pub groups: String,
-}
 
 /// What a run has done.
 #[derive(Clone, Copy, Debug, Default)]

@@ -17,7 +17,7 @@ use quiche::{
 };
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 
-use super::client::Load;
+use super::load::Load;
 
 /// What the kernel puts together from datagrams of one size, at most.
 const LARGEST: usize = 65_535;

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use quadrille_profile::load as tcp;
 use serde::Serialize;
 
-use super::client::Load;
+use super::load::Load;
 use crate::{rounds::Plan, scenario::Scenario, server::Server, statistics::Spread};
 
 /// Clients of either half.

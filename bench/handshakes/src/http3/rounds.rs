@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use anyhow::{Context, Result};
 
-use super::client::{Done, Load};
+use super::{client::Done, load::Load};
 use crate::{rival::Rival, rounds::Plan, scenario::KeyKind, server::Server, upstream::Body};
 
 /// What is measured of HTTP/3.

@@ -1,6 +1,6 @@
 //! A listener with its filter chains: what a reload swaps, and what stays.
 
-use super::opened_sockets::KeptSockets;
+use super::retained_sockets::RetainedSockets;
 use crate::{
     handover::ListenerSockets,
     host_map::lower_case,
@@ -42,7 +42,7 @@ pub(crate) struct ActiveListener {
     pub(crate) closing: watch::Sender<bool>,
     /// Whether event loops have its UDP sockets, and how they are told to close them.
     quic: Mutex<Option<watch::Sender<bool>>>,
-    kept: Mutex<KeptSockets>,
+    retained_sockets: Mutex<RetainedSockets>,
     pub(crate) counters: ListenerCounters,
 }
 
@@ -278,7 +278,7 @@ impl ActiveListener {
             handshakes: permits(limits.handshakes),
             closing: watch::Sender::new(false),
             quic: Mutex::new(None),
-            kept: Mutex::default(),
+            retained_sockets: Mutex::default(),
             counters: ListenerCounters::default(),
             config: ArcSwap::from_pointee(prepared.activate()),
         }
@@ -340,9 +340,9 @@ impl ActiveListener {
         *self.quic() = Some(watch::Sender::new(false));
     }
 
-    /// Keeps what event loops get, for a process that comes after this one.
-    pub(crate) fn keep(&self, sockets: KeptSockets) {
-        self.kept().add(sockets);
+    /// Retains what event loops get, for a process that comes after this one.
+    pub(crate) fn retain(&self, sockets: RetainedSockets) {
+        self.retained_sockets().add(sockets);
     }
 
     /// Its sockets, for a process that comes after this one, and what [`Self::hand_over`] takes then.
@@ -350,22 +350,22 @@ impl ActiveListener {
     /// # Errors
     /// If descriptors run out.
     pub(crate) fn share(&self) -> io::Result<(ListenerSockets, Vec<UnixDatagram>)> {
-        self.kept().share(self.address)
+        self.retained_sockets().share(self.address)
     }
 
     /// The next process serves.
     pub(crate) fn hand_over(&self, ends: Vec<UnixDatagram>) {
-        self.kept().hand_over(ends);
+        self.retained_sockets().hand_over(ends);
         self.close();
     }
 
-    fn kept(&self) -> MutexGuard<'_, KeptSockets> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn retained_sockets(&self) -> MutexGuard<'_, RetainedSockets> {
+        self.retained_sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// No more connections over QUIC; those that there are are told to go.
     pub(crate) fn close_quic(&self) {
-        self.kept().forget_quic();
+        self.retained_sockets().forget_quic();
         if let Some(closing) = self.quic().take() {
             closing.send_replace(true);
             self.config().chains.iter().for_each(|chain| chain.removal.notify_waiters());
@@ -384,7 +384,7 @@ impl ActiveListener {
     /// No more connections; those that there are end when they can.
     pub(crate) fn close(&self) {
         // The kernel resets what waits in a socket only when it is closed for good.
-        *self.kept() = KeptSockets::default();
+        *self.retained_sockets() = RetainedSockets::default();
         self.closing.send_replace(true);
         self.close_quic();
         self.discourage();

@@ -12,5 +12,6 @@ mod packet_filter;
 mod protocol_detection;
 mod proxy_protocol;
 pub(crate) mod quic;
+mod retained_sockets;
 pub(crate) mod serve;
 pub(crate) mod socket;

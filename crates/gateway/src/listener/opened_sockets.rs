@@ -2,18 +2,18 @@
 
 use super::{
     filter_chain::{ActiveListener, PreparedListener},
+    retained_sockets::RetainedSockets,
     socket,
 };
 use crate::{
-    handover::{Inherited, ListenerSockets, QuicSocket, QuicSockets},
-    quic::{self, Lineage, QuicKeys, Shard, ShardHandle},
+    handover::{Inherited, QuicSocket, QuicSockets},
+    quic::{self, Lineage, QuicKeys, Shard},
 };
 use quadrille_config::{Diagnostic, model::Listener};
 use quadrille_resumption::FleetSecret;
 use std::{
     io,
     net::{SocketAddr, TcpListener},
-    os::unix::net::UnixDatagram,
     sync::Arc,
 };
 
@@ -22,14 +22,7 @@ use std::{
 pub(crate) struct OpenedSockets {
     pub(crate) tcp: Vec<TcpListener>,
     pub(crate) quic: Vec<Shard>,
-    pub(crate) kept: KeptSockets,
-}
-
-/// What is kept of the sockets that event loops have, for a process that comes after this one.
-#[derive(Default)]
-pub(crate) struct KeptSockets {
-    tcp: Vec<TcpListener>,
-    quic: Option<(Lineage, Vec<ShardHandle>)>,
+    pub(crate) retained: RetainedSockets,
 }
 
 impl OpenedSockets {
@@ -71,7 +64,7 @@ impl OpenedSockets {
             if opened.tcp.is_empty() {
                 opened.tcp = socket::bind_all(model.address, &model.place, event_loops)?;
             }
-            opened.kept.tcp =
+            opened.retained.tcp =
                 opened.tcp.iter().map(TcpListener::try_clone).collect::<Result<_, _>>().map_err(failed)?;
         }
         if model.http3.is_some() && !before.is_some_and(ActiveListener::has_quic) {
@@ -94,7 +87,7 @@ impl OpenedSockets {
                 Diagnostic::new(&model.place, "there are no random bytes for QUIC's keys, or no descriptors")
             })?;
             opened.quic = shards;
-            opened.kept.quic = Some((lineage, handles));
+            opened.retained.quic = Some((lineage, handles));
         }
         Ok(opened)
     }
@@ -102,46 +95,5 @@ impl OpenedSockets {
     /// The address of TCP's, in place of the one that was asked for.
     pub(crate) fn bound(&self, asked: SocketAddr) -> SocketAddr {
         self.tcp.first().and_then(|socket| socket.local_addr().ok()).unwrap_or(asked)
-    }
-}
-
-impl KeptSockets {
-    /// Of sockets that were opened later.
-    pub(super) fn add(&mut self, more: Self) {
-        self.tcp.extend(more.tcp);
-        self.quic = more.quic.or(self.quic.take());
-    }
-
-    /// HTTP/3's are closed.
-    pub(super) fn forget_quic(&mut self) {
-        self.quic = None;
-    }
-
-    /// For the next process. What it does not take on then stays as it is.
-    ///
-    /// # Errors
-    /// If descriptors run out.
-    pub(super) fn share(&self, address: SocketAddr) -> io::Result<(ListenerSockets, Vec<UnixDatagram>)> {
-        let tcp = self.tcp.iter().map(TcpListener::try_clone).collect::<io::Result<_>>()?;
-        let mut ends = Vec::new();
-        let mut sockets = Vec::new();
-        for handle in self.quic.iter().flat_map(|(_, handles)| handles) {
-            let (ours, theirs) = UnixDatagram::pair()?;
-            ours.set_nonblocking(true)?;
-            ends.push(ours);
-            sockets.push(QuicSocket { socket: handle.socket.try_clone()?, predecessor: Some(theirs) });
-        }
-        let quic =
-            self.quic.as_ref().map(|&(lineage, _)| QuicSockets { lineage: Some(lineage.next()), sockets });
-        Ok((ListenerSockets { address, tcp, quic }, ends))
-    }
-
-    /// The next process has them: datagrams come from there.
-    pub(super) fn hand_over(&mut self, ends: Vec<UnixDatagram>) {
-        self.tcp.clear();
-        for (handle, end) in self.quic.take().into_iter().flat_map(|(_, handles)| handles).zip(ends) {
-            // Whoever does not listen any more has no connections.
-            let _ = handle.successor.send(end);
-        }
     }
 }

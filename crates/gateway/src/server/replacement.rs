@@ -1,29 +1,13 @@
 //! Another process in the place of this one.
 
-use super::Server;
+use super::{Server, successor::Starting};
 use crate::{
     handover::{Sockets, Successor},
     listener::filter_chain::ActiveListener,
 };
 use quadrille_config::model::Gateway;
 use sd_notify::NotifyState;
-use std::{future::Future, io, os::unix::net::UnixDatagram, pin::Pin, sync::Arc};
-
-/// A process that has been started to take this one's place.
-pub(super) struct Starting {
-    /// Its process id, once it serves.
-    serves: Pin<Box<dyn Future<Output = io::Result<u32>>>>,
-    /// What it has got, by listener, with the ends on which datagrams come back.
-    shared: Vec<(Arc<ActiveListener>, Vec<UnixDatagram>)>,
-}
-
-/// What has become of it; never, if there is none.
-pub(super) async fn outcome(starting: &mut Option<Starting>) -> io::Result<u32> {
-    match starting {
-        Some(starting) => starting.serves.as_mut().await,
-        None => std::future::pending().await,
-    }
-}
+use std::{io, os::unix::net::UnixDatagram, sync::Arc};
 
 impl Server {
     /// All sockets listen: tells whoever started this process.
@@ -50,7 +34,7 @@ impl Server {
                 tracing::info!("a new process is started, to take over");
                 // Certificates are ordered by one process at a time.
                 self.certificates.follow(&Gateway::default(), None);
-                self.successor = Some(Starting { serves: Box::pin(successor.serves()), shared });
+                self.successor = Some(Starting::new(successor, shared));
             }
             Err(error) => tracing::error!(%error, "no new process could be started; this one goes on"),
         }
