@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring nginx-module soak-nginx soak-acme test bogo
+.PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring nginx-module soak-nginx soak-acme soak-http3 test bogo
 .PHONY: lint fmt bench bench-kernels compare compare-http3 overload docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
 
 help: ## Show this list
@@ -74,6 +74,12 @@ soak-acme: claim ## Renew certificates of two minutes under load for ten minutes
 	@# The whole workspace, or other features were selected and BoringSSL compiled a second time.
 	@QUADRILLE_ACME_SOAK=600 "$$(scripts/install-tools.sh cargo-nextest)/cargo-nextest" nextest run $(CARGO_FLAGS) \
 		--workspace --no-capture -E 'binary(acme) and test(renewed_under_load)'
+
+soak-http3: claim ## Send a GiB over HTTP/3 in each direction
+	@scripts/install-packages.sh build test
+	@# The whole workspace, or other features were selected and BoringSSL compiled a second time.
+	@QUADRILLE_HTTP3_MIB=1024 "$$(scripts/install-tools.sh cargo-nextest)/cargo-nextest" nextest run $(CARGO_FLAGS) \
+		--workspace --no-capture -E 'binary(gateway) and test(large_bodies_pass_whole)'
 
 test: claim ## Run every test, or some: ARGS="-E 'test(fleet::)'"
 	@scripts/install-packages.sh build test nginx-module php php-tests

@@ -44,7 +44,7 @@ const FIRST_FLIGHT: usize = 32;
 /// waits for an answer, it hears of us more often.
 const LEAST_IDLE: Duration = Duration::from_secs(30);
 /// Connection ids that a client may hold, so that it can move without being followed (RFC 9000 section 5.1.1).
-const MOST_CONNECTION_IDS: u64 = 4;
+const MOST_CONNECTION_IDS: u64 = 8;
 
 /// TLS of a chain's QUIC connections, with what their transport is like.
 pub(crate) struct QuicTls {

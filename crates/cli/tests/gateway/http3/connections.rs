@@ -10,7 +10,7 @@ use std::{
 };
 
 /// quiche remembers a few paths of a connection, and lets the server forget none of them.
-const MOVES: usize = 2;
+const MOVES: usize = 4;
 
 #[test]
 fn a_client_that_moves_keeps_its_connection() {

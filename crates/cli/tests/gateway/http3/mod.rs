@@ -3,6 +3,7 @@
 mod browser;
 mod connections;
 mod handshakes;
+mod large;
 mod loss;
 mod reload;
 mod requests;

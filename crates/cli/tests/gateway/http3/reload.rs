@@ -24,6 +24,17 @@ fn a_connection_goes_on_over_a_reload() {
     assert_eq!(served.gateway.metric("quadrille_quic_handshakes_total", &[]), 1.0);
 }
 
+const RELOADS: usize = 100;
+
+/// Ends threads that would go on when one of them panics.
+struct SetWhenDropped<'a>(&'a AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Every reload changes what is asked of clients, so that all have to come again.
 #[test]
 fn reloads_under_load_fail_no_request() {
@@ -36,8 +47,10 @@ fn reloads_under_load_fail_no_request() {
     let asks = format!("http3: on, tls: {{client_auth: {{mode: optional, ca: {}}}}},", ca.display());
     let (over, answered, moved) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
+        let _clients_end = SetWhenDropped(&over);
         for _ in 0..4 {
             scope.spawn(|| {
+                let _others_end = SetWhenDropped(&over);
                 let mut client = Http3Client::new(&served.certificates);
                 let mut connection = client.connect(address);
                 while !over.load(Ordering::Relaxed) {
@@ -54,7 +67,8 @@ fn reloads_under_load_fail_no_request() {
                 }
             });
         }
-        for number in 0..20 {
+        for number in 0..RELOADS {
+            assert!(!over.load(Ordering::Relaxed), "a client has failed");
             let before = moved.load(Ordering::Relaxed);
             served.file.replace(&if number % 2 == 0 {
                 text.replace("http3: on,", &asks)
@@ -62,9 +76,10 @@ fn reloads_under_load_fail_no_request() {
                 text.clone()
             });
             served.gateway.signal("HUP");
-            eventually("nobody is told to go", || moved.load(Ordering::Relaxed) >= before + 4);
+            eventually("nobody is told to go", || {
+                moved.load(Ordering::Relaxed) >= before + 4 || over.load(Ordering::Relaxed)
+            });
         }
-        over.store(true, Ordering::Relaxed);
     });
     assert!(answered.into_inner() > 100, "there was load");
     assert_eq!(served.gateway.metric("quadrille_requests_total", &["5xx"]), 0.0);

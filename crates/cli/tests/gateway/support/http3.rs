@@ -71,7 +71,7 @@ impl Http3Client {
         config.set_initial_max_stream_data_bidi_local(1 << 18);
         config.set_initial_max_stream_data_uni(1 << 18);
         config.set_initial_max_streams_uni(10);
-        config.set_active_connection_id_limit(4);
+        config.set_active_connection_id_limit(8);
         // A header is sent as a whole or not at all.
         config.set_initial_congestion_window_packets(1000);
         config.enable_early_data();
@@ -195,6 +195,11 @@ impl Http3 {
     /// What has come for a request until now.
     pub fn answer(&self, id: u64) -> &Answer {
         &self.answers[&id]
+    }
+
+    /// What has come of an answer's body since the last time.
+    pub fn take_body(&mut self, id: u64) -> Vec<u8> {
+        self.answers.get_mut(&id).map(|answer| std::mem::take(&mut answer.body)).unwrap_or_default()
     }
 
     /// Gives a request up.
