@@ -267,7 +267,6 @@ impl Fleet {
     fn install(&self, name: &str, version: Version, content: &Zeroizing<Vec<u8>>) -> Result<bool, AcmeError> {
         let is_certificate = self.certificates.iter().any(|certificate| certificate == name);
         let mut is_older = false;
-        // A file that is written anew looks like a new certificate.
         let is_same = self.reads(name).is_some_and(|own| own == *content);
         if is_certificate && !is_same {
             let garbage = || AcmeError::Garbage("it holds no certificate".to_owned());
@@ -279,7 +278,7 @@ impl Fleet {
             // The account that this gateway had alone: certificates that were ordered with it may have to be revoked.
             files::put_aside(&self.state.path(name))?;
         }
-        if !is_older && !is_same {
+        if !is_older {
             self.put(name, content)?;
         }
         let mut known = self.known();
@@ -301,6 +300,11 @@ impl Fleet {
             return Ok(self.answers.replace(&answers)?);
         }
         let file = self.state.path(name);
+        if self.reads(name).is_some_and(|own| *own == *content) {
+            // A file that is written anew looks like a new certificate, and one that an operator wants renewed would be
+            // taken for that.
+            return Ok(());
+        }
         if content.is_empty() {
             // Only an account ends: the authority does not know it any more.
             return files::put_aside(&file);
