@@ -185,6 +185,8 @@ fn an_authorization_server_decides() {
         let header = format!("x-ext-authz: {decision}");
         mesh.ask("shop-cert", "shop.example.com", port, path, &["-H", &header])
     };
+    // What is denied needs no backend, whose endpoints may come later.
+    mesh.await_or_show("agent.log", || ask("/free", "allow") == "right  200");
     for provider in ["by-grpc", "by-http"] {
         mesh.configure("policy", &policy(provider));
         let by_http = provider == "by-http";
