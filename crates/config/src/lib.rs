@@ -15,6 +15,7 @@ mod allowance;
 mod diagnostic;
 mod file;
 pub mod model;
+mod rate;
 mod reader;
 pub mod size;
 mod text;

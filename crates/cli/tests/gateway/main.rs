@@ -34,6 +34,7 @@ mod paths;
 mod pressure;
 mod profile_system;
 mod proxy_protocol;
+mod rate_limits;
 mod reload;
 mod requests;
 mod resets;

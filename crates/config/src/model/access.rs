@@ -1,6 +1,8 @@
 //! Who is let in: rules about connections and requests, as Envoy's RBAC filter has them.
 
-use super::{Authorization, HeaderMatch, JwtAuthentication, MetadataMatch, Network, Place, TextMatch};
+use super::{
+    Authorization, HeaderMatch, JwtAuthentication, MetadataMatch, Network, Place, RateLimit, TextMatch,
+};
 use std::sync::Arc;
 
 /// A step of what is asked about a request before it is routed, in the order of a list of them.
@@ -15,6 +17,8 @@ pub enum AccessStep {
     /// Rules of which none keeps anybody out: the name of the policy that denies is left for later steps, under this
     /// name.
     Shadow(AccessRules, String),
+    /// Limits that must have something left, or those that the request's route has in their place.
+    RateLimits(Vec<RateLimit>),
 }
 
 /// Rules that are asked together. Whoever is let in has passed all rules that there are.
@@ -83,7 +87,15 @@ impl AccessStep {
     pub fn rules(&self) -> Option<&AccessRules> {
         match self {
             Self::Rules(rules) => Some(rules),
-            Self::Jwt(_) | Self::Authorization(_) | Self::Shadow(..) => None,
+            Self::Jwt(_) | Self::Authorization(_) | Self::Shadow(..) | Self::RateLimits(_) => None,
+        }
+    }
+
+    /// The limits, if it is limits.
+    pub fn rate_limits(&self) -> &[RateLimit] {
+        match self {
+            Self::RateLimits(limits) => limits,
+            _ => &[],
         }
     }
 }

@@ -106,6 +106,16 @@ impl TextMatch {
     }
 }
 
+impl PathRule {
+    /// As it was written, of whatever kind; all of it for regular expressions.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Prefix(text) | Self::Segments(text) | Self::Exact(text) => text,
+            Self::Regex(expression) => expression.as_str(),
+        }
+    }
+}
+
 impl PathMatch {
     /// Every path.
     pub fn any() -> Self {

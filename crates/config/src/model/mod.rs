@@ -25,6 +25,7 @@ mod outlier_detection;
 mod paths;
 mod place;
 mod problem;
+mod rate_limit;
 mod redis_address;
 mod resumption;
 mod route;
@@ -58,6 +59,7 @@ pub use outlier_detection::OutlierDetection;
 pub use paths::{Ambiguous, Paths, SentPath};
 pub use place::{Origin, Place};
 pub use problem::Problem;
+pub use rate_limit::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RouteRateLimits};
 pub use redis_address::{RedisAddress, RedisScheme};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
 pub use route::{

@@ -1,4 +1,7 @@
-use super::{Cors, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch, PathMatch, Place, QueryMatch};
+use super::{
+    Cors, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch, PathMatch, Place, QueryMatch,
+    RouteRateLimits,
+};
 use bytes::Bytes;
 use std::{num::NonZeroU32, time::Duration};
 
@@ -23,6 +26,8 @@ pub struct Route {
     pub cors: Option<Cors>,
     /// What is done to some requests on purpose.
     pub fault: Option<Fault>,
+    /// How many requests are served in a time.
+    pub rate_limits: RouteRateLimits,
     /// Where the route was written.
     pub place: Place,
 }
@@ -167,6 +172,7 @@ impl Route {
             response_headers: Vec::new(),
             cors: None,
             fault: None,
+            rate_limits: RouteRateLimits::default(),
             place,
         }
     }

@@ -1,6 +1,6 @@
 //! Which requests go where: hosts, then routes in their order.
 
-use super::{AccessStep, Mode, PathRule, Paths, Place, Route};
+use super::{AccessStep, Mode, PathRule, Paths, Place, RateLimit, Route};
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
 
 /// HTTP of a chain.
@@ -10,8 +10,8 @@ pub struct Http {
     pub routes: Arc<RouteTable>,
     /// In which form paths are matched and sent on.
     pub paths: Paths,
-    /// Who may ask for what: asked before routes are looked at. What may not be asked for is answered with 403, and with
-    /// 401 where a token is needed.
+    /// Who may ask for what: asked before routes are looked at. What may not be asked for is answered with 403, with 401
+    /// where a token is needed, and with 429 where it is too much.
     pub access: Vec<AccessStep>,
     /// Bytes of a request's header, at most; a larger one is answered with 431.
     pub header_limit: usize,
@@ -89,6 +89,12 @@ impl Http {
 }
 
 impl RouteTable {
+    /// The limits of all routes.
+    pub fn rate_limits(&self) -> impl Iterator<Item = &RateLimit> {
+        let routes = self.hosts.iter().flat_map(|host| &host.routes);
+        routes.flat_map(|route| route.rate_limits.limits())
+    }
+
     /// The order in which these routes are written does not matter: an exact host comes before a wildcard and a
     /// wildcard before none, then exact paths come first, then regular expressions, then the longest prefix, then the
     /// one with the most conditions.

@@ -1,10 +1,13 @@
 //! Who may ask for what: the steps that a request passes before it is routed.
 
 use super::{
-    HttpConnection,
+    HttpConnection, HttpSettings,
     access_step::Step,
     jwt::{Authentication, Problem},
+    limited,
+    refusal::Refusal,
     request::Request,
+    router::RouteLookup,
 };
 use crate::access;
 use bytes::Bytes;
@@ -12,36 +15,34 @@ use http::{HeaderMap, header};
 use quadrille_config::model::{AccessCondition, AccessRules};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Why a request is not let in, and how it is answered.
-pub(super) struct Refusal<'a> {
-    /// For the log.
-    pub(super) reason: &'a str,
-    /// For the metric.
-    pub(super) what: &'static str,
-    pub(super) status: u16,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
-}
-
 /// Whether all steps let a request in. What they find out is added to it.
 ///
 /// # Errors
 /// Says why not.
 pub(super) async fn check<'a>(
-    steps: &'a [Step],
+    settings: &'a HttpSettings,
     http: &HttpConnection,
     request: &mut Request,
 ) -> Result<(), Refusal<'a>> {
-    for step in steps {
+    for step in &settings.access {
         match step {
             Step::Rules(rules) => admits(rules, http, request)?,
             Step::Jwt(tokens) => authenticate(tokens, http.connection.tls, request)?,
             Step::Shadow(rules, name) => note(rules, name, http, request),
+            Step::RateLimits(own) => {
+                let route = settings.router.has_own_limits();
+                let route = route.then(|| settings.router.find(&request.view(http.connection.tls))).flatten();
+                let in_place = match &route {
+                    Some(RouteLookup::Route(matched)) => matched.limits_in_place(),
+                    _ => None,
+                };
+                limited::check(in_place.unwrap_or(own), http, request)?;
+            }
             Step::Authorization(server) => {
                 let asked = Box::pin(server.check(request, &http.connection, &http.pool)).await;
                 asked.map_err(|denied| Refusal {
                     reason: denied.reason,
-                    what: "asked",
+                    what: Some("asked"),
                     status: denied.status,
                     headers: denied.headers,
                     body: denied.body,
@@ -63,7 +64,7 @@ fn admits<'a>(rules: &'a AccessRules, http: &HttpConnection, request: &Request) 
     let rules = std::slice::from_ref(rules);
     access::admits(rules, &http.connection, request.sender.client.ip(), &holds).map_err(|reason| Refusal {
         reason,
-        what: "request",
+        what: Some("request"),
         status: 403,
         headers: HeaderMap::new(),
         body: Bytes::from_static(b"RBAC: access denied"),
@@ -82,7 +83,7 @@ fn authenticate<'a>(tokens: &Authentication, tls: bool, request: &mut Request) -
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     tokens.check(request, tls, now).map_err(|problem| Refusal {
         reason: problem.text(),
-        what: "token",
+        what: Some("token"),
         status: if problem == Problem::AudienceNotAllowed { 403 } else { 401 },
         headers: tokens
             .challenge(request, tls, problem)

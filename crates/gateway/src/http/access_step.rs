@@ -1,11 +1,16 @@
 //! What is asked about a request before it is routed, ready to be asked.
 
-use super::{authorization::Authorization, jwt::Authentication};
+use super::{
+    authorization::Authorization,
+    jwt::Authentication,
+    rate_limit::{Limiter, Limiters},
+};
 use crate::upstream::Upstreams;
 use quadrille_config::{
     Diagnostic,
     model::{AccessRules, AccessStep},
 };
+use std::sync::Arc;
 
 /// A step, ready to be asked.
 pub(crate) enum Step {
@@ -14,6 +19,7 @@ pub(crate) enum Step {
     Authorization(Authorization),
     /// The name of the policy that matches is left under this name.
     Shadow(AccessRules, String),
+    RateLimits(Box<[Arc<Limiter>]>),
 }
 
 impl Step {
@@ -24,12 +30,14 @@ impl Step {
     pub(crate) fn new(
         model: &AccessStep,
         upstreams: &Upstreams,
+        limiters: &Limiters,
         warnings: &mut Vec<String>,
     ) -> Result<Self, Diagnostic> {
         match model {
             AccessStep::Rules(rules) => Ok(Self::Rules(rules.clone())),
             AccessStep::Jwt(model) => Authentication::new(model, warnings).map(Self::Jwt),
             AccessStep::Authorization(model) => Ok(Self::Authorization(Authorization::new(model, upstreams))),
+            AccessStep::RateLimits(limits) => Ok(Self::RateLimits(limiters.of(limits))),
             AccessStep::Shadow(rules, name) => Ok(Self::Shadow(rules.clone(), name.clone())),
         }
     }

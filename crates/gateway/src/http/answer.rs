@@ -1,10 +1,10 @@
 //! Answers of the gateway's own.
 
 use super::{
-    access::Refusal,
     error_page,
     exchange::Exchange,
     header_changes::{self, Variables},
+    refusal::Refusal,
     request::Request,
     response_body::ResponseBody,
     rewrite,
@@ -49,7 +49,8 @@ impl Answer<'_> {
     }
 
     /// To a request that is not let in.
-    pub(super) fn refuse(self, refusal: Refusal<'_>) -> Response<ResponseBody> {
+    pub(super) fn refuse(mut self, refusal: Refusal<'_>) -> Response<ResponseBody> {
+        self.exchange.error = refusal.error();
         let respond = Respond { status: refusal.status, body: refusal.body, ..Respond::text("") };
         let mut response = self.respond(&respond);
         // What the refusal says of the body is truer than what is taken for granted.

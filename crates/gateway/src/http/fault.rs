@@ -18,6 +18,6 @@ pub(super) fn aborted(status: u16) -> Respond {
 }
 
 /// Whether a request is one of so many of a million.
-fn is_one_of(share: u32) -> bool {
+pub(super) fn is_one_of(share: u32) -> bool {
     fastrand::u32(..1_000_000) < share
 }

@@ -25,9 +25,12 @@ mod http3;
 mod http3_head;
 mod informational;
 mod jwt;
+mod limited;
 mod metadata;
 mod outcome;
 mod path_normalization;
+mod rate_limit;
+mod refusal;
 mod replay;
 mod request;
 mod request_id;
@@ -47,6 +50,7 @@ mod upstream_request;
 
 pub(crate) use access_step::Step as AccessStep;
 pub(crate) use filter_chain::{HttpConnection, HttpFilterChain, HttpSettings};
+pub(crate) use rate_limit::Limiters;
 pub(crate) use router::Router;
 
 use crate::{quic::Link, tls::ClientStream};

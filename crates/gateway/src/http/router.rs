@@ -1,11 +1,16 @@
 //! Which route a request takes: by host, then by the order of the host's routes.
 
-use super::request_view::RequestView;
+use super::{
+    rate_limit::{Limiter, Limiters},
+    request_view::RequestView,
+};
 use crate::{
     host_map::{HostMap, lower_case},
     upstream::{Upstream, Upstreams, WeightedUpstream, WeightedUpstreams},
 };
-use quadrille_config::model::{Action, Domain, Forward, Place, Route, RouteTable, VirtualHost};
+use quadrille_config::model::{
+    Action, Domain, Forward, Place, Route, RouteRateLimits, RouteTable, VirtualHost,
+};
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
@@ -21,6 +26,10 @@ pub(crate) struct Router {
     any: Option<usize>,
     /// By host and route.
     weighted: Vec<Vec<WeightedUpstreams>>,
+    /// Likewise.
+    limiters: Vec<Vec<Box<[Arc<Limiter>]>>>,
+    /// Whether a route has limits in the place of its chain's.
+    has_own_limits: bool,
     /// Every upstream that is named, and what it was.
     named: Vec<(String, Option<Arc<Upstream>>)>,
 }
@@ -49,7 +58,7 @@ pub(crate) struct MatchedRoute {
 
 impl Router {
     /// Upstreams that are not among `upstreams` answer 503: they may come later.
-    pub(crate) fn new(table: &Arc<RouteTable>, upstreams: &Upstreams) -> Self {
+    pub(crate) fn new(table: &Arc<RouteTable>, upstreams: &Upstreams, limiters: &Limiters) -> Self {
         let mut routes = Self {
             table: Arc::clone(table),
             names: HostMap::default(),
@@ -57,6 +66,8 @@ impl Router {
             prefixes: Affixes::default(),
             any: None,
             weighted: Vec::new(),
+            limiters: Vec::new(),
+            has_own_limits: false,
             named: Vec::new(),
         };
         let mut named = BTreeSet::new();
@@ -70,6 +81,9 @@ impl Router {
                 forward.map(|forward| WeightedUpstreams::new(&forward.to, upstreams)).unwrap_or_default()
             };
             routes.weighted.push(forwards().map(weighted).collect());
+            let limits = || host.routes.iter().map(|route| &route.rate_limits);
+            routes.limiters.push(limits().map(|limits| limiters.of(limits.limits())).collect());
+            routes.has_own_limits |= limits().any(|limits| matches!(limits, RouteRateLimits::InPlace(_)));
         }
         routes.named =
             named.into_iter().map(|name| (name.to_owned(), upstreams.get(name).cloned())).collect();
@@ -86,6 +100,11 @@ impl Router {
             _ => false,
         };
         self.table == *table && self.named.iter().all(same)
+    }
+
+    /// Whether a route has limits in the place of its chain's.
+    pub(super) fn has_own_limits(&self) -> bool {
+        self.has_own_limits
     }
 
     pub(crate) fn table(&self) -> &Arc<RouteTable> {
@@ -165,6 +184,16 @@ impl MatchedRoute {
     /// One of the route's upstreams, at random by weight.
     pub(crate) fn pick_upstream(&self) -> Option<&WeightedUpstream> {
         self.routes.weighted[self.host][self.route].pick()
+    }
+
+    /// What limits it in the place of its chain's limits, if it says so.
+    pub(super) fn limits_in_place(&self) -> Option<&[Arc<Limiter>]> {
+        matches!(self.route().rate_limits, RouteRateLimits::InPlace(_)).then(|| self.limiters())
+    }
+
+    /// What limits it, in the place of its chain's limits or besides them.
+    pub(super) fn limiters(&self) -> &[Arc<Limiter>] {
+        &self.routes.limiters[self.host][self.route]
     }
 
     /// For logs.

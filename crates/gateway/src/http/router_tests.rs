@@ -1,6 +1,7 @@
 //! Which route a request takes, table by table.
 
 use super::{
+    rate_limit::Limiters,
     request_view::RequestView,
     router::{RouteLookup, Router},
 };
@@ -30,7 +31,7 @@ fn host(domains: &[&str], routes: Vec<Route>) -> VirtualHost {
 }
 
 fn compiled(table: RouteTable) -> Arc<Router> {
-    Arc::new(Router::new(&Arc::new(table), &Upstreams::default()))
+    Arc::new(Router::new(&Arc::new(table), &Upstreams::default(), &Limiters::default()))
 }
 
 /// As Envoy has it.

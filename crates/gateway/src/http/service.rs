@@ -10,6 +10,7 @@ use super::{
     forwarded_for::Sender,
     header_limit,
     informational::Informational,
+    limited,
     outcome::Outcome,
     request, request_id, request_view,
     router::RouteLookup,
@@ -68,9 +69,11 @@ pub(super) fn serve<'a>(
         if let Err(problem) = request.normalize(&settings.paths) {
             return Answer { request: &request, route: None, exchange }.text(400, problem).into();
         }
-        if let Err(refusal) = access::check(&settings.access, http, &mut request).await {
+        if let Err(refusal) = access::check(&settings, http, &mut request).await {
             tracing::debug!(client = %http.connection.client, reason = refusal.reason, "a request is not let in");
-            metrics::access_denied(refusal.what);
+            if let Some(what) = refusal.what {
+                metrics::access_denied(what);
+            }
             return Answer { request: &request, route: None, exchange }.refuse(refusal).into();
         }
         let looked_up = settings.router.find(&request.view(http.connection.tls));
@@ -91,6 +94,15 @@ pub(super) fn serve<'a>(
                     }
                     Some(CrossOrigin::Actual(headers)) => allowed = Some(Box::new(headers)),
                     None => {}
+                }
+                if !route.rate_limits.besides().is_empty()
+                    && let Err(refusal) = limited::check(matched.limiters(), http, &request)
+                {
+                    let mut refused = answer.refuse(refusal);
+                    if let Some(allowed) = allowed {
+                        cors::add(refused.headers_mut(), *allowed);
+                    }
+                    return refused.into();
                 }
                 if let Some(fault) = &route.fault
                     && let Some(status) = Box::pin(fault::inject(fault)).await

@@ -233,11 +233,12 @@ impl SnapshotBuilder<'_> {
         let of_connections = chain.access.iter().cloned().map(model::AccessStep::Rules);
         let mut steps = Vec::with_capacity(chain.access.len() + http.access.len());
         let mut warnings = Vec::new();
+        let limiters = http.access.iter().flat_map(model::AccessStep::rate_limits);
+        self.artifacts.limiters(limiters);
         for step in of_connections.chain(http.access.iter().cloned()) {
-            steps.push(
-                AccessStep::new(&step, self.artifacts.now.upstreams(), &mut warnings)
-                    .map_err(|problem| vec![problem])?,
-            );
+            let now = &self.artifacts.now;
+            let made = AccessStep::new(&step, now.upstreams(), now.limiters(), &mut warnings);
+            steps.push(made.map_err(|problem| vec![problem])?);
         }
         self.warnings.extend(warnings);
         Ok(steps)

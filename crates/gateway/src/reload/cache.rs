@@ -2,7 +2,7 @@
 
 use super::control::RebuiltParts;
 use crate::{
-    http::Router,
+    http::{Limiters, Router},
     tls::{
         ChainTls, Identities, QuicTls,
         certificate::{Certificate, PrivateKey},
@@ -15,8 +15,8 @@ use boring::{sha::Sha256, x509::X509};
 use quadrille_config::{
     Diagnostic,
     model::{
-        self, CertificateSource, ClientAuth, KeyServerUse, KeySource, Keyless, Mode, Place, RouteTable,
-        Source, Tls, TlsPolicy, UpstreamTls,
+        self, CertificateSource, ClientAuth, KeyServerUse, KeySource, Keyless, Mode, Place, RateLimit,
+        RouteTable, Source, Tls, TlsPolicy, UpstreamTls,
     },
 };
 use quadrille_engine::Engine;
@@ -40,6 +40,7 @@ pub(crate) struct ArtifactCache {
     contexts: HashMap<ContextKey, Arc<ChainTls>>,
     quic_contexts: HashMap<(ContextKey, Duration), Arc<QuicTls>>,
     routers: HashMap<Arc<RouteTable>, Arc<Router>>,
+    limiters: Limiters,
     upstreams: Upstreams,
     cas: HashMap<Digest, Cas>,
 }
@@ -214,12 +215,20 @@ impl<'a> ArtifactBuilder<'a> {
         }
     }
 
+    /// These limits, with what is left of those that there were before.
+    pub(crate) fn limiters<'l>(&mut self, limits: impl Iterator<Item = &'l RateLimit>) {
+        for limit in limits {
+            self.now.limiters.take(limit, &self.before.limiters);
+        }
+    }
+
     /// These routes to the snapshot's upstreams.
     pub(crate) fn router(&mut self, table: &Arc<RouteTable>) -> Arc<Router> {
+        self.limiters(table.rate_limits());
         let known = self.now.routers.get(table).or_else(|| self.before.routers.get(table));
         let router = match known.filter(|known| known.is_made_of(table, &self.now.upstreams)) {
             Some(known) => Arc::clone(known),
-            None => Arc::new(Router::new(table, &self.now.upstreams)),
+            None => Arc::new(Router::new(table, &self.now.upstreams, &self.now.limiters)),
         };
         self.now.routers.insert(Arc::clone(table), Arc::clone(&router));
         router
@@ -316,6 +325,10 @@ pub(crate) enum UpstreamChange {
 impl ArtifactCache {
     pub(crate) fn upstreams(&self) -> &Upstreams {
         &self.upstreams
+    }
+
+    pub(crate) fn limiters(&self) -> &Limiters {
+        &self.limiters
     }
 
     fn has_client(&self, client: &Client) -> bool {

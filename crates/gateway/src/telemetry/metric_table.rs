@@ -57,6 +57,11 @@ const GROUPS: &[Group] = &[
                  `asked` about, with what that says",
             ),
             counter(
+                "quadrille_rate_limited_total",
+                &["limit", "by", "result"],
+                "requests that were too many under a limit: `limit` is the listener's address, with the route's host and path if it                  is the route's, `by` is `client`, `header` or `all`, `result` is `refused`, or `let_through` where a limit is                  not enforced",
+            ),
+            counter(
                 "quadrille_handshakes_total",
                 &["version", "cipher", "key_type", "session"],
                 "handshakes that succeeded; `session` is `full` or `resumed`, `key_type` is `none` without a \

@@ -151,6 +151,12 @@ pub(crate) fn access_denied(what: &'static str) {
     counter!("quadrille_access_denied_total", "what" => what).increment(1);
 }
 
+/// Of requests that were too many under a limit, and were refused or let through.
+pub(crate) fn rate_limited(limit: &str, by: &'static str, refused: bool) -> Counter {
+    let result = if refused { "refused" } else { "let_through" };
+    counter!("quadrille_rate_limited_total", "limit" => limit.to_owned(), "by" => by, "result" => result)
+}
+
 /// A client that offered early data.
 pub(crate) fn early_data(accepted: bool) {
     counter!("quadrille_early_data_total", "result" => if accepted { "accepted" } else { "refused" })

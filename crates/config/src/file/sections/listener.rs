@@ -8,6 +8,8 @@ use super::{
     listener_http3::{self, Http3Draft},
     listener_limits::{LIMITS, ListenerLimits, TIMEOUTS},
     listener_paths::PATHS,
+    listener_shown::{self, ListenerWithChain},
+    rate_limits,
     route::{self, WrittenRoute},
     route_refused, route_respond, tls,
 };
@@ -15,17 +17,17 @@ use crate::{
     Field, Problem,
     file::{
         schema::{Key, Preset, Section},
-        shown::{list, or_off, put, text},
+        shown::{or_off, put, text},
     },
     model::{
-        AccessRules, AccessStep, Action, CertificateSource, Chain, ChainMatch, HeaderChange, Http, Listener,
-        Mode, Network, Paths, ProxyProtocolIn, Respond, RouteTable, Serve, Timeouts, Tls, TlsPolicy,
+        AccessStep, Action, CertificateSource, Chain, ChainMatch, HeaderChange, Http, Listener, Mode,
+        Network, Paths, ProxyProtocolIn, RateLimit, Respond, RouteTable, Serve, Timeouts, Tls, TlsPolicy,
         TrustedProxies,
     },
     values::listen_address,
     words::{name, switch, word},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::{net::SocketAddr, sync::Arc};
 
 pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
@@ -50,7 +52,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
                     this; a connection that none of them is for is closed.",
             needs_restart: false,
             read: |field, draft| _ = MATCH.read(field, &mut draft.accepts),
-            show: |shown| show_match(&shown.chain.accepts),
+            show: |shown| listener_shown::accepts(&shown.chain.accepts),
         },
         Key {
             name: "mode",
@@ -90,7 +92,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
                     longest path wins. A listener needs a route, an `upstream` or a `respond`.",
             needs_restart: false,
             read: |field, draft| draft.routes = routes(field, draft.mode),
-            show: |shown| show_routes(&shown.chain.serve),
+            show: |shown| listener_shown::routes(&shown.chain.serve),
         },
         Key {
             name: "upstream",
@@ -99,7 +101,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             about: "Short for a last route that matches everything. In `tcp` mode this is the usual form.",
             needs_restart: false,
             read: |field, draft| draft.upstream = field.upstream_name(),
-            show: shown_as_route,
+            show: listener_shown::as_route,
         },
         Key {
             name: "respond",
@@ -108,7 +110,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             about: "Short for a last route that answers everything. Not in `tcp` mode.",
             needs_restart: false,
             read: |field, draft| draft.respond = route_respond::respond(field),
-            show: shown_as_route,
+            show: listener_shown::as_route,
         },
         Key {
             name: "request_headers",
@@ -117,7 +119,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             about: "Short for `request_headers` of every route that has an upstream, before its own.",
             needs_restart: false,
             read: |field, draft| draft.read_headers(field, |draft| &mut draft.request_headers),
-            show: shown_as_route,
+            show: listener_shown::as_route,
         },
         Key {
             name: "response_headers",
@@ -126,7 +128,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             about: "Short for `response_headers` of every route, before its own.",
             needs_restart: false,
             read: |field, draft| draft.read_headers(field, |draft| &mut draft.response_headers),
-            show: shown_as_route,
+            show: listener_shown::as_route,
         },
         Key {
             name: "hsts",
@@ -136,7 +138,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
                     (RFC 6797) in the answers of every route. Subdomains and preloading are for `response_headers`.",
             needs_restart: false,
             read: |field, draft| draft.read_hsts(field),
-            show: shown_as_route,
+            show: listener_shown::as_route,
         },
         Key {
             name: "paths",
@@ -145,7 +147,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             about: "In which form a request's path is matched and sent on. Not in `tcp` mode.",
             needs_restart: false,
             read: |field, draft| draft.read_paths(field),
-            show: |shown| show_paths(&shown.chain.serve),
+            show: |shown| listener_shown::paths(&shown.chain.serve),
         },
         Key {
             name: "proxy_protocol",
@@ -190,7 +192,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
                     headers is who was announced.",
             needs_restart: false,
             read: |field, draft| draft.trusted_proxies = networks(field),
-            show: |shown| show_networks(&shown.listener.trusted_proxies),
+            show: |shown| listener_shown::networks(&shown.listener.trusted_proxies),
         },
         Key {
             name: "clients",
@@ -200,6 +202,15 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             needs_restart: false,
             read: |field, draft| _ = CLIENTS.read(field, &mut draft.clients),
             show: |shown| listener_clients::show(&shown.access()),
+        },
+        Key {
+            name: "rate_limits",
+            value: "list of limits",
+            preset: Preset::Means("none"),
+            about: "How many requests of this listener are served in a time, all its routes together. Not in `tcp` mode.",
+            needs_restart: false,
+            read: |field, draft| draft.read_rate_limits(field),
+            show: |shown| listener_shown::rate_limits(&shown.chain.serve),
         },
         Key {
             name: "timeouts",
@@ -242,33 +253,9 @@ pub(super) struct ListenerDraft {
     http3: Http3Draft,
     trusted_proxies: Vec<Network>,
     clients: Clients,
+    rate_limits: Vec<RateLimit>,
     timeouts: Timeouts,
     limits: ListenerLimits,
-}
-
-/// A chain as the file has it: a listener of its own, with the address of others.
-pub(super) struct ListenerWithChain {
-    /// Without its chains.
-    listener: Listener,
-    chain: Chain,
-}
-
-impl ListenerWithChain {
-    /// The rules that `clients` stands for, among others.
-    fn access(&self) -> Vec<&AccessRules> {
-        match &self.chain.serve {
-            Serve::Http(http) => http.access.iter().filter_map(AccessStep::rules).collect(),
-            Serve::Tcp(_) => self.chain.access.iter().collect(),
-        }
-    }
-
-    fn limits(&self) -> ListenerLimits {
-        let header = match &self.chain.serve {
-            Serve::Http(http) => Some(http.header_limit),
-            Serve::Tcp(_) => None,
-        };
-        ListenerLimits { socket: self.listener.limits.clone(), header }
-    }
 }
 
 /// A listener with one chain.
@@ -279,11 +266,18 @@ pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     let tls = draft.take_tls(field);
     let serve = draft.take_serve(field);
     let http3 = draft.http3.take(field);
+    let (name, scope) = draft.names();
+    rate_limits::name(&mut draft.rate_limits, &name, &scope);
     let ListenerDraft { accepts, timeouts, proxy_protocol, trusted_proxies, clients, limits, .. } = draft;
     let mut chain = Chain { accepts, timeouts, ..Chain::new(tls, serve, place.clone()) };
     let rules = clients.into_rules(&field.at("clients").place());
     match &mut chain.serve {
-        Serve::Http(http) => http.access = rules.into_iter().map(AccessStep::Rules).collect(),
+        Serve::Http(http) => {
+            http.access = rules.into_iter().map(AccessStep::Rules).collect();
+            if !draft.rate_limits.is_empty() {
+                http.access.push(AccessStep::RateLimits(draft.rate_limits));
+            }
+        }
         Serve::Tcp(_) => chain.access = rules,
     }
     Some(Listener {
@@ -321,6 +315,20 @@ impl ListenerDraft {
         }
     }
 
+    fn read_rate_limits(&mut self, field: &Field<'_>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` sees no requests", "remove this, or use `mode: http`"));
+        }
+        self.rate_limits = rate_limits::rate_limits(field);
+    }
+
+    /// What limits of the listener are called, and what tells them from those of others.
+    fn names(&self) -> (String, String) {
+        let address = self.address.map(|address| address.to_string()).unwrap_or_default();
+        let names = self.accepts.server_names.iter().map(|name| format!(" {name}"));
+        (names.fold(address.clone(), |all, name| all + &name), format!("{address} {:?}", self.accepts))
+    }
+
     fn read_paths(&mut self, field: &Field<'_>) {
         if self.mode == Mode::Tcp {
             field.error(Problem::new("`mode: tcp` sees no paths", "remove `paths`, or use `mode: http`"));
@@ -355,7 +363,8 @@ impl ListenerDraft {
                     self.hsts.take().into_iter().chain(self.response_headers.drain(..)).collect();
                 let routes =
                     routes.into_iter().map(|route| route.with_headers(&self.request_headers, &response));
-                let routes = routes.map(WrittenRoute::into_model);
+                let (name, scope) = self.names();
+                let routes = routes.map(|route| route.with_limits_of(&name, &scope).into_model());
                 let http = Http::new(RouteTable::by_weight(routes));
                 let header_limit = self.limits.header.unwrap_or(http.header_limit);
                 Serve::Http(Http { header_limit, paths: self.paths, ..http })
@@ -413,35 +422,4 @@ fn show_one(shown: &ListenerWithChain) -> Value {
     let mut value = LISTENER.show(shown);
     put(&mut value, [("listener", text(&shown.listener.name)), ("chain", text(&shown.chain.name))]);
     value
-}
-
-/// Among the routes, as the last of them.
-fn shown_as_route(_: &ListenerWithChain) -> Value {
-    Value::Null
-}
-
-fn show_match(accepts: &ChainMatch) -> Value {
-    if accepts.is_any() { Value::Null } else { MATCH.show(accepts) }
-}
-
-/// Envoy's form of trust is not one that a file can have.
-fn show_networks(trusted: &TrustedProxies) -> Value {
-    match trusted {
-        TrustedProxies::In(networks) => list(networks.iter().map(|network| network.to_string().into())),
-        TrustedProxies::AppendedTo => Value::Null,
-    }
-}
-
-fn show_paths(serve: &Serve) -> Value {
-    match serve {
-        Serve::Http(http) => PATHS.show(&http.paths),
-        Serve::Tcp(_) => Value::Null,
-    }
-}
-
-fn show_routes(serve: &Serve) -> Value {
-    match serve {
-        Serve::Http(http) => route::show_table(&http.routes),
-        Serve::Tcp(to) => json!([route::show_targets(to)]),
-    }
 }

@@ -20,7 +20,9 @@ mod listener_clients;
 mod listener_http3;
 mod listener_limits;
 mod listener_paths;
+mod listener_shown;
 mod outlier_detection;
+mod rate_limits;
 mod resumption;
 mod route;
 mod route_actions;
@@ -64,6 +66,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &listener_limits::TIMEOUTS,
     &listener_limits::LIMITS,
     &listener_clients::CLIENTS,
+    &rate_limits::RATE_LIMIT,
     &listener_paths::PATHS,
     &upstream::UPSTREAM,
     &upstream::SERVER,

@@ -1,14 +1,15 @@
 //! Routes.
 
 use super::{
-    header_changes,
+    header_changes, rate_limits,
     route_actions::{redirect, show_redirect, show_share, split},
     route_conditions,
     route_respond::{self, RESPOND},
     route_retry::{RETRY, retry},
-    route_shown::{cors, fault, host_rewrite, path_rewrite, query_match},
+    route_shown::{
+        cors, exact_path, fault, host_rewrite, path_regex, path_rewrite, query_match, segments_of,
+    },
     route_sticky,
-    text_match::without_frame,
 };
 use crate::{
     Field, Problem,
@@ -18,7 +19,8 @@ use crate::{
     },
     model::{
         Action, Domain, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, PathMatch, PathRewrite,
-        PathRule, Place, Redirect, Respond, RetryPolicy, Route, RouteTable, Weighted,
+        PathRule, Place, RateLimit, Redirect, Respond, RetryPolicy, Route, RouteRateLimits, RouteTable,
+        Weighted,
     },
     values,
 };
@@ -45,7 +47,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             about: "A prefix of whole segments: `/api` matches `/api` and `/api/users`, not `/apis`.",
             needs_restart: false,
             read: |field, draft| draft.path = field.parse(values::route_path).map(segments),
-            show: |route| show_segments(&route.path),
+            show: |route| segments_of(&route.path),
         },
         Key {
             name: "path_exact",
@@ -54,7 +56,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             about: "This path alone, in place of `path`. Comes before regular expressions and prefixes.",
             needs_restart: false,
             read: |field, draft| draft.path = field.parse(values::path).map(exactly),
-            show: |route| show_exact(&route.path),
+            show: |route| exact_path(&route.path),
         },
         Key {
             name: "path_regex",
@@ -64,7 +66,7 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
                     several, the first that is written.",
             needs_restart: false,
             read: |field, draft| draft.path = field.parse(values::whole_regex).map(matching),
-            show: |route| show_regex(&route.path),
+            show: |route| path_regex(&route.path),
         },
         Key {
             name: "headers",
@@ -159,6 +161,15 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             show: |route| header_changes::show(&route.response_headers),
         },
         Key {
+            name: "rate_limits",
+            value: "list of limits",
+            preset: Preset::Means("none"),
+            about: "How many matching requests are served in a time, besides the listener's limits.",
+            needs_restart: false,
+            read: |field, draft| draft.rate_limits = rate_limits::rate_limits(field),
+            show: |route| rate_limits::show(route.rate_limits.limits()),
+        },
+        Key {
             name: "retry",
             value: "mapping",
             preset: Preset::Means("the upstream's `retries`"),
@@ -187,6 +198,7 @@ pub(super) struct RouteDraft {
     response_headers: Vec<HeaderChange>,
     retry: Option<RetryPolicy>,
     sticky: Vec<HashPolicy>,
+    rate_limits: Vec<RateLimit>,
 }
 
 /// A route as it is written.
@@ -203,6 +215,7 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
     let (host, path, headers) = (draft.host.take(), draft.path.take(), std::mem::take(&mut draft.headers));
     let request_headers = std::mem::take(&mut draft.request_headers);
     let response_headers = std::mem::take(&mut draft.response_headers);
+    let rate_limits = RouteRateLimits::Besides(std::mem::take(&mut draft.rate_limits));
     let action = draft.into_action()?;
     if !matches!(action, Action::Forward(_)) {
         for field in ["rewrite", "timeout", "retry", "sticky", "request_headers"]
@@ -213,7 +226,8 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
         }
     }
     let route = Route::new(path?, action, field.place());
-    Some(WrittenRoute { host: host?, route: Route { headers, request_headers, response_headers, ..route } })
+    let route = Route { headers, request_headers, response_headers, rate_limits, ..route };
+    Some(WrittenRoute { host: host?, route })
 }
 
 fn refuse_contradictions(field: &Field<'_>) {
@@ -268,6 +282,7 @@ impl RouteDraft {
             response_headers: Vec::new(),
             retry: None,
             sticky: Vec::new(),
+            rate_limits: Vec::new(),
         }
     }
 
@@ -308,6 +323,17 @@ impl WrittenRoute {
             before(&mut self.route.request_headers, request);
         }
         before(&mut self.route.response_headers, response);
+        self
+    }
+
+    /// Its limits know whose they are, on a listener that is called so, and that this tells from others.
+    pub(super) fn with_limits_of(mut self, listener: &str, scope: &str) -> Self {
+        let Route { path, headers, rate_limits, .. } = &mut self.route;
+        if let RouteRateLimits::Besides(limits) = rate_limits {
+            let host = self.host.as_deref().unwrap_or_default();
+            let name = format!("{listener} {host}{}", path.rule.text());
+            super::rate_limits::name(limits, &name, &format!("{scope} {host} {path:?} {headers:?}"));
+        }
         self
     }
 
@@ -384,28 +410,6 @@ fn show(route: &Route, domains: &Value) -> Value {
 /// In the model, routes belong to a host.
 fn shown_with_the_table(_: &Route) -> Value {
     Value::Null
-}
-
-fn show_segments(path: &PathMatch) -> Value {
-    match &path.rule {
-        PathRule::Segments(path) if path.is_empty() => "/".into(),
-        PathRule::Segments(path) => path.as_str().into(),
-        _ => Value::Null,
-    }
-}
-
-fn show_exact(path: &PathMatch) -> Value {
-    match &path.rule {
-        PathRule::Exact(path) => path.as_str().into(),
-        _ => Value::Null,
-    }
-}
-
-fn show_regex(path: &PathMatch) -> Value {
-    match &path.rule {
-        PathRule::Regex(expression) => without_frame(expression.as_str()).into(),
-        _ => Value::Null,
-    }
 }
 
 fn forward(route: &Route) -> Option<&Forward> {

@@ -39,7 +39,7 @@ pub(super) fn refuse_second_target(field: &Field<'_>, routes: &[WrittenRoute]) {
 
 /// What a route of a listener in TCP mode cannot have.
 pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
-    const HTTP: [&str; 10] = [
+    const HTTP: [&str; 11] = [
         "host",
         "path",
         "path_exact",
@@ -50,6 +50,7 @@ pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
         "retry",
         "request_headers",
         "response_headers",
+        "rate_limits",
     ];
     for (key, written) in HTTP.iter().filter_map(|key| Some((key, field.entry(key)?))) {
         // What matches everything may be said.

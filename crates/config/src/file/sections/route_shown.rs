@@ -1,9 +1,9 @@
 //! What routes do that no key of the file says, and other front ends do.
 
-use super::text_match::text_match;
+use super::text_match::{text_match, without_frame};
 use crate::{
     file::shown::{put, text, time},
-    model::{Cors, Fault, HostRewrite, PathRewrite, QueryMatch},
+    model::{Cors, Fault, HostRewrite, PathMatch, PathRewrite, PathRule, QueryMatch},
 };
 use serde_json::{Value, json};
 
@@ -51,4 +51,26 @@ pub(super) fn fault(fault: &Fault) -> Value {
     let abort = |(status, parts): (u16, u32)| json!({ "status": status, "percent": share(parts) });
     put(&mut shown, [("delay", fault.delay.map(delay).into()), ("abort", fault.abort.map(abort).into())]);
     shown
+}
+
+pub(super) fn segments_of(path: &PathMatch) -> Value {
+    match &path.rule {
+        PathRule::Segments(path) if path.is_empty() => "/".into(),
+        PathRule::Segments(path) => path.as_str().into(),
+        _ => Value::Null,
+    }
+}
+
+pub(super) fn exact_path(path: &PathMatch) -> Value {
+    match &path.rule {
+        PathRule::Exact(path) => path.as_str().into(),
+        _ => Value::Null,
+    }
+}
+
+pub(super) fn path_regex(path: &PathMatch) -> Value {
+    match &path.rule {
+        PathRule::Regex(expression) => without_frame(expression.as_str()).into(),
+        _ => Value::Null,
+    }
 }

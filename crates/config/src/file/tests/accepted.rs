@@ -85,6 +85,7 @@ fn every_setting_reaches_the_model() {
     tls: {min: 1.0, max: 1.2, groups: [P-521], alpn: [http/1.1], cbc: on, static_rsa: on, allow_weak_keys: on,
           client_auth: {mode: required, ca: ca.pem, crl: crl.pem}}
     paths: {normalize: off, merge_slashes: off, escaped_slashes: keep, parameters: keep, send: received}
+    rate_limits: [{rate: 60/m, burst: 7, by: header X-Key, keys: 8}, {rate: 9/s, ipv4_prefix: 10, ipv6_prefix: 11}]
     proxy_protocol: required
     http3: on
     alt_svc: h3=:443
@@ -128,6 +129,10 @@ request_ids: on
     let expected = serde_json::json!({
         "listeners": [{
             "address": "127.0.0.1:1", "mode": "http", "proxy_protocol": "required", "http3": true,
+            "rate_limits": [
+                {"rate": "60/m", "burst": 7, "by": "header x-key", "keys": 8},
+                {"rate": "9/s", "burst": 9, "by": "client", "ipv4_prefix": 10, "ipv6_prefix": 11, "keys": 65536},
+            ],
             "alt_svc": "h3=:443",
             "certificates": [{"chain": "etc/c", "key": "etc/k", "ocsp": "etc/o"}],
             "tls": {

@@ -9,6 +9,18 @@ fn conditions_and_actions() {
 }
 
 #[test]
+fn rate_limits() {
+    check(RATE_LIMITS, |text| listener(&format!("respond: hi, rate_limits: {text}")));
+    check(RATE_LIMITS_OF_ROUTES, |text| listener(&format!("routes: [{text}]")));
+    let tcp = "mode: tcp, upstream: u, rate_limits: [{rate: 1/s}]";
+    let document = format!("{}\nupstreams: {{u: {{servers: ['a:1']}}}}", listener(tcp));
+    let errors = parse(&document, "q.yaml").expect_err("it has no requests").to_string();
+    let expected =
+        "q.yaml:1: listeners[0].rate_limits: `mode: tcp` sees no requests; remove this, or use `mode: http`";
+    assert_eq!(errors, expected);
+}
+
+#[test]
 fn plain_text_has_no_certificates() {
     let errors = parse(&listener("tls: off, respond: hi"), "q.yaml").expect_err("it has").to_string();
     let expected =
@@ -26,6 +38,71 @@ fn listeners_that_share_a_socket_agree_on_it() {
     let expected = "q.yaml:3: listeners[1].proxy_protocol: a socket begins in one way: say the same as for the first listener with this address";
     assert_eq!(errors, expected);
 }
+
+const RATE_LIMITS: &[Case] = &[
+    ("[]", "q.yaml:1: listeners[0].rate_limits: the list is empty; give it at least one item"),
+    (
+        "[{burst: 5}]",
+        "q.yaml:1: listeners[0].rate_limits[0]: `rate` is missing; add `rate: ...` (requests and time)",
+    ),
+    (
+        "[{rate: 10}]",
+        "q.yaml:1: listeners[0].rate_limits[0].rate: `10` is not a rate; write a number of requests and a time, such as 10/s, 600/m or 5/10s",
+    ),
+    (
+        "[{rate: 0/s}]",
+        "q.yaml:1: listeners[0].rate_limits[0].rate: `0/s` is not a rate; write a number of requests and a time, such as 10/s, 600/m or 5/10s",
+    ),
+    (
+        "[{rate: 1/s, burst: 0}]",
+        "q.yaml:1: listeners[0].rate_limits[0].burst: `0` is not a whole number of at least 1; write plain digits",
+    ),
+    (
+        "[{rate: 1/d, burst: 400}]",
+        "q.yaml:1: listeners[0].rate_limits[0]: one request would come back in less than a nanosecond, or all of them in more than a year; write a lower `rate`, or a lower `burst`",
+    ),
+    (
+        "[{rate: 2/1ns}]",
+        "q.yaml:1: listeners[0].rate_limits[0]: one request would come back in less than a nanosecond, or all of them in more than a year; write a lower `rate`, or a lower `burst`",
+    ),
+    (
+        "[{rate: 1/s, by: moon}]",
+        "q.yaml:1: listeners[0].rate_limits[0].by: `moon` cannot be told apart; write `client`, `all`, or `header` and the name of a header",
+    ),
+    (
+        "[{rate: 1/s, by: header a:b}]",
+        "q.yaml:1: listeners[0].rate_limits[0].by: `a:b` is not the name of a header",
+    ),
+    (
+        "[{rate: 1/s, ipv4_prefix: 33}]",
+        "q.yaml:1: listeners[0].rate_limits[0].ipv4_prefix: `33` is no length of a prefix; use 1 to 32",
+    ),
+    (
+        "[{rate: 1/s, ipv6_prefix: 0}]",
+        "q.yaml:1: listeners[0].rate_limits[0].ipv6_prefix: `0` is no length of a prefix; use 1 to 128",
+    ),
+    (
+        "[{rate: 1/s, by: header X-Key, ipv4_prefix: 32}]",
+        "q.yaml:1: listeners[0].rate_limits[0].ipv4_prefix: `by: header` tells nothing of this apart; remove this, or use `by: client`",
+    ),
+    (
+        "[{rate: 1/s, by: all, keys: 10}]",
+        "q.yaml:1: listeners[0].rate_limits[0].keys: `by: all` tells nothing of this apart; remove this, or use `by: client`",
+    ),
+    (
+        "[{rate: 1/s, keys: 99999999}]",
+        "q.yaml:1: listeners[0].rate_limits[0].keys: `99999999` would take too much memory; write 16777216 or less",
+    ),
+    (
+        "[{rate: 1/s}, {rate: 1/s, by: client}]",
+        "q.yaml:1: listeners[0].rate_limits[1]: the same limit stands in the list already; remove one",
+    ),
+];
+
+const RATE_LIMITS_OF_ROUTES: &[Case] = &[(
+    "{path: /a, respond: hi, rate_limits: [{rate: fast}]}",
+    "q.yaml:1: listeners[0].routes[0].rate_limits[0].rate: `fast` is not a rate; write a number of requests and a time, such as 10/s, 600/m or 5/10s",
+)];
 
 const ROUTES: &[Case] = &[
     (

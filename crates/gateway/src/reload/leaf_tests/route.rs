@@ -5,7 +5,7 @@ use http::HeaderName;
 use quadrille_config::model::{
     Action, Cors, Domain, Fault, Forward, HashOn, HashPolicy, HeaderChange, HeaderMatch, HeaderRule,
     HostRewrite, PathMatch, PathRewrite, PathRule, QueryMatch, Redirect, Respond, RetryOn, RetryPolicy,
-    Route, RouteTable, TextMatch, TextRule, VirtualHost, Weighted,
+    Route, RouteRateLimits, RouteTable, TextMatch, TextRule, VirtualHost, Weighted,
 };
 use std::num::NonZeroU32;
 
@@ -35,8 +35,10 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
         response_headers,
         cors,
         fault,
+        rate_limits,
         place: _,
     } = model;
+    leaves.set("route.rate_limits", rate_limits, RouteRateLimits::InPlace(Vec::new()));
     leaves.set("route.cors", cors, Some(Cors::default()));
     leaves.set("route.fault", fault, Some(Fault::default()));
     leaves.set("route.name", name, "other".into());

@@ -1,0 +1,210 @@
+//! How many requests are served in a time. The rates are so low that nothing comes back while a test runs.
+
+use crate::support::{
+    Certificates, Configuration, Connector, Gateway, Http3Client, Pair, Response, curl_status, document,
+    echo_server, eventually, http3::Sending, listener,
+};
+
+const CLIENT: &str = "127.0.1.5";
+const NEIGHBOUR: &str = "127.0.1.6";
+const STRANGER: &str = "127.0.2.5";
+
+struct Site {
+    certificates: Certificates,
+    pair: Pair,
+    web: String,
+    file: Configuration,
+    gateway: Gateway,
+}
+
+impl Site {
+    fn new(keys: &str) -> Self {
+        let certificates = Certificates::new();
+        let pair = certificates.ecdsa("P-256", &["localhost"]);
+        let web = format!("web: {{servers: [\"{}\"]}}", echo_server());
+        let file = Configuration::new(&document(&[listener(&pair, keys)], &web));
+        let gateway = Gateway::with_config(&file.path(), 1);
+        Self { certificates, pair, web, file, gateway }
+    }
+
+    /// The same with other keys of its listener.
+    fn reload(&self, keys: &str, reloads: f64) {
+        self.file.replace(&document(&[listener(&self.pair, keys)], &self.web));
+        self.gateway.signal("HUP");
+        self.gateway.wait_for_metric("quadrille_reloads_total", &["ok"], |count| count == reloads);
+    }
+
+    fn status(&self, arguments: &[&str], path: &str) -> String {
+        curl_status(&self.gateway, &self.certificates, arguments, path)
+    }
+
+    /// What so many requests from this address are answered with, one after the other.
+    fn statuses(&self, from: &str, path: &str, requests: usize) -> Vec<String> {
+        (0..requests).map(|_| self.status(&["--interface", from], path)).collect()
+    }
+
+    fn get(&self, path: &str, headers: &str) -> Response {
+        let connector = Connector::new(&self.certificates);
+        let mut client = connector.http(self.gateway.address(0)).expect("a connection");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+        client.send(request.as_bytes()).expect("a request");
+        client.response().expect("an answer")
+    }
+
+    fn refused(&self, limit: &str) -> f64 {
+        self.gateway.metric("quadrille_rate_limited_total", &[limit, "result=\"refused\""])
+    }
+}
+
+#[test]
+fn a_network_of_clients_has_its_own() {
+    let site = Site::new("respond: ok, rate_limits: [{rate: 3/h}]");
+    assert_eq!(site.statuses(CLIENT, "/", 2), ["200", "200"]);
+    assert_eq!(site.statuses(NEIGHBOUR, "/", 2), ["200", "429"], "of the same /24");
+    assert_eq!(site.statuses(CLIENT, "/", 1), ["429"]);
+    assert_eq!(site.statuses(STRANGER, "/", 1), ["200"]);
+    assert_eq!(site.refused("by=\"client\""), 2.0);
+    let addresses = Site::new("respond: ok, rate_limits: [{rate: 1/h, ipv4_prefix: 32}]");
+    assert_eq!(addresses.statuses(CLIENT, "/", 2), ["200", "429"]);
+    assert_eq!(addresses.statuses(NEIGHBOUR, "/", 2), ["200", "429"]);
+}
+
+/// One limit for HTTP/1.1, HTTP/2 and HTTP/3 together.
+#[test]
+fn whatever_the_version_of_http() {
+    let site = Site::new("http3: on, respond: ok, rate_limits: [{rate: 3/h}]");
+    assert_eq!(site.status(&["--http1.1"], "/"), "200");
+    assert_eq!(site.status(&["--http2"], "/"), "200");
+    let mut http3 = Http3Client::new(&site.certificates).connect(site.gateway.address(0));
+    assert_eq!(http3.get("/").status, 200);
+    let refused = http3.exchange(&Sending { method: "GET", path: "/", headers: &[], body: b"" });
+    assert_eq!((refused.status, refused.header("retry-after").is_some()), (429, true));
+    for version in ["--http1.1", "--http2"] {
+        assert_eq!(site.status(&[version], "/"), "429");
+    }
+    assert_eq!(site.refused(&format!("limit=\"{}\"", "127.0.0.1:0")), 3.0);
+}
+
+#[test]
+fn the_answer_says_when_to_come_back_in_a_form_that_the_client_reads() {
+    let site = Site::new("respond: ok, rate_limits: [{rate: 1/10m, by: all}]");
+    assert_eq!(site.get("/", "").status, 200);
+    for (accept, content_type, says) in [
+        (
+            "application/json",
+            "application/json",
+            "{\"error\":\"Too many requests; come back later.\",\"status\":429}",
+        ),
+        ("text/html", "text/html; charset=utf-8", "<h1>429 Too Many Requests</h1>"),
+        ("*/*", "text/plain; charset=utf-8", "Too many requests; come back later.\n"),
+    ] {
+        let refused = site.get("/", &format!("Accept: {accept}\r\n"));
+        assert_eq!(refused.status, 429);
+        assert_eq!(refused.header("content-type"), Some(content_type));
+        let length = refused.body.len().to_string();
+        assert_eq!(refused.header("content-length"), Some(&*length), "once, and right");
+        assert!(refused.text().contains(says), "{}", refused.text());
+        let seconds = refused.header("retry-after").and_then(|value| value.parse().ok());
+        assert!(seconds.is_some_and(|seconds: u64| (500..=600).contains(&seconds)), "{refused:?}");
+    }
+}
+
+#[test]
+fn what_was_used_comes_back() {
+    let site = Site::new("respond: ok, rate_limits: [{rate: 10/s, burst: 1, by: all}]");
+    assert_eq!(site.get("/", "").status, 200);
+    let connector = Connector::new(&site.certificates);
+    let mut client = connector.http(site.gateway.address(0)).expect("a connection");
+    let statuses: Vec<_> = (0..200).map(|_| client.get("/").expect("an answer").status).collect();
+    assert!(statuses.contains(&429), "200 requests took 20 seconds");
+    eventually("nothing comes back", || client.get("/").expect("an answer").status == 200);
+}
+
+#[test]
+fn by_the_value_of_a_header() {
+    let site = Site::new("respond: ok, rate_limits: [{rate: 2/h, by: header X-Api-Key}]");
+    let status = |headers: &str| site.get("/", headers).status;
+    assert_eq!([status("X-Api-Key: a\r\n"), status("x-api-key: a\r\n")], [200, 200]);
+    assert_eq!([status("X-Api-Key: a\r\n"), status("X-Api-Key: b\r\n")], [429, 200]);
+    assert_eq!([status(""), status(""), status("")], [200, 200, 429], "those without it have one together");
+    let both = "X-Api-Key: a\r\nX-Api-Key: b\r\n";
+    assert_eq!([status(both), status(both), status(both)], [200, 200, 429]);
+    assert_eq!(site.refused("by=\"header\""), 3.0);
+}
+
+#[test]
+fn routes_have_limits_besides_those_of_the_listener() {
+    let site = Site::new(
+        "rate_limits: [{rate: 5/h, by: all}], routes: [
+            {path: /login, upstream: web, rate_limits: [{rate: 1/h, by: all}, {rate: 1/h}],
+             response_headers: [{set: X-Frame-Options, value: DENY}]},
+            {path: /login, headers: [{name: x-vip, present: on}], respond: vip, rate_limits: [{rate: 1/h, by: all}]},
+            {host: other.example, path: /login, respond: other, rate_limits: [{rate: 1/h, by: all}]},
+            {path: /, respond: ok}]",
+    );
+    let status = |path: &str, headers: &str| site.get(path, headers).status;
+    assert_eq!(status("/login", ""), 200);
+    let refused = site.get("/login", "");
+    assert_eq!((refused.status, refused.header("x-frame-options")), (429, Some("DENY")));
+    assert_eq!(status("/login", "X-Vip: 1\r\n"), 200, "the limit is each route's own");
+    assert_eq!(status("/", ""), 200);
+    assert_eq!([status("/", ""), status("/", "")], [200, 429], "what a route has refused has counted");
+    assert_eq!(site.refused("limit=\"127.0.0.1:0 /login\""), 1.0);
+    assert_eq!(site.refused("limit=\"127.0.0.1:0\""), 1.0);
+}
+
+#[test]
+fn behind_trusted_proxies_the_client_counts() {
+    let site = Site::new("respond: ok, rate_limits: [{rate: 1/h}], trusted_proxies: [127.0.0.1]");
+    let status = |client: &str| site.get("/", &format!("X-Forwarded-For: {client}\r\n")).status;
+    assert_eq!([status("192.0.2.1"), status("192.0.2.2")], [200, 429]);
+    assert_eq!([status("198.51.100.1"), status("203.0.113.9, 198.51.100.2")], [200, 429]);
+    assert_eq!([status("2001:db8:0:1::1"), status("2001:db8:0:99::1")], [200, 429], "of one /56");
+    assert_eq!(status("2001:db8:0:100::1"), 200);
+}
+
+/// Who is not let in by `clients` uses up nothing.
+#[test]
+fn only_who_is_let_in_counts() {
+    let site = Site::new("respond: ok, clients: {deny: [127.0.2.0/24]}, rate_limits: [{rate: 1/h, by: all}]");
+    assert_eq!(site.statuses(STRANGER, "/", 3), ["403", "403", "403"]);
+    assert_eq!(site.statuses(CLIENT, "/", 2), ["200", "429"]);
+}
+
+/// A limit that stays the same goes on, wherever it stands; another begins anew.
+#[test]
+fn a_reload_frees_nobody() {
+    let site = Site::new("respond: ok, rate_limits: [{rate: 2/h, by: all}]");
+    assert_eq!([site.get("/", "").status, site.get("/", "").status], [200, 200]);
+    site.reload(
+        "hsts: on, routes: [{path: /x, respond: x}], respond: new, rate_limits: [{rate: 2/h, by: all}]",
+        1.0,
+    );
+    assert_eq!(site.get("/", "").status, 429);
+    site.reload("respond: ok, rate_limits: [{rate: 3/h, by: all}]", 2.0);
+    assert_eq!(site.get("/", "").status, 200);
+    let routes = |more: &str| {
+        format!("routes: [{more} {{path: /a, respond: a, rate_limits: [{{rate: 1/h}}]}}], respond: ok")
+    };
+    site.reload(&routes(""), 3.0);
+    assert_eq!([site.get("/a", "").status, site.get("/a", "").status], [200, 429]);
+    site.reload(&routes("{path: /b, respond: b},"), 4.0);
+    assert_eq!(site.get("/a", "").status, 429);
+}
+
+#[test]
+fn the_access_log_says_so() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let log = certificates.path("access.log");
+    let text = document(&[listener(&pair, "respond: ok, rate_limits: [{rate: 1/h}]")], "");
+    let file = Configuration::new(&format!("{text}access_log: {}\n", log.display()));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    for status in ["200", "429"] {
+        assert_eq!(curl_status(&gateway, &certificates, &[], "/"), status);
+    }
+    let lines = || std::fs::read_to_string(&log).unwrap_or_default();
+    eventually("the request is not in the log", || lines().lines().count() == 2);
+    let refused = lines().lines().last().expect("a line").to_owned();
+    assert!(refused.contains("status=429") && refused.contains("error=\"rate limited\""), "{refused}");
+}

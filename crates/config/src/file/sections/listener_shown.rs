@@ -1,0 +1,76 @@
+//! What the page of the configuration shows of listeners.
+
+use super::{
+    connection_match::MATCH, listener_limits::ListenerLimits, listener_paths::PATHS, rate_limits, route,
+};
+use crate::{
+    file::shown::list,
+    model::{AccessRules, AccessStep, Chain, ChainMatch, Listener, Serve, TrustedProxies},
+};
+use serde_json::{Value, json};
+
+/// A chain as the file has it: a listener of its own, with the address of others.
+pub(super) struct ListenerWithChain {
+    /// Without its chains.
+    pub(super) listener: Listener,
+    pub(super) chain: Chain,
+}
+
+impl ListenerWithChain {
+    /// The rules that `clients` stands for, among others.
+    pub(super) fn access(&self) -> Vec<&AccessRules> {
+        match &self.chain.serve {
+            Serve::Http(http) => http.access.iter().filter_map(AccessStep::rules).collect(),
+            Serve::Tcp(_) => self.chain.access.iter().collect(),
+        }
+    }
+
+    pub(super) fn limits(&self) -> ListenerLimits {
+        let header = match &self.chain.serve {
+            Serve::Http(http) => Some(http.header_limit),
+            Serve::Tcp(_) => None,
+        };
+        ListenerLimits { socket: self.listener.limits.clone(), header }
+    }
+}
+
+/// Among the routes, as the last of them.
+pub(super) fn as_route(_: &ListenerWithChain) -> Value {
+    Value::Null
+}
+
+pub(super) fn accepts(accepts: &ChainMatch) -> Value {
+    if accepts.is_any() { Value::Null } else { MATCH.show(accepts) }
+}
+
+/// Envoy's form of trust is not one that a file can have.
+pub(super) fn networks(trusted: &TrustedProxies) -> Value {
+    match trusted {
+        TrustedProxies::In(networks) => list(networks.iter().map(|network| network.to_string().into())),
+        TrustedProxies::AppendedTo => Value::Null,
+    }
+}
+
+pub(super) fn paths(serve: &Serve) -> Value {
+    match serve {
+        Serve::Http(http) => PATHS.show(&http.paths),
+        Serve::Tcp(_) => Value::Null,
+    }
+}
+
+pub(super) fn routes(serve: &Serve) -> Value {
+    match serve {
+        Serve::Http(http) => route::show_table(&http.routes),
+        Serve::Tcp(to) => json!([route::show_targets(to)]),
+    }
+}
+
+pub(super) fn rate_limits(serve: &Serve) -> Value {
+    match serve {
+        Serve::Http(http) => {
+            let limits: Vec<_> = http.access.iter().flat_map(AccessStep::rate_limits).cloned().collect();
+            rate_limits::show(&limits)
+        }
+        Serve::Tcp(_) => Value::Null,
+    }
+}

@@ -1,0 +1,213 @@
+//! How many requests are served in a time.
+
+use crate::{
+    Field, Problem,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::{list, put, text},
+    },
+    model::{Rate, RateLimit, RateLimitAnswer, RateLimitBy},
+    quote,
+    rate::{rate, show_rate},
+    values::{count, header_name, weight},
+};
+use serde_json::{Value, json};
+use std::num::{NonZeroU32, NonZeroUsize};
+
+pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
+    path: "listeners[].rate_limits[]",
+    about: "How many requests are served in a time. One that is too many is answered with 429 and `Retry-After`, whatever the \
+            version of HTTP. A request must pass all limits of its listener, and then all of its route; what one of them \
+            has counted stays counted when another refuses.",
+    keys: &[
+        Key {
+            name: "rate",
+            value: "requests and time",
+            preset: Preset::Required,
+            about: "`10/s`, `600/m`, `5/10s`: what was used comes back evenly, one request after the other.",
+            needs_restart: false,
+            read: |field, draft| draft.rate = field.parse(rate),
+            show: |limit| show_rate(limit.rate).into(),
+        },
+        Key {
+            name: "burst",
+            value: "count",
+            preset: Preset::Means("as many as `rate` says"),
+            about: "How many may come at once after a pause.",
+            needs_restart: false,
+            read: |field, draft| draft.burst = field.parse(weight),
+            show: |limit| limit.burst.get().into(),
+        },
+        Key {
+            name: "by",
+            value: "`client`, `header NAME` or `all`",
+            preset: Preset::Is("client"),
+            about: "What has a limit of its own: a network of clients (the clients behind `trusted_proxies`), a value of a \
+                    header, or nothing, so that all requests have it together. Requests without the header have one \
+                    together. Whoever can choose the header's value escapes its limit: give clients one too.",
+            needs_restart: false,
+            read: |field, draft| draft.by = field.parse(by),
+            show: |limit| match &limit.by {
+                RateLimitBy::Header(name) => format!("header {name}").into(),
+                other => other.kind().into(),
+            },
+        },
+        Key {
+            name: "ipv4_prefix",
+            value: "bits",
+            preset: Preset::Is("24"),
+            about: "How many bits of an IPv4 address tell clients apart: `32` is each address.",
+            needs_restart: false,
+            read: |field, draft| draft.ipv4_prefix = field.parse(|text| bits(text, 32)),
+            show: |limit| prefixes(limit).map(|(ipv4, _)| ipv4).into(),
+        },
+        Key {
+            name: "ipv6_prefix",
+            value: "bits",
+            preset: Preset::Is("56"),
+            about: "The same of IPv6, where one household has a `/56` or a `/64` of addresses.",
+            needs_restart: false,
+            read: |field, draft| draft.ipv6_prefix = field.parse(|text| bits(text, 128)),
+            show: |limit| prefixes(limit).map(|(_, ipv6)| ipv6).into(),
+        },
+        Key {
+            name: "keys",
+            value: "count",
+            preset: Preset::Is("65536"),
+            about: "How many clients or values are told apart at a time, in 17 bytes each, from the start on. Where there \
+                    are more, who has used least is forgotten first, and begins anew: a flood of addresses does not free \
+                    those that ask much.",
+            needs_restart: false,
+            read: |field, draft| draft.keys = field.parse(keys),
+            show: |limit| (limit.by != RateLimitBy::All).then_some(limit.keys.get()).into(),
+        },
+    ],
+};
+
+/// What has been read of a limit.
+#[derive(Default)]
+pub(super) struct RateLimitDraft {
+    rate: Option<Rate>,
+    burst: Option<NonZeroU32>,
+    by: Option<By>,
+    ipv4_prefix: Option<u8>,
+    ipv6_prefix: Option<u8>,
+    keys: Option<NonZeroUsize>,
+}
+
+enum By {
+    Client,
+    Other(RateLimitBy),
+}
+
+/// The limits of a list, which [`name`] tells whose they are.
+pub(super) fn rate_limits(field: &Field<'_>) -> Vec<RateLimit> {
+    let mut limits = Vec::new();
+    for field in field.items() {
+        let Some(limit) = rate_limit(&field) else { continue };
+        if limits.contains(&limit) {
+            field.error(Problem::new("the same limit stands in the list already", "remove one"));
+        }
+        limits.push(limit);
+    }
+    limits
+}
+
+fn rate_limit(field: &Field<'_>) -> Option<RateLimit> {
+    let mut draft = RateLimitDraft::default();
+    RATE_LIMIT.read(field, &mut draft)?;
+    let RateLimitDraft { rate, burst, by, ipv4_prefix, ipv6_prefix, keys } = draft;
+    let by = match by {
+        None | Some(By::Client) => RateLimitBy::Client(ipv4_prefix.unwrap_or(24), ipv6_prefix.unwrap_or(56)),
+        Some(By::Other(by)) => by,
+    };
+    let needless: &[&str] = match &by {
+        RateLimitBy::Client(..) => &[],
+        RateLimitBy::Header(_) => &["ipv4_prefix", "ipv6_prefix"],
+        RateLimitBy::All => &["ipv4_prefix", "ipv6_prefix", "keys"],
+    };
+    for key in needless.iter().filter_map(|key| field.entry(key)) {
+        key.error(Problem::new(
+            format!("`by: {}` tells nothing of this apart", by.kind()),
+            "remove this, or use `by: client`",
+        ));
+    }
+    let rate = rate?;
+    let burst = burst.unwrap_or(rate.requests);
+    if !RateLimit::is_served(rate, burst) {
+        return field.fail(Problem::new(
+            "one request would come back in less than a nanosecond, or all of them in more than a year",
+            "write a lower `rate`, or a lower `burst`",
+        ));
+    }
+    Some(RateLimit {
+        name: String::new(),
+        scope: String::new(),
+        rate,
+        burst,
+        by,
+        keys: keys.unwrap_or(RateLimit::KEYS),
+        counted: RateLimit::ALL,
+        enforced: RateLimit::ALL,
+        answer: RateLimitAnswer::Own,
+        place: field.place(),
+    })
+}
+
+/// Tells limits whose they are.
+pub(super) fn name(limits: &mut [RateLimit], name: &str, scope: &str) {
+    for limit in limits {
+        name.clone_into(&mut limit.name);
+        scope.clone_into(&mut limit.scope);
+    }
+}
+
+pub(super) fn show(limits: &[RateLimit]) -> Value {
+    list(limits.iter().map(|limit| {
+        let mut shown = RATE_LIMIT.show(limit);
+        let share = |parts: u32| {
+            (parts != RateLimit::ALL).then(|| json!(f64::from(parts) / 10_000.0)).unwrap_or_default()
+        };
+        if let RateLimitAnswer::Envoy(status, _) = limit.answer {
+            put(&mut shown, [("status", status.into()), ("name", text(&limit.name))]);
+        }
+        put(&mut shown, [("counted", share(limit.counted)), ("enforced", share(limit.enforced))]);
+        shown
+    }))
+}
+
+fn prefixes(limit: &RateLimit) -> Option<(u8, u8)> {
+    match limit.by {
+        RateLimitBy::Client(ipv4, ipv6) => Some((ipv4, ipv6)),
+        RateLimitBy::All | RateLimitBy::Header(_) => None,
+    }
+}
+
+fn by(text: &str) -> Result<By, Problem> {
+    match text.split_once(' ') {
+        Some(("header", name)) => header_name(name.trim()).map(|name| By::Other(RateLimitBy::Header(name))),
+        None if text == "client" => Ok(By::Client),
+        None if text == "all" => Ok(By::Other(RateLimitBy::All)),
+        _ => Err(Problem::new(
+            format!("{} cannot be told apart", quote(text)),
+            "write `client`, `all`, or `header` and the name of a header",
+        )),
+    }
+}
+
+fn bits(text: &str, most: u8) -> Result<u8, Problem> {
+    let bits = text.parse().ok().filter(|bits| (1..=most).contains(bits));
+    bits.ok_or_else(|| {
+        Problem::new(format!("{} is no length of a prefix", quote(text)), format!("use 1 to {most}"))
+    })
+}
+
+/// As many as there can be used for: each limit has memory for all of them.
+fn keys(text: &str) -> Result<NonZeroUsize, Problem> {
+    match count(text)? {
+        keys if keys.get() > 1 << 24 => {
+            Err(Problem::new(format!("{} would take too much memory", quote(text)), "write 16777216 or less"))
+        }
+        keys => Ok(keys),
+    }
+}

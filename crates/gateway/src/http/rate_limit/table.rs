@@ -1,0 +1,96 @@
+//! What has been used under many keys, in memory that does not grow.
+
+use governor::{nanos::Nanos, state::StateStore};
+use std::{
+    num::NonZeroUsize,
+    sync::{Mutex, PoisonError},
+};
+
+/// Keys in one set: what a lock protects, and what a key may take the place of.
+const WAYS: usize = 8;
+
+/// When each of so many keys will have its whole burst back. A key has its place in one set; if that is full, it takes the
+/// place of the one that has its burst back first. So whoever comes from ever new addresses takes the places of others who
+/// have used little, and of nobody who has used much.
+pub(super) struct Table {
+    sets: Box<[Mutex<[Entry; WAYS]>]>,
+}
+
+/// A key, and when it has its burst back; zero is no key.
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    key: u64,
+    due: u64,
+}
+
+impl Table {
+    /// For about so many keys, which must be evenly distributed.
+    pub(super) fn new(keys: NonZeroUsize) -> Self {
+        let sets = keys.get().div_ceil(WAYS).next_power_of_two();
+        Self { sets: (0..sets).map(|_| Mutex::default()).collect() }
+    }
+}
+
+impl StateStore for Table {
+    type Key = u64;
+
+    fn measure_and_replace<T, F, E>(&self, key: &u64, measure: F) -> Result<T, E>
+    where
+        F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
+    {
+        let at = (*key as usize) & (self.sets.len() - 1);
+        let mut set = self.sets[at].lock().unwrap_or_else(PoisonError::into_inner);
+        let known = set.iter().position(|entry| entry.key == *key);
+        let free = || (0..WAYS).min_by_key(|&way| set[way].due).unwrap_or_default();
+        let before = known.map(|way| Nanos::new(set[way].due));
+        let way = known.unwrap_or_else(free);
+        let (measured, due) = measure(before)?;
+        set[way] = Entry { key: *key, due: due.as_u64() };
+        Ok(measured)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Leaves this under a key, and says what was there.
+    fn put(table: &Table, key: u64, due: u64) -> Option<u64> {
+        let before: Result<_, ()> = table.measure_and_replace(&key, |before| Ok((before, Nanos::new(due))));
+        before.expect("it is put").map(Nanos::as_u64)
+    }
+
+    #[test]
+    fn a_key_finds_what_it_left() {
+        let table = Table::new(NonZeroUsize::new(1000).expect("a number"));
+        assert_eq!(table.sets.len(), 128);
+        assert_eq!(put(&table, 5, 1), None);
+        assert_eq!(put(&table, 6, 2), None);
+        assert_eq!(put(&table, 5, 3), Some(1));
+        assert_eq!(put(&table, 5, 4), Some(3));
+        let refused: Result<(), &str> = table.measure_and_replace(&5, |_| Err("too much"));
+        assert_eq!(refused, Err("too much"));
+        assert_eq!(put(&table, 5, 5), Some(4), "what is refused changes nothing");
+    }
+
+    #[test]
+    fn who_has_used_least_is_forgotten_first() {
+        let table = Table::new(NonZeroUsize::MIN);
+        for key in 1..=8 {
+            assert_eq!(put(&table, key, 100 * key), None);
+        }
+        assert_eq!(put(&table, 9, 150), None);
+        assert_eq!(put(&table, 10, 120), None, "in the place of 9");
+        for key in 2..=8 {
+            assert_eq!(put(&table, key, 100 * key), Some(100 * key));
+        }
+        for forgotten in [1, 9] {
+            assert_eq!(put(&table, forgotten, 1), None);
+        }
+    }
+
+    #[test]
+    fn memory_is_as_the_reference_says() {
+        assert!(size_of::<Mutex<[Entry; WAYS]>>() <= 17 * WAYS);
+    }
+}
