@@ -1,7 +1,7 @@
 //! Which files are compiled: the messages that a resource of the gateway can contain.
 
 use prost_types::FileDescriptorSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The roots of the import tree inside the package.
 const ROOTS: &[&str] = &["data-plane-api", "xds", "protoc-gen-validate", "googleapis", "cel-spec"];
@@ -48,13 +48,26 @@ const ENTRIES: &[&str] = &[
     "udpa_typed_struct.proto",
 ];
 
+/// Compiled by itself: beside files of `envoy.extensions.filters.common`, the compiler takes the `common` in it for that.
+const APART: &str = "envoy/extensions/filters/http/local_ratelimit/v3/local_rate_limit.proto";
+
 /// The entries and all that they import, in the order of their imports.
 pub(crate) fn compiled(protos: &Path) -> Result<FileDescriptorSet, String> {
     let mut roots: Vec<_> = ROOTS.iter().map(|root| protos.join(root)).collect();
     roots.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("proto"));
+    let mut all = compile(&roots, ENTRIES)?;
+    for file in compile(&roots, &[APART])?.file {
+        if !all.file.iter().any(|known| known.name == file.name) {
+            all.file.push(file);
+        }
+    }
+    Ok(all)
+}
+
+fn compile(roots: &[PathBuf], entries: &[&str]) -> Result<FileDescriptorSet, String> {
     let mut compiler = protox::Compiler::new(roots).map_err(|error| error.to_string())?;
     compiler.include_imports(true);
-    for entry in ENTRIES {
+    for entry in entries {
         compiler.open_file(entry).map_err(|error| format!("{entry}: {error}"))?;
     }
     Ok(compiler.file_descriptor_set())

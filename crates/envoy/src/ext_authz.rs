@@ -5,6 +5,7 @@ use crate::{
     metadata::metadata_matcher,
     reader::{Field, Message, ReadMessage},
     schema::{self, Schema},
+    status_code::status_code,
     values::enumeration,
 };
 use ::http::{HeaderName, HeaderValue};
@@ -19,28 +20,6 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_millis(200);
 const STATUS_ON_ERROR: u16 = 403;
 
-/// Of `envoy.type.v3.StatusCode`, those with which a request can be answered.
-const STATUS_CODES: &[(&str, u32, u16)] = &[
-    ("OK", 200, 200),
-    ("BadRequest", 400, 400),
-    ("Unauthorized", 401, 401),
-    ("PaymentRequired", 402, 402),
-    ("Forbidden", 403, 403),
-    ("NotFound", 404, 404),
-    ("MethodNotAllowed", 405, 405),
-    ("NotAcceptable", 406, 406),
-    ("ProxyAuthenticationRequired", 407, 407),
-    ("RequestTimeout", 408, 408),
-    ("Conflict", 409, 409),
-    ("Gone", 410, 410),
-    ("TooManyRequests", 429, 429),
-    ("InternalServerError", 500, 500),
-    ("NotImplemented", 501, 501),
-    ("BadGateway", 502, 502),
-    ("ServiceUnavailable", 503, 503),
-    ("GatewayTimeout", 504, 504),
-];
-
 /// `envoy.extensions.filters.http.ext_authz.v3.ExtAuthz`.
 pub(crate) fn ext_authz(field: &Field<'_>) -> Option<Authorization> {
     const V3: &[(&str, u32, ())] = &[("V3", 2, ()), ("AUTO", 0, ())];
@@ -54,9 +33,7 @@ pub(crate) fn ext_authz(field: &Field<'_>) -> Option<Authorization> {
         None => return field.fail("`grpc_service` is missing, and so is `http_service`"),
     };
     let status_on_error = match message.get("status_on_error") {
-        Some(status) => {
-            status.message(&schema::HTTP_STATUS)?.require("code")?.parse(enumeration(STATUS_CODES))?
-        }
+        Some(status) => status_code(&status)?,
         None => STATUS_ON_ERROR,
     };
     let only_if = match message.get("filter_enabled_metadata") {

@@ -116,7 +116,7 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ("envoy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth", LETS_IN),
     ("envoy.extensions.filters.http.csrf.v3.CsrfPolicy", LETS_IN),
     ("envoy.extensions.filters.http.ratelimit.v3.RateLimit", LIMITS),
-    ("envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit", LIMITS),
+    ("envoy.filters.http.local_ratelimit", LIMITS),
     ("envoy.extensions.filters.http.admission_control.v3.AdmissionControl", LIMITS),
     ("envoy.extensions.filters.http.wasm.v3.Wasm", RUNS_CODE),
     ("envoy.extensions.filters.http.lua.v3.Lua", RUNS_CODE),
@@ -152,7 +152,7 @@ fn filter<'a>(
     let message = field.message(schema)?;
     let optional = message.flag("is_optional");
     if message.flag("disabled") {
-        return Some(None);
+        return disabled(field, &message);
     }
     let name = name(&message)?;
     let (kind, config) = match message.get("typed_config") {
@@ -192,6 +192,14 @@ fn filter<'a>(
     }
 }
 
+/// A filter that routes may switch on is left, without its configuration.
+fn disabled<'a>(field: &Field<'a>, message: &Message<'a>) -> Option<Option<Filter<'a>>> {
+    let Some(config) = message.get("typed_config") else { return Some(None) };
+    let (kind, _) = config.any()?;
+    let left = Filter { kind, config: None, field: field.clone() };
+    Some((kind == LOCAL_RATE_LIMIT).then_some(left))
+}
+
 /// A type's name is longer than what is quoted elsewhere, and never a key.
 fn shown(kind: &str) -> String {
     let plain =
@@ -222,7 +230,7 @@ pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
         fields,
         &HTTP_FILTER,
         HTTP_FILTERS,
-        &[ROUTER, ROUTER_NAME, HTTP_RBAC, HTTP_FAULT, HTTP_JWT, EXT_AUTHZ],
+        &[ROUTER, ROUTER_NAME, HTTP_RBAC, HTTP_FAULT, HTTP_JWT, EXT_AUTHZ, LOCAL_RATE_LIMIT],
     )
 }
 
@@ -237,6 +245,7 @@ pub(crate) const NETWORK_RBAC: &str = crate::schema::NETWORK_RBAC.name;
 pub(crate) const HTTP_FAULT: &str = crate::schema::HTTP_FAULT.name;
 pub(crate) const EXT_AUTHZ: &str = crate::schema::EXT_AUTHZ.name;
 pub(crate) const HTTP_JWT: &str = crate::schema::JWT_AUTHENTICATION.name;
+pub(crate) const LOCAL_RATE_LIMIT: &str = crate::schema::LOCAL_RATE_LIMIT.name;
 pub(crate) const HTTP_RBAC: &str = crate::schema::HTTP_RBAC.name;
 const ROUTER: &str = crate::schema::ROUTER.name;
 const ROUTER_NAME: &str = "envoy.filters.http.router";

@@ -8,6 +8,7 @@ use crate::{
     fault::fault,
     filters,
     jwt::jwt_authentication,
+    local_rate_limit::local_rate_limit,
     rbac,
     reader::{Field, Message, ReadMessage},
     route::route_configuration,
@@ -118,6 +119,7 @@ fn access(message: &Message<'_>) -> Option<Access> {
     let somebody_is_asked = filters.iter().any(|filter| filter.kind == filters::EXT_AUTHZ);
     for filter in filters {
         match (&filter.config, filter.kind) {
+            (config, filters::LOCAL_RATE_LIMIT) => access.limit(&filter.field, config.as_ref())?,
             (Some(config), filters::HTTP_RBAC) => {
                 if somebody_is_asked && let Some((read, name)) = rbac::shadow(config)? {
                     access.add(read, |rules| AccessStep::Shadow(rules, name));
@@ -141,6 +143,19 @@ fn access(message: &Message<'_>) -> Option<Access> {
 }
 
 impl Access {
+    /// Without its configuration, limits are what routes say.
+    fn limit(&mut self, field: &Field<'_>, config: Option<&Field<'_>>) -> Option<()> {
+        if self.steps.iter().any(|step| matches!(step, AccessStep::RateLimits(_))) {
+            return field.fail(Problem::new(
+                "refused: there is such a filter already, and routes could mean either",
+                "write one, and other limits for routes",
+            ));
+        }
+        let limits = config.map_or_else(|| Some(Vec::new()), local_rate_limit)?;
+        self.steps.push(AccessStep::RateLimits(limits));
+        Some(())
+    }
+
     fn add(&mut self, read: rbac::Access, step: impl FnOnce(AccessRules) -> AccessStep) {
         self.direct = self.direct.take().or(read.direct);
         self.behind_proxies = self.behind_proxies.take().or(read.behind_proxies);

@@ -3,20 +3,22 @@
 use crate::{
     cross_origin::cors,
     fault::fault,
+    local_rate_limit::local_rate_limit,
     reader::{Field, Message, ReadMessage},
     schema,
 };
 use quadrille_config::{
     Problem,
-    model::{Cors, Fault},
+    model::{Cors, Fault, RateLimit, RouteRateLimits},
     yaml::Value,
 };
 
 /// What the filters that have an effect do on a part of the routes: nothing is said of them, or they are off, or on.
 #[derive(Clone, Default)]
 pub(crate) struct PerRoute {
-    cors: Option<Option<Cors>>,
-    fault: Option<Option<Fault>>,
+    pub(crate) cors: Option<Option<Cors>>,
+    pub(crate) fault: Option<Option<Fault>>,
+    limits: Option<Vec<RateLimit>>,
 }
 
 impl PerRoute {
@@ -25,6 +27,7 @@ impl PerRoute {
         Self {
             cors: self.cors.or_else(|| above.cors.clone()),
             fault: self.fault.or_else(|| above.fault.clone()),
+            limits: self.limits.or_else(|| above.limits.clone()),
         }
     }
 
@@ -32,9 +35,14 @@ impl PerRoute {
         self.cors.is_none() && self.fault.is_none()
     }
 
-    /// What has an effect in the end: a filter of which nothing is said is off.
-    pub(crate) fn into_effect(self) -> (Option<Cors>, Option<Fault>) {
-        (self.cors.flatten(), self.fault.flatten())
+    /// Whether it says how many requests are served.
+    pub(crate) fn limits(&self) -> bool {
+        self.limits.is_some()
+    }
+
+    /// What counts in the place of the filter's own limits, if anything is said.
+    pub(crate) fn rate_limits(&self) -> RouteRateLimits {
+        self.limits.clone().map_or_else(RouteRateLimits::default, RouteRateLimits::InPlace)
     }
 }
 
@@ -59,12 +67,37 @@ pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
             found.cors = Some(cors(&config)?);
         } else if kind == schema::HTTP_FAULT.name {
             found.fault = Some(fault(&config)?);
+        } else if let Some(limits) = limits(&entry.key, kind, &config)? {
+            found.limits = Some(limits);
         } else {
             let text = "ignored: it configures a filter that has no effect here";
             settings.warn("typed_per_filter_config", text);
         }
     }
     Some(found)
+}
+
+/// What is said of limits, if it is about them: by their filter's settings, by these in a wrapper, or by switching the
+/// filter off.
+fn limits(name: &str, kind: &str, config: &Field<'_>) -> Option<Option<Vec<RateLimit>>> {
+    const SETTINGS: &str = schema::LOCAL_RATE_LIMIT.name;
+    if kind == SETTINGS {
+        return local_rate_limit(config).map(Some);
+    }
+    if kind != "envoy.config.route.v3.FilterConfig" {
+        return Some(None);
+    }
+    let off = config.entry("disabled").and_then(|field| field.text()) == Some("true");
+    let wrapped = match config.entry("config") {
+        Some(wrapped) => Some(wrapped.any()?),
+        None => None,
+    };
+    match wrapped {
+        Some((SETTINGS, _)) if off => Some(Some(Vec::new())),
+        Some((SETTINGS, settings)) => local_rate_limit(&settings).map(Some),
+        None if off && name.contains("local_rate") => Some(Some(Vec::new())),
+        _ => Some(None),
+    }
 }
 
 /// Whether it may be about a filter that decides who is let in: RBAC, tokens, or somebody who is asked.

@@ -73,7 +73,8 @@ paths start at the working directory, as in Envoy.
 
 const FILTERS: &str = "
 Filters are known by the type of their configuration, or by their name if they have none. The router
-(`envoy.extensions.filters.http.router.v3.Router`), the HTTP connection manager, the TCP proxy, RBAC ([of which](rbac.md)) and the PROXY
+(`envoy.extensions.filters.http.router.v3.Router`), the HTTP connection manager, the TCP proxy, RBAC ([of which](rbac.md)),
+[tokens](jwt.md), [authorization servers](ext-authz.md), [local rate limits](local-rate-limit.md) and the PROXY
 protocol are served. A filter
 that is not here is refused, unless it says `is_optional: true`.
 ";

@@ -1,13 +1,13 @@
 //! How a request goes upstream.
 
 use super::{
-    headers::{Changes, Order},
     redirect::{direct_response, prefix_rewrite, redirect, regex_rewrite},
     retry,
 };
 use crate::{
     common::duration,
     hash_policy::hash_policies,
+    header_changes::{Changes, Order},
     per_route::{PerRoute, per_route},
     reader::{Field, Message, ReadMessage},
     schema,
@@ -115,7 +115,14 @@ fn weighted(field: &Field<'_>) -> Option<Vec<Weighted>> {
     let mut sum = 0u64;
     for item in message.list("clusters") {
         let cluster = item.message(&schema::CLUSTER_WEIGHT)?;
-        if !per_route(&cluster)?.is_empty() {
+        let filters = per_route(&cluster)?;
+        if filters.limits() {
+            return item.fail(Problem::new(
+                "refused: a limit is for all clusters of a route, and leaving it out would lift it",
+                "say it of the route",
+            ));
+        }
+        if !filters.is_empty() {
             item.warn("typed_per_filter_config", "ignored: it is for all clusters of a route");
         }
         let name = cluster.require("name")?.text()?.to_owned();

@@ -2,11 +2,11 @@
 
 mod action;
 mod condition;
-mod headers;
 mod redirect;
 mod retry;
 
 use crate::{
+    header_changes::{Changes, Order},
     per_route::{PerRoute, per_route},
     reader::{Field, ReadMessage},
     schema,
@@ -14,8 +14,6 @@ use crate::{
 };
 use action::Inherited;
 pub(crate) use condition::{header_matcher, header_matchers, path_match, query_matchers};
-
-use headers::{Changes, Order};
 use quadrille_config::{
     Problem,
     model::{Domain, Route, RouteTable, VirtualHost},
@@ -140,7 +138,7 @@ fn read_domain(text: &str) -> Result<Domain, Problem> {
 
 fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
     let message = field.message(&schema::ROUTE)?;
-    let (cors, fault) = per_route(&message)?.or(inherited.filters).into_effect();
+    let filters = per_route(&message)?.or(inherited.filters);
     let condition_field = message.require("match")?;
     let condition = condition_field.message(&schema::ROUTE_MATCH)?;
     let path = path_match(&condition)?;
@@ -156,8 +154,9 @@ fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
         query,
         request_headers,
         response_headers,
-        cors,
-        fault,
+        rate_limits: filters.rate_limits(),
+        fault: filters.fault.flatten(),
+        cors: filters.cors.flatten(),
         ..Route::new(path, action, field.place())
     })
 }

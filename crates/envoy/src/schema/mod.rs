@@ -10,6 +10,7 @@ mod http;
 mod istio;
 mod jwt;
 mod listener;
+mod local_rate_limit;
 mod rbac;
 mod route;
 mod route_action;
@@ -25,6 +26,7 @@ pub(crate) use http::*;
 pub(crate) use istio::*;
 pub(crate) use jwt::*;
 pub(crate) use listener::*;
+pub(crate) use local_rate_limit::*;
 pub(crate) use rbac::*;
 pub(crate) use route::*;
 pub(crate) use route_action::*;
@@ -206,6 +208,11 @@ pub(crate) const ALL: &[Group] = &[
             &HTTP_STATUS,
             &STRING_MATCHERS,
         ],
+    },
+    Group {
+        page: "local-rate-limit",
+        title: "How many requests are served: local rate limits",
+        messages: &[&LOCAL_RATE_LIMIT, &TOKEN_BUCKET],
     },
     Group {
         page: "route-matches",

@@ -11,7 +11,7 @@ const MUST_MATCH: super::FieldPolicy = Refused(
 );
 
 /// Of a filter's settings for a part of the routes.
-pub(super) const PER_ROUTE: &str = "of CORS and faults; refused for RBAC, JWT and ext_authz; else ignored: it configures filters that have no effect here";
+pub(super) const PER_ROUTE: &str = "of CORS, faults and local rate limits; refused for RBAC, JWT and ext_authz; else ignored: it configures filters that have no effect here";
 
 pub(crate) const ROUTE_CONFIGURATION: Schema = Schema {
     name: "envoy.config.route.v3.RouteConfiguration",

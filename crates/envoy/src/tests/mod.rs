@@ -7,6 +7,7 @@ mod ext_authz;
 mod forms;
 mod istio;
 mod jwt;
+mod local_rate_limit;
 mod rbac;
 mod reference;
 mod refused;

@@ -140,6 +140,23 @@ fn a_type_that_is_not_known_stays_opaque() {
     assert_eq!(*config, json!({ "@type": "type.googleapis.com/no.such.Filter", "value": "AQI=" }));
 }
 
+/// What would otherwise stay opaque, and be refused by whoever reads the tree.
+#[test]
+fn a_filter_that_the_descriptors_have_is_read() {
+    const LIMIT: &str = "envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit";
+    let settings = json!({
+        "stat_prefix": "s",
+        "status": { "code": "ServiceUnavailable" },
+        "token_bucket": { "max_tokens": 10, "tokens_per_fill": 5, "fill_interval": "60s" },
+        "filter_enabled": { "default_value": { "numerator": 100 } },
+        "descriptors": [{ "entries": [{ "key": "a", "value": "b" }], "token_bucket": { "max_tokens": 1 } }],
+    });
+    let tree = as_json(&read(&any(LIMIT, settings.clone())).unwrap().tree);
+    let mut expected = as_text(settings);
+    expected["@type"] = json!(format!("type.googleapis.com/{LIMIT}"));
+    assert_eq!(tree, expected);
+}
+
 #[test]
 fn fields_that_are_not_known_are_named_with_their_path() {
     let value = nested(&[3, 3], &[0xf8, 0x3f, 0x01]);

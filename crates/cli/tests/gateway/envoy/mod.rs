@@ -7,6 +7,7 @@ mod differential;
 mod forms;
 mod guide;
 mod jwt;
+mod local_rate_limit;
 mod rbac;
 mod stock;
 mod upstream;

@@ -15,28 +15,28 @@ use quadrille_config::{
 
 /// What one message changes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Changes {
-    pub(super) request: Vec<HeaderChange>,
-    pub(super) response: Vec<HeaderChange>,
+pub(crate) struct Changes {
+    pub(crate) request: Vec<HeaderChange>,
+    pub(crate) response: Vec<HeaderChange>,
 }
 
 /// In which order the changes of a route, its host and its configuration are made.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Order {
+pub(crate) enum Order {
     SpecificFirst,
     SpecificLast,
 }
 
 impl Changes {
     /// The changes of a message that has them under their usual names.
-    pub(super) fn read(message: &Message<'_>) -> Option<Self> {
+    pub(crate) fn read(message: &Message<'_>) -> Option<Self> {
         let request = changes(message, "request_headers_to_add", "request_headers_to_remove");
         let response = changes(message, "response_headers_to_add", "response_headers_to_remove");
         Some(Self { request: request?, response: response? })
     }
 
     /// Those of a request and those of an answer, `all` from the most specific on.
-    pub(super) fn together(all: [&Self; 3], order: Order) -> (Vec<HeaderChange>, Vec<HeaderChange>) {
+    pub(crate) fn together(all: [&Self; 3], order: Order) -> (Vec<HeaderChange>, Vec<HeaderChange>) {
         let mut all = all;
         if matches!(order, Order::SpecificLast) {
             all.reverse();
@@ -46,11 +46,17 @@ impl Changes {
     }
 }
 
+/// What a message adds under this name.
+pub(crate) fn additions(message: &Message<'_>, add: &'static str) -> Option<Vec<HeaderChange>> {
+    message.list(add).iter().map(addition).collect::<Vec<_>>().into_iter().collect()
+}
+
 /// What is removed comes before what is added, as in Envoy.
 fn changes(message: &Message<'_>, add: &'static str, remove: &'static str) -> Option<Vec<HeaderChange>> {
     let removed = message.list(remove).into_iter().map(|field| field.parse(name).map(HeaderChange::Remove));
-    let added = message.list(add).into_iter().map(|field| addition(&field));
-    removed.chain(added).collect::<Vec<_>>().into_iter().collect()
+    let removed: Option<Vec<_>> = removed.collect::<Vec<_>>().into_iter().collect();
+    let added = additions(message, add);
+    Some([removed?, added?].concat())
 }
 
 fn addition(field: &Field<'_>) -> Option<HeaderChange> {
@@ -92,7 +98,7 @@ fn name(text: &str) -> Result<HeaderName, Problem> {
 }
 
 /// A value with Envoy's formats in it.
-pub(super) fn format(text: &str) -> Result<HeaderText, Problem> {
+pub(crate) fn format(text: &str) -> Result<HeaderText, Problem> {
     let mut parts = Vec::new();
     let mut literal = String::new();
     let mut rest = text;

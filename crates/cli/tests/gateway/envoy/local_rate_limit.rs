@@ -1,0 +1,140 @@
+//! Local rate limits: refused and let through as by the stock Envoy. Buckets are filled so slowly that nothing comes back
+//! while a test runs.
+
+use super::{
+    stock::{Envoy, ask, envoy, skipped},
+    upstream,
+};
+use crate::support::{Configuration, Gateway, eventually, ports, serve};
+
+const BOOTSTRAP: &str = r#"
+admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
+static_resources:
+  listeners:
+  - name: web
+    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: web
+          use_remote_address: true
+          route_config:
+            name: routes
+            virtual_hosts:
+            - name: all
+              domains: [ "*" ]
+              routes:
+              - { match: { path: /ready }, typed_per_filter_config: { envoy.filters.http.local_ratelimit: { "@type": type.googleapis.com/envoy.config.route.v3.FilterConfig, disabled: true } }, direct_response: { status: 200 } }
+              - { match: { path: /wrapped }, typed_per_filter_config: { envoy.filters.http.local_ratelimit: { "@type": type.googleapis.com/envoy.config.route.v3.FilterConfig, config: { SETTINGS, stat_prefix: wrapped, ALWAYS, token_bucket: { max_tokens: 1, fill_interval: 3600s } } } }, direct_response: { status: 200 } }
+              - { match: { path: /own }, typed_per_filter_config: { envoy.filters.http.local_ratelimit: { SETTINGS, stat_prefix: own, ALWAYS, token_bucket: { max_tokens: 2, fill_interval: 3600s }, status: { code: ServiceUnavailable }, response_headers_to_add: [ { header: { key: x-own, value: "%REQ(x-asked)%" }, append_action: OVERWRITE_IF_EXISTS_OR_ADD } ] } }, route: { cluster: app, prefix_rewrite: / } }
+              - { match: { path: /counted }, typed_per_filter_config: { envoy.filters.http.local_ratelimit: { SETTINGS, stat_prefix: counted, filter_enabled: { default_value: { numerator: 100 } }, token_bucket: { max_tokens: 1, fill_interval: 3600s } } }, direct_response: { status: 200 } }
+              - { match: { prefix: / }, direct_response: { status: 200, body: { inline_string: ok } } }
+            - name: other
+              domains: [ other.example ]
+              typed_per_filter_config: { envoy.filters.http.local_ratelimit: { SETTINGS, stat_prefix: other, ALWAYS, token_bucket: { max_tokens: 2, fill_interval: 3600s }, status: { code: OK } } }
+              routes:
+              - { match: { path: /a }, direct_response: { status: 200 } }
+              - { match: { path: /b }, direct_response: { status: 204 } }
+          http_filters:
+          - name: envoy.filters.http.local_ratelimit
+            typed_config: { SETTINGS, stat_prefix: all, ALWAYS, token_bucket: { max_tokens: 3, tokens_per_fill: 1, fill_interval: 3600s }, response_headers_to_add: [ { header: { key: x-local-rate-limit, value: "true" } } ] }
+          - name: envoy.filters.http.router
+            typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
+  clusters:
+  - name: app
+    connect_timeout: 1s
+    load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
+"#;
+
+const SETTINGS: &str =
+    r#""@type": type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit"#;
+const ALWAYS: &str = "filter_enabled: { default_value: { numerator: 100 } }, filter_enforced: { default_value: { numerator: 100, denominator: HUNDRED } }";
+
+/// Each so often, in this order.
+const REQUESTS: &[(&str, &[&str], usize)] = &[
+    ("/own", &["-H", "x-asked: a"], 4),
+    ("/wrapped", &[], 2),
+    ("/counted", &[], 3),
+    ("/a", &["-H", "Host: other.example"], 1),
+    ("/b", &["-H", "Host: other.example"], 2),
+    ("/a", &["-H", "Host: other.example"], 1),
+    ("/a", &[], 1),
+    ("/b", &[], 3),
+    ("/", &["-I"], 1),
+    ("/", &["-X", "POST", "-d", "x"], 1),
+    ("/ready", &[], 1),
+];
+
+fn text() -> String {
+    BOOTSTRAP.replace("SETTINGS", SETTINGS).replace("ALWAYS", ALWAYS)
+}
+
+fn configuration(admin: u16, listen: u16, upstream: u16) -> Configuration {
+    let text = text().replace("value: ADMIN", &format!("value: {admin}"));
+    let text = text.replace("value: UPSTREAM", &format!("value: {upstream}"));
+    Configuration::new(&text.replace("value: LISTEN", &format!("value: {listen}")))
+}
+
+fn start(file: &Configuration) -> Gateway {
+    let mut command = serve();
+    command.arg("--envoy-config").arg(file.path());
+    Gateway::start(command, 1)
+}
+
+#[test]
+fn both_refuse_the_same() {
+    let Some(program) = envoy() else { return skipped() };
+    let upstream = upstream::start().port();
+    let file = configuration(0, 0, upstream);
+    let gateway = start(&file);
+    let port = ports::free();
+    let theirs = configuration(ports::free(), port, upstream);
+    let _envoy = Envoy::start(&program, &theirs);
+    eventually("Envoy does not serve", || ask("http", port, "/ready", &[])[0] == "200");
+    let mut differences = Vec::new();
+    for (path, arguments, times) in REQUESTS {
+        for time in 0..*times {
+            let [ours, theirs] = [gateway.port(), port].map(|port| {
+                let mut answer = ask("http", port, path, arguments);
+                // Own texts name their character set.
+                answer.retain(|line| !line.starts_with("content-type:"));
+                answer
+            });
+            if ours != theirs {
+                differences.push(format!(
+                    "{path} {arguments:?} {time}\n  Quadrille {ours:?}\n  Envoy     {theirs:?}"
+                ));
+            }
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// What the comparison shows, where there is no Envoy.
+#[test]
+fn as_envoy_refuses() {
+    let file = configuration(0, 0, upstream::start().port());
+    let gateway = start(&file);
+    let asked = |path: &str, arguments: &[&str]| ask("http", gateway.port(), path, arguments);
+    let own: Vec<_> = (0..3).map(|_| asked("/own", &["-H", "x-asked: a"])).collect();
+    assert_eq!((&*own[0][0], &*own[1][0], &*own[2][0]), ("200", "200", "503"));
+    let header = |answer: &[String], header: &str| answer.iter().any(|line| line == header);
+    assert!(header(&own[2], "x-own: a") && own[2].last().is_some_and(|body| body == "local_rate_limited"));
+    let other = |path: &str| asked(path, &["-H", "Host: other.example"])[0].clone();
+    assert_eq!([other("/a"), other("/b"), other("/b"), other("/a")], ["200", "204", "429", "429"]);
+    let all: Vec<_> = (0..4).map(|_| asked("/a", &[])).collect();
+    assert!(all[..3].iter().all(|answer| answer[0] == "200"), "{all:?}");
+    assert!(all[3][0] == "429" && header(&all[3], "x-local-rate-limit: true"), "{all:?}");
+    assert!((0..3).all(|_| asked("/counted", &[])[0] == "200"));
+    let limited = |limit: &str, result: &str| {
+        let labels = [format!("limit=\"{limit}\""), format!("result=\"{result}\"")];
+        gateway.metric("quadrille_rate_limited_total", &[&labels[0], &labels[1]])
+    };
+    assert_eq!(
+        [limited("own", "refused"), limited("other", "refused"), limited("all", "refused")],
+        [1.0, 2.0, 1.0]
+    );
+    assert_eq!(limited("counted", "let_through"), 2.0);
+}

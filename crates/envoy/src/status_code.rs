@@ -1,0 +1,34 @@
+//! Statuses that Envoy has names for.
+
+use crate::{
+    reader::{Field, ReadMessage},
+    schema,
+    values::enumeration,
+};
+
+/// Of `envoy.type.v3.StatusCode`, those with which a request can be answered.
+const STATUS_CODES: &[(&str, u32, u16)] = &[
+    ("OK", 200, 200),
+    ("BadRequest", 400, 400),
+    ("Unauthorized", 401, 401),
+    ("PaymentRequired", 402, 402),
+    ("Forbidden", 403, 403),
+    ("NotFound", 404, 404),
+    ("MethodNotAllowed", 405, 405),
+    ("NotAcceptable", 406, 406),
+    ("ProxyAuthenticationRequired", 407, 407),
+    ("RequestTimeout", 408, 408),
+    ("Conflict", 409, 409),
+    ("Gone", 410, 410),
+    ("TooManyRequests", 429, 429),
+    ("InternalServerError", 500, 500),
+    ("NotImplemented", 501, 501),
+    ("BadGateway", 502, 502),
+    ("ServiceUnavailable", 503, 503),
+    ("GatewayTimeout", 504, 504),
+];
+
+/// `envoy.type.v3.HttpStatus`.
+pub(crate) fn status_code(field: &Field<'_>) -> Option<u16> {
+    field.message(&schema::HTTP_STATUS)?.require("code")?.parse(enumeration(STATUS_CODES))
+}
