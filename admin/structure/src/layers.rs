@@ -9,7 +9,7 @@ pub const LAYERS: &[&[&str]] = &[
     &["quadrille-kernels", "quadrille-kernels-cuda", "quadrille-field", "quadrille-handshake-timing"],
     &["quadrille-config", "quadrille-engine"],
     &["quadrille-envoy"],
-    &["quadrille-key-share", "quadrille-keyless", "quadrille-resumption", "quadrille-xds"],
+    &["quadrille-key-share", "quadrille-keyless", "quadrille-ocsp", "quadrille-resumption", "quadrille-xds"],
     &["quadrille-acme"],
     &["quadrille-gateway", "quadrille-openssl-provider", "quadrille-profile", "quadrille-migrate"],
     &["quadrille-control-plane"],

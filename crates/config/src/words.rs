@@ -6,8 +6,8 @@
 use crate::{
     model::{
         AcmeChallenge, AcmeFleet, AcmeKeyType, Ambiguous, BackendChoice, Balance, Group, KeyServerUse,
-        LogField, Mode, Problem, ProxyProtocolIn, ProxyProtocolOut, SentPath, Transport, UpstreamProtocol,
-        Version, key_server::Protocol,
+        LogField, Mode, OcspStapling, Problem, ProxyProtocolIn, ProxyProtocolOut, SentPath, Transport,
+        UpstreamProtocol, Version, key_server::Protocol,
     },
     text::{nearest, quote},
 };
@@ -97,6 +97,19 @@ impl Word for AcmeKeyType {
         ("rsa-2048", Self::Rsa2048),
         ("rsa-3072", Self::Rsa3072),
         ("rsa-4096", Self::Rsa4096),
+    ];
+}
+
+impl Word for OcspStapling {
+    const WHAT: &'static str = "a choice of certificates to staple for";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("on", Self::On),
+        ("off", Self::Off),
+        ("must_staple", Self::MustStaple),
+        ("true", Self::On),
+        ("false", Self::Off),
+        ("yes", Self::On),
+        ("no", Self::Off),
     ];
 }
 

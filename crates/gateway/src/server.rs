@@ -17,6 +17,7 @@ use crate::{
         descriptors::{self, Descriptors},
         engine,
         signals::Signals,
+        staples::Staples,
         start_failure,
     },
     reload::{
@@ -124,6 +125,7 @@ struct Server {
     admin: Arc<Admin>,
     files: Watch,
     certificates: Certificates,
+    staples: Staples,
     /// When listeners that drain are closed.
     closing: Option<Instant>,
     /// They were closed while the process goes on: none is opened any more.
@@ -194,6 +196,7 @@ impl Server {
             admin,
             files: Watch::new(),
             certificates,
+            staples: Staples::new(),
             closing: None,
             closed: false,
             inherited,
@@ -369,6 +372,7 @@ impl Server {
             gone.close();
         }
         self.listening = listening;
+        self.staples.follow(snapshot.cache.staples());
         self.cache = Arc::new(snapshot.cache);
         for warning in &snapshot.warnings {
             tracing::warn!("{warning}");

@@ -29,6 +29,7 @@ mod listener_clients;
 mod messages;
 mod metrics_reference;
 mod observability;
+mod ocsp;
 mod overload;
 mod paths;
 mod pressure;

@@ -69,7 +69,9 @@ pub use routing::{Domain, Http, RouteTable, VirtualHost};
 pub use sampling::Sampling;
 pub use source::Source;
 pub use timeouts::Timeouts;
-pub use tls::{AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, TlsPolicy, Version};
+pub use tls::{
+    AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, OcspStapling, TlsPolicy, Version,
+};
 pub use trusted_proxies::{Network, TrustedProxies};
 pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn, UpstreamProtocol,

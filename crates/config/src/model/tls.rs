@@ -67,8 +67,22 @@ pub struct TlsPolicy {
     pub static_rsa: bool,
     /// Accept RSA keys below 2048 bits.
     pub allow_weak_keys: bool,
+    /// For which certificates OCSP responses are fetched.
+    pub ocsp_stapling: OcspStapling,
     /// Whether clients present certificates.
     pub client_auth: ClientAuth,
+}
+
+/// For which certificates OCSP responses are fetched from their authorities, to be stapled (RFC 6066 section 8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OcspStapling {
+    /// For none.
+    Off,
+    /// For those that clients refuse without one (RFC 7633).
+    #[default]
+    MustStaple,
+    /// For every one that names a responder.
+    On,
 }
 
 /// A TLS protocol version.
@@ -178,6 +192,7 @@ impl Default for TlsPolicy {
             cbc: false,
             static_rsa: false,
             allow_weak_keys: false,
+            ocsp_stapling: OcspStapling::default(),
             client_auth: ClientAuth::Off,
         }
     }

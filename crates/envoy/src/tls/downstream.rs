@@ -14,7 +14,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic, Problem,
-    model::{CertificateSource, ClientAuth, Place, Source, Tls, TlsPolicy},
+    model::{CertificateSource, ClientAuth, OcspStapling, Place, Source, Tls, TlsPolicy},
 };
 use std::{
     collections::BTreeMap,
@@ -68,7 +68,9 @@ pub(crate) fn downstream(field: &Field<'_>) -> Option<DownstreamTls> {
     let message = field.message(&schema::DOWNSTREAM_TLS)?;
     let common_field = message.require("common_tls_context")?;
     let common = common_field.message(&schema::COMMON_TLS)?;
-    let mut policy = TlsPolicy { alpn: alpn(&common), ..TlsPolicy::default() };
+    // Envoy staples what it is given, and fetches nothing.
+    let ocsp_stapling = OcspStapling::Off;
+    let mut policy = TlsPolicy { alpn: alpn(&common), ocsp_stapling, ..TlsPolicy::default() };
     if let Some(parameters_field) = common.get("tls_params") {
         parameters(&parameters_field, &mut policy)?;
     }

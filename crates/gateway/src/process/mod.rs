@@ -6,6 +6,7 @@ pub(crate) mod descriptors;
 pub(crate) mod digest;
 pub(crate) mod engine;
 pub(crate) mod signals;
+pub(crate) mod staples;
 
 use quadrille_config::{
     Diagnostic,

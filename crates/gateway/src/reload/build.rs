@@ -3,7 +3,7 @@
 use super::{
     cache::{ArtifactBuilder, ArtifactCache, UpstreamChange},
     control::RebuiltParts,
-    served::{Served, ServedCertificates},
+    served::{Served, ServedCertificate},
 };
 use crate::{
     http::{AccessStep, HttpSettings},
@@ -14,7 +14,7 @@ use crate::{
     telemetry::sampling::Sampling,
     tls::{
         Identities, QuicTls, certificate::Certificate, certificate_selection::shadowed,
-        resumption_backend::ResumptionBackend,
+        resumption_backend::ResumptionBackend, stapling,
     },
     upstream::WeightedUpstreams,
 };
@@ -22,11 +22,12 @@ use quadrille_acme::Answers;
 use quadrille_config::{
     Diagnostic,
     model::{
-        self, CertificateSource, Chain, Domain, Gateway, Http, Listener, Mode, Problem, ProxyProtocolIn,
-        Serve, Tls, Version,
+        self, CertificateSource, Chain, Domain, Gateway, Http, Listener, Mode, OcspStapling, Problem,
+        ProxyProtocolIn, Serve, Tls, Version,
     },
 };
 use quadrille_engine::Engine;
+use quadrille_ocsp::Staple;
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Everything that a configuration needs, ready to be swapped in.
@@ -112,7 +113,7 @@ struct SnapshotBuilder<'a> {
     resumption: &'a Arc<ResumptionBackend>,
     artifacts: ArtifactBuilder<'a>,
     answers: &'a Arc<Answers>,
-    shown: Vec<(&'a Listener, ServedCertificates)>,
+    shown: Vec<(&'a Listener, Vec<ServedCertificate>)>,
     /// Titles of certificates that are ordered and not there yet.
     awaited: BTreeSet<String>,
     warnings: BTreeSet<String>,
@@ -155,6 +156,7 @@ impl<'a> SnapshotBuilder<'a> {
             match (self.artifacts.certificate(source, tls.policy.allow_weak_keys, self.engine), &source.order)
             {
                 (Ok(certificate), _) => {
+                    own.staples.push(self.staple(&certificate, tls.policy.ocsp_stapling));
                     own.sources.push(Arc::clone(source));
                     own.certificates.push(certificate);
                 }
@@ -169,19 +171,30 @@ impl<'a> SnapshotBuilder<'a> {
         if problems.is_empty() { Ok(own) } else { Err(problems) }
     }
 
+    /// What is fetched to be stapled to a certificate. That nothing is may be worth a word.
+    fn staple(&mut self, certificate: &Certificate, stapling: OcspStapling) -> Option<Arc<Staple>> {
+        let staple = self.artifacts.staple(certificate, stapling);
+        if !matches!(staple, Ok(Some(_))) {
+            self.warnings.extend(stapling::warning(certificate, staple.as_ref().err()));
+        }
+        staple.ok().flatten()
+    }
+
     /// A chain, in the place of the one before, if there was one.
     fn chain(
         &mut self,
         listener: &Listener,
         chain: &Chain,
         before: Option<Arc<FilterChain>>,
-        shown: &mut ServedCertificates,
+        shown: &mut Vec<ServedCertificate>,
     ) -> Result<PreparedChain, Vec<Diagnostic>> {
         let (engine, resumption) = (self.engine, self.resumption);
         let own = chain.tls.as_ref().map(|tls| self.certificates(tls)).transpose()?.unwrap_or_default();
-        let OwnCertificates { sources, certificates, awaited } = own;
+        let OwnCertificates { sources, certificates, staples, awaited } = own;
         refuse_shadowed(&sources, &certificates)?;
-        let identities = Identities { certificates: &certificates, awaited: &awaited, answers: self.answers };
+        let answers = self.answers;
+        let identities =
+            Identities { certificates: &certificates, staples: &staples, awaited: &awaited, answers };
         let tls = chain
             .tls
             .as_ref()
@@ -211,8 +224,12 @@ impl<'a> SnapshotBuilder<'a> {
             Some(before) => Arc::clone(&before.sampling),
             None => Arc::new(Sampling::new(self.model.sampling, sampled_names(&certificates, chain))),
         };
-        let is_ordered = sources.iter().map(|source| source.order.is_some());
-        shown.extend(certificates.into_iter().zip(is_ordered));
+        let all = certificates.into_iter().zip(staples).zip(sources);
+        shown.extend(all.map(|((certificate, staple), source)| ServedCertificate {
+            certificate,
+            staple,
+            ordered: source.order.is_some(),
+        }));
         let config = Arc::new(ChainConfig {
             tls,
             quic,
@@ -284,6 +301,7 @@ struct OwnCertificates {
     /// Of each certificate, in the same order.
     sources: Vec<Arc<CertificateSource>>,
     certificates: Vec<Arc<Certificate>>,
+    staples: Vec<Option<Arc<Staple>>>,
     /// Names of certificates that are ordered and not there yet.
     awaited: Vec<String>,
 }

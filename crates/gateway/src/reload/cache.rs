@@ -8,6 +8,7 @@ use crate::{
         certificate::{Certificate, PrivateKey},
         pem, remote_key,
         resumption_backend::ResumptionBackend,
+        stapling,
     },
     upstream::{Credentials, Upstream, Upstreams},
 };
@@ -15,12 +16,13 @@ use boring::{sha::Sha256, x509::X509};
 use quadrille_config::{
     Diagnostic,
     model::{
-        self, CertificateSource, ClientAuth, KeyServerUse, KeySource, Keyless, Mode, Place, RateLimit,
+        self, CertificateSource, ClientAuth, KeyServerUse, KeySource, Keyless, Mode, OcspStapling, Place, RateLimit,
         RouteTable, Source, Tls, TlsPolicy, UpstreamTls,
     },
 };
 use quadrille_engine::Engine;
 use quadrille_keyless::client::Client;
+use quadrille_ocsp::{Staple, Unaskable};
 use std::{
     collections::{HashMap, HashSet},
     hash::{Hash, Hasher},
@@ -37,6 +39,8 @@ type Cas = Arc<Box<[X509]>>;
 pub(crate) struct ArtifactCache {
     clients: HashMap<ClientKey, Client>,
     certificates: HashMap<CertificateKey, Arc<Certificate>>,
+    /// By certificate and issuer, so that what has been fetched outlives the files.
+    staples: HashMap<Digest, Arc<Staple>>,
     contexts: HashMap<ContextKey, Arc<ChainTls>>,
     quic_contexts: HashMap<(ContextKey, Duration), Arc<QuicTls>>,
     routers: HashMap<Arc<RouteTable>, Arc<Router>>,
@@ -135,6 +139,28 @@ impl<'a> ArtifactBuilder<'a> {
         }
         self.now.certificates.insert(key, Arc::clone(&certificate));
         Ok(certificate)
+    }
+
+    /// What is fetched to be stapled to a certificate; `None` if nothing is.
+    ///
+    /// # Errors
+    /// It should be, and nobody can be asked.
+    pub(crate) fn staple(
+        &mut self,
+        certificate: &Certificate,
+        stapling: OcspStapling,
+    ) -> Result<Option<Arc<Staple>>, Unaskable> {
+        if !stapling::is_wanted(certificate, stapling) {
+            return Ok(None);
+        }
+        let key = stapling::identity(certificate);
+        let known = self.now.staples.get(&key).or_else(|| self.before.staples.get(&key));
+        let staple = match known {
+            Some(known) => Arc::clone(known),
+            None => Arc::new(stapling::new(certificate)?),
+        };
+        self.now.staples.insert(key, Arc::clone(&staple));
+        Ok(Some(staple))
     }
 
     /// The connections to these key servers.
@@ -329,6 +355,11 @@ impl ArtifactCache {
 
     pub(crate) fn limiters(&self) -> &Limiters {
         &self.limiters
+    }
+
+    /// All that are fetched.
+    pub(crate) fn staples(&self) -> Vec<Arc<Staple>> {
+        self.staples.values().cloned().collect()
     }
 
     fn has_client(&self, client: &Client) -> bool {

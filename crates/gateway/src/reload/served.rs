@@ -1,33 +1,56 @@
 //! What is served, as telemetry asks for it.
 
 use crate::{
-    telemetry::status::{CertificateStatus, ServerStatus, StatusSnapshot, UpstreamStatus},
+    telemetry::status::{CertificateStatus, ServerStatus, StapleStatus, StatusSnapshot, UpstreamStatus},
     tls::certificate::{Certificate, PrivateKey},
     upstream::{Upstream, Upstreams},
 };
 use quadrille_config::model::Listener;
+use quadrille_ocsp::{Staple, State, unix_now};
 use std::sync::Arc;
 
-/// Certificates, and whether each is ordered.
-pub(super) type ServedCertificates = Vec<(Arc<Certificate>, bool)>;
+/// A certificate on a listener.
+pub(super) struct ServedCertificate {
+    pub(super) certificate: Arc<Certificate>,
+    /// What is fetched to be stapled to it.
+    pub(super) staple: Option<Arc<Staple>>,
+    /// Whether it is ordered.
+    pub(super) ordered: bool,
+}
+
+impl ServedCertificate {
+    /// Whether clients refuse it, and nothing is ever stapled to it.
+    fn lacks_staple(&self) -> bool {
+        self.certificate.must_be_stapled && self.certificate.ocsp.is_none() && self.staple.is_none()
+    }
+}
+
+/// A certificate to which something is stapled, or should be.
+struct ServedStaple {
+    /// Of [`Served::certificates`].
+    index: usize,
+    required: bool,
+    staple: Option<Arc<Staple>>,
+}
 
 /// What is served: certificates as they were read, upstreams as they are when they are asked.
 #[derive(Default)]
 pub(crate) struct Served {
     certificates: Arc<[CertificateStatus]>,
+    staples: Vec<ServedStaple>,
     awaited: Arc<[String]>,
     upstreams: Vec<Arc<Upstream>>,
 }
 
 impl Served {
-    /// The certificates of each listener with whether they are ordered, those that are not there yet, and all upstreams.
+    /// The certificates of each listener, those that are not there yet, and all upstreams.
     pub(super) fn new(
-        listeners: &[(&Listener, ServedCertificates)],
+        listeners: &[(&Listener, Vec<ServedCertificate>)],
         awaited: Arc<[String]>,
         upstreams: &Upstreams,
     ) -> Self {
         let certificates = listeners.iter().flat_map(|(listener, certificates)| {
-            certificates.iter().map(|(certificate, ordered)| CertificateStatus {
+            certificates.iter().map(|ServedCertificate { certificate, ordered, .. }| CertificateStatus {
                 listener: listener.address.to_string(),
                 names: certificate.names.clone(),
                 key_type: certificate.key.key_type().to_string(),
@@ -37,8 +60,16 @@ impl Served {
                 ordered: *ordered,
             })
         });
+        let all = listeners.iter().flat_map(|(_, certificates)| certificates);
+        let staples = all.enumerate().filter(|(_, served)| served.staple.is_some() || served.lacks_staple());
+        let staples = staples.map(|(index, served)| ServedStaple {
+            index,
+            required: served.certificate.must_be_stapled,
+            staple: served.staple.clone(),
+        });
         Self {
             certificates: certificates.collect(),
+            staples: staples.collect(),
             awaited,
             upstreams: upstreams.values().cloned().collect(),
         }
@@ -59,6 +90,16 @@ impl Served {
             }
         });
         let (certificates, awaited) = (Arc::clone(&self.certificates), Arc::clone(&self.awaited));
-        StatusSnapshot { certificates, awaited, upstreams: upstreams.collect() }
+        StatusSnapshot { certificates, staples: self.staples(), awaited, upstreams: upstreams.collect() }
+    }
+
+    fn staples(&self) -> Vec<StapleStatus> {
+        let now = unix_now();
+        let status = |ServedStaple { index, required, staple }: &ServedStaple| StapleStatus {
+            certificate: *index,
+            required: *required,
+            state: staple.as_ref().map_or(State::Missing, |staple| staple.state(now)),
+        };
+        self.staples.iter().map(status).collect()
     }
 }

@@ -336,6 +336,29 @@ const GROUPS: &[Group] = &[
                 "records of shared certificates in Redis that this fleet has not sealed, or that are older than before",
             ),
             gauge(
+                "quadrille_ocsp_staples",
+                &["state"],
+                "certificates for which an OCSP response is fetched (`ocsp_stapling`), or without which clients refuse \
+                 them: `valid` if there is one, `missing` or `revoked`",
+            ),
+            gauge(
+                "quadrille_ocsp_must_staple_missing",
+                &[],
+                "certificates that clients refuse just now: they must be stapled (RFC 7633), and there is nothing to \
+                 staple; absent without such certificates",
+            ),
+            gauge(
+                "quadrille_ocsp_staple_not_after_seconds",
+                &["listener", "name", "key_type"],
+                "when the OCSP response expires that is stapled, in seconds since 1970",
+            ),
+            counter(
+                "quadrille_ocsp_fetches_total",
+                &["result"],
+                "what OCSP responders were asked: `good`, `revoked`, `unusable` (an answer that is not stapled) or \
+                 `unreachable` (none)",
+            ),
+            gauge(
                 "quadrille_upstream_server_up",
                 &["upstream", "server"],
                 "1 if the server's health checks succeed and it is not left out for failures, else 0; only where there are health checks",

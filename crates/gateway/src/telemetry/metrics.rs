@@ -209,6 +209,11 @@ pub(crate) fn acme_fleet(reachable: bool) {
     gauge!("quadrille_acme_fleet_reachable").set(f64::from(u8::from(reachable)));
 }
 
+/// What an OCSP responder has answered.
+pub(crate) fn ocsp_fetch(result: &'static str) {
+    counter!("quadrille_ocsp_fetches_total", "result" => result).increment(1);
+}
+
 static OPEN: LazyLock<(Gauge, Counter)> =
     LazyLock::new(|| (gauge!("quadrille_connections"), counter!("quadrille_connections_total")));
 

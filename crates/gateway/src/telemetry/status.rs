@@ -5,6 +5,7 @@
 //! what a reload has removed would stay.
 
 use quadrille_engine::Engine;
+use quadrille_ocsp::State;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -16,6 +17,7 @@ use std::{
 #[derive(Debug, Default)]
 pub(crate) struct StatusSnapshot {
     pub(crate) certificates: Arc<[CertificateStatus]>,
+    pub(crate) staples: Vec<StapleStatus>,
     /// Certificates that are ordered and not there yet.
     pub(crate) awaited: Arc<[String]>,
     pub(crate) upstreams: Vec<UpstreamStatus>,
@@ -43,6 +45,23 @@ impl CertificateStatus {
         let third = (self.not_after - self.not_before) / 3;
         self.ordered && now > (self.not_after - third) as f64
     }
+
+    /// Listener, first name and key type.
+    fn labels(&self) -> String {
+        let Self { listener, names, key_type, .. } = self;
+        let name = names.first().map_or("", String::as_str);
+        labels(&[("listener", listener), ("name", name), ("key_type", key_type)])
+    }
+}
+
+/// The OCSP response of a certificate.
+#[derive(Debug)]
+pub(crate) struct StapleStatus {
+    /// Of [`StatusSnapshot::certificates`].
+    pub(crate) certificate: usize,
+    /// Whether clients refuse the certificate without one.
+    pub(crate) required: bool,
+    pub(crate) state: State,
 }
 
 /// An upstream with its servers.
@@ -73,6 +92,7 @@ impl StatusSnapshot {
             "ready": ready,
             "engine": { "backend": engine.backend(), "gpu": engine.overflow().map(quadrille_engine::Overflow::device) },
             "certificates": self.certificates.iter().map(certificate).collect::<Vec<_>>(),
+            "ocsp_staples": self.staples.iter().map(|staple| self.staple(staple)).collect::<Vec<_>>(),
             "awaited_certificates": *self.awaited,
             "upstreams": self.upstreams.iter().map(upstream).collect::<Vec<_>>(),
         })
@@ -86,7 +106,10 @@ impl StatusSnapshot {
                 let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n");
             }
             for (labels, value) in samples {
-                let _ = writeln!(text, "{name}{{{labels}}} {value}");
+                let _ = match labels.is_empty() {
+                    true => writeln!(text, "{name} {value}"),
+                    false => writeln!(text, "{name}{{{labels}}} {value}"),
+                };
             }
         };
         family(
@@ -98,6 +121,22 @@ impl StatusSnapshot {
             "quadrille_acme_certificates",
             "Certificates that are ordered, by whether they are there and renewed in time",
             self.ordered(unix_time()),
+        );
+        let staples = &self.staples;
+        family(
+            "quadrille_ocsp_staples",
+            "Certificates for which an OCSP response is fetched or needed, by whether there is one",
+            states(staples),
+        );
+        family(
+            "quadrille_ocsp_must_staple_missing",
+            "Certificates that clients refuse, because they must be stapled and there is nothing to staple",
+            refused(staples),
+        );
+        family(
+            "quadrille_ocsp_staple_not_after_seconds",
+            "When the OCSP response expires that is stapled, in Unix time",
+            self.staple_expiries(),
         );
         family(
             "quadrille_upstream_server_up",
@@ -120,15 +159,67 @@ impl StatusSnapshot {
 
     /// By listener, first name and key type; where a listener has several such certificates, the first to expire.
     fn expiries(&self) -> BTreeMap<String, f64> {
-        let mut expiries = BTreeMap::new();
-        for CertificateStatus { listener, names, key_type, not_after, .. } in self.certificates.iter() {
-            let name = names.first().map_or("", String::as_str);
-            let labels = labels(&[("listener", listener), ("name", name), ("key_type", key_type)]);
-            let expiry = expiries.entry(labels).or_insert(f64::INFINITY);
-            *expiry = expiry.min(*not_after as f64);
-        }
-        expiries
+        first(self.certificates.iter().map(|certificate| (certificate.labels(), certificate.not_after)))
     }
+
+    /// The same, of what is stapled.
+    fn staple_expiries(&self) -> BTreeMap<String, f64> {
+        first(self.staples.iter().filter_map(|staple| match staple.state {
+            State::Valid(not_after) => Some((self.certificates.get(staple.certificate)?.labels(), not_after)),
+            State::Missing | State::Revoked => None,
+        }))
+    }
+
+    fn staple(&self, staple: &StapleStatus) -> Value {
+        let certificate = self.certificates.get(staple.certificate);
+        json!({
+            "listener": certificate.map(|certificate| &certificate.listener),
+            "names": certificate.map(|certificate| &certificate.names),
+            "must_staple": staple.required,
+            "state": state(staple.state),
+            "not_after": match staple.state {
+                State::Valid(not_after) => Some(not_after),
+                State::Missing | State::Revoked => None,
+            },
+        })
+    }
+}
+
+/// Of each series the least.
+fn first(series: impl Iterator<Item = (String, i64)>) -> BTreeMap<String, f64> {
+    let mut least = BTreeMap::new();
+    for (labels, value) in series {
+        let known = least.entry(labels).or_insert(f64::INFINITY);
+        *known = known.min(value as f64);
+    }
+    least
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Valid(_) => "valid",
+        State::Missing => "missing",
+        State::Revoked => "revoked",
+    }
+}
+
+/// How many are in each state; empty where nothing is stapled.
+fn states(staples: &[StapleStatus]) -> BTreeMap<String, f64> {
+    if staples.is_empty() {
+        return BTreeMap::new();
+    }
+    let count = |name: &str| staples.iter().filter(|staple| state(staple.state) == name).count();
+    ["valid", "missing", "revoked"].map(|name| (labels(&[("state", name)]), count(name) as f64)).into()
+}
+
+/// How many are refused by clients; empty where none could be.
+fn refused(staples: &[StapleStatus]) -> BTreeMap<String, f64> {
+    let mut required = staples.iter().filter(|staple| staple.required).peekable();
+    if required.peek().is_none() {
+        return BTreeMap::new();
+    }
+    let refused = required.filter(|staple| !matches!(staple.state, State::Valid(_))).count();
+    [(String::new(), refused as f64)].into()
 }
 
 /// When this process has started, in Unix time.

@@ -22,6 +22,10 @@ pub(crate) struct Certificate {
     pub(crate) key: PrivateKey,
     /// The OCSP response to staple, DER.
     pub(crate) ocsp: Option<Vec<u8>>,
+    /// Whether clients refuse it without an OCSP response (RFC 7633).
+    pub(crate) must_be_stapled: bool,
+    /// Whether it says where to ask for one.
+    pub(crate) has_responder: bool,
     /// From when and until when it is valid, in Unix time.
     pub(crate) not_before: i64,
     pub(crate) not_after: i64,
@@ -87,6 +91,8 @@ impl Certificate {
         };
         Ok(Self {
             names: dns_names(leaf),
+            must_be_stapled: quadrille_ocsp::must_be_stapled(leaf),
+            has_responder: leaf.ocsp_responders().is_ok_and(|responders| !responders.is_empty()),
             not_before: unix_time(leaf.not_before()),
             not_after: unix_time(leaf.not_after()),
             warnings: validity_warnings(leaf, &source.chain),

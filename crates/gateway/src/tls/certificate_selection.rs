@@ -4,6 +4,7 @@ use super::{certificate::Certificate, client_capabilities::ClientCapabilities};
 use crate::host_map::HostMap;
 use boring::ssl::SslContext;
 use quadrille_engine::KeyType;
+use quadrille_ocsp::Staple;
 use std::{collections::HashMap, sync::Arc};
 
 /// A listener's certificates, by name.
@@ -27,6 +28,8 @@ pub(super) struct Entry {
     pub(super) context: SslContext,
     /// What its sessions are bound to.
     pub(super) session_binding: [u8; 32],
+    /// The response that is fetched to be stapled, in place of one in the context: a newer one needs no other context.
+    pub(super) staple: Option<Arc<Staple>>,
 }
 
 /// A certificate for one client.

@@ -34,6 +34,7 @@ use quadrille_config::{
     model::{ClientAuth, Group, Mode, TlsPolicy, Version},
 };
 use quadrille_engine::Engine;
+use quadrille_ocsp::Staple;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 
@@ -53,6 +54,8 @@ pub(crate) struct ChainTls {
 #[derive(Clone, Copy)]
 pub(crate) struct Identities<'a> {
     pub(crate) certificates: &'a [Arc<Certificate>],
+    /// What is fetched to be stapled to each of them.
+    pub(crate) staples: &'a [Option<Arc<Staple>>],
     /// Names whose certificates are ordered and not there yet.
     pub(crate) awaited: &'a [String],
     /// To those who validate names.
@@ -176,12 +179,12 @@ impl<'a> Settings<'a> {
         engine: &Engine,
     ) -> Result<CertificateSelector, Diagnostic> {
         let mut selection = CertificateSelector::new(self.policy.max >= Version::Tls13);
-        for certificate in identities.certificates {
+        for (certificate, staple) in identities.certificates.iter().zip(identities.staples) {
             let context = self.for_certificate(certificate, engine).map_err(refused)?;
             let session_binding = self.session_binding(&certificate.names).map_err(refused)?;
             let key_type = certificate.key.key_type();
             let queued = is_queued(certificate, engine);
-            let entry = Entry { key_type, queued, context, session_binding };
+            let entry = Entry { key_type, queued, context, session_binding, staple: staple.clone() };
             selection.add(&certificate.names, entry);
         }
         identities.awaited.iter().for_each(|name| selection.expect(name));

@@ -23,6 +23,7 @@ pub(crate) mod resumption_backend;
 mod selection;
 pub(crate) mod session_clock;
 mod spill;
+pub(crate) mod stapling;
 mod stream;
 mod transport;
 mod write_buffer;

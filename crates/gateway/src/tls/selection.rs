@@ -10,10 +10,12 @@ use super::{
 use crate::admission::Cost;
 use boring::{
     error::ErrorStack,
-    ssl::{ClientHello, NameType, SelectCertError, SslContext, SslRef, SslVerifyMode},
+    ssl::{ClientHello, ExtensionType, NameType, SelectCertError, SslContext, SslRef, SslVerifyMode},
 };
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
+use quadrille_ocsp::{Staple, unix_now};
+use std::sync::Arc;
 
 /// A certificate's context for one client.
 pub(super) struct Selection {
@@ -21,6 +23,8 @@ pub(super) struct Selection {
     session_binding: [u8; 32],
     sni: Option<String>,
     validation: bool,
+    /// Of a client that asks for one.
+    staple: Option<Arc<Staple>>,
 }
 
 /// Why a handshake ends, as the client is told (RFC 8446 section 6.2).
@@ -54,12 +58,14 @@ impl Selection {
         })?;
         admit(hello, &selected)?;
         let (context, session_binding) = (selected.entry.context.clone(), selected.entry.session_binding);
-        Ok(Self { context, session_binding, sni, validation: false })
+        let is_asked = hello.get_extension(ExtensionType::STATUS_REQUEST).is_some();
+        let staple = selected.entry.staple.clone().filter(|_| is_asked);
+        Ok(Self { context, session_binding, sni, validation: false, staple })
     }
 
     /// With a certificate that validates a name.
     pub(super) fn of_validation(context: SslContext, session_binding: [u8; 32], sni: Option<String>) -> Self {
-        Self { context, session_binding, sni, validation: true }
+        Self { context, session_binding, sni, validation: true, staple: None }
     }
 
     /// Goes on with this certificate.
@@ -70,6 +76,10 @@ impl Selection {
         if self.validation {
             // The authority has no certificate to show.
             ssl.set_verify(SslVerifyMode::NONE);
+        }
+        if let Some(staple) = &self.staple {
+            let stapled = staple.with_response(unix_now(), |response| ssl.set_ocsp_status(response));
+            stapled.transpose().map_err(|_| SelectCertError::ERROR)?;
         }
         // On the connection, behind the context: its certificate brings its own.
         resumption::bind(ssl, &self.session_binding, self.sni.as_deref()).map_err(|_| SelectCertError::ERROR)

@@ -62,6 +62,7 @@ impl Http3Client {
         let mut context = SslContextBuilder::new(SslMethod::tls()).expect("a context");
         context.set_ca_file(certificates.ca()).expect("the CA");
         context.set_verify(SslVerifyMode::PEER);
+        context.enable_ocsp_stapling();
         let version = quiche::PROTOCOL_VERSION;
         let mut config =
             quiche::Config::with_boring_ssl_ctx_builder(version, context).expect("a configuration");
@@ -115,6 +116,12 @@ fn socket() -> UdpSocket {
 }
 
 impl Http3 {
+    /// The OCSP response that came with the certificate.
+    pub fn staple(&mut self) -> Option<Vec<u8>> {
+        let ssl: &mut boring::ssl::SslRef = self.quic.as_mut();
+        ssl.ocsp_status().map(<[u8]>::to_vec)
+    }
+
     /// Asks for a path, and waits for the whole answer.
     #[track_caller]
     pub fn get(&mut self, path: &str) -> Answer {

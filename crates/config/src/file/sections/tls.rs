@@ -87,6 +87,18 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             show: |policy| policy.allow_weak_keys.into(),
         },
         Key {
+            name: "ocsp_stapling",
+            value: "`on`, `off` or `must_staple`",
+            preset: Preset::Is("must_staple"),
+            about: "For which certificates the gateway asks their authority's OCSP responder (RFC 6960), and staples what it \
+                    says in full handshakes with clients that ask: all that name a responder, none, or those that \
+                    clients refuse without a staple (RFC 7633). The responder is asked over `http://`, and the chain must \
+                    have the issuer's certificate. A certificate with `ocsp` keeps what that file says.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.policy.ocsp_stapling, word),
+            show: |policy| name(policy.ocsp_stapling).into(),
+        },
+        Key {
             name: "client_auth",
             value: "mapping, or `off`",
             preset: Preset::Is("off"),

@@ -328,6 +328,10 @@ const TLS: &[Case] = &[
         "min: 1.3, cbc: on",
         "q.yaml:1: listeners[0].tls.cbc: TLS 1.3 has no CBC; set `min: 1.2`, or remove this",
     ),
+    (
+        "ocsp_stapling: must-staple",
+        "q.yaml:1: listeners[0].tls.ocsp_stapling: `must-staple` is not a choice of certificates to staple for; did you mean `must_staple`?",
+    ),
     ("static_rsa: maybe", "q.yaml:1: listeners[0].tls.static_rsa: `maybe` is not a switch; use on or off"),
     ("groups: []", "q.yaml:1: listeners[0].tls.groups: the list is empty; give it at least one item"),
     (

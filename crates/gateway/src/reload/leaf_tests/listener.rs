@@ -5,8 +5,8 @@ use crate::RebuiltParts;
 use quadrille_config::model::{
     AccessAction, AccessRules, AccessStep, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous,
     CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, Group, Http, KeyServerUse, KeySource,
-    Keyless, KeylessTls, Limits, Listener, Paths, Place, ProxyProtocolIn, RouteTable, SentPath, Serve,
-    Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted, key_server::Protocol,
+    Keyless, KeylessTls, Limits, Listener, OcspStapling, Paths, Place, ProxyProtocolIn, RouteTable, SentPath,
+    Serve, Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted, key_server::Protocol,
 };
 use std::sync::Arc;
 
@@ -91,7 +91,18 @@ fn deny_all() -> AccessRules {
 fn tls(model: &mut Tls, leaves: &mut Leaves) {
     let Tls { certificates, policy } = model;
     certificates.iter_mut().for_each(|source| certificate(Arc::make_mut(source), leaves));
-    let TlsPolicy { min, max, groups, ciphers, alpn, cbc, static_rsa, allow_weak_keys, client_auth } = policy;
+    let TlsPolicy {
+        min,
+        max,
+        groups,
+        ciphers,
+        alpn,
+        cbc,
+        static_rsa,
+        allow_weak_keys,
+        ocsp_stapling,
+        client_auth,
+    } = policy;
     leaves.rebuild(TLS_CONTEXT);
     leaves.set("tls.min", min, Version::Tls13);
     leaves.set("tls.max", max, Version::Tls12);
@@ -100,6 +111,7 @@ fn tls(model: &mut Tls, leaves: &mut Leaves) {
     leaves.set("tls.alpn", alpn, vec!["other".into()]);
     leaves.flip("tls.cbc", cbc);
     leaves.flip("tls.static_rsa", static_rsa);
+    leaves.set("tls.ocsp_stapling", ocsp_stapling, OcspStapling::On);
     if let ClientAuth::Optional(check) | ClientAuth::Required(check) = client_auth {
         client_check(check, leaves);
         leaves.set("tls.client_auth", client_auth, ClientAuth::Off);

@@ -1,0 +1,271 @@
+//! OCSP responses that the gateway fetches and staples, with OpenSSL on both ends: as the responder, and as the client.
+
+mod responder;
+
+use crate::support::{
+    Certificates, Configuration, Gateway, Http3Client, Pair, document, eventually, listener, output,
+    quadrille, s_client, succeed,
+};
+use responder::{Does, Responder};
+use std::{
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+const MUST_STAPLE: &str = "tlsfeature=status_request\n";
+const FETCHES: &str = "quadrille_ocsp_fetches_total";
+
+fn configuration(pair: &Pair, keys: &str) -> Configuration {
+    Configuration::new(&document(&[listener(pair, &format!("respond: ok, {keys}"))], ""))
+}
+
+fn gateway(pair: &Pair) -> Gateway {
+    let file = configuration(pair, "tls: {ocsp_stapling: on}");
+    Gateway::with_config(&file.path(), 1)
+}
+
+/// What a client is shown that asks; `None` if nothing is stapled.
+fn stapled(gateway: &Gateway, certificates: &Certificates, version: &str) -> Option<String> {
+    let seen = s_client(gateway.address(0), &certificates.ca(), &[version, "-status"]).expect(version);
+    if seen.text.contains("OCSP response: no response sent") {
+        return None;
+    }
+    assert!(seen.text.contains("OCSP Response Status: successful"), "{}", seen.text);
+    Some(seen.text)
+}
+
+#[track_caller]
+fn serves_good(gateway: &Gateway, certificates: &Certificates) {
+    for version in ["-tls1_2", "-tls1_3"] {
+        let text = stapled(gateway, certificates, version).unwrap_or_else(|| panic!("{}", gateway.log()));
+        assert!(text.contains("Cert Status: good"), "{text}");
+    }
+}
+
+#[track_caller]
+fn serves_nothing(gateway: &Gateway, certificates: &Certificates) {
+    for version in ["-tls1_2", "-tls1_3"] {
+        assert_eq!(stapled(gateway, certificates, version), None, "{}", gateway.log());
+    }
+}
+
+#[test]
+fn what_the_responder_says_is_stapled_and_stays_over_a_reload() {
+    let responder = Responder::start();
+    let ca = &responder.certificates;
+    let pair = responder.issue("localhost", "");
+    let file = configuration(&pair, "http3: on, tls: {ocsp_stapling: on}");
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    gateway.wait_for_metric(FETCHES, &["good"], |count| count == 1.0);
+    serves_good(&gateway, ca);
+    assert!(responder.asked()[0].starts_with("GET /ocsp/M"), "{:?}", responder.asked());
+    let plain = s_client(gateway.address(0), &ca.ca(), &[]).expect("an answer");
+    assert!(!plain.text.contains("OCSP Response Status"), "it was not asked for: {}", plain.text);
+    let mut client = Http3Client::new(ca);
+    let staple = client.connect(gateway.address(0)).staple().expect("a staple over QUIC");
+    let stored = ca.path("quic.resp");
+    std::fs::write(&stored, &staple).expect("writing");
+    let mut verify = Command::new("openssl");
+    verify.args(["ocsp", "-respin"]).arg(&stored).arg("-CAfile").arg(ca.ca()).arg("-issuer").arg(ca.ca());
+    let verified = succeed(verify.arg("-cert").arg(&pair.chain));
+    assert!(verified.contains(": good"), "{verified}");
+
+    assert_eq!(gateway.metric("quadrille_ocsp_staples", &["valid"]), 1.0, "{}", gateway.metrics());
+    let week = gateway.metric("quadrille_ocsp_staple_not_after_seconds", &["name=\"localhost\""]);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
+    assert!((6.9..7.1).contains(&((week - now.as_secs_f64()) / 86400.0)), "{week}");
+    let status = gateway.admin_page("/status");
+    assert!(status.contains(r#""state": "valid""#), "{status}");
+
+    responder.does(Does::Leaves);
+    let other = configuration(&pair, "http3: on, tls: {ocsp_stapling: on, min: 1.2, groups: [X25519]}");
+    file.replace(&std::fs::read_to_string(other.path()).expect("the other"));
+    gateway.wait_for_log("configuration reloaded");
+    serves_good(&gateway, ca);
+    assert!(client.connect(gateway.address(0)).staple().is_some());
+    assert_eq!(responder.asked().len(), 1, "nothing new was needed");
+    assert_eq!(gateway.log().matches("an OCSP response is stapled").count(), 1, "{}", gateway.log());
+
+    file.replace(
+        &std::fs::read_to_string(configuration(&pair, "tls: {ocsp_stapling: off}").path()).expect("off"),
+    );
+    eventually("nothing is stapled", || stapled(&gateway, ca, "-tls1_3").is_none());
+    assert_eq!(gateway.metric("quadrille_ocsp_staples", &[]), 0.0, "{}", gateway.metrics());
+}
+
+#[test]
+fn a_responder_that_the_issuer_has_charged_is_believed() {
+    let responder = Responder::start();
+    let ca = &responder.certificates;
+    let pair = responder.issue("localhost", "");
+    let signer = responder.signer(ca, "charged", "extendedKeyUsage=OCSPSigning\nkeyUsage=digitalSignature\n");
+    responder.does(Does::Answers { minutes: 60, signer });
+    let gateway = gateway(&pair);
+    gateway.wait_for_metric(FETCHES, &["good"], |count| count == 1.0);
+    serves_good(&gateway, ca);
+}
+
+/// What proves nothing is not stapled, told once, and asked for again later.
+#[test]
+fn what_proves_nothing_is_not_stapled() {
+    let responder = Responder::start();
+    let ca = &responder.certificates;
+    let pair = responder.issue("localhost", "");
+    let other = responder.issue("other.test", "");
+    let foreign = Certificates::new();
+    let stranger = responder.signer(&foreign, "stranger", "extendedKeyUsage=OCSPSigning\n");
+    let unentitled = responder.signer(ca, "unentitled", "extendedKeyUsage=serverAuth\n");
+    let about_other = responder.answer_about(&other);
+    let signed_by = |signer| Does::Answers { minutes: 60, signer };
+    let ok = "HTTP/1.1 200 OK\r\nContent-Length: ";
+    let says = |text: String| Does::Says(text.leak().as_bytes());
+    let forged = "neither the issuer nor a responder that the issuer has charged has signed it";
+    let cases = [
+        (signed_by(stranger), "unusable", forged),
+        (signed_by(unentitled), "unusable", forged),
+        (Does::Repeats(about_other), "unusable", "it is about another certificate"),
+        (says(format!("{ok}7\r\n\r\ngarbage")), "unusable", "it is no OCSP response in DER"),
+        (says(format!("{ok}0\r\n\r\n")), "unusable", "it is no OCSP response in DER"),
+        (says(format!("{ok}5\r\n\r\n0\x03\n\x01\x03")), "unusable", "it says `TryLater`"),
+        (says(format!("{ok}999999\r\n\r\n{}", "x".repeat(999_999))), "unreachable", "length limit exceeded"),
+        (says("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_owned()), "unreachable", "it answers 503"),
+        (says("no HTTP at all\r\n\r\n".to_owned()), "unreachable", "the responder http://127.0.0.1:"),
+        (Does::Leaves, "unreachable", "the responder http://127.0.0.1:"),
+    ];
+    for (does, result, message) in cases {
+        responder.does(does);
+        let gateway = gateway(&pair);
+        gateway.wait_for_metric(FETCHES, &[result], |count| count >= 1.0);
+        serves_nothing(&gateway, ca);
+        let log = gateway.log();
+        assert!(log.contains("no OCSP response to staple") && log.contains(message), "{message}: {log}");
+        assert_eq!(gateway.metric("quadrille_ocsp_staples", &["missing"]), 1.0);
+        assert_eq!(gateway.metric("quadrille_ocsp_must_staple_missing", &[]), 0.0, "it need not be stapled");
+    }
+    responder.answers(60);
+    responder.knows(&pair, "");
+    let gateway = gateway(&pair);
+    gateway.wait_for_metric(FETCHES, &["unusable"], |count| count >= 2.0);
+    assert_eq!(gateway.log().matches("no OCSP response to staple").count(), 1, "{}", gateway.log());
+    assert!(gateway.log().contains("it does not know the certificate"), "{}", gateway.log());
+    assert!(responder.asked().last().expect("a request").starts_with("POST /ocsp "), "the other way");
+    responder.knows(&pair, "V");
+    gateway.wait_for_metric(FETCHES, &["good"], |count| count >= 1.0);
+    serves_good(&gateway, ca);
+}
+
+#[test]
+fn a_revoked_certificate_loses_its_staple() {
+    let responder = Responder::start();
+    let ca = &responder.certificates;
+    let pair = responder.issue("localhost", "");
+    responder.answers(1);
+    let gateway = gateway(&pair);
+    gateway.wait_for_metric(FETCHES, &["good"], |count| count == 1.0);
+    serves_good(&gateway, ca);
+    responder.knows(&pair, "R");
+    // At half of the minute for which the good one holds.
+    gateway.wait_for_metric(FETCHES, &["revoked"], |count| count >= 1.0);
+    serves_nothing(&gateway, ca);
+    assert_eq!(gateway.metric("quadrille_ocsp_staples", &["revoked"]), 1.0, "{}", gateway.metrics());
+    assert!(gateway.log().contains("the authority has revoked this certificate"), "{}", gateway.log());
+}
+
+#[test]
+fn a_response_that_has_expired_is_not_served_and_one_that_must_be_stapled_is_alerted() {
+    let responder = Responder::start();
+    let ca = &responder.certificates;
+    let pair = responder.issue("localhost", MUST_STAPLE);
+    responder.answers(1);
+    // It must be stapled: nothing has to be configured.
+    let file = configuration(&pair, "");
+    let gateway = Gateway::with_config(&file.path(), 1);
+    gateway.wait_for_metric(FETCHES, &["good"], |count| count == 1.0);
+    let began = Instant::now();
+    serves_good(&gateway, ca);
+    let missing = || gateway.metric("quadrille_ocsp_must_staple_missing", &[]);
+    assert!(gateway.metrics().contains("\nquadrille_ocsp_must_staple_missing 0"), "{}", gateway.metrics());
+    responder.does(Does::Leaves);
+    gateway.wait_for_metric(FETCHES, &["unreachable"], |count| count >= 1.0);
+    assert!(began.elapsed() < Duration::from_secs(45), "it was asked for in time");
+    serves_good(&gateway, ca);
+    assert_eq!(missing(), 0.0);
+    while began.elapsed() < Duration::from_secs(62) {
+        thread::sleep(Duration::from_millis(100));
+    }
+    serves_nothing(&gateway, ca);
+    assert_eq!(missing(), 1.0, "{}", gateway.metrics());
+    let told = "its OCSP response has expired, and clients refuse this certificate without one";
+    eventually("it is said", || gateway.log().contains(told));
+    assert_eq!(gateway.log().matches(told).count(), 1, "{}", gateway.log());
+    responder.answers(1);
+    gateway.wait_for_metric(FETCHES, &["good"], |count| count == 2.0);
+    serves_good(&gateway, ca);
+    assert_eq!(missing(), 0.0);
+}
+
+#[test]
+fn a_response_that_has_expired_when_it_comes_is_not_stapled() {
+    let responder = Responder::start();
+    let ca = &responder.certificates;
+    let pair = responder.issue("localhost", MUST_STAPLE);
+    responder.answers(1);
+    let file = configuration(&pair, "");
+    let mut command = crate::support::process::serve_ahead(90, &ca.path(""));
+    command.arg("--config").arg(file.path());
+    let gateway = Gateway::start(command, 1);
+    gateway.wait_for_metric(FETCHES, &["unusable"], |count| count >= 1.0);
+    serves_nothing(&gateway, ca);
+    let log = gateway.log();
+    assert!(log.contains("it has expired (nextUpdate)") && log.contains("clients refuse this"), "{log}");
+    assert_eq!(gateway.metric("quadrille_ocsp_must_staple_missing", &[]), 1.0);
+}
+
+/// Nobody waits for a responder but the thread that asks it.
+#[test]
+fn a_responder_that_says_nothing_keeps_nobody_waiting() {
+    let responder = Responder::start();
+    let ca = &responder.certificates;
+    let pair = responder.issue("localhost", "");
+    responder.does(Does::Sleeps);
+    let began = Instant::now();
+    let gateway = gateway(&pair);
+    eventually("it is asked", || !responder.asked().is_empty());
+    serves_nothing(&gateway, ca);
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    gateway.wait_for_metric(FETCHES, &["unreachable"], |count| count >= 1.0);
+    assert!(gateway.log().contains("no answer in 10 s"), "{}", gateway.log());
+}
+
+#[test]
+fn a_check_says_what_cannot_be_stapled() {
+    let responder = Responder::start();
+    let checked = |pair: &Pair, keys: &str| {
+        let (ok, text) = output(quadrille("check").arg(configuration(pair, keys).path()));
+        assert!(ok, "{text}");
+        text
+    };
+    let on = "tls: {ocsp_stapling: on}";
+    let good = responder.issue("localhost", MUST_STAPLE);
+    assert!(!checked(&good, on).contains("warning"));
+    let off = checked(&good, "tls: {ocsp_stapling: off}");
+    assert!(
+        off.contains(
+            "warning: the certificate for localhost: clients refuse it without an OCSP response (RFC 7633)"
+        ),
+        "{off}"
+    );
+    let without = responder.issue_with("without.test", MUST_STAPLE);
+    assert!(checked(&without, "").contains("and it names no OCSP responder"));
+    let plain = responder.issue_with("plain.test", "");
+    assert!(!checked(&plain, on).contains("warning"), "it has no responder, and needs none");
+    let tls = responder.issue_with("tls.test", "authorityInfoAccess=OCSP;URI:https://ocsp.test/\n");
+    assert!(checked(&tls, on).contains("`https://ocsp.test/` is not reached by http://"));
+    let leaf = std::fs::read_to_string(&good.chain).expect("a chain");
+    let leaf = leaf.split_inclusive("-----END CERTIFICATE-----\n").next().expect("a leaf");
+    std::fs::write(&good.chain, leaf).expect("writing");
+    let text = checked(&good, on);
+    assert!(text.contains("its chain lacks the certificate of its issuer; append it to the chain"), "{text}");
+    assert!(responder.asked().is_empty(), "a check asks nobody");
+}
