@@ -2,6 +2,7 @@
 
 mod drain;
 mod logs;
+mod moment;
 mod replacement;
 mod successor;
 
@@ -97,10 +98,10 @@ pub fn serve(
                     Command::End => break,
                     command => server.execute(command).await,
                 },
-                () = at(server.closing) => server.close_listeners(),
+                () = moment::at(server.closing) => server.close_listeners(),
                 _ = signals.replace.recv() => server.start_successor(),
                 outcome = successor::outcome(&mut server.successor) => if server.is_replaced(outcome) { break },
-                () = at(server.leaving) => break,
+                () = moment::at(server.leaving) => break,
                 _ = signals.terminate.recv() => if !server.waits_before_it_leaves() { break },
                 _ = signals.interrupt.recv() => break,
             }
@@ -416,14 +417,6 @@ impl Server {
         for setting in quadrille_config::needs_restart(&old, new) {
             tracing::warn!(setting, "this change takes effect at the next start");
         }
-    }
-}
-
-/// Never, if there is no time.
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time.into()).await,
-        None => std::future::pending().await,
     }
 }
 
