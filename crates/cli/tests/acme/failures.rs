@@ -2,13 +2,13 @@
 
 use crate::{
     authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate},
-    support::{Certificates, Gateway, eventually, ports, process::serve_ahead},
+    front::https_before,
+    support::{Certificates, Gateway, process::serve_ahead},
 };
 use std::{
     fs,
     io::{Read as _, Write as _},
     net::TcpListener,
-    process::{Command, Stdio},
     thread,
 };
 
@@ -61,28 +61,7 @@ fn nonsense(certificates: &Certificates, answer: &'static [u8]) -> u16 {
             let _ = stream.write_all(answer);
         }
     });
-    let pair = certificates.ecdsa("P-256", &["localhost"]);
-    let port = ports::free();
-    let mut front = Command::new(env!("CARGO_BIN_EXE_quadrille"));
-    front.args(["serve", "--mode", "tcp", "--admin", "off", "--listen", &format!("127.0.0.1:{port}")]);
-    front.args(["--upstream", &behind.to_string(), "--cert"]).arg(&pair.chain).arg("--key").arg(&pair.key);
-    let child = front.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("a front");
-    ENDED_WITH_THE_TEST.with_borrow_mut(|children| children.push(Ended(child)));
-    eventually("it listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-    port
-}
-
-struct Ended(std::process::Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-thread_local! {
-    static ENDED_WITH_THE_TEST: std::cell::RefCell<Vec<Ended>> = const { std::cell::RefCell::new(Vec::new()) };
+    https_before(certificates, behind)
 }
 
 #[test]

@@ -7,6 +7,9 @@ mod authority;
 mod failures;
 mod first;
 mod fleet;
+mod front;
+mod garbage;
+mod impostor;
 mod operator;
 mod renewal;
 #[path = "../gateway/support/mod.rs"]

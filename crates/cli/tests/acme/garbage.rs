@@ -1,0 +1,119 @@
+//! An authority that answers nonsense, at each step of an order.
+
+use crate::{
+    authority::{leaf, shown, wait_for_certificate},
+    impostor::{Impostor, Nonsense, Step},
+    support::{Certificates, Gateway, eventually, quadrille, succeed},
+};
+use std::{fs, path::Path};
+
+const NAME: &str = "a.example.com";
+const FAILED: &str = "no certificate could be ordered";
+
+fn body(text: &str) -> Nonsense {
+    Nonsense::Body(text.as_bytes().to_vec())
+}
+
+/// A certificate of the authority's for this name, with a key that nobody has asked for; with its root, or another one.
+fn foreign(authority: &Certificates, name: &str, root: &Path) -> String {
+    let pair = authority.ecdsa("P-256", &[name]);
+    fs::read_to_string(&pair.chain).expect("a leaf") + &fs::read_to_string(root).expect("a root")
+}
+
+/// The right certificate, and behind it one that has nothing to do with it.
+fn behind(other: &Path) -> Nonsense {
+    Nonsense::Behind(fs::read(other).expect("a certificate"))
+}
+
+/// What is said at each step, and what of it is told to the user.
+fn cases(impostor: &Impostor) -> Vec<(Step, Nonsense, &'static str)> {
+    let no_json = || body("no JSON!!");
+    let of_no_use = "what the certificate authority sent is of no use";
+    let cut = "the certificate authority cannot be asked";
+    let (ca, other) = (&impostor.certificates, Certificates::new());
+    let mut cases = vec![
+        (Step::Nonce, Nonsense::Bare(200), of_no_use),
+        (Step::Order, Nonsense::Bare(201), of_no_use),
+        (
+            Step::Order,
+            body(r#"{"status":"invalid","identifiers":[],"authorizations":[],"finalize":""}"#),
+            of_no_use,
+        ),
+        (Step::Authorization, body(r#"{"status":"valid"}"#), of_no_use),
+        (Step::Certificate, body("no PEM"), "no certificate"),
+        (
+            Step::Certificate,
+            body("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+            of_no_use,
+        ),
+        (Step::Certificate, body(&foreign(ca, NAME, &ca.ca())), "a certificate for another key"),
+        (Step::Certificate, body(&foreign(ca, "b.example.com", &ca.ca())), "a certificate for another key"),
+        (Step::Certificate, behind(&other.ca()), "does not sign the one before it"),
+        (Step::Certificate, Nonsense::Body(vec![b'x'; 3 << 20]), cut),
+        (Step::Certificate, Nonsense::Bare(500), of_no_use),
+    ];
+    for step in [Step::Directory, Step::Order, Step::Authorization, Step::Finalize, Step::Poll] {
+        cases.extend([
+            (step, no_json(), of_no_use),
+            (step, body("[]"), of_no_use),
+            (step, body("{}"), of_no_use),
+        ]);
+        cases.push((step, Nonsense::Half, cut));
+    }
+    cases
+}
+
+/// Has it ordered now, and waits until that has failed.
+fn order_fails(gateway: &Gateway, file: &Path) -> String {
+    let failed = || gateway.metric("quadrille_acme_orders_total", &["failed"]);
+    let (before, logged) = (failed(), gateway.log().len());
+    succeed(quadrille("cert").args(["renew", NAME, "--config"]).arg(file));
+    eventually("it fails", || failed() > before && gateway.log()[logged..].contains(FAILED));
+    gateway.log()[logged..].to_owned()
+}
+
+#[test]
+fn nonsense_at_any_step_is_told_and_the_old_certificate_goes_on_serving() {
+    let impostor = Impostor::start();
+    let file = impostor.configuration(NAME);
+    let gateway = Gateway::with_config(&file, 1);
+    let ca = impostor.certificates.ca();
+    let first = wait_for_certificate(&gateway, &ca, NAME, &[]);
+    for (step, nonsense, message) in cases(&impostor) {
+        let what = format!("{step:?}, {nonsense:.60?}");
+        impostor.says(Some((step, nonsense)));
+        let log = order_fails(&gateway, &file);
+        assert!(log.contains(message), "{what}: {log}");
+        let again = log.split("again_in_s=").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let again: u32 = again.and_then(|seconds| seconds.parse().ok()).expect("when it is tried again");
+        assert!(again >= 10, "{what}: {log}");
+        assert!(!log.contains("panicked"), "{what}: {log}");
+        let still = shown(gateway.address(0), &ca, NAME, &[]).expect(&what);
+        assert_eq!(leaf(&still), leaf(&first), "{what}");
+    }
+    impostor.says(None);
+    succeed(quadrille("cert").args(["renew", NAME, "--config"]).arg(&file));
+    eventually("a new one", || {
+        shown(gateway.address(0), &ca, NAME, &[]).is_ok_and(|now| leaf(&now) != leaf(&first))
+    });
+}
+
+/// Before there is an account, which is what the first order begins with.
+#[test]
+fn nonsense_about_the_account_is_told_and_there_is_no_certificate_until_it_ends() {
+    let impostor = Impostor::start();
+    let file = impostor.configuration(NAME);
+    let ca = impostor.certificates.ca();
+    // Without its address, which is what the account is known by.
+    impostor.says(Some((Step::Account, Nonsense::Bare(201))));
+    let gateway = Gateway::with_config(&file, 1);
+    eventually("it fails", || gateway.metric("quadrille_acme_orders_total", &["failed"]) >= 1.0);
+    assert!(gateway.log().contains("of no use"), "{}", gateway.log());
+    impostor.says(Some((Step::Account, Nonsense::Half)));
+    let log = order_fails(&gateway, &file);
+    assert!(log.contains("cannot be asked"), "{log}");
+    assert!(shown(gateway.address(0), &ca, NAME, &[]).is_err(), "there is none");
+    impostor.says(None);
+    succeed(quadrille("cert").args(["renew", NAME, "--config"]).arg(&file));
+    wait_for_certificate(&gateway, &ca, NAME, &[]);
+}

@@ -1,0 +1,226 @@
+//! An authority that believes everything, issues with `openssl`, and says nonsense where a test wants it to.
+
+use crate::{
+    front::https_before,
+    support::{Certificates, succeed},
+};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    path::PathBuf,
+    process::Command,
+    sync::{Arc, Mutex},
+    thread,
+};
+
+/// One of its answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Directory,
+    Nonce,
+    Account,
+    Order,
+    Authorization,
+    Finalize,
+    Poll,
+    Certificate,
+}
+
+/// What is said in the place of an answer.
+#[derive(Clone, Debug)]
+pub enum Nonsense {
+    /// This body, with the status and the header fields of the answer.
+    Body(Vec<u8>),
+    /// This, behind what should be there.
+    Behind(Vec<u8>),
+    /// Only the status, and no header field that means anything.
+    Bare(u16),
+    /// The answer breaks off.
+    Half,
+}
+
+/// The authority.
+pub struct Impostor {
+    pub certificates: Certificates,
+    directory: tempfile::TempDir,
+    port: u16,
+    nonsense: Arc<Mutex<Option<(Step, Nonsense)>>>,
+}
+
+struct Answer {
+    status: u16,
+    fields: String,
+    body: Vec<u8>,
+}
+
+impl Impostor {
+    pub fn start() -> Self {
+        let certificates = Certificates::new();
+        let directory = tempfile::tempdir().expect("a directory");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = https_before(&certificates, listener.local_addr().expect("an address"));
+        let nonsense: Arc<Mutex<Option<(Step, Nonsense)>>> = Arc::default();
+        let shared = Arc::clone(&nonsense);
+        let (ca, files) = (certificates.ca(), directory.path().to_owned());
+        thread::spawn(move || {
+            let authority = Authority { base: format!("https://localhost:{port}"), ca, files };
+            for client in listener.incoming().map_while(Result::ok) {
+                let nonsense = shared.lock().expect("nonsense").clone();
+                authority.attend(client, nonsense);
+            }
+        });
+        Self { certificates, directory, port, nonsense }
+    }
+
+    /// From now on it says this at this step; `None`: what it should.
+    pub fn says(&self, nonsense: Option<(Step, Nonsense)>) {
+        *self.nonsense.lock().expect("nonsense") = nonsense;
+    }
+
+    pub fn configuration(&self, names: &str) -> PathBuf {
+        let file = self.directory.path().join("quadrille.yaml");
+        let text = format!(
+            "admin: 127.0.0.1:0\nacme: {{ directory: \"https://localhost:{}/directory\", ca_file: {}, state: {} }}\n\
+             listeners:\n  - address: 127.0.0.1:0\n    certificates: [ {{ acme: {{ names: [{names}] }} }} ]\n    respond: \
+             hello\n",
+            self.port,
+            self.certificates.ca().display(),
+            self.directory.path().join("state").display(),
+        );
+        fs::write(&file, text).expect("writing");
+        file
+    }
+}
+
+/// What answers.
+struct Authority {
+    base: String,
+    ca: PathBuf,
+    files: PathBuf,
+}
+
+impl Authority {
+    fn attend(&self, mut client: TcpStream, nonsense: Option<(Step, Nonsense)>) {
+        let Some((path, body)) = read(&client) else { return };
+        let (step, mut answer) = self.answer(&path, &body);
+        let mut whole = true;
+        match nonsense.filter(|(at, _)| *at == step) {
+            Some((_, Nonsense::Body(body))) => answer.body = body,
+            Some((_, Nonsense::Behind(more))) => answer.body.extend(more),
+            Some((_, Nonsense::Bare(status))) => {
+                answer = Answer { status, fields: String::new(), body: Vec::new() };
+            }
+            Some((_, Nonsense::Half)) => whole = false,
+            None => {}
+        }
+        let Answer { status, fields, body } = answer;
+        let length = body.len();
+        let head = format!(
+            "HTTP/1.1 {status} Said\r\n{fields}Content-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        let sent = if whole { &body[..] } else { &body[..length / 2] };
+        let _ = client.write_all(head.as_bytes()).and_then(|()| client.write_all(sent));
+    }
+
+    fn answer(&self, path: &str, body: &[u8]) -> (Step, Answer) {
+        let base = &self.base;
+        let json = |status, location: &str, body: serde_json::Value| {
+            let location =
+                if location.is_empty() { String::new() } else { format!("Location: {base}{location}\r\n") };
+            let fields = format!("Replay-Nonce: bm9uY2U\r\nContent-Type: application/json\r\n{location}");
+            Answer { status, fields, body: body.to_string().into_bytes() }
+        };
+        let names = || serde_json::json!([{ "type": "dns", "value": "a.example.com" }]);
+        let order = |status: &str| {
+            serde_json::json!({ "status": status, "identifiers": names(), "authorizations": [format!("{base}/authz")],
+                                "finalize": format!("{base}/finalize"), "certificate": format!("{base}/certificate") })
+        };
+        match path {
+            "/directory" => {
+                let of = |path: &str| format!("{base}{path}");
+                let body = serde_json::json!({ "newNonce": of("/nonce"), "newAccount": of("/account"),
+                                               "newOrder": of("/order") });
+                (Step::Directory, json(200, "", body))
+            }
+            "/nonce" => (Step::Nonce, json(200, "", serde_json::json!({}))),
+            "/account" => (Step::Account, json(201, "/account/1", serde_json::json!({ "status": "valid" }))),
+            "/order" => (Step::Order, json(201, "/order/1", order("ready"))),
+            "/order/1" => (Step::Poll, json(200, "", order("valid"))),
+            "/authz" => {
+                let challenge = serde_json::json!({ "type": "tls-alpn-01", "url": format!("{base}/challenge"),
+                                                    "token": "dG9rZW4", "status": "valid" });
+                let body = serde_json::json!({ "status": "valid", "identifier": names()[0], "challenges": [challenge] });
+                (Step::Authorization, json(200, "", body))
+            }
+            "/finalize" => {
+                self.issue(body);
+                (Step::Finalize, json(200, "/order/1", order("valid")))
+            }
+            "/certificate" => {
+                let chain = fs::read(self.files.join("issued.pem")).unwrap_or_default();
+                let mut answer = json(200, "", serde_json::json!({}));
+                answer.body = chain;
+                (Step::Certificate, answer)
+            }
+            other => panic!("nobody has told of {other}"),
+        }
+    }
+
+    /// What the request asks for.
+    fn issue(&self, body: &[u8]) {
+        let jws: serde_json::Value = serde_json::from_slice(body).expect("a JWS");
+        let payload = base64_url(jws["payload"].as_str().expect("a payload"));
+        let payload: serde_json::Value = serde_json::from_slice(&payload).expect("JSON");
+        let request = self.files.join("request.der");
+        fs::write(&request, base64_url(payload["csr"].as_str().expect("a request"))).expect("writing");
+        let mut issue = Command::new("openssl");
+        issue.args([
+            "x509",
+            "-req",
+            "-inform",
+            "DER",
+            "-copy_extensions",
+            "copy",
+            "-days",
+            "30",
+            "-CAcreateserial",
+        ]);
+        issue
+            .arg("-in")
+            .arg(&request)
+            .arg("-CA")
+            .arg(&self.ca)
+            .arg("-CAkey")
+            .arg(self.ca.with_file_name("ca.key"));
+        succeed(issue.arg("-out").arg(self.files.join("issued.pem")));
+    }
+}
+
+fn base64_url(text: &str) -> Vec<u8> {
+    let padding = "=".repeat((4 - text.len() % 4) % 4);
+    let text = text.replace('-', "+").replace('_', "/") + &padding;
+    boring::base64::decode_block(&text).expect("base64url")
+}
+
+/// Path and body of a request.
+fn read(client: &TcpStream) -> Option<(String, Vec<u8>)> {
+    let mut reader = BufReader::new(client);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let path = line.split(' ').nth(1)?.to_owned();
+    let mut length = 0;
+    loop {
+        let mut field = String::new();
+        reader.read_line(&mut field).ok()?;
+        if let Some(value) = field.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        if field.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some((path, body))
+}
