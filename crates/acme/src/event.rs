@@ -7,8 +7,10 @@ pub enum Event {
     Installed,
     /// An order came to nothing.
     Failed,
-    /// There is a new certificate in its file, which another gateway of the fleet has ordered.
+    /// There is a certificate in its file that this process has not ordered just now: another gateway of the fleet has.
     Received,
+    /// What became of a name that a client has asked for.
+    Asked(&'static str),
     /// A record of the fleet was refused: somebody has changed it.
     RecordRefused,
     /// Whether the fleet can be asked has changed.

@@ -1,9 +1,10 @@
 //! One plan's certificates: what each has, when it is due, and what happened to its orders.
 
 use crate::{
-    AcmeError, Answers, Event, Issued, Plan, StateDirectory, UnixTime, Validity, Wanted, Window, account,
-    files,
+    AcmeError, Answers, Event, Issued, OnDemand, Plan, StateDirectory, UnixTime, Validity, Wanted, Window,
+    account, files,
     fleet::Fleet,
+    granting::{Granting, Question},
     https::Https,
     order::Ordering,
     progress::{self, Progress},
@@ -25,12 +26,16 @@ const LONGEST: Duration = Duration::from_secs(1200);
 /// How often an alert is repeated in the log.
 const REPEAT: i64 = 3600;
 
+/// After so many orders in a row that came to nothing, a name that was granted and never had a certificate is given up.
+const GIVEN_UP: u32 = 4;
+
 /// Keeps the certificates of one plan.
 pub(crate) struct Keeper {
     plan: Plan,
     state: StateDirectory,
     https: Https,
     answers: Arc<Answers>,
+    granting: Granting,
     fleet: Option<Arc<Fleet>>,
     events: mpsc::Sender<Event>,
     progress: Progress,
@@ -56,12 +61,14 @@ impl Keeper {
     pub(crate) fn open(
         plan: Plan,
         answers: &Arc<Answers>,
+        on_demand: &Arc<OnDemand>,
         events: mpsc::Sender<Event>,
     ) -> Result<Self, AcmeError> {
         let state = StateDirectory::open(&plan.acme.state)?;
         let https = Https::new(&plan.acme)?;
         let fleet = Fleet::of(&plan, &state, answers, &events);
         Ok(Self {
+            granting: Granting::new(&plan, &state, on_demand),
             plan,
             state,
             https,
@@ -82,7 +89,8 @@ impl Keeper {
     /// Orders what is due now, one after the other.
     pub(crate) async fn pass(&mut self, now: UnixTime) {
         self.publish().await;
-        for wanted in self.plan.wanted.clone() {
+        self.grant(now).await;
+        for wanted in self.wanted() {
             self.look_at_progress();
             self.look(&wanted);
             self.obey(&wanted);
@@ -106,6 +114,47 @@ impl Keeper {
             tracing::warn!(%error, "the fleet does not get what this gateway has");
         }
         turn.end().await;
+    }
+
+    /// What is configured, and what was granted besides.
+    fn wanted(&self) -> Vec<Wanted> {
+        let granted = self.granting.orders().map(|order| Wanted::new(&self.plan.acme, order));
+        let is_new = |one: &Wanted| !self.plan.wanted.iter().any(|wanted| wanted.file == one.file);
+        self.plan.wanted.iter().cloned().chain(granted.filter(is_new)).collect()
+    }
+
+    /// Asks about names that clients wish for.
+    async fn grant(&mut self, now: UnixTime) {
+        self.granting.look();
+        while let Some(question) = self.granting.next(now).await {
+            let outcome = match question {
+                Question::Answered(outcome) => outcome,
+                // The wish waits while somebody else orders.
+                Question::MayBeOrdered(name) => {
+                    let Ok(Some(turn)) = self.turn().await else { return };
+                    let granted = self.granting.grant(&name, now, &turn).await;
+                    turn.end().await;
+                    match granted {
+                        Ok(()) => {
+                            self.tell_if_there(&name).await;
+                            "granted"
+                        }
+                        Err(error) => {
+                            tracing::error!(%error, name, "what was granted cannot be kept");
+                            return;
+                        }
+                    }
+                }
+            };
+            let _ = self.events.send(Event::Asked(outcome)).await;
+        }
+    }
+
+    /// A name that was granted before may have its certificate already.
+    async fn tell_if_there(&self, name: &str) {
+        if self.wanted().iter().any(|wanted| wanted.order.names == [name] && wanted.file.exists()) {
+            let _ = self.events.send(Event::Received).await;
+        }
     }
 
     async fn turn(&self) -> Result<Option<Turn>, AcmeError> {
@@ -270,6 +319,12 @@ impl Keeper {
         tracing::warn!(certificate = wanted.title(), %error, again_in_s = failures.retry_at - now, "no certificate could be ordered");
         self.progress.failed(&id, failures);
         self.keep_progress(turn).await;
+        if let Some(turn) = turn
+            && failures.count >= GIVEN_UP
+            && validity.is_none()
+        {
+            self.granting.give_up(wanted, now, turn).await;
+        }
         let _ = self.events.send(Event::Failed).await;
     }
 

@@ -13,15 +13,18 @@
 
 mod account;
 mod answers;
+mod ask;
 mod certificate_request;
 mod dns_hook;
 mod error;
 mod event;
 mod files;
 mod fleet;
+mod granting;
 mod https;
 mod issued;
 mod keeper;
+mod on_demand;
 mod order;
 mod plan;
 mod progress;
@@ -35,6 +38,7 @@ pub use error::AcmeError;
 pub use event::Event;
 pub use files::StateDirectory;
 pub use issued::Issued;
+pub use on_demand::{OnDemand, granted};
 pub use plan::{Plan, Wanted};
 pub use runner::Runner;
 pub use schedule::{Validity, Window};

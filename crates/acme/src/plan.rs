@@ -1,6 +1,6 @@
 //! What a configuration wants ordered.
 
-use crate::{AcmeError, StateDirectory, files};
+use crate::{AcmeError, StateDirectory, files, on_demand::granted};
 use quadrille_config::model::{Acme, AcmeFleet, AcmeOrder, Gateway, Listener};
 use quadrille_resumption::Records;
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
@@ -49,9 +49,21 @@ impl Plan {
         let orders: Vec<_> = certificates.filter_map(|certificate| certificate.order.clone()).collect();
         (!orders.is_empty()).then(|| Self::new(acme.clone(), orders))
     }
+
+    /// With what was granted on demand.
+    #[must_use]
+    pub fn with_granted(self) -> Self {
+        let orders = self.wanted.into_iter().map(|wanted| wanted.order).chain(granted(&self.acme)).collect();
+        Self { fleet: self.fleet, ..Self::new(Acme::clone(&self.acme), orders) }
+    }
 }
 
 impl Wanted {
+    /// What is ordered with this account.
+    pub(crate) fn new(acme: &Acme, order: AcmeOrder) -> Self {
+        Self { file: order.file(&acme.state), order }
+    }
+
     /// For logs: the names, and the type of the key.
     pub fn title(&self) -> String {
         format!("{} ({})", self.order.names.join(", "), quadrille_config::words::name(self.order.key_type))

@@ -1,6 +1,6 @@
 //! Keeps the certificates of a configuration, whatever that becomes.
 
-use crate::{Answers, Event, Plan, keeper::Keeper, unix_now};
+use crate::{Answers, Event, OnDemand, Plan, keeper::Keeper, on_demand::Granted, unix_now};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 
@@ -13,17 +13,20 @@ const PAUSE: Duration = Duration::from_secs(30);
 pub struct Runner {
     plans: watch::Receiver<Option<Plan>>,
     answers: Arc<Answers>,
+    on_demand: Arc<OnDemand>,
     events: mpsc::Sender<Event>,
 }
 
 impl Runner {
-    /// It keeps the plan that was sent last, answers challenges by `answers`, and tells of what has happened.
+    /// It keeps the plan that was sent last, and what clients ask for `on_demand` if the plan allows that, answers
+    /// challenges by `answers`, and tells of what has happened.
     pub fn new(
         plans: watch::Receiver<Option<Plan>>,
         answers: Arc<Answers>,
+        on_demand: Arc<OnDemand>,
         events: mpsc::Sender<Event>,
     ) -> Self {
-        Self { plans, answers, events }
+        Self { plans, answers, on_demand, events }
     }
 
     /// Ends with the gateway's end of the channel. A new plan interrupts what is under way: an order that was begun
@@ -41,9 +44,12 @@ impl Runner {
 
     /// Until there is nobody to tell.
     async fn keep(&self, plan: Option<Plan>) {
-        let Some(plan) = plan else { return std::future::pending().await };
+        let Some(plan) = plan else {
+            self.on_demand.know(false, Granted::default());
+            return std::future::pending().await;
+        };
         let mut keeper = loop {
-            match Keeper::open(plan.clone(), &self.answers, self.events.clone()) {
+            match Keeper::open(plan.clone(), &self.answers, &self.on_demand, self.events.clone()) {
                 Ok(keeper) => break keeper,
                 Err(error) => {
                     tracing::error!(%error, "no certificate can be ordered");

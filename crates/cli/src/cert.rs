@@ -80,7 +80,8 @@ impl Which {
             Some(file) => Plan::of(&quadrille_config::load(file)?),
             None => self.flags.plan(),
         };
-        plan.ok_or_else(|| vec!["no certificate is ordered: none has `acme`".to_owned()])
+        plan.map(Plan::with_granted)
+            .ok_or_else(|| vec!["no certificate is ordered: none has `acme`".to_owned()])
     }
 }
 

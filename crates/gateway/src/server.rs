@@ -159,7 +159,8 @@ impl Server {
         Certificates::prepare(&model)?;
         let certificates = Certificates::new();
         let contents = origin.contents().with_sources(&model);
-        let nothing = ActiveParts { answers: certificates.answers(), ..ActiveParts::default() };
+        let (answers, on_demand) = (certificates.answers(), certificates.on_demand());
+        let nothing = ActiveParts { answers, on_demand, ..ActiveParts::default() };
         let snapshot = Snapshot::new(&model, &engine, &nothing)?;
         snapshot.resumption.join().await;
         snapshot.resumption.start(None);
@@ -310,6 +311,7 @@ impl Server {
             resumption: Some(Arc::clone(&before)),
             cache: Arc::clone(&self.cache),
             answers: self.certificates.answers(),
+            on_demand: self.certificates.on_demand(),
         };
         let building = background::run(move || {
             let snapshot = Snapshot::new(&model, &engine, &active)?;

@@ -6,7 +6,13 @@
 
 mod versions;
 
-use crate::{AcmeError, Answers, Event, Issued, Plan, StateDirectory, answers::Answer, files, progress};
+use crate::{
+    AcmeError, Answers, Event, Issued, Plan, StateDirectory,
+    answers::Answer,
+    files,
+    on_demand::{self, Granted},
+    progress,
+};
 use quadrille_config::model::AcmeFleet;
 use quadrille_resumption::{FleetError, Lease, Record, Records, Version};
 use std::{
@@ -20,6 +26,9 @@ use zeroize::Zeroizing;
 
 /// The record of the answers, which is no file.
 pub(crate) const ANSWERS: &str = "answers";
+
+/// Where certificates are in the state directory, and what their records are called.
+const CERTIFICATES: &str = "certificates/";
 
 /// How often members look whether there is anything new,
 const POLL: Duration = Duration::from_millis(500);
@@ -37,7 +46,10 @@ pub(crate) struct Fleet {
     events: mpsc::Sender<Event>,
     is_optional: bool,
     account: String,
+    /// Of the plan.
     certificates: Vec<String>,
+    /// Whether there are others, on demand.
+    grants: bool,
     known: Mutex<Known>,
     /// Of reading what there is and taking it, and of writing: one of them at a time.
     access: tokio::sync::Mutex<()>,
@@ -85,6 +97,7 @@ impl Fleet {
             is_optional: plan.acme.fleet == AcmeFleet::Preferred,
             account: files::account(&plan.acme),
             certificates: plan.wanted.iter().map(|wanted| certificate_name(&wanted.id())).collect(),
+            grants: plan.acme.on_demand.is_some(),
             known: Mutex::new(known),
             access: tokio::sync::Mutex::default(),
         }))
@@ -215,11 +228,18 @@ impl Fleet {
     /// Takes every record that is newer than what is here.
     async fn take_all(&self, newest: Option<Version>) -> Result<(), FleetError> {
         let _access = self.access.lock().await;
-        let names = self.names();
-        let records = self.records.read(&names).await?;
+        let mut names = self.names();
         let mut changed = false;
-        for (name, record) in names.iter().zip(records) {
-            changed |= self.take(name, record).await;
+        loop {
+            let records = self.records.read(&names).await?;
+            for (name, record) in names.iter().zip(records) {
+                changed |= self.take(name, record).await;
+            }
+            // Names that were granted on demand have records of their own.
+            let known = std::mem::replace(&mut names, self.names());
+            if known == names {
+                break;
+            }
         }
         self.known().newest = newest;
         if changed {
@@ -230,7 +250,13 @@ impl Fleet {
 
     fn names(&self) -> Vec<String> {
         let own = [&self.account, progress::FILE, ANSWERS].map(str::to_owned);
-        own.into_iter().chain(self.certificates.iter().cloned()).collect()
+        let certificates = self.certificates.iter().cloned();
+        if !self.grants {
+            return own.into_iter().chain(certificates).collect();
+        }
+        let granted = Granted::read(&self.state).files();
+        let granted = granted.into_iter().filter(|name| !self.certificates.contains(name));
+        own.into_iter().chain([on_demand::FILE.to_owned()]).chain(certificates).chain(granted).collect()
     }
 
     /// Whether there is a new certificate now.
@@ -265,7 +291,7 @@ impl Fleet {
     }
 
     fn install(&self, name: &str, version: Version, content: &Zeroizing<Vec<u8>>) -> Result<bool, AcmeError> {
-        let is_certificate = self.certificates.iter().any(|certificate| certificate == name);
+        let is_certificate = name.starts_with(CERTIFICATES);
         let mut is_older = false;
         let is_same = self.reads(name).is_some_and(|own| own == *content);
         if is_certificate && !is_same {
@@ -366,5 +392,5 @@ impl Fleet {
 
 /// The file of a certificate in the state directory.
 pub(crate) fn certificate_name(id: &str) -> String {
-    format!("certificates/{id}")
+    format!("{CERTIFICATES}{id}")
 }

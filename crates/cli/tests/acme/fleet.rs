@@ -20,20 +20,20 @@ const PATIENCE: Duration = Duration::from_secs(150);
 
 /// Gateways with a state directory each, that share a Redis and a secret, behind a balancer at the ports where the
 /// authority validates names.
-struct Fleet {
-    pebble: Pebble,
+pub struct Fleet {
+    pub pebble: Pebble,
     redis: Redis,
     certificates: Certificates,
     challenges: &'static str,
     /// More of `acme`, such as `, fleet: off`.
     more: String,
-    gateways: Vec<Gateway>,
+    pub gateways: Vec<Gateway>,
     tls_ports: Vec<u16>,
 }
 
 impl Fleet {
     /// The authority is down until it is [run](Self::authority_begins).
-    fn start(size: usize, challenges: &'static str, more: &str) -> Option<Self> {
+    pub fn start(size: usize, challenges: &'static str, more: &str) -> Option<Self> {
         let pebble = Pebble::prepare()?;
         let certificates = Certificates::new();
         succeed(quadrille("tickets").arg("generate").arg(certificates.path("fleet.secret")));
@@ -51,7 +51,7 @@ impl Fleet {
         Some(fleet)
     }
 
-    fn file(&self, index: usize) -> PathBuf {
+    pub fn file(&self, index: usize) -> PathBuf {
         self.pebble.path(&format!("gateway-{index}.yaml"))
     }
 
@@ -78,7 +78,7 @@ impl Fleet {
         fs::write(self.file(index), text).expect("writing");
     }
 
-    fn authority_begins(&mut self) -> PathBuf {
+    pub fn authority_begins(&mut self) -> PathBuf {
         let behaviour = Behaviour::default();
         self.pebble.configure(&behaviour);
         self.pebble.run(&behaviour);
@@ -86,14 +86,14 @@ impl Fleet {
     }
 
     /// One more gateway, which nobody knew before.
-    fn join(&mut self) {
+    pub fn join(&mut self) {
         self.gateways.push(Gateway::with_config(&self.file(self.gateways.len()), 2));
     }
 
     /// Waits until all serve the same certificate, another one than `before`; tells how long after the first one the last
     /// one did.
     #[track_caller]
-    fn all_serve(&self, root: &std::path::Path, before: &str) -> (String, Duration) {
+    pub fn all_serve(&self, root: &std::path::Path, before: &str) -> (String, Duration) {
         let (mut first, mut leaves) = (None, Vec::new());
         let end = Instant::now() + PATIENCE;
         while leaves.len() < self.gateways.len() || leaves.iter().any(|leaf| *leaf != leaves[0]) {
@@ -109,7 +109,7 @@ impl Fleet {
         (leaves.swap_remove(0), first.expect("a moment").elapsed())
     }
 
-    fn logs(&self) -> String {
+    pub fn logs(&self) -> String {
         self.gateways.iter().map(Gateway::log).collect()
     }
 

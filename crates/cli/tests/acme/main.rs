@@ -10,6 +10,7 @@ mod fleet;
 mod front;
 mod garbage;
 mod impostor;
+mod on_demand;
 mod operator;
 mod renewal;
 #[path = "../gateway/support/mod.rs"]

@@ -3,6 +3,7 @@
 use super::Place;
 use std::{
     net::IpAddr,
+    num::NonZeroUsize,
     path::{Path, PathBuf},
 };
 
@@ -25,8 +26,29 @@ pub struct Acme {
     pub external_account: Option<ExternalAccount>,
     /// Whether it is shared with the fleet that `resumption` names, if it names one.
     pub fleet: AcmeFleet,
+    /// Certificates for names that are not configured.
+    pub on_demand: Option<AcmeOnDemand>,
     /// Where it was written.
     pub place: Place,
+}
+
+/// Certificates that are ordered once a client has asked for their names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AcmeOnDemand {
+    /// URL that says whether a name may be ordered: 200 is yes.
+    pub ask: String,
+    /// Names at most.
+    pub names: NonZeroUsize,
+    /// New names in an hour.
+    pub per_hour: NonZeroUsize,
+}
+
+impl AcmeOnDemand {
+    /// With limits that leave room in an authority's.
+    pub fn new(ask: String) -> Self {
+        let count = |more| NonZeroUsize::MIN.saturating_add(more);
+        Self { ask, names: count(999), per_hour: count(19) }
+    }
 }
 
 /// Whether the gateways of a fleet share account, certificates and orders.
@@ -101,6 +123,7 @@ impl Acme {
             dns_hook: None,
             external_account: None,
             fleet: AcmeFleet::Required,
+            on_demand: None,
             place,
         }
     }

@@ -39,7 +39,7 @@ mod upstream;
 mod upstream_limits;
 
 pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules, AccessStep};
-pub use acme::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOrder, ExternalAccount};
+pub use acme::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, AcmeOrder, ExternalAccount};
 pub use authorization::{Authorization, AuthorizationService, HttpAuthorization};
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
 pub use cors::Cors;

@@ -2,7 +2,7 @@
 
 use super::background;
 use crate::telemetry::metrics;
-use quadrille_acme::{Answers, Event, Plan, Runner, StateDirectory};
+use quadrille_acme::{Answers, Event, OnDemand, Plan, Runner, StateDirectory};
 use quadrille_config::{Diagnostic, model::Gateway};
 use quadrille_resumption::Records;
 use std::{io, sync::Arc, thread};
@@ -15,6 +15,7 @@ const QUEUE: usize = 64;
 pub(crate) struct Certificates {
     plans: watch::Sender<Option<Plan>>,
     answers: Arc<Answers>,
+    on_demand: Arc<OnDemand>,
     events: mpsc::Receiver<Event>,
     /// Until the thread has started.
     runner: Option<Runner>,
@@ -25,13 +26,19 @@ impl Certificates {
         let (plans, wanted) = watch::channel(None);
         let (sender, events) = mpsc::channel(QUEUE);
         let answers: Arc<Answers> = Arc::default();
-        let runner = Some(Runner::new(wanted, Arc::clone(&answers), sender));
-        Self { plans, answers, events, runner }
+        let on_demand: Arc<OnDemand> = Arc::default();
+        let runner = Some(Runner::new(wanted, Arc::clone(&answers), Arc::clone(&on_demand), sender));
+        Self { plans, answers, on_demand, events, runner }
     }
 
     /// What listeners answer those who validate names.
     pub(crate) fn answers(&self) -> Arc<Answers> {
         Arc::clone(&self.answers)
+    }
+
+    /// Where listeners tell which names clients want that no certificate is for.
+    pub(crate) fn on_demand(&self) -> Arc<OnDemand> {
+        Arc::clone(&self.on_demand)
     }
 
     /// Makes the directory in which certificates appear, so that it can be watched.
@@ -67,6 +74,7 @@ impl Certificates {
                 }
                 Some(Event::Received) => return,
                 Some(Event::Failed) => metrics::acme_order(false),
+                Some(Event::Asked(result)) => metrics::acme_asked(result),
                 Some(Event::RecordRefused) => metrics::acme_record_refused(),
                 Some(Event::Fleet { reachable }) => metrics::acme_fleet(reachable),
                 None => std::future::pending().await,

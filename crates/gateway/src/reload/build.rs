@@ -18,12 +18,12 @@ use crate::{
     },
     upstream::WeightedUpstreams,
 };
-use quadrille_acme::Answers;
+use quadrille_acme::{Answers, OnDemand};
 use quadrille_config::{
     Diagnostic,
     model::{
-        self, CertificateSource, Chain, Domain, Gateway, Http, Listener, Mode, OcspStapling, Problem,
-        ProxyProtocolIn, Serve, Tls, Version,
+        self, AcmeOrder, CertificateSource, Chain, Domain, Gateway, Http, Listener, Mode, OcspStapling,
+        Problem, ProxyProtocolIn, Serve, Tls, Version,
     },
 };
 use quadrille_engine::Engine;
@@ -56,6 +56,8 @@ pub(crate) struct ActiveParts {
     pub(crate) cache: Arc<ArtifactCache>,
     /// To those who validate names; one for the life of the process.
     pub(crate) answers: Arc<Answers>,
+    /// Names that clients have asked for; one for the life of the process.
+    pub(crate) on_demand: Arc<OnDemand>,
 }
 
 impl Snapshot {
@@ -73,6 +75,8 @@ impl Snapshot {
             resumption: &resumption,
             artifacts: ArtifactBuilder::new(&active.cache),
             answers: &active.answers,
+            on_demand: &active.on_demand,
+            granted: granted(model),
             shown: Vec::new(),
             awaited: BTreeSet::new(),
             warnings: BTreeSet::new(),
@@ -113,6 +117,9 @@ struct SnapshotBuilder<'a> {
     resumption: &'a Arc<ResumptionBackend>,
     artifacts: ArtifactBuilder<'a>,
     answers: &'a Arc<Answers>,
+    on_demand: &'a Arc<OnDemand>,
+    /// Certificates that were ordered on demand.
+    granted: Vec<Arc<CertificateSource>>,
     shown: Vec<(&'a Listener, Vec<ServedCertificate>)>,
     /// Titles of certificates that are ordered and not there yet.
     awaited: BTreeSet<String>,
@@ -152,7 +159,13 @@ impl<'a> SnapshotBuilder<'a> {
     fn certificates(&mut self, tls: &Tls) -> Result<OwnCertificates, Vec<Diagnostic>> {
         let mut own = OwnCertificates::default();
         let mut problems = Vec::new();
-        for source in &tls.certificates {
+        let granted = if orders(tls) { self.granted.clone() } else { Vec::new() };
+        for source in tls.certificates.iter().chain(&granted) {
+            let is_known = |order: &AcmeOrder| order.names.iter().all(|name| own.has(name));
+            if source.order.as_ref().is_some_and(is_known) && granted.contains(source) {
+                // It has been configured since.
+                continue;
+            }
             match (self.artifacts.certificate(source, tls.policy.allow_weak_keys, self.engine), &source.order)
             {
                 (Ok(certificate), _) => {
@@ -193,8 +206,15 @@ impl<'a> SnapshotBuilder<'a> {
         let OwnCertificates { sources, certificates, staples, awaited } = own;
         refuse_shadowed(&sources, &certificates)?;
         let answers = self.answers;
-        let identities =
-            Identities { certificates: &certificates, staples: &staples, awaited: &awaited, answers };
+        let is_on_demand = self.model.acme.as_ref().is_some_and(|acme| acme.on_demand.is_some());
+        let on_demand = chain.tls.as_ref().filter(|tls| is_on_demand && orders(tls)).map(|_| self.on_demand);
+        let identities = Identities {
+            certificates: &certificates,
+            staples: &staples,
+            awaited: &awaited,
+            on_demand,
+            answers,
+        };
         let tls = chain
             .tls
             .as_ref()
@@ -304,6 +324,26 @@ struct OwnCertificates {
     staples: Vec<Option<Arc<Staple>>>,
     /// Names of certificates that are ordered and not there yet.
     awaited: Vec<String>,
+}
+
+impl OwnCertificates {
+    /// Whether there is a certificate for this name, or will be.
+    fn has(&self, name: &str) -> bool {
+        let mut certified = self.certificates.iter().flat_map(|certificate| &certificate.names);
+        certified.any(|known| known == name) || self.awaited.iter().any(|known| known == name)
+    }
+}
+
+/// Whether any certificate is ordered; then others may be, on demand.
+fn orders(tls: &Tls) -> bool {
+    tls.certificates.iter().any(|source| source.order.is_some())
+}
+
+/// What was granted on demand until now.
+fn granted(model: &Gateway) -> Vec<Arc<CertificateSource>> {
+    let Some(acme) = &model.acme else { return Vec::new() };
+    let orders = quadrille_acme::granted(acme).into_iter();
+    orders.map(|order| Arc::new(CertificateSource::ordered(acme, order, acme.place.clone()))).collect()
 }
 
 /// A certificate that no client would get is a mistake: it would be thought to be in use.

@@ -74,6 +74,7 @@ struct ContextKey {
     resumption: Identity<ResumptionBackend>,
     contents: Vec<Digest>,
     awaited: Vec<String>,
+    on_demand: bool,
 }
 
 /// An artifact that equals only itself: it comes from a cache, which has one for equal settings.
@@ -238,6 +239,7 @@ impl<'a> ArtifactBuilder<'a> {
             resumption: Identity(Arc::clone(resumption)),
             contents,
             awaited: identities.awaited.to_vec(),
+            on_demand: identities.on_demand.is_some(),
         }
     }
 

@@ -325,6 +325,11 @@ const GROUPS: &[Group] = &[
                 &["result"],
                 "orders of certificates: `issued` or `failed`",
             ),
+            counter(
+                "quadrille_acme_on_demand_total",
+                &["result"],
+                "names that clients asked for (`acme.on_demand`): `granted`, `denied`, `limited`, or `unreachable`",
+            ),
             gauge(
                 "quadrille_acme_fleet_reachable",
                 &[],
@@ -338,14 +343,12 @@ const GROUPS: &[Group] = &[
             gauge(
                 "quadrille_ocsp_staples",
                 &["state"],
-                "certificates for which an OCSP response is fetched (`ocsp_stapling`), or without which clients refuse \
-                 them: `valid` if there is one, `missing` or `revoked`",
+                "OCSP responses that are fetched, or needed: `valid`, `missing`, or of `revoked` certificates",
             ),
             gauge(
                 "quadrille_ocsp_must_staple_missing",
                 &[],
-                "certificates that clients refuse just now: they must be stapled (RFC 7633), and there is nothing to \
-                 staple; absent without such certificates",
+                "certificates that clients refuse, because they must be stapled (RFC 7633); absent without any",
             ),
             gauge(
                 "quadrille_ocsp_staple_not_after_seconds",
@@ -355,8 +358,7 @@ const GROUPS: &[Group] = &[
             counter(
                 "quadrille_ocsp_fetches_total",
                 &["result"],
-                "what OCSP responders were asked: `good`, `revoked`, `unusable` (an answer that is not stapled) or \
-                 `unreachable` (none)",
+                "what OCSP responders answered: `good`, `revoked`, `unusable`, or `unreachable` (nothing)",
             ),
             gauge(
                 "quadrille_upstream_server_up",

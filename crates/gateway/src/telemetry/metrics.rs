@@ -199,6 +199,11 @@ pub(crate) fn acme_order(issued: bool) {
         .increment(1);
 }
 
+/// What became of a name that a client has asked for.
+pub(crate) fn acme_asked(result: &'static str) {
+    counter!("quadrille_acme_on_demand_total", "result" => result).increment(1);
+}
+
 /// A record of the fleet's certificates was not what the fleet has sealed.
 pub(crate) fn acme_record_refused() {
     counter!("quadrille_acme_records_refused_total").increment(1);

@@ -3,6 +3,7 @@
 use super::{certificate::Certificate, client_capabilities::ClientCapabilities};
 use crate::host_map::HostMap;
 use boring::ssl::SslContext;
+use quadrille_acme::{OnDemand, unix_now};
 use quadrille_engine::KeyType;
 use quadrille_ocsp::Staple;
 use std::{collections::HashMap, sync::Arc};
@@ -16,6 +17,8 @@ pub(crate) struct CertificateSelector {
     default_names: Vec<String>,
     /// Names whose certificates are ordered and not there yet.
     awaited: HostMap<bool>,
+    /// Who is told of unknown names.
+    pub(super) on_demand: Option<Arc<OnDemand>>,
     max_tls13: bool,
 }
 
@@ -74,7 +77,7 @@ impl CertificateSelector {
         let wildcard =
             sni.and_then(|name| Some((name.split_once('.')?.1, self.names.one_label_wildcard(name)?)));
         let mut named = exact.into_iter().chain(wildcard).peekable();
-        if named.peek().is_none() && sni.is_some_and(|name| self.is_awaited(name)) {
+        if named.peek().is_none() && sni.is_some_and(|name| self.is_awaited(name) || self.is_wished(name)) {
             return None;
         }
         let default = named.peek().is_none().then_some(("", &self.default));
@@ -87,6 +90,11 @@ impl CertificateSelector {
         }
         // A client that can verify none of them fails either way: BoringSSL then says why.
         Some(all.find(is_able).unwrap_or(first))
+    }
+
+    /// Whether there may be a certificate for it soon, because somebody has asked for it.
+    fn is_wished(&self, name: &str) -> bool {
+        self.on_demand.as_ref().is_some_and(|on_demand| on_demand.wish(name, unix_now()))
     }
 
     fn is_awaited(&self, name: &str) -> bool {

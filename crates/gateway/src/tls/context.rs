@@ -28,7 +28,7 @@ use boring::{
 };
 use boring_sys as ffi;
 use foreign_types::ForeignType;
-use quadrille_acme::Answers;
+use quadrille_acme::{Answers, OnDemand};
 use quadrille_config::{
     Diagnostic,
     model::{ClientAuth, Group, Mode, TlsPolicy, Version},
@@ -58,6 +58,8 @@ pub(crate) struct Identities<'a> {
     pub(crate) staples: &'a [Option<Arc<Staple>>],
     /// Names whose certificates are ordered and not there yet.
     pub(crate) awaited: &'a [String],
+    /// Who is told of names that no certificate is for, if any are ordered on demand.
+    pub(crate) on_demand: Option<&'a Arc<OnDemand>>,
     /// To those who validate names.
     pub(crate) answers: &'a Arc<Answers>,
 }
@@ -188,6 +190,7 @@ impl<'a> Settings<'a> {
             selection.add(&certificate.names, entry);
         }
         identities.awaited.iter().for_each(|name| selection.expect(name));
+        selection.on_demand = identities.on_demand.cloned();
         Ok(selection)
     }
 

@@ -2,16 +2,17 @@
 
 use crate::{
     Field, Problem,
-    acme_values::{certificate_name, directory_url, email},
+    acme_values::{ask_url, certificate_name, directory_url, email},
     file::schema::{Key, Preset, Section},
     model::{
-        Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOrder, CertificateSource, ExternalAccount, Gateway,
-        Place,
+        Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, AcmeOrder, CertificateSource,
+        ExternalAccount, Gateway, Place,
     },
+    values::count,
     words::{Word, name, word},
 };
 use serde_json::Value;
-use std::{path::PathBuf, sync::Arc};
+use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
 
 pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
     path: "acme",
@@ -104,6 +105,54 @@ pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
             read: |field, draft| draft.fleet = field.parse(word::<AcmeFleet>),
             show: |acme| name(acme.fleet).into(),
         },
+        Key {
+            name: "on_demand",
+            value: "mapping",
+            preset: Preset::Means("none"),
+            about: "Certificates for names that are not configured, once a client has asked for them.",
+            needs_restart: false,
+            read: |field, draft| draft.on_demand = on_demand(field),
+            show: |acme| acme.on_demand.as_ref().map(|on_demand| ON_DEMAND.show(on_demand)).into(),
+        },
+    ],
+};
+
+pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
+    path: "acme.on_demand",
+    about: "Orders a certificate for a name that no certificate is for, once a client has asked for it in a handshake, on \
+            listeners that have a certificate with [`acme`](#listenerscertificatesacme). Handshakes for the name are \
+            refused until it is there; then it is served and renewed like any other. See the \
+            [guide](../guide/acme.md#names-that-are-not-configured).",
+    keys: &[
+        Key {
+            name: "ask",
+            value: "URL",
+            preset: Preset::Required,
+            about: "Says whether a name may be ordered: `GET URL?domain=NAME` is answered by 200, and by anything else if \
+                    not. Only `http://`: let it be on this machine or in a network of yours. It is asked once for a name, \
+                    before its first order; certificates that are there do not need it.",
+            needs_restart: false,
+            read: |field, draft| draft.ask = field.parse(ask_url),
+            show: |on_demand| on_demand.ask.clone().into(),
+        },
+        Key {
+            name: "names",
+            value: "number",
+            preset: Preset::Is("1000"),
+            about: "How many such names there may be.",
+            needs_restart: false,
+            read: |field, draft| draft.names = field.parse(count),
+            show: |on_demand| on_demand.names.get().into(),
+        },
+        Key {
+            name: "per_hour",
+            value: "number",
+            preset: Preset::Is("20"),
+            about: "How many new ones in an hour. The authority has limits of its own, for the account.",
+            needs_restart: false,
+            read: |field, draft| draft.per_hour = field.parse(count),
+            show: |on_demand| on_demand.per_hour.get().into(),
+        },
     ],
 };
 
@@ -182,6 +231,15 @@ pub(super) struct AcmeDraft {
     dns_hook: Option<PathBuf>,
     external: ExternalDraft,
     fleet: Option<AcmeFleet>,
+    on_demand: Option<AcmeOnDemand>,
+}
+
+/// What has been read of names that are not configured.
+#[derive(Default)]
+pub(super) struct OnDemandDraft {
+    ask: Option<String>,
+    names: Option<NonZeroUsize>,
+    per_hour: Option<NonZeroUsize>,
 }
 
 /// What has been read of an account outside of ACME.
@@ -224,7 +282,19 @@ pub(super) fn acme(field: &Field<'_>) -> Option<Acme> {
             .map(|(id, key_file)| ExternalAccount { id, key_file }),
         state: preset.state,
         fleet: draft.fleet.unwrap_or(preset.fleet),
+        on_demand: draft.on_demand,
         place: preset.place,
+    })
+}
+
+fn on_demand(field: &Field<'_>) -> Option<AcmeOnDemand> {
+    let mut draft = OnDemandDraft::default();
+    ON_DEMAND.read(field, &mut draft)?;
+    let preset = AcmeOnDemand::new(draft.ask?);
+    Some(AcmeOnDemand {
+        names: draft.names.unwrap_or(preset.names),
+        per_hour: draft.per_hour.unwrap_or(preset.per_hour),
+        ask: preset.ask,
     })
 }
 

@@ -79,6 +79,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &resumption::RESUMPTION,
     &acme::ACME,
     &acme::EXTERNAL_ACCOUNT,
+    &acme::ON_DEMAND,
     &sampling::SAMPLING,
     &admin::ADMIN,
 ];

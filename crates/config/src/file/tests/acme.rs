@@ -101,6 +101,12 @@ const ACCOUNTS: &[Case] = &[
         "q.yaml:1: acme: `dns-01` and `dns_hook` belong together; name the command as `dns_hook: FILE`, and `dns-01` among the `challenges`",
     ),
     (
+        "{state: s, on_demand: {ask: 'https://ask.example/', names: 0}}",
+        "q.yaml:1: acme.on_demand.ask: `https://ask.example/` is no URL with http://; write it whole, such as \
+         `http://127.0.0.1:8080/may-be-ordered`\nq.yaml:1: acme.on_demand.names: `0` is not a whole number of at least 1; write plain digits",
+    ),
+    ("{state: s, on_demand: {names: 5}}", "q.yaml:1: acme.on_demand: `ask` is missing; add `ask: ...` (URL)"),
+    (
         "{state: s, external_account: {id: x}}",
         "q.yaml:1: acme.external_account: `key_file` is missing; add `key_file: ...` (path)",
     ),

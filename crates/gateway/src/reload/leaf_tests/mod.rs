@@ -15,9 +15,9 @@ use super::{
 use crate::process::engine::idle;
 use model::Files;
 use quadrille_config::model::{
-    AccessLog, Acme, AcmeChallenge, AcmeFleet, Admin, BackendChoice, ChainMatch, EngineSettings,
-    ExternalAccount, Gateway, Http3, LogFields, ProxyProtocolIn, Resumption, Sampling, Serve, SessionCache,
-    Source, TicketKeys,
+    AccessLog, Acme, AcmeChallenge, AcmeFleet, AcmeOnDemand, Admin, BackendChoice, ChainMatch,
+    EngineSettings, ExternalAccount, Gateway, Http3, LogFields, ProxyProtocolIn, Resumption, Sampling, Serve,
+    SessionCache, Source, TicketKeys,
 };
 use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -50,6 +50,7 @@ fn a_leaf_rebuilds_the_parts_that_name_it() {
         resumption: Some(Arc::clone(&first.resumption)),
         cache: Arc::new(first.cache),
         answers: Arc::default(),
+        on_demand: Arc::default(),
     };
     let rebuilt = |model: &Gateway| Snapshot::new(model, &engine, &active).map(|snapshot| snapshot.made);
     assert_eq!(rebuilt(&original).expect("a snapshot"), NOTHING);
@@ -80,6 +81,7 @@ fn http3_makes_the_contexts_of_its_chain() {
         resumption: Some(Arc::clone(&first.resumption)),
         cache: Arc::new(first.cache),
         answers: Arc::default(),
+        on_demand: Arc::default(),
     };
     let made = |model: &Gateway| Snapshot::new(model, &engine, &active).map(|snapshot| snapshot.made);
     original.listeners[0].http3 = Some(Http3::default());
@@ -187,10 +189,20 @@ fn engine(settings: &mut EngineSettings, leaves: &mut Leaves) {
     leaves.flip("engine.key_exchange", key_exchange);
 }
 
-/// The account is whose orders what is in the files; no part of a snapshot comes from it.
+/// The account is whose orders what is in the files; no part of a snapshot comes from it but what is ordered on demand.
 fn acme_account(model: &mut Acme, leaves: &mut Leaves) {
-    let Acme { email, directory, ca_file, state, challenges, dns_hook, external_account, fleet, place: _ } =
-        model;
+    let Acme {
+        email,
+        directory,
+        ca_file,
+        state,
+        challenges,
+        dns_hook,
+        external_account,
+        fleet,
+        on_demand,
+        place: _,
+    } = model;
     leaves.set("acme.email", email, Some("other@example.com".into()));
     leaves.set("acme.directory", directory, "https://other.example/".into());
     leaves.set("acme.ca_file", ca_file, Some(("ca.pem".into(), model::place())));
@@ -200,6 +212,9 @@ fn acme_account(model: &mut Acme, leaves: &mut Leaves) {
     let external = ExternalAccount { id: "id".into(), key_file: ("mac".into(), model::place()) };
     leaves.set("acme.external_account", external_account, Some(external));
     leaves.set("acme.fleet", fleet, AcmeFleet::Off);
+    let asked = AcmeOnDemand::new("http://ask.example/".into());
+    leaves.rebuild(TLS_CONTEXTS).set("acme.on_demand", on_demand, Some(asked));
+    leaves.rebuild(NOTHING);
 }
 
 fn resumption(settings: &mut Resumption, leaves: &mut Leaves) {

@@ -1,0 +1,128 @@
+//! What becomes of names that clients wish for.
+
+use crate::{
+    AcmeError, OnDemand, Plan, StateDirectory, UnixTime, Wanted, ask,
+    on_demand::{FILE, Granted},
+    turn::Turn,
+};
+use quadrille_config::model::{AcmeOnDemand, AcmeOrder};
+use std::sync::Arc;
+
+/// Questions in a row: orders that are due have their turn, too.
+const IN_A_ROW: u32 = 8;
+/// How long a no holds, an answer that did not come, and an end after many failures.
+const NO: i64 = 600;
+const NO_ANSWER: i64 = 30;
+const FAILED: i64 = 24 * 3600;
+
+/// The names of a state directory.
+pub(crate) struct Granting {
+    settings: Option<AcmeOnDemand>,
+    state: StateDirectory,
+    on_demand: Arc<OnDemand>,
+    granted: Granted,
+    asked: u32,
+    /// What has been complained of last.
+    complaint: Option<String>,
+}
+
+/// What became of a wish.
+pub(crate) enum Question {
+    /// As metrics call it.
+    Answered(&'static str),
+    /// This name was allowed.
+    MayBeOrdered(String),
+}
+
+impl Granting {
+    pub(crate) fn new(plan: &Plan, state: &StateDirectory, on_demand: &Arc<OnDemand>) -> Self {
+        let settings = plan.acme.on_demand.clone();
+        let granted = settings.as_ref().map(|_| Granted::read(state)).unwrap_or_default();
+        on_demand.know(settings.is_some(), granted.clone());
+        let (state, on_demand) = (state.clone(), Arc::clone(on_demand));
+        Self { settings, state, on_demand, granted, asked: 0, complaint: None }
+    }
+
+    /// What was granted until now.
+    pub(crate) fn orders(&self) -> impl Iterator<Item = AcmeOrder> {
+        self.granted.orders()
+    }
+
+    /// Others may have granted names: another process, or another gateway.
+    pub(crate) fn look(&mut self) {
+        self.asked = 0;
+        if self.settings.is_none() {
+            return;
+        }
+        let granted = Granted::read(&self.state);
+        if granted != self.granted {
+            self.on_demand.know(true, granted.clone());
+            self.granted = granted;
+        }
+    }
+
+    /// Asks about the next wish; `None` if there is none, or it is others' turn.
+    pub(crate) async fn next(&mut self, now: UnixTime) -> Option<Question> {
+        let settings = self.settings.clone()?;
+        let name = self.on_demand.next().filter(|_| self.asked < IN_A_ROW)?;
+        self.asked += 1;
+        if let Some((reason, until)) = self.granted.limit(&settings, now) {
+            self.complain(&name, reason);
+            self.on_demand.refuse(&name, now, until);
+            return Some(Question::Answered("limited"));
+        }
+        match ask::may_be_ordered(&settings.ask, &name).await {
+            Ok(true) => {
+                self.complaint = None;
+                Some(Question::MayBeOrdered(name))
+            }
+            Ok(false) => {
+                tracing::debug!(name, "no certificate may be ordered for this name");
+                self.on_demand.refuse(&name, now, now + NO);
+                Some(Question::Answered("denied"))
+            }
+            Err(problem) => {
+                self.complain(&name, &format!("{} cannot be asked: {problem}", settings.ask));
+                self.on_demand.refuse(&name, now, now + NO_ANSWER);
+                Some(Question::Answered("unreachable"))
+            }
+        }
+    }
+
+    /// Keeps a name that was allowed.
+    pub(crate) async fn grant(&mut self, name: &str, now: UnixTime, turn: &Turn) -> Result<(), AcmeError> {
+        let mut granted = Granted::read(&self.state);
+        granted.insert(name, now);
+        turn.store(FILE, &granted.to_json()?).await?;
+        tracing::info!(name, "a certificate is ordered on demand");
+        self.on_demand.know(true, granted.clone());
+        self.granted = granted;
+        Ok(())
+    }
+
+    /// Lets a name go that was granted and cannot be had. It may be asked about again in a day.
+    pub(crate) async fn give_up(&mut self, wanted: &Wanted, now: UnixTime, turn: &Turn) {
+        let [name] = &wanted.order.names[..] else { return };
+        let mut granted = Granted::read(&self.state);
+        if !granted.remove(name) {
+            return;
+        }
+        let kept = async { turn.store(FILE, &granted.to_json()?).await };
+        if let Err(error) = kept.await {
+            tracing::error!(%error, name, "a name that cannot be had stays");
+            return;
+        }
+        tracing::warn!(name, "given up: its certificate was ordered on demand, and could not be had");
+        self.on_demand.know(true, granted.clone());
+        self.on_demand.refuse(name, now, now + FAILED);
+        self.granted = granted;
+    }
+
+    /// Says something once, until it is another thing.
+    fn complain(&mut self, name: &str, problem: &str) {
+        if self.complaint.as_deref() != Some(problem) {
+            tracing::warn!(name, problem, "no certificate is ordered on demand; those that are there serve");
+            self.complaint = Some(problem.to_owned());
+        }
+    }
+}
