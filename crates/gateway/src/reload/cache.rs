@@ -16,8 +16,8 @@ use boring::{sha::Sha256, x509::X509};
 use quadrille_config::{
     Diagnostic,
     model::{
-        self, CertificateSource, ClientAuth, KeyServerUse, KeySource, Keyless, Mode, OcspStapling, Place, RateLimit,
-        RouteTable, Source, Tls, TlsPolicy, UpstreamTls,
+        self, CertificateSource, ClientAuth, KeyServerUse, KeySource, Keyless, Mode, OcspStapling, Place,
+        RateLimit, RouteTable, Source, Tls, TlsPolicy, UpstreamTls,
     },
 };
 use quadrille_engine::Engine;
