@@ -80,7 +80,7 @@ impl Load {
 /// Until something has come for one of them, or one of them has to act by itself.
 fn wait(open: &[Connection]) -> Result<()> {
     let soonest = open.iter().filter_map(Connection::timeout).min().unwrap_or(PATIENCE);
-    let timeout = PollTimeout::try_from(soonest.as_millis().min(1000) as u16 + 1)?;
+    let timeout = PollTimeout::from(soonest.as_millis().min(1000) as u16 + 1);
     let mut sockets: Vec<_> =
         open.iter().map(|one| PollFd::new(one.socket().as_fd(), PollFlags::POLLIN)).collect();
     match poll(&mut sockets, timeout) {

@@ -11,7 +11,10 @@ use std::{
     net::{SocketAddr, TcpListener, UdpSocket},
     os::{
         fd::OwnedFd,
-        unix::{net::UnixStream, process::parent_id},
+        unix::{
+            net::{UnixDatagram, UnixStream},
+            process::parent_id,
+        },
     },
     time::Duration,
 };
@@ -81,7 +84,7 @@ impl Inherited {
         let Some(mut quic) = found.and_then(|known| known.quic.take()) else { return Ok(None) };
         for index in 0..count.saturating_sub(quic.sockets.len()) {
             let QuicSocket { socket, predecessor } = &quic.sockets[index];
-            let predecessor = predecessor.as_ref().map(|stream| stream.try_clone()).transpose()?;
+            let predecessor = predecessor.as_ref().map(UnixDatagram::try_clone).transpose()?;
             quic.sockets.push(QuicSocket { socket: socket.try_clone()?, predecessor });
         }
         quic.sockets.iter().try_for_each(|one| one.socket.set_nonblocking(true))?;

@@ -1,13 +1,16 @@
 //! Another process in the place of this one.
 
-use super::{Server, successor::Starting};
+use super::{
+    Server,
+    successor::{SharedListener, Starting},
+};
 use crate::{
+    admin::AdminEndpoint,
     handover::{Sockets, Successor},
-    listener::filter_chain::ActiveListener,
 };
 use quadrille_config::model::Gateway;
 use sd_notify::NotifyState;
-use std::{io, os::unix::net::UnixDatagram, sync::Arc};
+use std::{io, sync::Arc};
 
 impl Server {
     /// All sockets listen: tells whoever started this process.
@@ -40,7 +43,7 @@ impl Server {
         }
     }
 
-    fn share(&self) -> io::Result<(Sockets, Vec<(Arc<ActiveListener>, Vec<UnixDatagram>)>)> {
+    fn share(&self) -> io::Result<(Sockets, Vec<SharedListener>)> {
         let mut sockets = Sockets::default();
         let mut shared = Vec::new();
         for listener in &self.listening {
@@ -48,7 +51,7 @@ impl Server {
             sockets.listeners.push(listening);
             shared.push((Arc::clone(listener), ends));
         }
-        sockets.admin = self.admin_endpoint.as_ref().map(|endpoint| endpoint.share()).transpose()?;
+        sockets.admin = self.admin_endpoint.as_ref().map(AdminEndpoint::share).transpose()?;
         Ok((sockets, shared))
     }
 

@@ -6,7 +6,7 @@ mod verdict;
 
 use super::{forwarded_headers, hop_by_hop, request::Request};
 use crate::{
-    connection::Connection,
+    connection::{ClientCertificate, Connection},
     upstream::{BoxError, ConnectionPool, ExchangeError, Limits, RequestBody, Server, Upstream, Upstreams},
 };
 use bytes::{Bytes, BytesMut};
@@ -245,7 +245,7 @@ fn check_request(request: &Request, connection: &Connection, headers: &HeaderMap
         }),
         principal,
     };
-    let names = connection.certificate.as_ref().map(|certificate| certificate.names());
+    let names = connection.certificate.as_ref().map(ClientCertificate::names);
     let principal = names.map(|names| {
         let first = names.uris.first().or(names.dns.first());
         first.unwrap_or(&names.subject).clone()

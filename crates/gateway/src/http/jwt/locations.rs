@@ -51,7 +51,7 @@ impl Locations {
                     found.extend(in_header(&request.headers, name, prefix).map(found_at));
                 }
                 JwtLocation::Parameter(name) => {
-                    found.extend(in_query(request.uri.query(), name).map(found_at))
+                    found.extend(in_query(request.uri.query(), name).map(found_at));
                 }
                 JwtLocation::Cookie(name) => found.extend(in_cookies(&request.headers, name).map(found_at)),
             }
