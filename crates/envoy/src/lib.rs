@@ -32,6 +32,7 @@ mod jwt;
 mod listener;
 mod local_rate_limit;
 mod metadata;
+mod mirror;
 mod per_route;
 mod rbac;
 mod reader;

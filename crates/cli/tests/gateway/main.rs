@@ -28,6 +28,7 @@ mod keyless;
 mod listener_clients;
 mod messages;
 mod metrics_reference;
+mod mirror;
 mod observability;
 mod ocsp;
 mod overload;

@@ -1,5 +1,5 @@
 use super::{
-    Cors, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch, PathMatch, Place, QueryMatch,
+    Cors, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch, Mirror, PathMatch, Place, QueryMatch,
     RouteRateLimits,
 };
 use bytes::Bytes;
@@ -60,6 +60,8 @@ pub struct Forward {
     pub retry: Option<RetryPolicy>,
     /// By what requests keep to a server; those without any of it go to any server.
     pub hash: Vec<HashPolicy>,
+    /// Who gets copies of requests.
+    pub mirrors: Vec<Mirror>,
 }
 
 /// A share of the requests.
@@ -190,6 +192,7 @@ impl Forward {
             idle: None,
             retry: None,
             hash: Vec::new(),
+            mirrors: Vec::new(),
         }
     }
 }

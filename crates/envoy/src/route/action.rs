@@ -8,6 +8,7 @@ use crate::{
     common::duration,
     hash_policy::hash_policies,
     header_changes::{Changes, Order},
+    mirror::mirrors,
     per_route::{PerRoute, per_route},
     reader::{Field, Message, ReadMessage},
     schema,
@@ -15,7 +16,7 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{Action, Forward, HostRewrite, PathMatch, RetryPolicy, Weighted},
+    model::{Action, Forward, HostRewrite, Mirror, PathMatch, RetryPolicy, Weighted},
 };
 use std::{num::NonZeroU32, time::Duration};
 
@@ -30,6 +31,8 @@ pub(super) struct Inherited<'a> {
     pub(super) filters: &'a PerRoute,
     pub(super) order: Order,
     pub(super) retry: Option<&'a RetryPolicy>,
+    /// Of its virtual host, or else of the route configuration.
+    pub(super) mirrors: &'a [Mirror],
     /// Of a direct response, in bytes.
     pub(super) largest_body: usize,
 }
@@ -76,6 +79,7 @@ fn forward(field: &Field<'_>, path: &PathMatch, inherited: &Inherited<'_>) -> Op
         idle: message.duration("idle_timeout").filter(|time| !time.is_zero()),
         retry,
         hash: hash_policies(&message)?,
+        mirrors: mirrors(&message)?.unwrap_or_else(|| inherited.mirrors.to_vec()),
     })
 }
 

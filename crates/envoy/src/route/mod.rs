@@ -7,6 +7,7 @@ mod retry;
 
 use crate::{
     header_changes::{Changes, Order},
+    mirror::mirrors,
     per_route::{PerRoute, per_route},
     reader::{Field, ReadMessage},
     schema,
@@ -16,7 +17,7 @@ use action::Inherited;
 pub(crate) use condition::{header_matcher, header_matchers, path_match, query_matchers};
 use quadrille_config::{
     Problem,
-    model::{Domain, Route, RouteTable, VirtualHost},
+    model::{Domain, Mirror, Route, RouteTable, VirtualHost},
 };
 use std::{collections::HashMap, sync::Arc};
 
@@ -41,11 +42,13 @@ pub(crate) fn route_configuration(field: &Field<'_>) -> Option<(String, RouteCon
     };
     let largest_body = message.number("max_direct_response_body_size_bytes");
     let largest_body = largest_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(LARGEST_BODY);
+    let copied = mirrors(&message)?.unwrap_or_default();
+    let above = Above { changes: &changes, filters: &filters, mirrors: &copied, order, largest_body };
     let mut good = true;
     let mut hosts = Vec::new();
     let mut known = HashMap::new();
     for item in message.list("virtual_hosts") {
-        match virtual_host(&item, &changes, &filters, order, largest_body) {
+        match virtual_host(&item, &above) {
             Some(host) => {
                 good &= unique(&item, &host, &mut known);
                 hosts.push(host);
@@ -79,16 +82,19 @@ fn unique(field: &Field<'_>, host: &VirtualHost, known: &mut HashMap<Domain, Str
     good
 }
 
-fn virtual_host(
-    field: &Field<'_>,
-    above: &Changes,
-    filters: &PerRoute,
+/// What virtual hosts inherit from their configuration.
+struct Above<'a> {
+    changes: &'a Changes,
+    filters: &'a PerRoute,
+    mirrors: &'a [Mirror],
     order: Order,
     largest_body: usize,
-) -> Option<VirtualHost> {
+}
+
+fn virtual_host(field: &Field<'_>, above: &Above<'_>) -> Option<VirtualHost> {
     const TLS: &[(&str, u32, bool)] = &[("NONE", 0, false), ("EXTERNAL_ONLY", 1, true), ("ALL", 2, true)];
     let message = field.message(&schema::VIRTUAL_HOST)?;
-    let filters = per_route(&message)?.or(filters);
+    let filters = per_route(&message)?.or(above.filters);
     let changes = Changes::read(&message)?;
     let domains = message.list("domains");
     if domains.is_empty() {
@@ -99,16 +105,18 @@ fn virtual_host(
         Some(policy) => Some(retry::policy(&policy)?),
         None => None,
     };
+    let own = mirrors(&message)?;
     let require_tls = match message.get("require_tls") {
         Some(kind) => kind.parse(enumeration(TLS))?,
         None => false,
     };
     let inherited = Inherited {
-        changes: [&changes, above],
+        changes: [&changes, above.changes],
         filters: &filters,
-        order,
+        order: above.order,
         retry: retry.as_ref(),
-        largest_body,
+        mirrors: own.as_deref().unwrap_or(above.mirrors),
+        largest_body: above.largest_body,
     };
     let mut good = true;
     let mut routes = Vec::new();

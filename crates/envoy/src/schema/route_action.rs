@@ -28,7 +28,7 @@ pub(crate) const ROUTE_ACTION: Schema = Schema {
         ("idle_timeout", Read("")),
         ("retry_policy", Read("")),
         ("retry_policy_typed_config", Refused("write `retry_policy`")),
-        ("request_mirror_policies", Ignored("requests are not mirrored")),
+        ("request_mirror_policies", Read("")),
         ("priority", Accepted("there are no priorities")),
         ("rate_limits", Ignored("there is no rate limiting")),
         ("include_vh_rate_limits", Ignored("there is no rate limiting")),
@@ -43,6 +43,20 @@ pub(crate) const ROUTE_ACTION: Schema = Schema {
         ("hedge_policy", Ignored("requests are not hedged")),
         ("max_stream_duration", Read("")),
         ("early_data_policy", Ignored("early data is off")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const REQUEST_MIRROR_POLICY: Schema = Schema {
+    name: "envoy.config.route.v3.RouteAction.RequestMirrorPolicy",
+    fields: &[
+        ("cluster", Read("")),
+        ("cluster_header", Refused("name the cluster")),
+        ("runtime_fraction", Read("")),
+        ("trace_sampled", Accepted("there are no traces")),
+        ("disable_shadow_host_suffix_append", Read("")),
+        ("request_headers_mutations", Refused("copies have the headers of the request")),
+        ("host_rewrite_literal", Refused("copies have the host of the request, with `-shadow`")),
     ],
     others: HARMLESS,
 };

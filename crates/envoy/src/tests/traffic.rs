@@ -1,7 +1,7 @@
-//! Faults, other origins, and by what requests keep to a server.
+//! Faults, other origins, by what requests keep to a server, and copies.
 
 use super::{gateway, problems, warnings, with_route_config};
-use quadrille_config::model::{Action, Cors, Fault, HashOn, HashPolicy, Route, Serve, TextMatch};
+use quadrille_config::model::{Action, Cors, Fault, HashOn, HashPolicy, Mirror, Route, Serve, TextMatch};
 use std::time::Duration;
 
 const CORS: &str = "\"@type\": type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy";
@@ -82,4 +82,25 @@ fn requests_keep_to_servers_by_what_routes_say() {
             on(HashOn::Query("q".to_owned()), false),
         ]
     );
+}
+
+#[test]
+fn copies_go_to_whom_the_route_names_or_else_its_host_or_the_configuration() {
+    let mirrors = |of_host: &str, own: &str| {
+        let text = with_route_config(&format!(
+            "request_mirror_policies: [ {{ cluster: c }} ], virtual_hosts: [ {{ name: h, domains: [ \"*\" ], {of_host} \
+             routes: [ {{ match: {{ prefix: / }}, route: {{ cluster: app, {own} }} }} ] }} ]"
+        ));
+        let gateway = gateway(&text);
+        let Serve::Http(http) = &gateway.listeners[0].chains[0].serve else { panic!("HTTP") };
+        let Action::Forward(forward) = &http.routes.hosts[0].routes[0].action else { panic!("forwarded") };
+        forward.mirrors.clone()
+    };
+    let mirror = |upstream: &str, parts, marks_host| Mirror { upstream: upstream.into(), parts, marks_host };
+    let of_host = "request_mirror_policies: [ { cluster: b } ],";
+    let own = "request_mirror_policies: [ { cluster: a, runtime_fraction: { default_value: { numerator: 5 } } }, \
+               { cluster: d, disable_shadow_host_suffix_append: true } ]";
+    assert_eq!(mirrors(of_host, own), [mirror("a", 50_000, true), mirror("d", 1_000_000, false)]);
+    assert_eq!(mirrors(of_host, ""), [mirror("b", 1_000_000, true)]);
+    assert_eq!(mirrors("", ""), [mirror("c", 1_000_000, true)]);
 }

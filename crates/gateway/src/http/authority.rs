@@ -8,10 +8,10 @@ use http::{
 
 /// The host that a request is for, with its port if it has one (RFC 9110 section 7.2). The dot behind a name that is
 /// written as an absolute one is not part of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Authority(Source);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Source {
     Target(uri::Authority),
     Header(HeaderValue),

@@ -8,6 +8,7 @@ use super::{
     exchange::Exchange,
     hop_by_hop,
     informational::Informational,
+    mirror,
     outcome::Outcome,
     replay::Replay,
     request::Request,
@@ -76,7 +77,14 @@ pub(super) async fn forward(
     let sticky = sticks.then(|| Stickiness::of(request, &to.hash, exchange.http.connection.tls));
     let (body, client) = match request.websocket {
         true => (Replay::empty(), Some(body)),
-        false => (Replay::new(body), None),
+        false => {
+            let taps = if to.mirrors.is_empty() {
+                Vec::new()
+            } else {
+                mirror::copy(request, &body, matched, to, &exchange)
+            };
+            (Replay::new(body, taps), None)
+        }
     };
     let mut forwarding = Forwarding {
         destination: Destination {

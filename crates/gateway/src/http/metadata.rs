@@ -4,7 +4,7 @@ use quadrille_config::model::{MetadataMatch, ValueMatch};
 use serde_json::{Map, Value};
 
 /// Values by the name of the step that has found them out.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Metadata(Option<Box<Map<String, Value>>>);
 
 impl Metadata {

@@ -27,6 +27,8 @@ mod informational;
 mod jwt;
 mod limited;
 mod metadata;
+mod mirror;
+mod mirrored_body;
 mod outcome;
 mod path_normalization;
 mod rate_limit;

@@ -1,6 +1,6 @@
 //! A request's body, of which the beginning is remembered, so that another attempt can send it again.
 
-use super::client_body::ClientBody;
+use super::{client_body::ClientBody, mirrored_body::Tap};
 use crate::upstream::{BoxError, RequestBody};
 use bytes::Bytes;
 use http::HeaderMap;
@@ -27,6 +27,8 @@ struct Shared {
     complete: bool,
     /// More has come than is remembered.
     overflowed: bool,
+    /// Who gets copies of all that comes.
+    taps: Vec<Tap>,
 }
 
 /// The body of one attempt.
@@ -37,7 +39,7 @@ struct Attempt {
 }
 
 impl Replay {
-    pub(super) fn new(source: ClientBody) -> Self {
+    pub(super) fn new(source: ClientBody, taps: Vec<Tap>) -> Self {
         if source.is_end_stream() {
             return Self(None);
         }
@@ -49,6 +51,7 @@ impl Replay {
             trailers: None,
             complete: false,
             overflowed: false,
+            taps,
         }))))
     }
 
@@ -83,6 +86,7 @@ impl Shared {
         let frame = match ready!(Pin::new(&mut self.source).poll_frame(context)) {
             None => {
                 self.complete = true;
+                self.taps.drain(..).for_each(Tap::end);
                 return Poll::Ready(None);
             }
             Some(Ok(frame)) => frame,
@@ -99,6 +103,10 @@ impl Shared {
                 self.overflowed = true;
                 self.pieces = Vec::new();
             }
+        }
+        self.taps.iter_mut().for_each(|tap| tap.push(&frame));
+        if self.complete || self.source.is_end_stream() {
+            self.taps.drain(..).for_each(Tap::end);
         }
         Poll::Ready(Some(Ok(frame)))
     }

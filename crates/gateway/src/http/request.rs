@@ -14,6 +14,7 @@ use http::{
 use quadrille_config::model::{Paths, SentPath};
 
 /// A request of a client.
+#[derive(Clone)]
 pub(super) struct Request {
     pub(super) method: Method,
     pub(super) uri: Uri,

@@ -30,9 +30,14 @@ pub(crate) struct Router {
     limiters: Vec<Vec<Box<[Arc<Limiter>]>>>,
     /// Whether a route has limits in the place of its chain's.
     has_own_limits: bool,
+    /// Likewise, in the order of the route's mirrors.
+    mirrors: Vec<Vec<Mirrors>>,
     /// Every upstream that is named, and what it was.
     named: Vec<(String, Option<Arc<Upstream>>)>,
 }
+
+/// The upstreams of a route's mirrors; `None` is one that does not exist (yet).
+type Mirrors = Box<[Option<Arc<Upstream>>]>;
 
 /// Beginnings or endings of hosts, longest first. There are few lengths, however many hosts.
 #[derive(Default)]
@@ -68,6 +73,7 @@ impl Router {
             weighted: Vec::new(),
             limiters: Vec::new(),
             has_own_limits: false,
+            mirrors: Vec::new(),
             named: Vec::new(),
         };
         let mut named = BTreeSet::new();
@@ -77,6 +83,13 @@ impl Router {
             }
             let forwards = || host.routes.iter().map(forward);
             named.extend(forwards().flatten().flat_map(|forward| &forward.to).map(|to| to.upstream.as_str()));
+            let mirrors = |forward: &Forward| {
+                let mirrors = forward.mirrors.iter();
+                mirrors.map(|mirror| upstreams.get(&mirror.upstream).cloned()).collect()
+            };
+            routes.mirrors.push(forwards().map(|forward| forward.map(mirrors).unwrap_or_default()).collect());
+            let copies = forwards().flatten().flat_map(|forward| &forward.mirrors);
+            named.extend(copies.map(|mirror| mirror.upstream.as_str()));
             let weighted = |forward: Option<&Forward>| {
                 forward.map(|forward| WeightedUpstreams::new(&forward.to, upstreams)).unwrap_or_default()
             };
@@ -194,6 +207,11 @@ impl MatchedRoute {
     /// What limits it, in the place of its chain's limits or besides them.
     pub(super) fn limiters(&self) -> &[Arc<Limiter>] {
         &self.routes.limiters[self.host][self.route]
+    }
+
+    /// The upstream of one of the route's mirrors.
+    pub(super) fn mirror(&self, index: usize) -> Option<&Arc<Upstream>> {
+        self.routes.mirrors[self.host][self.route].get(index)?.as_ref()
     }
 
     /// For logs.

@@ -119,6 +119,12 @@ const GROUPS: &[Group] = &[
                 &["status"],
                 "HTTP requests answered, by class (`2xx`); `none` without an answer",
             ),
+            counter(
+                "quadrille_requests_mirrored_total",
+                &["result"],
+                "copies of requests for a route's mirrors: `answered`, `failed`, or `dropped`, because too many were under \
+                 way",
+            ),
         ],
     },
     Group {

@@ -157,6 +157,11 @@ pub(crate) fn rate_limited(limit: &str, by: &'static str, refused: bool) -> Coun
     counter!("quadrille_rate_limited_total", "limit" => limit.to_owned(), "by" => by, "result" => result)
 }
 
+/// What became of the copy of a request: `answered`, `failed` or `dropped`.
+pub(crate) fn mirrored(result: &'static str) {
+    counter!("quadrille_requests_mirrored_total", "result" => result).increment(1);
+}
+
 /// A client that offered early data.
 pub(crate) fn early_data(accepted: bool) {
     counter!("quadrille_early_data_total", "result" => if accepted { "accepted" } else { "refused" })

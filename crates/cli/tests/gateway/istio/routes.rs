@@ -1,8 +1,8 @@
 //! What VirtualServices say of requests.
 
 use super::Mesh;
-use crate::support::{Nginx, output, ports};
-use std::process::Command;
+use crate::support::{Nginx, output, ports, recording_server};
+use std::{process::Command, time::Duration};
 
 /// A Gateway with HTTPS and, on another port, a redirect to it; a VirtualService with a route for each thing that it can
 /// say; a service of two versions.
@@ -47,6 +47,9 @@ spec:
     route:
     - { destination: { host: backend.example.com, port: { number: 80 }, subset: one }, weight: 50 }
     - { destination: { host: backend.example.com, port: { number: 80 }, subset: two }, weight: 50 }
+  - match: [ { uri: { prefix: /mirrored } } ]
+    route: [ { destination: { host: backend.example.com, port: { number: 80 }, subset: one } } ]
+    mirrors: [ { destination: { host: backend.example.com, port: { number: 80 }, subset: shadow }, percentage: { value: 100 } } ]
   - match: [ { uri: { prefix: /silent } } ]
     timeout: 0.3s
     route: [ { destination: { host: backend.example.com, port: { number: 80 }, subset: silent } } ]
@@ -62,6 +65,7 @@ spec:
   - { name: one, labels: { version: one } }
   - { name: two, labels: { version: two } }
   - { name: silent, labels: { version: silent } }
+  - { name: shadow, labels: { version: shadow } }
 ---
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
@@ -75,6 +79,7 @@ spec:
   - { address: 127.0.0.1, ports: { http: ONE }, labels: { version: one } }
   - { address: 127.0.0.1, ports: { http: TWO }, labels: { version: two } }
   - { address: 127.0.0.1, ports: { http: SILENT }, labels: { version: silent } }
+  - { address: 127.0.0.1, ports: { http: SHADOW }, labels: { version: shadow } }
 ";
 
 #[test]
@@ -84,6 +89,7 @@ fn routes_take_what_is_theirs_and_change_it() {
         ["one", "two"].map(|name| Nginx::new(&format!("location / {{ return 200 \"{name} {told}\"; }}")));
     let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let silent_port = silent.local_addr().expect("an address").port();
+    let (shadow, copies) = recording_server();
     let (https, http) = (ports::free(), ports::free());
     let objects = [
         ("HTTPS_PORT", https),
@@ -91,6 +97,7 @@ fn routes_take_what_is_theirs_and_change_it() {
         ("ONE", one.address().port()),
         ("TWO", two.address().port()),
         ("SILENT", silent_port),
+        ("SHADOW", shadow.port()),
     ];
     let objects =
         objects.iter().fold(OBJECTS.to_owned(), |text, (name, port)| text.replace(name, &port.to_string()));
@@ -101,6 +108,7 @@ fn routes_take_what_is_theirs_and_change_it() {
         mesh.ask("shop-cert", "shop.example.com", https, path, arguments).replace('\r', "")
     };
     mesh.await_or_show("agent.log", || ask("/exact", &[]) == "exact 200");
+    mesh.await_or_show("agent.log", || ask("/", &[]).starts_with("two "));
     assert_eq!(mesh.refused(), Vec::<String>::new());
     let plain = |path: &str| format!("two {path} shop.example.com set= added= gone= 200");
     for (path, arguments, expected) in [
@@ -129,6 +137,11 @@ fn routes_take_what_is_theirs_and_change_it() {
         let answer = answer.replace(&format!("shop.example.com:{https}"), "shop.example.com");
         assert_eq!(answer, expected, "{path} {arguments:?}");
     }
+    assert!(ask("/mirrored", &[]).starts_with("one /mirrored "));
+    let copy = copies.recv_timeout(Duration::from_secs(30)).expect("a copy");
+    let copy = String::from_utf8_lossy(&copy).to_ascii_lowercase();
+    assert!(copy.starts_with("get /mirrored http/1.1\r\n"), "{copy}");
+    assert!(copy.contains(&format!("\r\nhost: shop.example.com-shadow:{https}\r\n")), "{copy}");
     let timed_out = ask("/silent", &[]);
     assert!(timed_out.ends_with(" 504"), "{timed_out}");
     assert!(ask("/changes", &["-i"]).to_ascii_lowercase().contains("\nx-out: told\n"));

@@ -4,6 +4,7 @@ use super::ports;
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    sync::mpsc,
     thread,
 };
 
@@ -17,6 +18,29 @@ pub fn echo_server() -> SocketAddr {
         }
     });
     address
+}
+
+/// A server that answers each request with 500 and passes on what it has received of it.
+pub fn recording_server() -> (SocketAddr, mpsc::Receiver<Vec<u8>>) {
+    let listener = TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (record, recorded) = mpsc::channel();
+    thread::spawn(move || {
+        for tcp in listener.incoming().map_while(Result::ok) {
+            let record = record.clone();
+            thread::spawn(move || record_all(tcp, &record));
+        }
+    });
+    (address, recorded)
+}
+
+fn record_all(tcp: TcpStream, record: &mpsc::Sender<Vec<u8>>) -> Option<()> {
+    let mut writer = tcp.try_clone().ok()?;
+    let mut reader = BufReader::new(tcp);
+    loop {
+        record.send(request(&mut reader)?).ok()?;
+        writer.write_all(b"HTTP/1.1 500 Mine\r\nContent-Length: 4\r\n\r\nbad\n").ok()?;
+    }
 }
 
 fn answer_all(tcp: TcpStream) -> Option<()> {

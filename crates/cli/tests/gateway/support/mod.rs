@@ -28,7 +28,7 @@ pub use certificates::{Certificates, Pair};
 pub use client::{Client, Connector, Response};
 pub use configuration::{Configuration, document, listener};
 pub use early::{Early, EarlyClient};
-pub use echo::echo_server;
+pub use echo::{echo_server, recording_server};
 pub use hello::{client_hello, tls_client};
 pub use http3::Http3Client;
 pub use key_server::{KeyServer, Site};

@@ -27,6 +27,7 @@ mod resumption;
 mod route;
 mod route_actions;
 mod route_conditions;
+mod route_mirror;
 mod route_refused;
 mod route_respond;
 mod route_retry;
@@ -61,6 +62,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &route_actions::REDIRECT,
     &route_retry::RETRY,
     &route_sticky::STICKY,
+    &route_mirror::MIRROR,
     &route_respond::RESPOND,
     &header_changes::HEADER_CHANGE,
     &listener_limits::TIMEOUTS,

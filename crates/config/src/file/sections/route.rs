@@ -2,8 +2,8 @@
 
 use super::{
     header_changes, rate_limits,
-    route_actions::{redirect, show_redirect, show_share, split},
-    route_conditions,
+    route_actions::{only_upstream, redirect, show_redirect, show_split, split},
+    route_conditions, route_mirror,
     route_respond::{self, RESPOND},
     route_retry::{RETRY, retry},
     route_shown::{
@@ -18,9 +18,9 @@ use crate::{
         shown::{if_true, list, put, text, time},
     },
     model::{
-        Action, Domain, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, PathMatch, PathRewrite,
-        PathRule, Place, RateLimit, Redirect, Respond, RetryPolicy, Route, RouteRateLimits, RouteTable,
-        Weighted,
+        Action, Domain, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, Mirror, PathMatch,
+        PathRewrite, PathRule, Place, RateLimit, Redirect, Respond, RetryPolicy, Route, RouteRateLimits,
+        RouteTable, Weighted,
     },
     values,
 };
@@ -143,6 +143,15 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             show: |route| forward(route).map(|to| route_sticky::show(&to.hash)).into(),
         },
         Key {
+            name: "mirror",
+            value: "names of upstreams, or list of mappings",
+            preset: Preset::Means("nobody"),
+            about: "Who gets copies of requests.",
+            needs_restart: false,
+            read: |field, draft| draft.mirrors = route_mirror::mirrors(field),
+            show: |route| forward(route).map(|to| route_mirror::show(&to.mirrors)).into(),
+        },
+        Key {
             name: "request_headers",
             value: "list of changes",
             preset: Preset::Means("none"),
@@ -199,6 +208,7 @@ pub(super) struct RouteDraft {
     retry: Option<RetryPolicy>,
     sticky: Vec<HashPolicy>,
     rate_limits: Vec<RateLimit>,
+    mirrors: Vec<Mirror>,
 }
 
 /// A route as it is written.
@@ -218,7 +228,7 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
     let rate_limits = RouteRateLimits::Besides(std::mem::take(&mut draft.rate_limits));
     let action = draft.into_action()?;
     if !matches!(action, Action::Forward(_)) {
-        for field in ["rewrite", "timeout", "retry", "sticky", "request_headers"]
+        for field in ["rewrite", "timeout", "retry", "sticky", "mirror", "request_headers"]
             .iter()
             .filter_map(|key| field.entry(key))
         {
@@ -283,16 +293,17 @@ impl RouteDraft {
             retry: None,
             sticky: Vec::new(),
             rate_limits: Vec::new(),
+            mirrors: Vec::new(),
         }
     }
 
     fn into_action(self) -> Option<Action> {
-        let Self { rewrite, timeout, retry, sticky: hash, .. } = self;
+        let Self { rewrite, timeout, retry, sticky: hash, mirrors, .. } = self;
         if let Some(redirect) = self.redirect {
             return Some(Action::Redirect(Box::new(redirect)));
         }
         let to = self.split.or_else(|| Some(vec![Weighted::all(self.upstream?)]));
-        let forward = |to| Forward { to, rewrite, timeout, retry, hash, ..Forward::to("") };
+        let forward = |to| Forward { to, rewrite, timeout, retry, hash, mirrors, ..Forward::to("") };
         to.map(|to| Action::Forward(Box::new(forward(to)))).or(self.respond.map(Action::Respond))
     }
 }
@@ -416,20 +427,6 @@ fn forward(route: &Route) -> Option<&Forward> {
     match &route.action {
         Action::Forward(forward) => Some(forward),
         Action::Respond(_) | Action::Redirect(_) => None,
-    }
-}
-
-fn only_upstream(forward: &Forward) -> Option<&str> {
-    match &forward.to[..] {
-        [only] if only.request_headers.is_empty() && only.response_headers.is_empty() => Some(&only.upstream),
-        _ => None,
-    }
-}
-
-fn show_split(forward: &Forward) -> Value {
-    match only_upstream(forward) {
-        Some(_) => Value::Null,
-        None => list(forward.to.iter().map(show_share)),
     }
 }
 

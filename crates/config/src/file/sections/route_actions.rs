@@ -5,9 +5,9 @@ use crate::{
     Field, Problem,
     file::{
         schema::{Key, Preset, Section},
-        shown::{if_true, put},
+        shown::{if_true, list, put},
     },
-    model::{PathRewrite, Redirect, Weighted},
+    model::{Forward, PathRewrite, Redirect, Weighted},
     values,
     words::switch,
 };
@@ -109,7 +109,7 @@ pub(super) fn split(field: &Field<'_>) -> Vec<Weighted> {
     field.items().iter().filter_map(share).collect()
 }
 
-pub(super) fn show_share(share: &Weighted) -> Value {
+fn show_share(share: &Weighted) -> Value {
     let mut shown = SPLIT.show(share);
     put(
         &mut shown,
@@ -149,5 +149,20 @@ fn full_path(redirect: &Redirect) -> Option<&str> {
     match &redirect.path {
         Some(PathRewrite::Full(path)) => Some(path),
         _ => None,
+    }
+}
+
+/// The upstream of a route that is no split.
+pub(super) fn only_upstream(forward: &Forward) -> Option<&str> {
+    match &forward.to[..] {
+        [only] if only.request_headers.is_empty() && only.response_headers.is_empty() => Some(&only.upstream),
+        _ => None,
+    }
+}
+
+pub(super) fn show_split(forward: &Forward) -> Value {
+    match only_upstream(forward) {
+        Some(_) => Value::Null,
+        None => list(forward.to.iter().map(show_share)),
     }
 }

@@ -106,6 +106,10 @@ const RATE_LIMITS_OF_ROUTES: &[Case] = &[(
 
 const ROUTES: &[Case] = &[
     (
+        "{mirror: [{upstream: w, percent: 0}, {percent: 101, upstream: w}, {percent: 5}], respond: hi}",
+        "q.yaml:1: listeners[0].routes[0].mirror[0].percent: `0` is not a percentage; write a number from 0.0001 to 100",
+    ),
+    (
         "{sticky: [{lifetime: 1h, header: x}], respond: hi}",
         "q.yaml:1: listeners[0].routes[0].sticky[0].lifetime: there is no cookie; remove this, or add `cookie`\nq.yaml:1: listeners[0].routes[0].sticky: no request of this route goes upstream; remove this",
     ),

@@ -4,8 +4,8 @@ use super::{Leaves, ROUTE_TABLE, TIME};
 use http::HeaderName;
 use quadrille_config::model::{
     Action, Cors, Domain, Fault, Forward, HashOn, HashPolicy, HeaderChange, HeaderMatch, HeaderRule,
-    HostRewrite, PathMatch, PathRewrite, PathRule, QueryMatch, Redirect, Respond, RetryOn, RetryPolicy,
-    Route, RouteRateLimits, RouteTable, TextMatch, TextRule, VirtualHost, Weighted,
+    HostRewrite, Mirror, PathMatch, PathRewrite, PathRule, QueryMatch, Redirect, Respond, RetryOn,
+    RetryPolicy, Route, RouteRateLimits, RouteTable, TextMatch, TextRule, VirtualHost, Weighted,
 };
 use std::num::NonZeroU32;
 
@@ -87,8 +87,10 @@ fn header_changes(
 }
 
 fn forward(model: &mut Forward, leaves: &mut Leaves) {
-    let Forward { to, rewrite, host, timeout, idle, retry, hash } = model;
+    let Forward { to, rewrite, host, timeout, idle, retry, hash, mirrors } = model;
     leaves.set("forward.hash", hash, vec![HashPolicy { on: HashOn::ClientIp, terminal: true }]);
+    let other = Mirror { upstream: "other".into(), parts: 1, marks_host: true };
+    leaves.set("forward.mirrors", mirrors, vec![other]);
     to.iter_mut().for_each(|to| weighted(to, leaves));
     leaves.set("forward.rewrite", rewrite, Some(PathRewrite::Full("/other".into())));
     leaves.set("forward.host", host, Some(HostRewrite::Server));

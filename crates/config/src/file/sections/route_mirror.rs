@@ -1,0 +1,83 @@
+//! Who gets copies of requests.
+
+use crate::{
+    Field, Problem,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::list,
+    },
+    model::Mirror,
+};
+use serde_json::{Value, json};
+
+/// All of a million.
+const ALL: u32 = 1_000_000;
+
+pub(super) const MIRROR: Section<Mirror> = Section {
+    path: "listeners[].routes[].mirror[]",
+    about: "An upstream that gets copies of matching requests, to see how it bears them. Its answers are thrown away. A copy \
+            waits for nobody and nobody waits for it: what an upstream is too slow for is not copied. Not for WebSocket.",
+    keys: &[
+        Key {
+            name: "upstream",
+            value: "name of an upstream",
+            preset: Preset::Required,
+            about: "The servers that get copies.",
+            needs_restart: false,
+            read: |field, mirror| mirror.upstream = field.upstream_name().unwrap_or_default(),
+            show: |mirror| mirror.upstream.as_str().into(),
+        },
+        Key {
+            name: "percent",
+            value: "percentage, up to 100",
+            preset: Preset::Is("100"),
+            about: "Of how many requests, chosen at random; `0.01` is one in ten thousand.",
+            needs_restart: false,
+            read: |field, mirror| field.set(&mut mirror.parts, percentage),
+            show: |mirror| show_parts(mirror.parts),
+        },
+    ],
+};
+
+/// A list; the name of an upstream stands for all requests.
+pub(super) fn mirrors(field: &Field<'_>) -> Vec<Mirror> {
+    field.items_or_one().iter().filter_map(mirror).collect()
+}
+
+fn mirror(field: &Field<'_>) -> Option<Mirror> {
+    let mut mirror = Mirror { upstream: String::new(), parts: ALL, marks_host: false };
+    if field.is_scalar() {
+        return Some(Mirror { upstream: field.upstream_name()?, ..mirror });
+    }
+    MIRROR.read(field, &mut mirror)?;
+    Some(mirror)
+}
+
+/// So many of a million.
+fn percentage(text: &str) -> Result<u32, Problem> {
+    let parts = text.parse::<f64>().ok().map(|percent| percent * f64::from(ALL) / 100.0);
+    let wrong = || Problem::new(format!("`{text}` is not a percentage"), "write a number from 0.0001 to 100");
+    // Numbers that are in range fit.
+    parts
+        .map(f64::round)
+        .filter(|parts| (1.0..=f64::from(ALL)).contains(parts))
+        .map(|parts| parts as u32)
+        .ok_or_else(wrong)
+}
+
+fn show_parts(parts: u32) -> Value {
+    match parts % 10_000 {
+        0 => (parts / 10_000).into(),
+        _ => (f64::from(parts) / 10_000.0).into(),
+    }
+}
+
+/// All of a route.
+pub(super) fn show(mirrors: &[Mirror]) -> Value {
+    list(mirrors.iter().map(|mirror| match mirror.marks_host {
+        false => MIRROR.show(mirror),
+        true => {
+            json!({ "upstream": mirror.upstream, "percent": show_parts(mirror.parts), "marks_host": true })
+        }
+    }))
+}

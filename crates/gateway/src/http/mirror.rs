@@ -1,0 +1,230 @@
+//! Copies of requests for other upstreams, whose answers nobody sees.
+//!
+//! A copy is a task of its own: the request waits for it nowhere. There are limits to how many are under way and to how far
+//! one may be behind, beyond which requests are not copied.
+
+use super::{
+    client_body::ClientBody,
+    destination::Destination,
+    exchange::Exchange,
+    mirrored_body::{self, MirroredBody, Tap},
+    request::Request,
+    router::MatchedRoute,
+    upstream_request,
+};
+use crate::{
+    connection::Connection,
+    telemetry::metrics,
+    upstream::{ConnectionPool, ExchangeError, Limits, RequestBody, Upstream},
+};
+use http::{HeaderValue, Uri, header};
+use http_body::Body;
+use http_body_util::BodyExt;
+use quadrille_config::model::{Forward, Mirror};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+/// Copies under way in this process.
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+const MOST_UNDER_WAY: usize = 1024;
+
+/// All of a million.
+const ALL: u32 = 1_000_000;
+
+/// A request to be sent once more.
+struct MirroredRequest {
+    request: Request,
+    matched: MatchedRoute,
+    upstream: Arc<Upstream>,
+    connection: Arc<Connection>,
+    pool: Arc<ConnectionPool>,
+    /// `None` if it has none.
+    body: Option<MirroredBody>,
+    marks_host: bool,
+    _under_way: UnderWay,
+}
+
+/// Why a copy did not arrive.
+#[derive(Debug, thiserror::Error)]
+enum MirrorError {
+    #[error("the upstream has no server")]
+    NoServer,
+    #[error("the upstream has as many requests as it may")]
+    Overloaded,
+    #[error("no connection: {0}")]
+    Connect(io::Error),
+    #[error("the route makes no request of it")]
+    Invalid,
+    #[error("{0}")]
+    Exchange(String),
+}
+
+/// Counts for as long as it is there.
+struct UnderWay;
+
+impl UnderWay {
+    fn begin() -> Option<Self> {
+        let before = UNDER_WAY.fetch_add(1, Ordering::Relaxed);
+        let begun = Self;
+        (before < MOST_UNDER_WAY).then_some(begun)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Sends copies of a request to those of the route's mirrors whom chance chooses. Returns what is to get the pieces of its
+/// body.
+pub(super) fn copy(
+    request: &Request,
+    body: &ClientBody,
+    matched: &MatchedRoute,
+    to: &Forward,
+    exchange: &Exchange,
+) -> Vec<Tap> {
+    let mut taps = Vec::new();
+    for (index, mirror) in to.mirrors.iter().enumerate().filter(|(_, mirror)| is_chosen(mirror)) {
+        let Some(upstream) = matched.mirror(index) else { continue };
+        let Some(under_way) = UnderWay::begin() else {
+            metrics::mirrored("dropped");
+            continue;
+        };
+        let body = (!body.is_end_stream()).then(|| mirrored_body::tap(body.size_hint()));
+        let (tap, body) = body.unzip();
+        taps.extend(tap);
+        let copy = MirroredRequest {
+            request: request.clone(),
+            matched: matched.clone(),
+            upstream: Arc::clone(upstream),
+            connection: Arc::clone(&exchange.http.connection),
+            pool: Arc::clone(&exchange.http.pool),
+            body,
+            marks_host: mirror.marks_host,
+            _under_way: under_way,
+        };
+        drop(tokio::spawn(copy.run()));
+    }
+    taps
+}
+
+fn is_chosen(mirror: &Mirror) -> bool {
+    mirror.parts >= ALL || fastrand::u32(..ALL) < mirror.parts
+}
+
+impl MirroredRequest {
+    async fn run(self) {
+        let name = self.upstream.name().to_owned();
+        match self.send().await {
+            Ok(()) => metrics::mirrored("answered"),
+            Err(error) => {
+                tracing::debug!(upstream = name, %error, "a copy of a request came to nothing");
+                metrics::mirrored("failed");
+            }
+        }
+    }
+
+    /// As [`super::forward`] does, but once: what does not arrive is no harm.
+    async fn send(mut self) -> Result<(), MirrorError> {
+        let quadrille_config::model::Action::Forward(to) = &self.matched.route().action else {
+            return Err(MirrorError::Invalid);
+        };
+        let timeouts = &self.upstream.model().timeouts;
+        let limits = Limits {
+            read: to.idle.unwrap_or(timeouts.read),
+            write: to.idle.unwrap_or(timeouts.write),
+            header: None,
+            whole: to.timeout.map(|timeout| Instant::now() + timeout),
+        };
+        let _active = self.upstream.begin(false).await.map_err(|_| MirrorError::Overloaded)?;
+        let server =
+            self.upstream.pick(self.request.sender.client, None, &[]).ok_or(MirrorError::NoServer)?;
+        let by_request = self.upstream.model().host_from_request;
+        let name = super::request_view::without_port(self.request.host());
+        let server = if by_request { server.called(name) } else { server };
+        let destination = Destination {
+            request: &self.request,
+            matched: &self.matched,
+            to,
+            weighted: None,
+            upstream: Arc::clone(&self.upstream),
+        };
+        let mut fresh = false;
+        let response = loop {
+            let lease = self.pool.lease(&self.upstream, &server, &self.connection, fresh).await;
+            let lease = lease.map_err(MirrorError::Connect)?;
+            let reused = lease.reused;
+            let built = upstream_request::build(&destination, &self.connection, &server, lease.is_http2());
+            let mut request = built.map_err(|_| MirrorError::Invalid)?;
+            if self.marks_host {
+                mark_host(&mut request);
+            }
+            let body = self.body.take();
+            let repeatable = body.is_none();
+            let body = body.map_or_else(RequestBody::default, |body| RequestBody::new(Box::pin(body)));
+            match lease.send(request.map(|()| body), limits, |_, _| {}).await {
+                // The server closed an idle connection at that moment: this says nothing of the server.
+                Err(ExchangeError::NotSent) if reused && repeatable => fresh = true,
+                Err(error) => return Err(MirrorError::Exchange(error.to_string())),
+                Ok(response) => break response,
+            }
+        };
+        let mut body = response.into_body();
+        while let Some(frame) = body.frame().await {
+            frame.map_err(|error| MirrorError::Exchange(error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// `example.com:443` becomes `example.com-shadow:443`.
+fn mark_host(request: &mut http::Request<()>) {
+    let headers = request.headers();
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let Some(host) = host.or_else(|| request.uri().authority().map(http::uri::Authority::as_str)) else {
+        return;
+    };
+    let name = super::request_view::without_port(host);
+    let marked = format!("{name}-shadow{}", host.strip_prefix(name).unwrap_or_default());
+    if request.headers().contains_key(header::HOST) {
+        if let Ok(marked) = HeaderValue::try_from(marked) {
+            request.headers_mut().insert(header::HOST, marked);
+        }
+        return;
+    }
+    let mut parts = request.uri().clone().into_parts();
+    if let Ok(marked) = marked.parse() {
+        parts.authority = Some(marked);
+    }
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mark_host;
+
+    #[test]
+    fn hosts_are_marked_before_their_port() {
+        for (host, expected) in
+            [("a.example", "a.example-shadow"), ("a.example:8443", "a.example-shadow:8443")]
+        {
+            let mut request = http::Request::get("/").header("host", host).body(()).expect("a request");
+            mark_host(&mut request);
+            assert_eq!(request.headers()["host"], expected);
+            let uri = format!("https://{host}/x?y");
+            let mut request = http::Request::get(uri).body(()).expect("a request");
+            mark_host(&mut request);
+            assert_eq!(request.uri().to_string(), format!("https://{expected}/x?y"));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The body of a copied request: what has gone to the server, in pieces that both share.
+
+use crate::upstream::BoxError;
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, ready},
+};
+use tokio::sync::mpsc;
+
+/// Bytes that may wait for whoever gets the copy. One that is further behind is given up.
+const MOST_WAITING: usize = 256 * 1024;
+
+/// Where pieces of a body come in.
+pub(super) struct Tap {
+    /// `None` once the copy has been given up.
+    pieces: Option<mpsc::UnboundedSender<Piece>>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// Where they come out.
+pub(super) struct MirroredBody {
+    pieces: mpsc::UnboundedReceiver<Piece>,
+    waiting: Arc<AtomicUsize>,
+    size: SizeHint,
+    begun: bool,
+    ended: bool,
+}
+
+enum Piece {
+    Data(Bytes),
+    Trailers(HeaderMap),
+    End,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the rest of the request has not come, or faster than its copy went")]
+struct Incomplete;
+
+/// Both ends for a body of this size.
+pub(super) fn tap(size: SizeHint) -> (Tap, MirroredBody) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let tap = Tap { pieces: Some(sender), waiting: Arc::clone(&waiting) };
+    (tap, MirroredBody { pieces: receiver, waiting, size, begun: false, ended: false })
+}
+
+impl Tap {
+    pub(super) fn push(&mut self, frame: &Frame<Bytes>) {
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        if self.waiting.fetch_add(length, Ordering::Relaxed) + length > MOST_WAITING {
+            self.pieces = None;
+        }
+        let piece = match (frame.data_ref(), frame.trailers_ref()) {
+            (Some(data), _) => Piece::Data(data.clone()),
+            (_, Some(trailers)) => Piece::Trailers(trailers.clone()),
+            _ => return,
+        };
+        self.send(piece);
+    }
+
+    /// The body is complete. Dropped without that, it never will be.
+    pub(super) fn end(self) {
+        self.send(Piece::End);
+    }
+
+    fn send(&self, piece: Piece) {
+        if let Some(pieces) = &self.pieces {
+            // Nobody may be left to whom it matters.
+            let _ = pieces.send(piece);
+        }
+    }
+}
+
+impl Body for MirroredBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        self.begun = true;
+        Poll::Ready(match ready!(self.pieces.poll_recv(context)) {
+            Some(Piece::Data(data)) => {
+                self.waiting.fetch_sub(data.len(), Ordering::Relaxed);
+                Some(Ok(Frame::data(data)))
+            }
+            Some(Piece::Trailers(trailers)) => Some(Ok(Frame::trailers(trailers))),
+            Some(Piece::End) => {
+                self.ended = true;
+                None
+            }
+            None => Some(Err(Incomplete.into())),
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ended
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        if self.begun { SizeHint::default() } else { self.size }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt;
+
+    async fn received(body: MirroredBody) -> Result<Bytes, BoxError> {
+        Ok(body.collect().await?.to_bytes())
+    }
+
+    #[tokio::test]
+    async fn a_copy_has_all_pieces() {
+        let (mut tap, body) = tap(SizeHint::default());
+        for piece in ["one ", "two"] {
+            tap.push(&Frame::data(Bytes::from_static(piece.as_bytes())));
+        }
+        tap.end();
+        assert_eq!(received(body).await.expect("a body"), "one two");
+    }
+
+    #[tokio::test]
+    async fn a_copy_of_what_never_ends_or_is_too_fast_is_no_copy() {
+        let (mut tap, body) = self::tap(SizeHint::default());
+        tap.push(&Frame::data(Bytes::from_static(b"one")));
+        drop(tap);
+        assert!(received(body).await.is_err());
+
+        let (mut tap, body) = self::tap(SizeHint::default());
+        let piece = Bytes::from(vec![0; MOST_WAITING / 2]);
+        (0..3).for_each(|_| tap.push(&Frame::data(piece.clone())));
+        tap.end();
+        assert!(received(body).await.is_err());
+    }
+}
