@@ -96,7 +96,7 @@ impl Keeper {
 
     async fn renew(&mut self) {
         // Some responders cannot answer by GET.
-        let way = if self.failures % 2 == 0 { Way::Get } else { Way::Post };
+        let way = if self.failures.is_multiple_of(2) { Way::Get } else { Way::Post };
         let fetched = {
             let _place = self.places.acquire().await;
             fetch(&self.staple.inquiry, way).await

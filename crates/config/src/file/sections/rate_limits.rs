@@ -166,7 +166,7 @@ pub(super) fn show(limits: &[RateLimit]) -> Value {
     list(limits.iter().map(|limit| {
         let mut shown = RATE_LIMIT.show(limit);
         let share = |parts: u32| {
-            (parts != RateLimit::ALL).then(|| json!(f64::from(parts) / 10_000.0)).unwrap_or_default()
+            if parts == RateLimit::ALL { Value::Null } else { json!(f64::from(parts) / 10_000.0) }
         };
         if let RateLimitAnswer::Envoy(status, _) = limit.answer {
             put(&mut shown, [("status", status.into()), ("name", text(&limit.name))]);
