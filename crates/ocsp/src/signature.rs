@@ -75,8 +75,11 @@ fn may_sign(signer: &X509Ref, issuer: &X509Ref, now: UnixTime) -> bool {
     is_for_ocsp && signs && holds && has_issued(issuer, signer)
 }
 
-/// Algorithms of signatures, by their identifiers: the type of the key, and the hash. SHA-1 is none of them.
-const ALGORITHMS: [(&str, Id, Option<fn() -> MessageDigest>); 7] = [
+/// An identifier, the type of the key, and the hash, if it is not part of the signature's own.
+type Algorithm = (&'static str, Id, Option<fn() -> MessageDigest>);
+
+/// Algorithms of signatures. SHA-1 is none of them.
+const ALGORITHMS: [Algorithm; 7] = [
     ("1.2.840.113549.1.1.11", Id::RSA, Some(MessageDigest::sha256)),
     ("1.2.840.113549.1.1.12", Id::RSA, Some(MessageDigest::sha384)),
     ("1.2.840.113549.1.1.13", Id::RSA, Some(MessageDigest::sha512)),
