@@ -44,8 +44,8 @@ impl Fleet {
         let more = more.to_owned();
         let mut fleet =
             Self { pebble, redis, certificates, challenges, more, gateways: Vec::new(), tls_ports };
-        for index in 0..3 {
-            fleet.configure(index, plain_ports[index]);
+        for (index, port) in plain_ports.into_iter().enumerate() {
+            fleet.configure(index, port);
         }
         (0..size).for_each(|index| fleet.gateways.push(Gateway::with_config(&fleet.file(index), 2)));
         Some(fleet)

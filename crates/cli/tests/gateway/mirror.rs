@@ -44,7 +44,7 @@ fn next(copies: &Receiver<Vec<u8>>) -> String {
 #[test]
 fn another_server_gets_the_request_as_it_goes_on_and_nobody_sees_what_it_says() {
     let (shadow, copies) = recording_server();
-    let mut served = Served::new("[shadow]", shadow);
+    let served = Served::new("[shadow]", shadow);
     for version in ["--http1.1", "--http2"] {
         let answer =
             curl(&served.gateway, &served.certificates, &[version, "--data-binary", "some text"], "/a?b");
@@ -87,12 +87,12 @@ fn a_large_body_is_copied_whole() {
 #[test]
 fn a_mirror_that_is_down_or_does_not_answer_is_no_harm() {
     let nobody = SocketAddr::from(([127, 0, 0, 1], ports::free()));
-    let mut served = Served::new("[shadow]", nobody);
+    let served = Served::new("[shadow]", nobody);
     assert_eq!(curl_status(&served.gateway, &served.certificates, &[], "/"), "200");
     served.gateway.wait_for_metric("quadrille_requests_mirrored_total", &["failed"], |count| count == 1.0);
 
     let silent = std::net::TcpListener::bind(("127.0.0.1", ports::free())).expect("a port");
-    let mut served = Served::new("[shadow]", silent.local_addr().expect("an address"));
+    let served = Served::new("[shadow]", silent.local_addr().expect("an address"));
     let began = std::time::Instant::now();
     assert_eq!(curl_status(&served.gateway, &served.certificates, &["--data-binary", "x"], "/"), "200");
     assert_eq!(served.mirrored("failed"), 0.0, "it has not been waited for: {:?}", began.elapsed());
@@ -102,7 +102,7 @@ fn a_mirror_that_is_down_or_does_not_answer_is_no_harm() {
 #[test]
 fn a_share_of_the_requests_is_copied() {
     let (shadow, copies) = recording_server();
-    let mut served = Served::new("[{upstream: shadow, percent: 25}]", shadow);
+    let served = Served::new("[{upstream: shadow, percent: 25}]", shadow);
     let answers = curl(&served.gateway, &served.certificates, &["--http1.1"], "/[1-400]");
     assert_eq!(answers.matches("GET /new/").count(), 400);
     served.gateway.wait_for_metric("quadrille_requests_mirrored_total", &["answered"], |count| count >= 50.0);
