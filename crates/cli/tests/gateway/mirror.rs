@@ -24,7 +24,7 @@ impl Served {
              mirror: {mirror}}}]"
         );
         let upstreams = format!(
-            "web: {{servers: [\"{}\"]}}\n  shadow: {{servers: [\"{shadow}\"], timeouts: {{connect: 1s, read: 1s}}}}",
+            "web: {{servers: [\"{}\"]}}, shadow: {{servers: [\"{shadow}\"], timeouts: {{connect: 1s, read: 1s}}}}",
             echo_server()
         );
         let file = Configuration::new(&document(&[listener(&pair, &route)], &upstreams));

@@ -88,7 +88,7 @@ fn requests_keep_to_servers_by_what_routes_say() {
 fn copies_go_to_whom_the_route_names_or_else_its_host_or_the_configuration() {
     let mirrors = |of_host: &str, own: &str| {
         let text = with_route_config(&format!(
-            "request_mirror_policies: [ {{ cluster: c }} ], virtual_hosts: [ {{ name: h, domains: [ \"*\" ], {of_host} \
+            "request_mirror_policies: [ {{ cluster: c }} ]\nvirtual_hosts: [ {{ name: h, domains: [ \"*\" ], {of_host} \
              routes: [ {{ match: {{ prefix: / }}, route: {{ cluster: app, {own} }} }} ] }} ]"
         ));
         let gateway = gateway(&text);

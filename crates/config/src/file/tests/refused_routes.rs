@@ -107,7 +107,7 @@ const RATE_LIMITS_OF_ROUTES: &[Case] = &[(
 const ROUTES: &[Case] = &[
     (
         "{mirror: [{upstream: w, percent: 0}, {percent: 101, upstream: w}, {percent: 5}], respond: hi}",
-        "q.yaml:1: listeners[0].routes[0].mirror[0].percent: `0` is not a percentage; write a number from 0.0001 to 100",
+        "q.yaml:1: listeners[0].routes[0].mirror[0].percent: `0` is not a percentage; write a number from 0.0001 to 100\nq.yaml:1: listeners[0].routes[0].mirror[1].percent: `101` is not a percentage; write a number from 0.0001 to 100\nq.yaml:1: listeners[0].routes[0].mirror[2]: `upstream` is missing; add `upstream: ...` (name of an upstream)\nq.yaml:1: listeners[0].routes[0].mirror: no request of this route goes upstream; remove this\nq.yaml:1: listeners[0].routes[0].mirror[0].upstream: no upstream is called `w`; add it to `upstreams`\nq.yaml:1: listeners[0].routes[0].mirror[1].upstream: no upstream is called `w`; add it to `upstreams`",
     ),
     (
         "{sticky: [{lifetime: 1h, header: x}], respond: hi}",
