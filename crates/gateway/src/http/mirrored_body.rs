@@ -29,6 +29,8 @@ pub(super) struct MirroredBody {
     pieces: mpsc::UnboundedReceiver<Piece>,
     waiting: Arc<AtomicUsize>,
     size: SizeHint,
+    /// The next one, if it has been looked at.
+    ahead: Option<Piece>,
     begun: bool,
     ended: bool,
 }
@@ -48,7 +50,7 @@ pub(super) fn tap(size: SizeHint) -> (Tap, MirroredBody) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let waiting = Arc::new(AtomicUsize::new(0));
     let tap = Tap { pieces: Some(sender), waiting: Arc::clone(&waiting) };
-    (tap, MirroredBody { pieces: receiver, waiting, size, begun: false, ended: false })
+    (tap, MirroredBody { pieces: receiver, waiting, size, ahead: None, begun: false, ended: false })
 }
 
 impl Tap {
@@ -90,9 +92,19 @@ impl Body for MirroredBody {
             return Poll::Ready(None);
         }
         self.begun = true;
-        Poll::Ready(match ready!(self.pieces.poll_recv(context)) {
+        let next = match self.ahead.take() {
+            Some(piece) => Some(piece),
+            None => ready!(self.pieces.poll_recv(context)),
+        };
+        Poll::Ready(match next {
             Some(Piece::Data(data)) => {
                 self.waiting.fetch_sub(data.len(), Ordering::Relaxed);
+                // Whoever sends it asks whether it was the last.
+                match self.pieces.try_recv() {
+                    Ok(Piece::End) => self.ended = true,
+                    Ok(other) => self.ahead = Some(other),
+                    Err(_) => {}
+                }
                 Some(Ok(Frame::data(data)))
             }
             Some(Piece::Trailers(trailers)) => Some(Ok(Frame::trailers(trailers))),
@@ -130,6 +142,13 @@ mod tests {
         }
         tap.end();
         assert_eq!(received(body).await.expect("a body"), "one two");
+
+        let (mut tap, mut body) = self::tap(SizeHint::with_exact(3));
+        tap.push(&Frame::data(Bytes::from_static(b"one")));
+        tap.end();
+        assert_eq!(body.size_hint().exact(), Some(3));
+        assert!(body.frame().await.is_some_and(|frame| frame.is_ok()));
+        assert!(body.is_end_stream(), "known with the last piece");
     }
 
     #[tokio::test]
