@@ -60,7 +60,9 @@ const GROUPS: &[Group] = &[
             counter(
                 "quadrille_rate_limited_total",
                 &["limit", "by", "result"],
-                "requests that were too many under a limit: `limit` is the listener's address, with the route's host and path if it                  is the route's, `by` is `client`, `header` or `all`, `result` is `refused`, or `let_through` where a limit is                  not enforced",
+                "requests that were too many under a limit: `limit` is the listener's address, with the route's host and \
+                 path if it is the route's, `by` is `client`, `header` or `all`, `result` is `refused`, or `let_through` \
+                 where a limit is not enforced",
             ),
             counter(
                 "quadrille_handshakes_total",
