@@ -43,6 +43,7 @@ pub(super) async fn check<'a>(
                 asked.map_err(|denied| Refusal {
                     reason: denied.reason,
                     what: Some("asked"),
+                    error: None,
                     status: denied.status,
                     headers: denied.headers,
                     body: denied.body,
@@ -65,6 +66,7 @@ fn admits<'a>(rules: &'a AccessRules, http: &HttpConnection, request: &Request) 
     access::admits(rules, &http.connection, request.sender.client.ip(), &holds).map_err(|reason| Refusal {
         reason,
         what: Some("request"),
+        error: None,
         status: 403,
         headers: HeaderMap::new(),
         body: Bytes::from_static(b"RBAC: access denied"),
@@ -84,6 +86,7 @@ fn authenticate<'a>(tokens: &Authentication, tls: bool, request: &mut Request) -
     tokens.check(request, tls, now).map_err(|problem| Refusal {
         reason: problem.text(),
         what: Some("token"),
+        error: None,
         status: if problem == Problem::AudienceNotAllowed { 403 } else { 401 },
         headers: tokens
             .challenge(request, tls, problem)

@@ -50,7 +50,7 @@ impl Answer<'_> {
 
     /// To a request that is not let in.
     pub(super) fn refuse(mut self, refusal: Refusal<'_>) -> Response<ResponseBody> {
-        self.exchange.error = refusal.error();
+        self.exchange.error = refusal.error;
         let respond = Respond { status: refusal.status, body: refusal.body, ..Respond::text("") };
         let mut response = self.respond(&respond);
         // What the refusal says of the body is truer than what is taken for granted.

@@ -60,5 +60,6 @@ fn envoys(
 }
 
 fn refusal(status: u16, headers: HeaderMap, body: Bytes) -> Refusal<'static> {
-    Refusal { reason: "rate limited", what: None, status, headers, body }
+    let reason = "rate limited";
+    Refusal { reason, what: None, error: Some(reason), status, headers, body }
 }

@@ -9,14 +9,9 @@ pub(super) struct Refusal<'a> {
     pub(super) reason: &'a str,
     /// For the metric of who is not let in; nothing for what is counted elsewhere.
     pub(super) what: Option<&'static str>,
+    /// For the access log, where the status does not say it.
+    pub(super) error: Option<&'static str>,
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-}
-
-impl Refusal<'_> {
-    /// For the access log, where the status does not say it.
-    pub(super) fn error(&self) -> Option<&'static str> {
-        self.what.is_none().then_some("rate limited")
-    }
 }
