@@ -17,6 +17,7 @@ mod file;
 pub mod model;
 mod rate;
 mod reader;
+pub mod share;
 pub mod size;
 mod text;
 pub mod values;

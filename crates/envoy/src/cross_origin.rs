@@ -2,11 +2,11 @@
 
 use crate::{
     common::string_matcher,
-    fraction::{self, runtime_fraction},
+    fraction::runtime_fraction,
     reader::{Field, ReadMessage},
     schema,
 };
-use quadrille_config::model::Cors;
+use quadrille_config::{model::Cors, share};
 
 /// `envoy.extensions.filters.http.cors.v3.CorsPolicy`; `Some(None)` if it is switched off.
 pub(crate) fn cors(field: &Field<'_>) -> Option<Option<Cors>> {
@@ -15,7 +15,7 @@ pub(crate) fn cors(field: &Field<'_>) -> Option<Option<Cors>> {
     let origins = origins.iter().map(string_matcher).collect::<Option<Vec<_>>>()?;
     let enabled = match message.get("filter_enabled") {
         Some(fraction) => runtime_fraction(&fraction)?,
-        None => fraction::ALL,
+        None => share::ALL,
     };
     let forwards = message.get("forward_not_matching_preflights");
     let cors = Cors {

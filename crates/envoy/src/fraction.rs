@@ -5,9 +5,7 @@ use crate::{
     schema,
     values::{enumeration, number},
 };
-
-/// All of a million.
-pub(crate) const ALL: u32 = 1_000_000;
+use quadrille_config::share;
 
 /// `envoy.type.v3.FractionalPercent`, as so many of a million.
 pub(crate) fn fraction(field: &Field<'_>) -> Option<u32> {
@@ -22,7 +20,7 @@ pub(crate) fn fraction(field: &Field<'_>) -> Option<u32> {
         Some(denominator) => denominator.parse(enumeration(DENOMINATORS))?,
         None => 10_000,
     };
-    Some(numerator.saturating_mul(unit).min(ALL))
+    Some(numerator.saturating_mul(unit).min(share::ALL))
 }
 
 /// `envoy.config.core.v3.RuntimeFractionalPercent`: what holds without a runtime.

@@ -1,11 +1,11 @@
 //! Who gets copies of requests.
 
 use crate::{
-    fraction::{self, runtime_fraction},
+    fraction::runtime_fraction,
     reader::{Field, Message, ReadMessage},
     schema,
 };
-use quadrille_config::model::Mirror;
+use quadrille_config::{model::Mirror, share};
 
 /// The policies of a route, of a virtual host or of a route configuration; `None` if there are none.
 pub(crate) fn mirrors(message: &Message<'_>) -> Option<Option<Vec<Mirror>>> {
@@ -20,7 +20,7 @@ fn mirror(field: &Field<'_>) -> Option<Mirror> {
     let message = field.message(&schema::REQUEST_MIRROR_POLICY)?;
     let parts = match message.get("runtime_fraction") {
         Some(fraction) => runtime_fraction(&fraction)?,
-        None => fraction::ALL,
+        None => share::ALL,
     };
     Some(Mirror {
         upstream: message.require("cluster")?.text()?.to_owned(),

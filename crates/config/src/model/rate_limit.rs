@@ -72,8 +72,6 @@ pub enum RouteRateLimits {
 }
 
 impl RateLimit {
-    /// All of a million.
-    pub const ALL: u32 = 1_000_000;
     /// Keys that are told apart if nothing is said.
     pub const KEYS: NonZeroUsize = NonZeroUsize::MIN.saturating_add((1 << 16) - 1);
     /// The longest time in which a burst may come back.

@@ -1,8 +1,11 @@
 //! Local rate limits: what is made of the filter and of what routes say, and what is refused rather than left out.
 
 use super::{gateway, only_chain, problems, warnings, with_route_config};
-use quadrille_config::model::{
-    AccessStep, HeaderChange, Http, Rate, RateLimit, RateLimitAnswer, RateLimitBy, RouteRateLimits, Serve,
+use quadrille_config::{
+    model::{
+        AccessStep, HeaderChange, Http, Rate, RateLimit, RateLimitAnswer, RateLimitBy, RouteRateLimits, Serve,
+    },
+    share,
 };
 use std::{num::NonZeroU32, time::Duration};
 
@@ -55,7 +58,7 @@ fn a_bucket_becomes_a_limit() {
     let number = |number| NonZeroU32::new(number).expect("a number");
     assert_eq!(limit.rate, Rate { requests: number(5), per: Duration::from_secs(60) });
     assert_eq!((limit.burst, &limit.by, &*limit.name), (number(10), &RateLimitBy::All, "s"));
-    assert_eq!((limit.counted, limit.enforced), (RateLimit::ALL, RateLimit::ALL));
+    assert_eq!((limit.counted, limit.enforced), (share::ALL, share::ALL));
     assert!(
         matches!(&limit.answer, RateLimitAnswer::Envoy(503, changes) if matches!(&changes[..], [HeaderChange::Append(name, _)] if name == "x-a"))
     );

@@ -1,5 +1,6 @@
 //! What is done to some requests on purpose, to see how callers bear it.
 
+use super::share::is_one_of;
 use quadrille_config::model::{Fault, Respond};
 
 /// Waits, if this request is one of those that wait; the status that it is answered with, if it is one of these.
@@ -15,9 +16,4 @@ pub(super) async fn inject(fault: &Fault) -> Option<u16> {
 /// What is answered with this status, as by Envoy.
 pub(super) fn aborted(status: u16) -> Respond {
     Respond { status, content_type: "text/plain".to_owned(), body: "fault filter abort".into() }
-}
-
-/// Whether a request is one of so many of a million.
-pub(super) fn is_one_of(share: u32) -> bool {
-    fastrand::u32(..1_000_000) < share
 }

@@ -10,6 +10,7 @@ use super::{
     mirrored_body::{self, MirroredBody, Tap},
     request::Request,
     router::MatchedRoute,
+    share::is_one_of,
     upstream_request,
 };
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
 use http::{HeaderValue, Uri, header};
 use http_body::Body;
 use http_body_util::BodyExt;
-use quadrille_config::model::{Forward, Mirror};
+use quadrille_config::model::{Action, Forward};
 use std::{
     io,
     sync::{
@@ -33,9 +34,6 @@ use std::{
 /// Copies under way in this process.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 const MOST_UNDER_WAY: usize = 1024;
-
-/// All of a million.
-const ALL: u32 = 1_000_000;
 
 /// A request to be sent once more.
 struct MirroredRequest {
@@ -92,7 +90,7 @@ pub(super) fn copy(
     exchange: &Exchange,
 ) -> Vec<Tap> {
     let mut taps = Vec::new();
-    for (index, mirror) in to.mirrors.iter().enumerate().filter(|(_, mirror)| is_chosen(mirror)) {
+    for (index, mirror) in to.mirrors.iter().enumerate().filter(|(_, mirror)| is_one_of(mirror.parts)) {
         let Some(upstream) = matched.mirror(index) else { continue };
         let Some(under_way) = UnderWay::begin() else {
             metrics::mirrored("dropped");
@@ -116,17 +114,13 @@ pub(super) fn copy(
     taps
 }
 
-fn is_chosen(mirror: &Mirror) -> bool {
-    mirror.parts >= ALL || fastrand::u32(..ALL) < mirror.parts
-}
-
 impl MirroredRequest {
     async fn run(self) {
-        let name = self.upstream.name().to_owned();
+        let upstream = Arc::clone(&self.upstream);
         match self.send().await {
             Ok(()) => metrics::mirrored("answered"),
             Err(error) => {
-                tracing::debug!(upstream = name, %error, "a copy of a request came to nothing");
+                tracing::debug!(upstream = upstream.name(), %error, "a copy of a request came to nothing");
                 metrics::mirrored("failed");
             }
         }
@@ -134,7 +128,7 @@ impl MirroredRequest {
 
     /// As [`super::forward`] does, but once: what does not arrive is no harm.
     async fn send(mut self) -> Result<(), MirrorError> {
-        let quadrille_config::model::Action::Forward(to) = &self.matched.route().action else {
+        let Action::Forward(to) = &self.matched.route().action else {
             return Err(MirrorError::Invalid);
         };
         let timeouts = &self.upstream.model().timeouts;

@@ -44,6 +44,7 @@ mod router;
 #[cfg(test)]
 mod router_tests;
 mod service;
+mod share;
 mod shared_stream;
 mod stickiness;
 mod stream_resets;

@@ -9,9 +9,10 @@ use crate::{
     model::{Rate, RateLimit, RateLimitAnswer, RateLimitBy},
     quote,
     rate::{rate, show_rate},
+    share,
     values::{count, header_name, weight},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::num::{NonZeroU32, NonZeroUsize};
 
 pub(super) const RATE_LIMIT: Section<RateLimitDraft, RateLimit> = Section {
@@ -147,8 +148,8 @@ fn rate_limit(field: &Field<'_>) -> Option<RateLimit> {
         burst,
         by,
         keys: keys.unwrap_or(RateLimit::KEYS),
-        counted: RateLimit::ALL,
-        enforced: RateLimit::ALL,
+        counted: share::ALL,
+        enforced: share::ALL,
         answer: RateLimitAnswer::Own,
         place: field.place(),
     })
@@ -165,13 +166,13 @@ pub(super) fn name(limits: &mut [RateLimit], name: &str, scope: &str) {
 pub(super) fn show(limits: &[RateLimit]) -> Value {
     list(limits.iter().map(|limit| {
         let mut shown = RATE_LIMIT.show(limit);
-        let share = |parts: u32| {
-            if parts == RateLimit::ALL { Value::Null } else { json!(f64::from(parts) / 10_000.0) }
+        let unless_all = |parts: u32| {
+            if parts == share::ALL { Value::Null } else { share::show(parts).into() }
         };
         if let RateLimitAnswer::Envoy(status, _) = limit.answer {
             put(&mut shown, [("status", status.into()), ("name", text(&limit.name))]);
         }
-        put(&mut shown, [("counted", share(limit.counted)), ("enforced", share(limit.enforced))]);
+        put(&mut shown, [("counted", unless_all(limit.counted)), ("enforced", unless_all(limit.enforced))]);
         shown
     }))
 }

@@ -1,17 +1,15 @@
 //! Who gets copies of requests.
 
 use crate::{
-    Field, Problem,
+    Field,
     file::{
         schema::{Key, Preset, Section},
         shown::list,
     },
     model::Mirror,
+    share,
 };
 use serde_json::{Value, json};
-
-/// All of a million.
-const ALL: u32 = 1_000_000;
 
 pub(super) const MIRROR: Section<Mirror> = Section {
     path: "listeners[].routes[].mirror[]",
@@ -33,8 +31,8 @@ pub(super) const MIRROR: Section<Mirror> = Section {
             preset: Preset::Is("100"),
             about: "Of how many requests, chosen at random; `0.01` is one in ten thousand.",
             needs_restart: false,
-            read: |field, mirror| field.set(&mut mirror.parts, percentage),
-            show: |mirror| show_parts(mirror.parts),
+            read: |field, mirror| field.set(&mut mirror.parts, share::percentage),
+            show: |mirror| share::show(mirror.parts).into(),
         },
     ],
 };
@@ -45,7 +43,7 @@ pub(super) fn mirrors(field: &Field<'_>) -> Vec<Mirror> {
 }
 
 fn mirror(field: &Field<'_>) -> Option<Mirror> {
-    let mut mirror = Mirror { upstream: String::new(), parts: ALL, marks_host: false };
+    let mut mirror = Mirror { upstream: String::new(), parts: share::ALL, marks_host: false };
     if field.is_scalar() {
         return Some(Mirror { upstream: field.upstream_name()?, ..mirror });
     }
@@ -53,31 +51,12 @@ fn mirror(field: &Field<'_>) -> Option<Mirror> {
     Some(mirror)
 }
 
-/// So many of a million.
-fn percentage(text: &str) -> Result<u32, Problem> {
-    let parts = text.parse::<f64>().ok().map(|percent| percent * f64::from(ALL) / 100.0);
-    let wrong = || Problem::new(format!("`{text}` is not a percentage"), "write a number from 0.0001 to 100");
-    // Numbers that are in range fit.
-    parts
-        .map(f64::round)
-        .filter(|parts| (1.0..=f64::from(ALL)).contains(parts))
-        .map(|parts| parts as u32)
-        .ok_or_else(wrong)
-}
-
-fn show_parts(parts: u32) -> Value {
-    match parts % 10_000 {
-        0 => (parts / 10_000).into(),
-        _ => (f64::from(parts) / 10_000.0).into(),
-    }
-}
-
 /// All of a route.
 pub(super) fn show(mirrors: &[Mirror]) -> Value {
     list(mirrors.iter().map(|mirror| match mirror.marks_host {
         false => MIRROR.show(mirror),
         true => {
-            json!({ "upstream": mirror.upstream, "percent": show_parts(mirror.parts), "marks_host": true })
+            json!({ "upstream": mirror.upstream, "percent": share::show(mirror.parts), "marks_host": true })
         }
     }))
 }

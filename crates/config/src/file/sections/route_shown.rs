@@ -4,6 +4,7 @@ use super::text_match::{text_match, without_frame};
 use crate::{
     file::shown::{put, text, time},
     model::{Cors, Fault, HostRewrite, PathMatch, PathRewrite, PathRule, QueryMatch},
+    share,
 };
 use serde_json::{Value, json};
 
@@ -46,9 +47,8 @@ pub(super) fn cors(cors: &Cors) -> Value {
 
 pub(super) fn fault(fault: &Fault) -> Value {
     let mut shown = json!({});
-    let share = |parts: u32| f64::from(parts) / 10_000.0;
-    let delay = |(delay, parts): (_, u32)| json!({ "time": time(delay), "percent": share(parts) });
-    let abort = |(status, parts): (u16, u32)| json!({ "status": status, "percent": share(parts) });
+    let delay = |(delay, parts): (_, u32)| json!({ "time": time(delay), "percent": share::show(parts) });
+    let abort = |(status, parts): (u16, u32)| json!({ "status": status, "percent": share::show(parts) });
     put(&mut shown, [("delay", fault.delay.map(delay).into()), ("abort", fault.abort.map(abort).into())]);
     shown
 }

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::{
-    http::{fault::is_one_of, request::Request},
+    http::{request::Request, share::is_one_of},
     telemetry::metrics,
 };
 use ::metrics::Counter;
@@ -118,7 +118,10 @@ fn network(address: IpAddr, ipv4: u8, ipv6: u8) -> (bool, u128) {
 mod tests {
     use super::*;
     use governor::clock::FakeRelativeClock;
-    use quadrille_config::model::{Place, Rate};
+    use quadrille_config::{
+        model::{Place, Rate},
+        share,
+    };
     use std::num::NonZeroU32;
 
     fn limit(requests: u32, per: Duration, burst: u32, keys: usize) -> RateLimit {
@@ -130,8 +133,8 @@ mod tests {
             burst: number(burst),
             by: RateLimitBy::Client(24, 56),
             keys: NonZeroUsize::new(keys).expect("a number"),
-            counted: RateLimit::ALL,
-            enforced: RateLimit::ALL,
+            counted: share::ALL,
+            enforced: share::ALL,
             answer: RateLimitAnswer::Own,
             place: Place::builtin(),
         }
