@@ -1,9 +1,9 @@
 //! The question whether a name's certificate may be ordered.
 
+use crate::one_request::{self, text};
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
 use http_body_util::Empty;
-use hyper_util::rt::TokioIo;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
@@ -28,18 +28,5 @@ async fn status(url: &str, name: &str) -> Result<StatusCode, String> {
         .body(Empty::<Bytes>::new())
         .map_err(text)?;
     let tcp = TcpStream::connect((host, authority.port_u16().unwrap_or(80))).await.map_err(text)?;
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(tcp)).await.map_err(text)?;
-    let exchange = sender.send_request(request);
-    tokio::pin!(exchange, connection);
-    let response = tokio::select! {
-        biased;
-        response = &mut exchange => response,
-        _ = &mut connection => exchange.await,
-    };
-    Ok(response.map_err(text)?.status())
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
+    one_request::send(tcp, request, |response| async move { Ok(response.status()) }).await
 }

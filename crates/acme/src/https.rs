@@ -1,6 +1,9 @@
 //! Requests to the authority over BoringSSL, so that there is one TLS library.
 
-use crate::AcmeError;
+use crate::{
+    AcmeError,
+    one_request::{self, text},
+};
 use boring::{
     ssl::{SslConnector, SslMethod, SslVersion},
     x509::{X509, store::X509StoreBuilder},
@@ -8,7 +11,7 @@ use boring::{
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper_util::rt::TokioIo;
+use hyper::body::Incoming;
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
 use quadrille_config::model::Acme;
 use std::{
@@ -74,19 +77,7 @@ impl Https {
         let tcp = TcpStream::connect((host.as_str(), port)).await.map_err(|error| at(&error))?;
         let configuration = self.connector.configure().map_err(|error| at(&error))?;
         let tls = tokio_boring::connect(configuration, &host, tcp).await.map_err(|error| at(&error))?;
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(tls)).await.map_err(|error| at(&error))?;
-        let exchange = async {
-            let (head, body) = sender.send_request(request).await.map_err(|error| at(&error))?.into_parts();
-            let body = Limited::new(body, LARGEST).collect().await.map_err(|error| at(&error))?;
-            Ok::<_, String>(Response::from_parts(head, Full::new(body.to_bytes())))
-        };
-        tokio::pin!(exchange, connection);
-        let response: Response<Full<Bytes>> = tokio::select! {
-            biased;
-            response = &mut exchange => response,
-            _ = &mut connection => exchange.await,
-        }?;
+        let response = one_request::send(tls, request, whole).await.map_err(|error| at(&error))?;
         self.note_refusal(&response);
         Ok(response)
     }
@@ -112,6 +103,13 @@ impl HttpClient for Https {
             Ok(BytesResponse::from(response))
         })
     }
+}
+
+/// A response with its body.
+async fn whole(response: Response<Incoming>) -> Result<Response<Full<Bytes>>, String> {
+    let (head, body) = response.into_parts();
+    let body = Limited::new(body, LARGEST).collect().await.map_err(text)?;
+    Ok(Response::from_parts(head, Full::new(body.to_bytes())))
 }
 
 /// As HTTP/1.1 sends it to the server itself (RFC 9112 section 3.2.1), with where that is.

@@ -25,6 +25,7 @@ mod https;
 mod issued;
 mod keeper;
 mod on_demand;
+mod one_request;
 mod order;
 mod plan;
 mod progress;

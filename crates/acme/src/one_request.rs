@@ -1,0 +1,36 @@
+//! One request over a connection of its own.
+
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use std::{error::Error, fmt::Display, future::Future};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// Sends a request, and has `read` take of its response what is wanted, which ends the connection.
+pub(crate) async fn send<S, B, R, T>(
+    stream: S,
+    request: Request<B>,
+    read: impl FnOnce(Response<Incoming>) -> R,
+) -> Result<T, String>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    B: http_body::Body<Data = Bytes> + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+    R: Future<Output = Result<T, String>>,
+{
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(text)?;
+    let exchange = async { read(sender.send_request(request).await.map_err(text)?).await };
+    tokio::pin!(exchange, connection);
+    tokio::select! {
+        biased;
+        taken = &mut exchange => taken,
+        _ = &mut connection => exchange.await,
+    }
+}
+
+/// As it is told.
+pub(crate) fn text(error: impl Display) -> String {
+    error.to_string()
+}
