@@ -127,13 +127,11 @@ mod tests {
                 let certificate = challenge(&key, "a.example.com", &[7; 32]).await.unwrap();
                 (request(&key, &names).await.unwrap(), certificate)
             });
+            let has = |part: &[u8]| request.windows(part.len()).any(|window| window == part);
+            assert!(has(b"\x82\x0da.example.com") && has(b"\x82\x0f*.b.example.com"), "{request:?}");
+            assert!(has(&[0x87, 4, 192, 0, 2, 7]) && !has(b"rcgen"), "{request:?}");
             let request = X509Req::from_der(&request).unwrap();
             assert!(request.verify(&request.public_key().unwrap()).unwrap(), "{key_type:?}");
-            let text = request.to_text().map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap();
-            for name in ["DNS:a.example.com", "DNS:*.b.example.com", "IP Address:192.0.2.7"] {
-                assert!(text.contains(name), "{text}");
-            }
-            assert!(!text.contains("CN"), "{text}");
             let certificate = X509::from_der(&certificate).unwrap();
             assert!(certificate.verify(&certificate.public_key().unwrap()).unwrap(), "{key_type:?}");
         }
