@@ -157,7 +157,7 @@ mod tests {
 
     fn load(directory: &Path) -> Keys {
         let (keys, problems) = Keys::load(directory, &Keys::default()).unwrap();
-        assert!(problems.is_empty(), "{problems:?}");
+        assert!(!problems.iter().any(|problem| problem.fatal), "{problems:?}");
         keys
     }
 
