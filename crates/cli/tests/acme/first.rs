@@ -156,6 +156,7 @@ fn a_profile_is_ordered_and_one_that_there_is_not_is_refused() {
     let mut unknown = pebble.gateway("{ names: [six.example.com], profile: eternal }");
     unknown.wait_for_log("the certificate authority refuses");
     assert!(unknown.log().contains("eternal"), "in its words: {}", unknown.log());
+    unknown.wait_for_metric("quadrille_acme_orders_total", &["failed"], |value| value == 1.0);
     drop(unknown);
     fs::remove_file(pebble.state().join("progress.json")).expect("removing");
     let gateway = pebble.gateway("{ names: [six.example.com], profile: shortlived }");

@@ -103,7 +103,7 @@ fn a_response_outlives_the_process_and_a_damaged_one_is_not_stapled() {
     let state = ca.path("state");
     let acme = format!("acme: {{state: {}}}", state.display());
     let listener = listener(&pair, "respond: ok, tls: {ocsp_stapling: on}");
-    let file = Configuration::new(&document(&[listener], &acme));
+    let file = Configuration::new(&format!("{acme}\n{}", document(&[listener], "")));
     let gateway = Gateway::with_config(&file.path(), 1);
     gateway.wait_for_metric(FETCHES, &["good"], |count| count == 1.0);
     drop(gateway);
