@@ -115,7 +115,7 @@ fn a_name_is_ordered_once_it_is_wanted_and_allowed_and_needs_nobody_afterwards()
     });
     wish(&gateway, &root, "shop2.example.com");
     gateway.wait_for_metric(COUNTED, &["unreachable"], |count| count == 1.0);
-    assert!(gateway.log().contains("cannot be asked"), "{}", gateway.log());
+    eventually("it is told", || gateway.log().contains("cannot be asked"));
     shown(gateway.address(0), &root, "shop.example.com", &[]).expect("it serves");
     assert_eq!(owner.asked().len(), 2, "nobody was asked about a name that is there");
 }

@@ -4,9 +4,10 @@ use super::{
     Shared,
     clients::Client,
     completions::{Completions, Done},
-    generated::{Generated, WantedKey},
+    generated::WantedKey,
     generator::{KeyChange, KeyChanges, Task},
     handshake::IdentifiedClient,
+    key_origin::Generated,
     keys::{GENERATED, Keys, StoredKey},
     metrics::{self, KeyCounters},
     policy::{Grant, OperationKind},
@@ -284,7 +285,7 @@ impl Connection {
         if !self.client.within_rate(Instant::now(), &self.grant.limits) {
             return Err((ErrorCode::Limited, "rate"));
         }
-        self.key_changes.submit(&self.shared, id, &self.client.name, task)
+        self.key_changes.submit(&self.shared.generator, id, &self.client.name, task)
     }
 
     fn answer_change(&mut self, (id, result): KeyChange) {

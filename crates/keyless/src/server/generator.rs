@@ -2,15 +2,15 @@
 //! second and a file waits for its disk.
 
 use super::{
-    Shared,
     generated::{GenerationError, WantedKey},
+    key_store::KeyStore,
 };
 use crate::wire::{ErrorCode, Ski};
 use std::{
     collections::HashSet,
     fs, io,
     sync::{
-        Arc, OnceLock, Weak,
+        Arc, OnceLock,
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     task::{Context, Poll},
@@ -37,9 +37,27 @@ struct Job {
     done: UnboundedSender<KeyChange>,
 }
 
-/// Starts when it is first needed.
-#[derive(Default)]
-pub(super) struct Generator(OnceLock<Option<SyncSender<Job>>>);
+/// The thread, which starts when it is first needed, and ends with this.
+pub(super) struct Generator {
+    keys: Arc<KeyStore>,
+    jobs: OnceLock<Option<SyncSender<Job>>>,
+}
+
+impl Generator {
+    /// Changes these keys.
+    pub(super) fn new(keys: &Arc<KeyStore>) -> Self {
+        Self { keys: Arc::clone(keys), jobs: OnceLock::new() }
+    }
+
+    fn submit(&self, job: Job) -> Result<(), (ErrorCode, &'static str)> {
+        let failed = (ErrorCode::Internal, "failed");
+        let jobs = self.jobs.get_or_init(|| start(Arc::clone(&self.keys)).ok()).as_ref();
+        jobs.ok_or(failed)?.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) => (ErrorCode::Limited, "queue_full"),
+            TrySendError::Disconnected(_) => failed,
+        })
+    }
+}
 
 /// The requests of one connection.
 pub(super) struct KeyChanges {
@@ -59,18 +77,12 @@ impl KeyChanges {
     /// Has this done, unless too much waits.
     pub(super) fn submit(
         &mut self,
-        shared: &Arc<Shared>,
+        generator: &Generator,
         id: u32,
         client: &str,
         task: Task,
     ) -> Result<(), (ErrorCode, &'static str)> {
-        let jobs = shared.generator.0.get_or_init(|| start(Arc::downgrade(shared)).ok()).as_ref();
-        let job = Job { id, task, client: client.to_owned(), done: self.sender.clone() };
-        let failed = (ErrorCode::Internal, "failed");
-        jobs.ok_or(failed)?.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => (ErrorCode::Limited, "queue_full"),
-            TrySendError::Disconnected(_) => failed,
-        })?;
+        generator.submit(Job { id, task, client: client.to_owned(), done: self.sender.clone() })?;
         self.waiting.insert(id);
         Ok(())
     }
@@ -89,34 +101,32 @@ impl KeyChanges {
     }
 }
 
-fn start(shared: Weak<Shared>) -> io::Result<SyncSender<Job>> {
+fn start(keys: Arc<KeyStore>) -> io::Result<SyncSender<Job>> {
     let (sender, jobs) = sync_channel(QUEUE);
-    thread::Builder::new().name("key-generator".to_owned()).spawn(move || work(&shared, &jobs))?;
+    thread::Builder::new().name("key-generator".to_owned()).spawn(move || work(&keys, &jobs))?;
     Ok(sender)
 }
 
-fn work(shared: &Weak<Shared>, jobs: &Receiver<Job>) {
+fn work(keys: &KeyStore, jobs: &Receiver<Job>) {
     for Job { id, task, client, done } in jobs {
-        let Some(shared) = shared.upgrade() else { return };
         let result = match task {
             // A client that has left has no use for it.
             Task::Generate(_) if done.is_closed() => continue,
-            Task::Generate(wanted) => generate(&shared, wanted, &client),
-            Task::Remove(ski) => remove(&shared, ski, &client),
+            Task::Generate(wanted) => generate(keys, wanted, &client),
+            Task::Remove(ski) => remove(keys, ski, &client),
         };
         let _ = done.send((id, result));
     }
 }
 
-fn generate(shared: &Shared, wanted: WantedKey, client: &str) -> Result<Vec<u8>, ErrorCode> {
+fn generate(keys: &KeyStore, wanted: WantedKey, client: &str) -> Result<Vec<u8>, ErrorCode> {
     let reference = wanted.generated.reference.clone();
-    let made = wanted.check(&shared.keys.load()).and_then(|()| wanted.make()).and_then(|new| {
+    let made = wanted.check(&keys.load()).and_then(|()| wanted.make()).and_then(|new| {
         let public = new.key.pkey().public_key_to_der().map_err(|_| GenerationError::Failed)?;
         let name = new.name.clone();
-        shared.change_keys(|keys| {
+        keys.change(|keys| {
             new.check(keys)?;
             let (file, stored) = new.keep(keys.directory())?;
-            shared.engine.prepare(&stored.key);
             Ok(keys.with(file, stored))
         })?;
         Ok((name, public))
@@ -133,8 +143,8 @@ fn generate(shared: &Shared, wanted: WantedKey, client: &str) -> Result<Vec<u8>,
     }
 }
 
-fn remove(shared: &Shared, ski: Ski, client: &str) -> Result<Vec<u8>, ErrorCode> {
-    let removed = shared.change_keys(|keys| {
+fn remove(keys: &KeyStore, ski: Ski, client: &str) -> Result<Vec<u8>, ErrorCode> {
+    let removed = keys.change(|keys| {
         let Some(file) = keys.file(&ski) else { return Err(None) };
         match fs::remove_file(file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Some((file.to_owned(), error))),

@@ -1,6 +1,6 @@
 //! The keys of a directory, found by their identifiers.
 
-use super::generated::Generated;
+use super::key_origin::Generated;
 use crate::wire::{KeyName, Ski, modulus_digest};
 use quadrille_engine::{Key, KeyError, KeyType, Zeroizing};
 use std::{

@@ -13,19 +13,19 @@ mod clients;
 mod completions;
 mod connection;
 mod generated;
-#[cfg(test)]
-mod generation_tests;
 mod generator;
 mod handshake;
 mod identity;
+mod key_origin;
+mod key_store;
 mod keys;
 mod metrics;
 mod newcomers;
 mod policy;
 mod threads;
 
-pub use generated::Generated;
 pub use identity::{Identity, Name};
+pub use key_origin::Generated;
 pub use keys::{KeyProblem, Keys, StoredKey};
 pub use quadrille_config::model::key_server::{ClientPattern, Limits, Pattern, Policy, Rule};
 pub use threads::Threads;
@@ -36,13 +36,9 @@ use audit::Audit;
 use boring::{error::ErrorStack, ssl::SslContext};
 use clients::Clients;
 use generator::Generator;
+use key_store::KeyStore;
 use quadrille_engine::{Engine, KeyType};
-use std::{
-    io,
-    num::NonZeroUsize,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{io, num::NonZeroUsize, path::Path, sync::Arc};
 
 /// What all connections of a key server share. Clones are the same server.
 #[derive(Clone)]
@@ -50,9 +46,7 @@ pub struct Server(Arc<Shared>);
 
 pub(crate) struct Shared {
     engine: Engine,
-    keys: ArcSwap<Keys>,
-    /// Of those who change the keys, or the directory: one at a time, or a key would be lost.
-    changes: Mutex<()>,
+    keys: Arc<KeyStore>,
     generator: Generator,
     policy: ArcSwap<Policy>,
     tls: ArcSwap<Option<SslContext>>,
@@ -65,11 +59,11 @@ impl Server {
     /// A server with nothing to serve yet. `compute_threads` is how many threads the engine has.
     pub fn new(engine: Engine, compute_threads: NonZeroUsize) -> Self {
         let window = window(&engine, compute_threads);
+        let keys = Arc::new(KeyStore::new(engine.clone()));
         Self(Arc::new(Shared {
             engine,
-            keys: ArcSwap::default(),
-            changes: Mutex::default(),
-            generator: Generator::default(),
+            generator: Generator::new(&keys),
+            keys,
             policy: ArcSwap::default(),
             tls: ArcSwap::from_pointee(None),
             clients: Clients::new(window),
@@ -84,10 +78,9 @@ impl Server {
     /// If the directory cannot be read; then the keys stay as they are.
     pub fn load_keys(&self, directory: &Path) -> io::Result<Vec<KeyProblem>> {
         let mut problems = Vec::new();
-        self.0.change_keys(|before| {
+        self.0.keys.change(|before| {
             let (keys, found) = Keys::load(directory, before)?;
             problems = found;
-            keys.iter().for_each(|stored| self.0.engine.prepare(&stored.key));
             Ok::<_, io::Error>(keys)
         })?;
         Ok(problems)
@@ -109,17 +102,6 @@ impl Server {
     /// If BoringSSL does not accept the certificate or the key.
     pub fn set_tls(&self, credentials: &Credentials, clients: &Trust) -> Result<(), ErrorStack> {
         self.0.tls.store(Arc::new(Some(tls::server(credentials, clients)?)));
-        Ok(())
-    }
-}
-
-impl Shared {
-    /// Puts other keys in the place of those that are served.
-    fn change_keys<E>(&self, change: impl FnOnce(&Keys) -> Result<Keys, E>) -> Result<(), E> {
-        let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        let keys = change(&self.keys.load())?;
-        metrics::keys(keys.iter().count());
-        self.keys.store(Arc::new(keys));
         Ok(())
     }
 }

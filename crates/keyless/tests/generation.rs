@@ -1,12 +1,12 @@
 //! Keys that are made and removed over a connection, as a policy allows.
 
-use super::{ClientPattern, Limits, Pattern, Policy, Rule, Server, Threads};
-use crate::{
+use quadrille_engine::{Engine, Key, KeyType, Operation, Scalar, SignatureScheme, Unobserved};
+use quadrille_keyless::{
     Address,
     client::{Client, KeyChangeError, Origin, Refusal, RemoteKey, Settings},
+    server::{ClientPattern, Limits, Pattern, Policy, Rule, Server, Threads},
     wire::ErrorCode,
 };
-use quadrille_engine::{Engine, Key, KeyType, Operation, Scalar, SignatureScheme, Unobserved};
 use std::{fs, num::NonZeroUsize, os::unix::net::UnixListener, path::Path, sync::Arc};
 use tempfile::TempDir;
 
