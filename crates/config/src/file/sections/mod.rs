@@ -6,6 +6,7 @@
 
 mod acme;
 mod admin;
+mod basic_auth;
 mod certificate;
 mod client_auth;
 mod connection_match;
@@ -17,6 +18,7 @@ mod key_policy;
 mod keyless;
 mod listener;
 mod listener_clients;
+mod listener_draft;
 mod listener_http3;
 mod listener_limits;
 mod listener_paths;
@@ -39,6 +41,7 @@ mod tls;
 mod upstream;
 mod upstream_limits;
 mod upstream_tls;
+mod written_route;
 
 pub(super) use gateway::{EMPTY, GATEWAY, gateway};
 pub(super) use key_policy::{EMPTY_POLICY, key_policy};
@@ -69,6 +72,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &listener_limits::LIMITS,
     &listener_clients::CLIENTS,
     &rate_limits::RATE_LIMIT,
+    &basic_auth::BASIC_AUTH,
     &listener_paths::PATHS,
     &upstream::UPSTREAM,
     &upstream::SERVER,
