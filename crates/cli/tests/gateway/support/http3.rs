@@ -209,6 +209,14 @@ impl Http3 {
         self.answers.get_mut(&id).map(|answer| std::mem::take(&mut answer.body)).unwrap_or_default()
     }
 
+    /// Says of a request that is under way how urgent it is (RFC 9218 section 7.2).
+    pub fn update_priority(&mut self, id: u64, urgency: u8) {
+        let http = self.http.as_mut().expect("HTTP/3");
+        let priority = h3::Priority::new(urgency, false);
+        http.send_priority_update_for_request(&mut self.quic, id, &priority).expect("a frame");
+        self.send();
+    }
+
     /// Gives a request up.
     pub fn cancel(&mut self, id: u64) {
         const REQUEST_CANCELLED: u64 = 0x10c;
