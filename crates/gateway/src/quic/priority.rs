@@ -1,6 +1,6 @@
 //! Which responses a client wants first (RFC 9218).
 
-use quiche::h3::{Header, NameValue};
+use quiche::h3::{self, Header, NameValue};
 
 /// What a client says of a response: the less urgent wait, and of those that are as urgent, incremental ones share the
 /// way, while the others go one after another.
@@ -9,6 +9,13 @@ pub(super) struct Priority {
     /// 0 is the most urgent, 7 the least.
     urgency: u8,
     incremental: bool,
+}
+
+impl Default for Priority {
+    /// Of which nothing was said (RFC 9218 section 4).
+    fn default() -> Self {
+        Self { urgency: 3, incremental: false }
+    }
 }
 
 impl Priority {
@@ -21,7 +28,7 @@ impl Priority {
     /// The value of such a field, or of a frame that says it later. What is not understood says nothing: it is the client
     /// alone who would have wanted it.
     pub(super) fn read(value: &[u8]) -> Self {
-        let mut read = Self { urgency: 3, incremental: false };
+        let mut read = Self::default();
         for member in value.split(|&byte| byte == b',') {
             let member = member.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
             match member {
@@ -34,12 +41,17 @@ impl Priority {
         read
     }
 
-    /// Has it hold for a stream.
+    /// Has it hold for a stream whose response has begun; before, it begins with it.
     pub(super) fn apply(self, quic: &mut quiche::Connection, stream: u64) {
-        /// What a stream has of which nothing was said: it stands for urgency 3.
-        const MIDDLE: u8 = 127;
+        /// Where urgencies begin among what else a connection sends; as quiche has it for responses.
+        const MOST_URGENT: u8 = 124;
         // A stream that is over needs none.
-        let _ = quic.stream_priority(stream, self.urgency + (MIDDLE - 3), self.incremental);
+        let _ = quic.stream_priority(stream, MOST_URGENT + self.urgency, self.incremental);
+    }
+
+    /// As a response begins with it.
+    pub(super) fn of_response(self) -> h3::Priority {
+        h3::Priority::new(self.urgency, self.incremental)
     }
 }
 

@@ -52,13 +52,15 @@ impl Link {
                     return Poll::Ready(None);
                 }
             };
-            if let Some(priority) = said_priority(http, id, &event, streams.contains_key(&id)) {
+            let priority = said_priority(http, id, &event, streams.contains_key(&id));
+            if let (Some(priority), Some(stream)) = (priority, streams.get_mut(&id)) {
+                stream.priority = priority;
                 priority.apply(quic, id);
             }
             match (event, state.streams.get_mut(&id)) {
                 (Event::Headers { list, .. }, Some(stream)) => stream.take_trailers(list),
                 (Event::Headers { list, more_frames }, None) => {
-                    let (body, response) = state.open(self, id, !more_frames);
+                    let (body, response) = state.open(self, id, !more_frames, priority.unwrap_or_default());
                     return Poll::Ready(Some(Received { head: list, body, response }));
                 }
                 (Event::Data, Some(stream)) => stream.wake_reader(),
