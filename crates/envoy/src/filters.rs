@@ -116,7 +116,7 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ("envoy.filters.http.ext_authz", LETS_IN),
     ("envoy.filters.http.jwt_authn", LETS_IN),
     ("envoy.extensions.filters.http.oauth2.v3.OAuth2", LETS_IN),
-    ("envoy.extensions.filters.http.basic_auth.v3.BasicAuth", LETS_IN),
+    ("envoy.filters.http.basic_auth", LETS_IN),
     ("envoy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth", LETS_IN),
     ("envoy.extensions.filters.http.csrf.v3.CsrfPolicy", LETS_IN),
     ("envoy.extensions.filters.http.ratelimit.v3.RateLimit", LIMITS),
@@ -234,7 +234,7 @@ pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
         fields,
         &HTTP_FILTER,
         HTTP_FILTERS,
-        &[ROUTER, ROUTER_NAME, HTTP_RBAC, HTTP_FAULT, HTTP_JWT, EXT_AUTHZ, LOCAL_RATE_LIMIT],
+        &[ROUTER, ROUTER_NAME, HTTP_RBAC, HTTP_FAULT, HTTP_JWT, EXT_AUTHZ, BASIC_AUTH, LOCAL_RATE_LIMIT],
     )
 }
 
@@ -248,6 +248,7 @@ pub(crate) const TCP_PROXY: &str = crate::schema::TCP_PROXY.name;
 pub(crate) const NETWORK_RBAC: &str = crate::schema::NETWORK_RBAC.name;
 pub(crate) const HTTP_FAULT: &str = crate::schema::HTTP_FAULT.name;
 pub(crate) const EXT_AUTHZ: &str = crate::schema::EXT_AUTHZ.name;
+pub(crate) const BASIC_AUTH: &str = crate::schema::BASIC_AUTH.name;
 pub(crate) const HTTP_JWT: &str = crate::schema::JWT_AUTHENTICATION.name;
 pub(crate) const LOCAL_RATE_LIMIT: &str = crate::schema::LOCAL_RATE_LIMIT.name;
 pub(crate) const HTTP_RBAC: &str = crate::schema::HTTP_RBAC.name;

@@ -2,6 +2,7 @@
 
 use crate::{
     access_log::access_log,
+    basic_auth::basic_auth,
     common::{Protocol, duration},
     config_source::{ConfigSource, config_source},
     ext_authz::ext_authz,
@@ -11,13 +12,14 @@ use crate::{
     local_rate_limit::local_rate_limit,
     rbac,
     reader::{Field, Message, ReadMessage},
+    request_id::request_ids,
     route::route_configuration,
     schema,
     values::enumeration,
 };
 use quadrille_config::{
     Problem,
-    model::{AccessLog, AccessRules, AccessStep, Paths, Place, RouteTable},
+    model::{AccessLog, AccessRules, AccessStep, Paths, Place, RequestIds, RouteTable},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -39,6 +41,7 @@ pub(crate) struct HttpManager {
     /// How long a client may take for a request's body.
     pub(crate) request_timeout: Option<Duration>,
     pub(crate) access_log: Option<AccessLog>,
+    pub(crate) request_ids: Option<RequestIds>,
 }
 
 /// Routes that are written in place, or come by name.
@@ -102,6 +105,7 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
         access_log: access_log(&message)?,
         header_timeout: message.duration("request_headers_timeout").filter(|time| !time.is_zero()),
         request_timeout: message.duration("request_timeout").filter(|time| !time.is_zero()),
+        request_ids: request_ids(&message),
     })
 }
 
@@ -133,6 +137,9 @@ fn access(message: &Message<'_>) -> Option<Access> {
             }
             (Some(config), filters::HTTP_JWT) => {
                 access.steps.push(AccessStep::Jwt(Arc::new(jwt_authentication(config)?)));
+            }
+            (Some(config), filters::BASIC_AUTH) => {
+                access.steps.push(AccessStep::BasicAuth(Some(Arc::new(basic_auth(config)?))));
             }
             (Some(config), filters::HTTP_FAULT) => warn_of_faults(config)?,
             (Some(config), _) => _ = config.message(&schema::ROUTER)?,

@@ -12,6 +12,7 @@
 //! warning. Nothing here opens a socket: whoever has resources brings them.
 
 mod access_log;
+mod basic_auth;
 mod bootstrap;
 mod cluster;
 mod common;
@@ -21,6 +22,7 @@ mod decides_access;
 mod endpoints;
 mod ext_authz;
 mod fault;
+mod features;
 mod filters;
 mod fraction;
 mod hash_policy;
@@ -39,6 +41,7 @@ mod rbac;
 mod reader;
 mod redaction;
 mod reference;
+mod request_id;
 mod resource;
 mod resource_type;
 mod resources;

@@ -100,11 +100,11 @@ fn limits(name: &str, kind: &str, config: &Field<'_>) -> Option<Option<Vec<RateL
     }
 }
 
-/// Whether it may be about a filter that decides who is let in: RBAC, tokens, or somebody who is asked.
+/// Whether it may be about a filter that decides who is let in: RBAC, tokens, passwords, or somebody who is asked.
 fn may_decide(name: &str, kind: &str, config: &Field<'_>) -> Option<bool> {
     let decides = |name: &str| {
         let name = name.to_ascii_lowercase();
-        ["rbac", "jwt", "authz"].iter().any(|part| name.contains(part))
+        ["rbac", "jwt", "authz", "basic_auth"].iter().any(|part| name.contains(part))
     };
     if decides(name) || decides(kind) {
         return Some(true);

@@ -10,8 +10,15 @@ const REDACTED: &str = "[redacted]";
 const REDACTED_BYTES: &str = "W3JlZGFjdGVkXQ==";
 
 /// Fields whose texts are secret, wherever they stand.
-const SECRET: [&str; 6] =
-    ["private_key", "password", "session_ticket_keys", "generic_secret", "pkcs12", "initial_metadata"];
+const SECRET: [&str; 7] = [
+    "private_key",
+    "password",
+    "session_ticket_keys",
+    "generic_secret",
+    "pkcs12",
+    "initial_metadata",
+    "users",
+];
 
 /// A tree as JSON, its secrets replaced. Where a secret is (a file's name) is none.
 pub(crate) fn redacted(node: &Node) -> Value {
@@ -78,6 +85,7 @@ tls_certificates:
 - private_key: { inline_bytes: U0VDUkVU }
 - private_key_provider: { provider_name: p, typed_config: { private_key: { inlineString: TOP }, poll_delay: 1s } }
 - password: { inline_string: TOP }
+- users: { inline_string: TOP }
 session_ticket_keys: { keys: [ { inline_bytes: U0VDUkVU }, { filename: /t } ] }
 elsewhere: { inline_string: \"-----BEGIN PRIVATE KEY-----\" }
 number: 5

@@ -1,6 +1,7 @@
 //! `docs/reference/envoy.md` and the pages below it, made from the schema and the tables of filters.
 
 use crate::{
+    features::features,
     filters::{HTTP_FILTERS, Known, LISTENER_FILTERS, NETWORK_FILTERS},
     schema::{ALL, FieldPolicy, Group, Schema},
 };
@@ -27,7 +28,7 @@ fn contents() -> String {
         let links: Vec<_> = messages.iter().map(|message| link(page, message)).collect();
         text.push_str(&format!("| [{title}](envoy/{page}.md) | {} |\n", links.join(", ")));
     }
-    text + "| [Filters](envoy/filters.md) | of listeners, of connections and of requests |\n"
+    text + "| [Filters](envoy/filters.md) | of listeners, of connections and of requests |\n" + &features()
 }
 
 fn link(page: &str, message: &Schema) -> String {
@@ -74,7 +75,7 @@ paths start at the working directory, as in Envoy.
 const FILTERS: &str = "
 Filters are known by the type of their configuration, or by their name if they have none. The router
 (`envoy.extensions.filters.http.router.v3.Router`), the HTTP connection manager, the TCP proxy, RBAC ([of which](rbac.md)),
-[tokens](jwt.md), [authorization servers](ext-authz.md), [local rate limits](local-rate-limit.md) and the PROXY
+[tokens](jwt.md), [authorization servers](ext-authz.md), [passwords](basic-auth.md), [local rate limits](local-rate-limit.md) and the PROXY
 protocol are served. A filter
 that is not here is refused, unless it says `is_optional: true`.
 ";

@@ -302,6 +302,7 @@ impl Resources {
                     paths: manager.paths,
                     access: manager.access.clone(),
                     header_limit: manager.header_limit.unwrap_or(defaults.header_limit),
+                    request_ids: manager.request_ids,
                     ..defaults
                 })
             }

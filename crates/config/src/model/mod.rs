@@ -30,6 +30,7 @@ mod place;
 mod problem;
 mod rate_limit;
 mod redis_address;
+mod request_id;
 mod resumption;
 mod route;
 mod routing;
@@ -67,6 +68,7 @@ pub use place::{Origin, Place};
 pub use problem::Problem;
 pub use rate_limit::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RouteRateLimits};
 pub use redis_address::{RedisAddress, RedisScheme};
+pub use request_id::{RequestIdOrigin, RequestIds};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
 pub use route::{
     Action, Forward, HostRewrite, PathRewrite, Redirect, Respond, RetryOn, RetryPolicy, Route, Weighted,

@@ -1,6 +1,8 @@
 //! Which requests go where: hosts, then routes in their order.
 
-use super::{AccessStep, BasicAuth, Mode, PathRule, Paths, Place, RateLimit, Route, RouteBasicAuth};
+use super::{
+    AccessStep, BasicAuth, Mode, PathRule, Paths, Place, RateLimit, RequestIds, Route, RouteBasicAuth,
+};
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
 
 /// HTTP of a chain.
@@ -15,6 +17,8 @@ pub struct Http {
     pub access: Vec<AccessStep>,
     /// Bytes of a request's header, at most; a larger one is answered with 431.
     pub header_limit: usize,
+    /// What becomes of `X-Request-Id`; `None`: what the process says.
+    pub request_ids: Option<RequestIds>,
 }
 
 /// A set of hosts with their routes.
@@ -84,7 +88,13 @@ impl Domain {
 impl Http {
     /// These routes, and everything else as it is when nothing is said.
     pub fn new(routes: impl Into<Arc<RouteTable>>) -> Self {
-        Self { routes: routes.into(), paths: Paths::default(), access: Vec::new(), header_limit: 64 * 1024 }
+        Self {
+            routes: routes.into(),
+            paths: Paths::default(),
+            access: Vec::new(),
+            header_limit: 64 * 1024,
+            request_ids: None,
+        }
     }
 }
 

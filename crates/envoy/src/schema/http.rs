@@ -42,7 +42,10 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ("flush_access_log_on_new_request", NO_LOG),
         (
             "use_remote_address",
-            Read("needed beside RBAC with `remote_ip`; what is known is told to servers in any case"),
+            Read(
+                "needed beside RBAC with `remote_ip`, and clients' `x-request-id` is replaced; what is known is told to servers \
+                 in any case",
+            ),
         ),
         (
             "xff_num_trusted_hops",
@@ -56,10 +59,13 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ("via", Ignored("no `via` is added")),
         ("server_name", Ignored("answers keep the upstream's `server`")),
         ("server_header_transformation", Ignored("answers keep the upstream's `server`")),
-        ("generate_request_id", Ignored("no `x-request-id` is made")),
-        ("request_id_extension", Ignored("no `x-request-id` is made")),
-        ("preserve_external_request_id", Accepted("it is kept")),
-        ("always_set_request_id_in_response", Ignored("no `x-request-id` is made")),
+        ("generate_request_id", Read("`x-request-id` for servers; `true` if it is left out")),
+        ("request_id_extension", Ignored("an `x-request-id` is a random UUID")),
+        (
+            "preserve_external_request_id",
+            Read("with `use_remote_address`; without that, what clients say is kept"),
+        ),
+        ("always_set_request_id_in_response", Read("")),
         ("forward_client_cert_details", Read("`SANITIZE`: `x-forwarded-client-cert` of clients is removed")),
         ("set_current_client_cert_details", Ignored("clients' certificates are not told to upstreams")),
         ("tracing", Ignored("there is no tracing")),

@@ -2,6 +2,7 @@
 //!
 //! Reading refuses or ignores what is said here, and `docs/reference/envoy.md` is made from here.
 
+mod basic_auth;
 mod bootstrap;
 mod cluster;
 mod common;
@@ -19,6 +20,7 @@ mod tls;
 mod traffic;
 mod upstream_limits;
 
+pub(crate) use basic_auth::*;
 pub(crate) use bootstrap::*;
 pub(crate) use cluster::*;
 pub(crate) use common::*;
@@ -215,6 +217,7 @@ pub(crate) const ALL: &[Group] = &[
             &STRING_MATCHERS,
         ],
     },
+    Group { page: "basic-auth", title: "Who is let in: names and passwords", messages: &[&BASIC_AUTH] },
     Group {
         page: "local-rate-limit",
         title: "How many requests are served: local rate limits",

@@ -1,6 +1,7 @@
 //! What is read, what is refused, and what is said about it. Nothing is served here.
 
 mod accepted;
+mod basic_auth;
 mod clusters;
 mod deploy;
 mod ext_authz;

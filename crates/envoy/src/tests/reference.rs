@@ -2,7 +2,9 @@
 
 use super::{CERTIFICATE, with_common, with_route_config, with_routes, with_tls};
 use crate::{
-    bootstrap, istio, reference,
+    bootstrap,
+    features::{FEATURES, Outcome},
+    istio, reference,
     schema::{ALL, FieldPolicy, coverage},
 };
 use std::path::Path;
@@ -26,6 +28,27 @@ fn the_reference_is_the_schema() {
         let file = format!("envoy/{}", entry.unwrap().file_name().display());
         assert!(pages.iter().any(|page| page.file == file), "{file} is not made from the schema");
     }
+}
+
+/// A message of a refusal stands in its test, too, and the test of what works does not look for it.
+#[test]
+fn every_feature_has_its_test() {
+    let crates = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    for feature in FEATURES {
+        let (file, function) = feature.test;
+        let text = std::fs::read_to_string(crates.join(file)).unwrap_or_default();
+        assert!(
+            text.contains(&format!("#[test]\nfn {function}()"))
+                || text.contains(&format!("#[test]\n    fn {function}()")),
+            "{}: no test `{function}` in {file}",
+            feature.name
+        );
+        if let Outcome::Refused(message) = feature.outcome {
+            assert!(text.contains(message), "{}: {file} does not look for `{message}`", feature.name);
+        }
+    }
+    let works = FEATURES.iter().filter(|feature| feature.outcome == Outcome::Works).count();
+    assert!(works >= 36, "{works}");
 }
 
 /// A bootstrap in which every message occurs.

@@ -75,7 +75,7 @@ fn filters_that_let_clients_in() {
             )
     };
     for kind in [
-        "envoy.extensions.filters.http.basic_auth.v3.BasicAuth",
+        "envoy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth",
         "envoy.extensions.filters.http.oauth2.v3.OAuth2",
         "envoy.extensions.filters.http.lua.v3.Lua",
         "acme.SomethingNew",
@@ -90,9 +90,41 @@ fn filters_that_let_clients_in() {
     }
     let optional = http("acme.SomethingNew").replace("- name: x", "- name: x\n            is_optional: true");
     assert!(super::warnings(&optional)[0].contains("is unknown, and it is optional"));
-    let authz = http("envoy.extensions.filters.http.basic_auth.v3.BasicAuth")
+    let authz = http("envoy.extensions.filters.http.oauth2.v3.OAuth2")
         .replace("- name: x", "- name: x\n            is_optional: true");
     assert!(problems(&authz).contains("it decides who is let in"), "even an optional one");
+}
+
+#[test]
+fn what_is_not_served_says_so() {
+    let filter = |kind: &str| {
+        with_routes("- { match: { prefix: / }, direct_response: { status: 200 } }")
+            + &format!(
+                "          http_filters:\n          - {{ name: x, typed_config: {{ \"@type\": a/{kind} }} }}\n"
+            )
+    };
+    let listener = |field: &str| {
+        format!(
+            "static_resources: {{ listeners: [ {{ address: {{ socket_address: {{ address: 127.0.0.1, port_value: 1 }} }}, {field} }} ] }}"
+        )
+    };
+    let code = "what its code does cannot be known";
+    let handed_on = "connections are not handed on between listeners";
+    for (text, expected) in [
+        (filter("envoy.extensions.filters.http.ratelimit.v3.RateLimit"), "ignoring it would lift the limit"),
+        (filter("envoy.extensions.filters.http.wasm.v3.Wasm"), code),
+        (filter("envoy.extensions.filters.http.lua.v3.Lua"), code),
+        (listener("use_original_dst: true"), handed_on),
+        (listener("bind_to_port: false"), handed_on),
+        (
+            with_routes("- { match: { prefix: / }, route: { cluster: c } }")
+                + "  clusters: [ { name: c, load_assignment: { endpoints: [ { lb_endpoints: [ { endpoint: { address: { pipe: { path: /run/x } } } } ] } ] } } ]\n",
+            "requests do not go to Unix sockets yet",
+        ),
+    ] {
+        let found = problems(&text);
+        assert!(found.contains(expected), "{found}\nis not: {expected}");
+    }
 }
 
 #[test]

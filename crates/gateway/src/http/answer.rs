@@ -94,7 +94,7 @@ impl Answer<'_> {
         }
         let body = if self.request.method == Method::HEAD { Bytes::new() } else { body };
         self.exchange.status = status;
-        self.exchange.tell_alternative(&mut headers);
+        self.exchange.tell_client(&mut headers);
         let ending = !self.request.is_multiplexed() && self.exchange.http.chain.is_removed();
         let mut response = Response::new(ResponseBody::whole(body, self.exchange));
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -29,6 +29,8 @@ pub(super) struct Exchange {
     pub(super) client: SocketAddr,
     /// What the client is told of HTTP/3.
     pub(super) alternative: Option<HeaderValue>,
+    /// What the client is told of the request's name.
+    pub(super) told_id: Option<HeaderValue>,
     /// From asking the last server to the header of its response, or to its failure; where it is logged.
     pub(super) upstream_took: Option<Duration>,
     line: Option<Box<Line>>,
@@ -74,6 +76,7 @@ impl Exchange {
             error: None,
             client: request.sender.client,
             alternative: None,
+            told_id: None,
             upstream_took: None,
             line,
         })
@@ -91,10 +94,13 @@ impl Exchange {
         self.line.is_some().then(Instant::now)
     }
 
-    /// Tells the client of HTTP/3, in the place of what a server says of its own.
-    pub(super) fn tell_alternative(&mut self, headers: &mut HeaderMap) {
+    /// Tells the client of HTTP/3 and of the request's name, in the place of what a server says of its own.
+    pub(super) fn tell_client(&mut self, headers: &mut HeaderMap) {
         if let Some(alternative) = self.alternative.take() {
             headers.insert(header::ALT_SVC, alternative);
+        }
+        if let Some(id) = self.told_id.take() {
+            headers.insert(REQUEST_ID, id);
         }
     }
 

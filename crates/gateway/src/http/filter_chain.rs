@@ -4,7 +4,7 @@ use super::{Router, access_step::Step};
 use crate::{connection::Connection, upstream::ConnectionPool};
 use http::HeaderValue;
 use quadrille_acme::Answers;
-use quadrille_config::model::{AltSvc, Paths, TrustedProxies};
+use quadrille_config::model::{AltSvc, Paths, RequestIds, TrustedProxies};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -41,8 +41,8 @@ pub(crate) struct HttpSettings {
     pub(crate) header_limit: usize,
     /// Whose word about the clients behind them is taken.
     pub(crate) trusted_proxies: TrustedProxies,
-    /// Every request goes on with an `X-Request-Id`.
-    pub(crate) request_ids: bool,
+    /// What becomes of `X-Request-Id`; clients' own are passed on if nothing is said.
+    pub(crate) request_ids: Option<RequestIds>,
     /// To those who validate names, where that is done without TLS.
     pub(crate) answers: Option<Arc<Answers>>,
     /// How clients hear of HTTP/3, where there is any.

@@ -344,7 +344,7 @@ impl Forwarding<'_> {
         if let Some(cookie) = self.sticky.and_then(|sticky| sticky.cookie) {
             head.headers.append(header::SET_COOKIE, cookie);
         }
-        exchange.tell_alternative(&mut head.headers);
+        exchange.tell_client(&mut head.headers);
         if !self.destination.request.is_multiplexed() && exchange.http.chain.is_removed() {
             head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -368,6 +368,7 @@ impl Forwarding<'_> {
         let Some((server, ahead)) = body.into_stream() else {
             return Answer { request: self.destination.request, route: None, exchange }.status(502).into();
         };
+        exchange.tell_client(&mut head.headers);
         let response = tunnel::accept(head, upgrade, self.destination.request.is_multiplexed());
         exchange.status = response.status().as_u16();
         Outcome::Tunnel(response, Box::new(Tunnel { server, ahead, client, idle, exchange }))

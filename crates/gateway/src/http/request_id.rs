@@ -2,19 +2,29 @@
 
 use super::forwarded_for::Stance;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use quadrille_config::model::RequestIdOrigin;
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Bytes of one that is taken over.
 const LONGEST: usize = 128;
 
-/// Gives the request a name of its own, unless it has one from a proxy that is trusted.
-pub(super) fn give(headers: &mut HeaderMap, stance: Stance) {
-    let mut said = headers.get_all(&REQUEST_ID).iter();
-    let is_kept = stance == Stance::Believe && said.next().is_some_and(is_a_name) && said.next().is_none();
+/// Gives the request a name of its own, unless it has one from somebody who may name it.
+pub(super) fn give(headers: &mut HeaderMap, origin: RequestIdOrigin, stance: Stance) {
+    let is_kept = match origin {
+        RequestIdOrigin::TrustedProxies => stance == Stance::Believe && has_a_name(headers),
+        RequestIdOrigin::Client => headers.contains_key(&REQUEST_ID),
+        RequestIdOrigin::Gateway => false,
+        RequestIdOrigin::ClientAlone => true,
+    };
     if !is_kept && let Ok(made) = HeaderValue::try_from(random()) {
         headers.insert(REQUEST_ID, made);
     }
+}
+
+fn has_a_name(headers: &HeaderMap) -> bool {
+    let mut said = headers.get_all(&REQUEST_ID).iter();
+    said.next().is_some_and(is_a_name) && said.next().is_none()
 }
 
 /// Whether it can stand in a log, where nobody expects more than a name.
@@ -35,11 +45,15 @@ mod tests {
     use super::*;
 
     fn given(said: &[&'static str], stance: Stance) -> Vec<String> {
+        given_by(said, RequestIdOrigin::TrustedProxies, stance)
+    }
+
+    fn given_by(said: &[&'static str], origin: RequestIdOrigin, stance: Stance) -> Vec<String> {
         let mut headers = HeaderMap::new();
         for value in said {
             headers.append(REQUEST_ID, HeaderValue::from_static(value));
         }
-        give(&mut headers, stance);
+        give(&mut headers, origin, stance);
         headers.get_all(REQUEST_ID).iter().map(|value| value.to_str().unwrap().to_owned()).collect()
     }
 
@@ -63,6 +77,18 @@ mod tests {
                 "{given:?}"
             );
         }
+    }
+
+    #[test]
+    fn as_envoy_has_them() {
+        let own = |origin| given_by(&["a b"], origin, Stance::AppendOnly);
+        assert_eq!(own(RequestIdOrigin::Client), ["a b"]);
+        assert_eq!(own(RequestIdOrigin::ClientAlone), ["a b"]);
+        assert_ne!(own(RequestIdOrigin::Gateway), ["a b"]);
+        let none = |origin| given_by(&[], origin, Stance::AppendOnly).len();
+        assert_eq!(none(RequestIdOrigin::Client), 1);
+        assert_eq!(none(RequestIdOrigin::ClientAlone), 0);
+        assert_eq!(none(RequestIdOrigin::Gateway), 1);
     }
 
     #[test]

@@ -33,10 +33,14 @@ pub(super) fn serve<'a>(
     let sender = Sender::of(http.connection.client, trusted, request.headers());
     let early = http.connection.early.load(Ordering::Relaxed);
     let (mut request, body) = request::split(request, early, sender);
-    if settings.as_ref().is_some_and(|settings| settings.request_ids) {
-        request_id::give(&mut request.headers, sender.stance);
+    let ids = settings.as_ref().and_then(|settings| settings.request_ids);
+    if let Some(ids) = ids {
+        request_id::give(&mut request.headers, ids.origin, sender.stance);
     }
     let mut exchange = Exchange::begin(http, &request);
+    if ids.is_some_and(|ids| ids.in_response) {
+        exchange.told_id = request.headers.get(request_id::REQUEST_ID).cloned();
+    }
     if request.version < Version::HTTP_3 {
         exchange.alternative = settings.as_ref().and_then(|settings| settings.alternative(&http.connection));
     }

@@ -23,7 +23,7 @@ use quadrille_config::{
     Diagnostic,
     model::{
         self, AcmeOrder, CertificateSource, Chain, Domain, Gateway, Http, KeySource, Listener, Mode,
-        OcspStapling, Problem, ProxyProtocolIn, Serve, Tls, Version,
+        OcspStapling, Problem, ProxyProtocolIn, RequestIds, Serve, Tls, Version,
     },
 };
 use quadrille_engine::Engine;
@@ -238,7 +238,7 @@ impl<'a> SnapshotBuilder<'a> {
                 paths: http.paths,
                 access: self.access(chain, http)?,
                 header_limit: http.header_limit,
-                request_ids: self.model.request_ids,
+                request_ids: http.request_ids.or(self.model.request_ids.then_some(RequestIds::FOR_SERVERS)),
                 trusted_proxies: listener.trusted_proxies.clone(),
                 // Over TLS nobody validates a name by a request.
                 answers: chain.tls.is_none().then(|| Arc::clone(self.answers)),

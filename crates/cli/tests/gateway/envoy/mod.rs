@@ -3,13 +3,16 @@
 mod admin;
 mod arguments;
 mod authorization;
+mod basic_auth;
 mod differential;
 mod forms;
 mod guide;
 mod http3;
 mod jwt;
 mod local_rate_limit;
+mod more_requests;
 mod rbac;
+mod request_id;
 mod stock;
 mod upstream;
 

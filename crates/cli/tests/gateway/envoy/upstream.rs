@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-/// Serves until the process ends: `/headers`, `/tokens` and `/asked` tell some headers, `/flaky` fails twice of three times, `/slow` does not
+/// Serves until the process ends: `/headers`, `/tokens`, `/asked` and `/named` tell some headers, `/flaky` fails twice of three times, `/slow` does not
 /// answer as long as anybody waits, and everything else tells path and host.
 pub(super) fn start() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
@@ -59,6 +59,10 @@ fn answer(stream: &TcpStream, failures: &AtomicUsize) -> Option<()> {
             let names = ["authorization", "x-ext-authz", "x-user", "x-more", "x-secret", "x-told-one"];
             let told: Vec<_> = names.iter().map(|name| format!("{name}={}", of(name))).collect();
             format!("{path} {}", told.join("|"))
+        }
+        _ if path.starts_with("/named") => {
+            let names = ["x-request-id", "x-user", "authorization"];
+            names.map(|name| format!("{name}={}", of(name))).join("|")
         }
         _ if path.starts_with("/flaky") && failures.fetch_add(1, Ordering::Relaxed) % 3 < 2 => {
             status = "500 Internal Server Error";

@@ -5,8 +5,9 @@ use crate::RebuiltParts;
 use quadrille_config::model::{
     AccessAction, AccessRules, AccessStep, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous,
     CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, Group, Http, KeyServerUse, KeySource,
-    Keyless, KeylessTls, Limits, Listener, OcspStapling, Paths, Place, ProxyProtocolIn, RouteTable, SentPath,
-    Serve, Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted, key_server::Protocol,
+    Keyless, KeylessTls, Limits, Listener, OcspStapling, Paths, Place, ProxyProtocolIn, RequestIds,
+    RouteTable, SentPath, Serve, Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted,
+    key_server::Protocol,
 };
 use std::sync::Arc;
 
@@ -71,7 +72,7 @@ fn chain(model: &mut Chain, leaves: &mut Leaves) {
 /// What is served decides which protocols TLS agrees on.
 fn serve(model: &mut Serve, leaves: &mut Leaves) {
     match model {
-        Serve::Http(Http { routes, paths, access, header_limit }) => {
+        Serve::Http(Http { routes, paths, access, header_limit, request_ids }) => {
             route::table(Arc::make_mut(routes), leaves);
             leaves.rebuild(NOTHING);
             let Paths { normalize, merge_slashes, escaped_slashes, parameters, send } = paths;
@@ -82,6 +83,7 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             leaves.set("http.paths.send", send, SentPath::Received);
             leaves.set("http.access", access, vec![AccessStep::Rules(deny_all())]);
             leaves.set("http.header_limit", header_limit, 5000);
+            leaves.set("http.request_ids", request_ids, Some(RequestIds::FOR_SERVERS));
             leaves.rebuild(TLS_CONTEXT).set("chain.serve", model, Serve::Tcp(vec![Weighted::all("other")]));
         }
         Serve::Tcp(to) => {

@@ -1,0 +1,111 @@
+//! The filter `basic_auth`: users are let in as by the stock Envoy.
+
+use super::{
+    serving,
+    stock::{Envoy, ask, envoy, skipped},
+    upstream,
+};
+use crate::support::{Configuration, eventually, ports};
+
+const BOOTSTRAP: &str = r#"
+admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
+static_resources:
+  listeners:
+  - name: web
+    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: web
+          route_config:
+            name: routes
+            virtual_hosts:
+            - name: all
+              domains: [ "*" ]
+              routes:
+              - { match: { path: /here }, direct_response: { status: 200, body: { inline_string: ok } } }
+              - { match: { prefix: /there }, route: { cluster: app, prefix_rewrite: /named } }
+          http_filters:
+          - name: envoy.filters.http.basic_auth
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.basic_auth.v3.BasicAuth
+              users: { inline_string: "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\nbob:{SHA}QL0AFWMIX8NRZTKeof9cXsvbvu8=" }
+              forward_username_header: x-user
+          - name: envoy.filters.http.router
+            typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
+  clusters:
+  - name: app
+    connect_timeout: 1s
+    load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
+"#;
+
+/// Alice's password is `test`, and Bob's is `123`. The status of each.
+const REQUESTS: &[(&str, &[&str], &str)] = &[
+    ("/here", &[], "401"),
+    ("/there", &[], "401"),
+    ("/nowhere", &[], "401"),
+    ("/here", &["-u", "alice:test"], "200"),
+    ("/there", &["-u", "alice:test"], "200"),
+    ("/there", &["-u", "alice:test", "-H", "x-user: root"], "200"),
+    ("/there", &["-u", "alice:Test"], "401"),
+    ("/there", &["-u", "alice:"], "401"),
+    ("/there", &["-u", "ALICE:test"], "401"),
+    ("/here", &["-u", "bob:123"], "200"),
+    ("/there", &["-u", "bob:test"], "401"),
+    ("/there", &["-u", "carol:test"], "401"),
+    ("/there", &["-H", "authorization: Basic !!!"], "401"),
+    ("/there", &["-H", "authorization: Basic YWxpY2U="], "401"),
+    ("/there", &["-H", "authorization: Bearer YWxpY2U6dGVzdA=="], "401"),
+    ("/nowhere", &["-u", "alice:test"], "404"),
+];
+
+fn text(admin: u16, listen: u16, upstream: u16) -> String {
+    let text = BOOTSTRAP.replace("value: ADMIN", &format!("value: {admin}"));
+    let text = text.replace("value: UPSTREAM", &format!("value: {upstream}"));
+    text.replace("value: LISTEN", &format!("value: {listen}"))
+}
+
+#[test]
+fn users_are_let_in() {
+    let (gateway, _file) = serving(&text(0, 0, upstream::start().port()));
+    for (path, arguments, status) in REQUESTS {
+        let answer = ask("http", gateway.port(), path, arguments);
+        assert_eq!(answer[0], *status, "{path} {arguments:?}");
+        let asks = answer.iter().any(|line| line.starts_with("www-authenticate: basic realm="));
+        assert_eq!(asks, *status == "401", "{answer:?}");
+        if *path == "/there" && *status == "200" {
+            // The name is the user's own, whatever the client has said.
+            let told = answer.last().expect("a body");
+            assert!(told.contains("|x-user=alice|authorization=Basic "), "{told}");
+        }
+    }
+    let shown = gateway.admin_page("/config_dump");
+    assert!(shown.contains("forward_username_header") && !shown.contains("{SHA}"), "{shown}");
+}
+
+#[test]
+fn both_let_in_the_same_users() {
+    let Some(program) = envoy() else { return skipped() };
+    let upstream = upstream::start().port();
+    let (gateway, _file) = serving(&text(0, 0, upstream));
+    let port = ports::free();
+    let theirs = Configuration::new(&text(ports::free(), port, upstream));
+    let _envoy = Envoy::start(&program, &theirs);
+    eventually("Envoy does not serve", || ask("http", port, "/here", &["-u", "alice:test"])[0] == "200");
+    for (path, arguments, status) in REQUESTS {
+        let [ours, theirs] = [gateway.port(), port].map(|port| {
+            let mut answer = ask("http", port, path, arguments);
+            // Ids differ, and so do the texts of refusals.
+            answer.iter_mut().for_each(|line| {
+                if let Some((_, user)) = line.split_once("|x-user=") {
+                    *line = user.to_owned();
+                }
+            });
+            answer.truncate(if *status == "200" { usize::MAX } else { 1 });
+            answer
+        });
+        assert_eq!(ours, theirs, "{path} {arguments:?}");
+    }
+}

@@ -1,0 +1,117 @@
+//! `x-request-id`: made, kept and told as by the stock Envoy.
+
+use super::{
+    serving,
+    stock::{Envoy, ask, envoy, skipped},
+    upstream,
+};
+use crate::support::{Configuration, eventually, ports};
+
+const BOOTSTRAP: &str = r#"
+admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
+static_resources:
+  listeners:
+  - name: web
+    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: web
+          SETTINGS
+          route_config:
+            name: routes
+            virtual_hosts:
+            - name: all
+              domains: [ "*" ]
+              routes:
+              - { match: { path: /here }, direct_response: { status: 200, body: { inline_string: ok } } }
+              - { match: { prefix: /there }, route: { cluster: app, prefix_rewrite: /named } }
+          http_filters:
+          - name: envoy.filters.http.router
+            typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
+  clusters:
+  - name: app
+    connect_timeout: 1s
+    load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
+"#;
+
+/// What the connection manager says, and where an id comes from when the client says `mine`, and when it says none: `mine`,
+/// `UUID` or nothing. Whether clients are told.
+const SETTINGS: &[(&str, &str, &str, bool)] = &[
+    ("use_remote_address: false", "mine", "UUID", false),
+    ("use_remote_address: true", "UUID", "UUID", false),
+    ("{ use_remote_address: true, preserve_external_request_id: true }", "mine", "UUID", false),
+    ("{ use_remote_address: true, always_set_request_id_in_response: true }", "UUID", "UUID", true),
+    ("{ generate_request_id: false, always_set_request_id_in_response: true }", "mine", "", true),
+    ("{ generate_request_id: false, use_remote_address: true }", "mine", "", false),
+];
+
+fn text(settings: &str, admin: u16, listen: u16, upstream: u16) -> String {
+    let lines = settings.trim_matches(['{', '}', ' ']).replace(", ", "\n          ");
+    let text = BOOTSTRAP.replace("SETTINGS", &lines).replace("value: ADMIN", &format!("value: {admin}"));
+    let text = text.replace("value: UPSTREAM", &format!("value: {upstream}"));
+    text.replace("value: LISTEN", &format!("value: {listen}"))
+}
+
+/// What is answered with the client's id and without one, by a route of its own and by a server.
+fn answers(port: u16) -> Vec<Vec<String>> {
+    let requests = ["/here", "/there", "/nowhere"].into_iter().flat_map(|path| {
+        [&[][..], &["-H", "x-request-id: mine"]].map(|arguments| ask("http", port, path, arguments))
+    });
+    requests
+        .map(|answer| {
+            answer.iter().filter(|line| !line.starts_with("content-type:")).map(|line| named(line)).collect()
+        })
+        .collect()
+}
+
+/// The line, with `UUID` for one of version 4.
+fn named(line: &str) -> String {
+    let is_id = |text: &str| {
+        let parts: Vec<usize> = text.split('-').map(str::len).collect();
+        parts == [8, 4, 4, 4, 12] && text.as_bytes()[14] == b'4'
+    };
+    let word = |byte: char| !byte.is_ascii_hexdigit() && byte != '-';
+    let found = line.split(word).find(|text| is_id(text));
+    found.map_or_else(|| line.to_owned(), |id| line.replace(id, "UUID"))
+}
+
+#[test]
+fn as_envoy_has_them() {
+    let upstream = upstream::start().port();
+    for (settings, said, unsaid, told) in SETTINGS {
+        let (gateway, _file) = serving(&text(settings, 0, 0, upstream));
+        let answers = answers(gateway.port());
+        let body = |id: &str| format!("x-request-id={id}|x-user=|authorization=");
+        assert_eq!(answers[2].last(), Some(&body(unsaid)), "{settings}");
+        assert_eq!(answers[3].last(), Some(&body(said)), "{settings}");
+        for (at, answer) in answers.iter().enumerate() {
+            let id = if at % 2 == 0 { unsaid } else { said };
+            let header = format!("x-request-id: {}", id.to_ascii_lowercase());
+            let is_told = answer.iter().any(|line| line.eq_ignore_ascii_case(&header));
+            assert_eq!(is_told, *told && !id.is_empty(), "{settings} {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn both_name_requests_the_same_way() {
+    let Some(program) = envoy() else { return skipped() };
+    let upstream = upstream::start().port();
+    for (settings, ..) in SETTINGS {
+        let (gateway, _file) = serving(&text(settings, 0, 0, upstream));
+        let port = ports::free();
+        let theirs = Configuration::new(&text(settings, ports::free(), port, upstream));
+        let _envoy = Envoy::start(&program, &theirs);
+        eventually("Envoy does not serve", || ask("http", port, "/here", &[])[0] == "200");
+        // Of what has no route, the texts are the gateway's own.
+        let [ours, theirs] = [gateway.port(), port].map(|port| {
+            let mut answers = answers(port);
+            answers.iter_mut().filter(|answer| answer[0] == "404").for_each(|answer| _ = answer.pop());
+            answers
+        });
+        assert_eq!(ours, theirs, "{settings}");
+    }
+}

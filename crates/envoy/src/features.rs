@@ -1,0 +1,185 @@
+//! What of Envoy's and Istio's features is served, and the test that shows it.
+
+/// What becomes of a feature.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Works,
+    /// It is an error that says so, and whoever depends on it is let in nowhere.
+    Refused(&'static str),
+}
+
+/// A feature.
+pub(crate) struct Feature {
+    pub(crate) name: &'static str,
+    pub(crate) outcome: Outcome,
+    /// The file of its test, from the folder of the crates, and the test's function.
+    pub(crate) test: (&'static str, &'static str),
+}
+
+/// The features that ingress gateways are asked for.
+pub(crate) const FEATURES: &[Feature] = &[
+    // Gateways and their agent.
+    works(
+        "Gateway: HTTPS with a Secret (`SIMPLE`)",
+        DEFAULTS,
+        "requests_are_answered_and_nothing_is_refused",
+    ),
+    works(
+        "Secrets that change while the gateway serves",
+        XDS,
+        "secrets_and_listeners_are_swapped_under_load_state_of_the_world",
+    ),
+    works("Incremental xDS", XDS, "secrets_and_listeners_are_swapped_under_load_delta"),
+    works(
+        "The agent's readiness and its pages",
+        DEFAULTS,
+        "the_agent_finds_the_pages_that_it_asks_envoy_for",
+    ),
+    works("`/drain_listeners`", DEFAULTS, "the_agent_drains_the_gateway_as_it_drains_envoy"),
+    works("Istiod that ends and comes back", DEFAULTS, "istiod_may_go_and_come_back"),
+    works(
+        "`privateKeyProvider` with its delay",
+        "cli/tests/gateway/istio/delay.rs",
+        "a_lone_client_waits_for_the_meshs_delay",
+    ),
+    works(
+        "Gateway: client certificates (`MUTUAL`)",
+        "cli/tests/gateway/envoy/rbac.rs",
+        "both_let_in_the_same_certificates",
+    ),
+    works("Gateway: `httpsRedirect`", ROUTES, CHANGED),
+    // VirtualServices.
+    works("Conditions on paths: exact, prefix, regular expression, in either case", ROUTES, CHANGED),
+    works("Conditions on methods and headers (`headers`, `withoutHeaders`)", ROUTES, CHANGED),
+    works("Conditions on queries", ROUTES, CHANGED),
+    works("`directResponse`", ROUTES, CHANGED),
+    works("`redirect`", ROUTES, CHANGED),
+    works("`rewrite` of path and authority", ROUTES, CHANGED),
+    works("Changes to the headers of requests and answers", ROUTES, CHANGED),
+    works("`weight`", ROUTES, CHANGED),
+    works("`timeout`", ROUTES, CHANGED),
+    works("`retries`", DIFFERENTIAL, "both_answer_the_same_way"),
+    works("`mirrors`", ROUTES, CHANGED),
+    works("`corsPolicy`", TRAFFIC, "pages_of_other_origins_are_told_what_they_may_do"),
+    works("`fault`", TRAFFIC, "faults_are_injected"),
+    // DestinationRules and services.
+    works("Subsets", ROUTES, CHANGED),
+    works(
+        "`connectionPool`",
+        "envoy/src/tests/upstream_limits.rs",
+        "limits_are_those_of_requests_without_a_priority",
+    ),
+    works("`outlierDetection`", TRAFFIC, "a_server_that_fails_is_left_out"),
+    works("`consistentHash` by header", TRAFFIC, "requests_keep_to_a_server_by_a_header"),
+    works(
+        "`consistentHash` by cookie, address and query",
+        "envoy/src/tests/traffic.rs",
+        "requests_keep_to_servers_by_what_routes_say",
+    ),
+    works("Automatic mutual TLS towards workloads", MTLS, "a_workload_that_speaks_mutual_tls_is_reached"),
+    works("Workloads that let in others only", MTLS, "a_workload_that_lets_in_others_only_is_not_reached"),
+    works("Localities with weights", CLUSTERS, "localities_share_the_load_by_their_weights"),
+    works(
+        "Priorities",
+        "gateway/src/upstream/balancer.rs",
+        "servers_of_the_next_priority_wait_until_none_of_the_first_is_healthy",
+    ),
+    works("The PROXY protocol towards servers", CLUSTERS, "servers_get_a_proxy_header"),
+    works("`auto_sni` with `auto_san_validation`", CLUSTERS, "the_host_of_a_request_is_sent_and_verified"),
+    // Who is let in.
+    works("RequestAuthentication", ACCESS, "tokens_and_what_they_say_let_clients_in"),
+    works(
+        "AuthorizationPolicy by paths, headers and addresses",
+        "cli/tests/gateway/envoy/rbac.rs",
+        "both_let_in_the_same_requests",
+    ),
+    works(
+        "AuthorizationPolicy by what tokens say",
+        ACCESS,
+        "who_brings_no_token_is_denied_and_tokens_of_two_issuers_do",
+    ),
+    works("AuthorizationPolicy with `CUSTOM`: gRPC and HTTP", ACCESS, "an_authorization_server_decides"),
+    works("Local rate limits", "cli/tests/gateway/envoy/local_rate_limit.rs", "both_refuse_the_same"),
+    works("`basic_auth`", "cli/tests/gateway/envoy/basic_auth.rs", "both_let_in_the_same_users"),
+    works("`x-request-id`", "cli/tests/gateway/envoy/request_id.rs", "both_name_requests_the_same_way"),
+    works(
+        "Access that cannot be decided closes its listener",
+        "control-plane/src/tests.rs",
+        "what_cannot_decide_who_is_let_in_is_closed",
+    ),
+    // Not served.
+    refused(
+        "Keys of tokens that the gateway is to fetch",
+        "keys are not fetched",
+        "envoy/src/tests/jwt.rs",
+        "what_cannot_be_served_is_refused",
+    ),
+    refused(
+        "Bodies for authorization servers",
+        "with_request_body",
+        "envoy/src/tests/ext_authz.rs",
+        "what_cannot_be_served_is_refused",
+    ),
+    refused(
+        "Local rate limits with `descriptors`",
+        "descriptors",
+        "envoy/src/tests/local_rate_limit.rs",
+        "what_cannot_be_served_is_refused",
+    ),
+    refused("Global rate limits", "ignoring it would lift the limit", REFUSED, NOT_SERVED),
+    refused("WebAssembly and Lua", "what its code does cannot be known", REFUSED, NOT_SERVED),
+    refused(
+        "Sidecars (`use_original_dst`, `bind_to_port: false`)",
+        "connections are not handed on between listeners",
+        REFUSED,
+        NOT_SERVED,
+    ),
+    refused("Servers on Unix sockets", "requests do not go to Unix sockets yet", REFUSED, NOT_SERVED),
+];
+
+const ACCESS: &str = "cli/tests/gateway/istio/access.rs";
+const CLUSTERS: &str = "envoy/src/tests/clusters.rs";
+const DEFAULTS: &str = "cli/tests/gateway/istio/defaults.rs";
+const DIFFERENTIAL: &str = "cli/tests/gateway/envoy/differential.rs";
+const MTLS: &str = "cli/tests/gateway/istio/mtls.rs";
+const REFUSED: &str = "envoy/src/tests/refused.rs";
+const ROUTES: &str = "cli/tests/gateway/istio/routes.rs";
+const TRAFFIC: &str = "cli/tests/gateway/istio/traffic.rs";
+const XDS: &str = "cli/tests/gateway/xds.rs";
+
+const CHANGED: &str = "routes_take_what_is_theirs_and_change_it";
+const NOT_SERVED: &str = "what_is_not_served_says_so";
+
+const fn works(name: &'static str, file: &'static str, test: &'static str) -> Feature {
+    Feature { name, outcome: Outcome::Works, test: (file, test) }
+}
+
+const fn refused(
+    name: &'static str,
+    message: &'static str,
+    file: &'static str,
+    test: &'static str,
+) -> Feature {
+    Feature { name, outcome: Outcome::Refused(message), test: (file, test) }
+}
+
+/// All of them, in Markdown.
+pub(crate) fn features() -> String {
+    let rows: String = FEATURES
+        .iter()
+        .map(|Feature { name, outcome, test: (file, test) }| {
+            let outcome = match outcome {
+                Outcome::Works => "works".to_owned(),
+                Outcome::Refused(message) => format!("refused, fails closed: `{message}`"),
+            };
+            format!("| {name} | {outcome} | `{test}` in `crates/{file}` |\n")
+        })
+        .collect();
+    let works = FEATURES.iter().filter(|feature| feature.outcome == Outcome::Works).count();
+    let all = FEATURES.len();
+    format!(
+        "\n## Features\n\nOf the {all} features that are named here, {works} work. The others are refused with a message, and \
+         what decides who is let in\ncloses its listener. [What works under Istio](under-istio.md) says more of those that \
+         istiod delivers.\n\n| Feature | | Shown by |\n|---|---|---|\n{rows}"
+    )
+}
