@@ -134,7 +134,12 @@ pub(crate) const FEATURES: &[Feature] = &[
         REFUSED,
         NOT_SERVED,
     ),
-    refused("Servers on Unix sockets", "requests do not go to Unix sockets yet", REFUSED, NOT_SERVED),
+    refused(
+        "Servers on Unix sockets beside others (a cluster of such alone is a control plane's)",
+        "requests do not go to Unix sockets yet",
+        REFUSED,
+        NOT_SERVED,
+    ),
 ];
 
 const ACCESS: &str = "cli/tests/gateway/istio/access.rs";
