@@ -46,7 +46,7 @@ pub(super) fn manner(costs: &Costs) -> String {
     match (costs.side, costs.by) {
         (Side::Client, _) => String::new(),
         (Side::Server, "scalar") => ", scalar".to_owned(),
-        (Side::Server, tier) => format!(", full lanes ({tier})"),
+        (Side::Server, tier) => format!(", lanes ({tier})"),
     }
 }
 
