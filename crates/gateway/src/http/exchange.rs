@@ -31,7 +31,7 @@ pub(super) struct Exchange {
     pub(super) alternative: Option<HeaderValue>,
     /// What the client is told of the request's name.
     pub(super) told_id: Option<HeaderValue>,
-    /// From asking the last server to the header of its response, or to its failure; where it is logged.
+    /// From asking the last server to the header of its response, or to its failure.
     pub(super) upstream_took: Option<Duration>,
     line: Option<Box<Line>>,
 }
@@ -87,11 +87,6 @@ impl Exchange {
         if let Some(line) = &mut self.line {
             line.user = Some(name);
         }
-    }
-
-    /// The time, if it is logged how long servers take.
-    pub(super) fn now_for_the_log(&self) -> Option<Instant> {
-        self.line.is_some().then(Instant::now)
     }
 
     /// Tells the client of HTTP/3 and of the request's name, in the place of what a server says of its own.
