@@ -1,7 +1,7 @@
 //! An event-loop thread: a single-threaded runtime, its own upstream pool, no locks shared with the others.
 
 use crate::{
-    admission::EventLoop,
+    admission::{self, EventLoop},
     listener::{accept, acceptor::Acceptor, filter_chain::ActiveListener, quic, serve::Worker},
     process::descriptors::Descriptors,
     quic::{Endpoint, Shard},
@@ -10,6 +10,11 @@ use crate::{
 use quadrille_engine::{BatchFlusher, Engine};
 use std::{io, net::TcpListener, sync::Arc};
 use tokio::sync::{mpsc, watch};
+
+/// Of the tasks that are polled, every second one is one that another thread has woken, if there are such: handshakes
+/// whose private-key operations are computed. Tokio's default is one of 31, and an event loop that always has something
+/// else to do would leave results lying for longer than they took to compute.
+const WOKEN_ELSEWHERE_ONE_IN: u32 = 2;
 
 /// A listener for an event loop to take on.
 pub(crate) struct Assignment {
@@ -39,7 +44,10 @@ pub(crate) fn start(
     running: mpsc::Sender<()>,
 ) -> io::Result<WorkerThread> {
     let (assignments, receiver) = mpsc::unbounded_channel();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .global_queue_interval(WOKEN_ELSEWHERE_ONE_IN)
+        .build()?;
     std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
         runtime.block_on(work(receiver, engine, descriptors, admission, shutdown));
         drop(running);
@@ -55,6 +63,7 @@ async fn work(
     shutdown: watch::Receiver<bool>,
 ) {
     tokio::spawn(BatchFlusher::new(engine));
+    tokio::spawn(admission::give_turns(Arc::clone(&admission)));
     let (alive, mut all_gone) = mpsc::channel(1);
     let worker = Worker {
         pool: ConnectionPool::new(),

@@ -15,6 +15,8 @@ const FIRST_GUESS: f64 = 1e-3;
 pub(super) struct Backlog {
     threads: f64,
     paces: BTreeMap<KeyType, Pace>,
+    /// Of the operation that was handed in last.
+    latest: Option<KeyType>,
     urgent: Duration,
     all: Duration,
     /// What handshakes that were admitted in this slice of time, and in the one before, have not handed in yet.
@@ -40,7 +42,8 @@ pub(super) struct Pending {
 impl Backlog {
     pub(super) fn new(threads: usize) -> Self {
         let (urgent, all, announced) = (Duration::ZERO, Duration::ZERO, [Duration::ZERO; 2]);
-        Self { threads: threads as f64, paces: BTreeMap::new(), urgent, all, announced, slice: 0 }
+        let (threads, paces) = (threads as f64, BTreeMap::new());
+        Self { threads, paces, latest: None, urgent, all, announced, slice: 0 }
     }
 
     /// A batch of operations was computed, by one of the compute threads or elsewhere.
@@ -75,12 +78,20 @@ impl Backlog {
         self.announced[0] += self.each(key_type, now);
     }
 
+    /// A connection was let in that will need an operation, as far as is known one like the last.
+    pub(super) fn expect(&mut self, now: Duration) {
+        if let Some(key_type) = self.latest {
+            self.announce(key_type, now);
+        }
+    }
+
     /// The operation is there.
     pub(super) fn enter(&mut self, key_type: KeyType, urgent: bool, now: Duration) -> Pending {
         self.turn_to(now);
         let time = self.each(key_type, now);
         let [new, old] = self.announced;
         let left = time.saturating_sub(old);
+        self.latest = Some(key_type);
         self.announced = [new.saturating_sub(left), old.saturating_sub(time)];
         self.all += time;
         if urgent {

@@ -16,12 +16,17 @@ use std::time::Duration;
 /// Strangers find the queue of private-key operations closed beyond this. It is the wait of those who are let in, and
 /// the time in which a burst may be worked off. Clients that are known pass by it.
 pub(super) const KEY_TARGET: Duration = Duration::from_millis(250);
-/// The same of an event loop, where nobody passes by.
+/// The same of an event loop, for the turns of strangers. Clients that are known wait for none of these.
 pub(super) const LOOP_TARGET: Duration = Duration::from_millis(50);
+/// While a queue stands, strangers find the door closed beyond this wait for their turn, which is enough for an event loop
+/// never to be without work.
+const TURN_TARGET: Duration = Duration::from_millis(10);
+/// Of a target: strangers that found the door open were counted there, and are not refused for each other's sake.
+const WITHIN: f64 = 1.5;
 /// A queue has to be above its target for so long.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Of a target: clients that are known wait for each other only, but on an event loop for all.
+/// Of a target: clients that are known wait for each other only, but on an event loop also for what is no handshake.
 const KNOWN_ON_LOOP: f64 = 4.0;
 /// Of a target: whoever has taken more than its share gets what is left when others hardly wait.
 const CLIENT_OVER_SHARE: f64 = 0.25;
@@ -57,6 +62,14 @@ pub(super) struct Controller {
 #[derive(Clone, Copy)]
 struct EventLoop {
     congestion: Congestion,
+    /// Of whoever is ready.
+    front: Delay,
+    /// Of strangers, whose turns come behind all who are ready.
+    behind: Delay,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Delay {
     delay: Duration,
     measured: Duration,
 }
@@ -92,6 +105,8 @@ pub(super) enum Work {
 pub(super) struct Admitted {
     /// Its private-key operation passes by those of others.
     pub(super) urgent: bool,
+    /// On its event loop it goes before strangers.
+    pub(super) first: bool,
 }
 
 /// Why a handshake was refused.
@@ -123,7 +138,7 @@ impl Controller {
     /// For so many event loops and compute threads.
     pub(super) fn new(event_loops: usize, compute_threads: usize) -> Self {
         let congestion = Congestion::new(LOOP_TARGET, INTERVAL);
-        let idle = EventLoop { congestion, delay: Duration::ZERO, measured: Duration::ZERO };
+        let idle = EventLoop { congestion, front: Delay::default(), behind: Delay::default() };
         Self {
             clients: Shares::new(CLIENTS),
             names: Shares::new(NAMES),
@@ -150,7 +165,11 @@ impl Controller {
             (true, true) => urgent_wait,
             (true, false) => whole_wait,
         };
-        let (loop_delay, loop_stands) = self.loop_delay(arrival.event_loop, now);
+        let resumed = arrival.work == Work::Resumed && !client.is_over;
+        let first = urgent || resumed;
+        let loop_stands = self.loop_stands(arrival.event_loop, now);
+        let whole_delay = self.loop_delay(arrival.event_loop, false, now);
+        let loop_delay = self.loop_delay(arrival.event_loop, first, now);
         let keys_stand = is_queued && self.keys.is_on(now);
         let mut open = match (client.is_over, name.is_over) {
             (true, _) => CLIENT_OVER_SHARE,
@@ -159,16 +178,16 @@ impl Controller {
         };
         if keys_stand || loop_stands {
             let share_of = |wait: Duration, target: Duration| wait.as_secs_f64() / target.as_secs_f64();
-            let full = share_of(whole_wait, KEY_TARGET).max(share_of(loop_delay, LOOP_TARGET));
+            let full = share_of(whole_wait, KEY_TARGET).max(share_of(whole_delay, LOOP_TARGET));
             if !(CLIENT_OVER_SHARE..0.5).contains(&full) {
                 self.clients.adjust(full >= 0.5, now);
                 self.names.adjust(full >= 0.5, now);
             }
-            let keys_full = keys_stand && key_wait > KEY_TARGET.mul_f64(open);
+            let within = if known || client.is_over { 1.0 } else { WITHIN };
+            let keys_full = keys_stand && key_wait > KEY_TARGET.mul_f64(open * within);
             if urgent {
                 open *= KNOWN_ON_LOOP;
             }
-            let resumed = arrival.work == Work::Resumed && !client.is_over;
             let loop_full = loop_stands && !resumed && loop_delay > LOOP_TARGET.mul_f64(open);
             if keys_full || loop_full {
                 let reason = match (client.is_over, name.is_over) {
@@ -182,15 +201,20 @@ impl Controller {
         if arrival.age + loop_delay + key_wait > arrival.deadline {
             return Err(self.refuse(arrival, Refusal::Deadline, now));
         }
-        self.admit(arrival, now);
-        Ok(Admitted { urgent })
+        self.admit(arrival, known, now);
+        Ok(Admitted { urgent, first })
+    }
+
+    /// Whether this client's handshakes go before those of strangers on their event loops.
+    pub(super) fn goes_first(&mut self, client: u64, now: Duration) -> bool {
+        self.known.knows(client, now) && !self.clients.ask(client, now).is_over
     }
 
     /// For whom the door is open, before anything that this client sends is looked at.
     pub(super) fn door(&mut self, client: u64, event_loop: usize, now: Duration) -> Door {
         let standing = self.clients.ask(client, now);
-        let (loop_delay, loop_stands) = self.loop_delay(event_loop, now);
-        let keys_stand = self.keys.is_on(now);
+        let loop_delay = self.loop_delay(event_loop, false, now);
+        let (loop_stands, keys_stand) = (self.loop_stands(event_loop, now), self.keys.is_on(now));
         if !loop_stands && !keys_stand {
             return Door::Open;
         }
@@ -199,12 +223,17 @@ impl Controller {
             self.unheard = self.unheard.wrapping_add(1);
             return if self.unheard.is_multiple_of(HEARD_ONE_IN) { Door::Open } else { Door::Closed };
         }
-        let loop_full = loop_stands && loop_delay > LOOP_TARGET;
+        let behind = self.loops.get(event_loop).map_or(Duration::ZERO, |known| known.behind.at(now));
+        let loop_full = loop_stands && loop_delay > LOOP_TARGET || behind > TURN_TARGET;
         let keys_full = keys_stand && self.backlog.waits(now).1 > KEY_TARGET;
         match !self.known.knows(client, now) {
             true if loop_full => Door::ForSessions,
             true if keys_full => Door::ForSessionsAndKeysInPlace,
-            _ => Door::Open,
+            true => {
+                self.backlog.expect(now);
+                Door::Open
+            }
+            false => Door::Open,
         }
     }
 
@@ -263,8 +292,16 @@ impl Controller {
     /// Whoever was ready on this event loop at `now - delay` has had its turn.
     pub(super) fn turned(&mut self, event_loop: usize, delay: Duration, now: Duration) {
         if let Some(known) = self.loops.get_mut(event_loop) {
-            known.congestion.observe(delay, now);
-            (known.delay, known.measured) = (delay, now);
+            known.front = Delay { delay, measured: now };
+            known.congestion.observe(delay + known.behind.at(now), now);
+        }
+    }
+
+    /// A stranger who was ready on this event loop at `now - delay` has its turn.
+    pub(super) fn turned_behind(&mut self, event_loop: usize, delay: Duration, now: Duration) {
+        if let Some(known) = self.loops.get_mut(event_loop) {
+            known.behind = Delay { delay, measured: now };
+            known.congestion.observe(delay + known.front.at(now), now);
         }
     }
 
@@ -275,15 +312,18 @@ impl Controller {
 
     /// How long a stranger's private-key operation would wait, and the longest delay of an event loop.
     pub(super) fn delays(&mut self, now: Duration) -> (Duration, Duration) {
-        let loops = (0..self.loops.len()).map(|index| self.loop_delay(index, now).0).max();
+        let loops = (0..self.loops.len()).map(|index| self.loop_delay(index, false, now)).max();
         (self.backlog.waits(now).1, loops.unwrap_or_default())
     }
 
-    fn admit(&mut self, arrival: &Arrival, now: Duration) {
+    fn admit(&mut self, arrival: &Arrival, known: bool, now: Duration) {
         let on_loop = self.cpu[usize::from(arrival.work == Work::Resumed)];
         let cpu = match arrival.work {
             Work::Queued(key_type) => {
-                self.backlog.announce(key_type, now);
+                // Strangers were expected since they came in.
+                if known || !self.is_overloaded(now) {
+                    self.backlog.announce(key_type, now);
+                }
                 on_loop + self.backlog.cpu(key_type)
             }
             Work::Resumed | Work::Full => on_loop,
@@ -305,10 +345,22 @@ impl Controller {
         }
     }
 
-    fn loop_delay(&self, event_loop: usize, now: Duration) -> (Duration, bool) {
-        let Some(known) = self.loops.get(event_loop) else { return (Duration::ZERO, false) };
-        let holds = now.saturating_sub(known.measured) < LOOP_DELAY_HOLDS.max(known.delay * 2);
-        (if holds { known.delay } else { Duration::ZERO }, known.congestion.is_on(now))
+    fn loop_stands(&self, event_loop: usize, now: Duration) -> bool {
+        self.loops.get(event_loop).is_some_and(|known| known.congestion.is_on(now))
+    }
+
+    /// How long who is ready waits for its turn, before strangers or as one of them.
+    fn loop_delay(&self, event_loop: usize, first: bool, now: Duration) -> Duration {
+        let Some(known) = self.loops.get(event_loop) else { return Duration::ZERO };
+        known.front.at(now) + if first { Duration::ZERO } else { known.behind.at(now) }
+    }
+}
+
+impl Delay {
+    /// As far as it says anything of this time.
+    fn at(self, now: Duration) -> Duration {
+        let holds = now.saturating_sub(self.measured) < LOOP_DELAY_HOLDS.max(self.delay * 2);
+        if holds { self.delay } else { Duration::ZERO }
     }
 }
 

@@ -4,19 +4,22 @@ use super::{
     Admission, Cost, PendingOperation, Refusal,
     controller::{Admitted, Arrival, Door},
     network,
+    turns::Turns,
 };
 use quadrille_engine::{KeyType, Priority};
 use std::{
     net::IpAddr,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
 /// Between two measurements of the event loop's delay.
 const MEASURED_EVERY: Duration = Duration::from_millis(10);
+/// From this delay on, strangers take turns.
+const BUSY: Duration = Duration::from_millis(2);
 
 /// One event loop.
 pub(crate) struct EventLoop {
@@ -24,6 +27,9 @@ pub(crate) struct EventLoop {
     index: usize,
     /// When its delay was measured last, in nanoseconds of the admission's time.
     measured: AtomicU64,
+    /// Whether strangers take turns.
+    busy: AtomicBool,
+    turns: Turns,
 }
 
 /// One handshake.
@@ -38,7 +44,8 @@ pub(crate) struct Visit {
 
 impl EventLoop {
     pub(crate) fn new(admission: &Arc<Admission>, index: usize) -> Arc<Self> {
-        Arc::new(Self { admission: Arc::clone(admission), index, measured: AtomicU64::new(0) })
+        let (measured, busy, turns) = (AtomicU64::new(0), AtomicBool::new(false), Turns::default());
+        Arc::new(Self { admission: Arc::clone(admission), index, measured, busy, turns })
     }
 
     /// A connection was accepted: now and then, measures how long one that is ready waits for its turn.
@@ -55,7 +62,9 @@ impl EventLoop {
             // Behind all tasks that are ready now.
             tokio::task::yield_now().await;
             let now = this.admission.now();
-            this.admission.state().controller.turned(this.index, now.saturating_sub(began), now);
+            let delay = now.saturating_sub(began);
+            this.busy.store(delay >= BUSY || !this.turns.is_empty(), Ordering::Relaxed);
+            this.admission.state().controller.turned(this.index, delay, now);
         }));
     }
 
@@ -110,9 +119,22 @@ impl EventLoop {
         client: IpAddr,
         accepted: Instant,
         deadline: Option<Duration>,
-    ) -> Visit {
-        let client = self.admission.client(client);
-        Visit { event_loop: Arc::clone(self), client, accepted, deadline, decision: OnceLock::new() }
+    ) -> Arc<Visit> {
+        let (event_loop, client) = (Arc::clone(self), self.admission.client(client));
+        Arc::new(Visit { event_loop, client, accepted, deadline, decision: OnceLock::new() })
+    }
+
+    /// A stranger has waited so long for its turn.
+    pub(super) fn turned_behind(&self, delay: Duration, now: Duration) {
+        self.admission.state().controller.turned_behind(self.index, delay, now);
+    }
+
+    pub(super) fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.admission.now()
     }
 }
 
@@ -137,6 +159,21 @@ impl Visit {
         decision.map(drop)
     }
 
+    /// Whether it takes its steps without waiting for turns: the event loop is not busy, its client is known, it resumes a
+    /// session, or it was refused and is as good as over.
+    pub(super) fn goes_first(&self) -> bool {
+        let admission = self.admission();
+        let busy = self.event_loop.busy.load(Ordering::Relaxed) || admission.is_overloaded();
+        if self.deadline.is_none() || !busy {
+            return true;
+        }
+        match self.decision.get() {
+            Some(Ok(admitted)) => admitted.first,
+            Some(Err(_)) => true,
+            None => admission.state().controller.goes_first(self.client, admission.now()),
+        }
+    }
+
     /// Why it was refused, if it was.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         self.decision.get()?.err()
@@ -145,7 +182,7 @@ impl Visit {
     /// Of its private-key operation.
     pub(crate) fn priority(&self) -> Priority {
         match self.decision.get() {
-            Some(Ok(Admitted { urgent: true })) => Priority::Urgent,
+            Some(Ok(Admitted { urgent: true, .. })) => Priority::Urgent,
             _ => Priority::Normal,
         }
     }
@@ -157,6 +194,9 @@ impl Visit {
 
     /// Its private-key operation is handed in; keep what is returned as long as somebody waits for it.
     pub(crate) fn enter(&self, key_type: KeyType, priority: Priority) -> PendingOperation {
+        if priority == Priority::Urgent {
+            self.event_loop.turns.expect_compute();
+        }
         self.admission().enter(key_type, priority == Priority::Urgent)
     }
 
@@ -174,6 +214,10 @@ impl Visit {
     /// What it has cost on its event loop was measured.
     pub(crate) fn measured(&self, resumed: bool, cpu: Duration) {
         self.admission().state().controller.measured(resumed, cpu);
+    }
+
+    pub(super) fn event_loop(&self) -> &EventLoop {
+        &self.event_loop
     }
 
     fn admission(&self) -> &Arc<Admission> {

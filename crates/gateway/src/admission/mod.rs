@@ -10,15 +10,18 @@ mod congestion;
 mod controller;
 mod engine_watch;
 mod event_loop;
+mod in_turn;
 mod network;
 mod shares;
 mod shut_out;
 #[cfg(test)]
 mod simulation;
+mod turns;
 
 pub(crate) use controller::Refusal;
 pub(crate) use engine_watch::EngineWatch;
 pub(crate) use event_loop::{EventLoop, Visit};
+pub(crate) use in_turn::{InTurn, give_turns};
 
 use crate::telemetry::metrics;
 use backlog::Pending;

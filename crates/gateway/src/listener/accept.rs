@@ -10,6 +10,7 @@ use super::{
     serve::{self, Worker},
 };
 use crate::{
+    admission::InTurn,
     connection::Connection,
     process::descriptors,
     telemetry::metrics,
@@ -163,7 +164,8 @@ fn spawn(
         let deadline = config.timeouts.handshake_deadline;
         let visit = worker.admission.visit(client.ip(), began, deadline);
         let ends = (client, local);
-        let shaken = Box::pin(handshake::accept(transport, tls, &chain, &config, ends, began, visit));
+        let accepting = handshake::accept(transport, tls, &chain, &config, ends, began, Arc::clone(&visit));
+        let shaken = InTurn::new(&visit, Box::pin(accepting));
         let limit = config.timeouts.handshake.saturating_sub(began.elapsed());
         let outcome = tokio::time::timeout(limit, shaken).await;
         drop(handshaking);

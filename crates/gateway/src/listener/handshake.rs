@@ -16,7 +16,11 @@ use crate::{
 };
 use boring::ssl::{NameType, SslRef};
 use quadrille_handshake_timing::Marks;
-use std::{net::SocketAddr, sync::atomic::AtomicBool, time::Instant};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
 use tokio::io::AsyncWriteExt;
 use tokio_boring::{SslStream, SslStreamBuilder};
 
@@ -28,7 +32,7 @@ pub(super) async fn accept(
     config: &ChainConfig,
     ends: (SocketAddr, SocketAddr),
     began: Instant,
-    visit: Visit,
+    visit: Arc<Visit>,
 ) -> Result<(SslStream<Transport>, Connection), ConnectionError> {
     protocol_detection::expect_tls(&mut transport).await.map_err(ConnectionError::NotTls)?;
     let mut ssl =

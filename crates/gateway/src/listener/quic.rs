@@ -128,7 +128,7 @@ impl Host for Listening {
 }
 
 impl Listening {
-    fn visit(&self, arrival: &Arrival<'_>, began: Instant, config: &ChainConfig) -> Visit {
+    fn visit(&self, arrival: &Arrival<'_>, began: Instant, config: &ChainConfig) -> Arc<Visit> {
         let deadline = config.timeouts.handshake_deadline;
         self.worker.admission.visit(arrival.client.ip(), began, deadline)
     }

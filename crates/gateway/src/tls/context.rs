@@ -120,7 +120,7 @@ impl ChainTls {
     }
 
     /// A new connection over this socket.
-    pub(crate) fn session(&self, tcp: &Arc<TcpStream>, visit: Visit) -> Result<Ssl, ErrorStack> {
+    pub(crate) fn session(&self, tcp: &Arc<TcpStream>, visit: Arc<Visit>) -> Result<Ssl, ErrorStack> {
         let mut ssl = Ssl::new(&self.base)?;
         HandshakeState::attach(&mut ssl, Peer::Tcp(Arc::clone(tcp)), &self.resumption, visit)?;
         // SAFETY: the connection is live; what only a handshake needs is freed when it is complete.

@@ -21,7 +21,7 @@ pub(crate) struct HandshakeState {
     /// Who it is with.
     pub(super) peer: Peer,
     /// Whether it may go on.
-    pub(super) visit: Visit,
+    pub(super) visit: Arc<Visit>,
     /// What came of the private-key operation.
     pub(super) key: OnceLock<Result<KeyTiming, KeyFailure>>,
     /// What the engine has done of the key exchange.
@@ -88,7 +88,7 @@ impl HandshakeState {
         ssl: &mut SslRef,
         peer: Peer,
         backend: &Arc<ResumptionBackend>,
-        visit: Visit,
+        visit: Arc<Visit>,
     ) -> Result<(), ErrorStack> {
         let index = (*STATE).ok_or_else(ErrorStack::get)?;
         let resumption = ResumptionState {

@@ -103,7 +103,11 @@ impl QuicTls {
     ///
     /// # Errors
     /// If there is no memory for it.
-    pub(crate) fn accept(&self, arrival: &Arrival<'_>, visit: Visit) -> quiche::Result<quiche::Connection> {
+    pub(crate) fn accept(
+        &self,
+        arrival: &Arrival<'_>,
+        visit: Arc<Visit>,
+    ) -> quiche::Result<quiche::Connection> {
         let Arrival { id, reset_token, before_retry, client, local } = *arrival;
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
         config.set_stateless_reset_token(reset_token);

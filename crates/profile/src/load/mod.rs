@@ -10,6 +10,7 @@
 //!
 //! The server's signature in each handshake is verified, the certificate's chain once, by [`preflight`].
 
+mod alarm;
 mod client;
 mod connection;
 mod error;

@@ -2,12 +2,13 @@
 
 use super::{
     Client, Live, Load, LoadError, Outcome,
+    alarm::Alarm,
     connection::{Connection, Errand, Progress},
     pace::in_share,
 };
 use mio::{Events, Interest, Poll, Token};
 use std::{
-    io::ErrorKind,
+    io::{self, ErrorKind},
     net::{IpAddr, Ipv4Addr},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
@@ -15,8 +16,6 @@ use std::{
 
 /// How often connections are looked at for having outlived their time.
 const TICK: Duration = Duration::from_millis(100);
-/// The kernel's timer counts in milliseconds; below this, an open loop watches the clock itself.
-const SPIN: Duration = Duration::from_millis(1);
 /// Source addresses for loopback targets: each brings its own range of ports.
 const SOURCES: u64 = 8;
 
@@ -40,6 +39,7 @@ pub(super) struct Run<'a> {
     handed_out_before: u64,
     requests: Vec<Vec<u8>>,
     poll: Poll,
+    alarm: Alarm,
     /// The system refused the newest connection.
     refused: bool,
     slots: Vec<Option<Connection>>,
@@ -62,11 +62,14 @@ impl<'a> Run<'a> {
             )
             .into_bytes()
         };
+        let poll = Poll::new()?;
+        let alarm = Alarm::new(poll.registry())?;
         Ok(Self {
             client: client.clone(),
             handed_out_before: client.sessions.handed_out(),
             requests: load.names.iter().map(request).collect(),
-            poll: Poll::new()?,
+            poll,
+            alarm,
             refused: false,
             slots: (0..load.connections).map(|_| None).collect(),
             empty: (0..load.connections).rev().collect(),
@@ -87,11 +90,12 @@ impl<'a> Run<'a> {
             && self.start.elapsed() < self.load.time_limit
             && !stop.load(Ordering::Relaxed)
         {
-            match self.poll.poll(&mut events, Some(self.patience())) {
+            let patience = self.patience()?;
+            match self.poll.poll(&mut events, Some(patience)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 polled => polled?,
             }
-            for event in &events {
+            for event in events.iter().filter(|event| event.token() != Alarm::TOKEN) {
                 self.step(event.token().0, live)?;
             }
             self.begin_what_is_due(live)?;
@@ -116,16 +120,18 @@ impl<'a> Run<'a> {
         self.empty.len() < self.slots.len()
     }
 
-    /// How long nothing needs to be begun.
-    fn patience(&self) -> Duration {
+    /// How long nothing needs to be looked at, unless the alarm or a connection wakes this thread.
+    fn patience(&mut self) -> io::Result<Duration> {
         let next = (self.may_begin() && !self.empty.is_empty() && !self.refused)
             .then(|| self.load.pace.due(self.begun))
             .flatten();
-        match next.map(|due| due.saturating_sub(self.start.elapsed())) {
-            Some(wait) if wait < SPIN => Duration::ZERO,
-            Some(wait) => wait.min(TICK),
-            None => TICK,
+        if let Some(due) = next {
+            match due.saturating_sub(self.start.elapsed()) {
+                Duration::ZERO => return Ok(Duration::ZERO),
+                wait => self.alarm.set(self.begun, wait)?,
+            }
         }
+        Ok(TICK)
     }
 
     /// Begins every connection that is due and has room. One that fails at once ends the turn: the next would fail too,

@@ -1,0 +1,126 @@
+//! While an event loop is busy, handshakes of strangers let everything else of it go first.
+//!
+//! Tokio polls first come, first served. Where many strangers are ready at any time, a client that is known, or a request
+//! on an open connection, would wait for all of them at each of its steps. So a stranger takes a step only when it has a
+//! turn. Some get one together, behind all that is ready, and after the kernel was asked who else is.
+
+use super::{
+    event_loop::{EventLoop, Visit},
+    turns::Place,
+};
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+/// A handshake that lets others go first where it has to.
+pub(crate) struct InTurn<F> {
+    visit: Arc<Visit>,
+    place: Arc<Place>,
+    handshake: F,
+}
+
+impl<F> InTurn<F> {
+    pub(crate) fn new(visit: &Arc<Visit>, handshake: F) -> Self {
+        Self { visit: Arc::clone(visit), place: Arc::default(), handshake }
+    }
+}
+
+impl<F: Future + Unpin> Future for InTurn<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.visit.goes_first() || self.place.take_turn() {
+            return Pin::new(&mut self.handshake).poll(context);
+        }
+        let event_loop = self.visit.event_loop();
+        event_loop.turns().wait(&self.place, context.waker(), event_loop.now());
+        Poll::Pending
+    }
+}
+
+/// Gives turns on the event loop that it is spawned on, for as long as that runs.
+pub(crate) async fn give_turns(event_loop: Arc<EventLoop>) {
+    let turns = event_loop.turns();
+    loop {
+        poll_fn(|context| turns.poll_waiting(context)).await;
+        // Behind all tasks that are ready, and those that the kernel has something for.
+        tokio::task::yield_now().await;
+        turns.yield_to_compute();
+        let now = event_loop.now();
+        if let Some(since) = turns.give() {
+            event_loop.turned_behind(now.saturating_sub(since), now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::Admission;
+    use std::{
+        net::{IpAddr, Ipv4Addr},
+        sync::Mutex,
+        time::{Duration, Instant},
+    };
+
+    const STEPS: usize = 4;
+
+    /// Ready when it is polled again, which happens at once.
+    async fn step() {
+        let mut polled = false;
+        poll_fn(|context| {
+            context.waker().wake_by_ref();
+            if std::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// The last byte of the clients' networks, in the order in which their handshakes end; all begin at once, and the last
+    /// to begin is known.
+    fn order(overloaded: bool) -> Vec<u8> {
+        let admission = Admission::new(1, 1);
+        let event_loop = EventLoop::new(&admission, 0);
+        let address = |network| IpAddr::V4(Ipv4Addr::new(192, 0, network, 1));
+        let visit =
+            |network| event_loop.visit(address(network), Instant::now(), Some(Duration::from_secs(3)));
+        let known = 200;
+        visit(known).complete();
+        admission.note_overload(overloaded);
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            tokio::spawn(give_turns(Arc::clone(&event_loop)));
+            let handshakes = (0..100).chain([known]).map(|network| {
+                let done = Arc::clone(&done);
+                let steps = Box::pin(async move {
+                    for _ in 0..STEPS {
+                        step().await;
+                    }
+                    done.lock().unwrap().push(network);
+                });
+                tokio::spawn(InTurn::new(&visit(network), steps))
+            });
+            for handshake in handshakes.collect::<Vec<_>>() {
+                handshake.await.unwrap();
+            }
+        });
+        Arc::into_inner(done).unwrap().into_inner().unwrap()
+    }
+
+    #[test]
+    fn who_is_known_goes_first_under_overload() {
+        let order = order(true);
+        let place = order.iter().position(|network| *network == 200).unwrap();
+        // It has as many steps as everybody, and before each of them eight others have one at most.
+        assert!(place <= STEPS * 8, "{order:?}");
+        assert_eq!(order.len(), 101);
+    }
+
+    #[test]
+    fn otherwise_all_go_as_they_come() {
+        assert_eq!(order(false), (0..100).chain([200]).collect::<Vec<_>>());
+    }
+}

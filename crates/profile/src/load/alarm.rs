@@ -1,0 +1,72 @@
+//! Wakes a load when its next connection is due.
+
+use mio::{Interest, Registry, Token, unix::SourceFd};
+use nix::sys::{
+    time::TimeSpec,
+    timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags},
+};
+use std::{io, os::fd::AsFd, os::fd::AsRawFd, time::Duration};
+
+/// The kernel counts the patience of a poll in milliseconds, which is too coarse for thousands of connections a second,
+/// and a thread that watches the clock instead takes the CPU from the others.
+pub(super) struct Alarm {
+    timer: TimerFd,
+    /// Which connection it is set for.
+    set_for: Option<u64>,
+}
+
+impl Alarm {
+    /// The events that it wakes with.
+    pub(super) const TOKEN: Token = Token(usize::MAX);
+
+    pub(super) fn new(registry: &Registry) -> io::Result<Self> {
+        let timer =
+            TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
+        let descriptor = timer.as_fd().as_raw_fd();
+        registry.register(&mut SourceFd(&descriptor), Self::TOKEN, Interest::READABLE)?;
+        Ok(Self { timer, set_for: None })
+    }
+
+    /// For connection number `index`, which is due after `wait`.
+    pub(super) fn set(&mut self, index: u64, wait: Duration) -> io::Result<()> {
+        if self.set_for != Some(index) {
+            // Zero would switch it off.
+            let wait = TimeSpec::from(wait.max(Duration::from_nanos(1)));
+            self.timer.set(Expiration::OneShot(wait), TimerSetTimeFlags::empty())?;
+            self.set_for = Some(index);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mio::{Events, Poll};
+    use std::time::Instant;
+
+    #[test]
+    fn wakes_when_it_is_time_again_and_again() {
+        let mut poll = Poll::new().unwrap();
+        let mut alarm = Alarm::new(poll.registry()).unwrap();
+        let mut events = Events::with_capacity(4);
+        for (index, micros) in [300, 0, 1700].into_iter().enumerate() {
+            let (wait, start) = (Duration::from_micros(micros), Instant::now());
+            alarm.set(index as u64, wait).unwrap();
+            poll.poll(&mut events, Some(Duration::from_secs(10))).unwrap();
+            assert_eq!(events.iter().map(|event| event.token()).collect::<Vec<_>>(), [Alarm::TOKEN]);
+            assert!(start.elapsed() >= wait && start.elapsed() < Duration::from_secs(10));
+        }
+    }
+
+    #[test]
+    fn the_same_connection_sets_it_once() {
+        let mut poll = Poll::new().unwrap();
+        let mut alarm = Alarm::new(poll.registry()).unwrap();
+        let mut events = Events::with_capacity(4);
+        alarm.set(7, Duration::from_millis(1)).unwrap();
+        alarm.set(7, Duration::from_secs(3600)).unwrap();
+        poll.poll(&mut events, Some(Duration::from_secs(10))).unwrap();
+        assert!(!events.is_empty(), "it was not set again");
+    }
+}
