@@ -39,6 +39,8 @@ pub(super) struct Request {
     pub(super) answer_headers: HeaderMap,
     /// Who it is from, by name and password.
     pub(super) user: Option<User>,
+    /// Whether it was from such a user, once that has been told.
+    pub(super) has_user: bool,
 }
 
 /// What makes a request impossible to route.
@@ -166,6 +168,7 @@ pub(super) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
         metadata: Metadata::default(),
         answer_headers: HeaderMap::new(),
         user: None,
+        has_user: false,
     };
     (request, body)
 }

@@ -9,6 +9,7 @@ mod admin;
 mod basic_auth;
 mod certificate;
 mod client_auth;
+mod compression;
 mod connection_match;
 mod engine;
 mod gateway;
@@ -73,6 +74,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &listener_clients::CLIENTS,
     &rate_limits::RATE_LIMIT,
     &basic_auth::BASIC_AUTH,
+    &compression::COMPRESSION,
     &listener_paths::PATHS,
     &upstream::UPSTREAM,
     &upstream::SERVER,
