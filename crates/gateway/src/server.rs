@@ -210,7 +210,8 @@ impl Server {
         };
         let listeners = server.install(snapshot, &model)?;
         server.files.follow(contents);
-        server.certificates.follow(&model, server.resumption.load().certificates.as_ref());
+        let fleet = server.resumption.load_full();
+        server.certificates.follow(&model, &server.cache.key_servers(), fleet.certificates.as_ref());
         let is_plain =
             |(_, listener): &(_, &Listener)| listener.chains.iter().all(|chain| chain.tls.is_none());
         let plain =
@@ -323,7 +324,8 @@ impl Server {
         self.warn_of_fixed(&model);
         let listeners = self.install(snapshot, &model)?;
         resumption.start(Some(&before));
-        self.certificates.follow(&model, resumption.certificates.as_ref());
+        let fleet = resumption.certificates.as_ref();
+        self.certificates.follow(&model, &self.cache.key_servers(), fleet);
         self.resumption.store(resumption);
         self.configuration.store(Arc::new(model));
         Ok(Applied { warnings, listeners, took: began.elapsed(), made })

@@ -99,7 +99,8 @@ impl Pebble {
                 "ocspResponderURL": "{ocsp}", "externalAccountBindingRequired": {required},
                 "externalAccountMACKeys": {keys},
                 "retryAfter": {{ "authz": 1, "order": 1 }}, "keyAlgorithm": "ecdsa",
-                "profiles": {{ "default": {{ "description": "for tests", "validityPeriod": {life} }} }}
+                "profiles": {{ "default": {{ "description": "for tests", "validityPeriod": {life} }},
+                               "shortlived": {{ "description": "six days", "validityPeriod": 518400 }} }}
             }} }}"#
         );
         fs::write(self.path("pebble.json"), text).expect("writing");

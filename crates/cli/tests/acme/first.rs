@@ -2,7 +2,7 @@
 
 use crate::{
     authority::{Behaviour, Pebble, leaf, secrets, shown, wait_for_certificate},
-    support::{Gateway, succeed},
+    support::{Gateway, quadrille, succeed},
 };
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
@@ -118,4 +118,35 @@ fn a_name_without_a_certificate_gets_none_and_others_are_served() {
     pebble.configure(&behaviour);
     pebble.run(&behaviour);
     wait_for_certificate(&gateway, &pebble.root(), "there.example.com", &[]);
+}
+
+#[test]
+fn the_demo_can_have_its_certificate_ordered() {
+    let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
+    let mut demo = quadrille("demo");
+    demo.args(["--listen", &format!("127.0.0.1:{}", pebble.tls_port), "--admin", "127.0.0.1:0"]);
+    demo.args(["--acme-directory", &pebble.url(), "--domain", "demo.example.com", "--acme-ca"]);
+    demo.arg(pebble.ca()).arg("--state").arg(pebble.state());
+    let gateway = Gateway::start(demo, 1);
+    let root = pebble.root();
+    wait_for_certificate(&gateway, &root, "demo.example.com", &[]);
+    let resolve = format!("demo.example.com:{}:127.0.0.1", pebble.tls_port);
+    let mut curl = Command::new("curl");
+    curl.args(["-sS", "--fail", "--max-time", "30", "--resolve", &resolve, "--cacert"]).arg(&root);
+    let url = format!("https://demo.example.com:{}/hello", pebble.tls_port);
+    assert_eq!(succeed(curl.arg(url)), "Hello from Quadrille.\n");
+}
+
+#[test]
+fn a_profile_is_ordered_and_one_that_there_is_not_is_refused() {
+    let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
+    let mut unknown = pebble.gateway("{ names: [six.example.com], profile: eternal }");
+    unknown.wait_for_log("the certificate authority refuses");
+    assert!(unknown.log().contains("eternal"), "in its words: {}", unknown.log());
+    drop(unknown);
+    fs::remove_file(pebble.state().join("progress.json")).expect("removing");
+    let gateway = pebble.gateway("{ names: [six.example.com], profile: shortlived }");
+    wait_for_certificate(&gateway, &pebble.root(), "six.example.com", &[]);
+    let listed = pebble.cert(&["list"]);
+    assert!(listed.contains("six.example.com (ecdsa-p256): 5 days left; renewed in 3 days"), "{listed}");
 }

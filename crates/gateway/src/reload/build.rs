@@ -22,8 +22,8 @@ use quadrille_acme::{Answers, OnDemand};
 use quadrille_config::{
     Diagnostic,
     model::{
-        self, AcmeOrder, CertificateSource, Chain, Domain, Gateway, Http, Listener, Mode, OcspStapling,
-        Problem, ProxyProtocolIn, Serve, Tls, Version,
+        self, AcmeOrder, CertificateSource, Chain, Domain, Gateway, Http, KeySource, Listener, Mode,
+        OcspStapling, Problem, ProxyProtocolIn, Serve, Tls, Version,
     },
 };
 use quadrille_engine::Engine;
@@ -81,6 +81,12 @@ impl Snapshot {
             awaited: BTreeSet::new(),
             warnings: BTreeSet::new(),
         };
+        let acme = model.acme.as_ref();
+        if let Some((acme, on_demand)) = acme.and_then(|acme| Some((acme, acme.on_demand.as_ref()?)))
+            && let Some(servers) = &on_demand.keyless
+        {
+            problems.extend(builder.artifacts.client(servers, &acme.place).err());
+        }
         let mut changes = Vec::new();
         for (name, upstream) in &model.upstreams {
             match builder.artifacts.upstream(name, upstream) {
@@ -161,6 +167,10 @@ impl<'a> SnapshotBuilder<'a> {
         let mut problems = Vec::new();
         let granted = if orders(tls) { self.granted.clone() } else { Vec::new() };
         for source in tls.certificates.iter().chain(&granted) {
+            if let (KeySource::Keyless(servers), Some(_)) = (&source.key, &source.order) {
+                // They are asked for the key before there is a certificate.
+                problems.extend(self.artifacts.client(servers, &source.key_place).err());
+            }
             let is_known = |order: &AcmeOrder| order.names.iter().all(|name| own.has(name));
             if source.order.as_ref().is_some_and(is_known) && granted.contains(source) {
                 // It has been configured since.
@@ -186,7 +196,8 @@ impl<'a> SnapshotBuilder<'a> {
 
     /// What is fetched to be stapled to a certificate. That nothing is may be worth a word.
     fn staple(&mut self, certificate: &Certificate, stapling: OcspStapling) -> Option<Arc<Staple>> {
-        let staple = self.artifacts.staple(certificate, stapling);
+        let state = self.model.acme.as_ref().map(|acme| acme.state.as_path());
+        let staple = self.artifacts.staple(certificate, stapling, state);
         if !matches!(staple, Ok(Some(_))) {
             self.warnings.extend(stapling::warning(certificate, staple.as_ref().err()));
         }

@@ -180,7 +180,10 @@ fn sources(model: &Gateway) -> impl Iterator<Item = &Source> {
     let listeners = chains().filter_map(|chain| chain.tls.as_ref()).flat_map(|tls| tls.sources());
     let upstreams = model.upstreams.values().flat_map(Upstream::transports).flatten();
     let upstreams = upstreams.flat_map(UpstreamTls::sources);
-    listeners.chain(users).chain(upstreams).chain(model.resumption.sources())
+    let on_demand = model.acme.iter().filter_map(|acme| acme.on_demand.as_ref());
+    let key_servers = on_demand.filter_map(|on_demand| on_demand.keyless.as_ref());
+    let key_servers = key_servers.flat_map(|keyless| keyless.sources());
+    listeners.chain(users).chain(upstreams).chain(key_servers).chain(model.resumption.sources())
 }
 
 fn directory(file: &Path) -> Option<PathBuf> {

@@ -228,8 +228,10 @@ impl<'a> Settings<'a> {
         engine: &Engine,
     ) -> Result<SslContextBuilder, ErrorStack> {
         let mut builder = self.builder()?;
+        let challenges = engine.clone();
         let select = move |hello: &mut ClientHello<'_>| {
-            let validation = answers.as_ref().and_then(|answers| acme_challenge::select(answers, hello));
+            let validation =
+                answers.as_ref().and_then(|answers| acme_challenge::select(answers, &challenges, hello));
             validation.unwrap_or_else(|| Selection::new(&certificates, hello))
         };
         let exchange = KeyExchange::new(engine, self.policy);

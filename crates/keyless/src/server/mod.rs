@@ -12,6 +12,10 @@ mod audit;
 mod clients;
 mod completions;
 mod connection;
+mod generated;
+#[cfg(test)]
+mod generation_tests;
+mod generator;
 mod handshake;
 mod identity;
 mod keys;
@@ -20,6 +24,7 @@ mod newcomers;
 mod policy;
 mod threads;
 
+pub use generated::Generated;
 pub use identity::{Identity, Name};
 pub use keys::{KeyProblem, Keys, StoredKey};
 pub use quadrille_config::model::key_server::{ClientPattern, Limits, Pattern, Policy, Rule};
@@ -30,8 +35,14 @@ use arc_swap::ArcSwap;
 use audit::Audit;
 use boring::{error::ErrorStack, ssl::SslContext};
 use clients::Clients;
+use generator::Generator;
 use quadrille_engine::{Engine, KeyType};
-use std::{num::NonZeroUsize, sync::Arc};
+use std::{
+    io,
+    num::NonZeroUsize,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// What all connections of a key server share. Clones are the same server.
 #[derive(Clone)]
@@ -40,6 +51,9 @@ pub struct Server(Arc<Shared>);
 pub(crate) struct Shared {
     engine: Engine,
     keys: ArcSwap<Keys>,
+    /// Of those who change the keys, or the directory: one at a time, or a key would be lost.
+    changes: Mutex<()>,
+    generator: Generator,
     policy: ArcSwap<Policy>,
     tls: ArcSwap<Option<SslContext>>,
     clients: Clients,
@@ -54,6 +68,8 @@ impl Server {
         Self(Arc::new(Shared {
             engine,
             keys: ArcSwap::default(),
+            changes: Mutex::default(),
+            generator: Generator::default(),
             policy: ArcSwap::default(),
             tls: ArcSwap::from_pointee(None),
             clients: Clients::new(window),
@@ -61,13 +77,20 @@ impl Server {
         }))
     }
 
-    /// Serves these keys from now on; operations under way end with the keys that they began with.
-    pub fn set_keys(&self, keys: Keys) {
-        for stored in keys.iter() {
-            self.0.engine.prepare(&stored.key);
-        }
-        metrics::keys(keys.iter().count());
-        self.0.keys.store(Arc::new(keys));
+    /// Serves the keys of this directory from now on, and tells of files that are not as they should be; operations under
+    /// way end with the keys that they began with.
+    ///
+    /// # Errors
+    /// If the directory cannot be read; then the keys stay as they are.
+    pub fn load_keys(&self, directory: &Path) -> io::Result<Vec<KeyProblem>> {
+        let mut problems = Vec::new();
+        self.0.change_keys(|before| {
+            let (keys, found) = Keys::load(directory, before)?;
+            problems = found;
+            keys.iter().for_each(|stored| self.0.engine.prepare(&stored.key));
+            Ok::<_, io::Error>(keys)
+        })?;
+        Ok(problems)
     }
 
     /// The keys that are served.
@@ -86,6 +109,17 @@ impl Server {
     /// If BoringSSL does not accept the certificate or the key.
     pub fn set_tls(&self, credentials: &Credentials, clients: &Trust) -> Result<(), ErrorStack> {
         self.0.tls.store(Arc::new(Some(tls::server(credentials, clients)?)));
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// Puts other keys in the place of those that are served.
+    fn change_keys<E>(&self, change: impl FnOnce(&Keys) -> Result<Keys, E>) -> Result<(), E> {
+        let _changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = change(&self.keys.load())?;
+        metrics::keys(keys.iter().count());
+        self.keys.store(Arc::new(keys));
         Ok(())
     }
 }

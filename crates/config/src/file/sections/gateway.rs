@@ -1,7 +1,7 @@
 //! The whole document.
 
 use super::{
-    acme,
+    acme, acme_order,
     admin::{self, ADMIN},
     engine::ENGINE,
     listener,
@@ -167,7 +167,7 @@ pub(in crate::file) fn gateway(root: &Field<'_>) -> Option<Gateway> {
     }
     let mut gateway = Gateway::default();
     GATEWAY.read(root, &mut gateway)?;
-    acme::settle(root, &mut gateway);
+    acme_order::settle(root, &mut gateway);
     refuse_unknown_upstreams(root);
     refuse_the_admin_address(root, &gateway);
     Some(gateway)

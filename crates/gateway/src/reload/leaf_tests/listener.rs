@@ -146,10 +146,11 @@ fn certificate(model: &mut CertificateSource, leaves: &mut Leaves) {
     leaves.source("certificate.chain", chain);
     leaves.source("certificate.ocsp", ocsp.as_mut().expect("a response"));
     leaves.set("certificate.poll_delay", poll_delay, Some(TIME));
-    let AcmeOrder { names, key_type, profile } = order.as_mut().expect("an order");
+    let AcmeOrder { names, key_type, profile, keyless: servers } = order.as_mut().expect("an order");
     leaves.set("order.names", names, vec!["other.example".into()]);
     leaves.set("order.key_type", key_type, AcmeKeyType::Rsa2048);
     leaves.set("order.profile", profile, Some("other".into()));
+    leaves.set("order.keyless", servers, Some(Box::new(Keyless::new(Vec::new()))));
     leaves.set("order", order, None);
     match key {
         KeySource::Pem(source) => leaves.source("certificate.key", source),
