@@ -117,6 +117,7 @@ impl Word for LogField {
     const WHAT: &'static str = "a field of the access log";
     const WORDS: &'static [(&'static str, Self)] = &[
         ("client", Self::Client),
+        ("user", Self::User),
         ("method", Self::Method),
         ("host", Self::Host),
         ("path", Self::Path),

@@ -7,6 +7,7 @@ mod authority;
 mod bad_clients;
 mod bad_input;
 mod balance;
+mod basic_auth;
 mod bench;
 mod browser;
 mod client_auth;

@@ -1,7 +1,8 @@
 //! Who is let in: rules about connections and requests, as Envoy's RBAC filter has them.
 
 use super::{
-    Authorization, HeaderMatch, JwtAuthentication, MetadataMatch, Network, Place, RateLimit, TextMatch,
+    Authorization, BasicAuth, HeaderMatch, JwtAuthentication, MetadataMatch, Network, Place, RateLimit,
+    TextMatch,
 };
 use std::sync::Arc;
 
@@ -19,6 +20,9 @@ pub enum AccessStep {
     Shadow(AccessRules, String),
     /// Limits that must have something left, or those that the request's route has in their place.
     RateLimits(Vec<RateLimit>),
+    /// A user with a password, or one of those that the request's route has in their place. None lets everybody in where
+    /// the route says nothing.
+    BasicAuth(Option<Arc<BasicAuth>>),
 }
 
 /// Rules that are asked together. Whoever is let in has passed all rules that there are.
@@ -87,7 +91,19 @@ impl AccessStep {
     pub fn rules(&self) -> Option<&AccessRules> {
         match self {
             Self::Rules(rules) => Some(rules),
-            Self::Jwt(_) | Self::Authorization(_) | Self::Shadow(..) | Self::RateLimits(_) => None,
+            Self::Jwt(_)
+            | Self::Authorization(_)
+            | Self::Shadow(..)
+            | Self::RateLimits(_)
+            | Self::BasicAuth(_) => None,
+        }
+    }
+
+    /// The users, if it asks for any.
+    pub fn basic_auth(&self) -> Option<&Arc<BasicAuth>> {
+        match self {
+            Self::BasicAuth(users) => users.as_ref(),
+            _ => None,
         }
     }
 

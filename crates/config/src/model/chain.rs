@@ -89,6 +89,16 @@ impl Chain {
     }
 }
 
+impl Chain {
+    /// HTTP, if that is what is served.
+    pub fn http(&self) -> Option<&Http> {
+        match &self.serve {
+            Serve::Http(http) => Some(http),
+            Serve::Tcp(_) => None,
+        }
+    }
+}
+
 impl ChainMatch {
     /// Whether every connection is accepted, so that nobody needs to look at what it begins with.
     pub fn is_any(&self) -> bool {

@@ -5,6 +5,8 @@
 pub enum LogField {
     /// The client's address.
     Client,
+    /// Who has logged in by name and password.
+    User,
     /// The request's method.
     Method,
     /// The host that the request is for.

@@ -7,6 +7,7 @@
 mod access;
 mod acme;
 mod authorization;
+mod basic_auth;
 mod chain;
 mod cors;
 mod expression;
@@ -42,6 +43,7 @@ mod upstream_limits;
 pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules, AccessStep};
 pub use acme::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, AcmeOrder, ExternalAccount};
 pub use authorization::{Authorization, AuthorizationService, HttpAuthorization};
+pub use basic_auth::{BasicAuth, PasswordHashes, RouteBasicAuth};
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
 pub use cors::Cors;
 pub use expression::{Expression, compiled, whole, whole_within};

@@ -85,6 +85,12 @@ impl RateLimit {
 }
 
 impl Rate {
+    /// So many, at least one, in a minute.
+    pub const fn per_minute(requests: u32) -> Self {
+        let requests = NonZeroU32::MIN.saturating_add(requests.saturating_sub(1));
+        Self { requests, per: Duration::from_secs(60) }
+    }
+
     /// From one request to the next.
     pub fn period(&self) -> Duration {
         self.per / self.requests.get()

@@ -1,6 +1,6 @@
 use super::{
     Cors, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch, Mirror, PathMatch, Place, QueryMatch,
-    RouteRateLimits,
+    RouteBasicAuth, RouteRateLimits,
 };
 use bytes::Bytes;
 use std::{num::NonZeroU32, time::Duration};
@@ -28,6 +28,8 @@ pub struct Route {
     pub fault: Option<Fault>,
     /// How many requests are served in a time.
     pub rate_limits: RouteRateLimits,
+    /// Who is let in by name and password.
+    pub basic_auth: RouteBasicAuth,
     /// Where the route was written.
     pub place: Place,
 }
@@ -175,6 +177,7 @@ impl Route {
             cors: None,
             fault: None,
             rate_limits: RouteRateLimits::default(),
+            basic_auth: RouteBasicAuth::default(),
             place,
         }
     }

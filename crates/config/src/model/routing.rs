@@ -1,6 +1,6 @@
 //! Which requests go where: hosts, then routes in their order.
 
-use super::{AccessStep, Mode, PathRule, Paths, Place, RateLimit, Route};
+use super::{AccessStep, BasicAuth, Mode, PathRule, Paths, Place, RateLimit, Route, RouteBasicAuth};
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
 
 /// HTTP of a chain.
@@ -11,7 +11,7 @@ pub struct Http {
     /// In which form paths are matched and sent on.
     pub paths: Paths,
     /// Who may ask for what: asked before routes are looked at. What may not be asked for is answered with 403, with 401
-    /// where a token is needed, and with 429 where it is too much.
+    /// where a token or a password is needed, and with 429 where it is too much.
     pub access: Vec<AccessStep>,
     /// Bytes of a request's header, at most; a larger one is answered with 431.
     pub header_limit: usize,
@@ -85,6 +85,18 @@ impl Http {
     /// These routes, and everything else as it is when nothing is said.
     pub fn new(routes: impl Into<Arc<RouteTable>>) -> Self {
         Self { routes: routes.into(), paths: Paths::default(), access: Vec::new(), header_limit: 64 * 1024 }
+    }
+}
+
+impl Http {
+    /// All users with passwords, of the chain and of its routes.
+    pub fn basic_auths(&self) -> impl Iterator<Item = &Arc<BasicAuth>> {
+        let routes = self.routes.hosts.iter().flat_map(|host| &host.routes);
+        let of_routes = routes.filter_map(|route| match &route.basic_auth {
+            RouteBasicAuth::InPlace(users) => Some(users),
+            RouteBasicAuth::OfChain | RouteBasicAuth::Off => None,
+        });
+        self.access.iter().filter_map(AccessStep::basic_auth).chain(of_routes)
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     limited,
     refusal::Refusal,
     request::Request,
-    router::RouteLookup,
+    router::MatchedRoute,
 };
 use crate::access;
 use bytes::Bytes;
@@ -31,13 +31,12 @@ pub(super) async fn check<'a>(
             Step::Shadow(rules, name) => note(rules, name, http, request),
             Step::RateLimits(own) => {
                 let route = settings.router.has_own_limits();
-                let route = route.then(|| settings.router.find(&request.view(http.connection.tls))).flatten();
-                let in_place = match &route {
-                    Some(RouteLookup::Route(matched)) => matched.limits_in_place(),
-                    _ => None,
-                };
+                let route =
+                    route.then(|| settings.router.matched(&request.view(http.connection.tls))).flatten();
+                let in_place = route.as_ref().and_then(MatchedRoute::limits_in_place);
                 limited::check(in_place.unwrap_or(own), http, request)?;
             }
+            Step::BasicAuth(users) => users.check(&settings.router, http.connection.tls, request).await?,
             Step::Authorization(server) => {
                 let asked = Box::pin(server.check(request, &http.connection, &http.pool)).await;
                 asked.map_err(|denied| Refusal {

@@ -2,6 +2,7 @@
 
 use super::{
     authorization::Authorization,
+    basic_auth::{self, Authenticators},
     jwt::Authentication,
     rate_limit::{Limiter, Limiters},
 };
@@ -20,6 +21,7 @@ pub(crate) enum Step {
     /// The name of the policy that matches is left under this name.
     Shadow(AccessRules, String),
     RateLimits(Box<[Arc<Limiter>]>),
+    BasicAuth(basic_auth::Step),
 }
 
 impl Step {
@@ -31,6 +33,7 @@ impl Step {
         model: &AccessStep,
         upstreams: &Upstreams,
         limiters: &Limiters,
+        users: &Authenticators,
         warnings: &mut Vec<String>,
     ) -> Result<Self, Diagnostic> {
         match model {
@@ -38,6 +41,7 @@ impl Step {
             AccessStep::Jwt(model) => Authentication::new(model, warnings).map(Self::Jwt),
             AccessStep::Authorization(model) => Ok(Self::Authorization(Authorization::new(model, upstreams))),
             AccessStep::RateLimits(limits) => Ok(Self::RateLimits(limiters.of(limits))),
+            AccessStep::BasicAuth(own) => Ok(Self::BasicAuth(basic_auth::Step::new(own.as_ref(), users))),
             AccessStep::Shadow(rules, name) => Ok(Self::Shadow(rules.clone(), name.clone())),
         }
     }

@@ -42,6 +42,7 @@ struct Line {
     query: Option<String>,
     user_agent: Option<HeaderValue>,
     request_id: Option<HeaderValue>,
+    user: Option<Arc<str>>,
     version: Version,
 }
 
@@ -59,6 +60,7 @@ impl Exchange {
                 query: request.uri.query().filter(|_| fields.has(LogField::Query)).map(str::to_owned),
                 user_agent: header(LogField::UserAgent, header::USER_AGENT),
                 request_id: header(LogField::RequestId, REQUEST_ID),
+                user: None,
                 version: request.version,
             })
         });
@@ -75,6 +77,13 @@ impl Exchange {
             upstream_took: None,
             line,
         })
+    }
+
+    /// Who has logged in, for the log.
+    pub(super) fn tell_user(&mut self, name: Arc<str>) {
+        if let Some(line) = &mut self.line {
+            line.user = Some(name);
+        }
     }
 
     /// The time, if it is logged how long servers take.
@@ -115,6 +124,7 @@ impl Drop for Exchange {
         let Some(line) = self.line.take() else { return };
         access_log::Request {
             client: self.client,
+            user: line.user.as_deref(),
             method: line.method.as_str(),
             host: &line.host,
             path: &line.path,

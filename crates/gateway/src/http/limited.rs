@@ -1,10 +1,10 @@
 //! What a request gets that is too many under a limit.
 
 use super::{
-    HttpConnection, error_page,
+    HttpConnection,
     header_changes::{self, Variables},
     rate_limit::Limiter,
-    refusal::Refusal,
+    refusal::{self, Refusal},
     request::Request,
 };
 use bytes::Bytes;
@@ -30,14 +30,9 @@ pub(super) fn check(
 }
 
 fn own(wait: Duration, request: &Request) -> Refusal<'static> {
-    let page = error_page::of(429, "Too many requests; come back later.\n", &request.headers);
-    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    let mut headers = HeaderMap::with_capacity(2);
-    headers.insert(header::RETRY_AFTER, seconds.max(1).into());
-    if let Ok(content_type) = HeaderValue::try_from(page.content_type) {
-        headers.insert(header::CONTENT_TYPE, content_type);
-    }
-    refusal(429, headers, page.body)
+    let headers = refusal::retry_after(wait);
+    let page = refusal::page(429, "Too many requests; come back later.\n", headers, &request.headers);
+    Refusal { reason: RATE_LIMITED, error: Some(RATE_LIMITED), ..page }
 }
 
 fn envoys(
@@ -56,10 +51,9 @@ fn envoys(
         request: &request.headers,
     };
     header_changes::apply(&mut headers, true, changes, &values);
-    refusal(status, headers, Bytes::from_static(b"local_rate_limited"))
+    let body = Bytes::from_static(b"local_rate_limited");
+    Refusal { reason: RATE_LIMITED, what: None, error: Some(RATE_LIMITED), status, headers, body }
 }
 
-fn refusal(status: u16, headers: HeaderMap, body: Bytes) -> Refusal<'static> {
-    let reason = "rate limited";
-    Refusal { reason, what: None, error: Some(reason), status, headers, body }
-}
+/// For the log.
+const RATE_LIMITED: &str = "rate limited";

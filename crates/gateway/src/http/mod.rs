@@ -5,6 +5,7 @@ mod access_step;
 mod answer;
 mod authority;
 mod authorization;
+mod basic_auth;
 mod client_body;
 mod cors;
 mod destination;
@@ -50,8 +51,10 @@ mod stickiness;
 mod stream_resets;
 mod tunnel;
 mod upstream_request;
+mod user;
 
 pub(crate) use access_step::Step as AccessStep;
+pub(crate) use basic_auth::{Authenticator, Authenticators};
 pub(crate) use filter_chain::{HttpConnection, HttpFilterChain, HttpSettings};
 pub(crate) use rate_limit::Limiters;
 pub(crate) use router::Router;

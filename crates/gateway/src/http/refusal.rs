@@ -1,7 +1,9 @@
 //! Why a request is not served, and what its client is told.
 
+use super::error_page;
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue, header};
+use std::time::Duration;
 
 /// Why a request is not let in, and how it is answered.
 pub(super) struct Refusal<'a> {
@@ -14,4 +16,25 @@ pub(super) struct Refusal<'a> {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+}
+
+/// An error in the form that the client reads, with these headers; without words, the status says its name. The reason is
+/// the caller's to say.
+pub(super) fn page(
+    status: u16,
+    words: &'static str,
+    mut headers: HeaderMap,
+    request: &HeaderMap,
+) -> Refusal<'static> {
+    let page = error_page::of(status, words, request);
+    if let Ok(content_type) = HeaderValue::try_from(page.content_type) {
+        headers.insert(header::CONTENT_TYPE, content_type);
+    }
+    Refusal { reason: "", what: None, error: None, status, headers, body: page.body }
+}
+
+/// Says when to come back.
+pub(super) fn retry_after(wait: Duration) -> HeaderMap {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    HeaderMap::from_iter([(header::RETRY_AFTER, seconds.max(1).into())])
 }

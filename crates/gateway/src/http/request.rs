@@ -6,6 +6,7 @@ use super::{
     metadata::Metadata,
     path_normalization,
     request_view::RequestView,
+    user::User,
 };
 use http::{
     HeaderMap, Method, Uri, Version,
@@ -36,6 +37,8 @@ pub(super) struct Request {
     pub(super) metadata: Metadata,
     /// Headers for whoever gets the answer.
     pub(super) answer_headers: HeaderMap,
+    /// Who it is from, by name and password.
+    pub(super) user: Option<User>,
 }
 
 /// What makes a request impossible to route.
@@ -162,6 +165,7 @@ pub(super) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
         sender,
         metadata: Metadata::default(),
         answer_headers: HeaderMap::new(),
+        user: None,
     };
     (request, body)
 }

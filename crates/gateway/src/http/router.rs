@@ -146,6 +146,14 @@ impl Router {
         None
     }
 
+    /// The route that a request takes, if it takes any.
+    pub(super) fn matched(self: &Arc<Self>, request: &RequestView<'_>) -> Option<MatchedRoute> {
+        match self.find(request)? {
+            RouteLookup::Route(matched) => Some(matched),
+            RouteLookup::NeedsTls => None,
+        }
+    }
+
     /// The hosts that match, most specific first.
     fn hosts<'a>(&'a self, host: &'a str) -> impl Iterator<Item = usize> + 'a {
         let exact = self.names.exact(host).copied();

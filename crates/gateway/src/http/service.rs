@@ -77,6 +77,10 @@ pub(super) fn serve<'a>(
             return Answer { request: &request, route: None, exchange }.refuse(refusal).into();
         }
         let looked_up = settings.router.find(&request.view(http.connection.tls));
+        if let Some(user) = request.user.take() {
+            user.change(&mut request.headers);
+            exchange.tell_user(user.name);
+        }
         let route = match &looked_up {
             Some(RouteLookup::Route(matched)) => Some(matched),
             _ => None,

@@ -283,9 +283,10 @@ impl SnapshotBuilder<'_> {
         let mut warnings = Vec::new();
         let limiters = http.access.iter().flat_map(model::AccessStep::rate_limits);
         self.artifacts.limiters(limiters);
+        let users = self.artifacts.authenticators(http.basic_auths()).map_err(|problem| vec![problem])?;
         for step in of_connections.chain(http.access.iter().cloned()) {
             let now = &self.artifacts.now;
-            let made = AccessStep::new(&step, now.upstreams(), now.limiters(), &mut warnings);
+            let made = AccessStep::new(&step, now.upstreams(), now.limiters(), &users, &mut warnings);
             steps.push(made.map_err(|problem| vec![problem])?);
         }
         self.warnings.extend(warnings);

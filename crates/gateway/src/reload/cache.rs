@@ -2,7 +2,7 @@
 
 use super::control::RebuiltParts;
 use crate::{
-    http::{Limiters, Router},
+    http::{Authenticator, Authenticators, Limiters, Router},
     tls::{
         ChainTls, Identities, QuicTls,
         certificate::{Certificate, PrivateKey},
@@ -17,8 +17,8 @@ use quadrille_acme::KeyServers;
 use quadrille_config::{
     Diagnostic,
     model::{
-        self, CertificateSource, ClientAuth, KeyServerUse, KeySource, Keyless, Mode, OcspStapling, Place,
-        RateLimit, RouteTable, Source, Tls, TlsPolicy, UpstreamTls,
+        self, BasicAuth, CertificateSource, ClientAuth, KeyServerUse, KeySource, Keyless, Mode, OcspStapling,
+        Place, RateLimit, RouteTable, Source, Tls, TlsPolicy, UpstreamTls,
     },
 };
 use quadrille_engine::Engine;
@@ -46,6 +46,7 @@ pub(crate) struct ArtifactCache {
     quic_contexts: HashMap<(ContextKey, Duration), Arc<QuicTls>>,
     routers: HashMap<Arc<RouteTable>, Arc<Router>>,
     limiters: Limiters,
+    authenticators: HashMap<(Arc<BasicAuth>, Digest), Arc<Authenticator>>,
     upstreams: Upstreams,
     cas: HashMap<Digest, Cas>,
 }
@@ -250,6 +251,25 @@ impl<'a> ArtifactBuilder<'a> {
         for limit in limits {
             self.now.limiters.take(limit, &self.before.limiters);
         }
+    }
+
+    /// These users, with what was found out about them if there were the same before.
+    pub(crate) fn authenticators<'u>(
+        &mut self,
+        users: impl Iterator<Item = &'u Arc<BasicAuth>>,
+    ) -> Result<Authenticators, Diagnostic> {
+        let mut all = Authenticators::new();
+        for model in users {
+            let key = (Arc::clone(model), self.content(&model.users));
+            let known = self.now.authenticators.get(&key).or_else(|| self.before.authenticators.get(&key));
+            let users = match known {
+                Some(known) => Arc::clone(known),
+                None => Arc::new(Authenticator::new(model)?),
+            };
+            self.now.authenticators.insert(key, Arc::clone(&users));
+            all.insert(Arc::clone(model), users);
+        }
+        Ok(all)
     }
 
     /// These routes to the snapshot's upstreams.

@@ -34,6 +34,8 @@ pub(crate) fn fields() -> LogFields {
 pub(crate) struct Request<'a> {
     /// For whom it was sent, as trusted proxies say; port 0 if they say none.
     pub(crate) client: SocketAddr,
+    /// Who has logged in.
+    pub(crate) user: Option<&'a str>,
     pub(crate) method: &'a str,
     pub(crate) host: &'a str,
     pub(crate) path: &'a str,
@@ -57,6 +59,7 @@ impl Request<'_> {
         tracing::info!(
             target: TARGET,
             client = only.told(LogField::Client, display(self.client)),
+            user = only.known(LogField::User, self.user),
             method = only.told(LogField::Method, self.method),
             host = only.told(LogField::Host, self.host),
             path = only.told(LogField::Path, self.path),

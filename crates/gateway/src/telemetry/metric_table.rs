@@ -54,8 +54,9 @@ const GROUPS: &[Group] = &[
                 "quadrille_access_denied_total",
                 &["what"],
                 "what the rules of a filter chain did not let in: a `connection`, closed after its handshake, a \
-                 `request`, answered with 403, one for its `token`, with 401 or 403, or one that an authorization server was \
-                 `asked` about, with what that says",
+                 `request`, answered with 403, one for its `token`, with 401 or 403, one for its `password`, with 401, 429 \
+                 (wrong too often) or 503 (no thread to hash it), or one that an authorization server was `asked` about, \
+                 with what that says",
             ),
             counter(
                 "quadrille_rate_limited_total",

@@ -102,6 +102,7 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
 pub fn missing(command: &Command, error: &std::io::Error) -> ! {
     let program = command.get_program().to_string_lossy();
     let package = match program.as_ref() {
+        "htpasswd" => "apache2-utils",
         "kill" => "procps",
         "redis-cli" => "redis-tools",
         other => other,

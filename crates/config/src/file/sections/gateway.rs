@@ -135,8 +135,8 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             name: "access_log_fields",
             value: "list of fields",
             preset: Preset::Means("`[default]`: all but `query` and `user_agent`"),
-            about: "What each line of the access log tells: `default`, `client`, `method`, `host`, `path`, `query`, \
-                    `user_agent`, `request_id`, `protocol`, `status`, `bytes`, `request_us`, `upstream`, \
+            about: "What each line of the access log tells: `default`, `client`, `user` (of `basic_auth`), `method`, `host`, `path`, \
+                    `query`, `user_agent`, `request_id`, `protocol`, `status`, `bytes`, `request_us`, `upstream`, \
                     `upstream_server`, `upstream_us` (until the header of its response), `error`, `tls_version`, \
                     `cipher`, `sni`, `resumed`, `handshake_us`, `key_wait_us`, `key_us`, `batch`; of TCP also `bytes_in` \
                     and `connection_us`. Queries may hold passwords and tokens. What is not known is left out.",

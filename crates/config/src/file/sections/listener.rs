@@ -3,32 +3,24 @@
 use super::{
     certificate,
     connection_match::MATCH,
-    header_changes,
-    listener_clients::{self, CLIENTS, Clients},
-    listener_http3::{self, Http3Draft},
-    listener_limits::{LIMITS, ListenerLimits, TIMEOUTS},
-    listener_paths::PATHS,
+    listener_clients::{self, CLIENTS},
+    listener_draft::{self, ListenerDraft},
+    listener_http3,
+    listener_limits::{LIMITS, TIMEOUTS},
     listener_shown::{self, ListenerWithChain},
-    rate_limits,
-    route::{self, WrittenRoute},
-    route_refused, route_respond, tls,
+    route_respond, tls,
 };
 use crate::{
-    Field, Problem,
+    Field,
     file::{
         schema::{Key, Preset, Section},
         shown::{or_off, put, text},
     },
-    model::{
-        AccessStep, Action, CertificateSource, Chain, ChainMatch, HeaderChange, Http, Listener, Mode,
-        Network, Paths, ProxyProtocolIn, RateLimit, Respond, RouteTable, Serve, Timeouts, Tls, TlsPolicy,
-        TrustedProxies,
-    },
+    model::{Chain, Listener, TrustedProxies},
     values::listen_address,
-    words::{name, switch, word},
+    words::{name, word},
 };
 use serde_json::Value;
-use std::{net::SocketAddr, sync::Arc};
 
 pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
     path: "listeners[]",
@@ -71,7 +63,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             about: "Chosen by the client's SNI and by the algorithms that it can verify; the first serves clients \
                     without SNI.",
             needs_restart: false,
-            read: |field, draft| draft.certificates = certificates(field),
+            read: |field, draft| draft.certificates = listener_draft::certificates(field),
             show: |shown| certificate::show_all(shown.chain.tls.as_deref()),
         },
         Key {
@@ -91,7 +83,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             about: "Which requests go where. An exact host comes before a wildcard and a wildcard before none, then the \
                     longest path wins. A listener needs a route, an `upstream` or a `respond`.",
             needs_restart: false,
-            read: |field, draft| draft.routes = routes(field, draft.mode),
+            read: |field, draft| draft.routes = listener_draft::routes(field, draft.mode),
             show: |shown| listener_shown::routes(&shown.chain.serve),
         },
         Key {
@@ -191,7 +183,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
                     the list. With `proxy_protocol: required`, nobody else may announce clients, and who sent the \
                     headers is who was announced.",
             needs_restart: false,
-            read: |field, draft| draft.trusted_proxies = networks(field),
+            read: |field, draft| draft.trusted_proxies = listener_draft::networks(field),
             show: |shown| listener_shown::networks(&shown.listener.trusted_proxies),
         },
         Key {
@@ -211,6 +203,16 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             needs_restart: false,
             read: |field, draft| draft.read_rate_limits(field),
             show: |shown| listener_shown::rate_limits(&shown.chain.serve),
+        },
+        Key {
+            name: "basic_auth",
+            value: "mapping, a path of users, or `off`",
+            preset: Preset::Is("off"),
+            about: "Who is let in by name and password, on every route that says nothing of it. Requests that are too many \
+                    under the listener's `rate_limits` are refused before. Not in `tcp` mode.",
+            needs_restart: false,
+            read: |field, draft| draft.read_basic_auth(field),
+            show: |shown| listener_shown::basic_auth(&shown.chain.serve),
         },
         Key {
             name: "timeouts",
@@ -233,53 +235,20 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
     ],
 };
 
-/// What has been read of a listener.
-#[derive(Default)]
-pub(super) struct ListenerDraft {
-    address: Option<SocketAddr>,
-    accepts: ChainMatch,
-    mode: Mode,
-    certificates: Vec<Arc<CertificateSource>>,
-    plain_text: bool,
-    tls: Option<TlsPolicy>,
-    routes: Vec<WrittenRoute>,
-    upstream: Option<String>,
-    respond: Option<Respond>,
-    request_headers: Vec<HeaderChange>,
-    response_headers: Vec<HeaderChange>,
-    hsts: Option<HeaderChange>,
-    paths: Paths,
-    proxy_protocol: ProxyProtocolIn,
-    http3: Http3Draft,
-    trusted_proxies: Vec<Network>,
-    clients: Clients,
-    rate_limits: Vec<RateLimit>,
-    timeouts: Timeouts,
-    limits: ListenerLimits,
-}
-
 /// A listener with one chain.
 pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     let mut draft = ListenerDraft::default();
     LISTENER.read(field, &mut draft)?;
+    if !draft.plain_text {
+        LISTENER.require(field, "certificates");
+    }
     let place = field.at("address").place();
     let tls = draft.take_tls(field);
     let serve = draft.take_serve(field);
     let http3 = draft.http3.take(field);
-    let (name, scope) = draft.names();
-    rate_limits::name(&mut draft.rate_limits, &name, &scope);
-    let ListenerDraft { accepts, timeouts, proxy_protocol, trusted_proxies, clients, limits, .. } = draft;
-    let mut chain = Chain { accepts, timeouts, ..Chain::new(tls, serve, place.clone()) };
-    let rules = clients.into_rules(&field.at("clients").place());
-    match &mut chain.serve {
-        Serve::Http(http) => {
-            http.access = rules.into_iter().map(AccessStep::Rules).collect();
-            if !draft.rate_limits.is_empty() {
-                http.access.push(AccessStep::RateLimits(draft.rate_limits));
-            }
-        }
-        Serve::Tcp(_) => chain.access = rules,
-    }
+    let access = draft.take_access(field);
+    let ListenerDraft { accepts, timeouts, proxy_protocol, trusted_proxies, limits, .. } = draft;
+    let chain = Chain { accepts, access, timeouts, ..Chain::new(tls, serve, place.clone()) };
     Some(Listener {
         proxy_protocol,
         http3,
@@ -287,128 +256,6 @@ pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
         limits: limits.socket,
         ..Listener::new(draft.address?, place, chain)
     })
-}
-
-impl ListenerDraft {
-    fn read_tls(&mut self, field: &Field<'_>) {
-        if field.is_scalar() {
-            self.plain_text = !field.parse(switch).unwrap_or(true);
-        } else {
-            self.tls = Some(tls::tls(field, self.mode));
-        }
-    }
-
-    fn read_headers(&mut self, field: &Field<'_>, of: fn(&mut Self) -> &mut Vec<HeaderChange>) {
-        if self.mode == Mode::Tcp {
-            field.error(Problem::new("`mode: tcp` sees no headers", "remove this, or use `mode: http`"));
-        }
-        *of(self) = header_changes::header_changes(field);
-    }
-
-    fn read_hsts(&mut self, field: &Field<'_>) {
-        self.hsts = field.parse(header_changes::hsts).flatten();
-        if self.hsts.is_some() && (self.plain_text || self.mode == Mode::Tcp) {
-            field.error(Problem::new(
-                "browsers take it from HTTPS only",
-                "say it on the listener with TLS and `mode: http`",
-            ));
-        }
-    }
-
-    fn read_rate_limits(&mut self, field: &Field<'_>) {
-        if self.mode == Mode::Tcp {
-            field.error(Problem::new("`mode: tcp` sees no requests", "remove this, or use `mode: http`"));
-        }
-        self.rate_limits = rate_limits::rate_limits(field);
-    }
-
-    /// What limits of the listener are called, and what tells them from those of others.
-    fn names(&self) -> (String, String) {
-        let address = self.address.map(|address| address.to_string()).unwrap_or_default();
-        let names = self.accepts.server_names.iter().map(|name| format!(" {name}"));
-        (names.fold(address.clone(), |all, name| all + &name), format!("{address} {:?}", self.accepts))
-    }
-
-    fn read_paths(&mut self, field: &Field<'_>) {
-        if self.mode == Mode::Tcp {
-            field.error(Problem::new("`mode: tcp` sees no paths", "remove `paths`, or use `mode: http`"));
-        }
-        PATHS.read(field, &mut self.paths);
-    }
-
-    /// `None` is plain text.
-    fn take_tls(&mut self, field: &Field<'_>) -> Option<Tls> {
-        if !self.plain_text {
-            LISTENER.require(field, "certificates");
-        } else if let Some(certificates) = field.entry("certificates") {
-            certificates.error(Problem::new("`tls: off` has no use for certificates", "remove one of them"));
-        }
-        let policy = self.tls.take().unwrap_or_else(|| TlsPolicy::new(self.mode));
-        (!self.plain_text).then(|| Tls { certificates: std::mem::take(&mut self.certificates), policy })
-    }
-
-    fn take_serve(&mut self, field: &Field<'_>) -> Serve {
-        if ["routes", "upstream", "respond"].iter().all(|key| field.entry(key).is_none()) {
-            field.error(Problem::new(
-                "nothing says where connections go",
-                "add `upstream`, `respond` or `routes`",
-            ));
-        }
-        let mut routes = std::mem::take(&mut self.routes);
-        routes.extend(self.take_last_route(field));
-        match self.mode {
-            Mode::Http => {
-                route_refused::refuse_shadowed(field, &routes);
-                let response: Vec<_> =
-                    self.hsts.take().into_iter().chain(self.response_headers.drain(..)).collect();
-                let routes =
-                    routes.into_iter().map(|route| route.with_headers(&self.request_headers, &response));
-                let (name, scope) = self.names();
-                let routes = routes.map(|route| route.with_limits_of(&name, &scope).into_model());
-                let http = Http::new(RouteTable::by_weight(routes));
-                let header_limit = self.limits.header.unwrap_or(http.header_limit);
-                Serve::Http(Http { header_limit, paths: self.paths, ..http })
-            }
-            Mode::Tcp => {
-                route_refused::refuse_second_target(field, &routes);
-                Serve::Tcp(routes.into_iter().flat_map(WrittenRoute::into_shares).collect())
-            }
-        }
-    }
-
-    /// The route for everything that `upstream` or `respond` of the listener itself stands for.
-    fn take_last_route(&mut self, field: &Field<'_>) -> Option<WrittenRoute> {
-        route::refuse_upstream_and_respond(field);
-        let (key, action) = match (self.upstream.take(), self.respond.take()) {
-            (Some(upstream), _) => ("upstream", route::to_upstream(upstream)),
-            (None, Some(respond)) => ("respond", Action::Respond(respond)),
-            (None, None) => return None,
-        };
-        let field = field.at(key);
-        if let (Mode::Tcp, Action::Respond(_)) = (self.mode, &action) {
-            field.error(route_refused::NO_ANSWERS);
-        }
-        Some(WrittenRoute::for_everything(action, field.place()))
-    }
-}
-
-fn certificates(field: &Field<'_>) -> Vec<Arc<CertificateSource>> {
-    field.items().iter().flat_map(certificate::certificates).map(Arc::new).collect()
-}
-
-fn networks(field: &Field<'_>) -> Vec<Network> {
-    field.items().iter().filter_map(|field| field.parse(str::parse)).collect()
-}
-
-fn routes(field: &Field<'_>, mode: Mode) -> Vec<WrittenRoute> {
-    let route = |field: &Field<'_>| {
-        let route = route::route(field)?;
-        if mode == Mode::Tcp {
-            route_refused::refuse_http(field, &route);
-        }
-        Some(route)
-    };
-    field.items().iter().filter_map(route).collect()
 }
 
 /// A listener for each chain, all with the same address.

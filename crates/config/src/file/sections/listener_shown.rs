@@ -1,13 +1,15 @@
 //! What the page of the configuration shows of listeners.
 
 use super::{
-    connection_match::MATCH, listener_limits::ListenerLimits, listener_paths::PATHS, rate_limits, route,
+    basic_auth, connection_match::MATCH, listener_limits::ListenerLimits, listener_paths::PATHS, rate_limits,
+    route,
 };
 use crate::{
     file::shown::list,
-    model::{AccessRules, AccessStep, Chain, ChainMatch, Listener, Serve, TrustedProxies},
+    model::{AccessRules, AccessStep, Chain, ChainMatch, Listener, RouteBasicAuth, Serve, TrustedProxies},
 };
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// A chain as the file has it: a listener of its own, with the address of others.
 pub(super) struct ListenerWithChain {
@@ -70,6 +72,16 @@ pub(super) fn rate_limits(serve: &Serve) -> Value {
         Serve::Http(http) => {
             let limits: Vec<_> = http.access.iter().flat_map(AccessStep::rate_limits).cloned().collect();
             rate_limits::show(&limits)
+        }
+        Serve::Tcp(_) => Value::Null,
+    }
+}
+
+pub(super) fn basic_auth(serve: &Serve) -> Value {
+    match serve {
+        Serve::Http(http) => {
+            let own = http.access.iter().find_map(AccessStep::basic_auth);
+            own.map(|own| basic_auth::show(&RouteBasicAuth::InPlace(Arc::clone(own)))).into()
         }
         Serve::Tcp(_) => Value::Null,
     }

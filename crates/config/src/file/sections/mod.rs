@@ -7,6 +7,7 @@
 mod acme;
 mod acme_order;
 mod admin;
+mod basic_auth;
 mod certificate;
 mod client_auth;
 mod connection_match;
@@ -18,6 +19,7 @@ mod key_policy;
 mod keyless;
 mod listener;
 mod listener_clients;
+mod listener_draft;
 mod listener_http3;
 mod listener_limits;
 mod listener_paths;
@@ -40,6 +42,7 @@ mod tls;
 mod upstream;
 mod upstream_limits;
 mod upstream_tls;
+mod written_route;
 
 pub(super) use gateway::{EMPTY, GATEWAY, gateway};
 pub(super) use key_policy::{EMPTY_POLICY, key_policy};
@@ -70,6 +73,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &listener_limits::LIMITS,
     &listener_clients::CLIENTS,
     &rate_limits::RATE_LIMIT,
+    &basic_auth::BASIC_AUTH,
     &listener_paths::PATHS,
     &upstream::UPSTREAM,
     &upstream::SERVER,

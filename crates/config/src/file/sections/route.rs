@@ -1,7 +1,7 @@
 //! Routes.
 
 use super::{
-    header_changes, rate_limits,
+    basic_auth, header_changes, rate_limits,
     route_actions::{only_upstream, redirect, show_redirect, show_split, split},
     route_conditions, route_mirror,
     route_respond::{self, RESPOND},
@@ -10,6 +10,7 @@ use super::{
         cors, exact_path, fault, host_rewrite, path_regex, path_rewrite, query_match, segments_of,
     },
     route_sticky,
+    written_route::WrittenRoute,
 };
 use crate::{
     Field, Problem,
@@ -18,8 +19,8 @@ use crate::{
         shown::{if_true, list, put, text, time},
     },
     model::{
-        Action, Domain, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, Mirror, PathMatch,
-        PathRewrite, PathRule, Place, RateLimit, Redirect, Respond, RetryPolicy, Route, RouteRateLimits,
+        Action, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, Mirror, PathMatch, PathRewrite,
+        PathRule, Place, RateLimit, Redirect, Respond, RetryPolicy, Route, RouteBasicAuth, RouteRateLimits,
         RouteTable, Weighted,
     },
     values,
@@ -179,6 +180,15 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             show: |route| rate_limits::show(route.rate_limits.limits()),
         },
         Key {
+            name: "basic_auth",
+            value: "mapping, a path of users, or `off`",
+            preset: Preset::Means("the listener's `basic_auth`"),
+            about: "Who is let in by name and password, in the place of the listener's users.",
+            needs_restart: false,
+            read: |field, draft| draft.basic_auth = basic_auth::basic_auth(field),
+            show: |route| basic_auth::show(&route.basic_auth),
+        },
+        Key {
             name: "retry",
             value: "mapping",
             preset: Preset::Means("the upstream's `retries`"),
@@ -208,13 +218,8 @@ pub(super) struct RouteDraft {
     retry: Option<RetryPolicy>,
     sticky: Vec<HashPolicy>,
     rate_limits: Vec<RateLimit>,
+    basic_auth: RouteBasicAuth,
     mirrors: Vec<Mirror>,
-}
-
-/// A route as it is written.
-pub(super) struct WrittenRoute {
-    pub(super) host: Option<String>,
-    pub(super) route: Route,
 }
 
 /// A route to upstreams, to a fixed answer, or elsewhere.
@@ -226,6 +231,7 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
     let request_headers = std::mem::take(&mut draft.request_headers);
     let response_headers = std::mem::take(&mut draft.response_headers);
     let rate_limits = RouteRateLimits::Besides(std::mem::take(&mut draft.rate_limits));
+    let basic_auth = std::mem::take(&mut draft.basic_auth);
     let action = draft.into_action()?;
     if !matches!(action, Action::Forward(_)) {
         for field in ["rewrite", "timeout", "retry", "sticky", "mirror", "request_headers"]
@@ -236,7 +242,7 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
         }
     }
     let route = Route::new(path?, action, field.place());
-    let route = Route { headers, request_headers, response_headers, rate_limits, ..route };
+    let route = Route { headers, request_headers, response_headers, rate_limits, basic_auth, ..route };
     Some(WrittenRoute { host: host?, route })
 }
 
@@ -293,6 +299,7 @@ impl RouteDraft {
             retry: None,
             sticky: Vec::new(),
             rate_limits: Vec::new(),
+            basic_auth: RouteBasicAuth::default(),
             mirrors: Vec::new(),
         }
     }
@@ -322,55 +329,6 @@ fn matching(expression: Expression) -> PathMatch {
 
 pub(super) fn to_upstream(name: String) -> Action {
     Action::Forward(Box::new(Forward::to(name)))
-}
-
-impl WrittenRoute {
-    /// With the listener's changes to headers in front of its own.
-    pub(super) fn with_headers(mut self, request: &[HeaderChange], response: &[HeaderChange]) -> Self {
-        let before = |all: &mut Vec<HeaderChange>, first: &[HeaderChange]| {
-            all.splice(..0, first.iter().cloned());
-        };
-        if matches!(self.route.action, Action::Forward(_)) {
-            before(&mut self.route.request_headers, request);
-        }
-        before(&mut self.route.response_headers, response);
-        self
-    }
-
-    /// Its limits know whose they are, on a listener that is called so, and that this tells from others.
-    pub(super) fn with_limits_of(mut self, listener: &str, scope: &str) -> Self {
-        let Route { path, headers, rate_limits, .. } = &mut self.route;
-        if let RouteRateLimits::Besides(limits) = rate_limits {
-            let host = self.host.as_deref().unwrap_or_default();
-            let name = format!("{listener} {host}{}", path.rule.text());
-            super::rate_limits::name(limits, &name, &format!("{scope} {host} {path:?} {headers:?}"));
-        }
-        self
-    }
-
-    pub(super) fn for_everything(action: Action, place: Place) -> Self {
-        Self { host: None, route: Route::new(segments(None), action, place) }
-    }
-
-    /// Where in TCP mode connections go.
-    pub(super) fn into_shares(self) -> Vec<Weighted> {
-        match self.route.action {
-            Action::Forward(forward) => forward.to,
-            Action::Respond(_) | Action::Redirect(_) => Vec::new(),
-        }
-    }
-
-    /// What it means.
-    pub(super) fn into_model(self) -> (Domain, Route) {
-        let domain = match self.host.map(|host| host.to_ascii_lowercase()) {
-            None => Domain::Any,
-            Some(host) => match host.strip_prefix("*.") {
-                Some(parent) => Domain::Below(parent.to_owned()),
-                None => Domain::Exact(host),
-            },
-        };
-        (domain, self.route)
-    }
 }
 
 /// Every route of a table, each with its hosts.

@@ -1,6 +1,6 @@
 //! Routes that a listener cannot have beside others, or in its mode.
 
-use super::route::WrittenRoute;
+use super::written_route::WrittenRoute;
 use crate::{Diagnostic, Field, Problem, model::Action, values};
 use std::collections::{
     HashMap,
@@ -39,7 +39,7 @@ pub(super) fn refuse_second_target(field: &Field<'_>, routes: &[WrittenRoute]) {
 
 /// What a route of a listener in TCP mode cannot have.
 pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
-    const HTTP: [&str; 11] = [
+    const HTTP: [&str; 12] = [
         "host",
         "path",
         "path_exact",
@@ -51,6 +51,7 @@ pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
         "request_headers",
         "response_headers",
         "rate_limits",
+        "basic_auth",
     ];
     for (key, written) in HTTP.iter().filter_map(|key| Some((key, field.entry(key)?))) {
         // What matches everything may be said.

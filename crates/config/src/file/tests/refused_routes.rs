@@ -21,6 +21,17 @@ fn rate_limits() {
 }
 
 #[test]
+fn basic_auth() {
+    check(BASIC_AUTH, |text| listener(&format!("respond: hi, basic_auth: {text}")));
+    let tcp = "mode: tcp, upstream: u, basic_auth: users";
+    let document = format!("{}\nupstreams: {{u: {{servers: ['a:1']}}}}", listener(tcp));
+    let errors = parse(&document, "q.yaml").expect_err("it has no requests").to_string();
+    let expected =
+        "q.yaml:1: listeners[0].basic_auth: `mode: tcp` sees no requests; remove this, or use `mode: http`";
+    assert_eq!(errors, expected);
+}
+
+#[test]
 fn plain_text_has_no_certificates() {
     let errors = parse(&listener("tls: off, respond: hi"), "q.yaml").expect_err("it has").to_string();
     let expected =
@@ -38,6 +49,33 @@ fn listeners_that_share_a_socket_agree_on_it() {
     let expected = "q.yaml:3: listeners[1].proxy_protocol: a socket begins in one way: say the same as for the first listener with this address";
     assert_eq!(errors, expected);
 }
+
+const BASIC_AUTH: &[Case] = &[
+    (
+        "{realm: x}",
+        "q.yaml:1: listeners[0].basic_auth: `users` is missing; add `users: ...` (path, or the lines themselves)",
+    ),
+    (
+        "[users]",
+        "q.yaml:1: listeners[0].basic_auth: found a list, expected a mapping with the keys `users`, `realm`, `authorization`, `user_header`, `guesses`",
+    ),
+    (
+        "{users: u, realm: ''}",
+        "q.yaml:1: listeners[0].basic_auth.realm: a realm is one line of text; write what browsers are to show",
+    ),
+    (
+        "{users: u, authorization: keep}",
+        "q.yaml:1: listeners[0].basic_auth.authorization: it is passed on, or is not; write `forward` or `remove`",
+    ),
+    (
+        "{users: u, user_header: 'a b'}",
+        "q.yaml:1: listeners[0].basic_auth.user_header: `a b` is not the name of a header",
+    ),
+    (
+        "{users: u, guesses: 5}",
+        "q.yaml:1: listeners[0].basic_auth.guesses: `5` is not a rate; write a number of requests and a time, such as 10/s, 600/m or 5/10s",
+    ),
+];
 
 const RATE_LIMITS: &[Case] = &[
     ("[]", "q.yaml:1: listeners[0].rate_limits: the list is empty; give it at least one item"),

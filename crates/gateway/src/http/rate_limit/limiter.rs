@@ -105,7 +105,7 @@ impl<C: Clock> Limiter<C> {
 }
 
 /// The first bits of an address; an IPv4 address in IPv6's form is one of IPv4.
-fn network(address: IpAddr, ipv4: u8, ipv6: u8) -> (bool, u128) {
+pub(in crate::http) fn network(address: IpAddr, ipv4: u8, ipv6: u8) -> (bool, u128) {
     match address.to_canonical() {
         IpAddr::V4(address) => {
             (true, u128::from(address.to_bits() >> 32u32.saturating_sub(ipv4.into()).min(31)))

@@ -4,6 +4,7 @@ mod limiter;
 mod table;
 
 pub(crate) use limiter::Limiter;
+pub(super) use {limiter::network, table::Table};
 
 use quadrille_config::model::RateLimit;
 use std::{collections::HashMap, sync::Arc};

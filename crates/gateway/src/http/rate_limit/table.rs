@@ -12,7 +12,7 @@ const WAYS: usize = 8;
 /// When each of so many keys will have its whole burst back. A key has its place in one set; if that is full, it takes the
 /// place of the one that has its burst back first. So whoever comes from ever new addresses takes the places of others who
 /// have used little, and of nobody who has used much.
-pub(super) struct Table {
+pub(in crate::http) struct Table {
     sets: Box<[Mutex<[Entry; WAYS]>]>,
 }
 
@@ -25,7 +25,7 @@ struct Entry {
 
 impl Table {
     /// For about so many keys, which must be evenly distributed.
-    pub(super) fn new(keys: NonZeroUsize) -> Self {
+    pub(in crate::http) fn new(keys: NonZeroUsize) -> Self {
         let sets = keys.get().div_ceil(WAYS).next_power_of_two();
         Self { sets: (0..sets).map(|_| Mutex::default()).collect() }
     }

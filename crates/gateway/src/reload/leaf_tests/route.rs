@@ -5,7 +5,8 @@ use http::HeaderName;
 use quadrille_config::model::{
     Action, Cors, Domain, Fault, Forward, HashOn, HashPolicy, HeaderChange, HeaderMatch, HeaderRule,
     HostRewrite, Mirror, PathMatch, PathRewrite, PathRule, QueryMatch, Redirect, Respond, RetryOn,
-    RetryPolicy, Route, RouteRateLimits, RouteTable, TextMatch, TextRule, VirtualHost, Weighted,
+    RetryPolicy, Route, RouteBasicAuth, RouteRateLimits, RouteTable, TextMatch, TextRule, VirtualHost,
+    Weighted,
 };
 use std::num::NonZeroU32;
 
@@ -36,8 +37,10 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
         cors,
         fault,
         rate_limits,
+        basic_auth,
         place: _,
     } = model;
+    leaves.set("route.basic_auth", basic_auth, RouteBasicAuth::Off);
     leaves.set("route.rate_limits", rate_limits, RouteRateLimits::InPlace(Vec::new()));
     leaves.set("route.cors", cors, Some(Cors::default()));
     leaves.set("route.fault", fault, Some(Fault::default()));

@@ -1,0 +1,140 @@
+//! Who is let in by name and password.
+
+use crate::{
+    Field, Problem,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::source,
+    },
+    model::{BasicAuth, PasswordHashes, Place, Rate, RouteBasicAuth, Source},
+    rate::{rate, show_rate},
+    values,
+    words::switch,
+};
+use http::HeaderName;
+use serde_json::Value;
+use std::sync::Arc;
+
+pub(super) const BASIC_AUTH: Section<BasicAuthDraft, BasicAuth> = Section {
+    path: "listeners[].basic_auth",
+    about: "Who is let in by name and password (RFC 7617); others are answered with 401, and browsers ask. What was verified \
+            is remembered for ten minutes, so that a password is hashed once and not for each request.",
+    keys: &[
+        Key {
+            name: "users",
+            value: "path, or the lines themselves",
+            preset: Preset::Required,
+            about: "A file as `htpasswd -B` writes it, read again when it changes: lines of a name, a colon and the hash of a \
+                    password, by bcrypt (`$2y$`), SHA-crypt (`$5$`, `$6$`) or Argon2 (`$argon2id$`). Hashes that can be guessed \
+                    fast (MD5, SHA-1, DES) and plain text are refused.",
+            needs_restart: false,
+            read: |field, draft| draft.users = field.placed(users),
+            show: |auth| source(&auth.users),
+        },
+        Key {
+            name: "realm",
+            value: "text",
+            preset: Preset::Is("Restricted"),
+            about: "What browsers show, and by which they know for what else the password is.",
+            needs_restart: false,
+            read: |field, draft| draft.realm = field.parse(realm),
+            show: |auth| auth.realm.as_str().into(),
+        },
+        Key {
+            name: "authorization",
+            value: "`remove` or `forward`",
+            preset: Preset::Is("remove"),
+            about: "Whether servers get `Authorization`, with the password in it.",
+            needs_restart: false,
+            read: |field, draft| draft.forwards = field.parse(forwards).unwrap_or_default(),
+            show: |auth| if auth.forwards { "forward" } else { "remove" }.into(),
+        },
+        Key {
+            name: "user_header",
+            value: "name of a header",
+            preset: Preset::Means("none"),
+            about: "A header that tells servers who it is, such as `X-Remote-User`. What clients say in it is removed, on all \
+                    routes that this is for.",
+            needs_restart: false,
+            read: |field, draft| draft.user_header = field.parse(values::header_name),
+            show: |auth| auth.user_header.as_ref().map(HeaderName::as_str).into(),
+        },
+        Key {
+            name: "guesses",
+            value: "requests and time, or `off`",
+            preset: Preset::Is("30/m"),
+            about: "How many wrong passwords a network of clients (`/24` of IPv4, `/56` of IPv6) may say in a time. Beyond \
+                    that, what it says is not looked at, and answered with 429 and `Retry-After`; who is remembered goes on.",
+            needs_restart: false,
+            read: |field, draft| draft.guesses = field.parse(guesses),
+            show: |auth| auth.guesses.map_or("off".into(), show_rate).into(),
+        },
+    ],
+};
+
+/// What has been read of it.
+#[derive(Default)]
+pub(super) struct BasicAuthDraft {
+    users: Option<(Source, Place)>,
+    realm: Option<String>,
+    forwards: bool,
+    user_header: Option<HeaderName>,
+    guesses: Option<Option<Rate>>,
+}
+
+/// A mapping, its users alone, or `off`.
+pub(super) fn basic_auth(field: &Field<'_>) -> RouteBasicAuth {
+    if field.is_scalar() && field.text().is_some_and(|text| matches!(switch(text), Ok(false))) {
+        return RouteBasicAuth::Off;
+    }
+    let mut draft = BasicAuthDraft::default();
+    if field.is_scalar() {
+        draft.users = field.placed(users);
+    } else if BASIC_AUTH.read(field, &mut draft).is_none() {
+        return RouteBasicAuth::Off;
+    }
+    let Some((users, users_place)) = draft.users else { return RouteBasicAuth::Off };
+    RouteBasicAuth::InPlace(Arc::new(BasicAuth {
+        users,
+        users_place,
+        hashes: PasswordHashes::Slow,
+        realm: draft.realm.unwrap_or_else(|| BasicAuth::REALM.to_owned()),
+        forwards: draft.forwards,
+        user_header: draft.user_header,
+        guesses: draft.guesses.unwrap_or_else(|| Some(BasicAuth::guesses())),
+    }))
+}
+
+pub(super) fn show(auth: &RouteBasicAuth) -> Value {
+    match auth {
+        RouteBasicAuth::OfChain => Value::Null,
+        RouteBasicAuth::Off => "off".into(),
+        RouteBasicAuth::InPlace(auth) => BASIC_AUTH.show(auth),
+    }
+}
+
+/// A file, or its lines: only these have a colon.
+fn users(field: &Field<'_>) -> Option<Source> {
+    let text = field.text()?;
+    if text.contains(':') { Some(Source::inline(text)) } else { field.file().map(Source::File) }
+}
+
+/// A quoted string (RFC 9110 section 5.6.4) can say it.
+fn realm(text: &str) -> Result<String, Problem> {
+    if text.is_empty() || text.chars().any(char::is_control) {
+        return Err(Problem::new("a realm is one line of text", "write what browsers are to show"));
+    }
+    Ok(text.to_owned())
+}
+
+fn forwards(text: &str) -> Result<bool, Problem> {
+    match text {
+        "forward" => Ok(true),
+        "remove" => Ok(false),
+        _ => Err(Problem::new("it is passed on, or is not", "write `forward` or `remove`")),
+    }
+}
+
+fn guesses(text: &str) -> Result<Option<Rate>, Problem> {
+    if matches!(switch(text), Ok(false)) { Ok(None) } else { rate(text).map(Some) }
+}

@@ -1,0 +1,207 @@
+//! What has been read of a listener, until all of it has.
+
+use super::{
+    basic_auth, certificate, header_changes, listener_clients::Clients, listener_http3::Http3Draft,
+    listener_limits::ListenerLimits, listener_paths::PATHS, rate_limits, route, route_refused, tls,
+    written_route::WrittenRoute,
+};
+use crate::{
+    Field, Problem,
+    model::{
+        AccessRules, AccessStep, Action, CertificateSource, ChainMatch, HeaderChange, Http, Mode, Network,
+        Paths, ProxyProtocolIn, RateLimit, Respond, RouteBasicAuth, RouteTable, Serve, Timeouts, Tls,
+        TlsPolicy,
+    },
+    words::switch,
+};
+use std::{net::SocketAddr, sync::Arc};
+
+/// What has been read of a listener.
+#[derive(Default)]
+pub(super) struct ListenerDraft {
+    pub(super) address: Option<SocketAddr>,
+    pub(super) accepts: ChainMatch,
+    pub(super) mode: Mode,
+    pub(super) certificates: Vec<Arc<CertificateSource>>,
+    pub(super) plain_text: bool,
+    pub(super) tls: Option<TlsPolicy>,
+    pub(super) routes: Vec<WrittenRoute>,
+    pub(super) upstream: Option<String>,
+    pub(super) respond: Option<Respond>,
+    pub(super) request_headers: Vec<HeaderChange>,
+    pub(super) response_headers: Vec<HeaderChange>,
+    pub(super) hsts: Option<HeaderChange>,
+    pub(super) paths: Paths,
+    pub(super) proxy_protocol: ProxyProtocolIn,
+    pub(super) http3: Http3Draft,
+    pub(super) trusted_proxies: Vec<Network>,
+    pub(super) clients: Clients,
+    pub(super) rate_limits: Vec<RateLimit>,
+    pub(super) basic_auth: RouteBasicAuth,
+    pub(super) timeouts: Timeouts,
+    pub(super) limits: ListenerLimits,
+}
+
+impl ListenerDraft {
+    pub(super) fn read_tls(&mut self, field: &Field<'_>) {
+        if field.is_scalar() {
+            self.plain_text = !field.parse(switch).unwrap_or(true);
+        } else {
+            self.tls = Some(tls::tls(field, self.mode));
+        }
+    }
+
+    pub(super) fn read_headers(&mut self, field: &Field<'_>, of: fn(&mut Self) -> &mut Vec<HeaderChange>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` sees no headers", "remove this, or use `mode: http`"));
+        }
+        *of(self) = header_changes::header_changes(field);
+    }
+
+    pub(super) fn read_hsts(&mut self, field: &Field<'_>) {
+        self.hsts = field.parse(header_changes::hsts).flatten();
+        if self.hsts.is_some() && (self.plain_text || self.mode == Mode::Tcp) {
+            field.error(Problem::new(
+                "browsers take it from HTTPS only",
+                "say it on the listener with TLS and `mode: http`",
+            ));
+        }
+    }
+
+    pub(super) fn read_rate_limits(&mut self, field: &Field<'_>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` sees no requests", "remove this, or use `mode: http`"));
+        }
+        self.rate_limits = rate_limits::rate_limits(field);
+    }
+
+    pub(super) fn read_basic_auth(&mut self, field: &Field<'_>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` sees no requests", "remove this, or use `mode: http`"));
+        }
+        self.basic_auth = basic_auth::basic_auth(field);
+        if self.plain_text && matches!(self.basic_auth, RouteBasicAuth::InPlace(_)) {
+            field.warn("password without TLS", "clients send their passwords in plain text: `tls` is `off`");
+        }
+    }
+
+    /// What limits of the listener are called, and what tells them from those of others.
+    fn names(&self) -> (String, String) {
+        let address = self.address.map(|address| address.to_string()).unwrap_or_default();
+        let names = self.accepts.server_names.iter().map(|name| format!(" {name}"));
+        (names.fold(address.clone(), |all, name| all + &name), format!("{address} {:?}", self.accepts))
+    }
+
+    pub(super) fn read_paths(&mut self, field: &Field<'_>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` sees no paths", "remove `paths`, or use `mode: http`"));
+        }
+        PATHS.read(field, &mut self.paths);
+    }
+
+    /// `None` is plain text.
+    pub(super) fn take_tls(&mut self, field: &Field<'_>) -> Option<Tls> {
+        if let (true, Some(certificates)) = (self.plain_text, field.entry("certificates")) {
+            certificates.error(Problem::new("`tls: off` has no use for certificates", "remove one of them"));
+        }
+        let policy = self.tls.take().unwrap_or_else(|| TlsPolicy::new(self.mode));
+        (!self.plain_text).then(|| Tls { certificates: std::mem::take(&mut self.certificates), policy })
+    }
+
+    pub(super) fn take_serve(&mut self, field: &Field<'_>) -> Serve {
+        if ["routes", "upstream", "respond"].iter().all(|key| field.entry(key).is_none()) {
+            field.error(Problem::new(
+                "nothing says where connections go",
+                "add `upstream`, `respond` or `routes`",
+            ));
+        }
+        let last = self.take_last_route(field);
+        self.routes.extend(last);
+        match self.mode {
+            Mode::Http => {
+                let access = self.take_http_access(field);
+                let routes = std::mem::take(&mut self.routes);
+                route_refused::refuse_shadowed(field, &routes);
+                let response: Vec<_> =
+                    self.hsts.take().into_iter().chain(self.response_headers.drain(..)).collect();
+                let routes =
+                    routes.into_iter().map(|route| route.with_headers(&self.request_headers, &response));
+                let (name, scope) = self.names();
+                let routes = routes.map(|route| route.with_limits_of(&name, &scope).into_model());
+                let http = Http::new(RouteTable::by_weight(routes));
+                let header_limit = self.limits.header.unwrap_or(http.header_limit);
+                Serve::Http(Http { header_limit, paths: self.paths, access, ..http })
+            }
+            Mode::Tcp => {
+                let routes = std::mem::take(&mut self.routes);
+                route_refused::refuse_second_target(field, &routes);
+                Serve::Tcp(routes.into_iter().flat_map(WrittenRoute::into_shares).collect())
+            }
+        }
+    }
+
+    /// Which connections are let in; with HTTP that is asked of requests.
+    pub(super) fn take_access(&mut self, field: &Field<'_>) -> Vec<AccessRules> {
+        match self.mode {
+            Mode::Http => Vec::new(),
+            Mode::Tcp => self.take_rules(field),
+        }
+    }
+
+    fn take_http_access(&mut self, field: &Field<'_>) -> Vec<AccessStep> {
+        let mut access: Vec<_> = self.take_rules(field).into_iter().map(AccessStep::Rules).collect();
+        let (name, scope) = self.names();
+        rate_limits::name(&mut self.rate_limits, &name, &scope);
+        if !self.rate_limits.is_empty() {
+            access.push(AccessStep::RateLimits(std::mem::take(&mut self.rate_limits)));
+        }
+        let own = match std::mem::take(&mut self.basic_auth) {
+            RouteBasicAuth::InPlace(users) => Some(users),
+            RouteBasicAuth::OfChain | RouteBasicAuth::Off => None,
+        };
+        let of_routes =
+            self.routes.iter().any(|route| matches!(route.route.basic_auth, RouteBasicAuth::InPlace(_)));
+        if own.is_some() || of_routes {
+            access.push(AccessStep::BasicAuth(own));
+        }
+        access
+    }
+
+    fn take_rules(&mut self, field: &Field<'_>) -> Vec<AccessRules> {
+        std::mem::take(&mut self.clients).into_rules(&field.at("clients").place())
+    }
+
+    /// The route for everything that `upstream` or `respond` of the listener itself stands for.
+    fn take_last_route(&mut self, field: &Field<'_>) -> Option<WrittenRoute> {
+        route::refuse_upstream_and_respond(field);
+        let (key, action) = match (self.upstream.take(), self.respond.take()) {
+            (Some(upstream), _) => ("upstream", route::to_upstream(upstream)),
+            (None, Some(respond)) => ("respond", Action::Respond(respond)),
+            (None, None) => return None,
+        };
+        let field = field.at(key);
+        if let (Mode::Tcp, Action::Respond(_)) = (self.mode, &action) {
+            field.error(route_refused::NO_ANSWERS);
+        }
+        Some(WrittenRoute::for_everything(action, field.place()))
+    }
+}
+
+pub(super) fn certificates(field: &Field<'_>) -> Vec<Arc<CertificateSource>> {
+    field.items().iter().flat_map(certificate::certificates).map(Arc::new).collect()
+}
+
+pub(super) fn networks(field: &Field<'_>) -> Vec<Network> {
+    field.items().iter().filter_map(|field| field.parse(str::parse)).collect()
+}
+
+pub(super) fn routes(field: &Field<'_>, mode: Mode) -> Vec<WrittenRoute> {
+    let route = |field: &Field<'_>| {
+        let route = route::route(field)?;
+        if mode == Mode::Tcp {
+            route_refused::refuse_http(field, &route);
+        }
+        Some(route)
+    };
+    field.items().iter().filter_map(route).collect()
+}

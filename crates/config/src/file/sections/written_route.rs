@@ -1,0 +1,59 @@
+//! A route as it is written, and what it means on its listener.
+
+use super::rate_limits;
+use crate::model::{Action, Domain, HeaderChange, PathMatch, Place, Route, RouteRateLimits, Weighted};
+
+/// A route as it is written.
+pub(super) struct WrittenRoute {
+    pub(super) host: Option<String>,
+    pub(super) route: Route,
+}
+
+impl WrittenRoute {
+    /// With the listener's changes to headers in front of its own.
+    pub(super) fn with_headers(mut self, request: &[HeaderChange], response: &[HeaderChange]) -> Self {
+        let before = |all: &mut Vec<HeaderChange>, first: &[HeaderChange]| {
+            all.splice(..0, first.iter().cloned());
+        };
+        if matches!(self.route.action, Action::Forward(_)) {
+            before(&mut self.route.request_headers, request);
+        }
+        before(&mut self.route.response_headers, response);
+        self
+    }
+
+    /// Its limits know whose they are, on a listener that is called so, and that this tells from others.
+    pub(super) fn with_limits_of(mut self, listener: &str, scope: &str) -> Self {
+        let Route { path, headers, rate_limits, .. } = &mut self.route;
+        if let RouteRateLimits::Besides(limits) = rate_limits {
+            let host = self.host.as_deref().unwrap_or_default();
+            let name = format!("{listener} {host}{}", path.rule.text());
+            rate_limits::name(limits, &name, &format!("{scope} {host} {path:?} {headers:?}"));
+        }
+        self
+    }
+
+    pub(super) fn for_everything(action: Action, place: Place) -> Self {
+        Self { host: None, route: Route::new(PathMatch::segments(""), action, place) }
+    }
+
+    /// Where in TCP mode connections go.
+    pub(super) fn into_shares(self) -> Vec<Weighted> {
+        match self.route.action {
+            Action::Forward(forward) => forward.to,
+            Action::Respond(_) | Action::Redirect(_) => Vec::new(),
+        }
+    }
+
+    /// What it means.
+    pub(super) fn into_model(self) -> (Domain, Route) {
+        let domain = match self.host.map(|host| host.to_ascii_lowercase()) {
+            None => Domain::Any,
+            Some(host) => match host.strip_prefix("*.") {
+                Some(parent) => Domain::Below(parent.to_owned()),
+                None => Domain::Exact(host),
+            },
+        };
+        (domain, self.route)
+    }
+}
