@@ -333,10 +333,8 @@ impl Server {
 
     /// Puts a snapshot into service: sockets first, because only they can still fail.
     fn install(&mut self, snapshot: Snapshot, model: &Gateway) -> Result<Vec<SocketAddr>, Vec<Diagnostic>> {
-        let retained = ActiveListener::retained(
-            &self.listening,
-            snapshot.listeners.iter().map(|prepared| prepared.model.address),
-        );
+        let models = snapshot.listeners.iter().map(|prepared| &prepared.model);
+        let retained = ActiveListener::retained(&self.listening, models);
         let (event_loops, fleet) = (self.workers.len(), snapshot.resumption.fleet_secret());
         let inherited = &mut self.inherited;
         let opened = OpenedSockets::open_all(&snapshot.listeners, &retained, event_loops, fleet, inherited)?;
@@ -352,7 +350,7 @@ impl Server {
         let mut addresses = Vec::new();
         let mut listening = Vec::new();
         for ((prepared, before), opened) in snapshot.listeners.into_iter().zip(retained).zip(opened) {
-            let serves_http3 = prepared.model.http3.is_some();
+            let serves_http3 = prepared.model.has_http3();
             let active = match before {
                 Some(active) => {
                     active.update(prepared);

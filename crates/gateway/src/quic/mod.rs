@@ -14,6 +14,7 @@ mod endpoint;
 mod forwarded;
 mod keys;
 mod link;
+mod priority;
 mod requests;
 mod retry_token;
 mod shard;

@@ -95,10 +95,7 @@ impl Snapshot {
             }
         }
         let mut listeners = Vec::new();
-        let retained = ActiveListener::retained(
-            &active.listeners,
-            model.listeners.iter().map(|listener| listener.address),
-        );
+        let retained = ActiveListener::retained(&active.listeners, model.listeners.iter());
         for (listener, before) in model.listeners.iter().zip(retained) {
             match builder.listener(listener, before.as_deref()) {
                 Ok(prepared) => listeners.push(prepared),
@@ -155,7 +152,9 @@ impl<'a> SnapshotBuilder<'a> {
         }
         self.shown.push((listener, shown));
         if problems.is_empty() {
-            Ok(PreparedListener { model: listener.clone(), chains, matcher })
+            let quic = listener.has_http3().then(|| self.artifacts.quic_start(self.resumption)).transpose();
+            let quic = quic.map_err(|problem| vec![problem])?;
+            Ok(PreparedListener { model: listener.clone(), chains, matcher, quic })
         } else {
             Err(problems)
         }
@@ -243,7 +242,7 @@ impl<'a> SnapshotBuilder<'a> {
                 trusted_proxies: listener.trusted_proxies.clone(),
                 // Over TLS nobody validates a name by a request.
                 answers: chain.tls.is_none().then(|| Arc::clone(self.answers)),
-                alt_svc: listener.http3.as_ref().map(|http3| http3.alt_svc.clone()),
+                alt_svc: chain.http3.as_ref().map(|http3| http3.alt_svc.clone()),
             })),
             Serve::Tcp(to) => Handler::Tcp(WeightedUpstreams::new(to, self.artifacts.now.upstreams())),
         };
@@ -293,19 +292,19 @@ impl SnapshotBuilder<'_> {
         Ok(steps)
     }
 
-    /// TLS of a chain's HTTP/3, if the listener has any.
+    /// TLS of a chain's HTTP/3, if it has any.
     fn quic(
         &mut self,
         listener: &Listener,
         chain: &Chain,
         identities: Identities<'_>,
     ) -> Result<Option<Arc<QuicTls>>, Diagnostic> {
-        if listener.http3.is_none() {
+        if chain.http3.is_none() {
             return Ok(None);
         }
         let refused = |message: &str, remedy: &str| {
             let problem = Problem::new(message, format!("{remedy}, or use `http3: off`"));
-            Err(Diagnostic::new(&listener.place, problem))
+            Err(Diagnostic::new(&chain.place, problem))
         };
         let Some(tls) = chain.tls.as_ref().filter(|_| chain.mode() == Mode::Http) else {
             return refused("HTTP/3 is for `mode: http` with TLS", "give the listener both");
@@ -315,12 +314,6 @@ impl SnapshotBuilder<'_> {
         }
         if listener.proxy_protocol == ProxyProtocolIn::Required {
             return refused("the PROXY protocol announces no clients of HTTP/3", "set `proxy_protocol: off`");
-        }
-        if listener.all_chains().nth(1).is_some() || !chain.accepts.is_any() {
-            return refused(
-                "HTTP/3 is served for all connections of an address in one way",
-                "leave out `match`",
-            );
         }
         let idle = chain.timeouts.idle;
         self.artifacts.quic(tls, idle, identities, self.resumption, self.engine).map(Some)

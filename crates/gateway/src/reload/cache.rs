@@ -4,7 +4,7 @@ use super::control::RebuiltParts;
 use crate::{
     http::{Authenticator, Authenticators, Limiters, Router},
     tls::{
-        ChainTls, Identities, QuicTls,
+        ChainTls, Identities, QuicStart, QuicTls,
         certificate::{Certificate, PrivateKey},
         pem, remote_key,
         resumption_backend::ResumptionBackend,
@@ -44,6 +44,7 @@ pub(crate) struct ArtifactCache {
     staples: HashMap<Digest, Arc<Staple>>,
     contexts: HashMap<ContextKey, Arc<ChainTls>>,
     quic_contexts: HashMap<(ContextKey, Duration), Arc<QuicTls>>,
+    quic_start: Option<(Identity<ResumptionBackend>, Arc<QuicStart>)>,
     routers: HashMap<Arc<RouteTable>, Arc<Router>>,
     limiters: Limiters,
     authenticators: HashMap<(Arc<BasicAuth>, Digest), Arc<Authenticator>>,
@@ -222,6 +223,21 @@ impl<'a> ArtifactBuilder<'a> {
         };
         self.now.quic_contexts.insert(key, Arc::clone(&context));
         Ok(context)
+    }
+
+    /// What QUIC connections start with, whatever they go on with.
+    pub(crate) fn quic_start(
+        &mut self,
+        resumption: &Arc<ResumptionBackend>,
+    ) -> Result<Arc<QuicStart>, Diagnostic> {
+        let key = Identity(Arc::clone(resumption));
+        let known = [&self.now.quic_start, &self.before.quic_start].into_iter().flatten();
+        let start = match known.into_iter().find(|(of, _)| *of == key) {
+            Some((_, known)) => Arc::clone(known),
+            None => Arc::new(QuicStart::new(resumption)?),
+        };
+        self.now.quic_start = Some((key, Arc::clone(&start)));
+        Ok(start)
     }
 
     fn context_key(

@@ -227,11 +227,6 @@ fn beside_others(listener: Listener, field: &Field<'_>, others: &mut [Listener])
             .at("proxy_protocol")
             .error("a socket begins in one way: say the same as for the first listener with this address");
     }
-    if other.http3 != listener.http3 {
-        field
-            .at("http3")
-            .error("an address has HTTP/3 or not: say the same as for the first listener with this address");
-    }
     if other.trusted_proxies != listener.trusted_proxies {
         field
             .at("trusted_proxies")

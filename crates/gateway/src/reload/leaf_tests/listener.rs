@@ -18,8 +18,8 @@ pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
         chains,
         default_chain,
         proxy_protocol,
-        // It needs a listener of one chain, and has a test of its own.
-        http3: _,
+        // Whether there is a socket.
+        tcp: _,
         trusted_proxies,
         inspection,
         limits,
@@ -39,7 +39,17 @@ pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
 }
 
 fn chain(model: &mut Chain, leaves: &mut Leaves) {
-    let Chain { name, accepts, tls: chain_tls, serve: chain_serve, access, timeouts, place: _ } = model;
+    let Chain {
+        name,
+        accepts,
+        tls: chain_tls,
+        serve: chain_serve,
+        // It needs HTTP, and has a test of its own.
+        http3: _,
+        access,
+        timeouts,
+        place: _,
+    } = model;
     tls(Arc::make_mut(chain_tls.as_mut().expect("TLS")), leaves);
     leaves.rebuild(NOTHING);
     leaves.set("chain.tls", chain_tls, None);
