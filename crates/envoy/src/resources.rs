@@ -244,7 +244,7 @@ impl Resources {
         settings: &mut ContextSettings,
     ) -> Result<model::Listener, Diagnostic> {
         // Whoever is there knows of it already; others are told by a header that the routes add.
-        let http3 = (listener.protocol == Protocol::Udp).then(|| Http3 { alt_svc: AltSvc::Off });
+        let http3 = (listener.protocol == Protocol::Udp).then_some(Http3 { alt_svc: AltSvc::Off });
         let chain = |chain: &Chain, settings: &mut ContextSettings| {
             Ok::<_, Diagnostic>(model::Chain { http3: http3.clone(), ..self.chain(chain, settings)? })
         };

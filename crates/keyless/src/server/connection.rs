@@ -291,9 +291,9 @@ impl Connection {
     fn answer_change(&mut self, (id, result): KeyChange) {
         let counters = KeyCounters::new(&self.client.name, GENERATED, OperationKind::Generate.name());
         if result.is_ok() {
-            counters.ok.increment(1)
+            counters.ok.increment(1);
         } else {
-            counters.failed.increment(1)
+            counters.failed.increment(1);
         }
         self.reply(id, result.as_deref().map_err(|error| *error));
     }

@@ -54,7 +54,7 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
             about: "In place of all others: the certificate is ordered from a certificate authority, and renewed.",
             needs_restart: false,
             read: |field, draft| {
-                draft.orders = acme_order::orders(field).map(|orders| (orders, field.place()))
+                draft.orders = acme_order::orders(field).map(|orders| (orders, field.place()));
             },
             show: |certificate| acme_order::show_order(certificate.order.as_ref()),
         },
