@@ -12,6 +12,7 @@ use super::{
     shard::{HandedOver, Shard},
     socket::{Buffers, DatagramSocket, Ends},
     table::Table,
+    transmission::Transmission,
 };
 use crate::{telemetry::metrics, tls::Arrival};
 use quadrille_handshake_timing::Marks;
@@ -234,7 +235,8 @@ impl End {
         let resets = Arc::clone(&self.resets);
         let (event_loop, local) = (self.event_loop, ends.local);
         let ids = Ids { table, maker, resets, event_loop, local, registered: Vec::new() };
-        let link = Link::new(connection, Arc::clone(&self.socket), ids, marks);
+        let transmission = Transmission::new(Arc::clone(&self.socket), original.is_some());
+        let link = Link::new(connection, transmission, ids, marks);
         // What the client sends before it knows the connection's id carries its own.
         if link.register(&id) {
             link.register(&header.dcid);

@@ -2,13 +2,8 @@
 //! serves it, and the bodies of its requests, wherever they are read.
 
 use super::{
-    Code,
-    connection_id::ConnectionIds,
-    keys::ResetTokens,
-    socket::{DatagramSocket, Ends},
-    stream_state::StreamState,
-    table::Table,
-    transmission::Transmission,
+    Code, connection_id::ConnectionIds, keys::ResetTokens, socket::Ends, stream_state::StreamState,
+    table::Table, transmission::Transmission,
 };
 use crate::{connection::Alarm, telemetry::sampling, tls::session_clock::SessionClock};
 use boring::ssl::SslRef;
@@ -68,7 +63,7 @@ pub(crate) enum Closed {
 impl Link {
     pub(super) fn new(
         mut quic: quiche::Connection,
-        socket: Arc<DatagramSocket>,
+        transmission: Transmission,
         ids: Ids,
         marks: Option<Marks>,
     ) -> Self {
@@ -83,7 +78,7 @@ impl Link {
             ids,
             clock: SessionClock::default(),
             marks,
-            transmission: Transmission::new(socket),
+            transmission,
             driver: None,
             alarm: Alarm::default(),
         })))
@@ -102,7 +97,8 @@ impl Link {
     /// A datagram has come.
     pub(super) fn receive(&self, datagram: &mut [u8], ends: Ends) {
         let mut state = self.state();
-        let State { quic, clock, marks, .. } = &mut *state;
+        let State { quic, clock, marks, transmission, .. } = &mut *state;
+        transmission.receives(datagram.len());
         let info = RecvInfo { from: ends.client, to: ends.local };
         let received = clock.turn(|| sampling::turn(marks.as_mut(), || quic.recv(datagram, info)));
         if let Err(error) = received

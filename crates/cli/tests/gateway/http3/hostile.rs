@@ -1,7 +1,9 @@
 //! Clients that break the rules of QUIC and HTTP/3: each is told which, and the others are served.
 
 use super::Served;
-use crate::support::http3::Http3;
+use crate::support::{
+    Certificates, Configuration, Gateway, Http3Client, Pair, document, http3::Http3, listener,
+};
 use std::time::Duration;
 
 const STREAM_CREATION: u64 = 0x103;
@@ -170,4 +172,34 @@ fn no_more_requests_are_under_way_than_allowed() {
     while client.quic().peer_streams_left_bidi() == 0 {
         client.turn();
     }
+}
+
+/// RFC 9000 section 8.1: an address that somebody else has written on the envelope gets three times of what was sent, at
+/// most, however long the certificates are and however often the gateway tries.
+#[test]
+fn an_address_without_proof_is_sent_three_times_as_much_at_most() {
+    let certificates = Certificates::new();
+    let pair = long_chain(&certificates);
+    let file = Configuration::new(&document(&[listener(&pair, "http3: on, respond: hi")], ""));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let mut client = Http3Client::new(&certificates);
+    let mut silent = client.begin(gateway.address(0), None);
+    let received = silent.overhear(Duration::from_secs(3));
+    let sent = silent.sent_bytes;
+    assert!(received <= 3 * sent, "{received} bytes for {sent}");
+    assert!(received > 2 * sent, "{received} bytes for {sent}: there was more to say");
+    assert_eq!(client.connect(gateway.address(0)).get("/").text(), "hi", "with proof it gets all");
+}
+
+/// A certificate with more behind it than may be sent to a stranger.
+fn long_chain(certificates: &Certificates) -> Pair {
+    let pair = certificates.rsa(2048, &["localhost"]);
+    let mut chain = std::fs::read_to_string(&pair.chain).expect("a chain");
+    for number in 0..6 {
+        let other = certificates.rsa(2048, &[&format!("{number}.example")]);
+        chain += &std::fs::read_to_string(other.chain).expect("a chain");
+    }
+    assert!(chain.len() > 5500, "{}", chain.len());
+    std::fs::write(&pair.chain, chain).expect("a file");
+    pair
 }

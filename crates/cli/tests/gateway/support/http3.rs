@@ -35,6 +35,8 @@ pub struct Http3 {
     pub told_to_go: bool,
     /// Datagrams of the gateway's, before anything else is done with them.
     pub received: usize,
+    /// Bytes of its own datagrams.
+    pub sent_bytes: usize,
 }
 
 /// What has come for a request.
@@ -123,8 +125,10 @@ impl Http3Client {
         if let Some(session) = session {
             quic.set_session(session).expect("a session");
         }
-        let (answers, told_to_go, received) = (HashMap::new(), false, 0);
-        let mut client = Http3 { socket, quic, http: None, speaks: true, answers, told_to_go, received };
+        let (answers, told_to_go, received, sent_bytes) = (HashMap::new(), false, 0, 0);
+        let http = None;
+        let mut client =
+            Http3 { socket, quic, http, speaks: true, answers, told_to_go, received, sent_bytes };
         client.send();
         client
     }
@@ -361,6 +365,15 @@ impl Http3 {
         self.send();
     }
 
+    /// Says nothing for a while, whatever comes: how many bytes do.
+    pub fn overhear(&mut self, time: Duration) -> usize {
+        let (end, mut datagram, mut bytes) = (Instant::now() + time, [0; LARGEST], 0);
+        while Instant::now() < end {
+            bytes += self.socket.recv(&mut datagram).unwrap_or_default();
+        }
+        bytes
+    }
+
     fn speak_http(&mut self) {
         if self.speaks && self.http.is_none() && (self.quic.is_established() || self.quic.is_in_early_data())
         {
@@ -373,6 +386,7 @@ impl Http3 {
     pub fn send(&mut self) {
         let mut datagram = [0; LARGEST];
         while let Ok((length, info)) = self.quic.send(&mut datagram) {
+            self.sent_bytes += length;
             let _ = self.socket.send_to(&datagram[..length], info.to);
         }
     }
