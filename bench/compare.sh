@@ -9,6 +9,7 @@
 #   bench/compare.sh --provider                nginx and HAProxy with this project's OpenSSL provider, beside themselves
 #   bench/compare.sh --overload 60             four times what each server can do, for 60 seconds each
 #   bench/compare.sh --http3                   HTTP/3: handshakes, requests and downloads beside Envoy
+#   bench/compare.sh --one-queue               how many private-key operations of TCP and QUIC go together
 #   bench/compare.sh --cross-check             full handshakes, with h2load beside our own generator
 #   bench/compare.sh --keys p256 ...           handshakes alone, with the harness's own options (--help lists them)
 #

@@ -35,6 +35,10 @@ pub(crate) struct Args {
     #[arg(long, group = "what")]
     pub(crate) http3: bool,
 
+    /// Measure how many private-key operations go together instead: of clients by TCP, and of both kinds.
+    #[arg(long, group = "what")]
+    pub(crate) one_queue: bool,
+
     /// Measure full handshakes with h2load beside our own generator instead.
     #[arg(long, group = "what")]
     pub(crate) cross_check: bool,

@@ -38,6 +38,7 @@ fn run(args: &Args) -> Result<()> {
         None if args.requests => laboratory.requests().map(drop),
         None if args.bulk => laboratory.downloads().map(drop),
         None if args.http3 => laboratory.http3(),
+        None if args.one_queue => laboratory.one_queue(),
         None if args.provider => laboratory.provider().map(drop),
         None if args.cross_check => laboratory.cross_check().map(drop),
         None if args.overload.is_some() => laboratory.overload().map(drop),

@@ -1,22 +1,19 @@
 //! What the authority is answered while it validates names.
 
+use crate::{AcmeError, Plan, certificate_request::challenge_params};
 use boring::{
-    asn1::{Asn1Integer, Asn1Time},
-    bn::BigNum,
-    ec::{EcGroup, EcKey},
-    error::ErrorStack,
-    hash::MessageDigest,
-    nid::Nid,
     pkey::{PKey, Private},
-    x509::{X509, X509Extension, X509NameBuilder, extension::SubjectAlternativeName},
+    x509::X509,
 };
+use quadrille_engine::PublicKey;
+use quadrille_keyless::client::{Client, RemoteKey};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::HashMap,
-    fmt::Write as _,
     net::IpAddr,
     sync::{Arc, PoisonError, RwLock},
 };
+use zeroize::Zeroizing;
 
 /// The answers to the challenges of the orders that are under way. Listeners ask it.
 #[derive(Default)]
@@ -24,6 +21,8 @@ pub struct Answers(RwLock<Table>);
 
 #[derive(Default)]
 struct Table {
+    /// Whose orders these are.
+    plan: Option<Plan>,
     http: HashMap<String, String>,
     tls_alpn: HashMap<String, Arc<TlsAlpnCertificate>>,
 }
@@ -32,8 +31,16 @@ struct Table {
 pub struct TlsAlpnCertificate {
     /// Self-signed, for the name alone.
     pub certificate: X509,
+    /// Its key.
+    pub key: ChallengeKey,
+}
+
+/// The key of a certificate that proves a name.
+pub enum ChallengeKey {
     /// Made for it, and for nothing else.
-    pub key: PKey<Private>,
+    Local(PKey<Private>),
+    /// That of the certificate that is ordered, on key servers.
+    Remote(RemoteKey, Client),
 }
 
 /// The answer to one challenge.
@@ -43,6 +50,8 @@ pub(crate) enum Answer {
     Http { token: String, key_authorization: String },
     /// In handshakes for this name or address.
     TlsAlpn { name: String, digest: Vec<u8> },
+    /// The same, with a certificate that was signed on the key servers of this order, in DER.
+    TlsAlpnSigned { name: String, certificate: Vec<u8>, order: String },
 }
 
 impl Answers {
@@ -56,8 +65,14 @@ impl Answers {
         self.read().tls_alpn.get(server_name).cloned()
     }
 
+    /// From now on they are of this plan's orders.
+    pub(crate) fn belong_to(&self, plan: &Plan) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).plan = Some(plan.clone());
+    }
+
     /// From now on there are these, and no others.
-    pub(crate) fn replace(&self, answers: &[Answer]) -> Result<(), ErrorStack> {
+    pub(crate) fn replace(&self, answers: &[Answer]) -> Result<(), AcmeError> {
+        let plan = self.read().plan.clone();
         let mut table = Table::default();
         for answer in answers {
             match answer {
@@ -68,8 +83,16 @@ impl Answers {
                     let certificate = TlsAlpnCertificate::new(name, digest)?;
                     table.tls_alpn.insert(server_name(name), Arc::new(certificate));
                 }
+                Answer::TlsAlpnSigned { name, certificate, order } => {
+                    let client = plan.as_ref().and_then(|plan| plan.client(order)).ok_or_else(|| {
+                        AcmeError::KeyServer(format!("there are no key servers here for {order}"))
+                    })?;
+                    let certificate = TlsAlpnCertificate::signed(certificate, client)?;
+                    table.tls_alpn.insert(server_name(name), Arc::new(certificate));
+                }
             }
         }
+        table.plan = plan;
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = table;
         Ok(())
     }
@@ -80,45 +103,21 @@ impl Answers {
 }
 
 impl TlsAlpnCertificate {
-    fn new(name: &str, digest: &[u8]) -> Result<Self, ErrorStack> {
-        let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1)?;
-        let key = PKey::from_ec_key(EcKey::generate(&group)?)?;
-        let mut builder = X509::builder()?;
-        builder.set_version(2)?;
-        let serial = Asn1Integer::from_bn(&*BigNum::from_u32(1)?)?;
-        builder.set_serial_number(&serial)?;
-        let mut subject = X509NameBuilder::new()?;
-        subject.append_entry_by_nid(Nid::COMMONNAME, "ACME challenge")?;
-        let subject = subject.build();
-        builder.set_subject_name(&subject)?;
-        builder.set_issuer_name(&subject)?;
-        builder.set_pubkey(&key)?;
-        // An authority whose clock is behind does not mind: it looks at nothing but the extensions.
-        let (yesterday, later) =
-            (Asn1Time::from_unix(crate::unix_now() - 86_400)?, Asn1Time::days_from_now(7)?);
-        builder.set_not_before(&yesterday)?;
-        builder.set_not_after(&later)?;
-        let mut names = SubjectAlternativeName::new();
-        match name.parse::<IpAddr>() {
-            Ok(_) => names.ip(name),
-            Err(_) => names.dns(name),
-        };
-        let names = names.build(&builder.x509v3_context(None, None))?;
-        builder.append_extension(&names)?;
-        let identifier = identifier_extension(digest)?;
-        builder.append_extension(&identifier)?;
-        builder.sign(&key, MessageDigest::sha256())?;
-        Ok(Self { certificate: builder.build(), key })
+    fn new(name: &str, digest: &[u8]) -> Result<Self, AcmeError> {
+        let key = rcgen::KeyPair::generate()?;
+        let certificate = challenge_params(name, digest)?.self_signed(&key)?;
+        let key = PKey::private_key_from_der(&Zeroizing::new(key.serialize_der()))?;
+        Ok(Self { certificate: X509::from_der(certificate.der())?, key: ChallengeKey::Local(key) })
     }
-}
 
-/// `id-pe-acmeIdentifier`, critical, with the digest as an OCTET STRING.
-fn identifier_extension(digest: &[u8]) -> Result<X509Extension, ErrorStack> {
-    let mut value = format!("critical,DER:04:{:02x}", digest.len());
-    for byte in digest {
-        let _ = write!(value, ":{byte:02x}");
+    fn signed(certificate: &[u8], client: Client) -> Result<Self, AcmeError> {
+        let certificate = X509::from_der(certificate)?;
+        let garbage =
+            |problem: String| AcmeError::Garbage(format!("the certificate of a challenge: {problem}"));
+        let public = PublicKey::from_pkey(certificate.public_key()?);
+        let key = RemoteKey::new(public.map_err(|error| garbage(error.to_string()))?)?;
+        Ok(Self { certificate, key: ChallengeKey::Remote(key, client) })
     }
-    X509Extension::new(None, None, "1.3.6.1.5.5.7.1.31", &value)
 }
 
 /// The SNI that the authority sends: of an address, its name in reverse DNS (RFC 8738 section 6).

@@ -1,46 +1,139 @@
-//! A new key, and the request for its certificate (PKCS #10, RFC 2986).
+//! What a key signs for an order: the request for its certificate (PKCS #10, RFC 2986), and the certificate by which a
+//! name is proved in a handshake (RFC 8737 section 3).
+//!
+//! The library signs by a callback, and a key server answers later: so each is written twice, first to learn what is
+//! signed, then with the signature.
 
-use boring::{
-    ec::{EcGroup, EcKey},
-    error::ErrorStack,
-    hash::MessageDigest,
-    nid::Nid,
-    pkey::{PKey, Private},
-    rsa::Rsa,
-    stack::Stack,
-    x509::{X509Name, X509Req, extension::SubjectAlternativeName},
+use crate::{AcmeError, order_key::OrderKey, unix_now};
+use boring::ec::PointConversionForm;
+use quadrille_engine::KeyType;
+use rcgen::{
+    CertificateParams, CustomExtension, DistinguishedName, DnType, Error, PublicKeyData, SerialNumber,
+    SignatureAlgorithm, SigningKey,
 };
-use quadrille_config::model::AcmeKeyType;
-use std::net::IpAddr;
+use std::{cell::RefCell, time::Duration};
 
-/// A new key. It takes a moment for RSA.
-pub(crate) fn generate(key_type: AcmeKeyType) -> Result<PKey<Private>, ErrorStack> {
-    let on_curve = |curve| PKey::from_ec_key(EcKey::generate(&*EcGroup::from_curve_name(curve)?)?);
-    match key_type {
-        AcmeKeyType::EcdsaP256 => on_curve(Nid::X9_62_PRIME256V1),
-        AcmeKeyType::EcdsaP384 => on_curve(Nid::SECP384R1),
-        AcmeKeyType::Rsa2048 => PKey::from_rsa(Rsa::generate(2048)?),
-        AcmeKeyType::Rsa3072 => PKey::from_rsa(Rsa::generate(3072)?),
-        AcmeKeyType::Rsa4096 => PKey::from_rsa(Rsa::generate(4096)?),
+/// The request for a certificate of this key for these names, in DER.
+pub(crate) async fn request(key: &OrderKey, names: &[String]) -> Result<Vec<u8>, AcmeError> {
+    let mut params = CertificateParams::new(names.to_vec())?;
+    params.distinguished_name = DistinguishedName::new();
+    signed(key, |signature| Ok(params.serialize_request(signature)?.der().to_vec())).await
+}
+
+/// The certificate that proves this name, signed by its own key, in DER.
+pub(crate) async fn challenge(key: &OrderKey, name: &str, digest: &[u8]) -> Result<Vec<u8>, AcmeError> {
+    let params = challenge_params(name, digest)?;
+    signed(key, |signature| Ok(params.self_signed(signature)?.der().to_vec())).await
+}
+
+/// What is in that certificate.
+pub(crate) fn challenge_params(name: &str, digest: &[u8]) -> Result<CertificateParams, Error> {
+    const DAY: u64 = 24 * 3600;
+    let mut params = CertificateParams::new([name.to_owned()])?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "ACME challenge");
+    params.serial_number = Some(SerialNumber::from(1));
+    // An authority whose clock is behind does not mind: it looks at nothing but the extensions.
+    let now = rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(u64::try_from(unix_now()).unwrap_or(0));
+    (params.not_before, params.not_after) =
+        (now - Duration::from_secs(DAY), now + Duration::from_secs(7 * DAY));
+    let digest = <[u8; 32]>::try_from(digest).map_err(|_| Error::CouldNotParseCertificate)?;
+    params.custom_extensions.push(CustomExtension::new_acme_identifier(&digest));
+    Ok(params)
+}
+
+async fn signed(
+    key: &OrderKey,
+    write: impl Fn(&Signature) -> Result<Vec<u8>, Error>,
+) -> Result<Vec<u8>, AcmeError> {
+    let mut signature = Signature::of(key)?;
+    write(&signature)?;
+    let message = signature.message.take();
+    signature.bytes = key.sign(&message).await?;
+    let der = write(&signature)?;
+    match signature.message.take() == message {
+        true => Ok(der),
+        false => Err(AcmeError::Garbage("what is signed is not twice the same".to_owned())),
     }
 }
 
-/// The request for a certificate of this key for these names, in DER.
-pub(crate) fn request(key: &PKey<Private>, names: &[String]) -> Result<Vec<u8>, ErrorStack> {
-    let mut builder = X509Req::builder()?;
-    builder.set_version(0)?;
-    builder.set_subject_name(&X509Name::builder()?.build())?;
-    builder.set_pubkey(key)?;
-    let mut alternatives = SubjectAlternativeName::new();
-    for name in names {
-        match name.parse::<IpAddr>() {
-            Ok(_) => alternatives.ip(name),
-            Err(_) => alternatives.dns(name),
+/// A signature, and what it is for.
+struct Signature {
+    /// The contents of the public key's BIT STRING.
+    public: Vec<u8>,
+    algorithm: &'static SignatureAlgorithm,
+    message: RefCell<Vec<u8>>,
+    /// Empty until it is there.
+    bytes: Vec<u8>,
+}
+
+impl Signature {
+    fn of(key: &OrderKey) -> Result<Self, AcmeError> {
+        let pkey = key.public().pkey();
+        let (public, algorithm) = match key.public().key_type() {
+            KeyType::Rsa { .. } => (pkey.rsa()?.public_key_to_der_pkcs1()?, &rcgen::PKCS_RSA_SHA256),
+            curve => {
+                let key = pkey.ec_key()?;
+                let mut context = boring::bn::BigNumContext::new()?;
+                let form = PointConversionForm::UNCOMPRESSED;
+                let point = key.public_key().to_bytes(key.group(), form, &mut context)?;
+                let is_p384 = curve == KeyType::EcdsaP384;
+                let algorithm =
+                    if is_p384 { &rcgen::PKCS_ECDSA_P384_SHA384 } else { &rcgen::PKCS_ECDSA_P256_SHA256 };
+                (point, algorithm)
+            }
         };
+        Ok(Self { public, algorithm, message: RefCell::default(), bytes: Vec::new() })
     }
-    let mut extensions = Stack::new()?;
-    extensions.push(alternatives.build(&builder.x509v3_context(None))?)?;
-    builder.add_extensions(&extensions)?;
-    builder.sign(key, MessageDigest::sha256())?;
-    builder.build().to_der()
+}
+
+impl PublicKeyData for Signature {
+    fn der_bytes(&self) -> &[u8] {
+        &self.public
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        self.algorithm
+    }
+}
+
+impl SigningKey for Signature {
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
+        *self.message.borrow_mut() = message.to_vec();
+        Ok(self.bytes.clone())
+    }
+}
+
+/// The library refuses what cannot be written, which has been checked.
+impl From<Error> for AcmeError {
+    fn from(error: Error) -> Self {
+        Self::Garbage(format!("what is to be signed cannot be written: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use boring::x509::{X509, X509Req};
+    use quadrille_config::model::AcmeKeyType;
+
+    #[test]
+    fn requests_and_certificates_are_signed_by_the_key_that_is_in_them() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let names = ["a.example.com".to_owned(), "*.b.example.com".to_owned(), "192.0.2.7".to_owned()];
+        for key_type in [AcmeKeyType::EcdsaP256, AcmeKeyType::EcdsaP384, AcmeKeyType::Rsa2048] {
+            let (request, certificate) = runtime.block_on(async {
+                let key = OrderKey::generate(key_type).await.unwrap();
+                let certificate = challenge(&key, "a.example.com", &[7; 32]).await.unwrap();
+                (request(&key, &names).await.unwrap(), certificate)
+            });
+            let has = |part: &[u8]| request.windows(part.len()).any(|window| window == part);
+            assert!(has(b"\x82\x0da.example.com") && has(b"\x82\x0f*.b.example.com"), "{request:?}");
+            assert!(has(&[0x87, 4, 192, 0, 2, 7]) && !has(b"rcgen"), "{request:?}");
+            let request = X509Req::from_der(&request).unwrap();
+            assert!(request.verify(&request.public_key().unwrap()).unwrap(), "{key_type:?}");
+            let certificate = X509::from_der(&certificate).unwrap();
+            assert!(certificate.verify(&certificate.public_key().unwrap()).unwrap(), "{key_type:?}");
+        }
+    }
 }

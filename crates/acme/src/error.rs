@@ -26,6 +26,12 @@ pub enum AcmeError {
     /// Another gateway of the fleet may order now.
     #[error("this gateway has lost the fleet's lease while it ordered; another one goes on")]
     Lease,
+    /// A key server does not make a key, or does not sign with it.
+    #[error("the key is not to be had: {0}")]
+    KeyServer(String),
+    /// No key server has a key any more that was made for an order.
+    #[error("the key is not to be had: {0}; the next try makes another")]
+    NoKey(String),
     /// A file in the state directory, or one that the account needs.
     #[error("{0}")]
     File(String),

@@ -1,7 +1,8 @@
 //! What becomes of names that clients wish for.
 
 use crate::{
-    AcmeError, OnDemand, Plan, StateDirectory, UnixTime, Wanted, ask,
+    AcmeError, OnDemand, Plan, StateDirectory, UnixTime, Wanted,
+    ask::Asker,
     on_demand::{FILE, Granted},
     turn::Turn,
 };
@@ -21,6 +22,7 @@ pub(crate) struct Granting {
     state: StateDirectory,
     on_demand: Arc<OnDemand>,
     granted: Granted,
+    asker: Asker,
     asked: u32,
     /// What has been complained of last.
     complaint: Option<String>,
@@ -40,12 +42,13 @@ impl Granting {
         let granted = settings.as_ref().map(|_| Granted::read(state)).unwrap_or_default();
         on_demand.know(settings.is_some(), granted.clone());
         let (state, on_demand) = (state.clone(), Arc::clone(on_demand));
-        Self { settings, state, on_demand, granted, asked: 0, complaint: None }
+        let asker = Asker::default();
+        Self { settings, state, on_demand, granted, asker, asked: 0, complaint: None }
     }
 
     /// What was granted until now.
     pub(crate) fn orders(&self) -> impl Iterator<Item = AcmeOrder> {
-        self.granted.orders()
+        self.settings.iter().flat_map(|settings| self.granted.orders(settings))
     }
 
     /// Others may have granted names: another process, or another gateway.
@@ -71,7 +74,7 @@ impl Granting {
             self.on_demand.refuse(&name, now, until);
             return Some(Question::Answered("limited"));
         }
-        match ask::may_be_ordered(&settings.ask, &name).await {
+        match self.asker.may_be_ordered(&settings, &name).await {
             Ok(true) => {
                 self.complaint = None;
                 Some(Question::MayBeOrdered(name))
@@ -100,22 +103,23 @@ impl Granting {
         Ok(())
     }
 
-    /// Lets a name go that was granted and cannot be had. It may be asked about again in a day.
-    pub(crate) async fn give_up(&mut self, wanted: &Wanted, now: UnixTime, turn: &Turn) {
-        let [name] = &wanted.order.names[..] else { return };
+    /// Lets a name go that was granted and cannot be had. It may be asked about again in a day. False if it stays.
+    pub(crate) async fn give_up(&mut self, wanted: &Wanted, now: UnixTime, turn: &Turn) -> bool {
+        let [name] = &wanted.order.names[..] else { return false };
         let mut granted = Granted::read(&self.state);
         if !granted.remove(name) {
-            return;
+            return false;
         }
         let kept = async { turn.store(FILE, &granted.to_json()?).await };
         if let Err(error) = kept.await {
             tracing::error!(%error, name, "a name that cannot be had stays");
-            return;
+            return false;
         }
         tracing::warn!(name, "given up: its certificate was ordered on demand, and could not be had");
         self.on_demand.know(true, granted.clone());
         self.on_demand.refuse(name, now, now + FAILED);
         self.granted = granted;
+        true
     }
 
     /// Says something once, until it is another thing.

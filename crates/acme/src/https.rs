@@ -16,6 +16,7 @@ use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
 use quadrille_config::model::Acme;
 use std::{
     future::Future,
+    path::Path,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -37,19 +38,8 @@ pub(crate) struct Https {
 impl Https {
     /// Trusts what the account says.
     pub(crate) fn new(acme: &Acme) -> Result<Self, AcmeError> {
-        let mut builder = SslConnector::builder(SslMethod::tls())?;
-        builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
-        if let Some((file, _)) = &acme.ca_file {
-            let unusable =
-                |problem: String| AcmeError::File(format!("`acme.ca_file` {}: {problem}", file.display()));
-            let pem = std::fs::read(file).map_err(|error| unusable(error.to_string()))?;
-            let cas =
-                X509::stack_from_pem(&pem).map_err(|_| unusable("no certificates in PEM".to_owned()))?;
-            let mut store = X509StoreBuilder::new()?;
-            cas.iter().try_for_each(|ca| store.add_cert(ca))?;
-            builder.set_cert_store_builder(store);
-        }
-        Ok(Self { connector: builder.build(), refused_for: Arc::default() })
+        let ca = acme.ca_file.as_ref().map(|(file, _)| file.as_path());
+        Ok(Self { connector: connector(ca, "acme.ca_file")?, refused_for: Arc::default() })
     }
 
     /// How long the authority wants to be left alone, as its last refusal says (RFC 8555 section 6.6).
@@ -90,6 +80,21 @@ impl Https {
             *self.refused_for.lock().unwrap_or_else(PoisonError::into_inner) = after;
         }
     }
+}
+
+/// TLS towards servers that lead to these CAs, or to the system's. `key` is where the configuration names them.
+pub(crate) fn connector(ca: Option<&Path>, key: &str) -> Result<SslConnector, AcmeError> {
+    let mut builder = SslConnector::builder(SslMethod::tls())?;
+    builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
+    if let Some(file) = ca {
+        let unusable = |problem: String| AcmeError::File(format!("`{key}` {}: {problem}", file.display()));
+        let pem = std::fs::read(file).map_err(|error| unusable(error.to_string()))?;
+        let cas = X509::stack_from_pem(&pem).map_err(|_| unusable("no certificates in PEM".to_owned()))?;
+        let mut store = X509StoreBuilder::new()?;
+        cas.iter().try_for_each(|ca| store.add_cert(ca))?;
+        builder.set_cert_store_builder(store);
+    }
+    Ok(builder.build())
 }
 
 impl HttpClient for Https {

@@ -4,10 +4,12 @@ use crate::{AcmeError, UnixTime, schedule::Validity};
 use base64ct::{Base64UrlUnpadded, Encoding};
 use boring::{
     asn1::{Asn1Time, Asn1TimeRef},
-    pkey::{PKey, Private},
+    pkey::{HasPublic, PKeyRef},
     x509::{X509, X509Ref},
 };
 use instant_acme::CertificateIdentifier;
+use quadrille_engine::Key;
+use quadrille_keyless::wire::Ski;
 use std::{net::IpAddr, path::Path};
 use zeroize::Zeroizing;
 
@@ -36,7 +38,7 @@ impl Issued {
     }
 
     /// The chain that an authority sent for this key and these names.
-    pub(crate) fn new(pem: &str, key: &PKey<Private>, names: &[String]) -> Result<Self, AcmeError> {
+    pub(crate) fn new(pem: &str, key: &PKeyRef<impl HasPublic>, names: &[String]) -> Result<Self, AcmeError> {
         let garbage = |problem: &str| AcmeError::Garbage(problem.to_owned());
         let chain = X509::stack_from_pem(pem.as_bytes()).map_err(|_| garbage("no certificates in PEM"))?;
         let leaf = chain.first().ok_or_else(|| garbage("no certificate"))?;
@@ -62,9 +64,11 @@ impl Issued {
         Ok(Self { chain, validity })
     }
 
-    /// Key and chain, in PEM. The key first: then whoever reads only the beginning has no certificate to be misled by.
-    pub(crate) fn to_file(&self, key: &PKey<Private>) -> Result<Zeroizing<Vec<u8>>, AcmeError> {
-        let key = Zeroizing::new(key.private_key_to_pem_pkcs8()?);
+    /// The chain in PEM, behind the key if that is here: then whoever reads only the beginning has no certificate to be
+    /// misled by.
+    pub(crate) fn to_file(&self, key: Option<&Key>) -> Result<Zeroizing<Vec<u8>>, AcmeError> {
+        let key = key.map(|key| key.pkey().private_key_to_pem_pkcs8()).transpose()?;
+        let key = Zeroizing::new(key.unwrap_or_default());
         let links: Vec<_> = self.chain.iter().map(|link| link.to_pem()).collect::<Result<_, _>>()?;
         let chain = links.concat();
         // In one piece: what a vector leaves behind when it grows would not be wiped.
@@ -72,6 +76,11 @@ impl Issued {
         file.extend_from_slice(&key);
         file.extend_from_slice(&chain);
         Ok(file)
+    }
+
+    /// By which key servers know its key.
+    pub(crate) fn key(&self) -> Option<Ski> {
+        Ski::from_key(&*self.chain[0].public_key().ok()?).ok()
     }
 
     /// By which the authority knows it (RFC 9773 section 4.1); `None` of one without an authority key identifier.

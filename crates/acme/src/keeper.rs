@@ -7,11 +7,13 @@ use crate::{
     granting::{Granting, Question},
     https::Https,
     order::Ordering,
+    order_key::OrderKey,
     progress::{self, Progress},
     schedule,
     turn::Turn,
     unix_now,
 };
+use quadrille_keyless::wire::Ski;
 use std::{
     collections::HashMap,
     fs,
@@ -66,6 +68,7 @@ impl Keeper {
     ) -> Result<Self, AcmeError> {
         let state = StateDirectory::open(&plan.acme.state)?;
         let https = Https::new(&plan.acme)?;
+        answers.belong_to(&plan);
         let fleet = Fleet::of(&plan, &state, answers, &events);
         Ok(Self {
             granting: Granting::new(&plan, &state, on_demand),
@@ -267,28 +270,69 @@ impl Keeper {
         let before = modified(&wanted.file);
         let is_other = self.known.get(&wanted.file).is_some_and(|known| known.modified != before);
         if !is_other && self.due(wanted) <= unix_now() {
-            match turn.hold(self.obtain(wanted, &turn)).await {
-                Ok(issued) => self.obtained(wanted, &issued, &turn).await,
+            let before = Issued::read(&wanted.file);
+            match turn.hold(self.obtain(wanted, before.as_ref(), &turn)).await {
+                Ok(issued) => self.obtained(wanted, &issued, before.as_ref(), &turn).await,
                 Err(error) => self.failed(wanted, &error, Some(&turn)).await,
             }
         }
         turn.end().await;
     }
 
-    async fn obtain(&self, wanted: &Wanted, turn: &Turn) -> Result<Issued, AcmeError> {
+    async fn obtain(
+        &mut self,
+        wanted: &Wanted,
+        before: Option<&Issued>,
+        turn: &Turn,
+    ) -> Result<Issued, AcmeError> {
         let obtaining = async {
+            // Before the order, which costs the authority something.
+            let key = self.key(wanted, turn).await?;
             let account = account::open(&self.plan.acme, &self.state, &self.https, turn).await?;
-            let ordering = Ordering { acme: &self.plan.acme, account: &account, turn };
-            ordering.obtain(wanted, Issued::read(&wanted.file).as_ref()).await
+            let ordering = Ordering { acme: &self.plan.acme, account: &account, turn, wanted, key: &key };
+            ordering.obtain(before).await
         };
         let obtained = tokio::time::timeout(LONGEST, obtaining).await;
         obtained.unwrap_or_else(|_| Err(AcmeError::Unreachable("not done in 20 minutes".to_owned())))
     }
 
-    async fn obtained(&mut self, wanted: &Wanted, issued: &Issued, turn: &Turn) {
-        let now = unix_now();
-        self.progress.ordered(&wanted.id(), now);
+    /// A new key, or on key servers the one that an order before has left.
+    async fn key(&mut self, wanted: &Wanted, turn: &Turn) -> Result<OrderKey, AcmeError> {
+        let (id, order) = (wanted.id(), &wanted.order);
+        if order.keyless.is_none() {
+            return OrderKey::generate(order.key_type).await;
+        }
+        let none = || AcmeError::KeyServer("its key servers are not asked by this process".to_owned());
+        let client = self.plan.client(&id).ok_or_else(none)?;
+        if let Some(key) = self.progress.pending_key(&id) {
+            return Ok(OrderKey::Remote(key, client));
+        }
+        let key = OrderKey::generate_on(&client, order.key_type, &order.label()).await?;
+        self.progress.set_pending_key(&id, Some(&key));
         self.keep_progress(Some(turn)).await;
+        Ok(OrderKey::Remote(key, client))
+    }
+
+    /// Beside all else: key servers may be slow, and whoever has the turn should not wait for them.
+    fn remove_key(&self, wanted: &Wanted, key: Ski) {
+        let Some(client) = self.plan.client(&wanted.id()) else { return };
+        let certificate = wanted.title();
+        tokio::spawn(async move {
+            if let Err(error) = client.remove(key).await {
+                tracing::warn!(certificate, %key, %error, "a key that nobody needs any more stays on the key servers");
+            }
+        });
+    }
+
+    async fn obtained(&mut self, wanted: &Wanted, issued: &Issued, before: Option<&Issued>, turn: &Turn) {
+        let now = unix_now();
+        let is_remote = wanted.order.keyless.is_some();
+        let replaced = before.filter(|_| is_remote).and_then(Issued::key);
+        let unneeded = self.progress.ordered(&wanted.id(), now, replaced);
+        self.keep_progress(Some(turn)).await;
+        if let Some(key) = unneeded {
+            self.remove_key(wanted, key);
+        }
         let Validity { not_after, .. } = issued.validity;
         tracing::info!(certificate = wanted.title(), not_after, "a certificate has been issued");
         if not_after <= now {
@@ -318,12 +362,18 @@ impl Keeper {
         let failures = schedule::after_failure(before, error.counts(), asked, validity, fastrand::f64(), now);
         tracing::warn!(certificate = wanted.title(), %error, again_in_s = failures.retry_at - now, "no certificate could be ordered");
         self.progress.failed(&id, failures);
+        if let AcmeError::NoKey(_) = error {
+            self.progress.set_pending_key(&id, None);
+        }
+        let is_given_up = failures.count >= GIVEN_UP && validity.is_none();
         self.keep_progress(turn).await;
-        if let Some(turn) = turn
-            && failures.count >= GIVEN_UP
-            && validity.is_none()
+        if let Some(turn) = turn.filter(|_| is_given_up)
+            && self.granting.give_up(wanted, now, turn).await
+            && let Some(key) = self.progress.pending_key(&id)
         {
-            self.granting.give_up(wanted, now, turn).await;
+            self.progress.set_pending_key(&id, None);
+            self.keep_progress(Some(turn)).await;
+            self.remove_key(wanted, key.ski());
         }
         let _ = self.events.send(Event::Failed).await;
     }

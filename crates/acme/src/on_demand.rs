@@ -9,7 +9,7 @@
 use crate::{AcmeError, StateDirectory, UnixTime, files};
 use quadrille_config::{
     acme_values::certificate_name,
-    model::{Acme, AcmeKeyType, AcmeOnDemand, AcmeOrder},
+    model::{Acme, AcmeOnDemand, AcmeOrder},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -135,15 +135,14 @@ impl Granted {
     }
 
     /// Where their certificates are in the state directory.
-    pub(crate) fn files(&self) -> Vec<String> {
+    pub(crate) fn files(&self, settings: &AcmeOnDemand) -> Vec<String> {
         let path = |order: AcmeOrder| order.file(Path::new("")).display().to_string();
-        self.orders().map(path).collect()
+        self.orders(settings).map(path).collect()
     }
 
     /// What is ordered for these names.
-    pub(crate) fn orders(&self) -> impl Iterator<Item = AcmeOrder> {
-        let key_type = AcmeKeyType::EcdsaP256;
-        self.0.keys().map(move |name| AcmeOrder { names: vec![name.clone()], key_type, profile: None })
+    pub(crate) fn orders(&self, settings: &AcmeOnDemand) -> impl Iterator<Item = AcmeOrder> {
+        self.0.keys().map(|name| settings.order(name.clone()))
     }
 }
 
@@ -151,9 +150,9 @@ impl Granted {
 pub fn granted(acme: &Acme) -> Vec<AcmeOrder> {
     match &acme.on_demand {
         None => Vec::new(),
-        Some(_) => {
+        Some(settings) => {
             let json = files::read(&acme.state.join(FILE)).ok().flatten();
-            json.and_then(|json| Granted::parse(&json)).unwrap_or_default().orders().collect()
+            json.and_then(|json| Granted::parse(&json)).unwrap_or_default().orders(settings).collect()
         }
     }
 }
@@ -208,7 +207,7 @@ mod tests {
     fn names_and_names_in_an_hour_are_limited() {
         let count = |count| NonZeroUsize::new(count).unwrap();
         let ask = "http://ask.example/".to_owned();
-        let limits = AcmeOnDemand { names: count(3), per_hour: count(2), ask };
+        let limits = AcmeOnDemand { names: count(3), per_hour: count(2), ..AcmeOnDemand::new(ask) };
         let mut granted = Granted::default();
         assert_eq!(granted.limit(&limits, 0), None);
         granted.insert("a.example", 10_000);

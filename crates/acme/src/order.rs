@@ -2,14 +2,13 @@
 
 use crate::{
     AcmeError, Issued, Wanted, answers::Answer, certificate_request, dns_hook, fleet::certificate_name,
-    turn::Turn,
+    order_key::OrderKey, turn::Turn,
 };
-use boring::pkey::{PKey, Private};
 use instant_acme::{
     Account, AuthorizationHandle, AuthorizationStatus, CertificateIdentifier, ChallengeHandle, ChallengeType,
     Identifier, NewOrder, Order, OrderStatus, RetryPolicy,
 };
-use quadrille_config::model::{Acme, AcmeChallenge, AcmeKeyType};
+use quadrille_config::model::{Acme, AcmeChallenge};
 use std::{net::IpAddr, time::Duration};
 
 /// With validations by several name servers and addresses, and a CA that is busy.
@@ -21,37 +20,34 @@ pub(crate) struct Ordering<'a> {
     pub(crate) acme: &'a Acme,
     pub(crate) account: &'a Account,
     pub(crate) turn: &'a Turn,
+    pub(crate) wanted: &'a Wanted,
+    /// The new key.
+    pub(crate) key: &'a OrderKey,
 }
 
 impl Ordering<'_> {
-    /// Orders a certificate with a new key, and keeps both. `replaces` is the one that it takes the place of.
-    pub(crate) async fn obtain(
-        &self,
-        wanted: &Wanted,
-        replaces: Option<&Issued>,
-    ) -> Result<Issued, AcmeError> {
-        let mut order = self.begin(wanted, replaces.and_then(Issued::identifier)).await?;
+    /// Orders a certificate with the key, and keeps it, with the key unless that is elsewhere. `replaces` is the one that
+    /// it takes the place of.
+    pub(crate) async fn obtain(&self, replaces: Option<&Issued>) -> Result<Issued, AcmeError> {
+        let mut order = self.begin(replaces.and_then(Issued::identifier)).await?;
         let mut records = Vec::new();
         let validated = self.validate(&mut order, &mut records).await;
         let ended = self.turn.publish(&[]).await;
         self.remove(records).await;
         validated.and(ended)?;
-        let key = new_key(wanted.order.key_type).await?;
-        let issued = self.issue(&mut order, wanted, &key).await?;
-        self.turn.store(&certificate_name(&wanted.id()), &issued.to_file(&key)?).await?;
+        let issued = self.issue(&mut order).await?;
+        let file = issued.to_file(self.key.private())?;
+        self.turn.store(&certificate_name(&self.wanted.id()), &file).await?;
         Ok(issued)
     }
 
     /// An authority that does not know what is replaced, or had it replaced already, is asked again without.
-    async fn begin(
-        &self,
-        wanted: &Wanted,
-        replaces: Option<CertificateIdentifier<'static>>,
-    ) -> Result<Order, AcmeError> {
-        let identifiers: Vec<_> = wanted.order.names.iter().map(|name| identifier(name)).collect();
+    async fn begin(&self, replaces: Option<CertificateIdentifier<'static>>) -> Result<Order, AcmeError> {
+        let wanted = &self.wanted.order;
+        let identifiers: Vec<_> = wanted.names.iter().map(|name| identifier(name)).collect();
         let new = || {
             let new = NewOrder::new(&identifiers);
-            wanted.order.profile.as_deref().into_iter().fold(new, instant_acme::NewOrder::profile)
+            wanted.profile.as_deref().into_iter().fold(new, instant_acme::NewOrder::profile)
         };
         if let Some(replaces) = replaces {
             match self.account.new_order(&new().replaces(replaces)).await {
@@ -131,7 +127,14 @@ impl Ordering<'_> {
                 key_authorization: proof.as_str().to_owned(),
             }),
             ChallengeType::TlsAlpn01 => {
-                answers.push(Answer::TlsAlpn { name, digest: proof.digest().as_ref().to_vec() });
+                let digest = proof.digest().as_ref().to_vec();
+                answers.push(match self.key {
+                    OrderKey::Local(_) => Answer::TlsAlpn { name, digest },
+                    OrderKey::Remote(..) => {
+                        let certificate = certificate_request::challenge(self.key, &name, &digest).await?;
+                        Answer::TlsAlpnSigned { name, certificate, order: self.wanted.id() }
+                    }
+                });
             }
             _ => {
                 let record = Record { name: dns_hook::record_name(&name), value: proof.dns_value() };
@@ -142,15 +145,11 @@ impl Ordering<'_> {
         Ok(())
     }
 
-    async fn issue(
-        &self,
-        order: &mut Order,
-        wanted: &Wanted,
-        key: &PKey<Private>,
-    ) -> Result<Issued, AcmeError> {
-        order.finalize_csr(&certificate_request::request(key, &wanted.order.names)?).await?;
+    async fn issue(&self, order: &mut Order) -> Result<Issued, AcmeError> {
+        let names = &self.wanted.order.names;
+        order.finalize_csr(&certificate_request::request(self.key, names).await?).await?;
         let pem = order.poll_certificate(&ISSUANCE).await?;
-        Issued::new(&pem, key, &wanted.order.names)
+        Issued::new(&pem, self.key.public().pkey(), names)
     }
 
     async fn dns(&self, action: &str, record: &Record) -> Result<(), AcmeError> {
@@ -166,12 +165,6 @@ impl Ordering<'_> {
             }
         }
     }
-}
-
-/// Made on another thread: with RSA it takes long enough to lose the turn.
-async fn new_key(key_type: AcmeKeyType) -> Result<PKey<Private>, AcmeError> {
-    let made = tokio::task::spawn_blocking(move || certificate_request::generate(key_type)).await;
-    Ok(made.map_err(|error| AcmeError::File(format!("no key could be made: {error}")))??)
 }
 
 /// A TXT record.

@@ -1,7 +1,8 @@
 //! What a configuration wants ordered.
 
-use crate::{AcmeError, StateDirectory, files, on_demand::granted};
-use quadrille_config::model::{Acme, AcmeFleet, AcmeOrder, Gateway, Listener};
+use crate::{AcmeError, KeyServers, StateDirectory, files, on_demand::granted};
+use quadrille_config::model::{Acme, AcmeFleet, AcmeOrder, Gateway, Keyless, Listener};
+use quadrille_keyless::client::Client;
 use quadrille_resumption::Records;
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -14,6 +15,8 @@ pub struct Plan {
     pub wanted: Vec<Wanted>,
     /// The fleet that shares them.
     pub fleet: Option<Records>,
+    /// The key servers that make the keys of some of them.
+    pub key_servers: KeyServers,
 }
 
 /// A certificate that is to be there at all times.
@@ -31,7 +34,7 @@ impl Plan {
         let files: BTreeMap<_, _> =
             orders.into_iter().map(|order| (order.file(&acme.state), order)).collect();
         let wanted = files.into_iter().map(|(file, order)| Wanted { order, file }).collect();
-        Self { acme: Arc::new(acme), wanted, fleet: None }
+        Self { acme: Arc::new(acme), wanted, fleet: None, key_servers: KeyServers::default() }
     }
 
     /// Shared with this fleet, unless the configuration wants nothing to be shared.
@@ -39,6 +42,29 @@ impl Plan {
     pub fn shared_with(self, fleet: Option<Records>) -> Self {
         let fleet = fleet.filter(|_| self.acme.fleet != AcmeFleet::Off);
         Self { fleet, ..self }
+    }
+
+    /// With those of these key servers that it names.
+    #[must_use]
+    pub fn with_key_servers(mut self, all: &KeyServers) -> Self {
+        self.key_servers = all.only(|settings| self.keyless().any(|wanted| wanted == settings));
+        self
+    }
+
+    /// All key servers that are to make keys.
+    fn keyless(&self) -> impl Iterator<Item = &Keyless> {
+        let configured = self.wanted.iter().filter_map(|wanted| wanted.order.keyless.as_deref());
+        let on_demand = self.acme.on_demand.as_ref().and_then(|on_demand| on_demand.keyless.as_deref());
+        configured.chain(on_demand)
+    }
+
+    /// Who asks the key servers of the order with this [id](Wanted::id): one that is not configured is on demand.
+    pub(crate) fn client(&self, id: &str) -> Option<Client> {
+        let settings = match self.wanted.iter().find(|wanted| wanted.id() == id) {
+            Some(wanted) => wanted.order.keyless.as_deref(),
+            None => self.acme.on_demand.as_ref().and_then(|on_demand| on_demand.keyless.as_deref()),
+        };
+        self.key_servers.client(settings?).cloned()
     }
 
     /// `None` if nothing is to be ordered.
@@ -54,7 +80,11 @@ impl Plan {
     #[must_use]
     pub fn with_granted(self) -> Self {
         let orders = self.wanted.into_iter().map(|wanted| wanted.order).chain(granted(&self.acme)).collect();
-        Self { fleet: self.fleet, ..Self::new(Acme::clone(&self.acme), orders) }
+        Self {
+            fleet: self.fleet,
+            key_servers: self.key_servers,
+            ..Self::new(Acme::clone(&self.acme), orders)
+        }
     }
 }
 

@@ -2,6 +2,10 @@
 //! must not order again and again.
 
 use crate::{AcmeError, UnixTime, files, files::StateDirectory, schedule::Failures};
+use base64ct::{Base64, Encoding};
+use boring::pkey::PKey;
+use quadrille_engine::PublicKey;
+use quadrille_keyless::{client::RemoteKey, wire::Ski};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -9,7 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Progress(BTreeMap<String, Past>);
 
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Past {
     #[serde(default)]
     failures: u32,
@@ -17,6 +21,14 @@ struct Past {
     retry_at: UnixTime,
     #[serde(default)]
     ordered_at: UnixTime,
+    /// A key that was made on key servers and has no certificate yet: its `SubjectPublicKeyInfo`, in base64. An order
+    /// that comes to nothing leaves it to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pending_key: Option<String>,
+    /// The key on key servers whose certificate was replaced last, as they know it. Gateways may serve it for some seconds
+    /// more, so that it is removed with the next renewal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replaced_key: Option<String>,
 }
 
 /// Its file in the state directory.
@@ -45,13 +57,32 @@ impl Progress {
         (past.failures, past.retry_at) = (failures.count, failures.retry_at);
     }
 
-    pub(crate) fn ordered(&mut self, id: &str, now: UnixTime) {
-        self.0.insert(id.to_owned(), Past { failures: 0, retry_at: 0, ordered_at: now });
+    /// A certificate has come, in the place of one with the key `replaced`. Answers the key on key servers that nobody
+    /// needs any more.
+    pub(crate) fn ordered(&mut self, id: &str, now: UnixTime, replaced: Option<Ski>) -> Option<Ski> {
+        let replaced_key = replaced.map(|key| key.to_string());
+        let new = Past { ordered_at: now, replaced_key, ..Past::default() };
+        let before = self.0.insert(id.to_owned(), new).and_then(|past| past.replaced_key)?;
+        Ski::parse(&before).filter(|before| Some(*before) != replaced)
     }
 
     /// An operator wants it at once.
     pub(crate) fn clear(&mut self, id: &str) {
-        self.0.remove(id);
+        if let Some(past) = self.0.get_mut(id) {
+            (past.failures, past.retry_at, past.ordered_at) = (0, 0, 0);
+        }
+    }
+
+    /// A key has been made on key servers, or has gone.
+    pub(crate) fn set_pending_key(&mut self, id: &str, key: Option<&RemoteKey>) {
+        let encoded = key.and_then(|key| key.public().pkey().public_key_to_der().ok());
+        self.0.entry(id.to_owned()).or_default().pending_key = encoded.map(|der| Base64::encode_string(&der));
+    }
+
+    /// The key that was made and has no certificate yet.
+    pub(crate) fn pending_key(&self, id: &str) -> Option<RemoteKey> {
+        let der = Base64::decode_vec(self.0.get(id)?.pending_key.as_deref()?).ok()?;
+        RemoteKey::new(PublicKey::from_pkey(PKey::public_key_from_der(&der).ok()?).ok()?).ok()
     }
 
     /// What the file holds.

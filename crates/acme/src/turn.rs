@@ -89,7 +89,7 @@ impl Turn {
     /// From now on these answers are given, and no others. Resolves once everybody who may be asked knows them.
     pub(crate) async fn publish(&self, answers: &[Answer]) -> Result<(), AcmeError> {
         let (Some(fleet), Some(lease)) = (&self.fleet, &self.lease) else {
-            return Ok(self.answers.replace(answers)?);
+            return self.answers.replace(answers);
         };
         let json = serde_json::to_vec(answers).map_err(|error| AcmeError::File(error.to_string()))?;
         fleet.store(lease, ANSWERS, &json).await?;

@@ -84,20 +84,22 @@ impl AcmeFlags {
     fn orders(&self) -> Vec<AcmeOrder> {
         let preset = [AcmeKeyType::EcdsaP256];
         let key_types = if self.acme_key_type.is_empty() { &preset[..] } else { &self.acme_key_type };
-        let order = |&key_type| AcmeOrder { names: self.domain.clone(), key_type, profile: None };
+        let order =
+            |&key_type| AcmeOrder { names: self.domain.clone(), key_type, profile: None, keyless: None };
         key_types.iter().map(order).collect()
     }
 
     fn state(&self) -> Option<PathBuf> {
-        let directory = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        self.state.clone().or_else(|| {
-            let own = || {
-                directory("XDG_STATE_HOME")
-                    .or_else(|| directory("HOME").map(|home| home.join(".local/state")))
-            };
-            directory("STATE_DIRECTORY")
-                .or_else(|| own().map(|state| state.join("quadrille")))
-                .map(|state| state.join("acme"))
-        })
+        self.state.clone().or_else(|| usual_state("acme"))
     }
+}
+
+/// Where a directory of this name is kept when nobody says where: for systemd's unit, or for the user.
+pub(crate) fn usual_state(name: &str) -> Option<PathBuf> {
+    let directory = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let own =
+        || directory("XDG_STATE_HOME").or_else(|| directory("HOME").map(|home| home.join(".local/state")));
+    directory("STATE_DIRECTORY")
+        .or_else(|| own().map(|state| state.join("quadrille")))
+        .map(|state| state.join(name))
 }

@@ -143,11 +143,11 @@ impl Flags {
         let certificates = self.certificates();
         for &address in &self.listen {
             let tls = Tls { certificates: certificates.clone(), policy: self.tls() };
-            let chain = Chain::new(Some(tls), self.inside(), Place::flag("--listen"));
+            let http3 = self.http3.then(Http3::default);
+            let chain = Chain { http3, ..Chain::new(Some(tls), self.inside(), Place::flag("--listen")) };
             let mut listener = Listener::new(address, Place::flag("--listen"), chain);
             listener.proxy_protocol =
                 if self.proxy_protocol { ProxyProtocolIn::Required } else { ProxyProtocolIn::Off };
-            listener.http3 = self.http3.then(Http3::default);
             gateway.listeners.push(listener);
         }
         if !self.upstream.is_empty() {

@@ -36,14 +36,15 @@ pub fn directory_url(text: &str) -> Result<String, Problem> {
 
 /// The URL that is asked whether a name may be ordered.
 pub fn ask_url(text: &str) -> Result<String, Problem> {
-    let host = text.strip_prefix("http://").map(|rest| rest.split(['/', '?']).next().unwrap_or_default());
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let host = rest.map(|rest| rest.split(['/', '?']).next().unwrap_or_default());
     let good = text.parse::<http::Uri>().is_ok()
         && !text.contains('#')
         && host.is_some_and(|host| !host.is_empty() && !host.contains('@'));
     match good {
         true => Ok(text.to_owned()),
         false => Err(Problem::new(
-            format!("{} is no URL with http://", quote(text)),
+            format!("{} is no URL with http:// or https://", quote(text)),
             "write it whole, such as `http://127.0.0.1:8080/may-be-ordered`",
         )),
     }

@@ -2,8 +2,9 @@
 
 use crate::{KeyType, PublicKey, error::KeyError, prepared::Prepared};
 use boring::{
-    ec::EcKey,
+    ec::{EcGroup, EcKey},
     error::{Error, ErrorStack},
+    nid::Nid,
     pkey::{Id, PKey, PKeyRef, Private},
     rsa::Rsa,
 };
@@ -49,6 +50,23 @@ impl Key {
         let material = material(&pkey)?;
         let inner = Inner { public, pkey, material, prepared: Prepared::default() };
         Ok(Self { inner: Arc::new(inner), poll_delay: None })
+    }
+
+    /// A new key, from BoringSSL's random numbers. With RSA it takes a second and more of CPU for long ones.
+    ///
+    /// # Errors
+    /// [`Unsupported`](KeyError::Unsupported) for Ed25519, which no public certificate has, and
+    /// [`Malformed`](KeyError::Malformed) if BoringSSL makes none.
+    pub fn generate(key_type: KeyType) -> Result<Self, KeyError> {
+        let on_curve = |curve| PKey::from_ec_key(EcKey::generate(&*EcGroup::from_curve_name(curve)?)?);
+        let pkey = match key_type {
+            KeyType::Rsa { bits } => Rsa::generate(bits).and_then(PKey::from_rsa),
+            KeyType::EcdsaP256 => on_curve(Nid::X9_62_PRIME256V1),
+            KeyType::EcdsaP384 => on_curve(Nid::SECP384R1),
+            KeyType::EcdsaP521 => on_curve(Nid::SECP521R1),
+            KeyType::Ed25519 => return Err(KeyError::Unsupported),
+        };
+        Self::from_pkey(pkey.map_err(|_| KeyError::Malformed)?)
     }
 
     /// The same key, whose operations wait so long for a batch to fill; zero never waits. Without it, and for keys that

@@ -10,7 +10,7 @@ use quadrille_config::{
     model::{Expression, Source, TextMatch, TextRule, whole_within},
 };
 use std::{
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -41,39 +41,63 @@ impl Address {
     }
 }
 
-/// `envoy.config.core.v3.Address`.
+/// What is spoken to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Tcp,
+    Udp,
+}
+
+/// `envoy.config.core.v3.Address` of TCP.
 pub(crate) fn address(field: &Field<'_>) -> Option<Address> {
+    let (address, protocol) = any_address(field)?;
+    match protocol {
+        Protocol::Tcp => Some(address),
+        Protocol::Udp => field.fail(Problem::new("only TCP is spoken here", "say `protocol: TCP`")),
+    }
+}
+
+/// `envoy.config.core.v3.Address`.
+fn any_address(field: &Field<'_>) -> Option<(Address, Protocol)> {
     let message = field.message(&schema::ADDRESS)?;
     match message.one_of(&["socket_address", "pipe"]) {
         Some(("pipe", pipe)) => {
             let path = pipe.message(&schema::PIPE)?.require("path")?.text()?;
-            Some(Address::Pipe(path.into()))
+            Some((Address::Pipe(path.into()), Protocol::Tcp))
         }
         Some((_, socket)) => socket_address(&socket.message(&schema::SOCKET_ADDRESS)?),
         None => field.fail("`socket_address` is missing"),
     }
 }
 
-fn socket_address(socket: &Message<'_>) -> Option<Address> {
-    let protocol = |text: &str| match text {
-        "TCP" | "0" => Ok(()),
-        _ => Err(Problem::new("only TCP is served", "there is no UDP, and HTTP/3 is for the YAML form only")),
+fn socket_address(socket: &Message<'_>) -> Option<(Address, Protocol)> {
+    const PROTOCOLS: &[(&str, u32, Protocol)] = &[("TCP", 0, Protocol::Tcp), ("UDP", 1, Protocol::Udp)];
+    let protocol = match socket.get("protocol") {
+        Some(field) => field.parse(values::enumeration(PROTOCOLS))?,
+        None => Protocol::Tcp,
     };
-    if let Some(field) = socket.get("protocol") {
-        field.parse(protocol)?;
-    }
     socket.get("ipv4_compat");
     let host = socket.require("address")?.text()?.to_owned();
     let port = socket.require("port_value")?.parse(|text| {
         let port = values::number(text)?;
         u16::try_from(port).map_err(|_| Problem::new(format!("{port} is no port"), "ports are 0 to 65535"))
     })?;
-    Some(Address::Socket { host, port })
+    Some((Address::Socket { host, port }, protocol))
 }
 
-/// An address of this machine.
-pub(crate) fn own_address(field: &Field<'_>) -> Option<std::net::SocketAddr> {
-    match address(field)? {
+/// A TCP address of this machine.
+pub(crate) fn own_address(field: &Field<'_>) -> Option<SocketAddr> {
+    own(field, address(field)?)
+}
+
+/// An address of this machine, and what is spoken to it.
+pub(crate) fn listener_address(field: &Field<'_>) -> Option<(SocketAddr, Protocol)> {
+    let (address, protocol) = any_address(field)?;
+    Some((own(field, address)?, protocol))
+}
+
+fn own(field: &Field<'_>, address: Address) -> Option<SocketAddr> {
+    match address {
         Address::Pipe(_) => {
             field.fail(Problem::new("Unix sockets are not listened on", "write a `socket_address`"))
         }

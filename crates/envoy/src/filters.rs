@@ -107,6 +107,10 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ),
     ("envoy.extensions.filters.http.grpc_web.v3.GrpcWeb", Ignored("gRPC-Web is passed on as it is")),
     ("envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec", Accepted("")),
+    (
+        "envoy.extensions.filters.http.alternate_protocols_cache.v3.FilterConfig",
+        Ignored("HTTP/3 is not spoken towards servers"),
+    ),
     ("envoy.extensions.filters.http.cache.v3.CacheConfig", Ignored("nothing is cached")),
     ("envoy.filters.http.rbac", LETS_IN),
     ("envoy.filters.http.ext_authz", LETS_IN),

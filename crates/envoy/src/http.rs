@@ -2,7 +2,7 @@
 
 use crate::{
     access_log::access_log,
-    common::duration,
+    common::{Protocol, duration},
     config_source::{ConfigSource, config_source},
     ext_authz::ext_authz,
     fault::fault,
@@ -58,9 +58,9 @@ pub struct RoutesReference {
     pub(crate) place: Place,
 }
 
-pub(crate) fn http_manager(field: &Field<'_>) -> Option<HttpManager> {
+pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<HttpManager> {
     let message = field.message(&schema::HTTP_MANAGER)?;
-    fixed(&message)?;
+    fixed(&message, protocol)?;
     let Access { steps, direct, behind_proxies } = access(&message)?;
     believes_nobody(&message, behind_proxies.as_ref())?;
     let mut idle = None;
@@ -193,12 +193,19 @@ fn warn_of_faults(config: &Field<'_>) -> Option<()> {
 }
 
 /// What must be one of a few values, and is served in one way.
-fn fixed(message: &Message<'_>) -> Option<()> {
-    const CODECS: &[(&str, u32, ())] = &[("AUTO", 0, ()), ("HTTP1", 1, ()), ("HTTP2", 2, ())];
+fn fixed(message: &Message<'_>, protocol: Protocol) -> Option<()> {
+    const OVER_TCP: &[(&str, u32, ())] = &[("AUTO", 0, ()), ("HTTP1", 1, ()), ("HTTP2", 2, ())];
+    const OVER_UDP: &[(&str, u32, ())] = &[("AUTO", 0, ()), ("HTTP3", 3, ())];
     const SLASHES: &[(&str, u32, ())] =
         &[("IMPLEMENTATION_SPECIFIC_DEFAULT", 0, ()), ("KEEP_UNCHANGED", 1, ())];
     if let Some(codec) = message.get("codec_type") {
-        codec.parse(enumeration(CODECS))?;
+        codec.parse(enumeration(match protocol {
+            Protocol::Tcp => OVER_TCP,
+            Protocol::Udp => OVER_UDP,
+        }))?;
+    }
+    if let Some(options) = message.get("http3_protocol_options") {
+        options.message(&schema::HTTP3_OPTIONS)?;
     }
     if let Some(action) = message.get("path_with_escaped_slashes_action") {
         action.parse(enumeration(SLASHES))?;

@@ -34,6 +34,7 @@ mod local_rate_limit;
 mod metadata;
 mod mirror;
 mod per_route;
+mod quic;
 mod rbac;
 mod reader;
 mod redaction;

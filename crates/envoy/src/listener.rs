@@ -2,9 +2,10 @@
 
 use crate::{
     access_log::access_log,
-    common::{duration, own_address},
+    common::{Protocol, duration, listener_address},
     filters::{self, HTTP_MANAGER},
     http::{HttpManager, http_manager},
+    quic::{QuicOptions, quic_options, quic_transport},
     rbac::{self, Access},
     reader::{Field, Message, ReadMessage},
     schema,
@@ -22,6 +23,8 @@ use std::{net::SocketAddr, num::NonZeroU32, time::Duration};
 pub struct Listener {
     pub(crate) name: String,
     pub(crate) address: SocketAddr,
+    /// Over UDP there is HTTP/3 alone.
+    pub(crate) protocol: Protocol,
     pub(crate) chains: Vec<Chain>,
     pub(crate) default_chain: Option<Chain>,
     pub(crate) proxy_protocol: ProxyProtocolIn,
@@ -77,23 +80,32 @@ const TCP_IDLE: Duration = Duration::from_secs(3600);
 pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
     let message = field.message(&schema::LISTENER)?;
     let address = message.require("address");
-    let bound = address.as_ref().and_then(own_address);
+    let bound = address.as_ref().and_then(listener_address);
     if let Some(bind) = message.get("bind_to_port")
         && !message.flag("bind_to_port")
     {
         return bind.fail("refused: connections are not handed on between listeners");
     }
-    let port = bound.map(|address| address.port());
+    let quic = match bound {
+        Some((_, Protocol::Udp)) => Some(quic_options(&message)?),
+        _ => {
+            if let Some(ignored) = message.get("udp_listener_config") {
+                ignored.warn("udp_listener_config", "ignored: the address is one of TCP");
+            }
+            None
+        }
+    };
+    let surroundings = Surroundings { port: bound.map(|(address, _)| address.port()), quic };
     let mut good = true;
     let mut chains = Vec::new();
     for item in message.list("filter_chains") {
-        match chain(&item, port) {
+        match chain(&item, surroundings) {
             Some(chain) => chains.push(chain),
             None => good = false,
         }
     }
     let default_chain = match message.get("default_filter_chain") {
-        Some(field) => Some(chain(&field, port)?),
+        Some(field) => Some(chain(&field, surroundings)?),
         None => None,
     };
     if good && chains.is_empty() && default_chain.is_none() {
@@ -105,9 +117,15 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
     };
     let proxy_protocol = proxy_protocol(&message)?;
     if proxy_protocol == ProxyProtocolIn::Required {
+        if quic.is_some() {
+            return field.fail(Problem::new(
+                "refused: the PROXY protocol announces no clients of HTTP/3",
+                "remove the listener filter",
+            ));
+        }
         knows_who_stands_before(&message, chains.iter().chain(&default_chain))?;
     }
-    let (address, bound) = (address?, bound?);
+    let (address, (bound, protocol)) = (address?, bound?);
     if !good {
         return None;
     }
@@ -116,6 +134,7 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
     let listener = Listener {
         name: name.clone(),
         address: bound,
+        protocol,
         chains,
         default_chain,
         proxy_protocol,
@@ -159,15 +178,32 @@ fn proxy_protocol(message: &Message<'_>) -> Option<ProxyProtocolIn> {
     Some(found)
 }
 
-fn chain(field: &Field<'_>, port: Option<u16>) -> Option<Chain> {
+/// What chains are read with: what the listener says.
+#[derive(Clone, Copy)]
+struct Surroundings {
+    port: Option<u16>,
+    /// If it is on UDP.
+    quic: Option<QuicOptions>,
+}
+
+impl Surroundings {
+    fn protocol(self) -> Protocol {
+        if self.quic.is_some() { Protocol::Udp } else { Protocol::Tcp }
+    }
+}
+
+fn chain(field: &Field<'_>, surroundings: Surroundings) -> Option<Chain> {
     let message = field.message(&schema::FILTER_CHAIN)?;
     let accepts = match message.get("filter_chain_match") {
-        Some(condition) => chain_match(&condition, port),
+        Some(condition) => chain_match(&condition, surroundings),
         None => Some(ChainMatch::default()),
     };
-    let tls = transport_socket(&message);
-    let serve = serve(&message, field);
+    let tls = transport_socket(&message, surroundings.protocol());
+    let serve = serve(&message, field, surroundings.protocol());
     let mut timeouts = Timeouts::default();
+    if let Some(quic) = surroundings.quic {
+        timeouts.handshake = quic.handshake();
+    }
     if let Some(connect) = message.duration("transport_socket_connect_timeout")
         && !connect.is_zero()
     {
@@ -175,6 +211,9 @@ fn chain(field: &Field<'_>, port: Option<u16>) -> Option<Chain> {
     }
     let TerminalFilter { serve, access, idle, access_log } = serve?;
     timeouts.idle = idle;
+    if let Some(quic) = surroundings.quic {
+        quic.limit(&mut timeouts);
+    }
     if let Serve::Http(manager) = &serve {
         timeouts.header = manager.header_timeout.unwrap_or(timeouts.header);
         timeouts.request = manager.request_timeout;
@@ -184,25 +223,28 @@ fn chain(field: &Field<'_>, port: Option<u16>) -> Option<Chain> {
     Some(Chain { name, accepts, tls, serve, access, timeouts, access_log, place })
 }
 
-fn chain_match(field: &Field<'_>, port: Option<u16>) -> Option<ChainMatch> {
+fn chain_match(field: &Field<'_>, surroundings: Surroundings) -> Option<ChainMatch> {
     let message = field.message(&schema::FILTER_CHAIN_MATCH)?;
     if let Some(wanted) = message.get("destination_port") {
         let number = wanted.parse(number)?;
-        if port.is_some_and(|port| u32::from(port) != number) {
+        if surroundings.port.is_some_and(|port| u32::from(port) != number) {
             return wanted.fail(format!("refused: no connection comes to port {number} of this listener"));
         }
     }
     let transport = match message.get("transport_protocol") {
         None => None,
-        Some(field) => match field.text()? {
-            "" => None,
-            "tls" => Some(Transport::Tls),
-            "raw_buffer" => Some(Transport::Plain),
-            other => {
-                return field.fail(Problem::new(
-                    format!("{} is not told apart", quadrille_config::quote(other)),
-                    "use `tls` or `raw_buffer`",
-                ));
+        Some(field) => match (field.text()?, surroundings.protocol()) {
+            ("", _) => None,
+            // What there is inside of QUIC.
+            ("tls", Protocol::Tcp) | ("quic", Protocol::Udp) => Some(Transport::Tls),
+            ("raw_buffer", Protocol::Tcp) => Some(Transport::Plain),
+            (other, protocol) => {
+                let remedy = match protocol {
+                    Protocol::Tcp => "use `tls` or `raw_buffer`",
+                    Protocol::Udp => "use `quic`",
+                };
+                let problem = format!("{} is not told apart", quadrille_config::quote(other));
+                return field.fail(Problem::new(problem, remedy));
             }
         },
     };
@@ -214,17 +256,29 @@ fn chain_match(field: &Field<'_>, port: Option<u16>) -> Option<ChainMatch> {
     })
 }
 
-fn transport_socket(message: &Message<'_>) -> Option<Option<DownstreamTls>> {
-    let Some(field) = message.get("transport_socket") else { return Some(None) };
+fn transport_socket(message: &Message<'_>, protocol: Protocol) -> Option<Option<DownstreamTls>> {
+    const QUIC: &str = "on UDP, write `envoy.transport_sockets.quic` with a `QuicDownstreamTransport`";
+    let Some(field) = message.get("transport_socket") else {
+        return match protocol {
+            Protocol::Tcp => Some(None),
+            Protocol::Udp => message.field().fail(Problem::new("`transport_socket` is missing", QUIC)),
+        };
+    };
     let socket = field.message(&schema::TRANSPORT_SOCKET)?;
     let (kind, config) = socket.require("typed_config")?.any()?;
-    match kind.rsplit('.').next() {
-        Some("DownstreamTlsContext") => downstream(&config).map(Some),
-        Some("RawBuffer") => Some(None),
-        _ => config.fail(Problem::new(
-            format!("refused: there is no transport socket {kind} towards clients"),
-            "TLS and raw buffer",
-        )),
+    match (kind.rsplit('.').next(), protocol) {
+        (Some("DownstreamTlsContext"), Protocol::Tcp) => downstream(&config).map(Some),
+        (Some("QuicDownstreamTransport"), Protocol::Udp) => quic_transport(&config).map(Some),
+        (Some("RawBuffer"), Protocol::Tcp) => Some(None),
+        _ => {
+            let remedy = match protocol {
+                Protocol::Tcp => "TLS and raw buffer",
+                Protocol::Udp => QUIC,
+            };
+            let problem =
+                format!("refused: there is no transport socket {kind} towards clients of this listener");
+            config.fail(Problem::new(problem, remedy))
+        }
     }
 }
 
@@ -236,7 +290,7 @@ struct TerminalFilter {
     access_log: Option<AccessLog>,
 }
 
-fn serve(message: &Message<'_>, chain: &Field<'_>) -> Option<TerminalFilter> {
+fn serve(message: &Message<'_>, chain: &Field<'_>, protocol: Protocol) -> Option<TerminalFilter> {
     let filters = filters::network(message.list("filters"))?;
     let (asking, filters): (Vec<_>, Vec<_>) =
         filters.into_iter().partition(|filter| filter.kind == filters::NETWORK_RBAC);
@@ -259,10 +313,16 @@ fn serve(message: &Message<'_>, chain: &Field<'_>) -> Option<TerminalFilter> {
         return filter.field.fail("`typed_config` is missing");
     };
     if filter.kind == HTTP_MANAGER {
-        let manager = http_manager(config)?;
+        let manager = http_manager(config, protocol)?;
         let idle = manager.idle.unwrap_or(HTTP_IDLE);
         let access_log = manager.access_log.clone();
         return Some(TerminalFilter { serve: Serve::Http(manager), access, idle, access_log });
+    }
+    if protocol == Protocol::Udp {
+        return filter.field.fail(Problem::new(
+            "refused: bytes are not passed over UDP",
+            "write an HTTP connection manager with `codec_type: HTTP3`",
+        ));
     }
     tcp_proxy(config).map(|tcp| TerminalFilter { access, ..tcp })
 }

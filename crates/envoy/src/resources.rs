@@ -4,6 +4,7 @@
 
 use crate::{
     cluster::Cluster,
+    common::Protocol,
     config_source::ConfigSource,
     endpoints::{Endpoint, Endpoints},
     http::Routes,
@@ -17,7 +18,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic, Diagnostics, Warnings,
-    model::{self, AccessRules, Gateway, Http, Upstream},
+    model::{self, AccessRules, AltSvc, Gateway, Http, Http3, Upstream},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -242,7 +243,11 @@ impl Resources {
         listener: &Listener,
         settings: &mut ContextSettings,
     ) -> Result<model::Listener, Diagnostic> {
-        let chain = |chain: &Chain, settings: &mut ContextSettings| self.chain(chain, settings);
+        // Whoever is there knows of it already; others are told by a header that the routes add.
+        let http3 = (listener.protocol == Protocol::Udp).then_some(Http3 { alt_svc: AltSvc::Off });
+        let chain = |chain: &Chain, settings: &mut ContextSettings| {
+            Ok::<_, Diagnostic>(model::Chain { http3: http3.clone(), ..self.chain(chain, settings)? })
+        };
         let mut chains = Vec::new();
         for from in &listener.chains {
             chains.push(chain(from, settings)?);
@@ -258,7 +263,7 @@ impl Resources {
             chains,
             default_chain,
             proxy_protocol: listener.proxy_protocol,
-            http3: None,
+            tcp: listener.protocol == Protocol::Tcp,
             trusted_proxies: model::TrustedProxies::AppendedTo,
             inspection: listener.inspection,
             limits: listener.limits.clone(),
@@ -306,6 +311,7 @@ impl Resources {
             accepts: chain.accepts.clone(),
             tls,
             serve,
+            http3: None,
             access: rules(&chain.access),
             timeouts: chain.timeouts.clone(),
             place: chain.place.clone(),
@@ -326,12 +332,12 @@ impl Resources {
     }
 }
 
-/// Two listeners cannot have one address; ports that the kernel chooses are all different.
+/// Two listeners cannot have one address, but one on TCP and one on UDP; ports that the kernel chooses are all different.
 fn same_address(listeners: &[model::Listener]) -> Vec<Diagnostic> {
-    let mut known: BTreeMap<SocketAddr, &model::Listener> = BTreeMap::new();
+    let mut known: BTreeMap<(SocketAddr, bool), &model::Listener> = BTreeMap::new();
     let mut problems = Vec::new();
     for listener in listeners.iter().filter(|listener| listener.address.port() != 0) {
-        if let Some(first) = known.insert(listener.address, listener) {
+        if let Some(first) = known.insert((listener.address, listener.tcp), listener) {
             let text = format!("`{}` has this address already", first.name);
             problems.push(Diagnostic::new(&listener.place, text));
         }

@@ -210,7 +210,8 @@ impl Server {
         };
         let listeners = server.install(snapshot, &model)?;
         server.files.follow(contents);
-        server.certificates.follow(&model, server.resumption.load().certificates.as_ref());
+        let fleet = server.resumption.load_full();
+        server.certificates.follow(&model, &server.cache.key_servers(), fleet.certificates.as_ref());
         let is_plain =
             |(_, listener): &(_, &Listener)| listener.chains.iter().all(|chain| chain.tls.is_none());
         let plain =
@@ -323,7 +324,8 @@ impl Server {
         self.warn_of_fixed(&model);
         let listeners = self.install(snapshot, &model)?;
         resumption.start(Some(&before));
-        self.certificates.follow(&model, resumption.certificates.as_ref());
+        let fleet = resumption.certificates.as_ref();
+        self.certificates.follow(&model, &self.cache.key_servers(), fleet);
         self.resumption.store(resumption);
         self.configuration.store(Arc::new(model));
         Ok(Applied { warnings, listeners, took: began.elapsed(), made })
@@ -331,10 +333,8 @@ impl Server {
 
     /// Puts a snapshot into service: sockets first, because only they can still fail.
     fn install(&mut self, snapshot: Snapshot, model: &Gateway) -> Result<Vec<SocketAddr>, Vec<Diagnostic>> {
-        let retained = ActiveListener::retained(
-            &self.listening,
-            snapshot.listeners.iter().map(|prepared| prepared.model.address),
-        );
+        let models = snapshot.listeners.iter().map(|prepared| &prepared.model);
+        let retained = ActiveListener::retained(&self.listening, models);
         let (event_loops, fleet) = (self.workers.len(), snapshot.resumption.fleet_secret());
         let inherited = &mut self.inherited;
         let opened = OpenedSockets::open_all(&snapshot.listeners, &retained, event_loops, fleet, inherited)?;
@@ -350,7 +350,7 @@ impl Server {
         let mut addresses = Vec::new();
         let mut listening = Vec::new();
         for ((prepared, before), opened) in snapshot.listeners.into_iter().zip(retained).zip(opened) {
-            let serves_http3 = prepared.model.http3.is_some();
+            let serves_http3 = prepared.model.has_http3();
             let active = match before {
                 Some(active) => {
                     active.update(prepared);

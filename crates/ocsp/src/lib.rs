@@ -15,6 +15,7 @@ mod check;
 mod error;
 mod fetch;
 mod inquiry;
+mod kept;
 mod runner;
 mod schedule;
 mod signature;

@@ -73,7 +73,10 @@ impl Runner {
             observe: self.observe,
             places: Arc::clone(&self.places),
             failures: 0,
-            due: UnixTime::MIN,
+            due: staple.validity().map_or(UnixTime::MIN, |known| {
+                // One that a process before has left is as old as it is.
+                schedule::renewal(known, known.this_update, fastrand::f64())
+            }),
             announced: false,
             mourned: false,
         }
@@ -102,7 +105,11 @@ impl Keeper {
             fetch(&self.staple.inquiry, way).await
         };
         let now = unix_now();
-        let checked = fetched.and_then(|answer| self.staple.offer(&answer, now));
+        let checked = fetched.and_then(|answer| {
+            let validity = self.staple.offer(&answer, now)?;
+            self.staple.keep(&answer);
+            Ok(validity)
+        });
         (self.observe)(checked.as_ref().map(|_| ()));
         match checked {
             Ok(validity) => self.succeeded(validity, now),

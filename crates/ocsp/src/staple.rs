@@ -3,10 +3,12 @@
 use crate::{
     Failure, Inquiry, UnixTime, Validity,
     check::{Status, check},
+    kept, unix_now,
 };
 use arc_swap::ArcSwapOption;
 use std::{
     fmt,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicI64, Ordering},
@@ -21,6 +23,8 @@ pub struct Staple {
     /// Whether clients refuse the certificate without one.
     pub(crate) is_required: bool,
     current: ArcSwapOption<Response>,
+    /// Where it outlives this process.
+    file: Option<PathBuf>,
     /// When the authority has known it to be revoked, or [`NEVER`].
     revoked: AtomicI64,
 }
@@ -48,7 +52,27 @@ impl Staple {
     /// Nothing yet. `title` tells the certificate from others; `is_required` is whether it [must be
     /// stapled](crate::must_be_stapled).
     pub fn new(inquiry: Inquiry, title: String, is_required: bool) -> Self {
-        Self { title, inquiry, is_required, current: ArcSwapOption::empty(), revoked: AtomicI64::new(NEVER) }
+        let (current, revoked) = (ArcSwapOption::empty(), AtomicI64::new(NEVER));
+        Self { title, inquiry, is_required, current, file: None, revoked }
+    }
+
+    /// With what a process before has left in this file, if it is still good; what comes is kept there.
+    #[must_use]
+    pub fn kept_in(self, file: PathBuf) -> Self {
+        if let Some(der) = kept::read(&file) {
+            let offered = self.offer(&der, unix_now());
+            tracing::debug!(certificate = self.title, ok = offered.is_ok(), "an OCSP response was kept");
+        }
+        Self { file: Some(file), ..self }
+    }
+
+    /// Has a response outlive this process.
+    pub(crate) fn keep(&self, der: &[u8]) {
+        if let Some(file) = &self.file
+            && let Err(error) = kept::write(file, der)
+        {
+            tracing::warn!(certificate = self.title, file = %file.display(), %error, "an OCSP response is not kept");
+        }
     }
 
     /// Hands the response, in DER, to `take`, unless there is none that holds now.

@@ -49,7 +49,7 @@ impl Laboratory<'_> {
     }
 
     /// The mean batch of the gateway's private-key operations, by TCP alone and by TCP and QUIC.
-    fn one_queue(&self) -> Result<()> {
+    pub(crate) fn one_queue(&self) -> Result<()> {
         let ours = |one: &&Contestant| one.rival == Rival::Quadrille;
         let Some(gateway) = self.contestants.iter().find(ours) else { return Ok(()) };
         eprintln!("one queue for TCP and QUIC");
@@ -62,8 +62,19 @@ impl Laboratory<'_> {
         let found = one_queue::measure(self.args.plan(), &server, &scenario, progress)?;
         println!(
             "RSA-2048, operations in a batch: 32 clients by TCP {:.2}, 16 by TCP and 16 by QUIC {:.2}, ratio {:.2} \
+             ({:.2}..{:.2}), {:.0} % of the handshakes by QUIC; 16 by TCP and {:.0} by QUIC {:.2}, ratio {:.2} \
              ({:.2}..{:.2})",
-            found.by_tcp.median, found.by_both.median, found.ratio.median, found.ratio.min, found.ratio.max
+            found.by_tcp.median,
+            found.by_both.median,
+            found.ratio.median,
+            found.ratio.min,
+            found.ratio.max,
+            found.quic_share.median * 100.0,
+            found.even_clients.median,
+            found.by_even.median,
+            found.even_ratio.median,
+            found.even_ratio.min,
+            found.even_ratio.max
         );
         self.write_json("one-queue.json", &found)
     }

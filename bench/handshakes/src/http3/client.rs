@@ -36,12 +36,19 @@ impl Load {
     pub fn run(&self) -> Result<Done> {
         let (began, mut config) = (Instant::now(), self.config()?);
         let mut left = self.connections;
+        let is_late = || self.begin_within.is_some_and(|limit| began.elapsed() >= limit);
         let (mut open, mut buffers) = (Vec::new(), Buffers::default());
         let mut done = Done::default();
         while left > 0 || !open.is_empty() {
+            if is_late() {
+                left = 0;
+            }
             while left > 0 && open.len() < self.clients {
                 open.push(Connection::open(self, &mut config)?);
                 left -= 1;
+            }
+            if open.is_empty() {
+                break;
             }
             wait(&open)?;
             for connection in &mut open {

@@ -1,6 +1,6 @@
 //! What clients of HTTP/3 ask for.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 /// What is asked of a server.
 #[derive(Clone, Debug)]
@@ -9,8 +9,10 @@ pub struct Load {
     pub target: SocketAddr,
     /// Connections at a time.
     pub clients: usize,
-    /// Connections in all.
+    /// Connections in all, at most.
     pub connections: usize,
+    /// No connection begins after this time; those under way are finished.
+    pub begin_within: Option<Duration>,
     /// Requests on each of them.
     pub requests: u64,
     /// Requests under way on each at a time.

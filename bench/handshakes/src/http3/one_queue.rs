@@ -1,5 +1,10 @@
 //! Whether the private-key operations of TCP and QUIC are computed together: the mean batch of clients of one kind beside
 //! that of as many clients, half of whom are of the other.
+//!
+//! A batch is as large as the number of clients that wait for a key lets it be. By Little's law those are the rate of a
+//! half's handshakes times the wait, which is everybody's in one queue. A client of QUIC does more between two of its
+//! operations than one of TCP does, so half of the clients are less than half of those who wait. So there is a third crowd,
+//! in which as many clients by QUIC come as it takes for both halves to have the same rate.
 
 use std::{
     io::{Read, Write},
@@ -26,8 +31,16 @@ pub struct OneQueue {
     pub by_tcp: Spread,
     /// Half of them by QUIC.
     pub by_both: Spread,
+    /// Which part of the second crowd's handshakes is by QUIC.
+    pub quic_share: Spread,
     /// The second as a part of the first, in the same round.
     pub ratio: Spread,
+    /// Half of the handshakes by QUIC.
+    pub by_even: Spread,
+    /// How many clients by QUIC that takes.
+    pub even_clients: Spread,
+    /// The third as a part of the first, in the same round.
+    pub even_ratio: Spread,
 }
 
 /// What has been computed until a moment.
@@ -37,76 +50,118 @@ struct Batches {
     batches: f64,
 }
 
-/// Interleaved rounds of both crowds.
+/// What a crowd has come to.
+struct Seen {
+    mean_batch: f64,
+    first_half: u64,
+    other_half: u64,
+}
+
+/// What the rounds have come to, one value a round.
+#[derive(Default)]
+struct Values {
+    by_tcp: Vec<Option<f64>>,
+    by_both: Vec<Option<f64>>,
+    quic_share: Vec<Option<f64>>,
+    by_even: Vec<Option<f64>>,
+    even_clients: Vec<Option<f64>>,
+}
+
+/// Interleaved rounds of all crowds.
 pub fn measure(
     plan: Plan,
     server: &Server,
     scenario: &Scenario,
     mut progress: impl FnMut(&str),
 ) -> Result<OneQueue> {
-    let mut crowd = Crowd { plan, server, scenario, quic_connections: HALF * 8 };
-    let (mut by_tcp, mut by_both) = (Vec::new(), Vec::new());
+    let crowd = Crowd { plan, server, scenario };
+    let mut values = Values::default();
+    let mut even_clients = HALF;
     for round in 0..=plan.rounds {
-        let tcp = crowd.mean_batch(|crowd| crowd.by_tcp())?;
-        let both = crowd.mean_batch(Crowd::by_quic)?;
-        progress(&format!("  round {round}/{}  TCP {tcp:.2}  TCP and QUIC {both:.2}", plan.rounds));
+        let tcp = crowd.seen(|| crowd.by_tcp())?;
+        let both = crowd.seen(|| crowd.by_quic(HALF))?;
+        let even = crowd.seen(|| crowd.by_quic(even_clients))?;
+        let share = both.other_half as f64 / (both.first_half + both.other_half).max(1) as f64;
+        progress(&format!(
+            "  round {round}/{}  TCP {:.2}  TCP and QUIC {:.2} ({:.0} % by QUIC)  {even_clients} by QUIC {:.2}",
+            plan.rounds,
+            tcp.mean_batch,
+            both.mean_batch,
+            share * 100.0,
+            even.mean_batch
+        ));
         if round > 0 {
-            by_tcp.push(Some(tcp));
-            by_both.push(Some(both));
+            values.by_tcp.push(Some(tcp.mean_batch));
+            values.by_both.push(Some(both.mean_batch));
+            values.quic_share.push(Some(share));
+            values.by_even.push(Some(even.mean_batch));
+            values.even_clients.push(Some(even_clients as f64));
         }
+        let wanted = even_clients as f64 * even.first_half as f64 / even.other_half.max(1) as f64;
+        even_clients = (wanted.round() as usize).clamp(HALF, 4 * HALF);
     }
-    let spread = |values: &[Option<f64>]| Spread::of_values(values.iter().copied().flatten());
-    let found = spread(&by_tcp).zip(spread(&by_both)).zip(Spread::of_ratios(&by_both, &by_tcp));
-    let ((by_tcp, by_both), ratio) = found.context("there were no rounds")?;
-    Ok(OneQueue { by_tcp, by_both, ratio })
+    values.spread().context("there were no rounds")
+}
+
+impl Values {
+    fn spread(&self) -> Option<OneQueue> {
+        let spread = |values: &[Option<f64>]| Spread::of_values(values.iter().copied().flatten());
+        Some(OneQueue {
+            by_tcp: spread(&self.by_tcp)?,
+            by_both: spread(&self.by_both)?,
+            quic_share: spread(&self.quic_share)?,
+            ratio: Spread::of_ratios(&self.by_both, &self.by_tcp)?,
+            by_even: spread(&self.by_even)?,
+            even_clients: spread(&self.even_clients)?,
+            even_ratio: Spread::of_ratios(&self.by_even, &self.by_tcp)?,
+        })
+    }
 }
 
 struct Crowd<'a> {
     plan: Plan,
     server: &'a Server,
     scenario: &'a Scenario,
-    /// What takes about a round's time.
-    quic_connections: usize,
 }
 
 impl Crowd<'_> {
-    /// Half of the clients come by TCP, and again and again; so does the other half, by what is asked for.
-    fn mean_batch(&mut self, other_half: impl FnOnce(&mut Self) -> Result<()> + Send) -> Result<f64> {
+    /// Half of the clients come by TCP, and again and again; so does the other half, by what is asked for. Both do so for
+    /// the same time: of what one does alone, batches would be small.
+    fn seen(&self, other_half: impl FnOnce() -> Result<u64>) -> Result<Seen> {
         let before = batches(self.server.beside)?;
-        let first_half = Crowd { ..*self };
-        thread::scope(|scope| {
-            let first_half = scope.spawn(move || first_half.by_tcp());
-            other_half(self)?;
-            first_half.join().map_err(|_| anyhow!("a client has panicked"))?
+        let (first_half, other_half) = thread::scope(|scope| {
+            let first_half = scope.spawn(|| self.by_tcp());
+            let other_half = other_half()?;
+            let first_half = first_half.join().map_err(|_| anyhow!("a client has panicked"))??;
+            anyhow::Ok((first_half, other_half))
         })?;
         let after = batches(self.server.beside)?;
         let (operations, batches) = (after.operations - before.operations, after.batches - before.batches);
         ensure!(batches > 0.0, "nothing was computed in batches");
-        Ok(operations / batches)
+        Ok(Seen { mean_batch: operations / batches, first_half, other_half })
     }
 
-    fn by_tcp(&self) -> Result<()> {
+    fn by_tcp(&self) -> Result<u64> {
         let scenario = Scenario { clients: HALF, ..self.scenario.clone() };
         let load = scenario.load(self.server.address, u64::MAX, Duration::from_secs(60));
         let seen = tcp::Load { begin_within: Some(self.plan.round_time), ..load }.run()?;
         ensure!(seen.failed() == 0, "handshakes have failed: {:?}", seen.failure());
-        Ok(())
+        Ok(seen.ok)
     }
 
-    fn by_quic(&mut self) -> Result<()> {
+    fn by_quic(&self, clients: usize) -> Result<u64> {
         let load = Load {
             target: self.server.address,
-            clients: HALF,
-            connections: self.quic_connections,
+            clients,
+            connections: usize::MAX,
+            begin_within: Some(self.plan.round_time),
             requests: 1,
             streams: 1,
             path: "/".to_owned(),
             body: 2,
             groups: self.scenario.groups.clone(),
         };
-        let times = self.plan.round_time.as_secs_f64() / load.run()?.time.as_secs_f64().max(1e-3);
-        self.quic_connections = ((self.quic_connections as f64 * times) as usize).max(HALF);
-        Ok(())
+        Ok(load.run()?.handshakes)
     }
 }
 

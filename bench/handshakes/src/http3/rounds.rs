@@ -45,6 +45,7 @@ impl Workload {
             target: server.address,
             clients: 32,
             connections: 32,
+            begin_within: None,
             requests: 1,
             streams: 8,
             path: "/".to_owned(),

@@ -13,7 +13,7 @@ use crate::{
     on_demand::{self, Granted},
     progress,
 };
-use quadrille_config::model::AcmeFleet;
+use quadrille_config::model::{AcmeFleet, AcmeOnDemand};
 use quadrille_resumption::{FleetError, Lease, Record, Records, Version};
 use std::{
     collections::BTreeSet,
@@ -48,8 +48,8 @@ pub(crate) struct Fleet {
     account: String,
     /// Of the plan.
     certificates: Vec<String>,
-    /// Whether there are others, on demand.
-    grants: bool,
+    /// How others are ordered on demand, if they are.
+    on_demand: Option<AcmeOnDemand>,
     known: Mutex<Known>,
     /// Of reading what there is and taking it, and of writing: one of them at a time.
     access: tokio::sync::Mutex<()>,
@@ -97,7 +97,7 @@ impl Fleet {
             is_optional: plan.acme.fleet == AcmeFleet::Preferred,
             account: files::account(&plan.acme),
             certificates: plan.wanted.iter().map(|wanted| certificate_name(&wanted.id())).collect(),
-            grants: plan.acme.on_demand.is_some(),
+            on_demand: plan.acme.on_demand.clone(),
             known: Mutex::new(known),
             access: tokio::sync::Mutex::default(),
         }))
@@ -251,10 +251,10 @@ impl Fleet {
     fn names(&self) -> Vec<String> {
         let own = [&self.account, progress::FILE, ANSWERS].map(str::to_owned);
         let certificates = self.certificates.iter().cloned();
-        if !self.grants {
+        let Some(on_demand) = &self.on_demand else {
             return own.into_iter().chain(certificates).collect();
-        }
-        let granted = Granted::read(&self.state).files();
+        };
+        let granted = Granted::read(&self.state).files(on_demand);
         let granted = granted.into_iter().filter(|name| !self.certificates.contains(name));
         own.into_iter().chain([on_demand::FILE.to_owned()]).chain(certificates).chain(granted).collect()
     }
@@ -323,7 +323,7 @@ impl Fleet {
         if name == ANSWERS {
             let answers: Vec<Answer> = serde_json::from_slice(content)
                 .map_err(|_| AcmeError::Garbage("these are no answers".to_owned()))?;
-            return Ok(self.answers.replace(&answers)?);
+            return self.answers.replace(&answers);
         }
         let file = self.state.path(name);
         if self.reads(name).is_some_and(|own| *own == *content) {

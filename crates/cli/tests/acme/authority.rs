@@ -37,11 +37,19 @@ pub struct Behaviour {
     pub ocsp: String,
     /// The key identifier and the MAC key, in base64url, of the account that new ones must belong to.
     pub external_account: Option<(&'static str, &'static str)>,
+    /// Another profile, for six days. Of several, pebble takes any for an order that names none.
+    pub short_lived: Option<&'static str>,
 }
 
 impl Default for Behaviour {
     fn default() -> Self {
-        Self { life: 90 * 24 * 3600, refused_nonces: 10, ocsp: String::new(), external_account: None }
+        Self {
+            life: 90 * 24 * 3600,
+            refused_nonces: 10,
+            ocsp: String::new(),
+            external_account: None,
+            short_lived: None,
+        }
     }
 }
 
@@ -87,7 +95,12 @@ impl Pebble {
         let pair = self.certificates.ecdsa("P-256", &["localhost"]);
         let (chain, key) = (pair.chain.display(), pair.key.display());
         let Self { port, management, tls_port, http_port, .. } = self;
-        let Behaviour { life, ocsp, external_account, .. } = behaviour;
+        let Behaviour { life, ocsp, external_account, short_lived, .. } = behaviour;
+        let mut profiles =
+            serde_json::json!({ "default": { "description": "for tests", "validityPeriod": life } });
+        if let Some(name) = short_lived {
+            profiles[*name] = serde_json::json!({ "description": "six days", "validityPeriod": 518_400 });
+        }
         let (required, keys) = match external_account {
             Some((id, key)) => (true, serde_json::json!({ *id: key })),
             None => (false, serde_json::json!({})),
@@ -99,7 +112,7 @@ impl Pebble {
                 "ocspResponderURL": "{ocsp}", "externalAccountBindingRequired": {required},
                 "externalAccountMACKeys": {keys},
                 "retryAfter": {{ "authz": 1, "order": 1 }}, "keyAlgorithm": "ecdsa",
-                "profiles": {{ "default": {{ "description": "for tests", "validityPeriod": {life} }} }}
+                "profiles": {profiles}
             }} }}"#
         );
         fs::write(self.path("pebble.json"), text).expect("writing");

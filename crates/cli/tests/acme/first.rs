@@ -2,9 +2,15 @@
 
 use crate::{
     authority::{Behaviour, Pebble, leaf, secrets, shown, wait_for_certificate},
-    support::{Gateway, succeed},
+    support::{Gateway, output, quadrille, succeed},
 };
-use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
 
 #[test]
 fn both_types_of_key_by_tls_alpn_with_nothing_secret_in_sight() {
@@ -118,4 +124,43 @@ fn a_name_without_a_certificate_gets_none_and_others_are_served() {
     pebble.configure(&behaviour);
     pebble.run(&behaviour);
     wait_for_certificate(&gateway, &pebble.root(), "there.example.com", &[]);
+}
+
+#[test]
+fn the_demo_can_have_its_certificate_ordered() {
+    let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
+    let mut demo = quadrille("demo");
+    demo.args(["--listen", &format!("127.0.0.1:{}", pebble.tls_port), "--admin", "127.0.0.1:0"]);
+    demo.args(["--acme-directory", &pebble.url(), "--domain", "demo.example.com", "--acme-ca"]);
+    demo.arg(pebble.ca()).arg("--state").arg(pebble.state()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut running = demo.spawn().expect("quadrille");
+    let root = pebble.root();
+    let resolve = format!("demo.example.com:{}:127.0.0.1", pebble.tls_port);
+    let mut curl = Command::new("curl");
+    curl.args(["-sS", "--fail", "--max-time", "30", "--resolve", &resolve, "--cacert"]).arg(&root);
+    curl.arg(format!("https://demo.example.com:{}/hello", pebble.tls_port));
+    let end = Instant::now() + Duration::from_secs(60);
+    let mut answer = output(&mut curl);
+    while !answer.0 && Instant::now() < end {
+        thread::sleep(Duration::from_millis(100));
+        answer = output(&mut curl);
+    }
+    running.kill().and_then(|()| running.wait()).expect("its end");
+    assert_eq!(answer, (true, "Hello from Quadrille.\n".to_owned()));
+}
+
+#[test]
+fn a_profile_is_ordered_and_one_that_there_is_not_is_refused() {
+    let behaviour = Behaviour { short_lived: Some("shortlived"), ..Behaviour::default() };
+    let Some(pebble) = Pebble::start(&behaviour) else { return };
+    let mut unknown = pebble.gateway("{ names: [six.example.com], profile: eternal }");
+    unknown.wait_for_log("the certificate authority refuses");
+    assert!(unknown.log().contains("eternal"), "in its words: {}", unknown.log());
+    unknown.wait_for_metric("quadrille_acme_orders_total", &["failed"], |value| value == 1.0);
+    drop(unknown);
+    fs::remove_file(pebble.state().join("progress.json")).expect("removing");
+    let gateway = pebble.gateway("{ names: [six.example.com], profile: shortlived }");
+    wait_for_certificate(&gateway, &pebble.root(), "six.example.com", &[]);
+    let listed = pebble.cert(&["list"]);
+    assert!(listed.contains("six.example.com (ecdsa-p256): 5 days left"), "{listed}");
 }

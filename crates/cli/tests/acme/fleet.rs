@@ -55,7 +55,7 @@ impl Fleet {
         self.pebble.path(&format!("gateway-{index}.yaml"))
     }
 
-    fn state(&self, index: usize) -> PathBuf {
+    pub fn state(&self, index: usize) -> PathBuf {
         self.pebble.path(&format!("state-{index}"))
     }
 
@@ -117,7 +117,7 @@ impl Fleet {
         self.gateways.iter().map(|gateway| gateway.metric(name, labels)).sum()
     }
 
-    fn renew(&self, index: usize) {
+    pub fn renew(&self, index: usize) {
         succeed(quadrille("cert").args(["renew", NAME, "--config"]).arg(self.file(index)));
     }
 

@@ -38,6 +38,8 @@ pub enum Nonsense {
     Bare(u16),
     /// The answer breaks off.
     Half,
+    /// There is none, and the connection stays open.
+    Silence,
 }
 
 /// The authority.
@@ -46,7 +48,11 @@ pub struct Impostor {
     directory: tempfile::TempDir,
     port: u16,
     nonsense: Arc<Mutex<Option<(Step, Nonsense)>>>,
+    held: Held,
 }
+
+/// Connections of clients that wait for what does not come.
+type Held = Arc<Mutex<Vec<TcpStream>>>;
 
 struct Answer {
     status: u16,
@@ -61,16 +67,17 @@ impl Impostor {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = https_before(&certificates, listener.local_addr().expect("an address"));
         let nonsense: Arc<Mutex<Option<(Step, Nonsense)>>> = Arc::default();
-        let shared = Arc::clone(&nonsense);
+        let held = Held::default();
+        let (shared, waiting) = (Arc::clone(&nonsense), Arc::clone(&held));
         let (ca, files) = (certificates.ca(), directory.path().to_owned());
         thread::spawn(move || {
-            let authority = Authority { base: format!("https://localhost:{port}"), ca, files };
+            let authority = Authority { base: format!("https://localhost:{port}"), ca, files, held: waiting };
             for client in listener.incoming().map_while(Result::ok) {
                 let nonsense = shared.lock().expect("nonsense").clone();
                 authority.attend(client, nonsense);
             }
         });
-        Self { certificates, directory, port, nonsense }
+        Self { certificates, directory, port, nonsense, held }
     }
 
     /// From now on it says this at this step; `None`: what it should.
@@ -78,15 +85,25 @@ impl Impostor {
         *self.nonsense.lock().expect("nonsense") = nonsense;
     }
 
+    /// How many wait for what does not come.
+    pub fn waiting(&self) -> usize {
+        self.held.lock().expect("connections").len()
+    }
+
     pub fn configuration(&self, names: &str) -> PathBuf {
-        let file = self.directory.path().join("quadrille.yaml");
+        self.member(names, 0, "")
+    }
+
+    /// Of one of several gateways, each with a state directory of its own.
+    pub fn member(&self, names: &str, index: usize, more: &str) -> PathBuf {
+        let file = self.directory.path().join(format!("quadrille-{index}.yaml"));
         let text = format!(
-            "admin: 127.0.0.1:0\nacme: {{ directory: \"https://localhost:{}/directory\", ca_file: {}, state: {} }}\n\
+            "admin: 127.0.0.1:0\n{more}acme: {{ directory: \"https://localhost:{}/directory\", ca_file: {}, state: {} }}\n\
              listeners:\n  - address: 127.0.0.1:0\n    certificates: [ {{ acme: {{ names: [{names}] }} }} ]\n    respond: \
              hello\n",
             self.port,
             self.certificates.ca().display(),
-            self.directory.path().join("state").display(),
+            self.directory.path().join(format!("state-{index}")).display(),
         );
         fs::write(&file, text).expect("writing");
         file
@@ -98,6 +115,7 @@ struct Authority {
     base: String,
     ca: PathBuf,
     files: PathBuf,
+    held: Held,
 }
 
 impl Authority {
@@ -112,6 +130,7 @@ impl Authority {
                 answer = Answer { status, fields: String::new(), body: Vec::new() };
             }
             Some((_, Nonsense::Half)) => whole = false,
+            Some((_, Nonsense::Silence)) => return self.held.lock().expect("connections").push(client),
             None => {}
         }
         let Answer { status, fields, body } = answer;

@@ -10,6 +10,8 @@ mod fleet;
 mod front;
 mod garbage;
 mod impostor;
+mod keyless;
+mod killed;
 mod on_demand;
 mod operator;
 mod renewal;

@@ -3,7 +3,8 @@
 use crate::{
     authority::{Behaviour, Pebble, leaf, shown, wait_for_certificate},
     fleet::Fleet,
-    support::{Gateway, eventually, quadrille, succeed},
+    front::https_before,
+    support::{Certificates, Gateway, eventually, quadrille, succeed},
 };
 use std::{
     fs,
@@ -114,7 +115,7 @@ fn a_name_is_ordered_once_it_is_wanted_and_allowed_and_needs_nobody_afterwards()
     });
     wish(&gateway, &root, "shop2.example.com");
     gateway.wait_for_metric(COUNTED, &["unreachable"], |count| count == 1.0);
-    assert!(gateway.log().contains("cannot be asked"), "{}", gateway.log());
+    eventually("it is told", || gateway.log().contains("cannot be asked"));
     shown(gateway.address(0), &root, "shop.example.com", &[]).expect("it serves");
     assert_eq!(owner.asked().len(), 2, "nobody was asked about a name that is there");
 }
@@ -158,4 +159,28 @@ fn one_gateway_of_a_fleet_orders_and_all_serve() {
     let newcomer = wait_for_certificate(&fleet.gateways[2], &root, "shop.example.com", &[]);
     assert_eq!((leaf(&newcomer), fleet.pebble.issued()), (leaf(&served[0]), 2));
     succeed(quadrille("check").arg(fleet.file(0)));
+}
+
+/// The application is asked by HTTPS, and the key is one of those that are not the usual.
+#[test]
+fn the_question_may_go_by_https_to_a_server_that_is_trusted() {
+    let Some(pebble) = Pebble::start(&Behaviour::default()) else { return };
+    let mut owner = Owner::start();
+    let certificates = Certificates::new();
+    let address = owner.url.trim_start_matches("http://").split('/').next().expect("an address");
+    let port = https_before(&certificates, address.parse().expect("an address"));
+    owner.url = format!("https://localhost:{port}/may?key=1");
+    let root = pebble.root();
+    let gateway = Gateway::with_config(&configuration(&pebble, &owner, ""), 1);
+    wait_for_certificate(&gateway, &root, "home.example.com", &[]);
+    wish(&gateway, &root, "shop.example.com");
+    gateway.wait_for_metric(COUNTED, &["unreachable"], |count| count == 1.0);
+    assert!(owner.asked().is_empty(), "a server that is not trusted is asked nothing");
+    drop(gateway);
+    let trusted = format!(", ca_file: {}, key_type: ecdsa-p384", certificates.ca().display());
+    let gateway = Gateway::with_config(&configuration(&pebble, &owner, &trusted), 1);
+    wish(&gateway, &root, "shop.example.com");
+    let shown = wait_for_certificate(&gateway, &root, "shop.example.com", &[]);
+    assert!(shown.contains("ECDSA+SHA384") || shown.contains("384 bit"), "{shown}");
+    assert_eq!(owner.asked(), ["shop.example.com"]);
 }

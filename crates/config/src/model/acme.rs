@@ -1,6 +1,6 @@
 //! Certificates that a certificate authority issues by ACME (RFC 8555).
 
-use super::Place;
+use super::{Keyless, Place};
 use std::{
     net::IpAddr,
     num::NonZeroUsize,
@@ -37,17 +37,29 @@ pub struct Acme {
 pub struct AcmeOnDemand {
     /// URL that says whether a name may be ordered: 200 is yes.
     pub ask: String,
+    /// CA certificates (PEM) that its server must lead to, with `https`; the system's without them.
+    pub ca_file: Option<PathBuf>,
     /// Names at most.
     pub names: NonZeroUsize,
     /// New names in an hour.
     pub per_hour: NonZeroUsize,
+    /// The key that is made for each.
+    pub key_type: AcmeKeyType,
+    /// The key servers that make it and keep it; it is made and kept here without.
+    pub keyless: Option<Box<Keyless>>,
 }
 
 impl AcmeOnDemand {
     /// With limits that leave room in an authority's.
     pub fn new(ask: String) -> Self {
         let count = |more| NonZeroUsize::MIN.saturating_add(more);
-        Self { ask, names: count(999), per_hour: count(19) }
+        let key_type = AcmeKeyType::EcdsaP256;
+        Self { ask, ca_file: None, names: count(999), per_hour: count(19), key_type, keyless: None }
+    }
+
+    /// What is ordered for a name.
+    pub fn order(&self, name: String) -> AcmeOrder {
+        AcmeOrder { names: vec![name], key_type: self.key_type, profile: None, keyless: self.keyless.clone() }
     }
 }
 
@@ -91,9 +103,11 @@ pub struct AcmeOrder {
     pub key_type: AcmeKeyType,
     /// One of the authority's profiles.
     pub profile: Option<String>,
+    /// The key servers that make the key and keep it; it is made and kept here without.
+    pub keyless: Option<Box<Keyless>>,
 }
 
-/// A kind of key that is made here.
+/// A kind of key that is made for an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AcmeKeyType {
     /// ECDSA on P-256.
@@ -152,17 +166,23 @@ impl AcmeKeyType {
 }
 
 impl AcmeOrder {
-    /// The file of the certificate and its key: what is ordered for other names or another key has another file.
+    /// The file of the certificate, and of its key if that is here: what is ordered for other names or another key, or
+    /// has its key elsewhere, has another file.
     pub fn file(&self, state: &Path) -> PathBuf {
+        let ending = if self.keyless.is_some() { "keyless.pem" } else { "pem" };
+        state.join("certificates").join(format!("{}.{ending}", self.label()))
+    }
+
+    /// What tells it from others, in characters of files' names: the first name, a digest of the others, the key.
+    pub fn label(&self) -> String {
         let key_type = self.key_type.label();
         let first = self.names.first().map_or("", String::as_str).replace('*', "_").replace(':', "-");
         let mut others: Vec<_> = self.names.iter().skip(1).map(String::as_str).collect();
         others.sort_unstable();
-        let name = match others.is_empty() {
-            true => format!("{first}.{key_type}.pem"),
-            false => format!("{first}.{:016x}.{key_type}.pem", digest(&others.join(","))),
-        };
-        state.join("certificates").join(name)
+        match others.is_empty() {
+            true => format!("{first}.{key_type}"),
+            false => format!("{first}.{:016x}.{key_type}", digest(&others.join(","))),
+        }
     }
 }
 

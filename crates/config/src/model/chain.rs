@@ -1,7 +1,8 @@
 //! How the connections of a listener are told apart, and how each kind is served.
 
 use super::{
-    AccessRules, CertificateSource, ClientAuth, Http, Mode, Place, Source, Timeouts, TlsPolicy, Weighted,
+    AccessRules, CertificateSource, ClientAuth, Http, Http3, Mode, Place, Source, Timeouts, TlsPolicy,
+    Weighted,
 };
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ pub struct Chain {
     pub tls: Option<Arc<Tls>>,
     /// What happens inside.
     pub serve: Serve,
+    /// HTTP/3 on the same address, over UDP; `None` is none.
+    pub http3: Option<Http3>,
     /// Who may connect. Whoever may not is disconnected once it is known who it is.
     pub access: Vec<AccessRules>,
     /// When slow peers are dropped.
@@ -74,6 +77,7 @@ impl Chain {
             accepts: ChainMatch::default(),
             tls: tls.map(Arc::new),
             serve,
+            http3: None,
             access: Vec::new(),
             timeouts: Timeouts::default(),
             place,

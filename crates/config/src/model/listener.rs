@@ -16,8 +16,8 @@ pub struct Listener {
     pub default_chain: Option<Chain>,
     /// Whether a load balancer in front announces the client's address.
     pub proxy_protocol: ProxyProtocolIn,
-    /// HTTP/3 on the same address, over UDP; `None` is none.
-    pub http3: Option<Http3>,
+    /// Whether connections are accepted over TCP. Without, there is HTTP/3 alone.
+    pub tcp: bool,
     /// Whose word about the clients behind them is taken.
     pub trusted_proxies: TrustedProxies,
     /// From accept to the moment when it is known which chain a connection belongs to, where chains are told apart.
@@ -34,25 +34,6 @@ pub enum ProxyProtocolIn {
     Off,
     /// Every connection must begin with a header.
     Required,
-}
-
-/// HTTP/3 beside HTTP/1.1 and HTTP/2 (RFC 9114).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Http3 {
-    /// How clients of HTTP/1.1 and HTTP/2 hear of it.
-    pub alt_svc: AltSvc,
-}
-
-/// The header `Alt-Svc` (RFC 7838) in answers over TCP.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum AltSvc {
-    /// The port that the client has connected to, for a day.
-    #[default]
-    SamePort,
-    /// Clients are told elsewhere, such as in the DNS (RFC 9460).
-    Off,
-    /// This value, as where another port leads here.
-    Value(String),
 }
 
 /// How much one listener takes on. Over a limit, new connections wait in the kernel's backlog or are closed.
@@ -74,7 +55,7 @@ impl Listener {
             chains: vec![chain],
             default_chain: None,
             proxy_protocol: ProxyProtocolIn::Off,
-            http3: None,
+            tcp: true,
             trusted_proxies: TrustedProxies::default(),
             inspection: Duration::from_secs(10),
             limits: Limits::default(),
@@ -84,6 +65,11 @@ impl Listener {
     /// All chains, the one for the others last.
     pub fn all_chains(&self) -> impl Iterator<Item = &Chain> {
         self.chains.iter().chain(&self.default_chain)
+    }
+
+    /// Whether any of them serves HTTP/3, so that the address has UDP sockets.
+    pub fn has_http3(&self) -> bool {
+        self.all_chains().any(|chain| chain.http3.is_some())
     }
 }
 

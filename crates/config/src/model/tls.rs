@@ -26,12 +26,17 @@ pub struct CertificateSource {
 }
 
 impl CertificateSource {
-    /// One that is ordered with this account, and kept in its state directory in one file with its key.
+    /// One that is ordered with this account, and kept in its state directory, in one file with its key unless that is
+    /// on key servers.
     pub fn ordered(acme: &Acme, order: AcmeOrder, place: Place) -> Self {
         let file = Source::File(order.file(&acme.state));
+        let key = match &order.keyless {
+            Some(keyless) => KeySource::Keyless(keyless.clone()),
+            None => KeySource::Pem(file.clone()),
+        };
         Self {
-            chain: file.clone(),
-            key: KeySource::Pem(file),
+            chain: file,
+            key,
             ocsp: None,
             poll_delay: None,
             chain_place: place.clone(),

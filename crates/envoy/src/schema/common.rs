@@ -35,7 +35,7 @@ pub(crate) const ADDRESS: Schema = Schema {
 pub(crate) const SOCKET_ADDRESS: Schema = Schema {
     name: "envoy.config.core.v3.SocketAddress",
     fields: &[
-        ("protocol", Read("`TCP`; there is no UDP, and HTTP/3 is for the YAML form only")),
+        ("protocol", Read("`TCP`; for listeners also `UDP`")),
         ("address", Read("")),
         ("port_value", Read("")),
         ("named_port", Refused("write `port_value`")),

@@ -13,7 +13,12 @@ use super::FieldPolicy;
 pub(crate) const HTTP_MANAGER: Schema = Schema {
     name: "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
     fields: &[
-        ("codec_type", Read("`AUTO`, `HTTP1`, `HTTP2`; the protocol follows from ALPN or the first bytes")),
+        (
+            "codec_type",
+            Read(
+                "`AUTO`, `HTTP1`, `HTTP2`: the protocol follows from ALPN or the first bytes; over UDP `HTTP3`",
+            ),
+        ),
         ("stat_prefix", Read("for `/stats`")),
         ("rds", Read("")),
         ("route_config", Read("")),
@@ -25,7 +30,7 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ("common_http_protocol_options", Read("")),
         ("http_protocol_options", Accepted("")),
         ("http2_protocol_options", Accepted("limits are the built-in ones")),
-        ("http3_protocol_options", Refused("HTTP/3 is for the YAML form only")),
+        ("http3_protocol_options", Read("")),
         ("request_headers_timeout", Read("")),
         ("stream_idle_timeout", Ignored("the cluster's and the route's timeouts hold")),
         ("request_timeout", Read("from the end of the header to the end of the body")),
@@ -150,7 +155,7 @@ pub(crate) const EXPLICIT_HTTP: Schema = Schema {
     fields: &[
         ("http_protocol_options", Read("HTTP/1.1")),
         ("http2_protocol_options", Read("HTTP/2; its options are the built-in ones")),
-        ("http3_protocol_options", Refused("HTTP/3 is for the YAML form only")),
+        ("http3_protocol_options", Refused("HTTP/3 is not spoken towards servers")),
     ],
     others: HARMLESS,
 };

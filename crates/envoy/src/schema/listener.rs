@@ -9,7 +9,7 @@ pub(crate) const LISTENER: Schema = Schema {
     name: "envoy.config.listener.v3.Listener",
     fields: &[
         ("name", Read("for logs and statistics; without it, the address")),
-        ("address", Read("TCP, an IP address")),
+        ("address", Read("an IP address; UDP is for HTTP/3")),
         ("stat_prefix", Accepted("statistics are counted by address")),
         ("filter_chains", Read("")),
         ("default_filter_chain", Read("")),
@@ -21,7 +21,7 @@ pub(crate) const LISTENER: Schema = Schema {
         ("continue_on_listener_filters_timeout", Ignored("a client that says nothing is closed")),
         ("use_original_dst", Refused("connections are not handed on between listeners")),
         ("bind_to_port", Read("`true`")),
-        ("udp_listener_config", Refused("there is no UDP, and HTTP/3 is for the YAML form only")),
+        ("udp_listener_config", Read("with an address of UDP")),
         ("api_listener", Refused("there is no library mode")),
         ("internal_listener", Refused("there are no internal listeners")),
         ("additional_addresses", Refused("write a listener for each address")),
@@ -66,7 +66,7 @@ pub(crate) const FILTER_CHAIN_MATCH: Schema = Schema {
     name: "envoy.config.listener.v3.FilterChainMatch",
     fields: &[
         ("server_names", Read("")),
-        ("transport_protocol", Read("`tls`, `raw_buffer`")),
+        ("transport_protocol", Read("`tls` and `raw_buffer`; on UDP, `quic`")),
         ("application_protocols", Read("")),
         ("destination_port", Read("only the listener's own port")),
         ("prefix_ranges", Refused("a listener has one address")),

@@ -11,6 +11,7 @@ mod istio;
 mod jwt;
 mod listener;
 mod local_rate_limit;
+mod quic;
 mod rbac;
 mod route;
 mod route_action;
@@ -27,6 +28,7 @@ pub(crate) use istio::*;
 pub(crate) use jwt::*;
 pub(crate) use listener::*;
 pub(crate) use local_rate_limit::*;
+pub(crate) use quic::*;
 pub(crate) use rbac::*;
 pub(crate) use route::*;
 pub(crate) use route_action::*;
@@ -114,6 +116,8 @@ pub(crate) const ALL: &[Group] = &[
             &LISTENER,
             &FILTER_CHAIN,
             &FILTER_CHAIN_MATCH,
+            &UDP_LISTENER,
+            &QUIC_OPTIONS,
             &FILTER,
             &PROXY_PROTOCOL,
             &TCP_PROXY,
@@ -126,6 +130,7 @@ pub(crate) const ALL: &[Group] = &[
         title: "TLS and secrets",
         messages: &[
             &DOWNSTREAM_TLS,
+            &QUIC_TRANSPORT,
             &UPSTREAM_TLS,
             &COMMON_TLS,
             &COMBINED_VALIDATION,
@@ -151,6 +156,7 @@ pub(crate) const ALL: &[Group] = &[
             &HTTP_FILTER,
             &ROUTER,
             &COMMON_HTTP_OPTIONS,
+            &HTTP3_OPTIONS,
             &UPSTREAM_HTTP,
             &UPSTREAM_HTTP_NAME,
             &EXPLICIT_HTTP,

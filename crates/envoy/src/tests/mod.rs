@@ -8,6 +8,7 @@ mod forms;
 mod istio;
 mod jwt;
 mod local_rate_limit;
+mod quic;
 mod rbac;
 mod reference;
 mod refused;

@@ -35,6 +35,7 @@ const EVERYTHING: &str = include_str!("everything.yaml");
 fn every_field_that_claims_to_be_read_is_read() {
     let read = |text: &str| drop(bootstrap(text, "e.yaml").unwrap_or_else(|errors| panic!("{errors}")));
     read(EVERYTHING);
+    read(super::quic::BOTH);
     for alternative in [
         with_tls(&format!(
             "common_tls_context: {{ {CERTIFICATE} }}\nsession_ticket_keys: {{ keys: [ {{ filename: /t }} ] }}"

@@ -167,13 +167,12 @@ fn load_keys(server: &Server, model: &KeyServer) -> Result<(), Vec<Diagnostic>> 
     let cannot = |error: io::Error| {
         vec![Diagnostic::new(place, format!("cannot read the directory {}: {error}", directory.display()))]
     };
-    let (keys, found) = Keys::load(directory, &server.keys()).map_err(cannot)?;
+    let found = server.load_keys(directory).map_err(cannot)?;
     let (fatal, warnings): (Vec<_>, Vec<_>) = found.into_iter().partition(|problem| problem.fatal);
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    if keys.iter().next().is_none() && fatal.is_empty() {
+    if server.keys().iter().next().is_none() && fatal.is_empty() {
         tracing::warn!(directory = %directory.display(), "there is no private key in the directory yet");
     }
-    server.set_keys(keys);
     let problems: Vec<Diagnostic> =
         fatal.iter().map(|problem| Diagnostic::new(place, problem.to_string())).collect();
     if problems.is_empty() { Ok(()) } else { Err(problems) }
@@ -240,7 +239,13 @@ fn show(model: &KeyServer, keys: &Keys) -> Value {
         Listen::Unix(path) => format!("unix:{}", path.display()),
     });
     let keys = keys.iter().map(|stored| {
-        json!({ "name": stored.name, "ski": stored.ski.to_string(), "type": stored.key_type().to_string() })
+        let client = stored.generated.as_ref().map(|generated| &generated.client);
+        json!({
+            "name": stored.name,
+            "ski": stored.ski.to_string(),
+            "type": stored.key_type().to_string(),
+            "generated_for": client,
+        })
     });
     json!({
         "listen": listen.collect::<Vec<_>>(),

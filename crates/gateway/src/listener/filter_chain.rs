@@ -10,7 +10,7 @@ use crate::{
         sampling::Sampling,
         statistics::{ChainCounters, ListenerCounters, ListenerStatistics},
     },
-    tls::{ChainTls, QuicTls},
+    tls::{ChainTls, QuicStart, QuicTls},
     upstream::WeightedUpstreams,
 };
 use arc_swap::ArcSwap;
@@ -33,6 +33,8 @@ pub(crate) struct ActiveListener {
     pub(crate) address: SocketAddr,
     /// The same with the port that the kernel has chosen, where it was to choose one.
     pub(crate) bound: SocketAddr,
+    /// Whether it has sockets of TCP. One without may share its address with one that has.
+    tcp: bool,
     config: ArcSwap<ListenerConfig>,
     /// Connections that may still be accepted.
     pub(crate) connections: Arc<Semaphore>,
@@ -52,6 +54,8 @@ pub(crate) struct ListenerConfig {
     /// In the model's order, the one for the others last.
     pub(crate) chains: Vec<Arc<FilterChain>>,
     pub(crate) matcher: FilterChainMatcher,
+    /// What connections over QUIC start with, if any of the chains serves them.
+    pub(crate) quic: Option<Arc<QuicStart>>,
 }
 
 /// One chain for as long as its listener has it: connections that it has accepted see what a reload changes of it.
@@ -94,6 +98,7 @@ pub(crate) struct PreparedListener {
     pub(crate) model: Listener,
     pub(crate) chains: Vec<PreparedChain>,
     pub(crate) matcher: FilterChainMatcher,
+    pub(crate) quic: Option<Arc<QuicStart>>,
 }
 
 impl ChainConfig {
@@ -205,7 +210,10 @@ impl HttpFilterChain for AcceptingChain {
     fn is_removed(&self) -> bool {
         self.chain.removed.load(Ordering::Acquire)
             || !self.chain.config.load().asks_clients_the_same(&self.config)
-            || self.quic_closing.as_ref().is_some_and(|closing| *closing.borrow())
+            || self
+                .quic_closing
+                .as_ref()
+                .is_some_and(|closing| *closing.borrow() || self.chain.config.load().quic.is_none())
     }
 
     fn removal(&self) -> &Notify {
@@ -222,12 +230,16 @@ impl PreparedListener {
     fn activate(self) -> ListenerConfig {
         let chains = self.chains.into_iter().map(|PreparedChain { chain, config }| {
             let before = chain.config.swap(config);
-            if !chain.config.load().asks_clients_the_same(&before) {
+            let now = chain.config.load();
+            let ends_quic = before.quic.is_some() && now.quic.is_none();
+            if ends_quic || !now.asks_clients_the_same(&before) {
                 chain.removal.notify_waiters();
             }
+            drop(now);
             chain
         });
-        ListenerConfig { model: self.model, chains: chains.collect(), matcher: self.matcher }
+        let chains = chains.collect();
+        ListenerConfig { model: self.model, chains, matcher: self.matcher, quic: self.quic }
     }
 }
 
@@ -274,6 +286,7 @@ impl ActiveListener {
         Self {
             address: prepared.model.address,
             bound,
+            tcp: prepared.model.tcp,
             connections: permits(limits.connections),
             handshakes: permits(limits.handshakes),
             closing: watch::Sender::new(false),
@@ -284,18 +297,20 @@ impl ActiveListener {
         }
     }
 
-    /// Those of `running` that a configuration with these addresses retains, in its order. Several listeners may have
-    /// the same address if the kernel chooses the port: they are kept in their order.
-    pub(crate) fn retained(
+    /// Those of `running` that these listeners of a configuration retain, in their order. Several may have the same address
+    /// if the kernel chooses the port: they are kept in their order.
+    pub(crate) fn retained<'a>(
         running: &[Arc<Self>],
-        addresses: impl Iterator<Item = SocketAddr>,
+        listeners: impl Iterator<Item = &'a Listener>,
     ) -> Vec<Option<Arc<Self>>> {
         let mut left: Vec<_> = running.iter().map(Some).collect();
-        let mut keep = |address| {
-            let is_it = |left: &&mut Option<&Arc<Self>>| left.is_some_and(|known| known.address == address);
+        let mut keep = |listener: &Listener| {
+            let is_it = |left: &&mut Option<&Arc<Self>>| {
+                left.is_some_and(|known| (known.address, known.tcp) == (listener.address, listener.tcp))
+            };
             left.iter_mut().find(is_it).and_then(Option::take).cloned()
         };
-        addresses.map(&mut keep).collect()
+        listeners.map(&mut keep).collect()
     }
 
     pub(crate) fn config(&self) -> Arc<ListenerConfig> {

@@ -59,7 +59,7 @@ impl OpenedSockets {
             Diagnostic::new(&model.place, format!("cannot take {} over: {error}", model.address))
         };
         let mut opened = Self::default();
-        if before.is_none() {
+        if before.is_none() && model.tcp {
             opened.tcp = inherited.take_tcp(model.address, event_loops).map_err(failed)?;
             if opened.tcp.is_empty() {
                 opened.tcp = socket::bind_all(model.address, &model.place, event_loops)?;
@@ -67,7 +67,7 @@ impl OpenedSockets {
             opened.retained.tcp =
                 opened.tcp.iter().map(TcpListener::try_clone).collect::<Result<_, _>>().map_err(failed)?;
         }
-        if model.http3.is_some() && !before.is_some_and(ActiveListener::has_quic) {
+        if model.has_http3() && !before.is_some_and(ActiveListener::has_quic) {
             let address = before.map_or_else(|| opened.bound(model.address), |before| before.bound);
             let QuicSockets { lineage, sockets } =
                 match inherited.take_quic(model.address, event_loops).map_err(failed)? {
@@ -92,8 +92,9 @@ impl OpenedSockets {
         Ok(opened)
     }
 
-    /// The address of TCP's, in place of the one that was asked for.
+    /// The address that they have, in place of the one that was asked for.
     pub(crate) fn bound(&self, asked: SocketAddr) -> SocketAddr {
-        self.tcp.first().and_then(|socket| socket.local_addr().ok()).unwrap_or(asked)
+        let tcp = self.tcp.first().and_then(|socket| socket.local_addr().ok());
+        tcp.or_else(|| self.quic.first()?.address()).unwrap_or(asked)
     }
 }

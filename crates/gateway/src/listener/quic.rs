@@ -3,24 +3,25 @@
 use super::{
     accept::{OpenConnection, Permit},
     connection_error::{self, ConnectionError},
-    filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain},
+    filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
     handshake,
     serve::{self, Worker},
 };
 use crate::{
-    admission::Visit,
+    admission::{EventLoop, Visit},
     http::{self, HttpConnection},
-    quic::{Code, Endpoint, Host, Link, Opening},
+    quic::{Closed, Code, Endpoint, Host, Link, Opening},
     telemetry::metrics,
-    tls::{Arrival, ClientRejection, QuicTls},
+    tls::{Alert, Arrival, ChainFinder, ClientRejection, QuicTls, client_hello},
 };
 use std::{
     future::poll_fn,
     net::SocketAddr,
-    sync::Arc,
+    sync::{Arc, OnceLock},
+    task::Poll,
     time::{Duration, Instant},
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 
 /// Clients of one event loop whose handshakes are under way without proof of their addresses. Beyond, a client comes twice:
 /// a flood from addresses that are made up costs no handshakes, and others a round trip.
@@ -48,14 +49,77 @@ struct Listening {
 /// A connection that was taken, with everything that it counts in.
 struct Admitted {
     active: Arc<ActiveListener>,
-    chain: Arc<FilterChain>,
-    config: Arc<ChainConfig>,
-    tls: Arc<QuicTls>,
+    newcomer: Arc<Newcomer>,
     ends: (SocketAddr, SocketAddr),
-    began: Instant,
     open: (OpenConnection, Permit),
     closing: watch::Receiver<bool>,
     handshaking: (Permit, Option<Arc<()>>),
+}
+
+/// A client that says by its ClientHello which chain it belongs to.
+struct Newcomer {
+    listener: Arc<ListenerConfig>,
+    admission: Arc<EventLoop>,
+    client: SocketAddr,
+    began: Instant,
+    /// Once it has said so; `None` if there is no chain for it.
+    found: OnceLock<Option<Found>>,
+}
+
+/// The chain of a connection.
+#[derive(Clone)]
+struct Found {
+    chain: Arc<FilterChain>,
+    config: Arc<ChainConfig>,
+    tls: Arc<QuicTls>,
+    /// What the client has offered by ALPN, where it was looked at.
+    protocols: Vec<String>,
+}
+
+impl ChainFinder for Newcomer {
+    fn find(&self, hello: &[u8]) -> Result<(Arc<QuicTls>, Arc<Visit>), Alert> {
+        let found = self.find_chain(hello).inspect_err(|_| _ = self.found.set(None))?;
+        found.chain.counters.connections.add();
+        let deadline = found.config.timeouts.handshake_deadline;
+        let visit = self.admission.visit(self.client.ip(), self.began, deadline);
+        let tls = Arc::clone(&found.tls);
+        let _ = self.found.set(Some(found));
+        Ok((tls, visit))
+    }
+}
+
+impl Newcomer {
+    /// By the same rules as for clients of TCP: a chain without HTTP/3 is not passed over for one that has it.
+    fn find_chain(&self, hello: &[u8]) -> Result<Found, Alert> {
+        let matcher = &self.listener.matcher;
+        let (index, protocols) = match matcher.only_chain() {
+            Some(only) => (Some(only), Vec::new()),
+            None => {
+                let hello = client_hello::read(hello);
+                (matcher.find_chain(&hello), hello.protocols)
+            }
+        };
+        let chain = index.and_then(|index| self.listener.chains.get(index)).ok_or(Alert::UnrecognizedName)?;
+        let config = chain.config();
+        let tls = config.quic.clone().ok_or(Alert::NoApplicationProtocol)?;
+        Ok(Found { chain: Arc::clone(chain), config, tls, protocols })
+    }
+
+    fn chain(&self) -> Option<&Found> {
+        self.found.get()?.as_ref()
+    }
+
+    /// Counts and logs what it has come to.
+    fn record(&self, failure: ConnectionError, active: &ActiveListener) {
+        let only = || self.listener.chains.get(self.listener.matcher.only_chain()?);
+        let chain = self.chain().map(|found| &found.chain).or_else(only);
+        match (chain, &failure) {
+            (Some(chain), _) => return failure.record(self.client, chain),
+            (None, ConnectionError::NoChain) => active.counters.no_chain.add(),
+            (None, _) => active.counters.broken.add(),
+        }
+        failure.log(self.client);
+    }
 }
 
 impl Host for Listening {
@@ -70,9 +134,7 @@ impl Host for Listening {
         let began = Instant::now();
         let active = &self.active;
         let listener = active.config();
-        let chain = listener.chains.first()?;
-        let config = chain.config();
-        let tls = config.quic.clone()?;
+        let start = listener.quic.as_ref()?;
         // Whoever is shut out is, by any protocol; who asks for which handshake is not known yet.
         let is_proven = arrival.before_retry.is_some();
         let is_shut_out = is_proven
@@ -92,28 +154,33 @@ impl Host for Listening {
             metrics::handshake_failed("too_many_handshakes");
             return None;
         };
-        let visit = self.visit(arrival, began, &config);
-        let connection = match tls.accept(arrival, visit) {
+        let newcomer = Arc::new(Newcomer {
+            listener: Arc::clone(&listener),
+            admission: Arc::clone(&self.worker.admission),
+            client: arrival.client,
+            began,
+            found: OnceLock::new(),
+        });
+        let mut connection = match start.accept(arrival, Arc::clone(&newcomer) as Arc<dyn ChainFinder>) {
             Ok(connection) => connection,
             Err(error) => {
                 tracing::warn!(%error, "a connection is lost");
                 return None;
             }
         };
-        chain.counters.connections.add();
+        // Which handshakes are measured is the same for all chains.
+        let chain = listener.chains.first().map(|chain| chain.config());
+        let marks = chain.and_then(|chain| chain.sampling.begin(connection.as_mut(), began));
         let unproven = (!is_proven).then(|| Arc::clone(&self.unproven));
         let admitted = Admitted {
             active: Arc::clone(active),
-            chain: Arc::clone(chain),
-            config,
-            tls,
+            newcomer,
             ends: (arrival.client, arrival.local),
-            began,
             open: (OpenConnection::new(active), permit),
             closing: self.closing.clone(),
             handshaking: (handshaking, unproven),
         };
-        Some(Opening { connection, admitted })
+        Some(Opening { connection, marks, admitted })
     }
 
     fn serve(&mut self, link: Link, admitted: Admitted) {
@@ -122,15 +189,8 @@ impl Host for Listening {
             let _registered = Registered(&link);
             serve_connection(&link, admitted, &worker).await;
             let over = poll_fn(|context| link.poll_drive(context));
-            let _ = tokio::time::timeout(LAST_WORDS, over).await;
+            let _ = timeout(LAST_WORDS, over).await;
         }));
-    }
-}
-
-impl Listening {
-    fn visit(&self, arrival: &Arrival<'_>, began: Instant, config: &ChainConfig) -> Arc<Visit> {
-        let deadline = config.timeouts.handshake_deadline;
-        self.worker.admission.visit(arrival.client.ip(), began, deadline)
     }
 }
 
@@ -145,36 +205,64 @@ impl Drop for Registered<'_> {
 
 /// Serves a connection until it is over, or is to be closed, which it is then.
 async fn serve_connection(link: &Link, admitted: Admitted, worker: &Worker) {
-    let Admitted { active, chain, config, tls, ends, began, open, closing, handshaking } = admitted;
-    let limit = config.timeouts.handshake.saturating_sub(began.elapsed());
-    let shaken = tokio::time::timeout(limit, poll_fn(|context| link.poll_handshake(context))).await;
+    let Admitted { active, newcomer, ends, open, closing, handshaking } = admitted;
+    let shaken = shake_hands(link, &newcomer).await;
     drop(handshaking);
-    let failure = match shaken {
-        Ok(Ok(())) if !link.with_tls(|ssl| tls.admits(ssl)) => {
+    let failure = match (shaken, newcomer.chain()) {
+        (Ok(()), Some(found)) if !link.with_tls(|ssl| found.tls.admits(ssl)) => {
             Some(ConnectionError::Rejected(ClientRejection::Pin))
         }
-        Ok(Ok(())) => None,
-        Ok(Err(closed)) => Some(link.with_tls(|ssl| connection_error::classify_quic(ssl, closed))),
-        Err(_) => Some(ConnectionError::Timeout),
+        (Ok(()), _) => None,
+        (Err(_), None) if newcomer.found.get().is_some() => Some(ConnectionError::NoChain),
+        (Err(Failure::Closed(closed)), _) => {
+            Some(link.with_tls(|ssl| connection_error::classify_quic(ssl, closed)))
+        }
+        (Err(Failure::Timeout), _) => Some(ConnectionError::Timeout),
     };
     if let Some(failure) = failure {
-        failure.record(ends.0, &chain);
+        newcomer.record(failure, &active);
         return link.close(Code::NoError);
     }
+    let Some(Found { chain, config, protocols, .. }) = newcomer.chain().cloned() else { return };
+    let began = newcomer.began;
+    // What it was found among may be another configuration's soon.
+    drop(newcomer);
     metrics::quic_handshake();
-    let connection = link.with_tls(|ssl| handshake::complete(ssl, &chain, &config, ends, began, None));
+    let marks = link.take_marks();
+    let connection =
+        link.with_tls(|ssl| handshake::complete(ssl, &chain, &config, ends, began, marks.as_ref()));
     let connection = serve::shared(connection, worker);
     if serve::may_connect(&config, &connection) {
-        let chain = AcceptingChain {
-            listener: active,
-            chain,
-            config,
-            protocols: Vec::new(),
-            quic_closing: Some(closing),
-        };
+        let chain =
+            AcceptingChain { listener: active, chain, config, protocols, quic_closing: Some(closing) };
         let pool = Arc::clone(&worker.pool);
         http::serve_http3(link, HttpConnection { connection, chain: Arc::new(chain), pool }).await;
     }
     link.close(Code::NoError);
     drop(open);
+}
+
+/// Why a handshake is over without being complete.
+enum Failure {
+    Closed(Closed),
+    Timeout,
+}
+
+/// The handshake: the listener limits the time until the chain is known, and then the chain does.
+async fn shake_hands(link: &Link, newcomer: &Newcomer) -> Result<(), Failure> {
+    let since = |limit: Duration| limit.saturating_sub(newcomer.began.elapsed());
+    let known = poll_fn(|context| match link.poll_handshake(context) {
+        Poll::Ready(shaken) => Poll::Ready(Some(shaken)),
+        Poll::Pending if newcomer.chain().is_some() => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
+    });
+    let mut shaken = timeout(since(newcomer.listener.inspection()), known).await;
+    if let (Ok(None), Some(found)) = (&shaken, newcomer.chain()) {
+        let limit = since(found.config.timeouts.handshake);
+        shaken = timeout(limit, poll_fn(|context| link.poll_handshake(context))).await.map(Some);
+    }
+    match shaken {
+        Ok(Some(shaken)) => shaken.map_err(Failure::Closed),
+        Ok(None) | Err(_) => Err(Failure::Timeout),
+    }
 }

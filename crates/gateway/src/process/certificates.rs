@@ -2,7 +2,7 @@
 
 use super::background;
 use crate::telemetry::metrics;
-use quadrille_acme::{Answers, Event, OnDemand, Plan, Runner, StateDirectory};
+use quadrille_acme::{Answers, Event, KeyServers, OnDemand, Plan, Runner, StateDirectory};
 use quadrille_config::{Diagnostic, model::Gateway};
 use quadrille_resumption::Records;
 use std::{io, sync::Arc, thread};
@@ -48,9 +48,11 @@ impl Certificates {
         opened.map(drop).map_err(|error| vec![Diagnostic::new(&plan.acme.place, error.to_string())])
     }
 
-    /// Orders what this model wants from now on, and shares it with the fleet.
-    pub(crate) fn follow(&mut self, model: &Gateway, fleet: Option<&Records>) {
-        let plan = Plan::of(model).map(|plan| plan.shared_with(fleet.cloned()));
+    /// Orders what this model wants from now on, with keys that these key servers make where it says so, and shares it
+    /// with the fleet.
+    pub(crate) fn follow(&mut self, model: &Gateway, key_servers: &KeyServers, fleet: Option<&Records>) {
+        let plan = Plan::of(model);
+        let plan = plan.map(|plan| plan.with_key_servers(key_servers).shared_with(fleet.cloned()));
         if plan.is_some()
             && let Some(runner) = self.runner.take()
             && let Err(error) = start(runner)

@@ -12,8 +12,10 @@ use super::{
     shard::{HandedOver, Shard},
     socket::{Buffers, DatagramSocket, Ends},
     table::Table,
+    transmission::Transmission,
 };
 use crate::{telemetry::metrics, tls::Arrival};
+use quadrille_handshake_timing::Marks;
 use quadrille_resumption::unix_now;
 use quiche::{ConnectionId, Header, Type};
 use std::{cell::Cell, future::Future, io, os::unix::net, pin::pin, sync::Arc, time::Duration};
@@ -72,6 +74,8 @@ pub(crate) trait Host {
 /// A connection that was taken.
 pub(crate) struct Opening<T> {
     pub(crate) connection: quiche::Connection,
+    /// Where its handshake is measured, if it is.
+    pub(crate) marks: Option<Marks>,
     pub(crate) admitted: T,
 }
 
@@ -226,12 +230,13 @@ impl End {
         let before_retry = original.as_ref().map(|original| (original, &header.dcid));
         let reset_token = self.resets.of(ends.local, &id);
         let arrival = Arrival { id: &id, reset_token, before_retry, client: ends.client, local: ends.local };
-        let Some(Opening { connection, admitted }) = host.admit(&arrival) else { return };
+        let Some(Opening { connection, marks, admitted }) = host.admit(&arrival) else { return };
         let (table, maker) = (self.table.clone(), Arc::clone(&self.ids));
         let resets = Arc::clone(&self.resets);
         let (event_loop, local) = (self.event_loop, ends.local);
         let ids = Ids { table, maker, resets, event_loop, local, registered: Vec::new() };
-        let link = Link::new(connection, Arc::clone(&self.socket), ids);
+        let transmission = Transmission::new(Arc::clone(&self.socket), original.is_some());
+        let link = Link::new(connection, transmission, ids, marks);
         // What the client sends before it knows the connection's id carries its own.
         if link.register(&id) {
             link.register(&header.dcid);

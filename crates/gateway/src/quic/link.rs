@@ -2,16 +2,12 @@
 //! serves it, and the bodies of its requests, wherever they are read.
 
 use super::{
-    Code,
-    connection_id::ConnectionIds,
-    keys::ResetTokens,
-    socket::{DatagramSocket, Ends},
-    stream_state::StreamState,
-    table::Table,
-    transmission::Transmission,
+    Code, connection_id::ConnectionIds, keys::ResetTokens, socket::Ends, stream_state::StreamState,
+    table::Table, transmission::Transmission,
 };
-use crate::{connection::Alarm, tls::session_clock::SessionClock};
+use crate::{connection::Alarm, telemetry::sampling, tls::session_clock::SessionClock};
 use boring::ssl::SslRef;
+use quadrille_handshake_timing::Marks;
 use quiche::RecvInfo;
 use std::{
     collections::HashMap,
@@ -37,6 +33,8 @@ pub(super) struct State {
     in_turn: bool,
     ids: Ids,
     clock: SessionClock,
+    /// Of the handshake, if it is measured: what carries its messages counts to them, as sockets do for TCP.
+    marks: Option<Marks>,
     transmission: Transmission,
     driver: Option<Waker>,
     alarm: Alarm,
@@ -63,7 +61,12 @@ pub(crate) enum Closed {
 }
 
 impl Link {
-    pub(super) fn new(mut quic: quiche::Connection, socket: Arc<DatagramSocket>, ids: Ids) -> Self {
+    pub(super) fn new(
+        mut quic: quiche::Connection,
+        transmission: Transmission,
+        ids: Ids,
+        marks: Option<Marks>,
+    ) -> Self {
         // Callbacks of BoringSSL may run before a task drives the connection, and need one.
         quic.as_mut().set_task_waker(Some(Waker::noop().clone()));
         Self(Arc::new(Mutex::new(State {
@@ -74,7 +77,8 @@ impl Link {
             in_turn: false,
             ids,
             clock: SessionClock::default(),
-            transmission: Transmission::new(socket),
+            marks,
+            transmission,
             driver: None,
             alarm: Alarm::default(),
         })))
@@ -93,8 +97,10 @@ impl Link {
     /// A datagram has come.
     pub(super) fn receive(&self, datagram: &mut [u8], ends: Ends) {
         let mut state = self.state();
-        let State { quic, clock, .. } = &mut *state;
-        let received = clock.turn(|| quic.recv(datagram, RecvInfo { from: ends.client, to: ends.local }));
+        let State { quic, clock, marks, transmission, .. } = &mut *state;
+        transmission.receives(datagram.len());
+        let info = RecvInfo { from: ends.client, to: ends.local };
+        let received = clock.turn(|| sampling::turn(marks.as_mut(), || quic.recv(datagram, info)));
         if let Err(error) = received
             && error != quiche::Error::Done
         {
@@ -148,6 +154,11 @@ impl Link {
         let mut state = self.state();
         let _ = state.quic.send_ack_eliciting();
         state.wake_driver();
+    }
+
+    /// What was measured of the handshake, which is over.
+    pub(crate) fn take_marks(&self) -> Option<Marks> {
+        self.state().marks.take()
     }
 
     /// Looks at its TLS.
@@ -209,13 +220,14 @@ impl State {
 
     fn turn(&mut self, link: &Link, context: &mut Context<'_>) {
         self.dirty = false;
-        let Self { quic, clock, transmission, .. } = self;
-        clock.turn(|| {
+        let Self { quic, clock, marks, transmission, .. } = self;
+        let work = || {
             if quic.timeout_instant().is_some_and(|due| due <= Instant::now()) {
                 quic.on_timeout();
             }
             transmission.send(quic, context);
-        });
+        };
+        clock.turn(|| sampling::turn(marks.as_mut(), work));
         self.renew_ids(link);
         if self.closed().is_some() {
             self.end_streams();

@@ -9,11 +9,13 @@
 //! quiche neither reads sockets nor starts tasks: every event loop of the gateway has its own endpoint, and every
 //! connection one task on it, as those of TCP have.
 
+mod amplification;
 mod connection_id;
 mod endpoint;
 mod forwarded;
 mod keys;
 mod link;
+mod priority;
 mod requests;
 mod retry_token;
 mod shard;

@@ -3,6 +3,7 @@
 use super::{
     Code,
     link::{Link, State},
+    priority::Priority,
     streams::{RequestBytes, ResponseStream},
 };
 use quiche::h3::{self, Event, Header};
@@ -38,7 +39,9 @@ impl Link {
             if state.closed().is_some() {
                 return Poll::Ready(None);
             }
-            let State { quic, http: Some(http), .. } = &mut *state else { return Poll::Ready(None) };
+            let State { quic, http: Some(http), streams, .. } = &mut *state else {
+                return Poll::Ready(None);
+            };
             let (id, event) = match http.poll(quic) {
                 Ok(event) => event,
                 Err(h3::Error::Done) => return Poll::Pending,
@@ -49,16 +52,21 @@ impl Link {
                     return Poll::Ready(None);
                 }
             };
+            let priority = said_priority(http, id, &event, streams.contains_key(&id));
+            if let (Some(priority), Some(stream)) = (priority, streams.get_mut(&id)) {
+                stream.priority = priority;
+                priority.apply(quic, id);
+            }
             match (event, state.streams.get_mut(&id)) {
                 (Event::Headers { list, .. }, Some(stream)) => stream.take_trailers(list),
                 (Event::Headers { list, more_frames }, None) => {
-                    let (body, response) = state.open(self, id, !more_frames);
+                    let (body, response) = state.open(self, id, !more_frames, priority.unwrap_or_default());
                     return Poll::Ready(Some(Received { head: list, body, response }));
                 }
                 (Event::Data, Some(stream)) => stream.wake_reader(),
                 (Event::Finished, Some(stream)) => stream.finish(),
                 (Event::Reset(_), Some(stream)) => stream.reset(),
-                // Of streams that nobody is interested in any more; priorities are left to the order of requests.
+                // Of streams that nobody is interested in any more.
                 _ => {}
             }
         }
@@ -76,5 +84,16 @@ impl Link {
         let said = http.send_goaway(quic, ANY_STREAM);
         state.touch();
         !matches!(said, Err(h3::Error::StreamBlocked))
+    }
+}
+
+/// What an event says of the priority of a request, which may be under way already. A frame about one that has not come yet
+/// waits for it, and counts for more than its header.
+fn said_priority(http: &mut h3::Connection, id: u64, event: &Event, is_under_way: bool) -> Option<Priority> {
+    let mut update = || http.take_last_priority_update(id).ok().map(|value| Priority::read(&value));
+    match event {
+        Event::Headers { list, .. } if !is_under_way => update().or_else(|| Priority::of_header(list)),
+        Event::PriorityUpdate if is_under_way => update(),
+        _ => None,
     }
 }

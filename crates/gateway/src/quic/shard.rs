@@ -7,7 +7,11 @@ use super::{
     retry_token::RetryTokens,
     socket::Ends,
 };
-use std::{net::UdpSocket, os::unix::net::UnixDatagram, sync::Arc};
+use std::{
+    net::{SocketAddr, UdpSocket},
+    os::unix::net::UnixDatagram,
+    sync::Arc,
+};
 use tokio::sync::{mpsc, oneshot};
 
 /// Datagrams that may be on their way to an event loop; what is more is lost, as networks lose it.
@@ -28,6 +32,13 @@ pub(crate) struct Shard {
     pub(super) predecessor: Option<UnixDatagram>,
     /// From where datagrams come once a process after this one has the socket.
     pub(super) successor: oneshot::Receiver<UnixDatagram>,
+}
+
+impl Shard {
+    /// Where its datagrams come to.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.socket.local_addr().ok()
+    }
 }
 
 /// What is kept of a shard to hand its socket over to another process.

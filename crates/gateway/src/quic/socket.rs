@@ -43,6 +43,8 @@ pub(crate) fn bind_all(
     };
     // SO_REUSEPORT would let a second gateway share the port unnoticed, so the first has it for itself at first.
     let first = bind(address, false).map_err(explain)?;
+    // Where the kernel chooses the port, it chooses once.
+    let address = first.local_addr().map_err(explain)?;
     SockRef::from(&first).set_reuse_port(true).map_err(explain)?;
     let others = (1..count).map(|_| bind(address, true).map_err(explain));
     std::iter::once(Ok(first)).chain(others).collect()

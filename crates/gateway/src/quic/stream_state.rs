@@ -1,5 +1,6 @@
 //! What a connection knows of one of its requests under way.
 
+use super::priority::Priority;
 use quiche::h3::Header;
 use std::task::Waker;
 
@@ -10,6 +11,8 @@ pub(super) struct StreamState {
     pub(super) reader: Option<Waker>,
     /// Who sends the response, or waits for the client to give it up.
     pub(super) writer: Option<Waker>,
+    /// How urgent the response is.
+    pub(super) priority: Priority,
     /// All of the request was read.
     pub(super) ended: bool,
     pub(super) trailers: Option<Vec<Header>>,

@@ -4,6 +4,7 @@
 use super::{
     Code,
     link::{Link, State},
+    priority::Priority,
     stream_state::StreamState,
 };
 use bytes::Bytes;
@@ -44,8 +45,14 @@ pub(crate) struct StreamError;
 
 impl State {
     /// A new request; `ended` if its header is all of it.
-    pub(super) fn open(&mut self, link: &Link, id: u64, ended: bool) -> (RequestBytes, ResponseStream) {
-        self.streams.insert(id, StreamState { ended, held: 2, ..StreamState::default() });
+    pub(super) fn open(
+        &mut self,
+        link: &Link,
+        id: u64,
+        ended: bool,
+        priority: Priority,
+    ) -> (RequestBytes, ResponseStream) {
+        self.streams.insert(id, StreamState { priority, ended, held: 2, ..StreamState::default() });
         let link = link.clone();
         (RequestBytes { link: link.clone(), id }, ResponseStream { link, id, begun: false, ended: false })
     }
@@ -132,13 +139,18 @@ impl ResponseStream {
         last: bool,
     ) -> Poll<Result<(), StreamError>> {
         let begun = self.begun;
+        let priority = self.priority();
         let sent = self.poll_send(context, |http, quic, id| match begun {
-            false => http.send_response(quic, id, head, last),
+            false => http.send_response_with_priority(quic, id, head, &priority.of_response(), last),
             true => http.send_additional_headers(quic, id, head, false, last),
         });
         self.begun |= matches!(sent, Poll::Ready(Ok(())));
         self.ended |= last && matches!(sent, Poll::Ready(Ok(())));
         sent
+    }
+
+    fn priority(&self) -> Priority {
+        self.link.state().streams.get(&self.id).map_or_else(Priority::default, |stream| stream.priority)
     }
 
     /// Sends as much of the data as there is room for, and takes it away; ready when that is all.

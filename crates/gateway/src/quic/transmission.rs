@@ -1,6 +1,9 @@
 //! What a connection sends: in bursts of datagrams of one size, each at the time that congestion control allows.
 
-use super::socket::{DatagramSocket, Ends};
+use super::{
+    amplification::Amplification,
+    socket::{DatagramSocket, Ends},
+};
 use std::{
     cell::RefCell,
     collections::VecDeque,
@@ -25,6 +28,7 @@ thread_local! {
 /// A connection's way out.
 pub(super) struct Transmission {
     socket: Arc<DatagramSocket>,
+    amplification: Amplification,
     /// Bursts that could not leave yet.
     held: VecDeque<Burst<Vec<u8>>>,
     /// Until the kernel has room again.
@@ -46,8 +50,14 @@ struct Datagram {
 }
 
 impl Transmission {
-    pub(super) fn new(socket: Arc<DatagramSocket>) -> Self {
-        Self { socket, held: VecDeque::new(), blocked: None }
+    /// Of a connection whose client has proven its address, or has not.
+    pub(super) fn new(socket: Arc<DatagramSocket>, is_proven: bool) -> Self {
+        Self { socket, amplification: Amplification::new(is_proven), held: VecDeque::new(), blocked: None }
+    }
+
+    /// A datagram of this size has come: so much more may be answered.
+    pub(super) fn receives(&mut self, size: usize) {
+        self.amplification.receives(size);
     }
 
     /// When it goes on by itself.
@@ -83,7 +93,7 @@ impl Transmission {
 
     /// One more burst; false if there is none.
     fn send_next(&mut self, quic: &mut quiche::Connection, scratch: &mut [u8]) -> bool {
-        let Some(first) = next(quic, scratch) else { return false };
+        let Some(first) = self.next(quic, scratch) else { return false };
         let mut burst = Burst { contents: first.size, segment: first.size, ends: first.ends, at: first.at };
         let mut odd = None;
         // Smaller ones stand alone: what follows might be larger.
@@ -92,7 +102,7 @@ impl Transmission {
             let most = most.min(quic.send_quantum()).min(scratch.len());
             while burst.contents + first.size <= most {
                 let end = burst.contents + first.size;
-                let Some(datagram) = next(quic, &mut scratch[burst.contents..end]) else { break };
+                let Some(datagram) = self.next(quic, &mut scratch[burst.contents..end]) else { break };
                 let same =
                     (datagram.ends.client, datagram.ends.local) == (first.ends.client, first.ends.local);
                 if !same {
@@ -111,6 +121,25 @@ impl Transmission {
             self.dispatch(Burst { contents: &scratch[start..start + size], segment: size, ends, at });
         }
         true
+    }
+
+    /// One more datagram, if there is something to say and it may be said.
+    fn next(&mut self, quic: &mut quiche::Connection, out: &mut [u8]) -> Option<Datagram> {
+        let room = self.amplification.room(quic).min(out.len());
+        if room == 0 {
+            return None;
+        }
+        let (size, info) = match quic.send(&mut out[..room]) {
+            Ok(sent) => sent,
+            Err(quiche::Error::Done) => return None,
+            Err(error) => {
+                tracing::debug!(%error, "a QUIC connection cannot go on");
+                let _ = quic.close(false, INTERNAL_ERROR, b"");
+                return None;
+            }
+        };
+        self.amplification.sends(size);
+        Some(Datagram { size, ends: Ends { client: info.to, local: info.from }, at: info.at })
     }
 
     /// Sends a burst, or holds it.
@@ -136,19 +165,6 @@ impl Transmission {
             _ => true,
         }
     }
-}
-
-fn next(quic: &mut quiche::Connection, out: &mut [u8]) -> Option<Datagram> {
-    let (size, info) = match quic.send(out) {
-        Ok(sent) => sent,
-        Err(quiche::Error::Done) => return None,
-        Err(error) => {
-            tracing::debug!(%error, "a QUIC connection cannot go on");
-            let _ = quic.close(false, INTERNAL_ERROR, b"");
-            return None;
-        }
-    };
-    Some(Datagram { size, ends: Ends { client: info.to, local: info.from }, at: info.at })
 }
 
 /// RFC 9000 section 20.1.

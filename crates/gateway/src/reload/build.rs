@@ -22,8 +22,8 @@ use quadrille_acme::{Answers, OnDemand};
 use quadrille_config::{
     Diagnostic,
     model::{
-        self, AcmeOrder, CertificateSource, Chain, Domain, Gateway, Http, Listener, Mode, OcspStapling,
-        Problem, ProxyProtocolIn, Serve, Tls, Version,
+        self, AcmeOrder, CertificateSource, Chain, Domain, Gateway, Http, KeySource, Listener, Mode,
+        OcspStapling, Problem, ProxyProtocolIn, Serve, Tls, Version,
     },
 };
 use quadrille_engine::Engine;
@@ -81,6 +81,12 @@ impl Snapshot {
             awaited: BTreeSet::new(),
             warnings: BTreeSet::new(),
         };
+        let acme = model.acme.as_ref();
+        if let Some((acme, on_demand)) = acme.and_then(|acme| Some((acme, acme.on_demand.as_ref()?)))
+            && let Some(servers) = &on_demand.keyless
+        {
+            problems.extend(builder.artifacts.client(servers, &acme.place).err());
+        }
         let mut changes = Vec::new();
         for (name, upstream) in &model.upstreams {
             match builder.artifacts.upstream(name, upstream) {
@@ -89,10 +95,7 @@ impl Snapshot {
             }
         }
         let mut listeners = Vec::new();
-        let retained = ActiveListener::retained(
-            &active.listeners,
-            model.listeners.iter().map(|listener| listener.address),
-        );
+        let retained = ActiveListener::retained(&active.listeners, model.listeners.iter());
         for (listener, before) in model.listeners.iter().zip(retained) {
             match builder.listener(listener, before.as_deref()) {
                 Ok(prepared) => listeners.push(prepared),
@@ -149,7 +152,9 @@ impl<'a> SnapshotBuilder<'a> {
         }
         self.shown.push((listener, shown));
         if problems.is_empty() {
-            Ok(PreparedListener { model: listener.clone(), chains, matcher })
+            let quic = listener.has_http3().then(|| self.artifacts.quic_start(self.resumption)).transpose();
+            let quic = quic.map_err(|problem| vec![problem])?;
+            Ok(PreparedListener { model: listener.clone(), chains, matcher, quic })
         } else {
             Err(problems)
         }
@@ -161,6 +166,10 @@ impl<'a> SnapshotBuilder<'a> {
         let mut problems = Vec::new();
         let granted = if orders(tls) { self.granted.clone() } else { Vec::new() };
         for source in tls.certificates.iter().chain(&granted) {
+            if let (KeySource::Keyless(servers), Some(_)) = (&source.key, &source.order) {
+                // They are asked for the key before there is a certificate.
+                problems.extend(self.artifacts.client(servers, &source.key_place).err());
+            }
             let is_known = |order: &AcmeOrder| order.names.iter().all(|name| own.has(name));
             if source.order.as_ref().is_some_and(is_known) && granted.contains(source) {
                 // It has been configured since.
@@ -186,7 +195,8 @@ impl<'a> SnapshotBuilder<'a> {
 
     /// What is fetched to be stapled to a certificate. That nothing is may be worth a word.
     fn staple(&mut self, certificate: &Certificate, stapling: OcspStapling) -> Option<Arc<Staple>> {
-        let staple = self.artifacts.staple(certificate, stapling);
+        let state = self.model.acme.as_ref().map(|acme| acme.state.as_path());
+        let staple = self.artifacts.staple(certificate, stapling, state);
         if !matches!(staple, Ok(Some(_))) {
             self.warnings.extend(stapling::warning(certificate, staple.as_ref().err()));
         }
@@ -232,7 +242,7 @@ impl<'a> SnapshotBuilder<'a> {
                 trusted_proxies: listener.trusted_proxies.clone(),
                 // Over TLS nobody validates a name by a request.
                 answers: chain.tls.is_none().then(|| Arc::clone(self.answers)),
-                alt_svc: listener.http3.as_ref().map(|http3| http3.alt_svc.clone()),
+                alt_svc: chain.http3.as_ref().map(|http3| http3.alt_svc.clone()),
             })),
             Serve::Tcp(to) => Handler::Tcp(WeightedUpstreams::new(to, self.artifacts.now.upstreams())),
         };
@@ -282,19 +292,19 @@ impl SnapshotBuilder<'_> {
         Ok(steps)
     }
 
-    /// TLS of a chain's HTTP/3, if the listener has any.
+    /// TLS of a chain's HTTP/3, if it has any.
     fn quic(
         &mut self,
         listener: &Listener,
         chain: &Chain,
         identities: Identities<'_>,
     ) -> Result<Option<Arc<QuicTls>>, Diagnostic> {
-        if listener.http3.is_none() {
+        if chain.http3.is_none() {
             return Ok(None);
         }
         let refused = |message: &str, remedy: &str| {
             let problem = Problem::new(message, format!("{remedy}, or use `http3: off`"));
-            Err(Diagnostic::new(&listener.place, problem))
+            Err(Diagnostic::new(&chain.place, problem))
         };
         let Some(tls) = chain.tls.as_ref().filter(|_| chain.mode() == Mode::Http) else {
             return refused("HTTP/3 is for `mode: http` with TLS", "give the listener both");
@@ -304,12 +314,6 @@ impl SnapshotBuilder<'_> {
         }
         if listener.proxy_protocol == ProxyProtocolIn::Required {
             return refused("the PROXY protocol announces no clients of HTTP/3", "set `proxy_protocol: off`");
-        }
-        if listener.all_chains().nth(1).is_some() || !chain.accepts.is_any() {
-            return refused(
-                "HTTP/3 is served for all connections of an address in one way",
-                "leave out `match`",
-            );
         }
         let idle = chain.timeouts.idle;
         self.artifacts.quic(tls, idle, identities, self.resumption, self.engine).map(Some)

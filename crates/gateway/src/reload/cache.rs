@@ -4,7 +4,7 @@ use super::control::RebuiltParts;
 use crate::{
     http::{Authenticator, Authenticators, Limiters, Router},
     tls::{
-        ChainTls, Identities, QuicTls,
+        ChainTls, Identities, QuicStart, QuicTls,
         certificate::{Certificate, PrivateKey},
         pem, remote_key,
         resumption_backend::ResumptionBackend,
@@ -13,6 +13,7 @@ use crate::{
     upstream::{Credentials, Upstream, Upstreams},
 };
 use boring::{sha::Sha256, x509::X509};
+use quadrille_acme::KeyServers;
 use quadrille_config::{
     Diagnostic,
     model::{
@@ -26,7 +27,7 @@ use quadrille_ocsp::{Staple, Unaskable};
 use std::{
     collections::{HashMap, HashSet},
     hash::{Hash, Hasher},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -43,6 +44,7 @@ pub(crate) struct ArtifactCache {
     staples: HashMap<Digest, Arc<Staple>>,
     contexts: HashMap<ContextKey, Arc<ChainTls>>,
     quic_contexts: HashMap<(ContextKey, Duration), Arc<QuicTls>>,
+    quic_start: Option<(Identity<ResumptionBackend>, Arc<QuicStart>)>,
     routers: HashMap<Arc<RouteTable>, Arc<Router>>,
     limiters: Limiters,
     authenticators: HashMap<(Arc<BasicAuth>, Digest), Arc<Authenticator>>,
@@ -143,7 +145,7 @@ impl<'a> ArtifactBuilder<'a> {
         Ok(certificate)
     }
 
-    /// What is fetched to be stapled to a certificate; `None` if nothing is.
+    /// What is fetched to be stapled to a certificate, and kept in this state directory; `None` if nothing is.
     ///
     /// # Errors
     /// It should be, and nobody can be asked.
@@ -151,6 +153,7 @@ impl<'a> ArtifactBuilder<'a> {
         &mut self,
         certificate: &Certificate,
         stapling: OcspStapling,
+        state: Option<&Path>,
     ) -> Result<Option<Arc<Staple>>, Unaskable> {
         if !stapling::is_wanted(certificate, stapling) {
             return Ok(None);
@@ -159,14 +162,14 @@ impl<'a> ArtifactBuilder<'a> {
         let known = self.now.staples.get(&key).or_else(|| self.before.staples.get(&key));
         let staple = match known {
             Some(known) => Arc::clone(known),
-            None => Arc::new(stapling::new(certificate)?),
+            None => Arc::new(stapling::new(certificate, &key, state)?),
         };
         self.now.staples.insert(key, Arc::clone(&staple));
         Ok(Some(staple))
     }
 
     /// The connections to these key servers.
-    fn client(&mut self, settings: &Keyless, place: &Place) -> Result<Client, Diagnostic> {
+    pub(crate) fn client(&mut self, settings: &Keyless, place: &Place) -> Result<Client, Diagnostic> {
         let key = self.client_key(settings);
         let known = self.now.clients.get(&key).or_else(|| self.before.clients.get(&key));
         match known {
@@ -220,6 +223,21 @@ impl<'a> ArtifactBuilder<'a> {
         };
         self.now.quic_contexts.insert(key, Arc::clone(&context));
         Ok(context)
+    }
+
+    /// What QUIC connections start with, whatever they go on with.
+    pub(crate) fn quic_start(
+        &mut self,
+        resumption: &Arc<ResumptionBackend>,
+    ) -> Result<Arc<QuicStart>, Diagnostic> {
+        let key = Identity(Arc::clone(resumption));
+        let known = [&self.now.quic_start, &self.before.quic_start].into_iter().flatten();
+        let start = match known.into_iter().find(|(of, _)| *of == key) {
+            Some((_, known)) => Arc::clone(known),
+            None => Arc::new(QuicStart::new(resumption)?),
+        };
+        self.now.quic_start = Some((key, Arc::clone(&start)));
+        Ok(start)
     }
 
     fn context_key(
@@ -382,6 +400,11 @@ impl ArtifactCache {
     /// All that are fetched.
     pub(crate) fn staples(&self) -> Vec<Arc<Staple>> {
         self.staples.values().cloned().collect()
+    }
+
+    /// All connections to key servers, with what they were made from.
+    pub(crate) fn key_servers(&self) -> KeyServers {
+        KeyServers::new(self.clients.iter().map(|(key, client)| (key.settings.clone(), client.clone())))
     }
 
     fn has_client(&self, client: &Client) -> bool {

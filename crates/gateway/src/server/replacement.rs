@@ -8,6 +8,7 @@ use crate::{
     admin::AdminEndpoint,
     handover::{Sockets, Successor},
 };
+use quadrille_acme::KeyServers;
 use quadrille_config::model::Gateway;
 use sd_notify::NotifyState;
 use std::{io, sync::Arc};
@@ -36,7 +37,7 @@ impl Server {
             Ok((successor, shared)) => {
                 tracing::info!("a new process is started, to take over");
                 // Certificates are ordered by one process at a time.
-                self.certificates.follow(&Gateway::default(), None);
+                self.certificates.follow(&Gateway::default(), &KeyServers::default(), None);
                 self.successor = Some(Starting::new(successor, shared));
             }
             Err(error) => tracing::error!(%error, "no new process could be started; this one goes on"),
@@ -63,7 +64,8 @@ impl Server {
             Err(error) => {
                 tracing::error!(%error, "the new process does not serve; this one goes on");
                 let resumption = self.resumption.load();
-                self.certificates.follow(&self.configuration.load(), resumption.certificates.as_ref());
+                let (model, fleet) = (self.configuration.load(), resumption.certificates.as_ref());
+                self.certificates.follow(&model, &self.cache.key_servers(), fleet);
                 return false;
             }
         };

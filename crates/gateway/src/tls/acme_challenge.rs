@@ -1,9 +1,11 @@
 //! Handshakes by which a certificate authority validates a name (TLS-ALPN-01, RFC 8737).
 
 use super::{
+    certificate::PrivateKey,
     contained,
     handshake_state::HandshakeState,
-    key_method::alert_internal_error,
+    key_method::{EngineKey, alert_internal_error},
+    remote_key::Remote,
     selection::{Alert, Selection, send_alert},
 };
 use crate::admission::Cost;
@@ -11,8 +13,8 @@ use boring::{
     error::ErrorStack,
     ssl::{AlpnError, ClientHello, ExtensionType, NameType, SelectCertError, SslContext, SslMethod, SslRef},
 };
-use quadrille_acme::{Answers, TlsAlpnCertificate};
-use quadrille_engine::KeyType;
+use quadrille_acme::{Answers, ChallengeKey, TlsAlpnCertificate};
+use quadrille_engine::{Engine, KeyType};
 
 /// The only protocol that such a client offers.
 const PROTOCOL: &[u8] = b"acme-tls/1";
@@ -25,6 +27,7 @@ const SESSION_BINDING: [u8; 32] = *b"a name is validated, none served";
 /// The certificate for this client, if it validates a name; an error if it does, and nobody has asked for that.
 pub(super) fn select(
     answers: &Answers,
+    engine: &Engine,
     hello: &mut ClientHello<'_>,
 ) -> Option<Result<Selection, SelectCertError>> {
     let offer = hello.get_extension(ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION);
@@ -32,7 +35,7 @@ pub(super) fn select(
         return None;
     }
     let sni = hello.servername(NameType::HOST_NAME).map(str::to_ascii_lowercase);
-    Some(answer(answers, hello, sni))
+    Some(answer(answers, engine, hello, sni))
 }
 
 /// Whether this was such a handshake. Nothing more may come of the connection (RFC 8737 section 3): its client has shown
@@ -43,6 +46,7 @@ pub(crate) fn is_validation(ssl: &SslRef) -> bool {
 
 fn answer(
     answers: &Answers,
+    engine: &Engine,
     hello: &mut ClientHello<'_>,
     sni: Option<String>,
 ) -> Result<Selection, SelectCertError> {
@@ -57,14 +61,20 @@ fn answer(
             SelectCertError::ERROR
         })?;
     }
-    let context = context(&certificate).map_err(|_| SelectCertError::ERROR)?;
+    let context = context(&certificate, engine).map_err(|_| SelectCertError::ERROR)?;
     Ok(Selection::of_validation(context, SESSION_BINDING, sni))
 }
 
-fn context(shown: &TlsAlpnCertificate) -> Result<SslContext, ErrorStack> {
+fn context(shown: &TlsAlpnCertificate, engine: &Engine) -> Result<SslContext, ErrorStack> {
     let mut builder = SslContext::builder(SslMethod::tls())?;
     builder.set_certificate(&shown.certificate)?;
-    builder.set_private_key(&shown.key)?;
+    match &shown.key {
+        ChallengeKey::Local(key) => builder.set_private_key(key)?,
+        ChallengeKey::Remote(key, client) => {
+            let key = PrivateKey::Remote(Box::new(Remote::alone(key.clone(), client.clone())));
+            builder.set_async_private_key_method(EngineKey { key, engine: engine.clone() });
+        }
+    }
     builder.set_alpn_select_callback(|_, client| {
         contained(None, || client.windows(PROTOCOL.len()).find(|window| *window == PROTOCOL))
             .ok_or(AlpnError::ALERT_FATAL)

@@ -8,11 +8,12 @@ use super::{
     without_panic,
 };
 use boring::ssl::{
-    AsyncSelectCertError, BoxSelectCertFinish, ClientHello, SelectCertError, SslContextBuilder,
+    AsyncSelectCertError, BoxSelectCertFinish, BoxSelectCertFuture, ClientHello, SelectCertError,
+    SslContextBuilder,
 };
 use quadrille_resumption::Claim;
-/// Goes on with the certificate that `select` selects after the store has been asked about early data, if that is allowed,
-/// and the engine has answered the client's key share.
+
+/// Has a context's connections go on with the certificate that `select` selects, once [`wait`] is over.
 pub(super) fn install(
     builder: &mut SslContextBuilder,
     early_data: bool,
@@ -22,34 +23,45 @@ pub(super) fn install(
     builder.set_async_select_certificate_callback(move |hello| {
         let selection =
             contained(Err(AsyncSelectCertError), || select(hello).map_err(|_| AsyncSelectCertError))?;
-        let exchange = exchange.as_ref().and_then(|exchange| contained(None, || exchange.begin(hello)));
-        let claim = match early_data {
-            true => contained(Claim::Now(false), || ResumptionState::claim(hello)),
-            false => Claim::Now(true),
-        };
-        Ok(Box::pin(async move {
-            let first = match claim {
-                Claim::Now(first) => first,
-                Claim::Pending(answer) => without_panic(false, answer).await,
-            };
-            let answer = match exchange {
-                Some(exchange) => without_panic(None, async { exchange.await.ok() }).await,
-                None => None,
-            };
-            let finish: BoxSelectCertFinish = Box::new(move |mut hello| {
-                contained(Err(AsyncSelectCertError), || {
-                    selection.apply(&mut hello).map_err(|_| AsyncSelectCertError)?;
-                    // Last: with another context the connection takes over its flag.
-                    if !first {
-                        early_data::refuse(hello.ssl_mut());
-                    }
-                    if let Some(answer) = &answer {
-                        key_exchange::hand_over(hello.ssl_mut(), answer);
-                    }
-                    Ok(())
-                })
-            });
-            Ok(finish)
-        }))
+        Ok(wait(hello, selection, early_data, exchange.as_ref()))
     });
+}
+
+/// Goes on with this certificate after the store has been asked about early data, if that is allowed, and the engine has
+/// answered the client's key share.
+pub(super) fn wait(
+    hello: &ClientHello<'_>,
+    selection: Selection,
+    early_data: bool,
+    exchange: Option<&KeyExchange>,
+) -> BoxSelectCertFuture {
+    let exchange = exchange.and_then(|exchange| contained(None, || exchange.begin(hello)));
+    let claim = match early_data {
+        true => contained(Claim::Now(false), || ResumptionState::claim(hello)),
+        false => Claim::Now(true),
+    };
+    Box::pin(async move {
+        let first = match claim {
+            Claim::Now(first) => first,
+            Claim::Pending(answer) => without_panic(false, answer).await,
+        };
+        let answer = match exchange {
+            Some(exchange) => without_panic(None, async { exchange.await.ok() }).await,
+            None => None,
+        };
+        let finish: BoxSelectCertFinish = Box::new(move |mut hello| {
+            contained(Err(AsyncSelectCertError), || {
+                selection.apply(&mut hello).map_err(|_| AsyncSelectCertError)?;
+                // Last: with another context the connection takes over its flag.
+                if !first {
+                    early_data::refuse(hello.ssl_mut());
+                }
+                if let Some(answer) = &answer {
+                    key_exchange::hand_over(hello.ssl_mut(), answer);
+                }
+                Ok(())
+            })
+        });
+        Ok(finish)
+    })
 }

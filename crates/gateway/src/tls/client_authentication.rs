@@ -80,18 +80,21 @@ impl ClientVerifier {
         let leaf = Arc::clone(&self.leaf);
         if self.cas.is_empty() {
             // Pins need no chain.
-            builder.set_custom_verify_callback(mode, move |ssl| {
-                contained(Err(SslVerifyError::Invalid(SslAlert::INTERNAL_ERROR)), || leaf.verify(ssl))
-            });
+            builder.set_custom_verify_callback(mode, move |ssl| leaf.check_pins(ssl));
         } else {
-            builder.set_verify_callback(mode, move |valid, context| {
-                contained(
-                    false,
-                    || if valid { leaf.accepts(context) } else { is_anchor_without_list(context) },
-                )
-            });
+            builder.set_verify_callback(mode, move |valid, context| leaf.check_link(valid, context));
         }
         Ok(())
+    }
+
+    /// Makes one connection do the same that began with another context: with one of these, it takes over the CAs only.
+    pub(super) fn install_on(&self, ssl: &mut SslRef, mode: SslVerifyMode) {
+        let leaf = Arc::clone(&self.leaf);
+        if self.cas.is_empty() {
+            ssl.set_custom_verify_callback(mode, move |ssl| leaf.check_pins(ssl));
+        } else {
+            ssl.set_verify_callback(mode, move |valid, context| leaf.check_link(valid, context));
+        }
     }
 
     /// Whether the client's certificate is what is asked for, once the handshake is done; true for none. BoringSSL
@@ -154,6 +157,16 @@ fn end_session_with(certificate: &X509Ref, ssl: &SslRef) {
 }
 
 impl Leaf {
+    /// As BoringSSL asks where no chain is verified.
+    fn check_pins(&self, ssl: &mut SslRef) -> Result<(), SslVerifyError> {
+        contained(Err(SslVerifyError::Invalid(SslAlert::INTERNAL_ERROR)), || self.verify(ssl))
+    }
+
+    /// As BoringSSL asks of every certificate of a chain, and of what is wrong with it.
+    fn check_link(&self, valid: bool, context: &mut X509StoreContextRef) -> bool {
+        contained(false, || if valid { self.accepts(context) } else { is_anchor_without_list(context) })
+    }
+
     /// Whether one certificate of a chain, which is valid, is what is asked for.
     fn accepts(&self, context: &X509StoreContextRef) -> bool {
         let ssl = X509StoreContext::ssl_idx().ok().and_then(|index| context.ex_data(index));

@@ -16,6 +16,13 @@ pub(crate) struct ClientHelloInfo {
     pub(crate) offers_session: bool,
 }
 
+impl ClientHelloInfo {
+    /// TLS of which nothing else is known.
+    fn nameless() -> Self {
+        Self { tls: true, ..Self::default() }
+    }
+}
+
 /// The most that is read for a ClientHello; BoringSSL takes no larger one.
 const LONGEST: usize = 16 * 1024 + 4;
 const HANDSHAKE: u8 = 22;
@@ -49,10 +56,9 @@ fn parse(bytes: &[u8]) -> Option<ClientHelloInfo> {
     if *bytes.first()? != HANDSHAKE {
         return Some(ClientHelloInfo::default());
     }
-    let nameless = ClientHelloInfo { tls: true, ..ClientHelloInfo::default() };
     match message(bytes) {
-        Message::Whole(body) => Some(parse_client_hello(&body).unwrap_or(nameless)),
-        Message::Broken => Some(nameless),
+        Message::Whole(body) => Some(read(&body)),
+        Message::Broken => Some(ClientHelloInfo::nameless()),
         Message::Partial => None,
     }
 }
@@ -97,9 +103,14 @@ fn message(mut bytes: &[u8]) -> Message {
     }
 }
 
+/// What the body of a ClientHello says. One that cannot be read has no name: BoringSSL will say what is wrong with it.
+pub(crate) fn read(body: &[u8]) -> ClientHelloInfo {
+    parse_client_hello(body).unwrap_or_else(ClientHelloInfo::nameless)
+}
+
 /// The names in a ClientHello (RFC 8446 section 4.1.2).
 fn parse_client_hello(body: &[u8]) -> Option<ClientHelloInfo> {
-    let mut hello = ClientHelloInfo { tls: true, ..ClientHelloInfo::default() };
+    let mut hello = ClientHelloInfo::nameless();
     // Version and random.
     let mut rest = body.get(34..)?;
     take(&mut rest, 1)?;
@@ -221,7 +232,7 @@ mod tests {
 
     #[test]
     fn other_things_are_not_tls_or_have_no_name() {
-        let nameless = ClientHelloInfo { tls: true, ..ClientHelloInfo::default() };
+        let nameless = ClientHelloInfo::nameless();
         assert_eq!(parse(b"GET / HTTP/1.1"), Some(ClientHelloInfo::default()));
         for broken in [&b"\x16\x03\x01\x00\x00"[..], b"\x16GET", b"\x16\x03\x01\x00\x04\x02\x00\x00\x00"] {
             assert_eq!(parse(broken), Some(nameless.clone()), "{broken:?}");

@@ -88,7 +88,7 @@ impl ChainTls {
             identities.certificates.iter().all(|certificate| is_queued(certificate, engine));
         let certificates = settings.certificates(identities, engine)?;
         let answers = Arc::clone(identities.answers);
-        let base = settings.base(certificates, Some(answers), engine).map_err(refused)?.build();
+        let base = settings.base(certificates, answers, engine).map_err(refused)?.build();
         let client_authentication = settings.client_authentication().map_err(refused)?;
         let (check, policy, resumption) = (settings.check, policy.clone(), Arc::clone(resumption));
         Ok(Self { base, check, client_authentication, policy, resumption, waits_for_compute })
@@ -139,20 +139,35 @@ impl ChainTls {
     }
 }
 
-/// What QUIC connections of a chain start with (RFC 9001), and what is asked of their clients. ALPN is `protocols`. The
-/// certificates' contexts are others than those of TCP, because their ALPN is; tickets are sealed by the same keys.
-pub(super) fn for_quic(
-    policy: &TlsPolicy,
-    protocols: &[String],
-    resumption: &ResumptionBackend,
-    identities: Identities<'_>,
-    engine: &Engine,
-) -> Result<(SslContextBuilder, Option<ClientVerifier>), Diagnostic> {
-    let settings = Settings { protocols, ..Settings::new(policy, Mode::Http, resumption)? };
-    let certificates = settings.certificates(identities, engine)?;
-    // Names are validated over TCP only (RFC 8737).
-    let base = settings.base(certificates, None, engine).map_err(refused)?;
-    Ok((base, settings.check))
+/// What QUIC connections go on with once it is known which chain they belong to (RFC 9001).
+pub(super) struct ForQuic {
+    pub(super) certificates: CertificateSelector,
+    /// What is asked of clients, and how.
+    pub(super) check: Option<(ClientVerifier, SslVerifyMode)>,
+    pub(super) early_data: bool,
+}
+
+impl ForQuic {
+    /// Builds the contexts of a chain, which speaks these protocols. They are others than those of TCP, because ALPN follows
+    /// them; tickets are sealed by the same keys.
+    pub(super) fn new(
+        policy: &TlsPolicy,
+        protocols: &[String],
+        resumption: &ResumptionBackend,
+        identities: Identities<'_>,
+        engine: &Engine,
+    ) -> Result<Self, Diagnostic> {
+        let settings = Settings { protocols, ..Settings::new(policy, Mode::Http, resumption)? };
+        let certificates = settings.certificates(identities, engine)?;
+        let check = settings.check.zip(verify_mode(&policy.client_auth));
+        Ok(Self { certificates, check, early_data: settings.early_data })
+    }
+}
+
+/// What every QUIC connection starts with.
+pub(super) fn start_of_quic(resumption: &ResumptionBackend) -> Result<SslContextBuilder, Diagnostic> {
+    let policy = TlsPolicy { min: Version::Tls13, max: Version::Tls13, ..TlsPolicy::default() };
+    Settings::new(&policy, Mode::Http, resumption)?.builder().map_err(refused)
 }
 
 fn is_queued(certificate: &Certificate, engine: &Engine) -> bool {
@@ -224,12 +239,13 @@ impl<'a> Settings<'a> {
     fn base(
         &self,
         certificates: CertificateSelector,
-        answers: Option<Arc<Answers>>,
+        answers: Arc<Answers>,
         engine: &Engine,
     ) -> Result<SslContextBuilder, ErrorStack> {
         let mut builder = self.builder()?;
+        let challenges = engine.clone();
         let select = move |hello: &mut ClientHello<'_>| {
-            let validation = answers.as_ref().and_then(|answers| acme_challenge::select(answers, hello));
+            let validation = acme_challenge::select(&answers, &challenges, hello);
             validation.unwrap_or_else(|| Selection::new(&certificates, hello))
         };
         let exchange = KeyExchange::new(engine, self.policy);
@@ -289,12 +305,17 @@ impl<'a> Settings<'a> {
     }
 
     fn set_client_auth(&self, builder: &mut SslContextBuilder) -> Result<(), ErrorStack> {
-        let mode = match self.policy.client_auth {
-            ClientAuth::Off => return Ok(()),
-            ClientAuth::Optional(..) => SslVerifyMode::PEER,
-            ClientAuth::Required(..) => SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT,
-        };
-        self.check.as_ref().map_or(Ok(()), |check| check.install(builder, mode))
+        let check = self.check.as_ref().zip(verify_mode(&self.policy.client_auth));
+        check.map_or(Ok(()), |(check, mode)| check.install(builder, mode))
+    }
+}
+
+/// How BoringSSL asks for a certificate; `None` if it does not.
+fn verify_mode(asked: &ClientAuth) -> Option<SslVerifyMode> {
+    match asked {
+        ClientAuth::Off => None,
+        ClientAuth::Optional(..) => Some(SslVerifyMode::PEER),
+        ClientAuth::Required(..) => Some(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT),
     }
 }
 

@@ -18,9 +18,8 @@ pub(super) struct KeyExchange {
 impl KeyExchange {
     /// `None` if BoringSSL is to do it all.
     pub(super) fn new(engine: &Engine, policy: &TlsPolicy) -> Option<Self> {
-        let groups = policy.groups.iter().map(code_point).collect();
         let wanted = engine.exchanges_keys() && policy.max >= Version::Tls13;
-        wanted.then(|| Self { engine: engine.clone(), groups })
+        wanted.then(|| Self { engine: engine.clone(), groups: code_points(policy) })
     }
 
     /// Hands the client's share in, if the engine computes the group that BoringSSL will choose.
@@ -56,6 +55,11 @@ pub(crate) fn completed(ssl: &SslRef) -> Option<(&'static str, Option<Duration>)
 }
 
 const GROUPS: [Group; 5] = [Group::X25519MlKem768, Group::X25519, Group::P256, Group::P384, Group::P521];
+
+/// The groups of a policy, in its order.
+pub(super) fn code_points(policy: &TlsPolicy) -> Vec<u16> {
+    policy.groups.iter().map(code_point).collect()
+}
 
 /// In TLS.
 fn code_point(group: &Group) -> u16 {

@@ -17,6 +17,7 @@ mod key_method;
 mod key_overflow;
 pub(crate) mod pem;
 mod quic;
+mod quic_start;
 pub(crate) mod remote_key;
 mod resumption;
 pub(crate) mod resumption_backend;
@@ -30,7 +31,9 @@ mod write_buffer;
 
 pub(crate) use context::{ChainTls, Identities};
 pub(crate) use handshake_state::{ClientRejection, HandshakeState, KeyFailure, ResumptionState};
-pub(crate) use quic::{Arrival, QuicTls};
+pub(crate) use quic::QuicTls;
+pub(crate) use quic_start::{Arrival, ChainFinder, QuicStart};
+pub(crate) use selection::Alert;
 pub(crate) use stream::{ClientStream, Inner};
 pub(crate) use transport::Transport;
 

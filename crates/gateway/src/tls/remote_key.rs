@@ -39,6 +39,11 @@ impl Remote {
         let overflow = (settings.usage == KeyServerUse::Overflow).then(KeyOverflow::new);
         Ok(Self { key, client, fallback, overflow })
     }
+
+    /// One that nothing is computed with here.
+    pub(super) fn alone(key: RemoteKey, client: Client) -> Self {
+        Self { key, client, fallback: None, overflow: None }
+    }
 }
 
 /// Connections to these key servers. In a server, not in a check, they are opened at once: whether the key servers can

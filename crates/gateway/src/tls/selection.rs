@@ -29,9 +29,11 @@ pub(super) struct Selection {
 
 /// Why a handshake ends, as the client is told (RFC 8446 section 6.2).
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Alert {
-    /// There is no certificate for the name.
+pub(crate) enum Alert {
+    /// There is no certificate for the name, and nothing that serves it.
     UnrecognizedName = 112,
+    /// Nothing that serves the name speaks the client's protocols.
+    NoApplicationProtocol = 120,
 }
 
 /// Tells the client why the handshake ends. Called in BoringSSL's callbacks only.

@@ -4,6 +4,7 @@ use super::certificate::Certificate;
 use boring::sha::Sha256;
 use quadrille_config::model::OcspStapling;
 use quadrille_ocsp::{Inquiry, Staple, Unaskable};
+use std::path::Path;
 
 /// Whether anything is to be fetched for a certificate. What a file says is left as it is, and of those that need not be
 /// stapled some have no responder.
@@ -29,13 +30,22 @@ pub(crate) fn identity(certificate: &Certificate) -> [u8; 32] {
     hasher.finish()
 }
 
-/// Nothing yet.
+/// Nothing yet, or what a process before has left under this name in the state directory.
 ///
 /// # Errors
 /// Nobody can be asked.
-pub(crate) fn new(certificate: &Certificate) -> Result<Staple, Unaskable> {
+pub(crate) fn new(
+    certificate: &Certificate,
+    identity: &[u8; 32],
+    state: Option<&Path>,
+) -> Result<Staple, Unaskable> {
     let title = format!("{} ({})", certificate.names.join(", "), certificate.key.key_type());
-    Ok(Staple::new(Inquiry::new(&certificate.chain)?, title, certificate.must_be_stapled))
+    let staple = Staple::new(Inquiry::new(&certificate.chain)?, title, certificate.must_be_stapled);
+    let name: String = identity.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(match state {
+        Some(state) => staple.kept_in(state.join("ocsp").join(format!("{name}.der"))),
+        None => staple,
+    })
 }
 
 /// What a user should know of a certificate to which nothing will be stapled.

@@ -11,6 +11,7 @@ mod dispatch;
 mod dispatch_tests;
 mod fleet;
 mod job;
+mod key_change;
 mod latency;
 mod link;
 mod local_pool;
@@ -22,16 +23,17 @@ mod shared;
 pub use connect::{ConnectError, Connected, Connector};
 pub use dispatch::Failure;
 pub use job::{Origin, RemoteKey};
+pub use key_change::{KeyChangeError, Refusal};
 pub use probe::{Pong, ping};
 pub use quadrille_config::model::key_server::Protocol;
 pub use settings::{FailoverPolicy, Settings};
 
-use crate::wire::{ErrorCode, MAX_PAYLOAD, opcode};
+use crate::wire::{ErrorCode, MAX_PAYLOAD, Ski, opcode};
 use boring::error::ErrorStack;
 use fleet::Fleet;
 use job::Job;
 use local_pool::LocalPool;
-use quadrille_engine::{Operation, Zeroizing};
+use quadrille_engine::{KeyType, Operation, Zeroizing};
 use shared::Shared;
 use std::{
     cell::RefCell,
@@ -111,6 +113,23 @@ impl Client {
         let pool = self.local_pool();
         let submitted = pool.submit(Arc::new(job), impatient);
         submitted.inspect_err(|failure| metrics::failed(*failure)).map(|id| Answer { pool, id, over: false })
+    }
+
+    /// Has a server make a key of this kind, and keep it under a name that begins with `reference`: the first of the
+    /// servers that can be reached and does not refuse. It is asked once, so that there are not two keys of one wish.
+    ///
+    /// # Errors
+    /// What each server has said.
+    pub async fn generate(&self, key_type: KeyType, reference: &str) -> Result<RemoteKey, KeyChangeError> {
+        key_change::generate(&self.0.shared, key_type, reference).await
+    }
+
+    /// Has every server remove a key that was made by [`generate`](Self::generate).
+    ///
+    /// # Errors
+    /// What the servers have said that do not do it; that one has no such key is none.
+    pub async fn remove(&self, key: Ski) -> Result<(), KeyChangeError> {
+        key_change::remove(&self.0.shared, key).await
     }
 
     /// Connects now, on this event loop, so that the first operation need not wait for it.

@@ -4,8 +4,11 @@ use super::{
     Shared,
     clients::Client,
     completions::{Completions, Done},
+    generated::WantedKey,
+    generator::{KeyChange, KeyChanges, Task},
     handshake::IdentifiedClient,
-    keys::StoredKey,
+    key_origin::Generated,
+    keys::{GENERATED, Keys, StoredKey},
     metrics::{self, KeyCounters},
     policy::{Grant, OperationKind},
 };
@@ -66,6 +69,8 @@ pub(super) struct Connection {
     /// Requests that wait for their share of the engine.
     waiting: VecDeque<ReceivedRequest>,
     running: Completions<Running>,
+    /// Keys that are being made or removed.
+    key_changes: KeyChanges,
     /// Counted as busy among the clients.
     busy: bool,
     idle: Duration,
@@ -104,6 +109,7 @@ impl Connection {
             session: ServerSession::new(mode),
             waiting: VecDeque::new(),
             running: Completions::new(),
+            key_changes: KeyChanges::default(),
             busy: false,
             idle,
             last_progress: Instant::now(),
@@ -146,6 +152,9 @@ impl Connection {
         loop {
             for done in self.running.take_ready(context) {
                 self.answer(done);
+            }
+            while let Poll::Ready(done) = self.key_changes.poll(context) {
+                self.answer_change(done);
             }
             submitted += self.submit_waiting();
             let read = if !drains && self.has_room() { self.poll_read(context)? } else { Poll::Pending };
@@ -243,22 +252,78 @@ impl Connection {
 
     /// Or says why not: to the client, and to the operator.
     fn submit(&mut self, request: &ReceivedRequest) -> Result<(), (ErrorCode, &'static str)> {
-        let keys = self.shared.keys.load();
+        match request.opcode {
+            opcode::GENERATE => self.submit_generation(request),
+            opcode::REMOVE => self.submit_removal(request),
+            _ => self.submit_operation(request),
+        }
+    }
+
+    fn submit_generation(&mut self, request: &ReceivedRequest) -> Result<(), (ErrorCode, &'static str)> {
+        let (key_type, reference) =
+            opcode::read_generation(&request.payload).map_err(|error| (error, "input"))?;
+        if !self.grant.allows(OperationKind::Generate, &[reference]) {
+            return Err((ErrorCode::Denied, "denied"));
+        }
+        let generated = Generated { client: self.client.name.clone(), reference: reference.to_owned() };
+        let limit = self.grant.limits.generated_keys;
+        self.change_keys(request.id, Task::Generate(WantedKey { key_type, generated, limit }))
+    }
+
+    /// Of a key that was generated: what somebody has put here, nobody else takes away.
+    fn submit_removal(&mut self, request: &ReceivedRequest) -> Result<(), (ErrorCode, &'static str)> {
+        let keys = self.shared.keys.load_full();
+        let stored = self.find(&keys, request)?;
+        let allowed = self.grant.allows(OperationKind::Generate, &stored.names());
+        if !allowed || stored.generated.is_none() {
+            return Err((ErrorCode::Denied, "denied"));
+        }
+        self.change_keys(request.id, Task::Remove(stored.ski))
+    }
+
+    fn change_keys(&mut self, id: u32, task: Task) -> Result<(), (ErrorCode, &'static str)> {
+        if !self.client.within_rate(Instant::now(), &self.grant.limits) {
+            return Err((ErrorCode::Limited, "rate"));
+        }
+        self.key_changes.submit(&self.shared.generator, id, &self.client.name, task)
+    }
+
+    fn answer_change(&mut self, (id, result): KeyChange) {
+        let counters = KeyCounters::new(&self.client.name, GENERATED, OperationKind::Generate.name());
+        if result.is_ok() {
+            counters.ok.increment(1);
+        } else {
+            counters.failed.increment(1);
+        }
+        self.reply(id, result.as_deref().map_err(|error| *error));
+    }
+
+    /// The key that a request names, if the client need know that there is one.
+    fn find<'k>(
+        &self,
+        keys: &'k Keys,
+        request: &ReceivedRequest,
+    ) -> Result<&'k Arc<StoredKey>, (ErrorCode, &'static str)> {
         let unknown = if request.key.ski.is_none() && request.key.modulus.is_none() {
             ErrorCode::Internal
         } else {
             ErrorCode::KeyNotFound
         };
         let stored = keys.find(&request.key).ok_or((unknown, "no_key"))?;
-        let names = [stored.name.as_str(), stored.hex.as_str()];
-        if !self.grant.knows(&names) {
+        if !self.grant.knows(&stored.names()) {
             return Err((ErrorCode::KeyNotFound, "denied"));
         }
+        Ok(stored)
+    }
+
+    fn submit_operation(&mut self, request: &ReceivedRequest) -> Result<(), (ErrorCode, &'static str)> {
+        let keys = self.shared.keys.load();
+        let stored = self.find(&keys, request)?;
         let kind =
             if request.opcode == opcode::RSA_DECRYPT { OperationKind::Decrypt } else { OperationKind::Sign };
         let operation =
             opcode::operation(request.opcode, &request.payload).map_err(|error| (error, "opcode"))?;
-        if !self.grant.allows(kind, &names) {
+        if !self.grant.allows(kind, &stored.names()) {
             return Err((ErrorCode::Denied, "denied"));
         }
         let now = Instant::now();
@@ -274,7 +339,8 @@ impl Connection {
         if !completion.is_in_place() {
             BatchFlusher::schedule(&self.shared.engine);
         }
-        let counters = counters(&mut self.counters, &self.client.name, stored, kind);
+        let new = || Arc::new(KeyCounters::new(&self.client.name, stored.label(), kind.name()));
+        let counters = Arc::clone(self.counters.entry((stored.ski, kind)).or_insert_with(new));
         if let Some(done) = self.running.push(request.id, completion, Running { began: now, kind, counters })
         {
             self.answer(done);
@@ -306,7 +372,11 @@ impl Connection {
         }
     }
 
+    /// A key that is being made or removed is told of when it has been.
     fn withdraw(&mut self, id: u32) {
+        if self.key_changes.has(id) {
+            return;
+        }
         if let Some(running) = self.running.withdraw(id) {
             running.counters.withdrawn.increment(1);
         } else {
@@ -375,18 +445,4 @@ impl Drop for Connection {
         }
         self.client.answered(self.session.unanswered());
     }
-}
-
-fn counters(
-    known: &mut HashMap<(Ski, OperationKind), Arc<KeyCounters>>,
-    client: &str,
-    stored: &StoredKey,
-    kind: OperationKind,
-) -> Arc<KeyCounters> {
-    let operation = match kind {
-        OperationKind::Sign => "sign",
-        OperationKind::Decrypt => "decrypt",
-    };
-    let new = || Arc::new(KeyCounters::new(client, &stored.name, operation));
-    Arc::clone(known.entry((stored.ski, kind)).or_insert_with(new))
 }

@@ -1,5 +1,6 @@
 //! The keys of a directory, found by their identifiers.
 
+use super::key_origin::Generated;
 use crate::wire::{KeyName, Ski, modulus_digest};
 use quadrille_engine::{Key, KeyError, KeyType, Zeroizing};
 use std::{
@@ -11,8 +12,9 @@ use std::{
 };
 
 /// The keys that are served.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Keys {
+    directory: PathBuf,
     by_ski: HashMap<Ski, Arc<StoredKey>>,
     by_modulus: HashMap<[u8; 32], Arc<StoredKey>>,
     /// By file, so that a file that is being written does not lose its key.
@@ -29,6 +31,8 @@ pub struct StoredKey {
     pub(super) hex: String,
     /// The key.
     pub key: Key,
+    /// For whom and for what it was generated here; `None` of one that was put here.
+    pub generated: Option<Generated>,
 }
 
 /// What is wrong with a file.
@@ -43,6 +47,9 @@ pub struct KeyProblem {
     pub fatal: bool,
 }
 
+/// The label of all keys that were generated.
+pub(super) const GENERATED: &str = "(generated)";
+
 /// More than any key.
 const MAX_FILE: u64 = 1024 * 1024;
 
@@ -56,7 +63,7 @@ impl Keys {
         let mut files: Vec<PathBuf> =
             fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
         files.sort();
-        let mut keys = Self::default();
+        let mut keys = Self { directory: directory.to_owned(), ..Self::default() };
         let mut problems = Vec::new();
         for file in files.into_iter().filter(|file| !is_hidden(file)) {
             match StoredKey::read(&file, before) {
@@ -79,6 +86,33 @@ impl Keys {
         name.ski.and_then(|ski| self.by_ski.get(&ski)).or_else(by_modulus)
     }
 
+    /// Where they are.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The file of a key that was generated here.
+    pub(super) fn file(&self, ski: &Ski) -> Option<&Path> {
+        let mut files = self.files.iter().filter(|(_, stored)| stored.generated.is_some());
+        files.find(|(_, stored)| stored.ski == *ski).map(|(file, _)| file.as_path())
+    }
+
+    /// With one more.
+    pub(super) fn with(&self, file: PathBuf, stored: Arc<StoredKey>) -> Self {
+        let mut keys = self.clone();
+        keys.insert(file, stored);
+        keys
+    }
+
+    /// Without this one.
+    pub(super) fn without(&self, ski: &Ski) -> Self {
+        let mut keys = self.clone();
+        keys.by_ski.remove(ski);
+        keys.by_modulus.retain(|_, stored| stored.ski != *ski);
+        keys.files.retain(|_, stored| stored.ski != *ski);
+        keys
+    }
+
     /// All of them, by file name.
     pub fn iter(&self) -> impl Iterator<Item = &StoredKey> {
         self.files.values().map(|stored| &**stored)
@@ -94,6 +128,10 @@ impl Keys {
             let message = "everybody on this machine can read it; run: chmod 600".to_owned();
             problems.push(KeyProblem { file: file.clone(), message, fatal: false });
         }
+        self.insert(file, stored);
+    }
+
+    fn insert(&mut self, file: PathBuf, stored: Arc<StoredKey>) {
         if let Some(digest) = modulus_digest(stored.key.public().pkey()) {
             self.by_modulus.insert(digest, Arc::clone(&stored));
         }
@@ -103,6 +141,21 @@ impl Keys {
 }
 
 impl StoredKey {
+    pub(super) fn new(name: String, ski: Ski, key: Key, generated: Option<Generated>) -> Self {
+        Self { name, ski, hex: ski.to_string(), key, generated }
+    }
+
+    /// What policies know it by.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let reference = self.generated.as_ref().map(|generated| generated.reference.as_str());
+        [self.name.as_str(), self.hex.as_str()].into_iter().chain(reference).collect()
+    }
+
+    /// What metrics call it: generated keys come and go, and clients name them.
+    pub(super) fn label(&self) -> &str {
+        if self.generated.is_some() { GENERATED } else { &self.name }
+    }
+
     /// Algorithm and size.
     pub fn key_type(&self) -> KeyType {
         self.key.key_type()
@@ -122,11 +175,12 @@ impl StoredKey {
         };
         let ski = Ski::from_key(key.public().pkey()).map_err(|error| error.to_string())?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let same = |old: &&Arc<Self>| old.ski == ski && old.name == name;
+        let generated = Generated::parse(&pem);
+        let same = |old: &&Arc<Self>| old.ski == ski && old.name == name && old.generated == generated;
         if let Some(old) = before.by_ski.get(&ski).filter(same) {
             return Ok(Some(Arc::clone(old)));
         }
-        Ok(Some(Arc::new(Self { name, ski, hex: ski.to_string(), key })))
+        Ok(Some(Arc::new(Self::new(name, ski, key, generated))))
     }
 }
 

@@ -12,8 +12,12 @@ mod audit;
 mod clients;
 mod completions;
 mod connection;
+mod generated;
+mod generator;
 mod handshake;
 mod identity;
+mod key_origin;
+mod key_store;
 mod keys;
 mod metrics;
 mod newcomers;
@@ -21,6 +25,7 @@ mod policy;
 mod threads;
 
 pub use identity::{Identity, Name};
+pub use key_origin::Generated;
 pub use keys::{KeyProblem, Keys, StoredKey};
 pub use quadrille_config::model::key_server::{ClientPattern, Limits, Pattern, Policy, Rule};
 pub use threads::Threads;
@@ -30,8 +35,10 @@ use arc_swap::ArcSwap;
 use audit::Audit;
 use boring::{error::ErrorStack, ssl::SslContext};
 use clients::Clients;
+use generator::Generator;
+use key_store::KeyStore;
 use quadrille_engine::{Engine, KeyType};
-use std::{num::NonZeroUsize, sync::Arc};
+use std::{io, num::NonZeroUsize, path::Path, sync::Arc};
 
 /// What all connections of a key server share. Clones are the same server.
 #[derive(Clone)]
@@ -39,7 +46,8 @@ pub struct Server(Arc<Shared>);
 
 pub(crate) struct Shared {
     engine: Engine,
-    keys: ArcSwap<Keys>,
+    keys: Arc<KeyStore>,
+    generator: Generator,
     policy: ArcSwap<Policy>,
     tls: ArcSwap<Option<SslContext>>,
     clients: Clients,
@@ -51,9 +59,11 @@ impl Server {
     /// A server with nothing to serve yet. `compute_threads` is how many threads the engine has.
     pub fn new(engine: Engine, compute_threads: NonZeroUsize) -> Self {
         let window = window(&engine, compute_threads);
+        let keys = Arc::new(KeyStore::new(engine.clone()));
         Self(Arc::new(Shared {
             engine,
-            keys: ArcSwap::default(),
+            generator: Generator::new(&keys),
+            keys,
             policy: ArcSwap::default(),
             tls: ArcSwap::from_pointee(None),
             clients: Clients::new(window),
@@ -61,13 +71,19 @@ impl Server {
         }))
     }
 
-    /// Serves these keys from now on; operations under way end with the keys that they began with.
-    pub fn set_keys(&self, keys: Keys) {
-        for stored in keys.iter() {
-            self.0.engine.prepare(&stored.key);
-        }
-        metrics::keys(keys.iter().count());
-        self.0.keys.store(Arc::new(keys));
+    /// Serves the keys of this directory from now on, and tells of files that are not as they should be; operations under
+    /// way end with the keys that they began with.
+    ///
+    /// # Errors
+    /// If the directory cannot be read; then the keys stay as they are.
+    pub fn load_keys(&self, directory: &Path) -> io::Result<Vec<KeyProblem>> {
+        let mut problems = Vec::new();
+        self.0.keys.change(|before| {
+            let (keys, found) = Keys::load(directory, before)?;
+            problems = found;
+            Ok::<_, io::Error>(keys)
+        })?;
+        Ok(problems)
     }
 
     /// The keys that are served.

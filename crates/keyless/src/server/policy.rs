@@ -15,6 +15,8 @@ pub(super) struct Grant {
 pub(super) enum OperationKind {
     Sign,
     Decrypt,
+    /// To have a key made, or one that was made so removed.
+    Generate,
 }
 
 impl Grant {
@@ -31,7 +33,7 @@ impl Grant {
     fn default_for_all() -> Self {
         let limits = Limits::default();
         let (client, keys) = (ClientPattern::any(), vec![Pattern::any()]);
-        let rule = Rule { client, keys, sign: true, decrypt: false, limits };
+        let rule = Rule { client, keys, sign: true, decrypt: false, generate: false, limits };
         Self { rules: vec![rule], limits }
     }
 
@@ -48,10 +50,20 @@ impl Grant {
 }
 
 impl OperationKind {
+    /// What metrics call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Sign => "sign",
+            Self::Decrypt => "decrypt",
+            Self::Generate => "generate",
+        }
+    }
+
     fn is_allowed_by(self, rule: &Rule) -> bool {
         match self {
             Self::Sign => rule.sign,
             Self::Decrypt => rule.decrypt,
+            Self::Generate => rule.generate,
         }
     }
 }
@@ -71,16 +83,18 @@ mod tests {
             keys: keys.iter().map(pattern).collect(),
             sign: true,
             decrypt,
+            generate: false,
             limits: Limits::default(),
         }
     }
 
     #[test]
-    fn without_rules_all_sign_and_none_decrypts() {
+    fn without_rules_all_sign_and_none_does_anything_else() {
         let grant = Grant::new(&Policy::default(), &Identity::of_user(7)).unwrap();
-        assert!(
-            grant.allows(OperationKind::Sign, &["any"]) && !grant.allows(OperationKind::Decrypt, &["any"])
-        );
+        assert!(grant.allows(OperationKind::Sign, &["any"]));
+        for kind in [OperationKind::Decrypt, OperationKind::Generate] {
+            assert!(!grant.allows(kind, &["any"]), "{kind:?}");
+        }
     }
 
     #[test]

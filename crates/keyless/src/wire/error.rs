@@ -45,6 +45,9 @@ pub enum ErrorCode {
     /// The client has withdrawn the operation; only in our own mode.
     #[error("the operation was withdrawn")]
     Withdrawn,
+    /// As many keys have been generated as the policy allows; only in our own mode.
+    #[error("as many keys have been generated as the policy allows")]
+    TooManyKeys,
     /// A code that this version does not know.
     #[error("error {0} of the server")]
     Other(u8),
@@ -52,7 +55,7 @@ pub enum ErrorCode {
 
 use ErrorCode as E;
 
-const CODES: [(ErrorCode, u8); 14] = [
+const CODES: [(ErrorCode, u8); 15] = [
     (E::Crypto, 0x01),
     (E::KeyNotFound, 0x02),
     (E::Read, 0x03),
@@ -67,6 +70,7 @@ const CODES: [(ErrorCode, u8); 14] = [
     (E::Limited, 0x40),
     (E::Denied, 0x41),
     (E::Withdrawn, 0x42),
+    (E::TooManyKeys, 0x43),
 ];
 
 impl ErrorCode {
@@ -87,7 +91,7 @@ impl ErrorCode {
     pub(super) fn compatible(self) -> Self {
         match self {
             Self::Denied => Self::UnexpectedOpcode,
-            Self::Limited | Self::Withdrawn => Self::Internal,
+            Self::Limited | Self::Withdrawn | Self::TooManyKeys => Self::Internal,
             known => known,
         }
     }

@@ -3,7 +3,7 @@
 //! MD5 with SHA-1 for ECDSA, and SHA-224, have opcodes too, but no TLS version that the engine knows uses them.
 
 use super::ErrorCode;
-use quadrille_engine::{Operation, SignatureScheme};
+use quadrille_engine::{KeyType, Operation, SignatureScheme};
 
 /// Raw RSA decryption; the padding stays on.
 pub const RSA_DECRYPT: u8 = 0x01;
@@ -15,6 +15,10 @@ pub const PONG: u8 = 0xf2;
 pub const RESPONSE: u8 = 0xf0;
 /// No result, and why.
 pub const ERROR: u8 = 0xff;
+/// Make a key.
+pub const GENERATE: u8 = 0xe1;
+/// Remove a key that was made.
+pub const REMOVE: u8 = 0xe2;
 /// Nobody waits any more; only in our own mode.
 pub const WITHDRAW: u8 = 0xe0;
 
@@ -35,6 +39,38 @@ const SIGNATURES: [(SignatureScheme, u8); 13] = [
     (S::EcdsaSha512, 0x17),
     (S::Ed25519, 0x18),
 ];
+
+/// Kinds of keys that can be made, by the first byte of the payload.
+const KINDS: [(u8, KeyType); 5] = [
+    (0x01, KeyType::EcdsaP256),
+    (0x02, KeyType::EcdsaP384),
+    (0x03, KeyType::Rsa { bits: 2048 }),
+    (0x04, KeyType::Rsa { bits: 3072 }),
+    (0x05, KeyType::Rsa { bits: 4096 }),
+];
+
+/// The longest reference of a key that is made, in bytes.
+pub const MAX_REFERENCE: usize = 200;
+
+/// What a request to make a key says: which kind, and what for. `None` for kinds that are not made.
+pub fn generation(key_type: KeyType, reference: &str) -> Option<Vec<u8>> {
+    let (kind, _) = KINDS.iter().find(|(_, known)| *known == key_type)?;
+    Some([&[*kind], reference.as_bytes()].concat())
+}
+
+/// The same, read. A reference becomes a part of a file's name, and must be one for every system.
+///
+/// # Errors
+/// [`ErrorCode::Format`] if it is not of that form.
+pub fn read_generation(payload: &[u8]) -> Result<(KeyType, &str), ErrorCode> {
+    let (kind, reference) = payload.split_first().ok_or(ErrorCode::Format)?;
+    let (_, key_type) = KINDS.iter().find(|(known, _)| known == kind).ok_or(ErrorCode::Format)?;
+    let good = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-' | b'_');
+    let begins = reference.first().is_some_and(|first| !matches!(first, b'.' | b'-'));
+    let is_name = begins && reference.len() <= MAX_REFERENCE && reference.iter().all(good);
+    let reference = std::str::from_utf8(reference).ok().filter(|_| is_name).ok_or(ErrorCode::Format)?;
+    Ok((*key_type, reference))
+}
 
 /// The opcode and the payload of an operation.
 pub fn from_operation(operation: &Operation) -> (u8, &[u8]) {
@@ -67,7 +103,33 @@ pub fn name(opcode: u8) -> &'static str {
     match opcode {
         RSA_DECRYPT => "decrypt",
         _ if SIGNATURES.iter().any(|(_, known)| *known == opcode) => "sign",
+        GENERATE => "generate",
+        REMOVE => "remove",
         PING => "ping",
         _ => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_key_is_made_for_is_a_plain_name_and_nothing_else() {
+        for (_, key_type) in KINDS {
+            let payload = generation(key_type, "www.example.com.rsa-2048").expect("a kind");
+            assert_eq!(read_generation(&payload), Ok((key_type, "www.example.com.rsa-2048")));
+        }
+        assert_eq!(generation(KeyType::Ed25519, "a"), None);
+        let long = "a".repeat(MAX_REFERENCE + 1);
+        for reference in [
+            "", ".", "..", ".hidden", "-rf", "a/b", "../a", "A", "a b", "a\nb", "a\0", "\u{e4}", "a:b", &long,
+        ] {
+            let payload = [&[1], reference.as_bytes()].concat();
+            assert_eq!(read_generation(&payload), Err(ErrorCode::Format), "{reference:?}");
+        }
+        for payload in [&b""[..], b"\x00a", b"\x06a", b"\x01\xff"] {
+            assert_eq!(read_generation(payload), Err(ErrorCode::Format));
+        }
     }
 }

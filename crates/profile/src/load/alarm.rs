@@ -54,7 +54,7 @@ mod tests {
             let (wait, start) = (Duration::from_micros(micros), Instant::now());
             alarm.set(index as u64, wait).unwrap();
             poll.poll(&mut events, Some(Duration::from_secs(10))).unwrap();
-            assert_eq!(events.iter().map(|event| event.token()).collect::<Vec<_>>(), [Alarm::TOKEN]);
+            assert_eq!(events.iter().map(mio::event::Event::token).collect::<Vec<_>>(), [Alarm::TOKEN]);
             assert!(start.elapsed() >= wait && start.elapsed() < Duration::from_secs(10));
         }
     }

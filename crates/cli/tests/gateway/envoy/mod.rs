@@ -6,6 +6,7 @@ mod authorization;
 mod differential;
 mod forms;
 mod guide;
+mod http3;
 mod jwt;
 mod local_rate_limit;
 mod rbac;

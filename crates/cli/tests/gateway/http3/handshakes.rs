@@ -167,3 +167,35 @@ fn a_flood_of_first_datagrams_costs_tokens_only() {
     drop(flood);
     eventually("the flood is not forgotten", || served.gateway.metric("quadrille_connections", &[]) <= 2.0);
 }
+
+/// CPU by message covers both; what carries the messages counts to them.
+#[test]
+fn handshakes_are_measured_message_by_message() {
+    let mut served = Served::new("respond: hi", "");
+    let text = std::fs::read_to_string(served.file.path()).expect("the file");
+    served.file.replace(&format!("{text}sampling: {{one_in: 1}}\n"));
+    served.gateway.signal("HUP");
+    served.gateway.wait_for_log("configuration reloaded");
+    let address = served.gateway.address(0);
+    let session = served.connect().session();
+    let mut second = served.client.begin(address, Some(&session));
+    second.run_until("no handshake", Http3::is_established);
+    assert_eq!(second.get("/").text(), "hi");
+    for (session, stages) in [
+        ("full", &["ClientHello", "ServerHello", "Certificate", "CertificateVerify", "PrivateKey"][..]),
+        ("resumed", &["ClientHello", "ServerHello"]),
+    ] {
+        let labels = [&format!("session=\"{session}\"")[..], "TLSv1.3", "localhost"];
+        assert_eq!(served.gateway.metric("quadrille_handshake_samples_total", &labels), 1.0, "{session}");
+        let time = |stage: &str| {
+            let stage = format!("stage=\"{stage}\"");
+            let labels = [&labels[..], &[stage.as_str()]].concat();
+            served.gateway.metric("quadrille_handshake_cpu_nanoseconds_total", &labels)
+        };
+        for stage in stages.iter().chain(&["EncryptedExtensions", "Finished", "ClientFinished"]) {
+            assert!(time(stage) > 0.0, "{session}: nothing for {stage}; {}", served.gateway.metrics());
+        }
+        let all = served.gateway.metric("quadrille_handshake_cpu_nanoseconds_total", &labels);
+        assert!(time("Other") < all / 4.0, "{} of {all}", time("Other"));
+    }
+}

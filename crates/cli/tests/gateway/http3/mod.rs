@@ -1,8 +1,10 @@
 //! HTTP/3: requests as over HTTP/2, and what only QUIC has.
 
 mod browser;
+mod chains;
 mod connections;
 mod handshakes;
+mod hostile;
 mod large;
 mod loss;
 mod reload;

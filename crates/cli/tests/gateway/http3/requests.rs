@@ -278,7 +278,6 @@ fn what_http3_cannot_be_with_is_said_before_anything_is_served() {
         ("mode: tcp, upstream: web", "HTTP/3 is for `mode: http` with TLS"),
         ("respond: hi, tls: {max: 1.2}", "HTTP/3 needs TLS 1.3"),
         ("respond: hi, proxy_protocol: required", "the PROXY protocol announces no clients of HTTP/3"),
-        ("respond: hi, match: {server_names: [localhost]}", "HTTP/3 is served for all connections"),
     ] {
         let listener = crate::support::listener(&pair, &format!("http3: on, {keys}"));
         let file = crate::support::Configuration::new(&crate::support::document(
@@ -289,4 +288,39 @@ fn what_http3_cannot_be_with_is_said_before_anything_is_served() {
         let (good, text) = output(check.arg(file.path()));
         assert!(!good && text.contains(said), "{keys}: {text}");
     }
+}
+
+/// RFC 9218: of two large answers the more urgent comes first, though it was asked for later. Without a word the older does.
+#[test]
+fn what_a_client_wants_first_comes_first() {
+    let nginx = Nginx::new("");
+    let size = 6_000_000;
+    std::fs::write(nginx.file("large"), vec![b'x'; size]).expect("a file");
+    let mut served = Served::new("upstream: web", &format!("web: {{servers: [\"{}\"]}}", nginx.address()));
+    served.client.config().set_max_stream_window(1 << 24);
+    served.client.config().set_initial_max_stream_data_bidi_local(1 << 24);
+    served.client.config().set_max_connection_window(1 << 25);
+    served.client.config().set_initial_max_data(1 << 25);
+    // How much of the first has come when the second is complete.
+    let mut first_when_second_ends = |first: &[(&str, &str)], second: &[(&str, &str)], update: bool| {
+        let mut client = served.connect();
+        let early = client.start("GET", "/large", first, true);
+        client.run_until("nothing comes", |client| !client.answer(early).body.is_empty());
+        let late = client.start("GET", "/large", second, true);
+        if update {
+            client.update_priority(early, 7);
+            client.update_priority(late, 0);
+        }
+        client.run_until("it does not end", |client| client.answer(late).ended.is_some());
+        let come = client.answer(early).body.len();
+        assert_eq!((client.finish(early).body.len(), client.finish(late).body.len()), (size, size));
+        come
+    };
+    let urgent = first_when_second_ends(&[("priority", "u=7")], &[("priority", "u=0")], false);
+    let later = first_when_second_ends(&[], &[], true);
+    let silent = first_when_second_ends(&[], &[], false);
+    let idle = first_when_second_ends(&[("priority", "u=0")], &[("priority", "u=7")], false);
+    assert!(urgent < size / 2 && later < size / 2, "{urgent} and {later} of {size}");
+    assert!(silent == size, "{silent} of {size}");
+    assert!(idle == size, "{idle} of {size}");
 }

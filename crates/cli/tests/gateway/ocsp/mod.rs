@@ -94,6 +94,35 @@ fn what_the_responder_says_is_stapled_and_stays_over_a_reload() {
     assert_eq!(gateway.metric("quadrille_ocsp_staples", &[]), 0.0, "{}", gateway.metrics());
 }
 
+/// Where there is a state directory.
+#[test]
+fn a_response_outlives_the_process_and_a_damaged_one_is_not_stapled() {
+    let responder = Responder::start();
+    let ca = &responder.certificates;
+    let pair = responder.issue("localhost", "");
+    let state = ca.path("state");
+    let acme = format!("acme: {{state: {}}}", state.display());
+    let listener = listener(&pair, "respond: ok, tls: {ocsp_stapling: on}");
+    let file = Configuration::new(&format!("{acme}\n{}", document(&[listener], "")));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    gateway.wait_for_metric(FETCHES, &["good"], |count| count == 1.0);
+    drop(gateway);
+    responder.does(Does::Leaves);
+    let gateway = Gateway::with_config(&file.path(), 1);
+    serves_good(&gateway, ca);
+    assert_eq!(responder.asked().len(), 1, "{}", gateway.log());
+    drop(gateway);
+    let kept = std::fs::read_dir(state.join("ocsp")).expect("a directory").next().expect("a file");
+    let kept = kept.expect("an entry").path();
+    let mut der = std::fs::read(&kept).expect("a response");
+    // Within what is signed, which comes first; the certificates behind it are not.
+    der[100] ^= 1;
+    std::fs::write(&kept, der).expect("writing");
+    let gateway = Gateway::with_config(&file.path(), 1);
+    gateway.wait_for_metric(FETCHES, &["unreachable"], |count| count >= 1.0);
+    serves_nothing(&gateway, ca);
+}
+
 #[test]
 fn a_responder_that_the_issuer_has_charged_is_believed() {
     let responder = Responder::start();

@@ -28,11 +28,15 @@ pub struct Http3 {
     socket: UdpSocket,
     quic: quiche::Connection,
     http: Option<h3::Connection>,
+    /// Whether it speaks HTTP/3 by itself.
+    speaks: bool,
     answers: HashMap<u64, Answer>,
     /// The gateway has said that the connection will end.
     pub told_to_go: bool,
     /// Datagrams of the gateway's, before anything else is done with them.
     pub received: usize,
+    /// Bytes of its own datagrams.
+    pub sent_bytes: usize,
 }
 
 /// What has come for a request.
@@ -59,7 +63,13 @@ pub struct Sending<'a> {
 impl Http3Client {
     /// One that trusts this CA.
     pub fn new(certificates: &Certificates) -> Self {
+        Self::with_groups(certificates, "X25519:P-256")
+    }
+
+    /// One that has key shares of these groups; those of `X25519MLKEM768` fill a second datagram.
+    pub fn with_groups(certificates: &Certificates, groups: &str) -> Self {
         let mut context = SslContextBuilder::new(SslMethod::tls()).expect("a context");
+        context.set_curves_list(groups).expect("groups");
         context.set_ca_file(certificates.ca()).expect("the CA");
         context.set_verify(SslVerifyMode::PEER);
         context.enable_ocsp_stapling();
@@ -90,20 +100,35 @@ impl Http3Client {
         client
     }
 
+    /// A connection whose handshake is complete, and which says only what it is told to, on streams as they are.
+    pub fn connect_raw(&mut self, address: SocketAddr) -> Http3 {
+        let mut client = self.begin(address, None);
+        client.speaks = false;
+        client.run_until("no handshake", |client| client.quic.is_established());
+        client
+    }
+
     /// A connection that has sent its first flight, resuming this session.
     pub fn begin(&mut self, address: SocketAddr, session: Option<&[u8]>) -> Http3 {
+        self.begin_for("localhost", address, session)
+    }
+
+    /// The same to another name.
+    pub fn begin_for(&mut self, name: &str, address: SocketAddr, session: Option<&[u8]>) -> Http3 {
         let socket = socket();
         let mut id = [0; 16];
         boring::rand::rand_bytes(&mut id).expect("random bytes");
         let local = socket.local_addr().expect("an address");
         let id = ConnectionId::from_ref(&id);
         let mut quic =
-            quiche::connect(Some("localhost"), &id, local, address, &mut self.config).expect("a connection");
+            quiche::connect(Some(name), &id, local, address, &mut self.config).expect("a connection");
         if let Some(session) = session {
             quic.set_session(session).expect("a session");
         }
-        let (answers, told_to_go, received) = (HashMap::new(), false, 0);
-        let mut client = Http3 { socket, quic, http: None, answers, told_to_go, received };
+        let (answers, told_to_go, received, sent_bytes) = (HashMap::new(), false, 0, 0);
+        let http = None;
+        let mut client =
+            Http3 { socket, quic, http, speaks: true, answers, told_to_go, received, sent_bytes };
         client.send();
         client
     }
@@ -151,6 +176,56 @@ impl Http3 {
             .map(|(name, value)| Header::new(name.as_bytes(), value.as_bytes()))
             .collect();
         self.start_with(&fields, alone)
+    }
+
+    /// Asks another host of the same connection.
+    #[track_caller]
+    pub fn get_of(&mut self, host: &str, path: &str) -> Answer {
+        let fields = [(":method", "GET"), (":scheme", "https"), (":authority", host), (":path", path)];
+        let fields = fields.map(|(name, value)| Header::new(name.as_bytes(), value.as_bytes()));
+        let id = self.start_with(&fields, true);
+        self.finish(id)
+    }
+
+    /// The code with which the gateway ends the connection, if it does in this time.
+    pub fn closes_within(&mut self, time: Duration) -> Option<u64> {
+        let end = Instant::now() + time;
+        while self.quic.peer_error().is_none() && !self.quic.is_closed() && Instant::now() < end {
+            self.turn();
+        }
+        self.quic.peer_error().map(|error| error.error_code)
+    }
+
+    /// The code with which the gateway ends the connection.
+    #[track_caller]
+    pub fn closed_with(&mut self) -> u64 {
+        let code = self.closes_within(PATIENCE);
+        code.unwrap_or_else(|| panic!("not closed by the gateway; {:?}", self.quic.local_error()))
+    }
+
+    /// The alert with which the gateway ends the handshake (RFC 9001 section 4.8).
+    #[track_caller]
+    pub fn alert(&mut self) -> u64 {
+        let code = self.closed_with();
+        assert!((0x100..0x200).contains(&code), "no alert, but {code:#x}");
+        code - 0x100
+    }
+
+    /// All that comes on a stream until its end, as it is.
+    #[track_caller]
+    pub fn read_raw(&mut self, stream: u64) -> Vec<u8> {
+        let (mut all, mut piece) = (Vec::new(), [0; LARGEST]);
+        let end = Instant::now() + PATIENCE;
+        loop {
+            while let Ok((count, last)) = self.quic.stream_recv(stream, &mut piece) {
+                all.extend_from_slice(&piece[..count]);
+                if last {
+                    return all;
+                }
+            }
+            assert!(Instant::now() < end, "the stream does not end; {:?}", self.quic.peer_error());
+            self.turn();
+        }
     }
 
     /// Sends these fields as a request's header.
@@ -207,6 +282,14 @@ impl Http3 {
     /// What has come of an answer's body since the last time.
     pub fn take_body(&mut self, id: u64) -> Vec<u8> {
         self.answers.get_mut(&id).map(|answer| std::mem::take(&mut answer.body)).unwrap_or_default()
+    }
+
+    /// Says of a request that is under way how urgent it is (RFC 9218 section 7.2).
+    pub fn update_priority(&mut self, id: u64, urgency: u8) {
+        let http = self.http.as_mut().expect("HTTP/3");
+        let priority = h3::Priority::new(urgency, false);
+        http.send_priority_update_for_request(&mut self.quic, id, &priority).expect("a frame");
+        self.send();
     }
 
     /// Gives a request up.
@@ -282,8 +365,18 @@ impl Http3 {
         self.send();
     }
 
+    /// Says nothing for a while, whatever comes: how many bytes do.
+    pub fn overhear(&mut self, time: Duration) -> usize {
+        let (end, mut datagram, mut bytes) = (Instant::now() + time, [0; LARGEST], 0);
+        while Instant::now() < end {
+            bytes += self.socket.recv(&mut datagram).unwrap_or_default();
+        }
+        bytes
+    }
+
     fn speak_http(&mut self) {
-        if self.http.is_none() && (self.quic.is_established() || self.quic.is_in_early_data()) {
+        if self.speaks && self.http.is_none() && (self.quic.is_established() || self.quic.is_in_early_data())
+        {
             let config = h3::Config::new().expect("a configuration");
             self.http = h3::Connection::with_transport(&mut self.quic, &config).ok();
         }
@@ -293,6 +386,7 @@ impl Http3 {
     pub fn send(&mut self) {
         let mut datagram = [0; LARGEST];
         while let Ok((length, info)) = self.quic.send(&mut datagram) {
+            self.sent_bytes += length;
             let _ = self.socket.send_to(&datagram[..length], info.to);
         }
     }

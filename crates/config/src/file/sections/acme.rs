@@ -1,18 +1,16 @@
 //! The account with a certificate authority.
 
+use super::keyless::{key_servers, show_key_servers};
 use crate::{
     Field, Problem,
-    acme_values::{ask_url, certificate_name, directory_url, email},
+    acme_values::{ask_url, directory_url, email},
     file::schema::{Key, Preset, Section},
-    model::{
-        Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, AcmeOrder, CertificateSource,
-        ExternalAccount, Gateway, Place,
-    },
+    model::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, ExternalAccount, Keyless, Place},
     values::count,
     words::{Word, name, word},
 };
 use serde_json::Value;
-use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
+use std::{num::NonZeroUsize, path::PathBuf};
 
 pub(super) const ACME: Section<AcmeDraft, Acme> = Section {
     path: "acme",
@@ -129,11 +127,20 @@ pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
             value: "URL",
             preset: Preset::Required,
             about: "Says whether a name may be ordered: `GET URL?domain=NAME` is answered by 200, and by anything else if \
-                    not. Only `http://`: let it be on this machine or in a network of yours. It is asked once for a name, \
+                    not. With `http://`, let it be on this machine or in a network of yours. It is asked once for a name, \
                     before its first order; certificates that are there do not need it.",
             needs_restart: false,
             read: |field, draft| draft.ask = field.parse(ask_url),
             show: |on_demand| on_demand.ask.clone().into(),
+        },
+        Key {
+            name: "ca_file",
+            value: "path",
+            preset: Preset::Means("the system's CAs"),
+            about: "CA certificates in PEM that the server of an `ask` with `https://` must lead to.",
+            needs_restart: false,
+            read: |field, draft| draft.ca_file = field.file(),
+            show: |on_demand| on_demand.ca_file.as_ref().map(|file| file.display().to_string()).into(),
         },
         Key {
             name: "names",
@@ -152,6 +159,25 @@ pub(super) const ON_DEMAND: Section<OnDemandDraft, AcmeOnDemand> = Section {
             needs_restart: false,
             read: |field, draft| draft.per_hour = field.parse(count),
             show: |on_demand| on_demand.per_hour.get().into(),
+        },
+        Key {
+            name: "key_type",
+            value: "`ecdsa-p256`, `ecdsa-p384`, `rsa-2048`, `rsa-3072` or `rsa-4096`",
+            preset: Preset::Is("ecdsa-p256"),
+            about: "The key of each. Another one has all of them ordered anew.",
+            needs_restart: false,
+            read: |field, draft| draft.key_type = field.parse(word::<AcmeKeyType>),
+            show: |on_demand| name(on_demand.key_type).into(),
+        },
+        Key {
+            name: "keyless",
+            value: "mapping",
+            preset: Preset::Means("keys are here"),
+            about: "The key servers that make the keys and keep them, as for [one certificate]\
+                    (#listenerscertificatesacme).",
+            needs_restart: false,
+            read: |field, draft| draft.keyless = key_servers(field),
+            show: |on_demand| show_key_servers(on_demand.keyless.as_deref()),
         },
     ],
 };
@@ -181,45 +207,6 @@ pub(super) const EXTERNAL_ACCOUNT: Section<ExternalDraft, ExternalAccount> = Sec
     ],
 };
 
-pub(super) const ORDER: Section<OrderDraft, AcmeOrder> = Section {
-    path: "listeners[].certificates[].acme",
-    about: "A certificate that is ordered from the authority of [`acme`](#acme), and renewed in time. Until it is there, \
-            handshakes for its names are refused, but for the authority's own. It is used as others are once it is \
-            there, without a restart.",
-    keys: &[
-        Key {
-            name: "names",
-            value: "list of names and IP addresses",
-            preset: Preset::Required,
-            about: "What it is for, at most 100: `example.com`, `*.example.com` (with `dns-01`), `192.0.2.1` (if the \
-                    authority's profile has addresses).",
-            needs_restart: false,
-            read: |field, draft| draft.names = names(field),
-            show: |order| order.names.clone().into(),
-        },
-        Key {
-            name: "key_types",
-            value: "list of `ecdsa-p256`, `ecdsa-p384`, `rsa-2048`, `rsa-3072` and `rsa-4096`",
-            preset: Preset::Is("[ecdsa-p256]"),
-            about: "A certificate for each, and each client gets the one it can verify. `rsa-2048` besides is for clients \
-                    that have no ECDSA; it costs the authority's limits another certificate.",
-            needs_restart: false,
-            read: |field, draft| draft.key_types = words(field),
-            show: |order| [name(order.key_type)].into_iter().collect(),
-        },
-        Key {
-            name: "profile",
-            value: "text",
-            preset: Preset::Means("the authority's choice"),
-            about: "One of the authority's profiles, such as `tlsserver` or `shortlived` at Let's Encrypt. A change takes \
-                    effect with the next renewal.",
-            needs_restart: false,
-            read: |field, draft| draft.profile = field.text().map(str::to_owned),
-            show: |order| order.profile.clone().into(),
-        },
-    ],
-};
-
 /// What has been read of an account.
 #[derive(Default)]
 pub(super) struct AcmeDraft {
@@ -238,8 +225,11 @@ pub(super) struct AcmeDraft {
 #[derive(Default)]
 pub(super) struct OnDemandDraft {
     ask: Option<String>,
+    ca_file: Option<PathBuf>,
     names: Option<NonZeroUsize>,
     per_hour: Option<NonZeroUsize>,
+    key_type: Option<AcmeKeyType>,
+    keyless: Option<Box<Keyless>>,
 }
 
 /// What has been read of an account outside of ACME.
@@ -247,14 +237,6 @@ pub(super) struct OnDemandDraft {
 pub(super) struct ExternalDraft {
     id: Option<String>,
     key_file: Option<(PathBuf, Place)>,
-}
-
-/// What has been read of an order.
-#[derive(Default)]
-pub(super) struct OrderDraft {
-    names: Vec<String>,
-    key_types: Vec<AcmeKeyType>,
-    profile: Option<String>,
 }
 
 /// The account.
@@ -294,81 +276,15 @@ fn on_demand(field: &Field<'_>) -> Option<AcmeOnDemand> {
     Some(AcmeOnDemand {
         names: draft.names.unwrap_or(preset.names),
         per_hour: draft.per_hour.unwrap_or(preset.per_hour),
+        key_type: draft.key_type.unwrap_or(preset.key_type),
+        keyless: draft.keyless,
+        ca_file: draft.ca_file,
         ask: preset.ask,
     })
 }
 
-/// The orders of a certificate, one for each type of key.
-pub(super) fn orders(field: &Field<'_>) -> Option<Vec<AcmeOrder>> {
-    let mut draft = OrderDraft::default();
-    ORDER.read(field, &mut draft)?;
-    if draft.key_types.is_empty() {
-        draft.key_types.push(AcmeKeyType::EcdsaP256);
-    }
-    let OrderDraft { names, key_types, profile } = draft;
-    let order = |key_type| AcmeOrder { names: names.clone(), key_type, profile: profile.clone() };
-    Some(key_types.into_iter().map(order).collect())
-}
-
-/// Says of certificates that are ordered where they are kept, which is known once the whole file has been read.
-pub(super) fn settle(root: &Field<'_>, gateway: &mut Gateway) {
-    let chains = gateway.listeners.iter_mut().flat_map(|listener| &mut listener.chains);
-    for tls in chains.filter_map(|chain| chain.tls.as_mut()) {
-        if tls.certificates.iter().all(|certificate| certificate.order.is_none()) {
-            continue;
-        }
-        for certificate in &mut Arc::make_mut(tls).certificates {
-            if let Some(kept) = kept(root, gateway.acme.as_ref(), certificate) {
-                *certificate = Arc::new(kept);
-            }
-        }
-    }
-}
-
-fn kept(root: &Field<'_>, acme: Option<&Acme>, certificate: &CertificateSource) -> Option<CertificateSource> {
-    let order = certificate.order.clone()?;
-    let place = &certificate.chain_place;
-    let Some(acme) = acme else {
-        if root.entry("acme").is_none() {
-            let remedy = "add `acme: { state: DIRECTORY, email: ... }` at the top level";
-            root.report(crate::Diagnostic::new(
-                place,
-                Problem::new("nothing says where to order it", remedy),
-            ));
-        }
-        return None;
-    };
-    for unproved in order.names.iter().filter(|name| acme.challenges_for(name).next().is_none()) {
-        let problem = format!("none of the `challenges` can prove {unproved}");
-        let remedy = "wildcards need `dns-01` with a `dns_hook`, IP addresses one of the others";
-        root.report(crate::Diagnostic::new(place, Problem::new(problem, remedy)));
-    }
-    Some(CertificateSource::ordered(acme, order, place.clone()))
-}
-
-fn names(field: &Field<'_>) -> Vec<String> {
-    const MOST: usize = 100;
-    let mut names = Vec::new();
-    for item in field.items_or_one() {
-        match item.parse(certificate_name) {
-            Some(name) if names.contains(&name) => {
-                item.error(Problem::new("this name is listed twice", "remove one"));
-            }
-            Some(name) => names.push(name),
-            None => {}
-        }
-    }
-    if names.len() > MOST {
-        field.error(Problem::new(
-            format!("{} names", names.len()),
-            format!("a certificate has at most {MOST} names"),
-        ));
-    }
-    names
-}
-
 /// Different words.
-fn words<T: Word>(field: &Field<'_>) -> Vec<T> {
+pub(super) fn words<T: Word>(field: &Field<'_>) -> Vec<T> {
     let mut words = Vec::new();
     for item in field.items_or_one() {
         match item.parse(word::<T>) {
@@ -380,10 +296,6 @@ fn words<T: Word>(field: &Field<'_>) -> Vec<T> {
         }
     }
     words
-}
-
-pub(super) fn show_order(order: Option<&AcmeOrder>) -> Value {
-    order.map(|order| ORDER.show(order)).into()
 }
 
 pub(super) fn show(acme: Option<&Acme>) -> Value {

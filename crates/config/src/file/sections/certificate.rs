@@ -1,6 +1,6 @@
 //! A certificate chain with its private key.
 
-use super::{acme, keyless};
+use super::{acme_order, keyless};
 use crate::{
     Field, Problem,
     file::{
@@ -53,8 +53,10 @@ pub(super) const CERTIFICATE: Section<CertificateDraft, CertificateSource> = Sec
             preset: Preset::Means("none"),
             about: "In place of all others: the certificate is ordered from a certificate authority, and renewed.",
             needs_restart: false,
-            read: |field, draft| draft.orders = acme::orders(field).map(|orders| (orders, field.place())),
-            show: |certificate| acme::show_order(certificate.order.as_ref()),
+            read: |field, draft| {
+                draft.orders = acme_order::orders(field).map(|orders| (orders, field.place()));
+            },
+            show: |certificate| acme_order::show_order(certificate.order.as_ref()),
         },
     ],
 };

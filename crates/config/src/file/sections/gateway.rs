@@ -1,7 +1,7 @@
 //! The whole document.
 
 use super::{
-    acme,
+    acme, acme_order,
     admin::{self, ADMIN},
     engine::ENGINE,
     listener,
@@ -167,7 +167,7 @@ pub(in crate::file) fn gateway(root: &Field<'_>) -> Option<Gateway> {
     }
     let mut gateway = Gateway::default();
     GATEWAY.read(root, &mut gateway)?;
-    acme::settle(root, &mut gateway);
+    acme_order::settle(root, &mut gateway);
     refuse_unknown_upstreams(root);
     refuse_the_admin_address(root, &gateway);
     Some(gateway)
@@ -226,11 +226,6 @@ fn beside_others(listener: Listener, field: &Field<'_>, others: &mut [Listener])
         field
             .at("proxy_protocol")
             .error("a socket begins in one way: say the same as for the first listener with this address");
-    }
-    if other.http3 != listener.http3 {
-        field
-            .at("http3")
-            .error("an address has HTTP/3 or not: say the same as for the first listener with this address");
     }
     if other.trusted_proxies != listener.trusted_proxies {
         field

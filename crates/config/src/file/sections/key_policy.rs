@@ -45,19 +45,22 @@ pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
             name: "keys",
             value: "list of names, each with at most one `*`",
             preset: Preset::Is("[\"*\"]"),
-            about: "File names without their endings, or key identifiers in hexadecimal. A client does not learn that \
-                    other keys exist.",
+            about: "File names without their endings, or key identifiers in hexadecimal; of keys that were generated, \
+                    also what they were generated for, such as `www.example.com.ecdsa-p256`. A client does not learn \
+                    that other keys exist.",
             needs_restart: false,
             read: |field, draft| draft.keys = parsed(field, Pattern::new),
             show: not_shown,
         },
         Key {
             name: "operations",
-            value: "list of `sign` and `decrypt`",
+            value: "list of `sign`, `decrypt` and `generate`",
             preset: Preset::Is("[sign]"),
             about: "`decrypt` is for RSA key exchange in TLS 1.2. Whoever may ask for it can read recorded connections of \
                     that kind, and can misuse the key server as an oracle (Bleichenbacher): give it to nobody who does \
-                    not need it.",
+                    not need it. `generate` has keys made here for [certificates that are ordered]\
+                    (../guide/acme.md#keys-on-a-key-server), with names that `keys` covers, and removes such keys again; \
+                    others cannot be removed. Who uses them needs `sign` as well.",
             needs_restart: false,
             read: |field, draft| draft.operations = parsed(field, word),
             show: not_shown,
@@ -78,6 +81,17 @@ pub(super) const CLIENT: Section<RuleDraft, Rule> = Section {
             about: "Operations at the same time; more wait on the client's side.",
             needs_restart: false,
             read: |field, draft| field.set(&mut draft.limits.in_flight, most),
+            show: not_shown,
+        },
+        Key {
+            name: "generated_keys",
+            value: "count",
+            preset: Preset::Is("100"),
+            about: "Keys that were generated for one client and are there at the same time; more are refused. A \
+                    certificate that is renewed has two, and three while it is ordered. The key server has at most \
+                    10,000 for all clients.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.limits.generated_keys, most),
             show: not_shown,
         },
     ],
@@ -120,6 +134,7 @@ fn rule(field: &Field<'_>) -> Option<Rule> {
         keys: draft.keys,
         sign: draft.operations.contains(&Allowed::Sign),
         decrypt: draft.operations.contains(&Allowed::Decrypt),
+        generate: draft.operations.contains(&Allowed::Generate),
         limits: draft.limits,
     })
 }
@@ -131,9 +146,7 @@ fn parsed<T>(field: &Field<'_>, parser: fn(&str) -> Result<T, Problem>) -> Vec<T
 fn most(text: &str) -> Result<NonZeroUsize, Problem> {
     const MOST: usize = 1_000_000;
     match count(text)? {
-        count if count.get() > MOST => {
-            Err(Problem::new(format!("more than {MOST} operations"), "write less"))
-        }
+        count if count.get() > MOST => Err(Problem::new(format!("more than {MOST}"), "write less")),
         count => Ok(count),
     }
 }
@@ -142,9 +155,11 @@ fn most(text: &str) -> Result<NonZeroUsize, Problem> {
 enum Allowed {
     Sign,
     Decrypt,
+    Generate,
 }
 
 impl Word for Allowed {
     const WHAT: &'static str = "an operation";
-    const WORDS: &'static [(&'static str, Self)] = &[("sign", Self::Sign), ("decrypt", Self::Decrypt)];
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("sign", Self::Sign), ("decrypt", Self::Decrypt), ("generate", Self::Generate)];
 }

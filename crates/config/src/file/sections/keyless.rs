@@ -6,7 +6,10 @@ use crate::{
         schema::{Key, Preset, Section},
         shown::{placed_source, source, time},
     },
-    model::{KeyServerUse, KeySource, Keyless, KeylessTls, Place, Source, key_server::Address},
+    model::{
+        KeyServerUse, KeySource, Keyless, KeylessTls, Place, Source,
+        key_server::{Address, Protocol},
+    },
     values::timeout,
     words::{name, switch, word},
 };
@@ -216,4 +219,39 @@ fn refuse_half_of_mutual_tls(field: &Field<'_>) {
 
 fn show_tls(keyless: &Keyless, part: fn(&KeylessTls) -> &(Source, Place)) -> Value {
     placed_source(keyless.tls.as_ref().map(part))
+}
+
+/// Key servers that make keys: there is no other key to fall back to, and only our own mode can ask for one.
+pub(super) fn key_servers(field: &Field<'_>) -> Option<Box<Keyless>> {
+    let keyless = keyless(field)?;
+    let refused = [
+        (
+            "fallback",
+            keyless.fallback.is_some(),
+            "the key is made on the key servers, and never leaves them",
+            "leave it out",
+        ),
+        (
+            "use",
+            keyless.usage == KeyServerUse::Overflow,
+            "nothing can be computed here without the key",
+            "leave it out",
+        ),
+        (
+            "protocol",
+            keyless.protocol == Protocol::Compatible,
+            "the compatible mode makes no keys",
+            "leave it out, or write `auto` or `batched`",
+        ),
+    ];
+    for (key, _, problem, remedy) in refused.into_iter().filter(|(_, is_there, ..)| *is_there) {
+        if let Some(key) = field.entry(key) {
+            key.error(Problem::new(problem, remedy));
+        }
+    }
+    Some(Box::new(keyless))
+}
+
+pub(super) fn show_key_servers(keyless: Option<&Keyless>) -> Value {
+    keyless.map(|keyless| KEYLESS.show(keyless)).into()
 }

@@ -166,10 +166,10 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             value: "`on` or `off`",
             preset: Preset::Is("off"),
             about: "HTTP/3 on the same address, over UDP: the same certificates, routes and limits. For `mode: http` with \
-                    TLS 1.3, and for a listener without `match`.",
+                    TLS 1.3. Of listeners that are told apart by `match`, those that say so have it.",
             needs_restart: false,
             read: |field, draft| draft.http3.read(field),
-            show: |shown| shown.listener.http3.is_some().into(),
+            show: |shown| shown.chain.http3.is_some().into(),
         },
         Key {
             name: "alt_svc",
@@ -179,7 +179,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
                     Give it where clients reach UDP on another port than this one: `h3=\":443\"; ma=86400`.",
             needs_restart: false,
             read: |field, draft| draft.http3.read_alt_svc(field),
-            show: |shown| listener_http3::show_alt_svc(shown.listener.http3.as_ref()),
+            show: |shown| listener_http3::show_alt_svc(shown.chain.http3.as_ref()),
         },
         Key {
             name: "trusted_proxies",
@@ -257,10 +257,9 @@ pub(super) fn listener(field: &Field<'_>) -> Option<Listener> {
     let http3 = draft.http3.take(field);
     let access = draft.take_access(field);
     let ListenerDraft { accepts, timeouts, proxy_protocol, trusted_proxies, limits, .. } = draft;
-    let chain = Chain { accepts, access, timeouts, ..Chain::new(tls, serve, place.clone()) };
+    let chain = Chain { accepts, http3, access, timeouts, ..Chain::new(tls, serve, place.clone()) };
     Some(Listener {
         proxy_protocol,
-        http3,
         trusted_proxies: TrustedProxies::In(trusted_proxies),
         limits: limits.socket,
         ..Listener::new(draft.address?, place, chain)

@@ -5,6 +5,7 @@
 //! what was wrong has been noted, and no model leaves [`parse`](super::parse) after that.
 
 mod acme;
+mod acme_order;
 mod admin;
 mod basic_auth;
 mod certificate;
@@ -54,7 +55,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &gateway::GATEWAY,
     &listener::LISTENER,
     &certificate::CERTIFICATE,
-    &acme::ORDER,
+    &acme_order::ORDER,
     &keyless::KEY,
     &keyless::KEYLESS,
     &tls::TLS,

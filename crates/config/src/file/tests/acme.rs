@@ -101,8 +101,8 @@ const ACCOUNTS: &[Case] = &[
         "q.yaml:1: acme: `dns-01` and `dns_hook` belong together; name the command as `dns_hook: FILE`, and `dns-01` among the `challenges`",
     ),
     (
-        "{state: s, on_demand: {ask: 'https://ask.example/', names: 0}}",
-        "q.yaml:1: acme.on_demand.ask: `https://ask.example/` is no URL with http://; write it whole, such as \
+        "{state: s, on_demand: {ask: 'ftp://ask.example/', names: 0}}",
+        "q.yaml:1: acme.on_demand.ask: `ftp://ask.example/` is no URL with http:// or https://; write it whole, such as \
          `http://127.0.0.1:8080/may-be-ordered`\nq.yaml:1: acme.on_demand.names: `0` is not a whole number of at least 1; write plain digits",
     ),
     ("{state: s, on_demand: {names: 5}}", "q.yaml:1: acme.on_demand: `ask` is missing; add `ask: ...` (URL)"),

@@ -36,7 +36,7 @@ fn the_policys_reference_and_example_are_its_schema() {
     let how = "the reference is out of date; run QUADRILLE_BLESS=1 cargo test -p quadrille-config reference";
     assert!(written == key_policy_reference(), "{how}");
     let policy = parse_key_policy(POLICY, "q.yaml").unwrap();
-    assert_eq!(policy.rules.unwrap().len(), 3);
+    assert_eq!(policy.rules.unwrap().len(), 4);
     for key in POLICY_SECTIONS.iter().flat_map(|section| section.keys()) {
         assert!(POLICY.contains(&format!("{}:", key.name)), "`{}` is not in the example", key.name);
     }

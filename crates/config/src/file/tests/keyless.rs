@@ -68,5 +68,34 @@ fn policies() {
     let one = parse_key_policy("clients: [{client: a, operations: decrypt, rate: 7}]", "p.yaml").unwrap();
     let rule = &one.rules.unwrap()[0];
     assert!(rule.decrypt && !rule.sign && rule.keys[0].fits("any"));
+    assert!(!rule.generate && rule.limits.generated_keys.get() == 100);
     assert_eq!((rule.limits.rate.unwrap().get(), rule.limits.in_flight.get()), (7, 4096));
+    let makes = "clients: [{client: a, operations: [sign, generate], generated_keys: 3}]";
+    let makes = parse_key_policy(makes, "p.yaml").unwrap().rules.unwrap();
+    assert!(makes[0].generate && makes[0].sign && makes[0].limits.generated_keys.get() == 3);
+}
+
+#[test]
+fn a_key_that_is_made_elsewhere_has_no_other_place() {
+    let document = |keyless: &str| {
+        format!(
+            "acme: {{state: s}}\nlisteners: [{{address: 1, respond: hi, certificates: [{{acme: {{names: \
+             [a.example], keyless: {keyless}}}}}]}}]"
+        )
+    };
+    let cases = [
+        ("{servers: ['unix:/s'], fallback: k.pem}", "never leaves them"),
+        ("{servers: ['unix:/s'], use: overflow, fallback: k.pem}", "nothing can be computed here"),
+        ("{servers: ['unix:/s'], protocol: compatible}", "the compatible mode makes no keys"),
+        ("{servers: [a]}", "servers over TCP need mutual TLS"),
+    ];
+    for (keyless, message) in cases {
+        let said = super::mistakes(&document(keyless));
+        assert!(said.contains(message) && said.contains("acme.keyless"), "{keyless}: {said}");
+    }
+    let model = super::parsed(&document("{servers: ['unix:/s']}"));
+    let tls = model.listeners[0].chains[0].tls.as_ref().unwrap();
+    let KeySource::Keyless(_) = &tls.certificates[0].key else { panic!("{:?}", tls.certificates[0].key) };
+    let file = tls.certificates[0].chain.path().unwrap().display().to_string();
+    assert!(file.ends_with("s/certificates/a.example.ecdsa-p256.keyless.pem"), "{file}");
 }

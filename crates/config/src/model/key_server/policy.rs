@@ -6,8 +6,8 @@ use std::{fmt, net::IpAddr, num::NonZeroUsize};
 /// Who may use which key for what, and how much.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
-    /// Without rules, every client that the CA vouches for may sign with every key, and none may decrypt; and on Unix
-    /// sockets the user that runs the server, and root. With rules, who is not named is refused.
+    /// Without rules, every client that the CA vouches for may sign with every key, and none may do anything else; and
+    /// on Unix sockets the user that runs the server, and root. With rules, who is not named is refused.
     pub rules: Option<Vec<Rule>>,
 }
 
@@ -23,6 +23,8 @@ pub struct Rule {
     /// May decrypt: whoever may can read what was encrypted to the key, and forge some signatures by asking often
     /// (Bleichenbacher 1998).
     pub decrypt: bool,
+    /// May have keys generated here and removed again, for certificates that it orders.
+    pub generate: bool,
     /// How much.
     pub limits: Limits,
 }
@@ -34,6 +36,8 @@ pub struct Limits {
     pub rate: Option<NonZeroUsize>,
     /// Operations at the same time; more wait on the client's side of the wire.
     pub in_flight: NonZeroUsize,
+    /// Keys that were generated for the client and are there at the same time.
+    pub generated_keys: NonZeroUsize,
 }
 
 /// A name, or a name with one `*` for any text.
@@ -87,7 +91,8 @@ const PREFIXES: [(&str, NameKind); 6] = [
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rate: None, in_flight: NonZeroUsize::MIN.saturating_add(4095) }
+        let count = |more| NonZeroUsize::MIN.saturating_add(more);
+        Self { rate: None, in_flight: count(4095), generated_keys: count(99) }
     }
 }
 

@@ -18,8 +18,8 @@ pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
         chains,
         default_chain,
         proxy_protocol,
-        // It needs a listener of one chain, and has a test of its own.
-        http3: _,
+        // Whether there is a socket.
+        tcp: _,
         trusted_proxies,
         inspection,
         limits,
@@ -39,7 +39,17 @@ pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
 }
 
 fn chain(model: &mut Chain, leaves: &mut Leaves) {
-    let Chain { name, accepts, tls: chain_tls, serve: chain_serve, access, timeouts, place: _ } = model;
+    let Chain {
+        name,
+        accepts,
+        tls: chain_tls,
+        serve: chain_serve,
+        // It needs HTTP, and has a test of its own.
+        http3: _,
+        access,
+        timeouts,
+        place: _,
+    } = model;
     tls(Arc::make_mut(chain_tls.as_mut().expect("TLS")), leaves);
     leaves.rebuild(NOTHING);
     leaves.set("chain.tls", chain_tls, None);
@@ -146,10 +156,11 @@ fn certificate(model: &mut CertificateSource, leaves: &mut Leaves) {
     leaves.source("certificate.chain", chain);
     leaves.source("certificate.ocsp", ocsp.as_mut().expect("a response"));
     leaves.set("certificate.poll_delay", poll_delay, Some(TIME));
-    let AcmeOrder { names, key_type, profile } = order.as_mut().expect("an order");
+    let AcmeOrder { names, key_type, profile, keyless: servers } = order.as_mut().expect("an order");
     leaves.set("order.names", names, vec!["other.example".into()]);
     leaves.set("order.key_type", key_type, AcmeKeyType::Rsa2048);
     leaves.set("order.profile", profile, Some("other".into()));
+    leaves.set("order.keyless", servers, Some(Box::new(Keyless::new(Vec::new()))));
     leaves.set("order", order, None);
     match key {
         KeySource::Pem(source) => leaves.source("certificate.key", source),

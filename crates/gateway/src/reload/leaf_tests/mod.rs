@@ -15,9 +15,9 @@ use super::{
 use crate::process::engine::idle;
 use model::Files;
 use quadrille_config::model::{
-    AccessLog, Acme, AcmeChallenge, AcmeFleet, AcmeOnDemand, Admin, BackendChoice, ChainMatch,
-    EngineSettings, ExternalAccount, Gateway, Http3, LogFields, ProxyProtocolIn, Resumption, Sampling, Serve,
-    SessionCache, Source, TicketKeys,
+    AccessLog, Acme, AcmeChallenge, AcmeFleet, AcmeOnDemand, Admin, BackendChoice, EngineSettings,
+    ExternalAccount, Gateway, Http3, LogFields, ProxyProtocolIn, Resumption, Sampling, SessionCache, Source,
+    TicketKeys,
 };
 use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -64,16 +64,11 @@ fn a_leaf_rebuilds_the_parts_that_name_it() {
     }
 }
 
-/// HTTP/3 is for listeners that serve all connections in one way.
 #[test]
 fn http3_makes_the_contexts_of_its_chain() {
     let files = Files::new();
     let mut original = model::gateway(&files);
-    let listener = &mut original.listeners[0];
-    listener.proxy_protocol = ProxyProtocolIn::Off;
-    listener.default_chain = None;
-    listener.chains.retain(|chain| matches!(chain.serve, Serve::Http(_)));
-    listener.chains[0].accepts = ChainMatch::default();
+    original.listeners[0].proxy_protocol = ProxyProtocolIn::Off;
     let engine = idle().expect("an engine");
     let first = Snapshot::new(&original, &engine, &ActiveParts::default()).expect("a snapshot");
     let active = ActiveParts {
@@ -84,9 +79,9 @@ fn http3_makes_the_contexts_of_its_chain() {
         on_demand: Arc::default(),
     };
     let made = |model: &Gateway| Snapshot::new(model, &engine, &active).map(|snapshot| snapshot.made);
-    original.listeners[0].http3 = Some(Http3::default());
+    original.listeners[0].chains[0].http3 = Some(Http3::default());
     assert_eq!(made(&original).expect("a snapshot"), TLS_CONTEXT);
-    original.listeners[0].http3 = None;
+    original.listeners[0].chains[0].http3 = None;
     assert_eq!(made(&original).expect("a snapshot"), NOTHING);
 }
 

@@ -94,7 +94,7 @@ fn certificate(files: &Files, chain: Source, key: KeySource) -> Arc<CertificateS
     let ocsp = Some(files.write("ocsp.der", EMPTY_DER_SEQUENCE));
     let (chain_place, key_place, ocsp_place) = (place(), place(), Some(place()));
     let names = vec!["example.com".to_owned()];
-    let order = AcmeOrder { names, key_type: AcmeKeyType::EcdsaP256, profile: None };
+    let order = AcmeOrder { names, key_type: AcmeKeyType::EcdsaP256, profile: None, keyless: None };
     let order = Some(order);
     Arc::new(CertificateSource {
         chain,

@@ -63,9 +63,13 @@ impl Sampling {
 /// The future's output; each of its turns is measured, if there is somewhere to take the marks.
 pub(crate) async fn measured<F: Future>(mut marks: Option<&mut Marks>, future: F) -> F::Output {
     let mut future = pin!(future);
-    poll_fn(|context| match &mut marks {
-        Some(marks) => marks.turn(|| future.as_mut().poll(context)),
-        None => future.as_mut().poll(context),
-    })
-    .await
+    poll_fn(|context| turn(marks.as_deref_mut(), || future.as_mut().poll(context))).await
+}
+
+/// A turn of a handshake, which is measured, if there is somewhere to take the marks.
+pub(crate) fn turn<T>(marks: Option<&mut Marks>, work: impl FnOnce() -> T) -> T {
+    match marks {
+        Some(marks) => marks.turn(work),
+        None => work(),
+    }
 }

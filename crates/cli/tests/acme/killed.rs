@@ -1,0 +1,69 @@
+//! Gateways that are killed while the authority has not answered them yet.
+
+use crate::{
+    authority::wait_for_certificate,
+    impostor::{Impostor, Nonsense, Step},
+    support::{Gateway, Redis, eventually, quadrille, succeed},
+};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+const NAME: &str = "a.example.com";
+
+/// Of all that an order consists of.
+const STEPS: [Step; 8] = [
+    Step::Directory,
+    Step::Nonce,
+    Step::Account,
+    Step::Order,
+    Step::Authorization,
+    Step::Finalize,
+    Step::Poll,
+    Step::Certificate,
+];
+
+#[test]
+fn whoever_is_killed_at_any_step_of_an_order_stops_no_other() {
+    // At the same time: each waits for a lease to end.
+    for steps in STEPS.chunks(4) {
+        thread::scope(|scope| {
+            let running: Vec<_> = steps.iter().map(|step| scope.spawn(|| killed_at(*step))).collect();
+            running.into_iter().for_each(|test| test.join().expect("a test"));
+        });
+    }
+}
+
+fn killed_at(step: Step) {
+    let (impostor, redis) = (Impostor::start(), Redis::start());
+    let secret = impostor.certificates.path("fleet.secret");
+    succeed(quadrille("tickets").arg("generate").arg(&secret));
+    let resumption = format!(
+        "resumption: {{ tickets: fleet, cache: \"{}\", fleet_secret: {} }}\n",
+        redis.address(),
+        secret.display()
+    );
+    let start = |index| Gateway::with_config(&impostor.member(NAME, index, &resumption), 1);
+    // An account that is there is not asked for, and of an order that is done at once nobody asks what has become.
+    impostor.says(Some((step, Nonsense::Silence)));
+    let first = start(0);
+    eventually(&format!("{step:?}: it orders"), || impostor.waiting() > 0);
+    let second = start(1);
+    eventually("the second one is in the fleet", || {
+        second.metric("quadrille_acme_fleet_reachable", &[]) == 1.0
+    });
+    first.signal("KILL");
+    let killed = Instant::now();
+    impostor.says(None);
+    wait_for_certificate(&second, &impostor.certificates.ca(), NAME, &[]);
+    let took = killed.elapsed();
+    println!("{step:?}: the other one has a certificate after {took:?}");
+    assert!(took < Duration::from_secs(60), "{step:?}: {took:?}\n{}", second.log());
+    assert!(!second.log().contains("no certificate could be ordered"), "{step:?}: {}", second.log());
+    // It comes back, has what the other one has, and orders none.
+    drop(first);
+    let again = start(0);
+    wait_for_certificate(&again, &impostor.certificates.ca(), NAME, &[]);
+    assert_eq!(again.metric("quadrille_acme_orders_total", &[]), 0.0, "{step:?}: {}", again.log());
+}

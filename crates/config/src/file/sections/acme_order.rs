@@ -1,0 +1,153 @@
+//! A certificate that is ordered.
+
+use super::{
+    acme::words,
+    keyless::{key_servers, show_key_servers},
+};
+use crate::{
+    Field, Problem,
+    acme_values::certificate_name,
+    file::schema::{Key, Preset, Section},
+    model::{Acme, AcmeKeyType, AcmeOrder, CertificateSource, Gateway, Keyless},
+    words::name,
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+pub(super) const ORDER: Section<OrderDraft, AcmeOrder> = Section {
+    path: "listeners[].certificates[].acme",
+    about: "A certificate that is ordered from the authority of [`acme`](#acme), and renewed in time. Until it is there, \
+            handshakes for its names are refused, but for the authority's own. It is used as others are once it is \
+            there, without a restart.",
+    keys: &[
+        Key {
+            name: "names",
+            value: "list of names and IP addresses",
+            preset: Preset::Required,
+            about: "What it is for, at most 100: `example.com`, `*.example.com` (with `dns-01`), `192.0.2.1` (if the \
+                    authority's profile has addresses).",
+            needs_restart: false,
+            read: |field, draft| draft.names = names(field),
+            show: |order| order.names.clone().into(),
+        },
+        Key {
+            name: "key_types",
+            value: "list of `ecdsa-p256`, `ecdsa-p384`, `rsa-2048`, `rsa-3072` and `rsa-4096`",
+            preset: Preset::Is("[ecdsa-p256]"),
+            about: "A certificate for each, and each client gets the one it can verify. `rsa-2048` besides is for clients \
+                    that have no ECDSA; it costs the authority's limits another certificate.",
+            needs_restart: false,
+            read: |field, draft| draft.key_types = words(field),
+            show: |order| [name(order.key_type)].into_iter().collect(),
+        },
+        Key {
+            name: "profile",
+            value: "text",
+            preset: Preset::Means("the authority's choice"),
+            about: "One of the authority's profiles, such as `tlsserver` or `shortlived` at Let's Encrypt. A change takes \
+                    effect with the next renewal.",
+            needs_restart: false,
+            read: |field, draft| draft.profile = field.text().map(str::to_owned),
+            show: |order| order.profile.clone().into(),
+        },
+        Key {
+            name: "keyless",
+            value: "mapping",
+            preset: Preset::Means("the key is here"),
+            about: "The key servers that make the key and keep it, with the keys of a certificate's \
+                    [`keyless`](#listenerscertificateskeykeyless) but for `use`, `fallback` and `protocol: compatible`. \
+                    Only the certificate is here then, in the state directory and in the fleet. The key servers' policy \
+                    must allow `generate` and `sign`. See the [guide](../guide/acme.md#keys-on-a-key-server).",
+            needs_restart: false,
+            read: |field, draft| draft.keyless = key_servers(field),
+            show: |order| show_key_servers(order.keyless.as_deref()),
+        },
+    ],
+};
+
+/// What has been read of an order.
+#[derive(Default)]
+pub(super) struct OrderDraft {
+    names: Vec<String>,
+    key_types: Vec<AcmeKeyType>,
+    profile: Option<String>,
+    keyless: Option<Box<Keyless>>,
+}
+
+/// The orders of a certificate, one for each type of key.
+pub(super) fn orders(field: &Field<'_>) -> Option<Vec<AcmeOrder>> {
+    let mut draft = OrderDraft::default();
+    ORDER.read(field, &mut draft)?;
+    if draft.key_types.is_empty() {
+        draft.key_types.push(AcmeKeyType::EcdsaP256);
+    }
+    let OrderDraft { names, key_types, profile, keyless } = draft;
+    let order = |key_type| AcmeOrder {
+        names: names.clone(),
+        key_type,
+        profile: profile.clone(),
+        keyless: keyless.clone(),
+    };
+    Some(key_types.into_iter().map(order).collect())
+}
+
+/// Says of certificates that are ordered where they are kept, which is known once the whole file has been read.
+pub(super) fn settle(root: &Field<'_>, gateway: &mut Gateway) {
+    let chains = gateway.listeners.iter_mut().flat_map(|listener| &mut listener.chains);
+    for tls in chains.filter_map(|chain| chain.tls.as_mut()) {
+        if tls.certificates.iter().all(|certificate| certificate.order.is_none()) {
+            continue;
+        }
+        for certificate in &mut Arc::make_mut(tls).certificates {
+            if let Some(kept) = kept(root, gateway.acme.as_ref(), certificate) {
+                *certificate = Arc::new(kept);
+            }
+        }
+    }
+}
+
+fn kept(root: &Field<'_>, acme: Option<&Acme>, certificate: &CertificateSource) -> Option<CertificateSource> {
+    let order = certificate.order.clone()?;
+    let place = &certificate.chain_place;
+    let Some(acme) = acme else {
+        if root.entry("acme").is_none() {
+            let remedy = "add `acme: { state: DIRECTORY, email: ... }` at the top level";
+            root.report(crate::Diagnostic::new(
+                place,
+                Problem::new("nothing says where to order it", remedy),
+            ));
+        }
+        return None;
+    };
+    for unproved in order.names.iter().filter(|name| acme.challenges_for(name).next().is_none()) {
+        let problem = format!("none of the `challenges` can prove {unproved}");
+        let remedy = "wildcards need `dns-01` with a `dns_hook`, IP addresses one of the others";
+        root.report(crate::Diagnostic::new(place, Problem::new(problem, remedy)));
+    }
+    Some(CertificateSource::ordered(acme, order, place.clone()))
+}
+
+fn names(field: &Field<'_>) -> Vec<String> {
+    const MOST: usize = 100;
+    let mut names = Vec::new();
+    for item in field.items_or_one() {
+        match item.parse(certificate_name) {
+            Some(name) if names.contains(&name) => {
+                item.error(Problem::new("this name is listed twice", "remove one"));
+            }
+            Some(name) => names.push(name),
+            None => {}
+        }
+    }
+    if names.len() > MOST {
+        field.error(Problem::new(
+            format!("{} names", names.len()),
+            format!("a certificate has at most {MOST} names"),
+        ));
+    }
+    names
+}
+
+pub(super) fn show_order(order: Option<&AcmeOrder>) -> Value {
+    order.map(|order| ORDER.show(order)).into()
+}
