@@ -81,12 +81,15 @@ impl Shared {
     fn work(&self, threads: NonZeroUsize) {
         while let Some(batch) = self.next_batch() {
             let took = self.compute(&batch);
-            if self.state().queues.live() > 0 {
+            let mut state = self.state();
+            if self.backend.overflow.is_some() {
+                state.pace_mut(batch.key_type).computed(batch.tickets.len(), took, threads.get());
+            }
+            let more_waits = state.queues.live() > 0;
+            drop(state);
+            if more_waits {
                 // For the event loop that may share this core, and has results to send now.
                 std::thread::yield_now();
-            }
-            if self.backend.overflow.is_some() {
-                self.state().pace_mut(batch.key_type).computed(batch.tickets.len(), took, threads.get());
             }
         }
     }

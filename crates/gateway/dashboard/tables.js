@@ -77,11 +77,15 @@ function names(all) {
     return shown;
 }
 
-/** Certificates are renewed a month before they expire; a week before, somebody should know. */
-function expiry({ not_before, not_after }, now) {
+/**
+ * Certificates are renewed a month before they expire; a week before, somebody should know. Of those that renew themselves,
+ * which may live for six days, the gateway says when a renewal is late.
+ */
+function expiry({ not_before, not_after, late }, now) {
     const days = Math.floor((not_after - now) / DAY);
     if (now < not_before) return element("span", "state bad", "not valid yet");
     if (now > not_after) return element("span", "state bad", "expired");
     const text = days < 1 ? "less than a day left" : days === 1 ? "1 day left" : `${number(days)} days left`;
+    if (late) return element("span", "state bad", `${text}, and its renewal is late`);
     return element("span", `state ${days < 7 ? "bad" : days < 21 ? "warn" : "good"}`, text);
 }

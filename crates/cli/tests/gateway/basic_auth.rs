@@ -37,11 +37,7 @@ impl Site {
     }
 
     fn get(&self, path: &str, headers: &str) -> Response {
-        let connector = Connector::new(&self.certificates);
-        let mut client = connector.http(self.gateway.address(0)).expect("a connection");
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
-        client.send(request.as_bytes()).expect("a request");
-        client.response().expect("an answer")
+        Connector::new(&self.certificates).get(self.gateway.address(0), path, headers)
     }
 
     fn curl(&self, arguments: &[&str]) -> String {

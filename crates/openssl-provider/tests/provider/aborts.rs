@@ -14,6 +14,10 @@ use std::{
 /// Connections that send a ClientHello and leave.
 const ABORTS: usize = 10_000;
 
+/// What a process may grow by: the 512 jobs of 80 KiB that it may lose before the provider stops pausing, and as much again
+/// for what else it keeps. All of them lost would be 800 MiB.
+const MAX_GROWTH_KIB: usize = 2 * 512 * 80;
+
 /// How many descriptors a process has, and its memory in KiB.
 fn usage(running: &Running) -> (usize, usize) {
     let pid = running.pid();
@@ -61,7 +65,7 @@ fn descriptors_are_flat_and_lost_jobs_are_bounded() {
     let port = free_port();
     let mut running = haproxy(&site, "rsa.key", port);
     until("HAProxy serves", || handshake(&site, port, "").is_some());
-    // What HAProxy needs for many connections at once, and the jobs that it may lose before the provider stops pausing.
+    // What HAProxy needs for many connections at once. How many jobs it has lost by then depends on what else the machine does.
     abort(port, &hello, ABORTS / 2);
     until("the first are over", || usage(&running).0 < 60);
     let before = usage(&running);
@@ -72,6 +76,6 @@ fn descriptors_are_flat_and_lost_jobs_are_bounded() {
         "{ABORTS} aborted handshakes: descriptors {} to {}, memory {} to {} KiB",
         before.0, after.0, before.1, after.1
     );
-    assert!(after.1 < before.1 + 32 * 1024, "{before:?} {after:?}");
+    assert!(after.1 < before.1 + MAX_GROWTH_KIB, "{before:?} {after:?}");
     assert!(running.is_alive() && handshake(&site, port, "").is_some(), "{}", running.log());
 }

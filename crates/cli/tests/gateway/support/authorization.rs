@@ -41,7 +41,10 @@ fn answer(mut stream: &TcpStream) -> Option<()> {
         Some("fail") => ("503 Service Unavailable", "", String::new()),
         _ => ("401 Unauthorized", "x-client: out\r\nx-other: other\r\nwww-authenticate: Basic\r\n", told),
     };
-    write!(stream, "HTTP/1.1 {status}\r\n{more}content-length: {}\r\n\r\n{body}", body.len()).ok()
+    let head = format!("HTTP/1.1 {status}\r\n{more}content-length: {}\r\n\r\n", body.len());
+    // A body after the answer to HEAD would be taken for the next answer (RFC 9112, section 6.3).
+    let body = if line.starts_with("HEAD ") { "" } else { &body };
+    stream.write_all((head + body).as_bytes()).ok()
 }
 
 /// What a server was told, without what depends on the proxy.

@@ -49,6 +49,15 @@ impl Connector {
         Self(builder.build())
     }
 
+    /// The answer to one request, whose header has these lines too.
+    #[track_caller]
+    pub fn get(&self, address: SocketAddr, path: &str, headers: &str) -> Response {
+        let mut client = self.http(address).expect("a connection");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+        client.send(request.as_bytes()).expect("a request");
+        client.response().expect("an answer")
+    }
+
     /// A TLS connection, its certificate checked.
     pub fn tls(&self, address: SocketAddr) -> io::Result<SslStream<TcpStream>> {
         self.tls_after(address, b"")
