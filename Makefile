@@ -136,7 +136,7 @@ compare-http3: build ## Measure HTTP/3 beside Envoy
 	bench/compare.sh --http3 $(ARGS)
 
 overload: build ## Ask this and other servers for four times what they can do
-	bench/compare.sh --overload 60 --keys rsa2048,p256 $(ARGS)
+	bench/compare.sh --overload 60 --keys rsa4096,rsa2048 $(ARGS)
 
 docs: claim ## Make a book of the pages, searchable, and the reference of the code
 	@scripts/install-packages.sh build

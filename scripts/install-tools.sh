@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Puts a tool that the checks need into the cache, unless it is there, and prints its folder:
-# install-tools.sh cargo-deny|cargo-nextest|h2spec|helm|kube-apiserver|mdbook|pebble|sslyze
+# install-tools.sh aioquic|cargo-deny|cargo-nextest|h2spec|helm|kube-apiserver|mdbook|pebble|sslyze
 set -euo pipefail
 
 # With the toolchain's least version in mind: cargo-deny 0.20 wants Rust 1.88, cargo-nextest 0.9.148 wants 1.91.
@@ -17,6 +17,8 @@ readonly mdbook_hash=sha256:b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffad64c
 # The newest that Go's proxy has.
 readonly h2spec=v2.2.1+incompatible
 readonly sslyze=6.0.0
+# A client of HTTP/3 whose inside the tests change, so exactly this one.
+readonly aioquic=1.7.2
 # Let's Encrypt's certificate authority for tests, with its DNS server.
 readonly pebble=v2.10.1
 readonly helm=v3.22.0
@@ -29,6 +31,7 @@ readonly tools=${QUADRILLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quadrille}/too
 
 main() {
     case ${1-} in
+        aioquic) environment "aioquic==$aioquic" && echo "$tools/aioquic-$aioquic/bin" && return ;;
         cargo-deny) is_there "$cargo_deny" cargo-deny --version || build cargo-deny "$cargo_deny" 4 ;;
         cargo-nextest) is_there "$cargo_nextest" cargo-nextest nextest --version || nextest ;;
         h2spec) [[ -x $tools/bin/h2spec ]] || GOBIN=$tools/bin go install "github.com/summerwind/h2spec/cmd/h2spec@$h2spec" >&2 ;;
@@ -36,7 +39,7 @@ main() {
         kube-apiserver) kube_apiserver && echo "$tools/kubernetes-$kubernetes" && return ;;
         mdbook) is_there "v$mdbook" mdbook --version || mdbook ;;
         pebble) pebble && echo "$tools/pebble-$pebble" && return ;;
-        sslyze) sslyze && echo "$tools/sslyze-$sslyze/bin" && return ;;
+        sslyze) environment "sslyze==$sslyze" && echo "$tools/sslyze-$sslyze/bin" && return ;;
         *) echo "install-tools.sh: no tool of the name '${1-}'" >&2 && exit 1 ;;
     esac
     echo "$tools/bin"
@@ -75,13 +78,20 @@ fetch() {
     rm -r "$part"
 }
 
-# In an environment of its own: it brings a dozen packages.
-sslyze() {
-    local environment=$tools/sslyze-$sslyze
-    [[ ! -x $environment/bin/sslyze ]] || return 0
-    echo "fetching sslyze $sslyze" >&2
-    python3 -m venv "$environment" >&2
-    "$environment/bin/pip" install --quiet --disable-pip-version-check "sslyze==$sslyze" >&2
+# environment PACKAGE==VERSION: a Python package in an environment of its own, since it brings a dozen others. Tests beside
+# each other may want the same one.
+environment() {
+    local folder=$tools/${1/==/-}
+    mkdir -p "$tools"
+    (
+        flock 9
+        if [[ ! -e $folder/complete ]]; then
+            echo "fetching ${1/==/ }" >&2
+            python3 -m venv --clear "$folder" >&2 &&
+                timeout 300 "$folder/bin/pip" install --quiet --disable-pip-version-check "$1" >&2 &&
+                touch "$folder/complete"
+        fi
+    ) 9>"$folder.lock"
 }
 
 pebble() {

@@ -16,6 +16,9 @@ main() {
         --target-dir "${CARGO_TARGET_DIR:-target}/php" -- --deny warnings
     check "PHP's syntax" check_php
     check "clippy" cargo clippy "${flags[@]}" --workspace --all-targets -- --deny warnings
+    # They take in source files of other crates, with what those need of BoringSSL and of the engine put in its place.
+    check "fuzz targets" env RUSTFLAGS="--deny warnings" cargo check --quiet --manifest-path fuzz/Cargo.toml \
+        --target-dir "${CARGO_TARGET_DIR:-target}/fuzz"
     check "warnings in nginx's module" scripts/build-nginx-module.sh
     check "types and format of packages/node" scripts/node-package.sh check
     check "shell scripts" check_scripts

@@ -1,7 +1,7 @@
 //! What a fleet's gateways read from Redis and from files: the ring of ticket keys, sealed documents, ticket keys.
 
 #![no_main]
-#![allow(dead_code, reason = "the gateway uses the rest")]
+#![allow(dead_code, unused_imports, reason = "the gateway uses the rest")]
 
 // What is taken of BoringSSL stands below: it is not linked, and its cipher would keep garbage out.
 extern crate self as boring;

@@ -7,11 +7,14 @@
 extern crate self as boring;
 extern crate self as quadrille_engine;
 
+pub use key_type::KeyType;
 use libfuzzer_sys::fuzz_target;
 use session::{ClientSession, KeepAlive, RemoteOperation, ServerEvent, ServerSession};
 use std::time::{Duration, Instant};
 use wire::{Hints, Incoming, KeyName, Message, Mode, Reader, Request, Writer};
 
+#[path = "../../crates/engine/src/key_type.rs"]
+mod key_type;
 #[path = "../../crates/keyless/src/session/mod.rs"]
 mod session;
 #[path = "../../crates/keyless/src/wire/mod.rs"]

@@ -55,6 +55,9 @@ pub struct Overloaded {
 /// What clients of one kind have seen.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Clients {
+    /// Of the connections that were due, those that the load began, 0 to 1. Where it could not keep up, the server was asked for
+    /// less than said, and the latencies of clients that are not heeded have its delay in them.
+    pub offered: f64,
     /// Handshakes a second that succeeded.
     pub per_second: f64,
     /// Of all, those that succeeded, 0 to 1.
@@ -80,8 +83,8 @@ pub fn measure(
     let calm = (time / 6).max(Duration::from_secs(2));
     let capacity = crowd.capacity(calm)?;
     let memory = || Memory::of_tree(server.pid()).map(|memory| memory.rss_kib);
-    let [returning, strangers, attackers] = LOADS.map(|load| load * capacity);
-    let before = crowd.clients(&RETURNING.sources(), returning, calm)?;
+    let rates = LOADS.map(|load| load * capacity);
+    let before = crowd.clients(&RETURNING.sources(), rates[0], calm)?;
     let memory_before = memory()?;
     let under = thread::scope(|scope| {
         let crowd = &crowd;
@@ -93,24 +96,24 @@ pub fn measure(
                 crowd.clients(&network.sources(), rate, time)
             })
         };
-        let kinds = [(RETURNING, returning), (STRANGERS, strangers), (ATTACKERS, attackers)];
+        let kinds = [(RETURNING, rates[0]), (STRANGERS, rates[1]), (ATTACKERS, rates[2])];
         let running = kinds.map(|(network, rate)| start(network, rate));
         let seen = running.map(|thread| thread.join().map_err(|_| anyhow!("a client has panicked"))?);
         let [returning, strangers, attackers] = seen;
         Ok::<_, anyhow::Error>([returning?, strangers?, attackers?])
     });
-    let [seen_returning, seen_strangers, seen_attackers] = under?;
+    let [returning, strangers, attackers] = under?;
     thread::sleep(RECOVERY);
-    let after = crowd.clients(&RETURNING.sources(), returning, calm)?;
+    let after = crowd.clients(&RETURNING.sources(), rates[0], calm)?;
     Ok(Overloaded {
         server: contestant.rival.to_string(),
         scenario: scenario.id(),
         capacity,
-        before: Clients::new(&before),
-        returning: Clients::new(&seen_returning),
-        strangers: Clients::new(&seen_strangers),
-        attackers: Clients::new(&seen_attackers),
-        after: Clients::new(&after),
+        before,
+        returning,
+        strangers,
+        attackers,
+        after,
         memory: [memory_before, memory()?],
     })
 }
@@ -164,7 +167,7 @@ impl Crowd<'_> {
     }
 
     /// So many connections a second from these addresses, whether the server keeps up or not.
-    fn clients(&self, sources: &[Ipv4Addr], per_second: f64, time: Duration) -> Result<Outcome> {
+    fn clients(&self, sources: &[Ipv4Addr], per_second: f64, time: Duration) -> Result<Clients> {
         let load = Load {
             sources: sources.to_vec(),
             pace: Pace::Open { per_second },
@@ -172,7 +175,8 @@ impl Crowd<'_> {
             begin_within: Some(time),
             ..self.load(self.scenario)
         };
-        Ok(load.run()?)
+        let seen = load.run()?;
+        Ok(Clients::new(&seen, per_second * time.as_secs_f64()))
     }
 
     fn load(&self, scenario: &Scenario) -> Load {
@@ -182,12 +186,14 @@ impl Crowd<'_> {
 }
 
 impl Clients {
-    fn new(seen: &Outcome) -> Self {
+    /// Of so many connections that were due.
+    fn new(seen: &Outcome, due: f64) -> Self {
         let late = seen.failures.iter().filter(|(failure, _)| failure.reason == "timed out");
         let late: u64 = late.map(|(_, count)| count).sum();
         let share = |of: u64| if of > 0 { seen.ok as f64 / of as f64 } else { 0.0 };
         let at = |percentile| seen.handshake_us.value_at_percentile(percentile) as f64 / 1e3;
         Self {
+            offered: (seen.ok + seen.failed()) as f64 / due,
             per_second: seen.per_second(),
             served: share(seen.ok + seen.failed()),
             kept: share(seen.ok + late),
@@ -216,10 +222,11 @@ impl fmt::Display for Overloaded {
             ("  returning, 2 s later", self.after),
         ];
         for (label, clients) in lines {
-            let Clients { per_second, served, kept, p50_ms, p99_ms } = clients;
+            let Clients { offered, per_second, served, kept, p50_ms, p99_ms } = clients;
             writeln!(
                 f,
-                "{label:<24}{per_second:>8.0}/s {:>5.1} % served {:>5.1} % of those not refused, p50 {p50_ms:>8.1} ms, p99 {p99_ms:>8.1} ms",
+                "{label:<24}{:>5.0} % offered {per_second:>8.0}/s {:>5.1} % served {:>5.1} % of those not refused, p50 {p50_ms:>8.1} ms, p99 {p99_ms:>8.1} ms",
+                offered * 100.0,
                 served * 100.0,
                 kept * 100.0
             )?;

@@ -7,31 +7,49 @@ use std::time::Duration;
 const REMEMBERED: Duration = Duration::from_secs(600);
 const WAYS: usize = 4;
 
-/// Keys with the second in which they were seen last, counted from 1. Times are since some epoch.
-pub(super) struct Acquaintances(Vec<[(u64, u32); WAYS]>);
+/// Times are since some epoch.
+pub(super) struct Acquaintances(Vec<[Acquaintance; WAYS]>);
+
+/// Seconds are counted from 1; in 0 nobody came.
+#[derive(Clone, Copy, Default)]
+struct Acquaintance {
+    key: u64,
+    first: u32,
+    last: u32,
+}
 
 impl Acquaintances {
     /// A table for at least so many.
     pub(super) fn new(entries: usize) -> Self {
-        Self(vec![[(0, 0); WAYS]; entries.div_ceil(WAYS).next_power_of_two()])
+        Self(vec![[Acquaintance::default(); WAYS]; entries.div_ceil(WAYS).next_power_of_two()])
     }
 
     /// Its handshake has succeeded.
     pub(super) fn meet(&mut self, key: u64, now: Duration) {
+        let last = second(now);
+        let first = self.find(key, now).map_or(last, |known| known.first);
         let set = self.set(key);
-        let oldest = |set: &[(u64, u32); WAYS]| {
-            set.iter().enumerate().min_by_key(|(_, (_, seen))| *seen).map_or(0, |(way, _)| way)
-        };
-        let way = set.iter().position(|(known, _)| *known == key).unwrap_or_else(|| oldest(set));
-        set[way] = (key, second(now));
+        let oldest = || set.iter().enumerate().min_by_key(|(_, known)| known.last).map_or(0, |(way, _)| way);
+        let way = set.iter().position(|known| known.key == key).unwrap_or_else(oldest);
+        set[way] = Acquaintance { key, first, last };
     }
 
+    /// Whether it has come lately.
     pub(super) fn knows(&mut self, key: u64, now: Duration) -> bool {
-        let since = second(now).saturating_sub(REMEMBERED.as_secs() as u32);
-        self.set(key).iter().any(|(known, seen)| *known == key && *seen > since)
+        self.find(key, now).is_some()
     }
 
-    fn set(&mut self, key: u64) -> &mut [(u64, u32); WAYS] {
+    /// Whether it has come lately, and for the first time before the second in which `then` is.
+    pub(super) fn knew(&mut self, key: u64, then: Duration, now: Duration) -> bool {
+        self.find(key, now).is_some_and(|known| known.first < second(then))
+    }
+
+    fn find(&mut self, key: u64, now: Duration) -> Option<Acquaintance> {
+        let since = second(now).saturating_sub(REMEMBERED.as_secs() as u32);
+        self.set(key).iter().find(|known| known.key == key && known.last > since).copied()
+    }
+
+    fn set(&mut self, key: u64) -> &mut [Acquaintance; WAYS] {
         let mask = self.0.len() - 1;
         &mut self.0[(key >> 32) as usize & mask]
     }
@@ -45,22 +63,39 @@ fn second(now: Duration) -> u32 {
 mod tests {
     use super::*;
 
+    const fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
     #[test]
     fn who_came_lately_is_known() {
         let mut all = Acquaintances::new(1024);
-        assert!(!all.knows(5, Duration::ZERO) && !all.knows(0, Duration::ZERO));
-        all.meet(5, Duration::ZERO);
-        assert!(all.knows(5, REMEMBERED - Duration::from_secs(1)));
-        assert!(!all.knows(5, REMEMBERED + Duration::from_secs(1)));
+        assert!(!all.knows(5, at(0)) && !all.knows(0, at(0)));
+        all.meet(5, at(0));
+        assert!(all.knows(5, REMEMBERED - at(1)));
+        assert!(!all.knows(5, REMEMBERED + at(1)));
+    }
+
+    #[test]
+    fn since_when_somebody_is_known_is_remembered() {
+        let mut all = Acquaintances::new(1024);
+        all.meet(5, at(10));
+        all.meet(5, at(20));
+        all.meet(6, at(20));
+        assert_eq!([5, 6].map(|key| all.knew(key, Duration::from_millis(20_900), at(30))), [true, false]);
+        assert_eq!([5, 6].map(|key| all.knew(key, at(21), at(30))), [true, true]);
+        // After a long absence it begins anew.
+        all.meet(5, at(20) + REMEMBERED);
+        assert!(!all.knew(5, at(20) + REMEMBERED, at(20) + REMEMBERED));
     }
 
     #[test]
     fn the_oldest_make_room() {
         let mut all = Acquaintances::new(WAYS);
         for key in 1..=5 {
-            all.meet(key, Duration::from_secs(key));
+            all.meet(key, at(key));
         }
-        let known: Vec<_> = (1..=5).filter(|key| all.knows(*key, Duration::from_secs(6))).collect();
+        let known: Vec<_> = (1..=5).filter(|key| all.knows(*key, at(6))).collect();
         assert_eq!(known, [2, 3, 4, 5]);
     }
 }

@@ -32,6 +32,10 @@ const KNOWN_ON_LOOP: f64 = 4.0;
 const CLIENT_OVER_SHARE: f64 = 0.25;
 const NAME_OVER_SHARE: f64 = 0.5;
 
+/// A flood begins before it is noticed, by the interval of a queue and what it takes to come to its target. Who came for the
+/// first time then is no acquaintance of before.
+const UNNOTICED: Duration = Duration::from_secs(1);
+
 /// Whoever was refused so often in a row is not heard any more, except now and then.
 const REFUSED_UNHEARD: u8 = 8;
 const HEARD_ONE_IN: u32 = 16;
@@ -51,6 +55,8 @@ pub(super) struct Controller {
     clients: Shares,
     names: Shares,
     known: Acquaintances,
+    /// When no queue stood for the last time.
+    calm: Duration,
     backlog: Backlog,
     keys: Congestion,
     loops: Vec<EventLoop>,
@@ -143,6 +149,7 @@ impl Controller {
             clients: Shares::new(CLIENTS),
             names: Shares::new(NAMES),
             known: Acquaintances::new(KNOWN),
+            calm: Duration::ZERO,
             backlog: Backlog::new(compute_threads),
             keys: Congestion::new(KEY_TARGET, INTERVAL),
             loops: vec![idle; event_loops],
@@ -154,7 +161,7 @@ impl Controller {
     /// Whether this handshake goes on.
     pub(super) fn arrive(&mut self, arrival: &Arrival, now: Duration) -> Result<Admitted, Refusal> {
         let (client, name) = (self.clients.ask(arrival.client, now), self.names.ask(arrival.name, now));
-        let known = self.known.knows(arrival.client, now);
+        let known = self.knows(arrival.client, now);
         let (urgent_wait, whole_wait) = self.backlog.waits(now);
         self.keys.observe(whole_wait, now);
         let is_queued = matches!(arrival.work, Work::Queued(_));
@@ -207,7 +214,7 @@ impl Controller {
 
     /// Whether this client's handshakes go before those of strangers on their event loops.
     pub(super) fn goes_first(&mut self, client: u64, now: Duration) -> bool {
-        self.known.knows(client, now) && !self.clients.ask(client, now).is_over
+        self.knows(client, now) && !self.clients.ask(client, now).is_over
     }
 
     /// For whom the door is open, before anything that this client sends is looked at.
@@ -226,7 +233,7 @@ impl Controller {
         let behind = self.loops.get(event_loop).map_or(Duration::ZERO, |known| known.behind.at(now));
         let loop_full = loop_stands && loop_delay > LOOP_TARGET || behind > TURN_TARGET;
         let keys_full = keys_stand && self.backlog.waits(now).1 > KEY_TARGET;
-        match !self.known.knows(client, now) {
+        match !self.knows(client, now) {
             true if loop_full => Door::ForSessions,
             true if keys_full => Door::ForSessionsAndKeysInPlace,
             true => {
@@ -278,7 +285,7 @@ impl Controller {
     /// A handshake has succeeded. While a queue stands nobody new becomes known: a flood from many networks would soon
     /// be a flood of acquaintances.
     pub(super) fn complete(&mut self, client: u64, now: Duration) {
-        if !self.is_overloaded(now) || self.known.knows(client, now) {
+        if self.knows(client, now) || !self.is_overloaded(now) {
             self.known.meet(client, now);
         }
     }
@@ -314,6 +321,15 @@ impl Controller {
     pub(super) fn delays(&mut self, now: Duration) -> (Duration, Duration) {
         let loops = (0..self.loops.len()).map(|index| self.loop_delay(index, false, now)).max();
         (self.backlog.waits(now).1, loops.unwrap_or_default())
+    }
+
+    /// Whether its handshakes have succeeded lately, and before the queue stood, if one does.
+    fn knows(&mut self, client: u64, now: Duration) -> bool {
+        if self.is_overloaded(now) {
+            return self.known.knew(client, self.calm.saturating_sub(UNNOTICED), now);
+        }
+        self.calm = now;
+        self.known.knows(client, now)
     }
 
     fn admit(&mut self, arrival: &Arrival, known: bool, now: Duration) {

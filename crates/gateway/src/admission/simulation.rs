@@ -217,6 +217,23 @@ fn at_four_times_the_capacity_returning_clients_hardly_notice() {
     assert!(machine.reasons.contains(&Refusal::ClientShare) && machine.reasons.contains(&Refusal::Overload));
 }
 
+/// Otherwise those who come in the first moments of a flood are a flood of acquaintances when they come again.
+#[test]
+fn who_came_when_the_flood_began_is_no_acquaintance() {
+    let mut machine = Simulation::new();
+    machine.know(RETURNING);
+    machine.run(5, &[RETURNING]);
+    machine.run(1, &[RETURNING, STRANGERS, ATTACKERS]);
+    assert!(machine.controller.is_overloaded(machine.now));
+    let mut first = |population: Population| {
+        let now = machine.now;
+        (0..population.networks)
+            .filter(|network| machine.controller.goes_first(key(population.label, *network), now))
+            .count()
+    };
+    assert_eq!((first(RETURNING), first(STRANGERS)), (500, 0));
+}
+
 #[test]
 fn two_seconds_later_all_is_as_before() {
     let mut machine = Simulation::new();
@@ -242,6 +259,7 @@ fn networks_that_want_more_share_what_those_who_want_less_leave() {
     let [one, other] = ["one", "other"].map(|label| Population { label, load: 1.0, networks: 1 });
     let small = Population { label: "small", load: 0.2, networks: 50 };
     let mut machine = Simulation::new();
+    machine.run(5, &[one, other].map(|known| Population { load: 0.3, ..known }));
     machine.run(5, &[one, other, small]);
     machine.run(30, &[Population { load: 3.0, ..one }, other, small]);
     let served = ["one", "other", "small"].map(|label| machine.of(label).waits.len() as f64 / 30_000.0);

@@ -7,6 +7,7 @@ mod handshakes;
 mod hostile;
 mod large;
 mod loss;
+mod other_client;
 mod reload;
 mod requests;
 

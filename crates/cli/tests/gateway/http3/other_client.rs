@@ -1,0 +1,79 @@
+//! aioquic, whose authors have nothing to do with quiche's: what it asks for, and the rules of QUIC that it is made to break.
+
+use super::Served;
+use crate::support::{echo_server, output};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gateway/http3/other_client.py");
+
+/// The Python that has it. `None`, with a word of why, where it cannot be had.
+fn python() -> Option<PathBuf> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/install-tools.sh");
+    let installed =
+        Command::new("bash").arg(script).arg("aioquic").stderr(Stdio::inherit()).output().expect("bash");
+    if !installed.status.success() {
+        // Past the capture of what tests print, since a skipped test passes.
+        let _ = writeln!(std::io::stderr(), "SKIPPED: aioquic cannot be had from the Python package index");
+        return None;
+    }
+    Some(Path::new(String::from_utf8_lossy(&installed.stdout).trim()).join("python"))
+}
+
+/// What it says of something it does, for a gateway that answers `hi` and sends back what is posted to `/echo`.
+fn said(python: &Path, served: &Served, what: &str) -> String {
+    let mut command = Command::new(python);
+    command.arg(SCRIPT).arg(served.gateway.address(0).to_string()).arg(served.certificates.ca()).arg(what);
+    let (good, said) = output(&mut command);
+    assert!(good, "{what}: {said}");
+    said
+}
+
+fn served() -> Served {
+    let upstream = format!("echo: {{servers: [\"{}\"]}}", echo_server());
+    Served::new("routes: [{path: /echo, upstream: echo}], respond: hi", &upstream)
+}
+
+#[test]
+fn it_is_answered_as_every_client() {
+    let Some(python) = python() else { return };
+    let served = served();
+    assert_eq!(
+        said(&python, &served, "requests").lines().collect::<Vec<_>>(),
+        [
+            "get: 200 hi",
+            "echo: 200 True",
+            "after a key update: 200 hi",
+            "after another connection id: 200 hi",
+            "at once: {('200', b'hi')}",
+        ]
+    );
+    assert_eq!(said(&python, &served, "resumption").trim(), "resumed: True 200 hi");
+}
+
+/// RFC 9000 section 20.1 has the codes.
+#[test]
+fn whoever_takes_more_than_it_was_allowed_is_told_so() {
+    let Some(python) = python() else { return };
+    let mut served = served();
+    let wrong: Vec<_> = [
+        ("stream_data", "0x3"),
+        ("connection_data", "0x3"),
+        ("streams", "0x4"),
+        ("final_size", "0x6"),
+        ("handshake_data", "0xd"),
+        ("acknowledgement", "0xa"),
+    ]
+    .into_iter()
+    .filter_map(|(rule, code)| {
+        let told = said(&python, &served, rule);
+        (told.trim() != code).then(|| format!("{rule}: {} instead of {code}", told.trim()))
+    })
+    .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(served.connect().get("/").text(), "hi", "others are served");
+    served.gateway.wait_for_metric("quadrille_connections", &[], |open| open <= 1.0);
+}
