@@ -345,7 +345,11 @@ impl Forwarding<'_> {
         self.destination.change_response(&mut head.headers, &exchange.http.connection);
         let compression = self.destination.matched.route().compression.as_ref();
         let encoder = compression.and_then(|compression| {
-            compression::begin(compression, self.destination.request, &mut head, body.is_end_stream())
+            let client = compression::Client {
+                request: self.destination.request,
+                connection: &exchange.http.connection,
+            };
+            compression::begin(compression, &client, &mut head, body.is_end_stream())
         });
         if let Some(cookie) = self.sticky.and_then(|sticky| sticky.cookie) {
             head.headers.append(header::SET_COOKIE, cookie);

@@ -79,7 +79,6 @@ pub(super) fn serve<'a>(
         let looked_up = settings.router.find(&request.view(http.connection.tls));
         if let Some(user) = request.user.take() {
             user.change(&mut request.headers);
-            request.has_user = true;
             exchange.tell_user(user.name);
         }
         let route = match &looked_up {

@@ -62,7 +62,8 @@ pub(super) const COMPRESSION: Section<Compression> = Section {
             name: "personal",
             value: "`on` or `off`",
             preset: Preset::Is("off"),
-            about: "Whether answers to requests with a cookie or `Authorization` are compressed too, whatever they are. If \
+            about: "Whether answers to requests with a cookie or `Authorization`, or from clients with a certificate, are \
+                    compressed too, whatever they are. If \
                     they hold a secret, such as a CSRF token, together with what a stranger can have them say, the secret \
                     can be found out by their length (BREACH). When off, of these answers only code (CSS, JavaScript, \
                     WebAssembly, SVG, web manifests) is compressed, and what says `Cache-Control: public`.",

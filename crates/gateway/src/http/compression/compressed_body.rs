@@ -30,10 +30,15 @@ pub(in crate::http) struct CompressedBody {
     coding: ContentCoding,
     /// Bytes that have come, and that were let out.
     sizes: [usize; 2],
+    /// Bytes that were compressed since others had their turn.
+    in_turn: usize,
 }
 
-/// Bytes that are compressed at once: others wait for the event loop no longer than that takes.
+/// Bytes that are compressed at once.
 const PIECE: usize = 16 * 1024;
+/// Bytes that are compressed until others have their turn on the event loop, even if the server's next ones are there and
+/// the client takes all: of what shrinks to nothing, a connection could go on for long.
+const TURN: usize = 4 * PIECE;
 
 impl CompressedBody {
     pub(in crate::http) fn new(body: upstream::ResponseBody, encoder: Encoder) -> Self {
@@ -46,6 +51,7 @@ impl CompressedBody {
             ended: false,
             trailers: None,
             sizes: [0; 2],
+            in_turn: 0,
         }
     }
 
@@ -68,7 +74,13 @@ impl CompressedBody {
                 return Poll::Ready(self.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))));
             };
             let out = if !self.waiting.is_empty() {
+                if self.in_turn >= TURN {
+                    self.in_turn = 0;
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 let length = self.waiting.len().min(PIECE);
+                self.in_turn += length;
                 let written = encoder.write(&self.waiting[..length]);
                 self.waiting.advance(length);
                 self.held = true;
@@ -90,7 +102,10 @@ impl CompressedBody {
                             self.ended = true;
                         }
                     },
-                    Poll::Pending if !self.held => return Poll::Pending,
+                    Poll::Pending if !self.held => {
+                        self.in_turn = 0;
+                        return Poll::Pending;
+                    }
                     Poll::Pending => {
                         self.held = false;
                         match encoder.flush().map(|()| encoder.take()) {

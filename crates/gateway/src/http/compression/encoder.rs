@@ -4,12 +4,16 @@ use brotli::{CompressorWriter, enc::BrotliEncoderParams};
 use bytes::Bytes;
 use flate2::write::GzEncoder;
 use quadrille_config::model::ContentCoding;
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 /// A body that is being compressed. What comes out is taken from it piece by piece.
 pub(in crate::http) struct Encoder {
     library: Library,
     coding: ContentCoding,
+    _one: One,
 }
 
 enum Library {
@@ -27,8 +31,32 @@ const ZSTD_LEVEL: i32 = 3;
 /// Bytes between the library and its output.
 const BUFFER: usize = 4096;
 
+/// Answers that are compressed at a time, of all clients: with what each takes, who begins many and reads none of them
+/// could have the memory otherwise.
+const AT_ONCE: usize = 1024;
+
+static BEGUN: AtomicUsize = AtomicUsize::new(0);
+
+/// One of those answers, until it is dropped.
+struct One(&'static AtomicUsize);
+
+impl One {
+    fn of(begun: &'static AtomicUsize) -> Option<Self> {
+        let more = |begun| (begun < AT_ONCE).then_some(begun + 1);
+        begun.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self(begun))
+    }
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Encoder {
-    pub(super) fn new(coding: ContentCoding) -> io::Result<Self> {
+    /// `None` if there are as many already as may be, or if the library has no memory.
+    pub(super) fn new(coding: ContentCoding) -> Option<Self> {
+        let one = One::of(&BEGUN)?;
         let library = match coding {
             ContentCoding::Gzip => {
                 Library::Gzip(GzEncoder::new(Vec::new(), flate2::Compression::new(GZIP_LEVEL)))
@@ -42,12 +70,12 @@ impl Encoder {
                 Library::Brotli(Box::new(CompressorWriter::with_params(Vec::new(), BUFFER, &parameters)))
             }
             ContentCoding::Zstd => {
-                let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL)?;
-                encoder.window_log(WINDOW)?;
+                let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL).ok()?;
+                encoder.window_log(WINDOW).ok()?;
                 Library::Zstd(encoder)
             }
         };
-        Ok(Self { library, coding })
+        Some(Self { library, coding, _one: one })
     }
 
     pub(super) fn coding(&self) -> ContentCoding {
@@ -132,6 +160,15 @@ mod tests {
             assert_eq!(decoded(coding, &out), text, "{coding:?}");
             assert!(out.len() < text.len() / 2, "{coding:?}: {} of {}", out.len(), text.len());
         }
+    }
+
+    #[test]
+    fn there_are_only_so_many_at_once() {
+        static OWN: AtomicUsize = AtomicUsize::new(0);
+        let mut all: Vec<_> = std::iter::from_fn(|| One::of(&OWN)).take(AT_ONCE + 1).collect();
+        assert_eq!(all.len(), AT_ONCE);
+        all.pop();
+        assert!(One::of(&OWN).is_some());
     }
 
     #[test]

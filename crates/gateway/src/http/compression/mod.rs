@@ -8,14 +8,29 @@ pub(super) use compressed_body::CompressedBody;
 pub(super) use encoder::Encoder;
 
 use super::request::Request;
+use crate::connection::Connection;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header, response};
 use quadrille_config::model::{Compression, ContentCoding};
+
+/// Whose request an answer is to.
+pub(super) struct Client<'a> {
+    pub(super) request: &'a Request,
+    pub(super) connection: &'a Connection,
+}
+
+impl Client<'_> {
+    /// Whether an answer may be for one person: secrets in it could be guessed by the length of what is compressed with
+    /// them. It may by whatever a browser adds by itself to requests that a stranger's page makes.
+    fn is_one_person(&self) -> bool {
+        self.request.has_credentials || self.connection.certificate.is_some()
+    }
+}
 
 /// Whether an answer is to be compressed, and how; its header says so then, and in any case that it depends on what the
 /// client accepts.
 pub(super) fn begin(
     compression: &Compression,
-    request: &Request,
+    client: &Client<'_>,
     head: &mut response::Parts,
     is_empty: bool,
 ) -> Option<Encoder> {
@@ -25,16 +40,16 @@ pub(super) fn begin(
     if length(&head.headers).is_some_and(|length| length < compression.minimum.max(1)) {
         return None;
     }
-    if !compression.personal && is_personal(request) && !holds_no_secret(&head.headers) {
+    if !compression.personal && client.is_one_person() && !holds_no_secret(&head.headers) {
         return None;
     }
     depend_on_client(&mut head.headers);
     // Of HTTP/1.0, the end of the connection is the end of the body, and what is cut off looks whole.
-    if is_empty || request.method == Method::HEAD || request.version == Version::HTTP_10 {
+    if is_empty || client.request.method == Method::HEAD || client.request.version == Version::HTTP_10 {
         return None;
     }
-    let coding = negotiation::choose(&compression.codings, &request.headers)?;
-    let encoder = Encoder::new(coding).ok()?;
+    let coding = negotiation::choose(&compression.codings, &client.request.headers)?;
+    let encoder = Encoder::new(coding)?;
     change(&mut head.headers, coding);
     Some(encoder)
 }
@@ -45,13 +60,21 @@ fn is_whole(status: StatusCode) -> bool {
         && !matches!(status, StatusCode::NO_CONTENT | StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
-/// Whether it is to stay as it is: it is compressed already, is a part, or says so (RFC 9111 section 5.2.2.6).
+/// Whether it is to stay as it is: it is compressed already, is a part, or says so (RFC 9111 section 5.2.2.6). gRPC
+/// compresses each of its messages by itself, and its clients know no coding of the whole.
 fn is_fixed(headers: &HeaderMap) -> bool {
     let coded = headers.get_all(header::CONTENT_ENCODING).iter();
     let coded = coded.filter(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")).count();
     coded > 0
         || headers.contains_key(header::CONTENT_RANGE)
+        || content_type(headers).is_some_and(is_grpc)
         || says(headers, header::CACHE_CONTROL, "no-transform")
+}
+
+/// `application/grpc`, also with `+proto` or `-web` behind it.
+fn is_grpc(content_type: &str) -> bool {
+    const GRPC: &str = "application/grpc";
+    content_type.get(..GRPC.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(GRPC))
 }
 
 fn length(headers: &HeaderMap) -> Option<u64> {
@@ -69,12 +92,6 @@ fn is_of_type(compression: &Compression, headers: &HeaderMap) -> bool {
 /// The media type, without parameters.
 fn content_type(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::CONTENT_TYPE)?.to_str().ok()?.split(';').next().map(str::trim)
-}
-
-/// Whether the answer may be for one person: secrets in it could be guessed by the length of what is compressed with them.
-fn is_personal(request: &Request) -> bool {
-    request.has_user
-        || [header::COOKIE, header::AUTHORIZATION].iter().any(|name| request.headers.contains_key(name))
 }
 
 /// Whether an answer is the same for everybody, as it says itself or by its type.
