@@ -23,7 +23,7 @@ fn server(answer: fn(&str, &mut TcpStream) -> Option<()>) -> SocketAddr {
     let address = listener.local_addr().expect("an address");
     thread::spawn(move || {
         for tcp in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || {
+            thread::spawn(move || -> Option<()> {
                 let mut writer = tcp.try_clone().ok()?;
                 let mut reader = BufReader::new(tcp);
                 loop {
@@ -155,6 +155,13 @@ fn what_stays_as_it_is() {
         let coding = site.coding(path, "");
         assert!(coding.is_none() || path.contains("Encoding"), "{path}: {coding:?}");
     }
+    let all = Site::new(server(described), "compression: {types: [application/*], minimum: 1}");
+    for (kind, expected) in
+        [("grpc", None), ("grpc+proto", None), ("grpc-web-text", None), ("x-other", Some("zstd"))]
+    {
+        let coding = all.coding(&format!("/Content-Type=application/{kind}"), "");
+        assert_eq!(coding.as_deref(), expected, "{kind}");
+    }
     assert_eq!(site.coding("/length=1024", "").as_deref(), Some("zstd"));
     assert_eq!(site.coding("/status=500", "").as_deref(), Some("zstd"));
     let old = "GET / HTTP/1.0\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n";
@@ -176,6 +183,31 @@ fn what_may_hold_a_secret_is_compressed_if_that_is_said() {
         assert_eq!(off.coding("/Cache-Control=public", headers).as_deref(), Some("zstd"), "{headers}");
         assert_eq!(off.coding("/open", headers).as_deref(), Some("zstd"), "{headers}");
     }
+}
+
+/// Browsers add cookies and client certificates by themselves, whatever the gateway makes of them.
+#[test]
+fn whoever_a_browser_speaks_for_is_one_person() {
+    let certificates = Certificates::new();
+    let (pair, alice) =
+        (certificates.ecdsa("P-256", &["localhost"]), certificates.ecdsa("P-256", &["alice"]));
+    let keys = format!(
+        "upstream: web, compression: on, request_headers: [{{remove: Cookie}}], \
+         tls: {{client_auth: {{mode: optional, ca: {}}}}}",
+        certificates.ca().display()
+    );
+    let server = format!("web: {{servers: [\"{}\"]}}", server(described));
+    let file = Configuration::new(&document(&[listener(&pair, &keys)], &server));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let (chain, key) = (alice.chain.display().to_string(), alice.key.display().to_string());
+    let coding = |more: &[&str]| {
+        let arguments = ["--header", "Accept-Encoding: gzip", "--output", "/dev/null", "--dump-header", "-"];
+        let head = curl(&gateway, &certificates, &[&arguments[..], more].concat(), "/");
+        head.to_ascii_lowercase().contains("content-encoding: gzip")
+    };
+    assert!(coding(&[]), "a client that nobody knows");
+    assert!(!coding(&["--cert", &chain, "--key", &key]), "one with a certificate");
+    assert!(!coding(&["--header", "Cookie: session=1"]), "one whose cookie the server does not get");
 }
 
 #[test]
