@@ -19,6 +19,7 @@ mod profile;
 mod provider;
 mod public_key_encoding;
 mod resumption_flags;
+mod rsa_key;
 mod serve;
 mod svg;
 mod tickets;

@@ -45,6 +45,12 @@ impl Batching {
         if self.width == 1 { self } else { Self { half, price: lone, ..self } }
     }
 
+    /// CPU time that so many operations have saved by going together, when they took this much of it.
+    pub(crate) fn saved(self, operations: usize, cpu: Duration) -> Duration {
+        let apart = self.price.saturating_mul(u32::try_from(operations).unwrap_or(u32::MAX));
+        apart.saturating_sub(cpu)
+    }
+
     /// How many of so many operations are cheaper together: whole passes, and what is left over if it pays.
     pub(crate) fn worth(self, count: usize) -> usize {
         let beyond = count % self.width;
@@ -70,5 +76,14 @@ mod tests {
         assert_eq!(priced(1, 450, 490), 8);
         let [lone, half, full] = [Duration::from_secs(1); 3];
         assert_eq!(Batching::NEVER.priced(Prices { lone, half, full }), Batching::NEVER);
+    }
+
+    #[test]
+    fn what_is_saved_is_the_price_of_each_less_what_they_took() {
+        let us = Duration::from_micros;
+        let priced = Batching::new(8, 1).priced(Prices { lone: us(200), half: us(250), full: us(490) });
+        assert_eq!(priced.saved(8, us(500)), us(1100));
+        assert_eq!(priced.saved(1, us(250)), Duration::ZERO, "nothing is lost");
+        assert_eq!(Batching::new(8, 1).saved(8, us(1)), Duration::ZERO, "no price is known");
     }
 }

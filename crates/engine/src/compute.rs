@@ -163,7 +163,8 @@ impl Shared {
     /// Returns how long it took.
     pub(crate) fn compute(&self, batch: &Batch) -> Duration {
         let chosen = self.backend.choose(batch.scalar);
-        let width = if batch.scalar { 1 } else { self.backend.batching(batch.key_type).width };
+        let batching = self.backend.batching(batch.key_type);
+        let width = if batch.scalar { 1 } else { batching.width };
         let delivery = Delivery::new(batch.tickets.len(), width, chosen.verifies);
         let mut jobs: Vec<Job<'_>> = batch.tickets.iter().map(|ticket| Job::new(ticket, &delivery)).collect();
         // A backend that panics loses its unfinished jobs to the scalar one, and nothing else.
@@ -172,12 +173,15 @@ impl Shared {
             job.finish(Err(OperationError::Failed));
         }
         let oldest = batch.tickets.iter().map(|ticket| ticket.submitted).min();
+        let cpu = delivery.cpu();
         let report = BatchReport {
             key_type: batch.key_type,
             backend: chosen.name,
             operations: batch.tickets.len(),
             waited: delivery.began.saturating_duration_since(oldest.unwrap_or(delivery.began)),
             computed: delivery.began.elapsed(),
+            cpu,
+            saved: if batch.scalar { Duration::ZERO } else { batching.saved(batch.tickets.len(), cpu) },
             recomputed: delivery.recomputed.get(),
             failed: delivery.failed.get(),
             in_place: false,

@@ -39,6 +39,11 @@ impl Delivery {
         }
     }
 
+    /// CPU time of the compute thread since the batch began.
+    pub(crate) fn cpu(&self) -> Duration {
+        thread_time().saturating_sub(self.began_cpu)
+    }
+
     pub(crate) fn deliver(&self, ticket: &Ticket, result: Result) {
         let result = self.checked(ticket, result);
         if result.is_err() {
@@ -64,7 +69,7 @@ impl Delivery {
         let delivered = self.delivered.get() + 1;
         self.delivered.set(delivered);
         let computed = delivered.next_multiple_of(self.width).min(self.offered.max(delivered));
-        thread_time().saturating_sub(self.began_cpu) / u32::try_from(computed).unwrap_or(u32::MAX)
+        self.cpu() / u32::try_from(computed).unwrap_or(u32::MAX)
     }
 
     fn checked(&self, ticket: &Ticket, result: Result) -> Result {

@@ -156,6 +156,8 @@ impl Engine {
             operations: 1,
             waited: Duration::ZERO,
             computed,
+            cpu: computed,
+            saved: Duration::ZERO,
             recomputed: 0,
             failed: usize::from(result.is_err()),
             in_place: true,

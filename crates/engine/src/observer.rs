@@ -30,6 +30,11 @@ pub struct BatchReport {
     pub waited: Duration,
     /// How long the whole batch took.
     pub computed: Duration,
+    /// CPU time of it.
+    pub cpu: Duration,
+    /// CPU time that going together has saved: what its operations would have cost one by one, as far as that was measured
+    /// when the engine started, less `cpu`.
+    pub saved: Duration,
     /// Results that did not verify or were not computed, and were computed again by the scalar backend.
     pub recomputed: usize,
     /// Operations that failed in the end.

@@ -55,12 +55,15 @@ impl Shared {
         }
         if finished > 0 {
             let oldest = batch.tickets.iter().map(|ticket| ticket.submitted).min();
+            let cpu = delivery.cpu();
             let report = BatchReport {
                 key_type: batch.key_type,
                 backend: overflow.name(),
                 operations: finished,
                 waited: delivery.began.saturating_duration_since(oldest.unwrap_or(delivery.began)),
                 computed: took,
+                cpu,
+                saved: self.backend.batching(batch.key_type).saved(finished, cpu),
                 recomputed: delivery.recomputed.get(),
                 failed: delivery.failed.get(),
                 in_place: false,

@@ -1,14 +1,13 @@
 // A picture of the last minutes: lines, or areas on top of each other. Gaps stay gaps.
 
 import { element, setText, svg } from "./elements.js";
-import { WINDOW } from "./timeline.js";
-
 const HEIGHT = 168;
-const MARGIN = { top: 8, right: 8, bottom: 20, left: 44 };
+const MARGIN = { top: 8, right: 8, bottom: 20, left: 48 };
 
 /**
- * Draws into a figure. `series` are `{key, label}` of the points' values, `optional` if there may be none; `format` writes one of them, `least` is where the
- * scale ends at least, and `stacked` puts areas on top of each other.
+ * Draws into a figure. `series` are `{key, label}` of the points' values, `optional` if there may be none, and `format`
+ * writes one of them. `least` is where the scale ends at least, `top` where it ends whatever the values are; `stacked` puts
+ * areas on top of each other, `logarithmic` gives each power of ten the same height.
  */
 export class Chart {
     #figure;
@@ -18,11 +17,12 @@ export class Chart {
     #values = new Map();
     #empty = element("p", "empty");
     #points = [];
+    #window = 1;
     #pointed = null;
 
     constructor(figure, options) {
         this.#figure = figure;
-        this.#options = { least: 1, stacked: false, empty: "Nothing has happened yet.", ...options };
+        this.#options = { least: 1, top: null, stacked: false, logarithmic: false, empty: "Nothing has happened yet.", ...options };
         const legend = element("ul", "legend", ...options.series.map(({ key, label }, index) => {
             const value = element("b", "");
             this.#values.set(key, value);
@@ -34,9 +34,10 @@ export class Chart {
         this.#picture.addEventListener("pointerleave", () => this.#point(null));
     }
 
-    /** Shows these points, the last one being now; `happened` is false as long as there is nothing to see. */
-    update(points, happened) {
+    /** Shows these points of so many seconds, the last one being now; `happened` is false as long as there is nothing to see. */
+    update(points, window, happened) {
         this.#points = points;
+        this.#window = window;
         setText(this.#empty, happened ? "" : this.#options.empty);
         this.#draw();
     }
@@ -62,15 +63,23 @@ export class Chart {
     #scale(width) {
         const end = this.#points.at(-1)?.time ?? 0;
         const heights = this.#points.map(({ values }) => this.#stack(values).at(-1) ?? 0);
-        const top = niceTop(Math.max(this.#options.least, ...heights));
         const [inner, high] = [width - MARGIN.left - MARGIN.right, HEIGHT - MARGIN.top - MARGIN.bottom];
+        const { ticks, share } = this.#options.logarithmic
+            ? logarithmic(this.#positive())
+            : linear(this.#options.top ?? niceTop(Math.max(this.#options.least, ...heights)));
         return {
-            top,
+            ticks,
             width,
-            end,
-            x: time => MARGIN.left + inner * (1 - (end - time) / WINDOW),
-            y: value => MARGIN.top + high * (1 - value / top),
+            window: this.#window,
+            x: time => MARGIN.left + inner * (1 - (end - time) / this.#window),
+            y: value => MARGIN.top + high * (1 - Math.min(1, Math.max(0, share(value)))),
         };
+    }
+
+    /** All values above zero: a logarithm has no others. */
+    #positive() {
+        const keys = this.#options.series.map(({ key }) => key);
+        return this.#points.flatMap(({ values }) => keys.map(key => values?.[key] ?? 0)).filter(value => value > 0);
     }
 
     /** The upper ends of a point's series: each above the ones before, or, of lines, the highest last. */
@@ -146,19 +155,33 @@ export function niceTop(value) {
     return [1, 2, 4, 5, 8, 10].map(step => step * power).find(top => top >= value * 0.999) ?? value;
 }
 
+/** Where a value is between zero and `top`, and what is written at the edge. */
+function linear(top) {
+    return { ticks: [0, top / 2, top], share: value => value / top };
+}
+
+/** The same by powers of ten, from the one below all values to the one above them. */
+export function logarithmic(values) {
+    const [least, most] = values.length > 0 ? [Math.min(...values), Math.max(...values)] : [1e-4, 1e-2];
+    const low = Math.floor(Math.log10(least) + 1e-9);
+    const high = Math.max(low + 1, Math.ceil(Math.log10(most) - 1e-9));
+    const ticks = Array.from({ length: high - low + 1 }, (_, index) => Number(`1e${low + index}`));
+    return { ticks, share: value => (value > 0 ? (Math.log10(value) - low) / (high - low) : 0) };
+}
+
 function grid(scale, format) {
-    const level = share => {
-        const y = place(scale.y(scale.top * share));
+    const level = value => {
+        const y = place(scale.y(value));
         return [
             svg("line", { class: "grid", x1: MARGIN.left, x2: scale.width - MARGIN.right, y1: y, y2: y }),
-            svg("text", { class: "tick", x: MARGIN.left - 6, y: y + 4, "text-anchor": "end" }, format(scale.top * share)),
+            svg("text", { class: "tick", x: MARGIN.left - 6, y: y + 4, "text-anchor": "end" }, format(value)),
         ];
     };
-    const minutes = Math.round(WINDOW / 60);
+    const minutes = Math.round(scale.window / 60);
     const label = (x, anchor, text) => svg("text", { class: "tick", x, y: HEIGHT - 4, "text-anchor": anchor }, text);
     return [
-        ...[0, 0.5, 1].flatMap(level),
-        label(MARGIN.left, "start", `${minutes} min ago`),
+        ...scale.ticks.flatMap(level),
+        label(MARGIN.left, "start", minutes === 60 ? "1 h ago" : `${minutes} min ago`),
         label(scale.width - MARGIN.right, "end", "now"),
     ];
 }

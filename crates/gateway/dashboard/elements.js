@@ -28,8 +28,9 @@ export function setText(where, text) {
     if (where.textContent !== text) where.textContent = text;
 }
 
-/** A table of texts and elements; a cell may also be `{text, className}`. */
+/** A table of texts and elements; a cell may also be `{text, className}`. On a phone each row is a card, and cells have their heads. */
 export function table(heads, rows) {
+    const named = heads.map(head => (typeof head === "object" ? head.text : head));
     const cell = (name, value) => {
         if (value instanceof Node) return element(name, "", value);
         if (typeof value === "object") return element(name, value.className, value.text);
@@ -37,6 +38,10 @@ export function table(heads, rows) {
     };
     const head = element("thead", "", element("tr", "", ...heads.map(value => cell("th", value))));
     for (const th of head.querySelectorAll("th")) th.scope = "col";
-    const body = rows.map(row => element("tr", "", ...row.map(value => cell("td", value))));
+    const body = rows.map(row => element("tr", "", ...row.map((value, index) => {
+        const made = cell("td", value);
+        made.dataset.head = named[index];
+        return made;
+    })));
     return element("table", "", head, element("tbody", "", ...body));
 }

@@ -10,7 +10,7 @@ export function number(value) {
 /** A share as a percentage. */
 export function percent(share) {
     if (share === null || share === undefined) return "–";
-    return `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+    return `${(share * 100).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`;
 }
 
 /** Seconds with a fitting unit: `85 µs`, `1.2 ms`, `3 s`. */
@@ -19,6 +19,11 @@ export function duration(seconds) {
     if (seconds < 1e-3) return `${number(Math.round(seconds * 1e6))} µs`;
     if (seconds < 1) return `${number(round(seconds * 1e3))} ms`;
     return `${number(round(seconds))} s`;
+}
+
+/** Seconds of CPU: `0.4 s`, `3 min 20 s`. */
+export function cpuTime(seconds) {
+    return seconds < 60 ? duration(seconds) : age(seconds);
 }
 
 /** Microseconds. */

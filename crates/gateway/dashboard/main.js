@@ -1,23 +1,31 @@
 // Asks the gateway every two seconds, and shows what it says. Whatever happens, it goes on asking.
 
+import { alerts } from "./alerts.js";
 import { byId, element, setText } from "./elements.js";
 import { parse } from "./exposition.js";
 import { gauge, sampledNames } from "./stats.js";
 import { age } from "./format.js";
-import { charts, point, tiles } from "./panels.js";
+import { reduced, snapshots } from "./history.js";
+import { showAlerts } from "./notices.js";
+import { charts, measured, point, tiles } from "./panels.js";
 import { stageElements } from "./stages.js";
-import { backendElements, certificateElements } from "./tables.js";
-import { Timeline } from "./timeline.js";
+import { backendElements, certificateElements, failureElements } from "./tables.js";
+import { HOUR, MINUTES, Timeline } from "./timeline.js";
 
 const PERIOD = 2000;
 const PATIENCE = 5000;
 
-const timeline = new Timeline();
+const minutes = new Timeline(MINUTES);
+const hour = new Timeline(HOUR);
 const drawCharts = charts();
+/** What the gateway remembers; null until it has been asked. */
+let families = null;
+let shown = minutes;
 let lost = null;
 
 async function turn() {
     try {
+        if (families === null) recall(JSON.parse(await ask("history")));
         const [metrics, status] = await Promise.all([ask("metrics"), ask("status")]);
         show(parse(metrics), JSON.parse(status));
         lost = null;
@@ -33,26 +41,41 @@ async function ask(page) {
     return response.text();
 }
 
+/** Begins with what the gateway remembers. */
+function recall(history) {
+    const now = seconds();
+    for (const { age, snapshot } of snapshots(history)) {
+        if (age <= MINUTES.window) minutes.add(snapshot, now - age, point);
+        hour.add(snapshot, now - age, point);
+    }
+    families = new Set(history.families);
+}
+
 function show(snapshot, status) {
-    timeline.add(snapshot, seconds(), point);
+    const now = Date.now() / 1000;
+    minutes.add(snapshot, seconds(), point);
+    hour.add(reduced(snapshot, families), seconds(), point);
     document.body.dataset.role = status.role;
     setText(byId("about"), `${status.role === "keyserver" ? "Key server" : "Gateway"} ${status.version}, up ${age(status.uptime_seconds)}`);
     state(status.ready ? "live" : "draining", status.ready ? "live" : "draining: finishes what is open, takes nothing new");
     const shaken = (gauge(snapshot, "quadrille_handshakes_total") ?? 0) + (gauge(snapshot, "quadrille_handshake_failures_total") ?? 0);
     byId("quiet").hidden = status.role !== "gateway" || shaken > 0;
-    tiles(timeline);
-    drawCharts(timeline.points, snapshot);
+    showAlerts(alerts(status, snapshot, minutes.last(60), hour.last(Infinity), now));
+    tiles(minutes, hour, now);
+    drawCharts(shown, snapshot);
     drawStages(snapshot);
+    byId("failures").replaceChildren(...failureElements(minutes.last(60), hour.last(Infinity)));
     byId("backends").replaceChildren(...backendElements(status, snapshot));
-    byId("certificates").replaceChildren(...certificateElements(status, Date.now() / 1000));
+    byId("certificates").replaceChildren(...certificateElements(status, now));
 }
 
 function lose(error) {
     lost ??= Date.now();
     console.debug(error);
-    timeline.interrupt(seconds());
+    minutes.interrupt(seconds());
+    hour.interrupt(seconds());
     state("lost", `gateway not reachable for ${age((Date.now() - lost) / 1000)}; asking again`);
-    if (timeline.latest !== null) drawCharts(timeline.points, timeline.latest);
+    if (minutes.latest !== null) drawCharts(shown, minutes.latest);
 }
 
 function state(kind, text) {
@@ -71,7 +94,7 @@ function drawStages(snapshot) {
         choice.value = chosen ?? "";
     }
     choice.parentElement.hidden = names.length < 2;
-    byId("stages").replaceChildren(...stageElements(timeline.last(Infinity), chosen));
+    byId("stages").replaceChildren(...stageElements(measured(minutes, Date.now() / 1000), chosen));
 }
 
 function option(value, text) {
@@ -80,9 +103,19 @@ function option(value, text) {
     return made;
 }
 
+/** Shows the last minutes, or the last hour. */
+function choose(timeline) {
+    shown = timeline;
+    byId("minutes").setAttribute("aria-pressed", String(timeline === minutes));
+    byId("hour").setAttribute("aria-pressed", String(timeline === hour));
+    if (minutes.latest) drawCharts(shown, minutes.latest);
+}
+
 function seconds() {
     return performance.now() / 1000;
 }
 
-byId("name").addEventListener("change", () => timeline.latest && drawStages(timeline.latest));
+byId("minutes").addEventListener("click", () => choose(minutes));
+byId("hour").addEventListener("click", () => choose(hour));
+byId("name").addEventListener("change", () => minutes.latest && drawStages(minutes.latest));
 turn();

@@ -1,15 +1,19 @@
-// The tiles, and the pictures of the last minutes.
+// The tiles, and the pictures of the last minutes or the last hour.
 
 import { Chart } from "./chart.js";
 import { element, byId, setText } from "./elements.js";
-import { batches, cpuOf, gauge, handshakeTimes, hitRate, keyTimes, rates, resumedShare } from "./stats.js";
-import { duration, microseconds, number, percent } from "./format.js";
+import {
+    batches, cpuOf, cpuSaved, gauge, handshakeTimes, hitRate, keyTimes, rates, requests, resumedShare, sinceStart, upstreamTimes,
+} from "./stats.js";
+import { cpuTime, duration, microseconds, number, percent } from "./format.js";
 
 /** A point of the pictures: what happened since the snapshot before. */
 export function point(interval) {
     const { mean } = batches(interval);
     return {
         ...rates(interval),
+        ...requests(interval),
+        ...upstreamTimes(interval),
         ...keyTimes(interval),
         share: resumedShare(interval),
         hits: hitRate(interval),
@@ -20,63 +24,97 @@ export function point(interval) {
 
 const HANDSHAKES = "No handshake yet. Connect a client, and this picture begins.";
 
-/** Makes the pictures; call the result with the timeline and what has happened at all. */
+const PICTURES = [
+    ["handshakes", "quadrille_handshakes_total", {
+        series: [{ key: "full", label: "full" }, { key: "resumed", label: "resumed" }],
+        stacked: true, format: number, empty: HANDSHAKES,
+    }],
+    ["requests", "quadrille_requests_total", {
+        series: [
+            { key: "ok", label: "2xx" },
+            { key: "redirects", label: "3xx" },
+            { key: "clientErrors", label: "4xx" },
+            { key: "serverErrors", label: "5xx" },
+            { key: "unanswered", label: "without an answer", optional: true },
+        ],
+        stacked: true, format: number, empty: "No request yet.",
+    }],
+    ["upstream", "quadrille_upstream_seconds_count", {
+        series: [{ key: "upstream50", label: "median" }, { key: "upstream99", label: "99th percentile" }],
+        logarithmic: true, format: duration, empty: "No request has been passed on yet.",
+    }],
+    ["resumption", "quadrille_handshakes_total", {
+        series: [
+            { key: "share", label: "of all handshakes" },
+            { key: "hits", label: "of clients that offered a session", optional: true },
+        ],
+        top: 1, format: percent, empty: HANDSHAKES,
+    }],
+    ["fill", "quadrille_key_batch_size_count", {
+        series: [{ key: "fill", label: "operations in a batch" }, { key: "depth", label: "waiting in the queue" }],
+        format: number, empty: "No private-key operation has been queued yet.",
+    }],
+    ["key-times", "quadrille_key_operation_seconds_count", {
+        series: [
+            { key: "wait50", label: "wait, median" },
+            { key: "wait99", label: "wait, 99th percentile" },
+            { key: "computed50", label: "computing, median" },
+        ],
+        logarithmic: true, format: duration, empty: "No private-key operation has been computed yet.",
+    }],
+];
+
+/** Makes the pictures; call the result with a timeline and the newest snapshot. */
 export function charts() {
-    const pictures = [
-        ["handshakes", {
-            series: [{ key: "full", label: "full" }, { key: "resumed", label: "resumed" }],
-            stacked: true, format: number, empty: HANDSHAKES,
-        }],
-        ["resumption", {
-            series: [
-                { key: "share", label: "of all handshakes" },
-                { key: "hits", label: "of clients that offered a session", optional: true },
-            ],
-            format: percent, empty: HANDSHAKES,
-        }],
-        ["fill", {
-            series: [{ key: "fill", label: "operations in a batch" }, { key: "depth", label: "waiting in the queue" }],
-            format: number, empty: "No private-key operation has been queued yet.",
-        }],
-        ["key-times", {
-            series: [
-                { key: "wait50", label: "wait, median" },
-                { key: "wait99", label: "wait, 99th percentile" },
-                { key: "computed50", label: "computing, median" },
-            ],
-            least: 1e-4, format: duration, empty: "No private-key operation has been computed yet.",
-        }],
-    ].map(([id, options]) => [id, new Chart(byId(id), options)]);
-    return (points, snapshot) => {
-        const happened = {
-            handshakes: gauge(snapshot, "quadrille_handshakes_total") > 0,
-            resumption: gauge(snapshot, "quadrille_handshakes_total") > 0,
-            fill: gauge(snapshot, "quadrille_key_batch_size_count") > 0,
-            "key-times": gauge(snapshot, "quadrille_key_operation_seconds_count") > 0,
-        };
-        for (const [id, chart] of pictures) chart.update(points, happened[id]);
+    const made = PICTURES.map(([id, counted, options]) => [counted, new Chart(byId(id), options)]);
+    return (timeline, snapshot) => {
+        for (const [counted, chart] of made) chart.update(timeline.points, timeline.window, gauge(snapshot, counted) > 0);
     };
 }
 
-/** Writes the tiles. Rates are of the last seconds, percentiles of the last minute, CPU of all minutes on the page. */
-export function tiles(timeline) {
-    const [seconds, minute, page] = [timeline.last(6), timeline.last(60), timeline.last(Infinity)];
+/**
+ * Writes the tiles. Rates are of the last seconds, percentiles of the last minute, what CPU was saved of the last hour.
+ * `now` is Unix time.
+ */
+export function tiles(minutes, hour, now) {
+    const [seconds, minute, hours] = [minutes.last(6), minutes.last(60), hour.last(Infinity)];
     const known = (interval, figure) => (interval === null ? null : figure(interval));
-    const now = known(seconds, rates);
-    tile("rate", number(now && now.full + now.resumed), now && `${number(now.full)} full, ${number(now.resumed)} resumed`);
-    tile("operations", number(now && now.operations), now && (now.shed > 0 ? `${number(now.shed)} refused` : "none refused"));
+    const saved = known(hours, cpuSaved);
+    tile("saved", percent(saved && saved.share), saved && saved.share !== null
+        ? `${cpuTime(saved.saved)} of ${cpuTime(saved.saved + saved.spent)}, last hour`
+        : "no private-key operation yet");
+    const rate = known(seconds, rates);
+    tile("rate", number(rate && rate.full + rate.resumed), rate && `${number(rate.full)} full, ${number(rate.resumed)} resumed`);
+    const asked = known(seconds, requests);
+    tile("requests", number(asked && asked.answered), asked && (asked.serverErrors > 0 ? `${number(asked.serverErrors)}/s are 5xx` : "no 5xx"));
+    const upstream = known(minute, upstreamTimes);
+    tile("upstream", duration(upstream && upstream.upstream50), upstream && upstream.upstream99 !== null ? `99 %: ${duration(upstream.upstream99)}` : "median");
+    tile("operations", number(rate && rate.operations), rate && (rate.shed > 0 ? `${number(rate.shed)} refused` : "none refused"));
     tile("share", percent(known(minute, resumedShare)), "of the last minute");
     const times = known(minute, handshakeTimes);
     tile("time", duration(times && times.p50), times && times.p99 !== null ? `99 %: ${duration(times.p99)}` : "median");
-    const full = known(page, interval => cpuOf(interval, "full"));
+    const full = cpuOf(measured(minutes, now), "full");
     tile("cpu", microseconds(full && full.total),
         full ? `private key: ${microseconds(full.key)}` : "none measured yet");
     const filled = known(minute, batches);
-    tile("batch", number(filled && filled.mean), filled && filled.width > 1 ? `up to ${filled.width} at once` : "one at a time");
-    const open = timeline.latest && gauge(timeline.latest, "quadrille_connections");
-    const refused = now && now.refused > 0 ? `, of them ${number(now.refused)} refused` : "";
-    tile("connections", number(open), now && `${number(now.failed)} failures/s${refused}`);
+    tile("batch", number(filled && filled.mean), filled && company(filled));
+    const open = minutes.latest && gauge(minutes.latest, "quadrille_connections");
+    const refused = rate && rate.refused > 0 ? `, of them ${number(rate.refused)} refused` : "";
+    tile("connections", number(open), rate && `${number(rate.failed)} failures/s${refused}`);
     sizes(filled);
+}
+
+/** What is known of the CPU of handshakes: of the last minutes, or else of all the time of the process. */
+export function measured(minutes, now) {
+    const interval = minutes.last(Infinity);
+    const recent = interval !== null && (cpuOf(interval, "full") ?? cpuOf(interval, "resumed")) !== null;
+    return recent ? interval : sinceStart(minutes.latest, now);
+}
+
+/** In words what the mean of a batch means. */
+function company({ mean, width }) {
+    if (width === 1) return "this backend computes one at a time";
+    return mean !== null && mean < 1.05 ? `alone: too few at a time to share` : `up to ${width} at the price of one`;
 }
 
 function tile(id, value, note) {

@@ -53,7 +53,7 @@ function figures(kinds) {
         return [name, ...kinds.map(kind => ({ className: "figure", text: microseconds(kind.stages.get(stage) ?? null) }))];
     });
     const heads = ["Stage", ...kinds.map(kind => ({ className: "figure", text: title(kind) }))];
-    return element("div", "scroll", table(heads, rows));
+    return table(heads, rows);
 }
 
 function present(kind) {

@@ -2,6 +2,12 @@
 
 const all = () => true;
 
+/** All that a process has counted since it began. */
+export function sinceStart(snapshot, now) {
+    const seconds = now - (gauge(snapshot, "process_start_time_seconds") ?? now);
+    return { before: new Map(), now: snapshot, seconds: Math.max(seconds, 1) };
+}
+
 /** The sum of a gauge's series; null if there is none. */
 export function gauge(snapshot, name, where = all) {
     const samples = (snapshot.get(name) ?? []).filter(sample => where(sample.labels));
@@ -68,6 +74,39 @@ export function rates(interval) {
         shed: increase(interval, "quadrille_key_shed_total") / seconds,
         refused: increase(interval, "quadrille_handshakes_refused_total") / seconds,
     };
+}
+
+/** HTTP requests each second, by class of status, and all together. */
+export function requests(interval) {
+    const by = increaseBy(interval, "quadrille_requests_total", "status");
+    const rate = status => (by.get(status) ?? 0) / interval.seconds;
+    const each = {
+        ok: rate("1xx") + rate("2xx"), redirects: rate("3xx"), clientErrors: rate("4xx"), serverErrors: rate("5xx"), unanswered: by.has("none") ? rate("none") : null,
+    };
+    return { ...each, answered: Object.values(each).reduce((sum, value) => sum + (value ?? 0), 0) };
+}
+
+/** How long servers took to begin their responses, in seconds. */
+export function upstreamTimes(interval) {
+    const times = distribution(interval, "quadrille_upstream_seconds");
+    return { upstream50: quantile(times, 0.5), upstream99: quantile(times, 0.99) };
+}
+
+/** Handshakes that failed, by reason, the most frequent first. */
+export function failures(interval) {
+    const by = increaseBy(interval, "quadrille_handshake_failures_total", "reason");
+    return [...by].filter(([, count]) => count > 0).sort((one, other) => other[1] - one[1]);
+}
+
+/**
+ * CPU of private-key operations in seconds: what was spent, and what computing them together has saved, which the gateway
+ * counts batch by batch. `share` is the part of what they would have cost one at a time.
+ */
+export function cpuSaved(interval) {
+    const seconds = name => increase(interval, name) / 1e9;
+    const spent = seconds("quadrille_key_cpu_nanoseconds_total");
+    const saved = seconds("quadrille_key_cpu_saved_nanoseconds_total");
+    return { spent, saved, share: spent + saved > 0 ? saved / (spent + saved) : null };
 }
 
 /** Which share of the handshakes were resumed. */

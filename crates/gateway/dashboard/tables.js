@@ -1,7 +1,7 @@
-// What is there: backends with their health, certificates with their expiry.
+// What is there: backends with their health, certificates with their expiry; and why handshakes failed.
 
 import { element, table } from "./elements.js";
-import { gauge } from "./stats.js";
+import { failures, gauge } from "./stats.js";
 import { day, number } from "./format.js";
 
 const DAY = 86400;
@@ -12,12 +12,12 @@ export function backendElements(status, snapshot) {
     const keyServers = snapshot.get("quadrille_keyless_server_up") ?? [];
     if (keyServers.length > 0) {
         const rows = keyServers.map(({ labels, value }) => [labels.server, health(value === 1, "connected", "not connected")]);
-        shown.push(element("h3", "", "Key servers"), element("div", "scroll", table(["Server", "State"], rows)));
+        shown.push(element("h3", "", "Key servers"), table(["Server", "State"], rows));
     }
     const upstreams = status.upstreams ?? [];
     if (upstreams.length > 0) {
         const rows = upstreams.flatMap(upstream => upstream.servers.map(server => [upstream.name, server.address, ofServer(server)]));
-        shown.push(element("h3", "", "Upstreams"), element("div", "scroll", table(["Upstream", "Server", "State"], rows)));
+        shown.push(element("h3", "", "Upstreams"), table(["Upstream", "Server", "State"], rows));
     } else if (status.role === "gateway") {
         shown.push(element("p", "quiet", "No upstreams: the gateway answers by itself."));
     }
@@ -38,19 +38,49 @@ function engine(status, snapshot) {
             name,
             { className: "figure", text: String(width) },
             { className: "figure", text: number(done) },
-            health(failed === 0, "well", `${number(failed)} failed`),
+            health(failed === 0, "healthy", `${number(failed)} failed`),
         ];
     });
     const right = text => ({ className: "figure", text });
-    return element("div", "scroll", table(["Backend", right("At once"), right("Computed"), "State"], rows));
+    return table(["Backend", right("At once"), right("Computed"), "State"], rows);
 }
 
 function ofServer({ healthy }) {
-    return healthy === null ? element("span", "state", "not checked") : health(healthy, "well", "down");
+    return healthy === null ? element("span", "state", "not checked") : health(healthy, "healthy", "down");
 }
 
 function health(well, yes, no) {
     return element("span", well ? "state good" : "state bad", well ? yes : no);
+}
+
+/** Reasons of failed handshakes, as `/metrics` names them, in the words of somebody who looks for the cause. */
+const REASONS = {
+    tls: "no common version, cipher or group, or an alert of the client's: often a certificate that it does not trust",
+    closed: "the client left",
+    timeout: "the client took too long",
+    not_tls: "something else than TLS",
+    plain_http: "HTTP without TLS",
+    proxy_header: "no PROXY header, or none that is trusted",
+    too_many_handshakes: "too many at once (limits)",
+    no_chain: "no listener is for it",
+    shed: "the queue of private-key operations was full",
+    refused: "refused under overload",
+    key: "the private-key operation failed",
+    key_server: "no key server has computed it",
+};
+
+/** Why handshakes failed, in the last minute and the last hour, either of which may not be known yet. */
+export function failureElements(minute, hour) {
+    const all = hour === null ? [] : failures(hour);
+    if (all.length === 0) return [element("p", "empty inline", "No handshake has failed in the last hour.")];
+    const recent = new Map(minute === null ? [] : failures(minute));
+    const right = text => ({ className: "figure", text });
+    const rows = all.map(([reason, count]) => [
+        element("span", "", element("b", "", reason), " ", element("span", "quiet", REASONS[reason] ?? "")),
+        right(number(recent.get(reason) ?? 0)),
+        right(number(count)),
+    ]);
+    return [table(["Reason", right("Last minute"), right("Last hour")], rows)];
 }
 
 /** The certificates, the next to expire first. `now` is Unix time. */
@@ -60,11 +90,11 @@ export function certificateElements(status, now) {
     const rows = certificates.map(certificate => [
         names(certificate.names),
         expiry(certificate, now),
-        day(certificate.not_after),
-        `${certificate.key_type}${certificate.key === "local" ? "" : ", elsewhere"}`,
+        { className: "whole", text: day(certificate.not_after) },
+        `${certificate.key_type.replaceAll("-", "\u2011")}${certificate.key === "local" ? "" : ", elsewhere"}`,
         certificate.listener,
     ]);
-    return [element("div", "scroll", table(["Names", "State", "Expires", "Key", "Listener"], rows))];
+    return [table(["Names", "State", "Expires", "Key", "Listener"], rows)];
 }
 
 function names(all) {

@@ -2,25 +2,42 @@
 
 import { gauge } from "./stats.js";
 
-/** How far back the page looks, in seconds. */
-export const WINDOW = 300;
+/** How far back the page looks, in seconds, and how close its snapshots are there: each one, or one in ten seconds. */
+export const MINUTES = { window: 300, spacing: 0 };
+export const HOUR = { window: 3600, spacing: 10 };
 
 /**
  * Two snapshots of the same process, and the seconds between them.
  * @typedef {{before: Snapshot, now: Snapshot, seconds: number}} Interval
  */
 export class Timeline {
+    #window;
+    #spacing;
     #entries = [];
+    #newest = null;
     #points = [];
 
+    constructor({ window, spacing }) {
+        this.#window = window;
+        this.#spacing = spacing;
+    }
+
+    /** How far back it looks, in seconds. */
+    get window() {
+        return this.#window;
+    }
+
     /**
-     * Adds a snapshot taken at `time`, in seconds of a clock that only goes forward. `figures` makes a point of the pictures
-     * from the interval since the snapshot before; after a restart there is none, and the pictures have a gap.
+     * Adds a snapshot taken at `time`, in seconds of a clock that only goes forward, unless it comes too close to the one
+     * before. `figures` makes a point of the pictures from the interval since the snapshot before; after a restart there is
+     * none, and the pictures have a gap.
      */
     add(snapshot, time, figures) {
         const entry = { snapshot, time, process: gauge(snapshot, "process_start_time_seconds") };
         const before = this.#entries.at(-1);
         const goesOn = before !== undefined && continues(before, entry);
+        this.#newest = entry;
+        if (goesOn && time - before.time < this.#spacing - SLACK) return;
         if (!goesOn) this.#entries = [];
         this.#entries.push(entry);
         const values = goesOn ? figures(interval(before, entry)) : null;
@@ -36,12 +53,12 @@ export class Timeline {
 
     /** The newest snapshot, if there is one. */
     get latest() {
-        return this.#entries.at(-1)?.snapshot ?? null;
+        return this.#newest?.snapshot ?? null;
     }
 
     /** What happened in the last `seconds`, as far as it is known; null after the first snapshot of a process. */
     last(seconds) {
-        const now = this.#entries.at(-1);
+        const now = this.#newest;
         const before = this.#entries.find(entry => now.time - entry.time <= seconds + SLACK);
         return before === undefined || before === now ? null : interval(before, now);
     }
@@ -52,7 +69,7 @@ export class Timeline {
     }
 
     #forget(time) {
-        const kept = entry => time - entry.time <= WINDOW + SLACK;
+        const kept = entry => time - entry.time <= this.#window + SLACK;
         this.#points = this.#points.filter(kept);
         // The newest stays whatever its age: after a silence, what comes next is compared with it.
         this.#entries = this.#entries.filter((entry, index) => kept(entry) || index === this.#entries.length - 1);

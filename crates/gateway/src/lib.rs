@@ -44,5 +44,5 @@ pub use reload::control::{Applied, Control, ListenerDrain, RebuiltParts, Updates
 pub use server::{Bound, check, serve};
 pub use telemetry::{
     access_log::TARGET as ACCESS_LOG_TARGET,
-    statistics::{ChainStatistics, ListenerStatistics, Statistics, UpstreamStatistics},
+    statistics::{ChainStatistics, KeyWork, ListenerStatistics, Statistics, UpstreamStatistics, key_work},
 };

@@ -29,7 +29,7 @@ use crate::{
         watch::Watch,
     },
     telemetry::{
-        access_log, metrics,
+        access_log, history, last_reload, metrics,
         statistics::{self, Statistics},
     },
     tls::resumption_backend::ResumptionBackend,
@@ -180,6 +180,7 @@ impl Server {
             role: "gateway",
             status: Box::new(move || shown_served.load().status()),
             configuration: Box::new(move || quadrille_config::show_in_force(&started, &shown.load())),
+            history: history::History::default(),
             ready: AtomicBool::new(true),
             pages: origin.pages.clone(),
         });
@@ -223,11 +224,11 @@ impl Server {
     async fn reload(&mut self, cause: &str) {
         match self.reread().await {
             Ok(()) => {
-                metrics::reload(true);
+                last_reload::note(&[]);
                 tracing::info!(cause, "configuration reloaded");
             }
             Err(problems) => {
-                metrics::reload(false);
+                last_reload::note(&problems);
                 for problem in problems {
                     tracing::error!(cause, %problem, "not reloaded; the old configuration goes on serving");
                 }
@@ -276,7 +277,7 @@ impl Server {
         let origin = self.origin.contents().remembering(self.files.contents());
         let before = origin.with_sources(&model);
         let applied = self.apply(model).await;
-        metrics::reload(applied.is_ok());
+        last_reload::note(applied.as_ref().err().map_or(&[], Vec::as_slice));
         if applied.is_ok() {
             self.files.follow(before);
         }

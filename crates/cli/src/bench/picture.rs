@@ -2,6 +2,7 @@
 //! microseconds upwards, both on logarithmic scales, so that the slow one in a thousand can be seen.
 
 use crate::svg::escaped;
+use hdrhistogram::Histogram;
 use quadrille_profile::load::Outcome;
 use std::fmt::Write;
 
@@ -31,19 +32,42 @@ pub(super) fn latencies(title: &str, outcome: &Outcome) -> String {
         outcome.failed()
     );
     scale.draw_grid(&mut svg);
+    draw_curve(&mut svg, &scale, times);
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// Of a hundred handshakes nobody knows the slowest in a thousand: the curve ends at the slowest that was seen.
+fn draw_curve(svg: &mut String, scale: &Scale, times: &Histogram<u64>) {
+    if times.is_empty() {
+        return;
+    }
+    let last = (times.len() as f64).log10().min(NINES);
+    let place = |nines: f64| {
+        let value = times.value_at_percentile(100.0 * (1.0 - 10f64.powf(-nines)));
+        (x(nines), scale.y(value.max(1) as f64))
+    };
     let points: Vec<String> = (0..=400)
         .map(|step| {
-            let nines = NINES * f64::from(step) / 400.0;
-            let value = times.value_at_percentile(100.0 * (1.0 - 10f64.powf(-nines)));
-            format!("{:.1},{:.1}", x(nines), scale.y(value.max(1) as f64))
+            let (x, y) = place(last * f64::from(step) / 400.0);
+            format!("{x:.1},{y:.1}")
         })
         .collect();
     let _ = writeln!(
         svg,
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"#0b62a4\" stroke-width=\"2\"/>\n</svg>",
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"#0b62a4\" stroke-width=\"2\"/>",
         points.join(" ")
     );
-    svg
+    if last < NINES {
+        let (x, y) = place(last);
+        let _ = writeln!(
+            svg,
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"#0b62a4\"/>\n\
+             <text x=\"{:.1}\" y=\"{TOP}\" text-anchor=\"end\" fill=\"#555\">the slowest of {}</text>",
+            WIDTH - RIGHT,
+            times.len()
+        );
+    }
 }
 
 struct Scale {
@@ -119,20 +143,23 @@ fn time(microseconds: f64) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn points_rise_to_the_right_and_stay_inside() {
+    /// A picture of so many handshakes, each slower than the one before, and the places of its curve.
+    fn drawn(title: &str, handshakes: u64) -> (String, Vec<(f64, f64)>) {
         let mut outcome = Outcome::default();
-        for us in 1..=10_000 {
+        for us in 1..=handshakes {
             outcome.handshake_us.record(us * 7).unwrap();
         }
-        let svg = latencies("https://<a>&b/", &outcome);
-        assert!(svg.contains("https://&lt;a&gt;&amp;b/"), "{svg}");
+        let svg = latencies(title, &outcome);
         let points = svg.split("points=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
-        let points: Vec<(f64, f64)> = points
-            .split(' ')
-            .map(|point| point.split_once(',').unwrap())
-            .map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()))
-            .collect();
+        let places = points.split(' ').map(|point| point.split_once(',').unwrap());
+        let places = places.map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap())).collect();
+        (svg, places)
+    }
+
+    #[test]
+    fn points_rise_to_the_right_and_stay_inside() {
+        let (svg, points) = drawn("https://<a>&b/", 10_000);
+        assert!(svg.contains("https://&lt;a&gt;&amp;b/") && !svg.contains("the slowest of"), "{svg}");
         assert!(points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 >= pair[1].1));
         assert!(
             points
@@ -142,7 +169,15 @@ mod tests {
     }
 
     #[test]
+    fn the_curve_ends_where_the_samples_do() {
+        let (svg, points) = drawn("x", 100);
+        assert!((points.last().unwrap().0 - x(2.0)).abs() < 0.1, "{points:?}");
+        assert!(svg.contains("the slowest of 100"), "{svg}");
+    }
+
+    #[test]
     fn nothing_measured_is_a_picture_too() {
-        assert!(latencies("x", &Outcome::default()).ends_with("</svg>\n"));
+        let svg = latencies("x", &Outcome::default());
+        assert!(svg.ends_with("</svg>\n") && !svg.contains("<polyline"), "{svg}");
     }
 }

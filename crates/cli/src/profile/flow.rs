@@ -11,7 +11,10 @@ const BARS: f64 = 380.0;
 const ROW: f64 = 22.0;
 const LONGEST_BAR: f64 = 300.0;
 
-/// An SVG that stands for itself: one diagram for each kind, one below the other.
+/// Each kind is there twice: full, then resumed.
+const COLUMNS: usize = 2;
+
+/// An SVG that stands for itself: a grid with a row for each kind, full handshakes on the left, resumed ones beside them.
 pub(super) fn picture(all: &[Costs]) -> String {
     let longest = all
         .iter()
@@ -21,14 +24,30 @@ pub(super) fn picture(all: &[Costs]) -> String {
         })
         .fold(1.0, f64::max);
     let (mut body, mut y) = (String::new(), 10.0);
-    for costs in all {
-        y = diagram(&mut body, costs, longest, y) + 26.0;
+    for row in all.chunks(COLUMNS) {
+        let mut end = y;
+        for (column, costs) in row.iter().enumerate() {
+            let _ = writeln!(body, "<g transform=\"translate({:.0} 0)\">", column as f64 * WIDTH);
+            end = diagram(&mut body, costs, longest, y).max(end);
+            body.push_str("</g>\n");
+        }
+        y = end + 26.0;
     }
+    let width = COLUMNS as f64 * WIDTH;
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {y:.0}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {y:.0}\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <defs><marker id=\"head\" markerWidth=\"8\" markerHeight=\"8\" refX=\"7\" refY=\"3\" orient=\"auto\"><path d=\"M0,0 L7,3 L0,6 z\"/></marker></defs>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{body}</svg>\n"
     )
+}
+
+/// How the operations were computed, for titles.
+pub(super) fn manner(costs: &Costs) -> String {
+    match (costs.side, costs.by) {
+        (Side::Client, _) => String::new(),
+        (Side::Server, "scalar") => ", scalar".to_owned(),
+        (Side::Server, tier) => format!(", lanes ({tier})"),
+    }
 }
 
 /// What belongs to a message and is measured apart from it, with its name and its microseconds.
@@ -58,9 +77,10 @@ fn signer(costs: &Costs) -> Message {
 fn diagram(svg: &mut String, costs: &Costs, longest: f64, y: f64) -> f64 {
     let _ = writeln!(
         svg,
-        "<text x=\"{CLIENT}\" y=\"{:.0}\" font-weight=\"bold\">{}: {:.0} us of the {}</text>",
+        "<text x=\"{CLIENT}\" y=\"{:.0}\" font-weight=\"bold\">{}{}: {:.0} us of the {}</text>",
         y + 14.0,
         costs.kind,
+        manner(costs),
         costs.total,
         match costs.side {
             Side::Server => "server",

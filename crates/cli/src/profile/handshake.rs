@@ -1,18 +1,23 @@
 //! `quadrille profile handshake`.
 
-use super::flow::{self, part_after};
-use quadrille_profile::handshake::{Costs, HandshakeKind, Message, Side, measure};
+use super::flow::{self, manner, part_after};
+use quadrille_profile::handshake::{Costs, FullBatch, HandshakeKind, Message, Side, measure};
 use std::{collections::BTreeSet, fmt::Write, path::PathBuf};
 
 /// Measures what a server, or a client, spends on each handshake message.
 ///
 /// Client and server talk through memory in one thread: sockets, event loop and HTTP are not in the figures. The
-/// private-key operation and, in TLS 1.3, the server's key exchange are scalar code here, to be seen beside the rest.
+/// private-key operation and, in TLS 1.3, the server's key exchange are shown apart: as scalar code, one at a time, and
+/// as the share of a batch that fills all lanes of this CPU.
 #[derive(clap::Args)]
 pub(super) struct Handshake {
     /// Whose CPU is measured.
     #[arg(long, value_enum, default_value = "server")]
     side: MeasuredSide,
+    /// What computes the server's operations: scalar code, lanes with all of them filled, or both, one after the other
+    /// [default: both, of a server on a CPU with lanes].
+    #[arg(long, value_enum)]
+    backend: Option<Backend>,
     /// Handshakes of each kind; the figures are medians.
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     handshakes: u32,
@@ -30,6 +35,13 @@ enum MeasuredSide {
     Client,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Backend {
+    Scalar,
+    Lanes,
+    Both,
+}
+
 impl Handshake {
     pub(super) fn run(self) -> Result<(), String> {
         let side = match self.side {
@@ -38,7 +50,7 @@ impl Handshake {
         };
         let one = |kind| measure(kind, side, self.handshakes as usize);
         let measured: Result<Vec<Costs>, _> = HandshakeKind::all().into_iter().map(one).collect();
-        let measured = measured.map_err(|error| error.to_string())?;
+        let measured = self.by_backend(measured.map_err(|error| error.to_string())?, side)?;
         if let Some(file) = &self.svg {
             std::fs::write(file, flow::picture(&measured))
                 .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
@@ -54,13 +66,46 @@ impl Handshake {
     }
 }
 
+impl Handshake {
+    /// What was measured with scalar code, as the backends that are asked for have it: each kind full, then resumed, by one
+    /// backend, then by the other.
+    fn by_backend(&self, scalar: Vec<Costs>, side: Side) -> Result<Vec<Costs>, String> {
+        if side == Side::Client {
+            return match self.backend {
+                None | Some(Backend::Scalar) => Ok(scalar),
+                Some(_) => {
+                    Err("--backend is for servers: a client's operations are BoringSSL's, one at a time"
+                        .into())
+                }
+            };
+        }
+        let wanted = self.backend.unwrap_or(Backend::Both);
+        if wanted == Backend::Scalar {
+            return Ok(scalar);
+        }
+        match FullBatch::measure().map_err(|error| error.to_string())? {
+            Some(full) => Ok(scalar.chunks(2).flat_map(|pair| in_turn(pair, &full, wanted)).collect()),
+            None if self.backend.is_none() => Ok(scalar),
+            None => Err("this CPU has no lanes: that takes AVX2 with FMA, or AVX-512 IFMA".into()),
+        }
+    }
+}
+
+fn in_turn(pair: &[Costs], full: &FullBatch, wanted: Backend) -> Vec<Costs> {
+    let lanes = pair.iter().map(|costs| full.of(costs));
+    match wanted {
+        Backend::Lanes => lanes.collect(),
+        _ => pair.iter().cloned().chain(lanes).collect(),
+    }
+}
+
 /// Full and resumed handshakes of one kind beside each other.
 fn table(pair: &[Costs]) -> String {
     let mut text = String::new();
     let Some(first) = pair.first() else { return text };
     let heads = pair.iter().map(|costs| if costs.kind.resumed { "resumed" } else { "full" });
     let heads: String = heads.map(|head| format!(" {head:>20}")).collect();
-    let _ = writeln!(text, "{:38}{heads}", first.kind.name());
+    let _ = writeln!(text, "{:<55}{}", first.kind.name() + &manner(first), heads.trim_start_matches(' '));
     for line in lines(pair) {
         let figures: String = pair.iter().map(|costs| figure(line.of(costs), costs.total)).collect();
         let _ = writeln!(text, "{}", format!("  {:36}{figures}", line.name()).trim_end());

@@ -1,7 +1,6 @@
 //! A gateway of its own with a load on it, to be sampled.
 
-use crate::bench::share;
-use boring::{pkey::PKey, rsa::Rsa};
+use crate::{bench::share, rsa_key};
 use clap::ValueEnum;
 use quadrille_profile::load::{Live, Load, LoadError, Offer, Outcome, TlsVersion};
 use rcgen::{CertificateParams, KeyPair};
@@ -174,8 +173,8 @@ fn certificate(key: Key, directory: &Path) -> Result<(PathBuf, PathBuf), String>
     let make = || -> Result<(String, String), Box<dyn std::error::Error>> {
         let key = match key {
             Key::P256 => KeyPair::generate()?,
-            Key::Rsa2048 => rsa(2048)?,
-            Key::Rsa4096 => rsa(4096)?,
+            Key::Rsa2048 => rsa_key::generate(2048)?,
+            Key::Rsa4096 => rsa_key::generate(4096)?,
         };
         let certificate = CertificateParams::new(["localhost".to_owned()])?.self_signed(&key)?;
         Ok((certificate.pem(), key.serialize_pem()))
@@ -189,9 +188,4 @@ fn certificate(key: Key, directory: &Path) -> Result<(PathBuf, PathBuf), String>
     write(&files.0, &certificate)?;
     write(&files.1, &key)?;
     Ok(files)
-}
-
-fn rsa(bits: u32) -> Result<KeyPair, Box<dyn std::error::Error>> {
-    let pem = PKey::from_rsa(Rsa::generate(bits)?)?.private_key_to_pem_pkcs8()?;
-    Ok(KeyPair::from_pem(&String::from_utf8(pem)?)?)
 }

@@ -120,6 +120,7 @@ impl System {
         if !kernel_seen(stacks) {
             text.push_str("\nThe kernel was not sampled: that is for root, or with kernel.perf_event_paranoid at 1 or below.\n");
         }
+        text.push_str(&few(shares.samples()));
         if shares.share(Class::Unknown) > 0.1 {
             text.push_str(
                 "\nMany functions have no name: the program or a library is stripped, or its file has been replaced since it started.\n",
@@ -127,6 +128,26 @@ impl System {
         }
         text.trim_end().to_owned()
     }
+}
+
+/// Samples that tell shares to about three points.
+const ENOUGH: u64 = 1000;
+
+/// What is said of few samples.
+fn few(samples: u64) -> String {
+    if samples >= ENOUGH {
+        return String::new();
+    }
+    let points = 100.0 * margin(samples);
+    format!(
+        "\n{samples} samples are few: a share may be {points:.0} points off. More seconds (--seconds), more load, or a higher \
+         --frequency bring more.\n"
+    )
+}
+
+/// By how much a share of one half may be off, nineteen times of twenty: two standard deviations.
+fn margin(samples: u64) -> f64 {
+    1.0 / (samples.max(1) as f64).sqrt()
 }
 
 fn bar(share: f64) -> String {
@@ -145,6 +166,7 @@ fn json(shares: &Shares, stacks: &[Stack], what: &str) -> String {
     let report = serde_json::json!({
         "what": what,
         "samples": shares.samples(),
+        "margin": margin(shares.samples()),
         "kernel_sampled": kernel_seen(stacks),
         "shares": by_class,
         "steps": by_step,
@@ -161,4 +183,16 @@ fn by_name(
 fn numbers(processes: &[u32]) -> String {
     let numbers: Vec<String> = processes.iter().map(u32::to_string).collect();
     numbers.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::few;
+
+    #[test]
+    fn few_samples_are_said_to_be_few() {
+        assert!(few(100).starts_with("\n100 samples are few: a share may be 10 points off."), "{}", few(100));
+        assert_eq!(few(1000), "");
+        assert!(few(0).contains("100 points"), "{}", few(0));
+    }
 }

@@ -1,6 +1,8 @@
 //! The other commands: check, demo, and what a package is made of.
 
-use crate::support::{Certificates, Configuration, Pair, document, listener, output, quadrille, succeed};
+use crate::support::{
+    Certificates, Configuration, Pair, document, listener, output, ports, quadrille, succeed,
+};
 use std::{
     io::{BufRead, BufReader},
     process::{Child, Command, Stdio},
@@ -111,6 +113,56 @@ fn demo_serves_and_the_commands_that_it_prints_work() {
         let expected =
             if command.ends_with("/hello") { "Hello from Quadrille." } else { "quadrille_handshakes_total" };
         assert!(answer.contains(expected), "{command}: {answer}");
+    }
+}
+
+#[test]
+fn demo_has_clients_of_its_own_and_says_what_was_saved() {
+    let mut demo = Running(
+        quadrille("demo")
+            .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--load", "2s"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("quadrille"),
+    );
+    let mut lines = BufReader::new(demo.0.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let mut line = |start: &str| lines.find(|line| line.starts_with(start)).expect(start);
+    let dashboard = line("The dashboard: ").replace("The dashboard: ", "");
+    let made = line("They have made ");
+    assert!(
+        made.ends_with("; 0 failed.") && !made.contains(" 0 full") && !made.contains(" 0 resumed"),
+        "{made}"
+    );
+    assert!(line("").contains("private-key operations have taken"), "of the load");
+    let metrics =
+        succeed(Command::new("curl").args(["-sS", "--max-time", "30", &format!("{dashboard}metrics")]));
+    for key_type in ["rsa2048", "ecdsa-p256"] {
+        let counted = format!("quadrille_key_operations_total{{key_type=\"{key_type}\"");
+        assert!(metrics.contains(&counted), "both certificates are used: {metrics}");
+    }
+    succeed(Command::new("kill").args(["-INT", &demo.0.id().to_string()]));
+    assert!(line("").contains("private-key operations have taken"), "at its end");
+}
+
+#[test]
+fn the_demos_page_names_the_dashboard_that_there_is() {
+    let admin = format!("127.0.0.1:{}", ports::free());
+    let link = format!("<a href=\"http://{admin}/\">");
+    for (admin, expected) in [("off", "there would be a dashboard"), (&admin, &link)] {
+        let mut demo = Running(
+            quadrille("demo")
+                .args(["--listen", "127.0.0.1:0", "--admin", admin])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("quadrille"),
+        );
+        let mut lines = BufReader::new(demo.0.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+        let first = lines.next().expect("what it serves");
+        let url = first.split(' ').find(|word| word.starts_with("https://")).expect("a URL");
+        let page = succeed(Command::new("curl").args(["-skS", "--max-time", "30", url]));
+        assert!(page.contains(expected), "{page}");
     }
 }
 

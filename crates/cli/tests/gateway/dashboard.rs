@@ -99,18 +99,36 @@ fn it_follows_the_load_and_stays_right_across_a_restart() {
     browser.wait_until(&format!("{} > 20", tile("rate")));
     browser.wait_until("document.getElementById('quiet').hidden");
     browser.wait_until(&format!("{0} > 30 && {0} < 70", tile("share")));
-    for figure in ["operations", "time", "cpu", "batch", "connections"] {
+    for figure in ["operations", "time", "cpu", "batch", "connections", "requests", "upstream"] {
         browser.wait_until(&format!("{} > 0", tile(figure)));
     }
-    for picture in
-        ["#handshakes polygon.series-1", "#resumption polyline", "#fill polyline", "#key-times polyline"]
-    {
+    for picture in [
+        "#handshakes polygon.series-1",
+        "#requests polygon.series-0",
+        "#upstream polyline",
+        "#resumption polyline",
+        "#fill polyline",
+        "#key-times polyline",
+    ] {
         browser.wait_until(&format!(
             "document.querySelector('{picture}')?.getAttribute('points').split(' ').length > 3"
         ));
     }
     browser.wait_until("document.querySelectorAll('.bar .stage-PrivateKey').length >= 1");
     browser.wait_until("document.querySelectorAll('#sizes li').length > 0");
+    // What lanes save is told where there are any; a backend without has nothing to save.
+    let batches = browser.evaluate("document.querySelector('#tile-batch .note').textContent");
+    let least = if batches == "this backend computes one at a time" { 0 } else { 1 };
+    browser.wait_until(&format!("{} >= {least}", tile("saved")));
+    let top = browser
+        .evaluate("[...document.querySelectorAll('#resumption .tick')].map(tick => tick.textContent)[2]");
+    assert_eq!(top, "100 %", "a share ends there");
+    // What is wrong comes before all else.
+    let alerts = browser.evaluate("document.getElementById('alerts').innerText");
+    assert!(
+        alerts.as_str().is_some_and(|text| text.contains("Upstream site: 1 of 2 servers is down")),
+        "{alerts}"
+    );
     browser.wait_until(
         "[...document.querySelectorAll('#backends .state')].map(state => state.textContent).filter(text => text === 'down').length === 1",
     );
@@ -127,6 +145,7 @@ fn it_follows_the_load_and_stays_right_across_a_restart() {
     assert_eq!(browser.evaluate(SOUND), "sound");
     pictures(&mut browser);
     load.wait().expect("the load");
+    opened_later(&gateway);
     let before = gateway.metric("quadrille_handshakes_total", &[]);
 
     // The gateway is gone, and comes back with counters at zero.
@@ -158,17 +177,71 @@ fn it_follows_the_load_and_stays_right_across_a_restart() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// A page that is opened after the load shows it, as far as the gateway has taken it down by then: every ten seconds.
+fn opened_later(gateway: &Gateway) {
+    let mut browser = Browser::open(&gateway.admin("/"));
+    browser.wait_until(LIVE);
+    browser.evaluate("document.getElementById('hour').click()");
+    let points =
+        "document.querySelector('#handshakes polygon.series-0')?.getAttribute('points').split(' ').length";
+    browser.wait_until(&format!("{points} >= 6"));
+    let highest = browser.evaluate(
+        "Math.max(...[...document.querySelectorAll('#handshakes .tick')].map(tick => Number.parseFloat(tick.textContent.replace(',', ''))).filter(Number.isFinite))",
+    );
+    assert!(highest.as_f64().is_some_and(|rate| rate >= 20.0), "{highest}/s");
+    assert_eq!(browser.evaluate(SOUND), "sound");
+    browser.picture("later");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// What is wider than the place that it has, or sticks out of the window: nothing.
+const CLIPPED: &str = r"[...document.querySelectorAll('html, body, body *')]
+    .filter(element => !(element instanceof SVGElement) && element.clientWidth > 0)
+    .filter(element => element.scrollWidth > element.clientWidth || element.getBoundingClientRect().right > innerWidth + 0.5)
+    .map(element => `${element.outerHTML.slice(0, 120)}: ${element.scrollWidth} in ${element.clientWidth}`)";
+
+/// Alerts are above everything but the title, and are seen without scrolling.
+const ALERTS_FIRST: &str = r"(() => {
+    const [alerts, main] = ['alerts', 'tiles'].map(id => document.getElementById(id).getBoundingClientRect());
+    return alerts.height > 0 && alerts.bottom <= main.top && alerts.top < 200;
+})()";
+
 /// For the guide, and for who changes the page: set `QUADRILLE_PICTURES` to a directory.
 fn pictures(browser: &mut Browser) {
-    for (name, width, dark) in [("light", 1280, false), ("dark", 1280, true), ("phone", 390, false)] {
+    for (name, width, dark) in [
+        ("light", 1400, false),
+        ("dark", 1400, true),
+        ("small", 1100, false),
+        ("tablet", 768, false),
+        ("phone", 390, false),
+    ] {
         browser.show(width, 1000, dark);
-        let overflow =
-            browser.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-        assert_eq!(overflow, 0, "{name}: the page is wider than the window");
         thread::sleep(Duration::from_millis(300));
+        assert_eq!(browser.evaluate(CLIPPED), json!([]), "{name}");
+        assert_eq!(browser.evaluate(ALERTS_FIRST), true, "{name}");
         browser.picture(name);
     }
     browser.show(1280, 1000, false);
+}
+
+#[test]
+fn a_refused_reload_is_told_until_it_is_mended() {
+    let scene = Scene::new();
+    let gateway = scene.start();
+    let mut browser = Browser::open(&gateway.admin("/"));
+    browser.wait_until(LIVE);
+    let good = std::fs::read_to_string(scene.configuration.path()).expect("the configuration");
+    scene.configuration.replace(&format!("{good}nonsense: 7\n"));
+    let told = "document.querySelector('#alerts li.bad')?.innerText";
+    browser.wait_until(&format!("{told}?.startsWith('The last reload was refused')"));
+    let alert = browser.evaluate(told);
+    assert!(alert.as_str().is_some_and(|text| text.contains("nonsense")), "{alert}");
+    browser.show(390, 800, false);
+    assert_eq!(browser.evaluate(CLIPPED), json!([]));
+    browser.picture("refused");
+    scene.configuration.replace(&good);
+    browser.wait_until("document.querySelector('#alerts li.bad') === null");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { parse } from "../exposition.js";
-import { batches, cpuOf, distribution, increase, quantile, rates, resumedShare, sampledNames, stages } from "../stats.js";
+import { batches, cpuOf, cpuSaved, distribution, failures, increase, quantile, rates, requests, resumedShare, sampledNames, sinceStart, stages, upstreamTimes } from "../stats.js";
 
 const interval = (before, now, seconds = 2) => ({ before: parse(before), now: parse(now), seconds });
 
@@ -71,4 +71,36 @@ test("stages are microseconds of one handshake, by name or all together", () => 
     assert.deepEqual(cpuOf(seen, "full"), { total: 220, key: 200 });
     assert.equal(cpuOf(seen, "resumed"), null);
     assert.deepEqual(sampledNames(seen.now), ["a", "b"]);
+});
+
+test("what was saved is a part of what one at a time would have cost", () => {
+    const seen = interval(
+        'quadrille_key_cpu_nanoseconds_total{backend="ifma"} 1e9',
+        `quadrille_key_cpu_nanoseconds_total{backend="ifma"} 2e9
+quadrille_key_cpu_nanoseconds_total{backend="scalar"} 1e9
+quadrille_key_cpu_saved_nanoseconds_total{backend="ifma"} 6e9`,
+    );
+    assert.deepEqual(cpuSaved(seen), { spent: 2, saved: 6, share: 0.75 });
+    assert.equal(cpuSaved(interval("", "")).share, null, "nothing was computed");
+});
+
+test("requests by status, and how long servers took", () => {
+    const seen = interval("", `quadrille_requests_total{status="2xx"} 16
+quadrille_requests_total{status="5xx"} 4
+${buckets("quadrille_upstream_seconds", { 0.1: 10, 0.2: 20, "+Inf": 20 })}`);
+    const { ok, serverErrors, clientErrors, answered } = requests(seen);
+    assert.deepEqual([ok, serverErrors, clientErrors, answered], [8, 2, 0, 10]);
+    assert.equal(upstreamTimes(seen).upstream50, 0.1);
+    assert.equal(upstreamTimes(interval("", "")).upstream99, null);
+});
+
+test("failures come by reason, the most frequent first", () => {
+    const seen = interval('f{reason="tls"} 1'.replace("f", "quadrille_handshake_failures_total"),
+        ["tls 3", "closed 5", "key 0"].map(pair => pair.split(" ")).map(([reason, count]) => `quadrille_handshake_failures_total{reason="${reason}"} ${count}`).join("\n"));
+    assert.deepEqual(failures(seen), [["closed", 5], ["tls", 2]]);
+});
+
+test("since the start, everything has grown from nothing", () => {
+    const seen = sinceStart(parse("process_start_time_seconds 100\na_total 7"), 160);
+    assert.deepEqual([seen.seconds, increase(seen, "a_total")], [60, 7]);
 });

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { parse } from "../exposition.js";
 import { increase } from "../stats.js";
-import { Timeline, WINDOW } from "../timeline.js";
+import { HOUR, MINUTES, Timeline } from "../timeline.js";
 
 const scrape = (started, count) => parse(`process_start_time_seconds ${started}\na_total ${count}`);
 const rate = interval => ({ rate: increase(interval, "a_total") / interval.seconds });
 
 test("points are rates between two scrapes", () => {
-    const timeline = new Timeline();
+    const timeline = new Timeline(MINUTES);
     timeline.add(scrape(1, 100), 0, rate);
     assert.equal(timeline.last(10), null, "one scrape tells no rate");
     timeline.add(scrape(1, 120), 2, rate);
@@ -17,7 +17,7 @@ test("points are rates between two scrapes", () => {
 });
 
 test("a restart is a gap, neither a fall nor a leap", () => {
-    const timeline = new Timeline();
+    const timeline = new Timeline(MINUTES);
     timeline.add(scrape(1, 1000), 0, rate);
     timeline.add(scrape(1, 1010), 2, rate);
     timeline.interrupt(4);
@@ -29,14 +29,14 @@ test("a restart is a gap, neither a fall nor a leap", () => {
 });
 
 test("a restart that is not told shows in the counters", () => {
-    const timeline = new Timeline();
+    const timeline = new Timeline(MINUTES);
     timeline.add(parse("a_total 1000"), 0, rate);
     timeline.add(parse("a_total 3"), 2, rate);
     assert.equal(timeline.points.at(-1).values, null);
 });
 
 test("a silence of the same process is spread over its time", () => {
-    const timeline = new Timeline();
+    const timeline = new Timeline(MINUTES);
     timeline.add(scrape(1, 0), 0, rate);
     timeline.interrupt(2);
     timeline.interrupt(4);
@@ -45,11 +45,20 @@ test("a silence of the same process is spread over its time", () => {
 });
 
 test("what is old is forgotten, but for the newest", () => {
-    const timeline = new Timeline();
+    const timeline = new Timeline(MINUTES);
     for (let time = 0; time <= 1000; time += 2) timeline.add(scrape(1, time), time, rate);
-    assert.ok(timeline.points.length <= WINDOW / 2 + 2);
-    assert.ok(timeline.last(Infinity).seconds <= WINDOW + 2);
+    assert.ok(timeline.points.length <= MINUTES.window / 2 + 2);
+    assert.ok(timeline.last(Infinity).seconds <= MINUTES.window + 2);
     timeline.interrupt(5000);
     timeline.add(scrape(1, 9000), 5002, rate);
     assert.equal(timeline.points.at(-1).values.rate, 8000 / 4002);
+});
+
+test("of an hour one snapshot in ten seconds is kept, and the newest", () => {
+    const timeline = new Timeline(HOUR);
+    for (let time = 0; time <= 8000; time += 2) timeline.add(scrape(1, 3 * time), time, rate);
+    assert.ok(timeline.points.length <= HOUR.window / HOUR.spacing + 2, `${timeline.points.length}`);
+    assert.ok(timeline.points.slice(1).every(({ values }) => values.rate === 3));
+    timeline.add(scrape(1, 30000), 8001, rate);
+    assert.equal(increase(timeline.last(Infinity), "a_total"), 30000 - 3 * (8001 - timeline.last(Infinity).seconds));
 });

@@ -3,7 +3,11 @@
 use super::dashboard::{self, CONTENT_SECURITY_POLICY};
 use crate::{
     admission::{Admission, Load},
-    telemetry::{metrics, status::StatusSnapshot},
+    telemetry::{
+        history::{self, History},
+        metrics,
+        status::StatusSnapshot,
+    },
     tls::resumption_backend::ResumptionBackend,
 };
 use arc_swap::ArcSwap;
@@ -11,9 +15,12 @@ use async_trait::async_trait;
 use http::{HeaderValue, Response, StatusCode, Uri, header};
 use metrics_exporter_prometheus::PrometheusHandle;
 use quadrille_engine::Engine;
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
 };
 
 /// What the admin endpoint shows.
@@ -30,6 +37,8 @@ pub(crate) struct Admin {
     pub(crate) status: Box<dyn Fn() -> StatusSnapshot + Send + Sync>,
     /// The configuration in force, without secrets.
     pub(crate) configuration: Box<dyn Fn() -> serde_json::Value + Send + Sync>,
+    /// What the dashboard draws.
+    pub(crate) history: History,
     /// False from the moment a drain begins, so that balancers look elsewhere.
     pub(crate) ready: AtomicBool,
     /// Of a front end whose users look for other pages.
@@ -90,6 +99,7 @@ impl Admin {
             "/ready" => (StatusCode::SERVICE_UNAVAILABLE, TEXT, "draining\n".into()),
             "/config" => (StatusCode::OK, "application/json", self.configuration()),
             "/status" => (StatusCode::OK, "application/json", format!("{:#}\n", self.status())),
+            "/history" => (StatusCode::OK, "application/json", self.history.page(Instant::now()).to_string()),
             _ => match dashboard::asset(path) {
                 Some(asset) => (StatusCode::OK, asset.content_type, asset.body.to_owned()),
                 None => (StatusCode::NOT_FOUND, TEXT, NO_SUCH_PAGE.to_owned()),
@@ -98,7 +108,21 @@ impl Admin {
         Page { status, content_type, body }
     }
 
+    /// Remembers what is to be seen now, for as long as this runs. Also where nobody ever asks: histograms keep each
+    /// value until somebody looks at them.
+    pub(super) async fn remember(&self) {
+        let mut period = tokio::time::interval(history::PERIOD);
+        loop {
+            period.tick().await;
+            self.history.add(&self.recorded(), Instant::now());
+        }
+    }
+
     fn metrics(&self) -> String {
+        self.recorded() + &(self.status)().gauges()
+    }
+
+    fn recorded(&self) -> String {
         let resumption = self.resumption.as_ref().map(|resumption| resumption.load_full());
         let tickets = resumption.as_ref().and_then(|resumption| resumption.tickets.as_deref());
         let sessions = resumption.as_ref().and_then(|resumption| resumption.store.as_deref());
@@ -107,8 +131,7 @@ impl Admin {
             let Load { overloaded, key_wait, loop_delay, shut_out } = admission.load();
             metrics::admission(overloaded, key_wait, loop_delay, shut_out);
         }
-        let recorded = self.prometheus.as_ref().map(PrometheusHandle::render).unwrap_or_default();
-        recorded + &(self.status)().gauges()
+        self.prometheus.as_ref().map(PrometheusHandle::render).unwrap_or_default()
     }
 
     fn status(&self) -> serde_json::Value {
@@ -128,7 +151,7 @@ impl Admin {
 const TEXT: &str = "text/plain; charset=utf-8";
 
 const NO_SUCH_PAGE: &str =
-    "no such page; there are / (the dashboard) /metrics /status /healthz /ready /config\n";
+    "no such page; there are / (the dashboard) /metrics /status /history /healthz /ready /config\n";
 
 /// Headers of every answer: nothing is kept, guessed, embedded or told to others.
 const EVERYWHERE: [(header::HeaderName, &str); 4] = [

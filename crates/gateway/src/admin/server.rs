@@ -69,12 +69,15 @@ impl AdminEndpoint {
 }
 
 impl Admin {
-    /// Opens the endpoint, unless it is switched off, on a socket that is there already or on one of its own.
+    /// Opens the endpoint, unless it is switched off, on a socket that is there already or on one of its own; begins to
+    /// remember what it will show in any case.
     pub(crate) fn start(
         self: &Arc<Self>,
         settings: Option<&model::Admin>,
         inherited: &mut Inherited,
     ) -> Result<Option<AdminEndpoint>, Vec<Diagnostic>> {
+        let admin = Arc::clone(self);
+        tokio::spawn(async move { admin.remember().await });
         let Some(settings) = settings else { return Ok(None) };
         let socket = match inherited.take_admin(settings.address).map_err(process::start_failure)? {
             Some(socket) => socket,

@@ -29,7 +29,7 @@ pub(super) struct Exchange {
     pub(super) client: SocketAddr,
     /// What the client is told of HTTP/3.
     pub(super) alternative: Option<HeaderValue>,
-    /// From asking the last server to the header of its response, or to its failure; where it is logged.
+    /// From asking the last server to the header of its response, or to its failure.
     pub(super) upstream_took: Option<Duration>,
     line: Option<Box<Line>>,
 }
@@ -84,11 +84,6 @@ impl Exchange {
         if let Some(line) = &mut self.line {
             line.user = Some(name);
         }
-    }
-
-    /// The time, if it is logged how long servers take.
-    pub(super) fn now_for_the_log(&self) -> Option<Instant> {
-        self.line.is_some().then(Instant::now)
     }
 
     /// Tells the client of HTTP/3, in the place of what a server says of its own.

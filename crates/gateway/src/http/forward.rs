@@ -196,9 +196,13 @@ impl Forwarding<'_> {
         exchange.server = Some(server.clone());
         let mut fresh = false;
         loop {
-            let asked = exchange.now_for_the_log();
+            let asked = Instant::now();
             let attempt = self.send(&server, fresh, exchange, informational).await;
-            exchange.upstream_took = asked.map(|asked| asked.elapsed());
+            let took = asked.elapsed();
+            exchange.upstream_took = Some(took);
+            if attempt.is_ok() {
+                self.destination.upstream.began_response(took);
+            }
             match attempt {
                 // The server closed an idle connection at that moment: this says nothing of the server.
                 Err(AttemptError::Exchange { error: ExchangeError::NotSent, reused: true }) => fresh = true,

@@ -9,6 +9,8 @@ use crate::{
     process::{descriptors, engine, signals::Signals, start_failure},
     reload::watch::{Contents, Watch},
     telemetry::{
+        history::History,
+        last_reload,
         metrics::{self, EngineMetrics},
         status::StatusSnapshot,
     },
@@ -94,6 +96,7 @@ impl Running {
             role: "keyserver",
             status: Box::new(StatusSnapshot::default),
             configuration: Box::new(move || show(&shown, &of.keys())),
+            history: History::default(),
             ready: AtomicBool::new(true),
             pages: None,
         });
@@ -117,7 +120,7 @@ impl Running {
         .filter_map(Result::err)
         .flatten()
         .collect();
-        metrics::reload(problems.is_empty());
+        last_reload::note(&problems);
         for problem in &problems {
             tracing::error!(cause, %problem, "not reloaded; what was served before goes on being served");
         }

@@ -185,6 +185,17 @@ const GROUPS: &[Group] = &[
                 &["key_type", "backend"],
                 "seconds to compute one batch",
             ),
+            counter(
+                "quadrille_key_cpu_nanoseconds_total",
+                &["key_type", "backend"],
+                "nanoseconds of CPU spent on operations",
+            ),
+            counter(
+                "quadrille_key_cpu_saved_nanoseconds_total",
+                &["key_type", "backend"],
+                "nanoseconds of CPU that computing operations together has saved: what each would have cost by itself, \
+                 as measured at start, less what they took; 0 where that is not measured (all but RSA in lanes)",
+            ),
             gauge(
                 "quadrille_key_wait_expected_seconds",
                 &[],

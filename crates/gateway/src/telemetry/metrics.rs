@@ -1,6 +1,6 @@
 //! Everything that is counted, in Prometheus's form; `metric_table` describes each metric.
 
-use super::{metric_table, statistics, status};
+use super::{metric_table, statistics, status, upstream};
 use crate::connection::{Connection, ResumptionKind, ResumptionOutcome};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -33,6 +33,7 @@ pub(crate) fn install() -> Option<PrometheusHandle> {
         .and_then(|builder| {
             builder.set_buckets_for_metric(Matcher::Prefix("quadrille_key_".into()), &KEY_TIMES)
         })
+        .and_then(|builder| builder.set_buckets_for_metric(Matcher::Full(upstream::SECONDS.into()), &TIMES))
         .and_then(|builder| builder.set_buckets_for_metric(Matcher::Full(KEYLESS_SECONDS.into()), &KEY_TIMES))
         .and_then(|builder| {
             builder.set_buckets_for_metric(Matcher::Full(KEYSERVER_SECONDS.into()), &KEY_TIMES)
@@ -185,26 +186,12 @@ pub(crate) fn session_lookup(result: &'static str, took: Duration) {
     });
 }
 
-/// A request, or a connection in TCP mode, was beyond the upstream's limits.
-pub(crate) fn upstream_overflow(upstream: &str) {
-    counter!("quadrille_upstream_overflow_total", "upstream" => upstream.to_owned()).increment(1);
-}
-
-/// A server was left out for what became of its requests.
-pub(crate) fn upstream_ejection(upstream: &str) {
-    counter!("quadrille_upstream_ejections_total", "upstream" => upstream.to_owned()).increment(1);
-}
-
 pub(crate) fn request(status: u16) {
     static BY_CLASS: LazyLock<[Counter; 6]> = LazyLock::new(|| {
         ["none", "1xx", "2xx", "3xx", "4xx", "5xx"]
             .map(|class| counter!("quadrille_requests_total", "status" => class))
     });
     BY_CLASS[usize::from(status / 100).min(5)].increment(1);
-}
-
-pub(crate) fn reload(ok: bool) {
-    counter!("quadrille_reloads_total", "result" => if ok { "ok" } else { "failed" }).increment(1);
 }
 
 pub(crate) fn acme_order(issued: bool) {
@@ -342,6 +329,8 @@ struct BatchHandles {
     ok: Counter,
     failed: Counter,
     recomputed: Counter,
+    cpu: Counter,
+    saved: Counter,
     computed: Histogram,
     waited: Histogram,
     size: Histogram,
@@ -355,10 +344,13 @@ impl BatchHandles {
             counter!("quadrille_key_operations_total", "key_type" => key_type.clone(), "backend" => backend,
                 "result" => result)
         };
+        let labels = [("key_type", key_type.clone()), ("backend", backend.to_owned())];
         Self {
             ok: operations("ok"),
             failed: operations("failed"),
             recomputed: operations("recomputed"),
+            cpu: counter!("quadrille_key_cpu_nanoseconds_total", &labels),
+            saved: counter!("quadrille_key_cpu_saved_nanoseconds_total", &labels),
             computed: histogram!("quadrille_key_operation_seconds", "key_type" => key_type.clone(), "backend" => backend),
             waited: histogram!("quadrille_key_wait_seconds", "key_type" => key_type.clone()),
             size: histogram!("quadrille_key_batch_size", "key_type" => key_type.clone(), "backend" => backend),
@@ -393,6 +385,11 @@ impl ExchangeHandles {
     }
 }
 
+/// Five hundred years are as many as fit.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl Observer for EngineMetrics {
     fn batch(&self, report: &BatchReport) {
         BATCHES.with_borrow_mut(|known| {
@@ -405,6 +402,10 @@ impl Observer for EngineMetrics {
             if report.recomputed > 0 {
                 handles.recomputed.increment(report.recomputed as u64);
             }
+            let (cpu, saved) = (nanoseconds(report.cpu), nanoseconds(report.saved));
+            handles.cpu.increment(cpu);
+            handles.saved.increment(saved);
+            statistics::key_work_done(report.operations, cpu, saved);
             handles.computed.record(report.computed);
             if !report.in_place {
                 statistics::batch(report.operations);

@@ -1,7 +1,10 @@
 //! What has been counted, listener by listener and upstream by upstream: for front ends whose users know it by other
 //! names than those of `/metrics`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 /// Everything that is counted, as it is now. Counts begin when what is counted appears in the configuration, and go on
 /// over changes that keep it.
@@ -202,4 +205,32 @@ pub(crate) fn batch(operations: usize) {
 /// By size.
 pub(crate) fn batch_sizes() -> Vec<u64> {
     BATCH_SIZES.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+}
+
+/// Private-key operations of this process, and the CPU that went into them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeyWork {
+    /// Operations computed.
+    pub operations: u64,
+    /// CPU spent on them.
+    pub cpu: Duration,
+    /// CPU saved by computing some of them together: what those would have cost one at a time, less what they took.
+    pub saved: Duration,
+}
+
+static OPERATIONS: AtomicU64 = AtomicU64::new(0);
+static CPU: AtomicU64 = AtomicU64::new(0);
+static SAVED: AtomicU64 = AtomicU64::new(0);
+
+/// So many operations have cost this, in nanoseconds of CPU, and saved that.
+pub(crate) fn key_work_done(operations: usize, cpu: u64, saved: u64) {
+    for (sum, done) in [(&OPERATIONS, operations as u64), (&CPU, cpu), (&SAVED, saved)] {
+        sum.fetch_add(done, Ordering::Relaxed);
+    }
+}
+
+/// What has been computed since the process began.
+pub fn key_work() -> KeyWork {
+    let time = |sum: &AtomicU64| Duration::from_nanos(sum.load(Ordering::Relaxed));
+    KeyWork { operations: OPERATIONS.load(Ordering::Relaxed), cpu: time(&CPU), saved: time(&SAVED) }
 }

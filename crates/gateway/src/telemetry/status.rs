@@ -4,6 +4,7 @@
 //! These gauges are written anew for each scrape, because the recorder of all other metrics never forgets a series:
 //! what a reload has removed would stay.
 
+use super::last_reload;
 use quadrille_engine::Engine;
 use quadrille_ocsp::State;
 use serde_json::{Value, json};
@@ -90,6 +91,7 @@ impl StatusSnapshot {
             "started": started(),
             "uptime_seconds": unix_time() - started(),
             "ready": ready,
+            "last_reload": last_reload::shown(),
             "engine": { "backend": engine.backend(), "gpu": engine.overflow().map(quadrille_engine::Overflow::device) },
             "certificates": self.certificates.iter().map(certificate).collect::<Vec<_>>(),
             "ocsp_staples": self.staples.iter().map(|staple| self.staple(staple)).collect::<Vec<_>>(),

@@ -10,14 +10,19 @@ use super::{
     server::Server,
 };
 use crate::telemetry::{
-    metrics,
     statistics::{UpstreamCounters, UpstreamStatistics},
+    upstream::{self as metrics, UpstreamTimes},
 };
 use quadrille_config::{
     Diagnostic,
     model::{self, UpstreamProtocol},
 };
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// A group of servers. Reloads that change only its servers keep it, with what is known of the servers that stay.
@@ -32,6 +37,7 @@ pub(crate) struct Upstream {
     /// The ways to servers, as the model numbers them: TLS, or plain text.
     transports: Box<[Option<ClientTls>]>,
     pub(crate) counters: UpstreamCounters,
+    times: UpstreamTimes,
 }
 
 pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
@@ -90,6 +96,7 @@ impl Upstream {
             contents,
             transports,
             counters: UpstreamCounters::default(),
+            times: UpstreamTimes::default(),
         })
     }
 
@@ -126,6 +133,11 @@ impl Upstream {
         Ok(request)
     }
 
+    /// A server has begun its response, so long after it was asked.
+    pub(crate) fn began_response(&self, took: Duration) {
+        self.times.record(&self.name, took);
+    }
+
     fn admit(self: &Arc<Self>) -> Result<ActiveRequest, Overloaded> {
         self.counters.requests.add();
         self.breaker.begin_request().inspect_err(|_| self.count_overflow())?;
@@ -135,7 +147,7 @@ impl Upstream {
 
     fn count_overflow(&self) {
         self.counters.overflow.add();
-        metrics::upstream_overflow(self.name());
+        metrics::overflow(self.name());
     }
 
     /// Whether it is known before a connection is there that requests do not share one.
@@ -165,7 +177,7 @@ impl Upstream {
             && let Some(time) = outcomes.eject(settings, now)
         {
             self.counters.ejections.add();
-            metrics::upstream_ejection(self.name());
+            metrics::ejection(self.name());
             let (upstream, server) = (self.name(), server.address);
             tracing::warn!(upstream, %server, last = ?outcome, ?time, "the server fails, and is left out");
         }

@@ -29,7 +29,7 @@ pub(super) fn cases() -> Result<Vec<Case>, ErrorStack> {
 }
 
 /// The same by the engine: for a lone client, and in lanes, if there are any, with two passes filled.
-fn in_the_engine() -> Vec<Case> {
+pub(super) fn in_the_engine() -> Vec<Case> {
     let engine = |backend: Box<dyn Backend>| {
         let (policy, one) = (Policy::default(), NonZeroUsize::MIN);
         let settings = Settings { policy, threads: one, yields: 0, capacity: one, key_exchange: true };

@@ -54,9 +54,18 @@ impl Default for Effort {
 ///
 /// # Errors
 /// What BoringSSL refuses, for lack of memory.
-pub fn measure(effort: Effort, mut progress: impl FnMut(usize)) -> Result<Vec<Rate>, ErrorStack> {
-    let mut cases =
-        [signature::cases()?, exchange::cases()?, bulk::cases()?].into_iter().flatten().collect::<Vec<_>>();
+pub fn measure(effort: Effort, progress: impl FnMut(usize)) -> Result<Vec<Rate>, ErrorStack> {
+    let cases = [signature::cases()?, exchange::cases()?, bulk::cases()?].into_iter().flatten().collect();
+    Ok(rates(cases, effort, progress))
+}
+
+/// The server's operations of a handshake with a key of RSA-2048 or P-256 and X25519, one at a time and in full lanes.
+pub(crate) fn of_a_handshake() -> Result<Vec<Rate>, ErrorStack> {
+    let cases = [signature::of_a_handshake()?, exchange::in_the_engine()].into_iter().flatten().collect();
+    Ok(rates(cases, Effort { rounds: 5, turn: Duration::from_millis(5) }, drop))
+}
+
+fn rates(mut cases: Vec<Case>, effort: Effort, mut progress: impl FnMut(usize)) -> Vec<Rate> {
     for case in &mut cases {
         (case.run)(); // warms caches, and whatever a key computes in its first operation
     }
@@ -74,5 +83,5 @@ pub fn measure(effort: Effort, mut progress: impl FnMut(usize)) -> Result<Vec<Ra
         bytes: case.bytes,
         microseconds: median(samples),
     };
-    Ok(cases.into_iter().zip(samples).map(rate).collect())
+    cases.into_iter().zip(samples).map(rate).collect()
 }

@@ -11,7 +11,9 @@ use boring::{
     rsa::{Padding, Rsa},
     sign::{Signer, Verifier},
 };
-use quadrille_kernels::{Ceiling, Components, Lanes, PrivateKey, PrivateOperation};
+use quadrille_kernels::{
+    Ceiling, Components, Lanes, P256_BYTES, P256Key, P256Signature, PrivateKey, PrivateOperation,
+};
 use std::rc::Rc;
 
 pub(super) fn cases() -> Result<Vec<Case>, ErrorStack> {
@@ -24,6 +26,12 @@ pub(super) fn cases() -> Result<Vec<Case>, ErrorStack> {
     }
     cases.extend(ed25519()?);
     Ok(cases)
+}
+
+/// Signatures with the keys that handshakes are measured with, by scalar code and in lanes.
+pub(super) fn of_a_handshake() -> Result<Vec<Case>, ErrorStack> {
+    let scalar = ecdsa("ECDSA P-256", Nid::X9_62_PRIME256V1)?;
+    Ok(rsa(2048)?.into_iter().chain(scalar).chain(ecdsa_in_lanes()).collect())
 }
 
 fn rsa(bits: u32) -> Result<Vec<Case>, ErrorStack> {
@@ -81,6 +89,19 @@ fn ecdsa(name: &str, curve: Nid) -> Result<[Case; 2], ErrorStack> {
         Case::new(Purpose::Sign, name, move || drop(EcdsaSig::sign(&digest, &key))),
         Case::new(Purpose::Verify, name, move || drop(signature.verify(&digest, &verifier))),
     ])
+}
+
+/// All lanes filled, with one key; none on a CPU without lanes for P-256.
+fn ecdsa_in_lanes() -> Option<Case> {
+    let lanes = Lanes::up_to(Ceiling::Ifma);
+    let (by, operations) = (lanes.name(), lanes.p256_width());
+    let key = P256Key::new(&[0x5a; P256_BYTES]).filter(|_| operations > 1)?;
+    let mut signatures = vec![[0; 2 * P256_BYTES]; operations];
+    let run = move || {
+        let sign = |signature| P256Signature::new(&key, &[0xa5; 32], signature);
+        lanes.sign_p256(&mut signatures.iter_mut().map(sign).collect::<Vec<_>>());
+    };
+    Some(Case { by, operations, ..Case::new(Purpose::Sign, "ECDSA P-256", run) })
 }
 
 fn ed25519() -> Result<[Case; 2], ErrorStack> {

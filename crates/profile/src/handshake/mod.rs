@@ -13,12 +13,14 @@ mod chain;
 mod endpoints;
 mod error;
 mod exchange;
+mod full_batch;
 mod key;
 mod kind;
 mod pipe;
 
 use endpoints::{Endpoints, Seen};
 pub use error::Error;
+pub use full_batch::FullBatch;
 pub use kind::{HandshakeKind, Side, Suite};
 pub use quadrille_handshake_timing::Message;
 use serde::Serialize;
@@ -31,6 +33,8 @@ pub struct Costs {
     pub kind: HandshakeKind,
     /// Whom.
     pub side: Side,
+    /// Who computes the engine's operations: `scalar` code, one at a time, or a tier of lanes in full batches.
+    pub by: &'static str,
     /// Microseconds of CPU for each message, in the order of the protocol; the engine's operations not included.
     pub messages: Vec<(Message, f64)>,
     /// Microseconds of the private-key operation; 0 if there is none.
@@ -77,6 +81,7 @@ pub fn measure(kind: HandshakeKind, side: Side, handshakes: usize) -> Result<Cos
     Ok(Costs {
         kind,
         side,
+        by: "scalar",
         messages: messages.into_iter().map(|message| (message, of(message))).collect(),
         key_operation: mean(&|seen| seen.key_operation),
         key_exchange: mean(&|seen| seen.key_exchange),

@@ -1,6 +1,6 @@
 //! What certificates and upstreams count.
 
-use super::metric::{Group, counter, gauge};
+use super::metric::{Group, counter, gauge, histogram};
 
 pub(super) const GROUP: Group = Group {
     heading: "Certificates and upstreams",
@@ -56,6 +56,12 @@ pub(super) const GROUP: Group = Group {
             "quadrille_upstream_server_up",
             &["upstream", "server"],
             "1 if the server's health checks succeed and it is not left out for failures, else 0; only where there are health checks",
+        ),
+        histogram(
+            "quadrille_upstream_seconds",
+            &["upstream"],
+            "seconds from asking a server to the header of its response, connecting included; the first 100 \
+             upstreams are told apart, the rest is `other`",
         ),
         counter(
             "quadrille_upstream_overflow_total",

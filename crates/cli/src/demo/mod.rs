@@ -1,0 +1,135 @@
+//! `quadrille demo`: something to try at once.
+
+mod announced;
+mod certificates;
+mod load;
+
+use crate::{
+    acme_flags::usual_state,
+    flags::{self, AdminFlag},
+    logging::Logging,
+    process,
+};
+use announced::Announced;
+use load::DemoLoad;
+use quadrille_config::{
+    acme_values,
+    model::{
+        Acme, AcmeKeyType, AcmeOrder, Action, Admin, CertificateSource, Chain, Domain, Gateway, Http,
+        Listener, PathMatch, Place, Respond, Route, RouteTable, Serve, Tls, TlsPolicy,
+    },
+    values,
+};
+use quadrille_gateway::ConfigurationSource;
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+/// Serves https://localhost:8443 with certificates for localhost that are made on the spot, one with an RSA key and one
+/// with an ECDSA key, so that there is nothing to set up. Browsers will warn, because nobody vouches for them. With --load
+/// it has clients of its own, so that the dashboard has something to show, and at its end it says what batches have saved.
+/// With --acme-directory the certificate is ordered from a certificate authority instead, and renewed.
+#[derive(clap::Args)]
+pub(crate) struct Demo {
+    /// Where to listen.
+    #[arg(long, value_name = "ADDRESS", value_parser = values::listen_address, default_value = "127.0.0.1:8443")]
+    listen: SocketAddr,
+    /// The dashboard, metrics and health, in plain HTTP: an address or off.
+    #[arg(long, value_name = "ADDRESS", value_parser = flags::admin, default_value = "127.0.0.1:9901")]
+    admin: AdminFlag,
+    /// Have clients come for so long: full and resumed handshakes, RSA and ECDSA, as many as this machine manages beside
+    /// them.
+    #[arg(long, value_name = "TIME", value_parser = values::duration, num_args = 0..=1, default_missing_value = "20s",
+          conflicts_with = "acme_directory")]
+    load: Option<Duration>,
+    /// Order the certificate by ACME from the authority with this directory. It must find this machine by the --domain, at
+    /// port 443 as a rule: see --listen. You agree to its terms of service.
+    #[arg(long, value_name = "URL", value_parser = acme_values::directory_url)]
+    acme_directory: Option<String>,
+    /// CA certificates in PEM that the directory's server must lead to [default: the system's].
+    #[arg(long, value_name = "FILE", requires = "acme_directory")]
+    acme_ca: Option<PathBuf>,
+    /// The name in that certificate [default: localhost].
+    #[arg(long, value_name = "NAME", value_parser = acme_values::certificate_name, requires = "acme_directory")]
+    domain: Option<String>,
+    /// Directory for the account, the certificate and its key [default: $XDG_STATE_HOME/quadrille/demo].
+    #[arg(long, value_name = "DIRECTORY", requires = "acme_directory")]
+    state: Option<PathBuf>,
+    #[command(flatten)]
+    logging: Logging,
+}
+
+const PAGE: &str = include_str!("page.html");
+
+impl Demo {
+    pub(crate) fn run(self) -> Result<(), Vec<String>> {
+        let acme = self.acme()?;
+        let certificates = match &acme {
+            Some(acme) => vec![self.ordered(acme)],
+            None => certificates::self_signed()
+                .map_err(|error| vec![format!("cannot make a certificate: {error}")])?,
+        };
+        let announced = Announced { name: self.name(), directory: self.acme_directory.clone() };
+        let admin = self.admin.into_model();
+        let place = Place::flag("demo");
+        let page = Respond {
+            status: 200,
+            content_type: "text/html; charset=utf-8".into(),
+            body: page(admin.as_ref()).into(),
+        };
+        let hello = Respond::text("Hello from Quadrille.\n");
+        let answers = [("", page), ("/hello", hello)].map(|(path, answer)| {
+            (Domain::Any, Route::new(PathMatch::segments(path), Action::Respond(answer), place.clone()))
+        });
+        let tls = Tls {
+            certificates: certificates.into_iter().map(Arc::new).collect(),
+            policy: TlsPolicy::default(),
+        };
+        let serve = Serve::Http(Http::new(RouteTable::by_weight(answers)));
+        let chain = Chain::new(Some(tls), serve, place.clone());
+        let listener = Listener::new(self.listen, Place::flag("--listen"), chain);
+        let load = self.load.map(|time| DemoLoad { time });
+        let model = Gateway { listeners: vec![listener], admin, acme, ..Gateway::default() };
+        let origin = ConfigurationSource::fixed(&model);
+        process::run(model, origin, &self.logging, move |bound| {
+            announced.print(bound);
+            if let (Some(load), Some(address)) = (load, bound.listeners.first()) {
+                load.start(*address);
+            }
+        })?;
+        announced::print_what_was_saved();
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        self.domain.clone().unwrap_or_else(|| "localhost".to_owned())
+    }
+
+    /// The account, if the certificate is ordered.
+    fn acme(&self) -> Result<Option<Acme>, Vec<String>> {
+        let Some(directory) = &self.acme_directory else { return Ok(None) };
+        let none = || vec!["--state is missing: neither XDG_STATE_HOME nor HOME says where".to_owned()];
+        let state = self.state.clone().or_else(|| usual_state("demo")).ok_or_else(none)?;
+        let preset = Acme::new(state, Place::flag("--acme-directory"));
+        let ca_file = self.acme_ca.clone().map(|file| (file, Place::flag("--acme-ca")));
+        Ok(Some(Acme { directory: directory.clone(), ca_file, ..preset }))
+    }
+
+    fn ordered(&self, acme: &Acme) -> CertificateSource {
+        let key_type = AcmeKeyType::EcdsaP256;
+        let order = AcmeOrder { names: vec![self.name()], key_type, profile: None, keyless: None };
+        CertificateSource::ordered(acme, order, Place::flag("--acme-directory"))
+    }
+}
+
+/// The page, which says where the dashboard is: a port that is not known yet is printed when it is.
+fn page(admin: Option<&Admin>) -> String {
+    let dashboard = match admin.map(|admin| admin.address) {
+        None => "without <code>--admin off</code> there would be a dashboard".to_owned(),
+        Some(address) if address.port() == 0 => {
+            "the command has printed the address of the dashboard".to_owned()
+        }
+        Some(address) => {
+            format!("<a href=\"http://{address}/\">the dashboard</a>, at <code>http://{address}/</code>")
+        }
+    };
+    PAGE.replace("DASHBOARD", &dashboard)
+}

@@ -1,0 +1,19 @@
+// The strip of alerts above everything else.
+
+import { byId, element } from "./elements.js";
+
+/** More are counted only. */
+const SHOWN = 8;
+
+/** Shows what is wrong, or that nothing is. Touches the page only if it is something else than before. */
+export function showAlerts(found) {
+    const where = byId("alerts");
+    const told = JSON.stringify(found);
+    if (where.dataset.told === told) return;
+    where.dataset.told = told;
+    const shown = found.slice(0, SHOWN).map(({ level, text, detail }) =>
+        element("li", level, element("b", "", text), ...(detail ? [element("span", "", detail)] : [])));
+    if (found.length === 0) shown.push(element("li", "good", "No alerts"));
+    if (found.length > SHOWN) shown.push(element("li", "warn", `and ${found.length - SHOWN} more`));
+    where.replaceChildren(...shown);
+}

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { alerts } from "../alerts.js";
+import { parse } from "../exposition.js";
+
+const NOW = 1_800_000_000;
+const DAY = 86400;
+const interval = (before, now) => ({ before: parse(before), now: parse(now), seconds: 60 });
+
+/** Level and text of each. */
+function found({ status = {}, metrics = "", minute = null, hour = null }) {
+    return alerts(status, parse(metrics), minute, hour, NOW).map(({ level, text }) => `${level}: ${text}`);
+}
+
+const certificate = (days, more = {}) => ({
+    names: ["a.example"], listener: "[::]:443", not_before: NOW - 60 * DAY, not_after: NOW + days * DAY, ordered: false, late: false, ...more,
+});
+
+test("a gateway that is well has none", () => {
+    const status = {
+        certificates: [certificate(60), certificate(3, { ordered: true })],
+        upstreams: [{ name: "u", servers: [{ address: "s", healthy: true }, { address: "t", healthy: null }] }],
+        last_reload: { time: NOW, ok: true, problems: [] },
+        ocsp_staples: [{ names: ["a"], state: "valid" }],
+    };
+    const well = "quadrille_gpu_in_use{device=\"g\"} 1\nquadrille_overloaded 0\nquadrille_keyless_server_up{server=\"k\"} 1";
+    const minute = interval("", 'quadrille_requests_total{status="2xx"} 100\nquadrille_requests_total{status="5xx"} 1');
+    assert.deepEqual(found({ status, metrics: well, minute, hour: minute }), []);
+    assert.deepEqual(found({}), [], "nothing is known");
+});
+
+test("certificates: expired, soon, late, missing", () => {
+    const certificates = [certificate(20), certificate(-1), certificate(2), certificate(1.5, { ordered: true, late: true }), certificate(0.5, { ordered: true, late: true })];
+    assert.deepEqual(found({ status: { certificates, awaited_certificates: ["b.example"] } }), [
+        "bad: The certificate of a.example has expired",
+        "bad: The certificate of a.example expires in 2 d",
+        "bad: The renewal of a.example is late",
+        "warn: The certificate of a.example expires in 20 d",
+        "warn: The renewal of a.example is late",
+        "warn: A certificate is ordered and not there yet",
+    ]);
+    assert.deepEqual(found({ status: { certificates: [certificate(9, { not_before: NOW + 1 })] } }), ["bad: The certificate of a.example is not valid yet"]);
+});
+
+test("servers that are down, some or all", () => {
+    const upstream = (name, ...healthy) => ({ name, servers: healthy.map((is, index) => ({ address: `s${index}`, healthy: is })) });
+    assert.deepEqual(found({ status: { upstreams: [upstream("one", true, false), upstream("two", false, false), upstream("three")] } }), [
+        "bad: Upstream two: no server is healthy",
+        "warn: Upstream one: 1 of 2 servers is down",
+    ]);
+});
+
+test("a refused reload tells why, and until it is mended", () => {
+    const last_reload = { time: NOW - 65, ok: false, problems: ["q.yaml:3: no such key"] };
+    const [alert] = alerts({ last_reload }, parse(""), null, null, NOW);
+    assert.equal(alert.text, "The last reload was refused, 1 min 5 s ago; what was served before goes on");
+    assert.equal(alert.detail, "q.yaml:3: no such key");
+});
+
+test("overload, lost backends, wrong results, key servers, and what else is away", () => {
+    const counted = `quadrille_handshakes_refused_total{reason="overload"} 7
+quadrille_key_shed_total{key_type="rsa2048"} 2
+quadrille_key_operations_total{backend="ifma",result="recomputed"} 1
+quadrille_requests_total{status="5xx"} 10
+quadrille_requests_total{status="2xx"} 90
+quadrille_handshake_failures_total{reason="key_server"} 3`;
+    const metrics = `quadrille_overloaded 1
+quadrille_gpu_in_use{device="H100"} 0
+quadrille_keyless_server_up{server="a"} 1
+quadrille_keyless_server_up{server="b"} 0
+quadrille_session_store_suspended 1`;
+    const seen = interval("", counted);
+    assert.deepEqual(found({ metrics, minute: seen, hour: seen }), [
+        "bad: Overload: 7 handshakes refused in the last minute",
+        "bad: The queue of private-key operations is full: 2 refused in the last minute",
+        "bad: Backend lost: H100 computes no more",
+        "bad: Backend ifma: 1 results were wrong, and computed again",
+        "bad: 10 % of the requests are answered with 5xx",
+        "bad: 3 handshakes failed in the last minute for want of a private-key operation",
+        "warn: 1 of 2 key servers is not connected",
+        "warn: Redis does not answer",
+    ]);
+    assert.deepEqual(found({ metrics: "quadrille_overloaded 1" }), ["warn: Overload: a queue stands"]);
+});
