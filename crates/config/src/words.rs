@@ -5,9 +5,9 @@
 
 use crate::{
     model::{
-        AcmeChallenge, AcmeFleet, AcmeKeyType, Ambiguous, BackendChoice, Balance, Group, KeyServerUse,
-        LogField, Mode, OcspStapling, Problem, ProxyProtocolIn, ProxyProtocolOut, SentPath, Transport,
-        UpstreamProtocol, Version, key_server::Protocol,
+        AcmeChallenge, AcmeFleet, AcmeKeyType, Ambiguous, BackendChoice, Balance, ContentCoding, Group,
+        KeyServerUse, LogField, Mode, OcspStapling, Problem, ProxyProtocolIn, ProxyProtocolOut, SentPath,
+        Transport, UpstreamProtocol, Version, key_server::Protocol,
     },
     text::{nearest, quote},
 };
@@ -111,6 +111,12 @@ impl Word for OcspStapling {
         ("yes", Self::On),
         ("no", Self::Off),
     ];
+}
+
+impl Word for ContentCoding {
+    const WHAT: &'static str = "an algorithm";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("zstd", Self::Zstd), ("br", Self::Brotli), ("gzip", Self::Gzip), ("brotli", Self::Brotli)];
 }
 
 impl Word for LogField {

@@ -12,6 +12,7 @@ mod bench;
 mod browser;
 mod client_auth;
 mod commands;
+mod compression;
 mod cpu;
 mod dashboard;
 mod descriptors;

@@ -1,8 +1,8 @@
 //! Who is let in: rules about connections and requests, as Envoy's RBAC filter has them.
 
 use super::{
-    Authorization, BasicAuth, HeaderMatch, JwtAuthentication, MetadataMatch, Network, Place, RateLimit,
-    TextMatch,
+    Authorization, BasicAuth, HeaderMatch, JwtAuthentication, JwtProvider, MetadataMatch, Network, Place,
+    RateLimit, TextMatch,
 };
 use std::sync::Arc;
 
@@ -104,6 +104,14 @@ impl AccessStep {
         match self {
             Self::BasicAuth(users) => users.as_ref(),
             _ => None,
+        }
+    }
+
+    /// The tokens' issuers, if it asks for tokens.
+    pub fn token_issuers(&self) -> &[JwtProvider] {
+        match self {
+            Self::Jwt(tokens) => &tokens.providers,
+            _ => &[],
         }
     }
 

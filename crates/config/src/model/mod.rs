@@ -9,6 +9,7 @@ mod acme;
 mod authorization;
 mod basic_auth;
 mod chain;
+mod compression;
 mod cors;
 mod expression;
 mod fault;
@@ -47,6 +48,7 @@ pub use acme::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, AcmeOr
 pub use authorization::{Authorization, AuthorizationService, HttpAuthorization};
 pub use basic_auth::{BasicAuth, PasswordHashes, RouteBasicAuth};
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
+pub use compression::{Compression, ContentCoding};
 pub use cors::Cors;
 pub use expression::{Expression, compiled, whole, whole_within};
 pub use fault::Fault;

@@ -1,9 +1,9 @@
 use super::{
-    Cors, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch, Mirror, PathMatch, Place, QueryMatch,
-    RouteBasicAuth, RouteRateLimits,
+    Compression, Cors, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch, Mirror, PathMatch, Place,
+    QueryMatch, RouteBasicAuth, RouteRateLimits,
 };
 use bytes::Bytes;
-use std::{num::NonZeroU32, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 /// Which requests go where. All conditions must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +30,8 @@ pub struct Route {
     pub rate_limits: RouteRateLimits,
     /// Who is let in by name and password.
     pub basic_auth: RouteBasicAuth,
+    /// Which answers of servers are compressed.
+    pub compression: Option<Arc<Compression>>,
     /// Where the route was written.
     pub place: Place,
 }
@@ -178,6 +180,7 @@ impl Route {
             fault: None,
             rate_limits: RouteRateLimits::default(),
             basic_auth: RouteBasicAuth::default(),
+            compression: None,
             place,
         }
     }

@@ -1,5 +1,6 @@
 //! What a client reads of an error of the gateway's own: a page, JSON, or a line of text, as its `Accept` says.
 
+use super::quality::qualities;
 use http::{HeaderMap, StatusCode, header};
 use quadrille_config::model::Respond;
 
@@ -36,28 +37,18 @@ pub(super) fn of(status: u16, words: &'static str, headers: &HeaderMap) -> Respo
 /// The form that a client likes most, of those that it names; text, if it names none (RFC 9110 section 12.5.1).
 fn wanted(headers: &HeaderMap) -> Form {
     let mut best = (0, Form::Text);
-    for line in headers.get_all(header::ACCEPT) {
-        for range in line.to_str().unwrap_or_default().split(',') {
-            let mut parts = range.split(';').map(str::trim);
-            let form = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
-                "text/html" | "application/xhtml+xml" => Form::Html,
-                "application/json" | "application/problem+json" => Form::Json,
-                "text/plain" | "text/*" | "*/*" => Form::Text,
-                _ => continue,
-            };
-            let quality = parts.find_map(|part| part.strip_prefix("q=")).map_or(1000, thousandths);
-            if quality > best.0 {
-                best = (quality, form);
-            }
+    for (range, quality) in qualities(headers, &header::ACCEPT) {
+        let form = match range.to_ascii_lowercase().as_str() {
+            "text/html" | "application/xhtml+xml" => Form::Html,
+            "application/json" | "application/problem+json" => Form::Json,
+            "text/plain" | "text/*" | "*/*" => Form::Text,
+            _ => continue,
+        };
+        if quality > best.0 {
+            best = (quality, form);
         }
     }
     best.1
-}
-
-/// `0.8` as 800. What is no quality is none.
-fn thousandths(quality: &str) -> u16 {
-    let quality = quality.parse::<f32>().unwrap_or(0.0);
-    if (0.0..=1.0).contains(&quality) { (quality * 1000.0) as u16 } else { 0 }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::{
     HttpConnection,
     answer::Answer,
     client_body::ClientBody,
+    compression,
     destination::Destination,
     exchange::Exchange,
     hop_by_hop,
@@ -25,6 +26,7 @@ use crate::upstream::{
     Server, Upstream,
 };
 use http::{HeaderValue, Response, StatusCode, Version, header};
+use http_body::Body;
 use quadrille_config::model::{Balance, Forward};
 use std::{io, net::SocketAddr, sync::Arc, time::Instant};
 
@@ -345,6 +347,14 @@ impl Forwarding<'_> {
         exchange.status = head.status.as_u16();
         hop_by_hop::remove(&mut head.headers);
         self.destination.change_response(&mut head.headers, &exchange.http.connection);
+        let compression = self.destination.matched.route().compression.as_ref();
+        let encoder = compression.and_then(|compression| {
+            let client = compression::Client {
+                request: self.destination.request,
+                connection: &exchange.http.connection,
+            };
+            compression::begin(compression, &client, &mut head, body.is_end_stream())
+        });
         if let Some(cookie) = self.sticky.and_then(|sticky| sticky.cookie) {
             head.headers.append(header::SET_COOKIE, cookie);
         }
@@ -354,7 +364,11 @@ impl Forwarding<'_> {
         }
         head.version = self.destination.request.version;
         head.extensions.clear();
-        Response::from_parts(head, ResponseBody::forwarded(body, exchange))
+        let body = match encoder {
+            Some(encoder) => ResponseBody::compressed(body, encoder, exchange),
+            None => ResponseBody::forwarded(body, exchange),
+        };
+        Response::from_parts(head, body)
     }
 
     /// Opens the tunnel that a server has agreed to.

@@ -9,7 +9,7 @@ use super::{
     user::User,
 };
 use http::{
-    HeaderMap, Method, Uri, Version,
+    HeaderMap, Method, Uri, Version, header,
     uri::{PathAndQuery, Scheme},
 };
 use quadrille_config::model::{Paths, SentPath};
@@ -39,6 +39,8 @@ pub(super) struct Request {
     pub(super) answer_headers: HeaderMap,
     /// Who it is from, by name and password.
     pub(super) user: Option<User>,
+    /// It came with a cookie or a password, whether these go on or not.
+    pub(super) has_credentials: bool,
 }
 
 /// What makes a request impossible to route.
@@ -152,6 +154,8 @@ pub(super) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
     let authority = authority::effective(&parts.uri, &parts.headers, parts.version);
     let target = check_target(&parts.method, &parts.uri);
     let malformed = target.err().or(authority.as_ref().err().copied());
+    let has_credentials =
+        [header::COOKIE, header::AUTHORIZATION].iter().any(|name| parts.headers.contains_key(name));
     let request = Request {
         method: parts.method,
         uri: parts.uri,
@@ -166,6 +170,7 @@ pub(super) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
         metadata: Metadata::default(),
         answer_headers: HeaderMap::new(),
         user: None,
+        has_credentials,
     };
     (request, body)
 }

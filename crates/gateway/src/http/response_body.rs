@@ -1,6 +1,9 @@
 //! The body of a response on its way to the client.
 
-use super::exchange::Exchange;
+use super::{
+    compression::{CompressedBody, Encoder},
+    exchange::Exchange,
+};
 use crate::upstream::{self, ExchangeError};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -18,6 +21,7 @@ pub(super) struct ResponseBody {
 enum Source {
     Whole(Bytes),
     Forwarded(upstream::ResponseBody),
+    Compressed(Box<CompressedBody>),
 }
 
 impl ResponseBody {
@@ -29,6 +33,16 @@ impl ResponseBody {
     /// None, of a response behind which a tunnel begins.
     pub(super) fn none() -> Self {
         Self { source: Source::Whole(Bytes::new()), exchange: None }
+    }
+
+    /// A server's, in fewer bytes.
+    pub(super) fn compressed(
+        body: upstream::ResponseBody,
+        encoder: Encoder,
+        exchange: Box<Exchange>,
+    ) -> Self {
+        let body = Box::new(CompressedBody::new(body, encoder));
+        Self { source: Source::Compressed(body), exchange: Some(exchange) }
     }
 
     /// A server's.
@@ -50,6 +64,7 @@ impl Body for ResponseBody {
             Source::Whole(body) if body.is_empty() => None,
             Source::Whole(body) => Some(Ok(Frame::data(std::mem::take(body)))),
             Source::Forwarded(body) => ready!(Pin::new(body).poll_frame(context)),
+            Source::Compressed(body) => ready!(body.poll_frame(context)),
         };
         if let (Some(frame), Some(exchange)) = (&frame, &mut this.exchange) {
             match frame {
@@ -64,6 +79,7 @@ impl Body for ResponseBody {
         match &self.source {
             Source::Whole(body) => body.is_empty(),
             Source::Forwarded(body) => body.is_end_stream(),
+            Source::Compressed(body) => body.is_over(),
         }
     }
 
@@ -71,6 +87,7 @@ impl Body for ResponseBody {
         match &self.source {
             Source::Whole(body) => SizeHint::with_exact(body.len() as u64),
             Source::Forwarded(body) => body.size_hint(),
+            Source::Compressed(_) => SizeHint::default(),
         }
     }
 }

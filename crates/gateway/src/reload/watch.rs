@@ -3,7 +3,7 @@
 use crate::process::digest::digest;
 use futures_util::{FutureExt, StreamExt};
 use inotify::{EventStream, Inotify, WatchDescriptor, WatchMask};
-use quadrille_config::model::{Chain, Gateway, Http, Listener, Source, Upstream, UpstreamTls};
+use quadrille_config::model::{AccessStep, Chain, Gateway, Http, Listener, Source, Upstream, UpstreamTls};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
@@ -177,13 +177,20 @@ impl Watch {
 fn sources(model: &Gateway) -> impl Iterator<Item = &Source> {
     let chains = || model.listeners.iter().flat_map(Listener::all_chains);
     let users = chains().filter_map(Chain::http).flat_map(Http::basic_auths).map(|auth| &auth.users);
+    let steps = chains().filter_map(Chain::http).flat_map(|http| &http.access);
+    let token_keys = steps.flat_map(AccessStep::token_issuers).map(|issuer| &issuer.keys);
     let listeners = chains().filter_map(|chain| chain.tls.as_ref()).flat_map(|tls| tls.sources());
     let upstreams = model.upstreams.values().flat_map(Upstream::transports).flatten();
     let upstreams = upstreams.flat_map(UpstreamTls::sources);
     let on_demand = model.acme.iter().filter_map(|acme| acme.on_demand.as_ref());
     let key_servers = on_demand.filter_map(|on_demand| on_demand.keyless.as_ref());
     let key_servers = key_servers.flat_map(|keyless| keyless.sources());
-    listeners.chain(users).chain(upstreams).chain(key_servers).chain(model.resumption.sources())
+    listeners
+        .chain(users)
+        .chain(token_keys)
+        .chain(upstreams)
+        .chain(key_servers)
+        .chain(model.resumption.sources())
 }
 
 fn directory(file: &Path) -> Option<PathBuf> {

@@ -59,6 +59,11 @@ const GROUPS: &[Group] = &[
                  with what that says",
             ),
             counter(
+                "quadrille_compression_bytes_total",
+                &["coding", "side"],
+                "bytes of servers' answers `before` and `after` they were compressed by `coding`",
+            ),
+            counter(
                 "quadrille_rate_limited_total",
                 &["limit", "by", "result"],
                 "requests that were too many under a limit: `limit` is the listener's address, with the route's host and \

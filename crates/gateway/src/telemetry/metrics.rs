@@ -158,6 +158,14 @@ pub(crate) fn rate_limited(limit: &str, by: &'static str, refused: bool) -> Coun
     counter!("quadrille_rate_limited_total", "limit" => limit.to_owned(), "by" => by, "result" => result)
 }
 
+/// Bytes of answers before and after they were compressed.
+pub(crate) fn compressed(coding: &'static str, sizes: [usize; 2]) {
+    for (side, size) in ["before", "after"].into_iter().zip(sizes) {
+        counter!("quadrille_compression_bytes_total", "coding" => coding, "side" => side)
+            .increment(size as u64);
+    }
+}
+
 /// What became of the copy of a request: `answered`, `failed` or `dropped`.
 pub(crate) fn mirrored(result: &'static str) {
     counter!("quadrille_requests_mirrored_total", "result" => result).increment(1);

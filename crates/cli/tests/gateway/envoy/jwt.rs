@@ -207,6 +207,28 @@ fn both_let_in_the_same_tokens() {
     assert!(["200", "401", "403"].iter().all(|status| statuses.get(*status) > Some(&10)), "{statuses:?}");
 }
 
+/// Issuers change their keys: a file of them is read again by itself.
+#[test]
+fn keys_in_a_file_are_read_again_when_they_change() {
+    let keys = Keys::new();
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("keys.json");
+    std::fs::write(&path, jwks(&[&keys.rsa])).expect("the keys");
+    let named = format!("local_jwks: {{ filename: '{}' }}", path.display());
+    let text = keys.bootstrap(upstream::start().port()).replace("ADMIN", "0").replace("LISTEN", "0");
+    let inline =
+        text.lines().find_map(|line| line.trim().strip_prefix("local_jwks: ")).expect("keys").to_owned();
+    let file = Configuration::new(&text.replace(&format!("local_jwks: {inline}"), &named));
+    let mut command = serve();
+    command.arg("--envoy-config").arg(file.path());
+    let gateway = Gateway::start(command, 1);
+    let token = format!("Authorization: Bearer {}", keys.p256.token("ES256", &claims()));
+    let status = || ask("http", gateway.port(), "/a", &["-H", &token]).swap_remove(0);
+    assert_eq!(status(), "401");
+    std::fs::write(&path, jwks(&[&keys.p256])).expect("other keys");
+    eventually("the key that has come is not known", || status() == "200");
+}
+
 /// A public key is no secret: who knows it cannot sign, whatever the token says of its algorithm.
 #[test]
 fn a_public_key_is_no_secret() {

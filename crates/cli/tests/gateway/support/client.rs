@@ -115,6 +115,13 @@ impl Client {
 
     /// Reads an answer that has a length, is chunked, or ends with the connection.
     pub fn response(&mut self) -> io::Result<Response> {
+        let mut response = self.head()?;
+        response.body = self.body(&response)?;
+        Ok(response)
+    }
+
+    /// Reads an answer that has a header alone.
+    pub fn head(&mut self) -> io::Result<Response> {
         let status = self.line()?;
         let status = status.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or_else(|| io::Error::other("no status line"))?;
@@ -124,9 +131,7 @@ impl Client {
             let Some((name, value)) = line.split_once(':') else { break };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let mut response = Response { status, headers, body: Vec::new() };
-        response.body = self.body(&response)?;
-        Ok(response)
+        Ok(Response { status, headers, body: Vec::new() })
     }
 
     /// Serial number of the gateway's certificate, in hexadecimal.

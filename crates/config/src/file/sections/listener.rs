@@ -133,6 +133,15 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             show: listener_shown::as_route,
         },
         Key {
+            name: "compression",
+            value: "mapping, `on` or `off`",
+            preset: Preset::Is("off"),
+            about: "Short for `compression` of every route that says nothing of it. Not in `tcp` mode.",
+            needs_restart: false,
+            read: |field, draft| draft.read_compression(field),
+            show: listener_shown::as_route,
+        },
+        Key {
             name: "paths",
             value: "mapping",
             preset: Preset::Means("its defaults"),

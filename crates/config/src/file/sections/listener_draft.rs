@@ -1,16 +1,16 @@
 //! What has been read of a listener, until all of it has.
 
 use super::{
-    basic_auth, certificate, header_changes, listener_clients::Clients, listener_http3::Http3Draft,
-    listener_limits::ListenerLimits, listener_paths::PATHS, rate_limits, route, route_refused, tls,
-    written_route::WrittenRoute,
+    basic_auth, certificate, compression, header_changes, listener_clients::Clients,
+    listener_http3::Http3Draft, listener_limits::ListenerLimits, listener_paths::PATHS, rate_limits, route,
+    route_refused, tls, written_route::WrittenRoute,
 };
 use crate::{
     Field, Problem,
     model::{
-        AccessRules, AccessStep, Action, CertificateSource, ChainMatch, HeaderChange, Http, Mode, Network,
-        Paths, ProxyProtocolIn, RateLimit, Respond, RouteBasicAuth, RouteTable, Serve, Timeouts, Tls,
-        TlsPolicy,
+        AccessRules, AccessStep, Action, CertificateSource, ChainMatch, Compression, HeaderChange, Http,
+        Mode, Network, Paths, ProxyProtocolIn, RateLimit, Respond, RouteBasicAuth, RouteTable, Serve,
+        Timeouts, Tls, TlsPolicy,
     },
     words::switch,
 };
@@ -38,6 +38,7 @@ pub(super) struct ListenerDraft {
     pub(super) clients: Clients,
     pub(super) rate_limits: Vec<RateLimit>,
     pub(super) basic_auth: RouteBasicAuth,
+    pub(super) compression: Option<Arc<Compression>>,
     pub(super) timeouts: Timeouts,
     pub(super) limits: ListenerLimits,
 }
@@ -73,6 +74,13 @@ impl ListenerDraft {
             field.error(Problem::new("`mode: tcp` sees no requests", "remove this, or use `mode: http`"));
         }
         self.rate_limits = rate_limits::rate_limits(field);
+    }
+
+    pub(super) fn read_compression(&mut self, field: &Field<'_>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` sees no answers", "remove this, or use `mode: http`"));
+        }
+        self.compression = compression::compression(field);
     }
 
     pub(super) fn read_basic_auth(&mut self, field: &Field<'_>) {
@@ -127,7 +135,12 @@ impl ListenerDraft {
                 let routes =
                     routes.into_iter().map(|route| route.with_headers(&self.request_headers, &response));
                 let (name, scope) = self.names();
-                let routes = routes.map(|route| route.with_limits_of(&name, &scope).into_model());
+                let routes = routes.map(|route| {
+                    route
+                        .with_limits_of(&name, &scope)
+                        .with_compression(self.compression.as_ref())
+                        .into_model()
+                });
                 let http = Http::new(RouteTable::by_weight(routes));
                 let header_limit = self.limits.header.unwrap_or(http.header_limit);
                 Serve::Http(Http { header_limit, paths: self.paths, access, ..http })

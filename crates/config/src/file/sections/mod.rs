@@ -10,6 +10,7 @@ mod admin;
 mod basic_auth;
 mod certificate;
 mod client_auth;
+mod compression;
 mod connection_match;
 mod engine;
 mod gateway;
@@ -74,6 +75,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &listener_clients::CLIENTS,
     &rate_limits::RATE_LIMIT,
     &basic_auth::BASIC_AUTH,
+    &compression::COMPRESSION,
     &listener_paths::PATHS,
     &upstream::UPSTREAM,
     &upstream::SERVER,

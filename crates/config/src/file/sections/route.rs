@@ -1,7 +1,7 @@
 //! Routes.
 
 use super::{
-    basic_auth, header_changes, rate_limits,
+    basic_auth, compression, header_changes, rate_limits,
     route_actions::{only_upstream, redirect, show_redirect, show_split, split},
     route_conditions, route_mirror,
     route_respond::{self, RESPOND},
@@ -19,14 +19,14 @@ use crate::{
         shown::{if_true, list, put, text, time},
     },
     model::{
-        Action, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, Mirror, PathMatch, PathRewrite,
-        PathRule, Place, RateLimit, Redirect, Respond, RetryPolicy, Route, RouteBasicAuth, RouteRateLimits,
-        RouteTable, Weighted,
+        Action, Compression, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, Mirror, PathMatch,
+        PathRewrite, PathRule, Place, RateLimit, Redirect, Respond, RetryPolicy, Route, RouteBasicAuth,
+        RouteRateLimits, RouteTable, Weighted,
     },
     values,
 };
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
     path: "listeners[].routes[]",
@@ -189,6 +189,15 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             show: |route| basic_auth::show(&route.basic_auth),
         },
         Key {
+            name: "compression",
+            value: "mapping, `on` or `off`",
+            preset: Preset::Means("the listener's `compression`"),
+            about: "Which answers of servers are compressed.",
+            needs_restart: false,
+            read: |field, draft| draft.compression = Some(compression::compression(field)),
+            show: |route| compression::show(route.compression.as_ref()),
+        },
+        Key {
             name: "retry",
             value: "mapping",
             preset: Preset::Means("the upstream's `retries`"),
@@ -219,6 +228,7 @@ pub(super) struct RouteDraft {
     sticky: Vec<HashPolicy>,
     rate_limits: Vec<RateLimit>,
     basic_auth: RouteBasicAuth,
+    compression: Option<Option<Arc<Compression>>>,
     mirrors: Vec<Mirror>,
 }
 
@@ -232,9 +242,12 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
     let response_headers = std::mem::take(&mut draft.response_headers);
     let rate_limits = RouteRateLimits::Besides(std::mem::take(&mut draft.rate_limits));
     let basic_auth = std::mem::take(&mut draft.basic_auth);
+    let compression = draft.compression.take();
+    let uncompressed = matches!(compression, Some(None));
+    let compression = compression.flatten();
     let action = draft.into_action()?;
     if !matches!(action, Action::Forward(_)) {
-        for field in ["rewrite", "timeout", "retry", "sticky", "mirror", "request_headers"]
+        for field in ["rewrite", "timeout", "retry", "sticky", "mirror", "request_headers", "compression"]
             .iter()
             .filter_map(|key| field.entry(key))
         {
@@ -242,8 +255,9 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
         }
     }
     let route = Route::new(path?, action, field.place());
-    let route = Route { headers, request_headers, response_headers, rate_limits, basic_auth, ..route };
-    Some(WrittenRoute { host: host?, route })
+    let route =
+        Route { headers, request_headers, response_headers, rate_limits, basic_auth, compression, ..route };
+    Some(WrittenRoute { host: host?, route, uncompressed })
 }
 
 fn refuse_contradictions(field: &Field<'_>) {
@@ -300,6 +314,7 @@ impl RouteDraft {
             sticky: Vec::new(),
             rate_limits: Vec::new(),
             basic_auth: RouteBasicAuth::default(),
+            compression: None,
             mirrors: Vec::new(),
         }
     }

@@ -10,7 +10,7 @@ use std::collections::{
 /// A second route for the same requests could never match. `field` is the listener.
 pub(super) fn refuse_shadowed(field: &Field<'_>, routes: &[WrittenRoute]) {
     let mut seen = HashMap::new();
-    for WrittenRoute { host, route } in routes {
+    for WrittenRoute { host, route, .. } in routes {
         let conditions = format!("{:?} {:?}", route.path, route.headers);
         match seen.entry((host, conditions)) {
             Vacant(entry) => _ = entry.insert(route.place.line.unwrap_or_default()),
@@ -39,7 +39,7 @@ pub(super) fn refuse_second_target(field: &Field<'_>, routes: &[WrittenRoute]) {
 
 /// What a route of a listener in TCP mode cannot have.
 pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
-    const HTTP: [&str; 12] = [
+    const HTTP: [&str; 13] = [
         "host",
         "path",
         "path_exact",
@@ -52,6 +52,7 @@ pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
         "response_headers",
         "rate_limits",
         "basic_auth",
+        "compression",
     ];
     for (key, written) in HTTP.iter().filter_map(|key| Some((key, field.entry(key)?))) {
         // What matches everything may be said.

@@ -1,12 +1,18 @@
 //! A route as it is written, and what it means on its listener.
 
 use super::rate_limits;
-use crate::model::{Action, Domain, HeaderChange, PathMatch, Place, Route, RouteRateLimits, Weighted};
+use crate::model::{
+    Action, Compression, Domain, HeaderChange, PathMatch, Place, Route, RouteRateLimits, Weighted,
+};
+
+use std::sync::Arc;
 
 /// A route as it is written.
 pub(super) struct WrittenRoute {
     pub(super) host: Option<String>,
     pub(super) route: Route,
+    /// It has no compression, whatever its listener has.
+    pub(super) uncompressed: bool,
 }
 
 impl WrittenRoute {
@@ -33,8 +39,16 @@ impl WrittenRoute {
         self
     }
 
+    /// Compresses as its listener does, unless it says so itself.
+    pub(super) fn with_compression(mut self, of_listener: Option<&Arc<Compression>>) -> Self {
+        if self.route.compression.is_none() && !self.uncompressed {
+            self.route.compression = of_listener.cloned();
+        }
+        self
+    }
+
     pub(super) fn for_everything(action: Action, place: Place) -> Self {
-        Self { host: None, route: Route::new(PathMatch::segments(""), action, place) }
+        Self { host: None, route: Route::new(PathMatch::segments(""), action, place), uncompressed: false }
     }
 
     /// Where in TCP mode connections go.

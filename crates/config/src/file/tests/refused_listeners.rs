@@ -29,6 +29,27 @@ fn tls() {
     check(TLS, |text| listener(&format!("respond: hi, tls: {{{text}}}")));
 }
 
+#[test]
+fn compression() {
+    check(COMPRESSION, |text| listener(&format!("respond: hi, compression: {text}")));
+}
+
+const COMPRESSION: &[Case] = &[
+    ("gzip", "q.yaml:1: listeners[0].compression: `gzip` is not a switch; use on or off"),
+    (
+        "{algorithms: [deflate]}",
+        "q.yaml:1: listeners[0].compression.algorithms[0]: `deflate` is not an algorithm; use zstd, br or gzip",
+    ),
+    (
+        "{types: [text]}",
+        "q.yaml:1: listeners[0].compression.types[0]: `text` is no media type; write one without parameters, as `text/html`, or `text/*`",
+    ),
+    (
+        "{minimum: 1kb}",
+        "q.yaml:1: listeners[0].compression.minimum: `1kb` is no size; write digits with a unit, such as `64KiB`",
+    ),
+];
+
 const LISTENERS: &[Case] = &[
     ("mod: http, respond: hi", "q.yaml:1: listeners[0].mod: unknown key; did you mean `mode`?"),
     (
@@ -37,7 +58,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "quux: 1, respond: hi",
-        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `paths`, `proxy_protocol`, `http3`, `alt_svc`, `trusted_proxies`, `clients`, `rate_limits`, `basic_auth`, `timeouts`, `limits`",
+        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `compression`, `paths`, `proxy_protocol`, `http3`, `alt_svc`, `trusted_proxies`, `clients`, `rate_limits`, `basic_auth`, `timeouts`, `limits`",
     ),
     (
         "respond: hi, respond: ho",

@@ -8,7 +8,7 @@ use quadrille_config::model::{
     RetryPolicy, Route, RouteBasicAuth, RouteRateLimits, RouteTable, TextMatch, TextRule, VirtualHost,
     Weighted,
 };
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, sync::Arc};
 
 pub(super) fn table(model: &mut RouteTable, leaves: &mut Leaves) {
     let RouteTable { name, hosts, fall_through, match_port, unreachable_is_503 } = model;
@@ -38,8 +38,10 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
         fault,
         rate_limits,
         basic_auth,
+        compression,
         place: _,
     } = model;
+    leaves.set("route.compression", compression, Some(Arc::default()));
     leaves.set("route.basic_auth", basic_auth, RouteBasicAuth::Off);
     leaves.set("route.rate_limits", rate_limits, RouteRateLimits::InPlace(Vec::new()));
     leaves.set("route.cors", cors, Some(Cors::default()));

@@ -1,0 +1,104 @@
+//! Which answers are compressed.
+
+use crate::{
+    Field, Problem,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::list,
+    },
+    model::Compression,
+    quote,
+    size::{show_size, size},
+    words::{switch, word},
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+pub(super) const COMPRESSION: Section<Compression> = Section {
+    path: "listeners[].compression",
+    about: "Which answers of servers are compressed for clients that accept it. Answers stay as they are that are compressed \
+            already, are parts (206), say `Cache-Control: no-transform`, or go to clients of HTTP/1.0. What servers send is \
+            passed on when they pause, so that events and slow answers come as they are sent.",
+    keys: &[
+        Key {
+            name: "algorithms",
+            value: "list of `zstd`, `br`, `gzip`",
+            preset: Preset::Is("[zstd, br, gzip]"),
+            about: "Of those that a client likes as much, the first is taken. Each answer takes up to 1 MiB of memory while \
+                    it is sent.",
+            needs_restart: false,
+            read: |field, compression| {
+                let codings: Vec<_> = field.items().iter().filter_map(|item| item.parse(word)).collect();
+                compression.codings = codings;
+            },
+            show: |compression| list(compression.codings.iter().map(|coding| coding.name().into())),
+        },
+        Key {
+            name: "types",
+            value: "list of media types",
+            preset: Preset::Means(
+                "`text/*`, JavaScript, JSON, JSON-LD, web manifests, RSS, WebAssembly, XML and SVG",
+            ),
+            about: "What is compressed, as `application/json`, or `text/*` for a whole group. Images, audio, video and \
+                    archives are compressed already.",
+            needs_restart: false,
+            read: |field, compression| {
+                compression.types = field.items().iter().filter_map(|item| item.parse(media_type)).collect();
+            },
+            show: |compression| list(compression.types.iter().map(|wanted| wanted.as_str().into())),
+        },
+        Key {
+            name: "minimum",
+            value: "size",
+            preset: Preset::Is("1KiB"),
+            about: "Shorter answers fit into a packet anyway. Answers that do not say how long they are are compressed.",
+            needs_restart: false,
+            read: |field, compression| {
+                field.set(&mut compression.minimum, |text| size(text).map(|size| size as u64));
+            },
+            show: |compression| show_size(compression.minimum as usize).into(),
+        },
+        Key {
+            name: "personal",
+            value: "`on` or `off`",
+            preset: Preset::Is("off"),
+            about: "Whether answers to requests with a cookie or `Authorization`, or from clients with a certificate, are \
+                    compressed too, whatever they are. If \
+                    they hold a secret, such as a CSRF token, together with what a stranger can have them say, the secret \
+                    can be found out by their length (BREACH). When off, of these answers only code (CSS, JavaScript, \
+                    WebAssembly, SVG, web manifests) is compressed, and what says `Cache-Control: public`.",
+            needs_restart: false,
+            read: |field, compression| field.set(&mut compression.personal, switch),
+            show: |compression| if compression.personal { "on" } else { "off" }.into(),
+        },
+    ],
+};
+
+/// A mapping, `on` or `off`; `None` for the latter.
+pub(super) fn compression(field: &Field<'_>) -> Option<Arc<Compression>> {
+    let mut compression = Compression::default();
+    if field.is_scalar() {
+        return field.parse(switch).filter(|on| *on).map(|_| Arc::new(compression));
+    }
+    COMPRESSION.read(field, &mut compression)?;
+    Some(Arc::new(compression))
+}
+
+pub(super) fn show(compression: Option<&Arc<Compression>>) -> Value {
+    compression.map(|compression| COMPRESSION.show(compression)).into()
+}
+
+fn media_type(text: &str) -> Result<String, Problem> {
+    let is_token = |part: &str| {
+        let mut bytes = part.bytes();
+        !part.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))
+    };
+    match text.split_once('/') {
+        Some((group, "*")) if is_token(group) => Ok(text.to_ascii_lowercase()),
+        Some((group, kind)) if is_token(group) && is_token(kind) => Ok(text.to_ascii_lowercase()),
+        _ => Err(Problem::new(
+            format!("{} is no media type", quote(text)),
+            "write one without parameters, as `text/html`, or `text/*`",
+        )),
+    }
+}

@@ -1,0 +1,23 @@
+//! What a client likes how much (RFC 9110 section 12.4.2).
+
+use http::{HeaderMap, HeaderName};
+
+/// What the lines of a header such as `Accept` name, without parameters, each with how much it is liked: of a thousand.
+pub(super) fn qualities<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = (&'a str, u16)> + use<'a> {
+    let lines = headers.get_all(name).into_iter().map(|line| line.to_str().unwrap_or_default());
+    lines.flat_map(|line| line.split(',')).filter_map(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts.next().filter(|named| !named.is_empty())?;
+        let weight = |part: &'a str| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q="));
+        Some((named, parts.find_map(weight).map_or(1000, thousandths)))
+    })
+}
+
+/// `0.8` as 800. What is no quality is none.
+fn thousandths(quality: &str) -> u16 {
+    let quality = quality.parse::<f32>().unwrap_or(0.0);
+    if (0.0..=1.0).contains(&quality) { (quality * 1000.0) as u16 } else { 0 }
+}
