@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 pub(super) const COMPRESSION: Section<Compression> = Section {
-    path: "listeners[].compression",
+    path: "listeners[].routes[].compression",
     about: "Which answers of servers are compressed for clients that accept it. Answers stay as they are that are compressed \
             already, are parts (206), say `Cache-Control: no-transform`, or go to clients of HTTP/1.0. What servers send is \
             passed on when they pause, so that events and slow answers come as they are sent.",
@@ -63,9 +63,8 @@ pub(super) const COMPRESSION: Section<Compression> = Section {
             value: "`on` or `off`",
             preset: Preset::Is("off"),
             about: "Whether answers to requests with a cookie or `Authorization`, or from clients with a certificate, are \
-                    compressed too, whatever they are. If \
-                    they hold a secret, such as a CSRF token, together with what a stranger can have them say, the secret \
-                    can be found out by their length (BREACH). When off, of these answers only code (CSS, JavaScript, \
+                    compressed too, whatever they are. If they hold a secret, such as a CSRF token, together with what a \
+                    stranger can have them say, the secret can be found out by their length (BREACH). When off, of these answers only code (CSS, JavaScript, \
                     WebAssembly, SVG, web manifests) is compressed, and what says `Cache-Control: public`.",
             needs_restart: false,
             read: |field, compression| field.set(&mut compression.personal, switch),

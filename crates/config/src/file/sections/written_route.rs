@@ -39,9 +39,10 @@ impl WrittenRoute {
         self
     }
 
-    /// Compresses as its listener does, unless it says so itself.
+    /// Compresses what servers answer as its listener does, unless it says so itself.
     pub(super) fn with_compression(mut self, of_listener: Option<&Arc<Compression>>) -> Self {
-        if self.route.compression.is_none() && !self.uncompressed {
+        let is_open = self.route.compression.is_none() && !self.uncompressed;
+        if is_open && matches!(self.route.action, Action::Forward(_)) {
             self.route.compression = of_listener.cloned();
         }
         self
