@@ -21,7 +21,7 @@ fn users_are_asked() {
     let Serve::Http(http) = &only_chain(&gateway).serve else { panic!("no HTTP") };
     let [AccessStep::BasicAuth(Some(auth))] = &http.access[..] else { panic!("{:?}", http.access) };
     assert_eq!(auth.hashes, PasswordHashes::Sha1);
-    assert_eq!(auth.user_header.as_ref().map(|name| name.as_str()), Some("x-user"));
+    assert_eq!(auth.user_header.as_ref().map(http::HeaderName::as_str), Some("x-user"));
     assert!(auth.forwards && auth.guesses.is_none(), "as in Envoy");
     assert!(
         auth.users_place.path.ends_with("http_filters[0].typed_config.users"),
