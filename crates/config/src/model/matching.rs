@@ -48,14 +48,14 @@ pub enum PathRule {
     Regex(Expression),
 }
 
-/// A condition on a header of a request. Several values of one header count as one, joined by commas.
+/// A condition on a header of a request. Of several lines of one header, one suffices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeaderMatch {
     /// In lower case. `:method`, `:path`, `:authority` and `:scheme` stand for the parts of the request line.
     pub name: String,
     /// What its value must be.
     pub rule: HeaderRule,
-    /// The condition holds if the rule does not.
+    /// The condition holds if the rule does not, for none of the lines.
     pub invert: bool,
     /// A header that is not there counts as an empty one; otherwise its rule fails, inverted or not.
     pub missing_is_empty: bool,

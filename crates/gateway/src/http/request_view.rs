@@ -34,47 +34,48 @@ impl RequestView<'_> {
             && query.iter().all(|query| self.matches_query(query))
     }
 
+    /// Several lines of one header are several values, and one of them suffices; an inverted condition holds if none does.
+    /// Joined by commas they would pass by a rule against one of them, while the server sees each.
     pub(super) fn matches_header(&self, header: &HeaderMatch) -> bool {
-        let value = self.value(&header.name);
-        let value = match (&header.rule, value) {
-            (HeaderRule::Present(there), value) => {
-                let value = value.is_some() || header.missing_is_empty;
-                return (value == *there) != header.invert;
-            }
-            (_, None) if header.missing_is_empty => Cow::Borrowed(""),
-            (_, None) => return false,
-            (_, Some(value)) => value,
-        };
+        let mut values = self.values(&header.name).peekable();
+        let missing = values.peek().is_none();
+        let empty = (missing && header.missing_is_empty).then_some(Cow::Borrowed(""));
+        let mut values = values.chain(empty);
         let holds = match &header.rule {
-            HeaderRule::Present(_) => true,
-            HeaderRule::Text(text) => text.matches(&value),
+            HeaderRule::Present(there) => (!missing || header.missing_is_empty) == *there,
+            _ if missing && !header.missing_is_empty => return false,
+            HeaderRule::Text(text) => values.any(|value| text.matches(&value)),
             HeaderRule::Range(from, below) => {
-                value.parse::<i64>().is_ok_and(|number| (*from..*below).contains(&number))
+                values.any(|value| value.parse::<i64>().is_ok_and(|number| (*from..*below).contains(&number)))
             }
         };
         holds != header.invert
     }
 
-    fn value(&self, name: &str) -> Option<Cow<'_, str>> {
-        if let Some(part) = name.strip_prefix(':') {
-            return Some(match part {
-                "method" => self.method.into(),
-                "authority" => self.authority.into(),
-                "scheme" => if self.tls { "https" } else { "http" }.into(),
-                "path" => match self.query {
-                    Some(query) => format!("{}?{query}", self.path).into(),
-                    None => self.path.into(),
-                },
-                _ => return None,
-            });
-        }
-        if name == "host" {
-            return Some(self.authority.into());
-        }
-        let mut values =
-            self.headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
-        let first = values.next()?;
-        Some(values.fold(first, |all, value| Cow::Owned(format!("{all},{value}"))))
+    fn values<'v>(&'v self, name: &'v str) -> impl Iterator<Item = Cow<'v, str>> {
+        let (pseudo, lines) = match self.pseudo_header(name) {
+            Some(value) => (value, None),
+            None => (None, Some(self.headers.get_all(name))),
+        };
+        let lines = lines.into_iter().flatten().map(|value| String::from_utf8_lossy(value.as_bytes()));
+        pseudo.into_iter().chain(lines)
+    }
+
+    /// What HTTP/2 has as one (RFC 9113 section 8.3.1), and its value if there is one; `None` for a header.
+    fn pseudo_header(&self, name: &str) -> Option<Option<Cow<'_, str>>> {
+        let Some(part) = name.strip_prefix(':') else {
+            return (name == "host").then(|| Some(self.authority.into()));
+        };
+        Some(Some(match part {
+            "method" => self.method.into(),
+            "authority" => self.authority.into(),
+            "scheme" => if self.tls { "https" } else { "http" }.into(),
+            "path" => match self.query {
+                Some(query) => format!("{}?{query}", self.path).into(),
+                None => self.path.into(),
+            },
+            _ => return Some(None),
+        }))
     }
 
     fn matches_query(&self, wanted: &QueryMatch) -> bool {

@@ -74,6 +74,22 @@ const PLAIN: &[Scenario] = &[
         connections: None,
         asked: &[("/", &[]), ("/", &["-H", "x-forwarded-for: 10.0.0.1"])],
     },
+    // A rule against one value is not walked around by sending another one beside it.
+    Scenario {
+        requests: &[
+            "action: DENY, policies: { role: { permissions: [ { any: true } ], principals: [ { header: { name: x-role, string_match: { exact: admin } } } ] }, no: { permissions: [ { url_path: { path: { prefix: /not } } } ], principals: [ { header: { name: x-role, string_match: { exact: user }, invert_match: true } } ] } }",
+        ],
+        connections: None,
+        asked: &[
+            ("/", &["-H", "x-role: admin"]),
+            ("/", &["-H", "x-role: user", "-H", "x-role: admin"]),
+            ("/", &["-H", "x-role: admin", "-H", "x-role: user"]),
+            ("/", &["-H", "x-role: user,admin"]),
+            ("/not", &["-H", "x-role: user", "-H", "x-role: other"]),
+            ("/not", &["-H", "x-role: one", "-H", "x-role: other"]),
+            ("/not", &[]),
+        ],
+    },
     Scenario { requests: &["action: ALLOW"], connections: None, asked: &[("/", &[])] },
     Scenario { requests: &["action: LOG, policies: {}"], connections: None, asked: &[("/", &[])] },
     Scenario {

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 pub(super) const HEADER: Section<HeaderDraft, HeaderMatch> = Section {
     path: "listeners[].routes[].headers[]",
-    about: "A condition on a header of the request. Several values of a header count as one, joined by commas. Without \
+    about: "A condition on a header of the request. Of several lines of a header, one suffices. Without \
             any of the conditions, the header must be there.",
     keys: &[
         Key {
