@@ -18,6 +18,7 @@ mod dashboard;
 mod descriptors;
 mod drain;
 mod envoy;
+mod error_pages;
 mod fleet;
 mod from_memory;
 mod gpu;

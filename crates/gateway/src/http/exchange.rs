@@ -1,6 +1,6 @@
 //! One request with its response: counted and logged when it is over.
 
-use super::{HttpConnection, request::Request, request_id::REQUEST_ID};
+use super::{ErrorPages, HttpConnection, request::Request, request_id::REQUEST_ID};
 use crate::{
     telemetry::{access_log, metrics},
     upstream::{ActiveRequest, ExchangeError, Server, Upstream},
@@ -27,6 +27,8 @@ pub(super) struct Exchange {
     pub(super) error: Option<&'static str>,
     /// For whom the request was sent.
     pub(super) client: SocketAddr,
+    /// What the client reads of errors, where the configuration says it.
+    pub(super) pages: Option<Arc<ErrorPages>>,
     /// What the client is told of HTTP/3.
     pub(super) alternative: Option<HeaderValue>,
     /// What the client is told of the request's name.
@@ -75,6 +77,7 @@ impl Exchange {
             server: None,
             error: None,
             client: request.sender.client,
+            pages: None,
             alternative: None,
             told_id: None,
             upstream_took: None,

@@ -6,6 +6,7 @@ use super::{
     client_body::ClientBody,
     compression,
     destination::Destination,
+    error_pages,
     exchange::Exchange,
     hop_by_hop,
     informational::Informational,
@@ -25,7 +26,8 @@ use crate::upstream::{
     self, ActiveRequest, ClientBodyError, ExchangeError, Lease, Limits, Overloaded, RequestOutcome, Retry,
     Server, Upstream,
 };
-use http::{HeaderValue, Response, StatusCode, Version, header};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Response, StatusCode, Version, header};
 use http_body::Body;
 use quadrille_config::model::{Balance, Forward};
 use std::{io, net::SocketAddr, sync::Arc, time::Instant};
@@ -346,9 +348,17 @@ impl Forwarding<'_> {
         let (mut head, body) = response.into_parts();
         exchange.status = head.status.as_u16();
         hop_by_hop::remove(&mut head.headers);
+        let page = exchange
+            .pages
+            .as_ref()
+            .filter(|_| exchange.status >= 400)
+            .and_then(|pages| pages.of_server(exchange.status, &self.destination.request.headers));
+        if let Some(page) = &page {
+            error_pages::describe(page, &mut head.headers);
+        }
         self.destination.change_response(&mut head.headers, &exchange.http.connection);
         let compression = self.destination.matched.route().compression.as_ref();
-        let encoder = compression.and_then(|compression| {
+        let encoder = compression.filter(|_| page.is_none()).and_then(|compression| {
             let client = compression::Client {
                 request: self.destination.request,
                 connection: &exchange.http.connection,
@@ -364,9 +374,14 @@ impl Forwarding<'_> {
         }
         head.version = self.destination.request.version;
         head.extensions.clear();
-        let body = match encoder {
-            Some(encoder) => ResponseBody::compressed(body, encoder, exchange),
-            None => ResponseBody::forwarded(body, exchange),
+        let body = match (page, encoder) {
+            // What the server says of it is not read.
+            (Some(_), _) if self.destination.request.method == Method::HEAD => {
+                ResponseBody::whole(Bytes::new(), exchange)
+            }
+            (Some(page), _) => ResponseBody::whole(page.body, exchange),
+            (None, Some(encoder)) => ResponseBody::compressed(body, encoder, exchange),
+            (None, None) => ResponseBody::forwarded(body, exchange),
         };
         Response::from_parts(head, body)
     }

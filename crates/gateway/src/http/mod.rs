@@ -12,6 +12,7 @@ mod cors;
 mod destination;
 mod ending;
 mod error_page;
+mod error_pages;
 mod exchange;
 mod fault;
 mod filter_chain;
@@ -57,6 +58,7 @@ mod user;
 
 pub(crate) use access_step::Step as AccessStep;
 pub(crate) use basic_auth::{Authenticator, Authenticators};
+pub(crate) use error_pages::ErrorPages;
 pub(crate) use filter_chain::{HttpConnection, HttpFilterChain, HttpSettings};
 pub(crate) use rate_limit::Limiters;
 pub(crate) use router::Router;

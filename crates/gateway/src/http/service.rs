@@ -44,6 +44,7 @@ pub(super) fn serve<'a>(
     if request.version < Version::HTTP_3 {
         exchange.alternative = settings.as_ref().and_then(|settings| settings.alternative(&http.connection));
     }
+    exchange.pages = settings.as_ref().and_then(|settings| settings.error_pages.clone());
     async move {
         if request.early && (!request.method.is_safe() || request.websocket) {
             let late = "Too early; send it again once the handshake is complete.\n";
@@ -89,6 +90,11 @@ pub(super) fn serve<'a>(
             Some(RouteLookup::Route(matched)) => Some(matched),
             _ => None,
         };
+        if let Some(matched) = route
+            && let Some(pages) = settings.route_pages.get(&matched.route().error_pages)
+        {
+            exchange.pages = Some(Arc::clone(pages));
+        }
         let answer = Answer { request: &request, route, exchange };
         match (&looked_up, route) {
             (Some(RouteLookup::NeedsTls), _) => answer.redirect(&Redirect::https(), &PathMatch::any()).into(),

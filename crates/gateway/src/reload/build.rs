@@ -6,7 +6,7 @@ use super::{
     served::{Served, ServedCertificate},
 };
 use crate::{
-    http::{AccessStep, HttpSettings},
+    http::{AccessStep, ErrorPages, HttpSettings},
     listener::{
         filter_chain::{ActiveListener, ChainConfig, FilterChain, Handler, PreparedChain, PreparedListener},
         matcher::FilterChainMatcher,
@@ -22,13 +22,16 @@ use quadrille_acme::{Answers, OnDemand};
 use quadrille_config::{
     Diagnostic,
     model::{
-        self, AcmeOrder, CertificateSource, Chain, Domain, Gateway, Http, KeySource, Listener, Mode,
-        OcspStapling, Problem, ProxyProtocolIn, RequestIds, Serve, Tls, Version,
+        self, AcmeOrder, CertificateSource, Chain, Domain, ErrorPage, Gateway, Http, KeySource, Listener,
+        Mode, OcspStapling, Problem, ProxyProtocolIn, RequestIds, Serve, Tls, Version,
     },
 };
 use quadrille_engine::Engine;
 use quadrille_ocsp::Staple;
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 /// Everything that a configuration needs, ready to be swapped in.
 pub(crate) struct Snapshot {
@@ -237,6 +240,8 @@ impl<'a> SnapshotBuilder<'a> {
                 router: self.artifacts.router(&http.routes),
                 paths: http.paths,
                 access: self.access(chain, http)?,
+                error_pages: ErrorPages::read(&http.error_pages).map_err(|problem| vec![problem])?,
+                route_pages: route_pages(http).map_err(|problem| vec![problem])?,
                 header_limit: http.header_limit,
                 request_ids: http.request_ids.or(self.model.request_ids.then_some(RequestIds::FOR_SERVERS)),
                 trusted_proxies: listener.trusted_proxies.clone(),
@@ -318,6 +323,19 @@ impl SnapshotBuilder<'_> {
         let idle = chain.timeouts.idle;
         self.artifacts.quic(tls, idle, identities, self.resumption, self.engine).map(Some)
     }
+}
+
+/// Pages for errors of routes that have some of their own, with those of the chain behind them.
+fn route_pages(http: &Http) -> Result<HashMap<Vec<ErrorPage>, Arc<ErrorPages>>, Diagnostic> {
+    let routes = http.routes.hosts.iter().flat_map(|host| &host.routes);
+    let mut pages = HashMap::new();
+    for own in routes.map(|route| &route.error_pages).filter(|own| !own.is_empty()) {
+        if !pages.contains_key(own) {
+            let all = [&own[..], &http.error_pages].concat();
+            pages.extend(ErrorPages::read(&all)?.map(|read| (own.clone(), read)));
+        }
+    }
+    Ok(pages)
 }
 
 /// What a chain has, and what it waits for.

@@ -13,6 +13,7 @@ mod client_auth;
 mod compression;
 mod connection_match;
 mod engine;
+mod error_pages;
 mod gateway;
 mod header_changes;
 mod health;
@@ -76,6 +77,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &listener_clients::CLIENTS,
     &rate_limits::RATE_LIMIT,
     &basic_auth::BASIC_AUTH,
+    &error_pages::ERROR_PAGE,
     &listener_paths::PATHS,
     &upstream::UPSTREAM,
     &upstream::SERVER,
