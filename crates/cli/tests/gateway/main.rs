@@ -32,6 +32,7 @@ mod listener_clients;
 mod messages;
 mod metrics_reference;
 mod mirror;
+mod names;
 mod observability;
 mod ocsp;
 mod overload;

@@ -33,6 +33,7 @@ mod problem;
 mod rate_limit;
 mod redis_address;
 mod request_id;
+mod resolver;
 mod resumption;
 mod route;
 mod routing;
@@ -73,6 +74,7 @@ pub use problem::Problem;
 pub use rate_limit::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RouteRateLimits};
 pub use redis_address::{RedisAddress, RedisScheme};
 pub use request_id::{RequestIdOrigin, RequestIds};
+pub use resolver::{DnsRefresh, Resolver};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
 pub use route::{
     Action, Forward, HostRewrite, PathRewrite, Redirect, Respond, RetryOn, RetryPolicy, Route, Weighted,
@@ -100,6 +102,8 @@ pub struct Gateway {
     pub listeners: Vec<Listener>,
     /// Named groups of servers that routes point to.
     pub upstreams: BTreeMap<String, Upstream>,
+    /// Who is asked for the addresses of servers that have names.
+    pub resolver: Resolver,
     /// How private-key operations are collected and computed.
     pub engine: EngineSettings,
     /// How returning clients avoid a full handshake.
@@ -196,6 +200,7 @@ impl Default for Gateway {
         Self {
             listeners: Vec::new(),
             upstreams: BTreeMap::new(),
+            resolver: Resolver::default(),
             engine: EngineSettings::default(),
             resumption: Resumption::default(),
             acme: None,

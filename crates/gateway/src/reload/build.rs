@@ -1,9 +1,10 @@
 //! From the model to what can be served: certificates read, names resolved, TLS set up, or every problem named.
 
 use super::{
-    cache::{ArtifactBuilder, ArtifactCache, UpstreamChange},
+    cache::{ArtifactBuilder, ArtifactCache},
     control::RebuiltParts,
     served::{Served, ServedCertificate},
+    upstream_change::UpstreamChange,
 };
 use crate::{
     http::{AccessStep, ErrorPages, HttpSettings},
@@ -16,7 +17,7 @@ use crate::{
         Identities, QuicTls, certificate::Certificate, certificate_selection::shadowed,
         resumption_backend::ResumptionBackend, stapling,
     },
-    upstream::WeightedUpstreams,
+    upstream::{Names, WeightedUpstreams},
 };
 use quadrille_acme::{Answers, OnDemand};
 use quadrille_config::{
@@ -37,6 +38,8 @@ use std::{
 pub(crate) struct Snapshot {
     pub(crate) listeners: Vec<PreparedListener>,
     pub(crate) resumption: Arc<ResumptionBackend>,
+    /// Names of servers, with the addresses that they have.
+    pub(crate) names: Names,
     /// What is to be done to upstreams.
     pub(crate) changes: Vec<UpstreamChange>,
     /// What the next snapshot may be made of.
@@ -57,6 +60,8 @@ pub(crate) struct ActiveParts {
     pub(crate) resumption: Option<Arc<ResumptionBackend>>,
     /// Artifacts of the snapshot before.
     pub(crate) cache: Arc<ArtifactCache>,
+    /// What was known of names of servers.
+    pub(crate) names: Names,
     /// To those who validate names; one for the life of the process.
     pub(crate) answers: Arc<Answers>,
     /// Names that clients have asked for; one for the life of the process.
@@ -71,7 +76,8 @@ impl Snapshot {
         active: &ActiveParts,
     ) -> Result<Self, Vec<Diagnostic>> {
         let resumption = ResumptionBackend::open(&model.resumption, active.resumption.as_ref())?;
-        let mut problems = Vec::new();
+        let names = Names::of(model, &active.names);
+        let (mut problems, unknown) = names.unknown(model);
         let mut builder = SnapshotBuilder {
             model,
             engine,
@@ -82,7 +88,7 @@ impl Snapshot {
             granted: granted(model),
             shown: Vec::new(),
             awaited: BTreeSet::new(),
-            warnings: BTreeSet::new(),
+            warnings: BTreeSet::from_iter(unknown),
         };
         let acme = model.acme.as_ref();
         if let Some((acme, on_demand)) = acme.and_then(|acme| Some((acme, acme.on_demand.as_ref()?)))
@@ -92,7 +98,7 @@ impl Snapshot {
         }
         let mut changes = Vec::new();
         for (name, upstream) in &model.upstreams {
-            match builder.artifacts.upstream(name, upstream) {
+            match builder.artifacts.upstream(name, upstream, &names) {
                 Ok(change) => changes.push(change),
                 Err(mut found) => problems.append(&mut found),
             }
@@ -112,7 +118,7 @@ impl Snapshot {
         let served = Served::new(&builder.shown, awaited, builder.artifacts.now.upstreams());
         let (cache, warnings) = (builder.artifacts.now, builder.warnings.into_iter().collect());
         let made = cache.made_since(&active.cache);
-        Ok(Self { listeners, resumption, changes, cache, made, served, warnings })
+        Ok(Self { listeners, resumption, names, changes, cache, made, served, warnings })
     }
 }
 

@@ -5,6 +5,7 @@ pub mod browser;
 mod certificates;
 mod client;
 pub mod configuration;
+pub mod dns;
 mod early;
 mod echo;
 pub mod frames;

@@ -5,6 +5,7 @@ use super::{
     admin::{self, ADMIN},
     engine::ENGINE,
     listener,
+    resolver::{self, RESOLVER},
     resumption::{self, RESUMPTION},
     sampling::{self, SAMPLING},
     upstream::{self, UPSTREAM},
@@ -44,6 +45,15 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             needs_restart: false,
             read: |field, gateway| gateway.upstreams = upstreams(field),
             show: |gateway| show_upstreams(&gateway.upstreams),
+        },
+        Key {
+            name: "resolver",
+            value: "mapping",
+            preset: Preset::Means("its defaults"),
+            about: "Who is asked for the addresses of servers that have names.",
+            needs_restart: false,
+            read: |field, gateway| gateway.resolver = resolver::resolver(field),
+            show: |gateway| RESOLVER.show(&gateway.resolver),
         },
         Key {
             name: "engine",

@@ -28,6 +28,7 @@ mod listener_paths;
 mod listener_shown;
 mod outlier_detection;
 mod rate_limits;
+mod resolver;
 mod resumption;
 mod route;
 mod route_actions;
@@ -86,6 +87,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &upstream_limits::UPSTREAM_LIMITS,
     &upstream_tls::UPSTREAM_TLS,
     &upstream::UPSTREAM_TIMEOUTS,
+    &resolver::RESOLVER,
     &engine::ENGINE,
     &resumption::RESUMPTION,
     &acme::ACME,

@@ -20,6 +20,7 @@ const UPSTREAMS: &[Case] = &[
         "q.yaml:2: upstreams.web: `servers` is missing; add `servers: ...` (list of `host:port` or mappings)",
     ),
     ("servers: []", "q.yaml:2: upstreams.web.servers: the list is empty; give it at least one item"),
+    ("servers: ['a:1'], dns_refresh: often", "q.yaml:2: upstreams.web.dns_refresh: X"),
     ("servers: [a]", "q.yaml:2: upstreams.web.servers[0]: `a` has no port; write `host:port`"),
     (
         "servers: ['http://a:1']",
