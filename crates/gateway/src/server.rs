@@ -29,7 +29,7 @@ use crate::{
         watch::Watch,
     },
     telemetry::{
-        access_log, history, last_reload, metrics,
+        history, last_reload, metrics,
         statistics::{self, Statistics},
     },
     tls::resumption_backend::ResumptionBackend,
@@ -39,7 +39,7 @@ use crate::{
 use arc_swap::ArcSwap;
 use quadrille_config::{
     Diagnostic,
-    model::{AccessLog, Gateway, Listener},
+    model::{Gateway, Listener},
 };
 use quadrille_engine::Engine;
 use std::{
@@ -380,12 +380,7 @@ impl Server {
             tracing::warn!("{warning}");
         }
         self.served.store(Arc::new(snapshot.served));
-        if let Some(set) = &self.origin.access_log
-            && let Err(error) = set(&model.access_log)
-        {
-            tracing::error!(%error, "the access log stays where it is");
-        }
-        access_log::enable(model.access_log != AccessLog::Off, model.access_log_fields);
+        self.follow_logs(model);
         Ok(addresses)
     }
 

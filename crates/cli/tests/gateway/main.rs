@@ -55,6 +55,7 @@ mod tiers;
 mod tightening;
 mod timeouts;
 mod tls;
+mod tracing;
 mod transfer;
 mod trusted_proxies;
 mod upstream_limits;

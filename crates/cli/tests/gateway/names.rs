@@ -6,7 +6,7 @@ use crate::support::{
 };
 use std::{
     io::{BufRead, BufReader, Write},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     sync::mpsc,
     thread,
 };
@@ -77,7 +77,11 @@ impl Site {
     }
 
     fn ask(&self, gateway: &Gateway, path: &str) -> String {
-        Connector::new(&self.certificates).get(gateway.address(0), path, "").text()
+        self.ask_at(gateway.address(0), path)
+    }
+
+    fn ask_at(&self, gateway: SocketAddr, path: &str) -> String {
+        Connector::new(&self.certificates).get(gateway, path, "").text()
     }
 }
 
@@ -87,8 +91,9 @@ fn servers_follow_their_name_and_requests_under_way_end_where_they_began() {
     let file = site.configuration("retries: 0", "");
     let gateway = Gateway::with_config(&file.path(), 1);
     assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
+    let (site, address) = (&site, gateway.address(0));
     thread::scope(|scope| {
-        let slow = scope.spawn(|| site.ask(&gateway, "/slow"));
+        let slow = scope.spawn(move || site.ask_at(address, "/slow"));
         gateway.wait_for_metric("quadrille_dns_lookups_total", &["result=\"ok\""], |count| count >= 2.0);
         site.dns.set(WEB, &[[127, 0, 0, 3]], 1);
         eventually("it stays where the name was", || site.ask(&gateway, "/") == "127.0.0.3");

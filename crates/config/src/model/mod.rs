@@ -41,6 +41,7 @@ mod sampling;
 mod source;
 mod timeouts;
 mod tls;
+mod tracing;
 mod trusted_proxies;
 mod upstream;
 mod upstream_limits;
@@ -86,6 +87,7 @@ pub use timeouts::Timeouts;
 pub use tls::{
     AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, OcspStapling, TlsPolicy, Version,
 };
+pub use tracing::{TraceParents, Tracing, TracingProtocol};
 pub use trusted_proxies::{Network, TrustedProxies};
 pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn, UpstreamProtocol,
@@ -126,6 +128,8 @@ pub struct Gateway {
     pub access_log_fields: LogFields,
     /// Every request goes on with an `X-Request-Id`.
     pub request_ids: bool,
+    /// Which requests are traced, and for whom; `None` traces none.
+    pub tracing: Option<Tracing>,
 }
 
 /// How private-key operations are collected and computed.
@@ -212,6 +216,7 @@ impl Default for Gateway {
             access_log: AccessLog::Off,
             access_log_fields: LogFields::default(),
             request_ids: false,
+            tracing: None,
         }
     }
 }

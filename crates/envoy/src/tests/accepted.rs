@@ -5,8 +5,8 @@ use super::{
     with_tls,
 };
 use quadrille_config::model::{
-    AccessLog, AltNameKind, Balance, ClientAuth, Group, HealthProbe, ProxyProtocolIn, Serve, SessionCache,
-    TextRule, TicketKeys, Transport, UpstreamProtocol, Version,
+    AccessLog, AltNameKind, Balance, ClientAuth, DnsRefresh, Group, HealthProbe, ProxyProtocolIn, Serve,
+    SessionCache, TextRule, TicketKeys, Transport, UpstreamProtocol, Version,
 };
 use std::time::Duration;
 

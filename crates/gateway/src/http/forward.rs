@@ -19,6 +19,7 @@ use super::{
     retry::{self, Failure},
     router::MatchedRoute,
     stickiness::Stickiness,
+    trace::Attempt,
     tunnel::{self, Tunnel},
     upstream_request,
 };
@@ -199,9 +200,17 @@ impl Forwarding<'_> {
         let mut fresh = false;
         loop {
             let asked = Instant::now();
+            if let Some(trace) = &mut exchange.trace {
+                trace.begin_attempt();
+            }
             let attempt = self.send(&server, fresh, exchange, informational).await;
             let took = asked.elapsed();
             exchange.upstream_took = Some(took);
+            if let Some(trace) = &mut exchange.trace {
+                let (upstream, server) = (self.destination.upstream.name(), server.address);
+                let status = attempt.as_ref().ok().map(|response| response.status().as_u16());
+                trace.end_attempt(&Attempt { began: asked, took, upstream, server, status });
+            }
             if attempt.is_ok() {
                 self.destination.upstream.began_response(took);
             }
@@ -236,9 +245,13 @@ impl Forwarding<'_> {
         }
         .map_err(AttemptError::Connect)?;
         let reused = lease.reused;
-        let request = upstream_request::build(&self.destination, &http.connection, server, lease.is_http2())
-            .map_err(|_| AttemptError::InvalidPath)?
-            .map(|()| self.body.attempt());
+        let mut request =
+            upstream_request::build(&self.destination, &http.connection, server, lease.is_http2())
+                .map_err(|_| AttemptError::InvalidPath)?
+                .map(|()| self.body.attempt());
+        if let Some(trace) = &exchange.trace {
+            trace.tell_server(request.headers_mut());
+        }
         // HTTP/1.0 has none (RFC 9110 section 15.2), and a 100 is for whoever sends the body, which is the gateway here.
         let passes_on = self.destination.request.version >= Version::HTTP_11;
         let sending = lease.send(request, limits, |status, headers| {

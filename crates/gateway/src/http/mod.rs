@@ -52,6 +52,8 @@ mod share;
 mod shared_stream;
 mod stickiness;
 mod stream_resets;
+mod trace;
+mod trace_context;
 mod tunnel;
 mod upstream_request;
 mod user;

@@ -14,8 +14,9 @@ use super::{
     outcome::Outcome,
     request, request_id, request_view,
     router::RouteLookup,
+    trace,
 };
-use crate::telemetry::metrics;
+use crate::telemetry::{metrics, traces};
 use http::Version;
 use quadrille_config::model::{Action, PathMatch, Redirect, Respond};
 use std::sync::{Arc, atomic::Ordering};
@@ -37,7 +38,9 @@ pub(super) fn serve<'a>(
     if let Some(ids) = ids {
         request_id::give(&mut request.headers, ids.origin, sender.stance);
     }
+    let trace = traces::tracer().and_then(|tracer| trace::begin(tracer, &mut request, &http.connection));
     let mut exchange = Exchange::begin(http, &request);
+    exchange.trace = trace;
     if ids.is_some_and(|ids| ids.in_response) {
         exchange.told_id = request.headers.get(request_id::REQUEST_ID).cloned();
     }
@@ -90,6 +93,9 @@ pub(super) fn serve<'a>(
             Some(RouteLookup::Route(matched)) => Some(matched),
             _ => None,
         };
+        if let (Some(matched), Some(trace)) = (route, &mut exchange.trace) {
+            trace.route(matched.place().to_string());
+        }
         if let Some(matched) = route
             && let Some(pages) = settings.route_pages.get(&matched.route().error_pages)
         {

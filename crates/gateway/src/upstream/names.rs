@@ -75,7 +75,7 @@ impl Names {
         match host_and_port(&server.address) {
             HostAndPort::Address(address) => vec![address],
             HostAndPort::Name(host, port) => {
-                let known = self.known.get(host).map_or(&[][..], |name| &name.addresses);
+                let known = self.known.get(host).map_or(&[][..], |name| &name.addresses[..]);
                 known.iter().map(|address| (*address, port).into()).collect()
             }
             HostAndPort::Neither => Vec::new(),
@@ -195,7 +195,7 @@ pub(super) fn is_name(server: &model::Server) -> bool {
 
 fn hosts(model: &Gateway) -> impl Iterator<Item = (Arc<str>, DnsRefresh)> {
     model.upstreams.values().flat_map(|upstream| {
-        upstream.servers.iter().filter_map(|server| match host_and_port(&server.address) {
+        upstream.servers.iter().filter_map(move |server| match host_and_port(&server.address) {
             HostAndPort::Name(host, _) => Some((host.into(), upstream.dns_refresh)),
             HostAndPort::Address(_) | HostAndPort::Neither => None,
         })

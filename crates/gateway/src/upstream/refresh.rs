@@ -9,7 +9,7 @@ use super::{
 use quadrille_config::model::{self, Gateway};
 use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::task::AbortHandle;
 
@@ -25,6 +25,9 @@ struct Followed {
     upstream: Weak<Upstream>,
     servers: Vec<model::Server>,
 }
+
+/// Between two rounds at least, whatever goes wrong; names that are due soon are looked up together.
+const PAUSE: Duration = Duration::from_millis(100);
 
 impl NameRefresh {
     /// What is known of all names at this moment.
@@ -66,7 +69,7 @@ async fn refresh(names: Arc<Mutex<Names>>, followed: Vec<Followed>) {
     loop {
         let due = lock().due();
         let Some(due) = due else { return };
-        tokio::time::sleep_until(due.into()).await;
+        tokio::time::sleep_until(due.max(Instant::now() + PAUSE).into()).await;
         let (settings, hosts) = {
             let names = lock();
             (names.settings.clone(), names.due_by(Instant::now()))

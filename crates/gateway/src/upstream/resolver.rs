@@ -1,14 +1,19 @@
 //! Addresses of names, asked of DNS and of the system.
 
 use hickory_resolver::{
-    TokioResolver,
-    config::{LookupIpStrategy, NameServerConfig, ResolverConfig},
+    Hosts, TokioResolver,
+    config::{LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig},
     net::{NetError, runtime::TokioRuntimeProvider},
+    proto::{
+        op::Query,
+        rr::{Name, RecordType},
+    },
 };
 use quadrille_config::model;
 use std::{
     io,
     net::{IpAddr, SocketAddr, ToSocketAddrs},
+    str::FromStr,
     sync::{Arc, LazyLock},
     thread,
     time::{Duration, Instant},
@@ -75,6 +80,7 @@ pub(super) fn look_up_now(settings: &model::Resolver, hosts: Vec<Arc<str>>) -> i
 
 /// Who is asked.
 struct Source {
+    hosts: Hosts,
     dns: Result<TokioResolver, NetError>,
     /// For names that DNS does not know.
     asks_system: bool,
@@ -99,12 +105,17 @@ impl Source {
             options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
             // What is asked for again has expired.
             options.cache_size = 0;
+            options.use_hosts_file = ResolveHosts::Never;
             builder.build()
         });
-        Self { dns, asks_system: settings.servers.is_empty() }
+        let hosts = Hosts::from_system().unwrap_or_default();
+        Self { hosts, dns, asks_system: settings.servers.is_empty() }
     }
 
     async fn ask(&self, host: &Arc<str>) -> Result<Answer, String> {
+        if let Some(answer) = self.in_hosts_file(host) {
+            return Ok(answer);
+        }
         let answer = match &self.dns {
             Ok(dns) => ask_dns(dns, host).await,
             Err(error) => Err(error.to_string()),
@@ -113,6 +124,16 @@ impl Source {
             Err(_) if self.asks_system => ask_system(host).await,
             answer => answer,
         }
+    }
+
+    /// What `/etc/hosts` says, which needs no DNS: a name that is there for IPv4 alone is not asked for by IPv6.
+    fn in_hosts_file(&self, host: &str) -> Option<Answer> {
+        let name = Name::from_str(host).ok()?;
+        let of = |kind| self.hosts.lookup_static_host(&Query::query(name.clone(), kind));
+        let found: Vec<_> = [RecordType::A, RecordType::AAAA].into_iter().filter_map(of).collect();
+        let records = found.iter().flat_map(|lookup| lookup.answers());
+        let addresses: Vec<_> = records.filter_map(|record| record.data.ip_addr()).collect();
+        (!addresses.is_empty()).then(|| Answer { addresses, valid_until: Instant::now() + SYSTEM_TTL })
     }
 }
 

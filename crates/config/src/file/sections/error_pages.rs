@@ -91,9 +91,6 @@ pub(super) fn error_pages(field: &Field<'_>) -> Vec<ErrorPage> {
 fn error_page(field: &Field<'_>) -> Option<ErrorPage> {
     let mut draft = ErrorPageDraft::default();
     ERROR_PAGE.read(field, &mut draft)?;
-    if let Some(status) = field.entry("status").filter(|status| status.items_or_one().is_empty()) {
-        status.error(Problem::new("the page is for no status", "write some, such as `5xx`"));
-    }
     match (field.entry("file"), field.entry("body")) {
         (None, None) => field.error(Problem::new("the page says nothing", "add `file` or `body`")),
         (Some(_), Some(body)) => body.error(Problem::new("a page has a `file` or a `body`", "remove one")),

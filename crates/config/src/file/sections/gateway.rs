@@ -8,6 +8,7 @@ use super::{
     resolver::{self, RESOLVER},
     resumption::{self, RESUMPTION},
     sampling::{self, SAMPLING},
+    tracing::{self, TRACING},
     upstream::{self, UPSTREAM},
 };
 use crate::{
@@ -163,6 +164,15 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             needs_restart: false,
             read: |field, gateway| field.set(&mut gateway.request_ids, switch),
             show: |gateway| gateway.request_ids.into(),
+        },
+        Key {
+            name: "tracing",
+            value: "mapping, an endpoint, or `off`",
+            preset: Preset::Is("off"),
+            about: "Which requests are traced, and the collector (OpenTelemetry) that gets their spans.",
+            needs_restart: false,
+            read: |field, gateway| gateway.tracing = tracing::tracing(field),
+            show: |gateway| or_off(gateway.tracing.as_ref(), |tracing| TRACING.show(tracing)),
         },
     ],
 };

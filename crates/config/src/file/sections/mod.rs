@@ -42,6 +42,7 @@ mod route_sticky;
 mod sampling;
 mod text_match;
 mod tls;
+mod tracing;
 mod upstream;
 mod upstream_limits;
 mod upstream_tls;
@@ -94,6 +95,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &acme::EXTERNAL_ACCOUNT,
     &acme::ON_DEMAND,
     &sampling::SAMPLING,
+    &tracing::TRACING,
     &admin::ADMIN,
 ];
 

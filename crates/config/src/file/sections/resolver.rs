@@ -22,7 +22,8 @@ pub(super) const RESOLVER: Section<Resolver> = Section {
             value: "list of IP addresses, with a port or without",
             preset: Preset::Means("the system's"),
             about: "DNS servers, asked over UDP, and over TCP where an answer is too long for that. The system's are those of \
-                    `/etc/resolv.conf`; what they do not know, the system may (`/etc/hosts`, `/etc/nsswitch.conf`).",
+                    `/etc/resolv.conf`; what they do not know, the system may (`/etc/nsswitch.conf`). `/etc/hosts` comes \
+                    first in any case.",
             needs_restart: false,
             read: |field, resolver| {
                 resolver.servers = field.items().iter().filter_map(|item| item.parse(server)).collect();
@@ -54,9 +55,9 @@ pub(super) fn refresh(text: &str) -> Result<DnsRefresh, Problem> {
     match text {
         "ttl" => Ok(DnsRefresh::ByTtl),
         "off" | "false" | "no" => Ok(DnsRefresh::Off),
-        interval => timeout(interval).map(DnsRefresh::Every).map_err(|problem| {
-            let message = format!("{} is neither `ttl` nor `off`, and {problem}", quote(interval));
-            Problem::new(message, "write `ttl`, `off`, or a duration such as `30s`")
+        interval => timeout(interval).map(DnsRefresh::Every).map_err(|_| {
+            let message = format!("{} is neither `ttl` nor `off` nor a duration", quote(interval));
+            Problem::new(message, "write one of them, such as `30s`")
         }),
     }
 }

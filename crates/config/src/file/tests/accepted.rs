@@ -94,6 +94,7 @@ fn every_setting_reaches_the_model() {
 upstreams:
   u:
     servers: [{address: 'a:1', weight: 6}]
+    dns_refresh: 29s
     balance: random
     health: {path: /h, interval: 7s, timeout: 8s, healthy: 9, unhealthy: 10}
     outlier_detection: {errors: off, gateway_errors: 3, ejection: 4s, longest_ejection: 5s, interval: 6s, most: 7}
@@ -125,6 +126,7 @@ drain_timeout: 24s
 access_log: log/access.log
 access_log_fields: [client, query]
 request_ids: on
+tracing: {endpoint: 'http://c:30', protocol: http, percent: 31, parents: all, service: s}
 ",
     );
     let expected = serde_json::json!({
@@ -174,6 +176,7 @@ request_ids: on
         "admin": {"address": "127.0.0.1:22", "hosts": ["gateway.example", "*.internal"]}, "threads": 23, "lame_duck": "27s",
         "drain_timeout": "24s",
         "access_log": "etc/log/access.log", "access_log_fields": ["client", "query"], "request_ids": true,
+        "tracing": {"endpoint": "http://c:30", "protocol": "http", "percent": 31.0, "parents": "all", "service": "s"},
     });
     assert_eq!(show(&gateway), expected);
 }

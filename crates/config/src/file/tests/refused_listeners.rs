@@ -66,7 +66,7 @@ const ERROR_PAGES: &[Case] = &[
     ),
     (
         "[{status: [], body: x}]",
-        "q.yaml:1: listeners[0].error_pages[0].status: the page is for no status; write some, such as `5xx`",
+        "q.yaml:1: listeners[0].error_pages[0].status: the list is empty; give it at least one item",
     ),
     ("[{status: 404}]", "q.yaml:1: listeners[0].error_pages[0]: the page says nothing; add `file` or `body`"),
     (

@@ -17,7 +17,7 @@ use model::Files;
 use quadrille_config::model::{
     AccessLog, Acme, AcmeChallenge, AcmeFleet, AcmeOnDemand, Admin, BackendChoice, EngineSettings,
     ExternalAccount, Gateway, Http3, LogFields, ProxyProtocolIn, Resolver, Resumption, Sampling,
-    SessionCache, Source, TicketKeys,
+    SessionCache, Source, TicketKeys, Tracing,
 };
 use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -143,6 +143,7 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
         access_log,
         access_log_fields,
         request_ids,
+        tracing,
     } = model;
     for one in listeners {
         listener::listener(one, leaves);
@@ -175,6 +176,8 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
     leaves.set("access_log", access_log, AccessLog::Stdout);
     leaves.set("access_log_fields", access_log_fields, LogFields::NONE);
     leaves.flip("request_ids", request_ids);
+    let other = Tracing { parts: 7, ..Tracing::new("http://127.0.0.1:1".into()) };
+    leaves.set("tracing", tracing, Some(other));
 }
 
 /// What holds until the process ends is no part of a snapshot.
