@@ -9,11 +9,11 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring nginx-module soak-nginx soak-acme soak-http3 test bogo
+.PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring test-aarch64 nginx-module soak-nginx soak-acme soak-http3 test bogo
 .PHONY: lint fmt bench bench-kernels compare compare-http3 overload docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## Serve https://localhost:8443 with a certificate made on the spot
 	bin/quadrille demo $(ARGS)
@@ -84,6 +84,10 @@ soak-http3: claim ## Send a GiB over HTTP/3 in each direction
 test: claim ## Run every test, or some: ARGS="-E 'test(fleet::)'"
 	@scripts/install-packages.sh build test nginx-module php php-tests
 	@scripts/test.sh $(ARGS)
+
+test-aarch64: claim ## Test the kernels' portable tier on an emulated aarch64; builds BoringSSL for it, once
+	@scripts/install-packages.sh aarch64
+	@scripts/test-aarch64.sh
 
 php: claim ## Build the PHP extension, bin/quadrille.so
 	@scripts/install-packages.sh php
