@@ -9,7 +9,7 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring test-aarch64 nginx-module soak-nginx soak-acme soak-http3 test bogo
+.PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring test-aarch64 nginx-module soak-nginx soak-acme soak-http3 soak-istio test bogo
 .PHONY: lint fmt bench bench-kernels compare compare-http3 overload docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
 
 help: ## Show this list
@@ -53,6 +53,14 @@ test-istio: claim ## Test under a real istiod and pilot-agent, without a cluster
 	@scripts/install-packages.sh build test
 	@scripts/istio/build.sh >/dev/null
 	@scripts/test.sh -E 'test(/^istio::/)' $(ARGS)
+
+soak-istio: claim ## Follow 1,000 services under a real istiod, beside Envoy, and lose no request while that is killed
+	@scripts/install-packages.sh build test
+	@scripts/istio/build.sh >/dev/null
+	@# The whole workspace, or other features were selected and BoringSSL compiled a second time.
+	@QUADRILLE_MESH_SERVICES=1000 QUADRILLE_MESH_CHANGES=20 QUADRILLE_MESH_ROUNDS=6 QUADRILLE_MESH_PAUSE=10 \
+		"$$(scripts/install-tools.sh cargo-nextest)/cargo-nextest" nextest run $(CARGO_FLAGS) --workspace --no-capture \
+		-E 'binary(gateway) and test(/^istio::large::/)'
 
 test-monitoring: build ## Hold the alerts and the Grafana dashboard against a real Prometheus
 	@scripts/install-packages.sh monitoring-tests
