@@ -8,6 +8,8 @@ read -ra flags <<<"${CARGO_FLAGS-}"
 
 readonly target=aarch64-unknown-linux-gnu root=/usr/aarch64-linux-gnu
 readonly packages=(quadrille-rsa-numbers quadrille-kernels quadrille-field quadrille-config)
+# It asks the kernel to wipe a page in children (MADV_WIPEONFORK), which qemu-user says it does and does not do.
+readonly untested=nonce::tests::a_child_draws_its_own
 
 main() {
     command -v aarch64-linux-gnu-g++ >/dev/null || missing "g++-aarch64-linux-gnu"
@@ -24,7 +26,9 @@ main() {
         selected+=(--package "$package")
     done
     # A directory of its own: what the build scripts are made of is selected with other features there.
-    cargo test "${flags[@]}" --target "$target" --target-dir "${CARGO_TARGET_DIR:-target}/aarch64" "${selected[@]}" --lib --tests
+    cargo test "${flags[@]}" --target "$target" --target-dir "${CARGO_TARGET_DIR:-target}/aarch64" \
+        "${selected[@]}" --lib --tests --no-fail-fast -- --skip "$untested"
+    echo "aarch64: NOT TESTED, qemu-user wipes no pages on fork: $untested"
 }
 
 missing() {
