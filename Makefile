@@ -9,11 +9,11 @@ export CARGO_FLAGS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring nginx-module soak-nginx soak-acme soak-http3 test bogo
+.PHONY: help run build install deb test-deb image test-image test-helm test-istio test-monitoring test-aarch64 nginx-module soak-nginx soak-acme soak-http3 soak-istio test bogo
 .PHONY: lint fmt bench bench-kernels compare compare-http3 overload docs ptx fuzz hostile clean claim php pecl test-php test-php-zts bench-php
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## Serve https://localhost:8443 with a certificate made on the spot
 	bin/quadrille demo $(ARGS)
@@ -54,6 +54,14 @@ test-istio: claim ## Test under a real istiod and pilot-agent, without a cluster
 	@scripts/istio/build.sh >/dev/null
 	@scripts/test.sh -E 'test(/^istio::/)' $(ARGS)
 
+soak-istio: claim ## Follow 1,000 services under a real istiod, beside Envoy, and lose no request while that is killed
+	@scripts/install-packages.sh build test
+	@scripts/istio/build.sh >/dev/null
+	@# The whole workspace, or other features were selected and BoringSSL compiled a second time.
+	@QUADRILLE_MESH_SERVICES=1000 QUADRILLE_MESH_CHANGES=20 QUADRILLE_MESH_ROUNDS=6 QUADRILLE_MESH_PAUSE=10 \
+		"$$(scripts/install-tools.sh cargo-nextest)/cargo-nextest" nextest run $(CARGO_FLAGS) --workspace --no-capture \
+		-E 'binary(gateway) and test(/^istio::large::/)'
+
 test-monitoring: build ## Hold the alerts and the Grafana dashboard against a real Prometheus
 	@scripts/install-packages.sh monitoring-tests
 	@scripts/test-monitoring.sh
@@ -84,6 +92,10 @@ soak-http3: claim ## Send a GiB over HTTP/3 in each direction
 test: claim ## Run every test, or some: ARGS="-E 'test(fleet::)'"
 	@scripts/install-packages.sh build test nginx-module php php-tests
 	@scripts/test.sh $(ARGS)
+
+test-aarch64: claim ## Test the kernels' portable tier on an emulated aarch64; builds BoringSSL for it, once
+	@scripts/install-packages.sh aarch64
+	@scripts/test-aarch64.sh
 
 php: claim ## Build the PHP extension, bin/quadrille.so
 	@scripts/install-packages.sh php

@@ -8,6 +8,8 @@ declare -A groups=(
     # zlib-ng needs cmake too.
     [build]="cmake g++ git clang libclang-dev"
     [lint]="shellcheck"
+    # BoringSSL for another CPU, and that CPU's programs on this one.
+    [aarch64]="cmake g++-aarch64-linux-gnu git clang libclang-dev qemu-user"
     [deb]="binutils dpkg-dev openssl"
     [deb-tests]="curl debootstrap lintian python3"
     [monitoring-tests]="curl openssl prometheus python3-yaml redis-server"

@@ -19,6 +19,7 @@ main() {
     # They take in source files of other crates, with what those need of BoringSSL and of the engine put in its place.
     check "fuzz targets" env RUSTFLAGS="--deny warnings" cargo check --quiet --manifest-path fuzz/Cargo.toml \
         --target-dir "${CARGO_TARGET_DIR:-target}/fuzz"
+    check_aarch64
     check "warnings in nginx's module" scripts/build-nginx-module.sh
     check "types and format of packages/node" scripts/node-package.sh check
     check "shell scripts" check_scripts
@@ -66,6 +67,19 @@ check_php() {
         php8.2 --syntax-check "$file" >/dev/null || status=1
     done < <(git ls-files -z --cached --others --exclude-standard '*.php')
     return "$status"
+}
+
+# Crates without C: BoringSSL for another CPU takes minutes and a cross compiler, and `make test-aarch64` has both.
+readonly portable=(rsa-numbers kernels-cuda config envoy xds field migrate)
+
+check_aarch64() {
+    local target=aarch64-unknown-linux-gnu
+    if scripts/rust-target.sh "$target"; then
+        check "crates without C on aarch64" cargo check --quiet "${flags[@]}" --target "$target" \
+            --target-dir "${CARGO_TARGET_DIR:-target}/aarch64" "${portable[@]/#/--package=quadrille-}"
+    else
+        skip "crates without C on aarch64" "Rust's standard library for $target is not installed"
+    fi
 }
 
 check_unit() {

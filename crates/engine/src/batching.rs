@@ -12,6 +12,8 @@ pub struct Batching {
     pub half: usize,
     /// Fewer are computed by the scalar backend; at most `width`, or `usize::MAX` if the backend never pays.
     pub crossover: usize,
+    /// The most that are offered to the backend at once, where a longer pass is not worth the wait for its end.
+    pub most: usize,
     /// CPU time of an operation by itself, which is saved if it goes with others; zero if that is not known.
     pub price: Duration,
 }
@@ -27,13 +29,18 @@ pub struct Prices {
     pub full: Duration,
 }
 
+/// A pass that takes longer is not filled beyond the half that costs half: who comes while it runs waits for all of it
+/// before its own, and the fuller pass saves a few per cent. RSA-4096 has such passes (docs/kernels/measurements.md).
+const LONG_PASS: Duration = Duration::from_millis(5);
+
 impl Batching {
     /// One operation after the other.
-    pub(crate) const NEVER: Self = Self { width: 1, half: 1, crossover: usize::MAX, price: Duration::ZERO };
+    pub(crate) const NEVER: Self =
+        Self { width: 1, half: 1, crossover: usize::MAX, most: usize::MAX, price: Duration::ZERO };
 
     pub(crate) fn new(width: usize, crossover: usize) -> Self {
         match crossover.max(1) {
-            crossover if crossover <= width => Self { width, half: width, crossover, price: Duration::ZERO },
+            crossover if crossover <= width => Self { width, half: width, crossover, ..Self::NEVER },
             _ => Self::NEVER,
         }
     }
@@ -41,8 +48,12 @@ impl Batching {
     /// The same, once it is known what its passes cost.
     pub(crate) fn priced(self, Prices { lone, half, full }: Prices) -> Self {
         let halves = half * 5 <= full * 3 && self.crossover <= self.width / 2;
-        let half = if halves { self.width / 2 } else { self.width };
-        if self.width == 1 { self } else { Self { half, price: lone, ..self } }
+        match self.width / 2 {
+            0 => self,
+            half if halves && full > LONG_PASS => Self { width: half, half, most: half, price: lone, ..self },
+            half if halves => Self { half, price: lone, ..self },
+            _ => Self { half: self.width, price: lone, ..self },
+        }
     }
 
     /// CPU time that so many operations have saved by going together, when they took this much of it.
@@ -76,6 +87,17 @@ mod tests {
         assert_eq!(priced(1, 450, 490), 8);
         let [lone, half, full] = [Duration::from_secs(1); 3];
         assert_eq!(Batching::NEVER.priced(Prices { lone, half, full }), Batching::NEVER);
+    }
+
+    #[test]
+    fn long_passes_are_half_ones() {
+        let [lone, half, full] = [2400, 4500, 9000].map(Duration::from_micros);
+        let priced = Batching::new(8, 1).priced(Prices { lone, half, full });
+        assert_eq!((priced.width, priced.half, priced.most), (4, 4, 4));
+        let whole = Batching::new(8, 1).priced(Prices { lone, half: full, full });
+        assert_eq!((whole.width, whole.half), (8, 8), "unless half a pass costs as much as a whole one");
+        let late = Batching::new(8, 5).priced(Prices { lone, half, full });
+        assert_eq!(late.width, 8, "or does not pay");
     }
 
     #[test]

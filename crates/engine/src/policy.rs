@@ -151,7 +151,7 @@ impl Policy {
     /// How many operations need not wait for more.
     pub(crate) fn most(&self, batching: Batching) -> usize {
         let width = batching.width;
-        (self.batch.get() - self.batch.get() % width).max(width)
+        (self.batch.get() - self.batch.get() % width).max(width).min(batching.most)
     }
 }
 

@@ -63,9 +63,9 @@ impl Crossovers {
         Prices { lone, half, full }
     }
 
-    /// Whether one operation is for AWS-LC.
-    pub(super) fn is_lone_cheaper(&self, bits: u32) -> bool {
-        self.size(bits).lone
+    /// How many operations AWS-LC computes sooner, one after the other, than a pass of lanes does.
+    pub(super) fn one_by_one(&self, bits: u32) -> usize {
+        self.size(bits).one_by_one
     }
 
     fn size(&self, bits: u32) -> &RsaSize {
@@ -78,8 +78,8 @@ impl Crossovers {
 struct RsaSize {
     crossover: usize,
     prices: Prices,
-    /// Whether AWS-LC computes one operation sooner than a pass of lanes does.
-    lone: bool,
+    /// How many AWS-LC computes sooner, one after the other, than a pass of lanes does.
+    one_by_one: usize,
 }
 
 /// CPU time of one size, so that other threads of a busy machine do not count; the least of several, because they
@@ -97,14 +97,17 @@ struct Costs {
 /// Full passes only, if BoringSSL or the lanes refuse the key, which neither does.
 fn measure(lanes: &Lanes, der: &[u8]) -> RsaSize {
     let unknown = Prices { lone: Duration::ZERO, half: Duration::ZERO, full: Duration::ZERO };
-    let unmeasured = RsaSize { crossover: lanes.width(), prices: unknown, lone: false };
+    let unmeasured = RsaSize { crossover: lanes.width(), prices: unknown, one_by_one: 0 };
     costs(lanes, der).map_or(unmeasured, |costs| {
+        let Costs { scalar, lone, half, full } = costs;
         // A tier without IFMA is to behave as on a CPU without IFMA, and there AWS-LC is no faster than BoringSSL.
-        let lone = lanes.name() == "ifma" && costs.lone < costs.half.min(costs.scalar);
-        let Costs { scalar, half, full, .. } = costs;
-        let alone = if lone { costs.lone } else { scalar.min(half) };
-        let prices = Prices { lone: alone, half, full };
-        RsaSize { crossover: crossover(costs, lanes.width()), prices, lone }
+        let one_by_one =
+            if lanes.name() == "ifma" && lone < scalar { one_by_one(costs, lanes.width()) } else { 0 };
+        let (alone, crossover) = match one_by_one {
+            0 => (scalar.min(half), crossover(costs, lanes.width())),
+            _ => (lone, 1),
+        };
+        RsaSize { crossover, prices: Prices { lone: alone, half, full }, one_by_one }
     })
 }
 
@@ -137,6 +140,12 @@ fn crossover(Costs { scalar, half, full, .. }: Costs, width: usize) -> usize {
         lanes < scalar.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
     };
     (1..=width).rev().take_while(|&count| pays(count)).last().unwrap_or(width)
+}
+
+/// The largest count of operations that cost less by AWS-LC than a pass of half the width.
+fn one_by_one(Costs { lone, half, .. }: Costs, width: usize) -> usize {
+    let pays = |count: &usize| lone.saturating_mul(u32::try_from(*count).unwrap_or(u32::MAX)) < half;
+    (1..=width / 2).take_while(pays).last().unwrap_or(0)
 }
 
 /// A pass costs the same from two secrets on, whatever their number; one alone is scalar code in the kernels too.
@@ -275,7 +284,7 @@ fn run_lanes(lanes: &Lanes, key: &PrivateKey, input: &[u8], count: usize) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use super::{Costs, Crossovers, Duration, crossover};
+    use super::{Costs, Crossovers, Duration, crossover, one_by_one};
     use quadrille_kernels::{Ceiling, Lanes};
     use std::time::Instant;
 
@@ -292,6 +301,18 @@ mod tests {
         assert_eq!(crossover_of(360, 700, 1380, 4), 4, "two pay and three do not");
         assert_eq!(crossover_of(360, 450, 1900, 8), 6, "a half that pays does not help what lies above it");
         assert_eq!(crossover_of(100, 900, 900, 8), 8, "a full pass is for lanes");
+    }
+
+    #[test]
+    fn few_are_computed_one_by_one_where_that_takes_less_than_a_pass() {
+        let of = |lone, half| {
+            let [lone, half, full] = [lone, half, 2 * half].map(Duration::from_micros);
+            one_by_one(Costs { scalar: full, lone, half, full }, 8)
+        };
+        assert_eq!(of(500, 450), 0);
+        assert_eq!(of(400, 450), 1);
+        assert_eq!(of(1500, 4000), 2);
+        assert_eq!(of(1, 4000), 4, "more than half the width are always for lanes");
     }
 
     #[test]

@@ -52,10 +52,8 @@ impl Lanes {
     /// Up to [`width`](Backend::width) jobs side by side. Jobs whose key is not for lanes, and those whose result the
     /// public key did not confirm, stay unfinished: the engine gives them to the scalar backend.
     fn pass(&self, jobs: &mut [Job<'_>]) {
-        if let [job] = &mut *jobs
-            && self.computes_lone(job.key().key_type())
-        {
-            return alone(job);
+        if jobs.first().is_some_and(|first| jobs.len() <= self.one_by_one(first.key().key_type())) {
+            return jobs.iter_mut().for_each(alone);
         }
         let mut filled: Vec<Filled<'_, '_>> =
             jobs.iter_mut().filter_map(|job| Filled::new(job, &self.lanes)).collect();
@@ -69,8 +67,12 @@ impl Lanes {
 }
 
 impl Lanes {
-    fn computes_lone(&self, key_type: KeyType) -> bool {
-        matches!(key_type, KeyType::Rsa { bits } if is_for_lanes(key_type) && self.crossovers.is_lone_cheaper(bits))
+    /// How many operations of this type are for AWS-LC, if no more than these wait.
+    fn one_by_one(&self, key_type: KeyType) -> usize {
+        match key_type {
+            KeyType::Rsa { bits } if is_for_lanes(key_type) => self.crossovers.one_by_one(bits),
+            _ => 0,
+        }
     }
 }
 
@@ -116,7 +118,7 @@ impl Backend for Lanes {
             KeyType::EcdsaP256 => drop(p256::prepared(key)),
             key_type => {
                 let _ = prepared(key, &self.lanes);
-                if self.computes_lone(key_type) {
+                if self.one_by_one(key_type) > 0 {
                     let _ = lone::prepared(key);
                 }
             }

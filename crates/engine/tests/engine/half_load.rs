@@ -157,7 +157,7 @@ impl Machine {
     /// Returns when a compute thread wants to be woken.
     fn start_compute(&mut self) -> Option<Instant> {
         while let Some(free) = self.compute.iter().position(Option::is_none) {
-            let batching = Batching { width: 8, half: 4, crossover: 1, price: HALF_PASS };
+            let batching = Batching { width: 8, half: 4, crossover: 1, most: usize::MAX, price: HALF_PASS };
             let interval = self.arrivals.interval(self.now);
             let waiting = self.queue.front().map(|&(oldest, _)| Waiting {
                 key_type: RSA,

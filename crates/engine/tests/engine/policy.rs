@@ -18,7 +18,7 @@ fn count(n: usize) -> NonZeroUsize {
 }
 
 fn queue(key_type: KeyType, waiting: usize, oldest: Instant, width: usize, crossover: usize) -> Waiting {
-    let batching = Batching { width, half: width, crossover, price: Duration::ZERO };
+    let batching = Batching { width, half: width, crossover, most: usize::MAX, price: Duration::ZERO };
     let oldest_by_policy = Some(oldest);
     Waiting { key_type, count: waiting, oldest, oldest_by_policy, deadline: None, interval: None, batching }
 }
@@ -121,7 +121,8 @@ fn a_full_batch_does_not_wait_for_an_older_one_that_is_not_due() {
 
 /// RSA in lanes of eight, where four cost half: a pass of those takes 250 us of CPU, and operations come so often.
 fn lanes(waiting: usize, oldest: Instant, interval: Duration) -> Waiting {
-    let batching = Batching { width: 8, half: 4, crossover: 1, price: Duration::from_micros(250) };
+    let batching =
+        Batching { width: 8, half: 4, crossover: 1, most: usize::MAX, price: Duration::from_micros(250) };
     let (interval, oldest_by_policy) = (Some(interval), Some(oldest));
     Waiting { key_type: RSA, count: waiting, oldest, oldest_by_policy, deadline: None, interval, batching }
 }

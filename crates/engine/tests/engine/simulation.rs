@@ -82,7 +82,7 @@ impl World {
             let pass = Duration::from_micros(50 + random.below(500));
             let crossover = random.count(width as u64);
             let half = if crossover <= width / 2 { width / 2 } else { width };
-            let batching = Batching { width, half, crossover, price: pass / 2 };
+            let batching = Batching { width, half, crossover, most: usize::MAX, price: pass / 2 };
             Queue { key_type, batching, pass, arrived: VecDeque::new() }
         };
         let queues = types.map(queue).into();

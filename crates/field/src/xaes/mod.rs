@@ -34,6 +34,7 @@ impl Xaes256Gcm {
     }
 
     /// A key for one implementation: all give the same results.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "there is one implementation"))]
     pub fn with(key: &[u8; KEY_BYTES], implementation: Implementation) -> Self {
         let portable = portable::Root::new(key);
         Self {

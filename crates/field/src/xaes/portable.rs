@@ -28,6 +28,7 @@ impl Root {
     }
 
     /// CMAC's subkey K1.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn k1(&self) -> &[u8; 16] {
         &self.k1
     }

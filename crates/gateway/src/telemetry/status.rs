@@ -117,7 +117,12 @@ impl StatusSnapshot {
         family(
             "quadrille_certificate_not_after_seconds",
             "When the certificate expires, in Unix time",
-            self.expiries(),
+            self.expiries().map(|(labels, (not_after, _))| (labels, not_after)).collect(),
+        );
+        family(
+            "quadrille_certificate_not_before_seconds",
+            "Since when the certificate is valid, in Unix time",
+            self.expiries().map(|(labels, (_, not_before))| (labels, not_before)).collect(),
         );
         family(
             "quadrille_acme_certificates",
@@ -159,9 +164,18 @@ impl StatusSnapshot {
         counts.map(|(state, count)| (labels(&[("state", state)]), count as f64)).into()
     }
 
-    /// By listener, first name and key type; where a listener has several such certificates, the first to expire.
-    fn expiries(&self) -> BTreeMap<String, f64> {
-        first(self.certificates.iter().map(|certificate| (certificate.labels(), certificate.not_after)))
+    /// The ends of validity, the last first. By listener, first name and key type; where a listener has several such
+    /// certificates, of the first to expire.
+    fn expiries(&self) -> impl Iterator<Item = (String, (f64, f64))> {
+        let mut first = BTreeMap::new();
+        for certificate in self.certificates.iter() {
+            let validity = (certificate.not_after, certificate.not_before);
+            first
+                .entry(certificate.labels())
+                .and_modify(|known| *known = validity.min(*known))
+                .or_insert(validity);
+        }
+        first.into_iter().map(|(labels, (end, begin))| (labels, (end as f64, begin as f64)))
     }
 
     /// The same, of what is stapled.
@@ -298,12 +312,19 @@ mod tests {
 
     #[test]
     fn a_series_is_written_once_and_its_labels_escaped() {
-        let certificates = [certificate("a\"b\\\n", 7), certificate("c", 9), certificate("c", 8)].into();
+        let certificates = [certificate("a\"b\\\n", 7), certificate("c", 9), certificate("c", 8)];
+        let certificates =
+            certificates.map(|one| CertificateStatus { not_before: (one.not_after - 6).max(1) - 1, ..one });
+        let certificates = certificates.into();
         let gauges = StatusSnapshot { certificates, ..StatusSnapshot::default() }.gauges();
         let expected = r#"# HELP quadrille_certificate_not_after_seconds When the certificate expires, in Unix time
 # TYPE quadrille_certificate_not_after_seconds gauge
 quadrille_certificate_not_after_seconds{listener="[::]:443",name="a\"b\\\n",key_type="rsa2048"} 7
 quadrille_certificate_not_after_seconds{listener="[::]:443",name="c",key_type="rsa2048"} 8
+# HELP quadrille_certificate_not_before_seconds Since when the certificate is valid, in Unix time
+# TYPE quadrille_certificate_not_before_seconds gauge
+quadrille_certificate_not_before_seconds{listener="[::]:443",name="a\"b\\\n",key_type="rsa2048"} 0
+quadrille_certificate_not_before_seconds{listener="[::]:443",name="c",key_type="rsa2048"} 1
 "#;
         assert_eq!(gauges, expected);
     }

@@ -13,7 +13,7 @@ mod local_rate_limit;
 mod more_requests;
 mod rbac;
 mod request_id;
-mod stock;
+pub mod stock;
 mod upstream;
 
 use crate::support::{Certificates, Configuration, Gateway, Pair, serve};

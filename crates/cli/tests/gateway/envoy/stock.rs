@@ -42,7 +42,7 @@ pub(super) fn ask(scheme: &str, port: u16, path: &str, arguments: &[&str]) -> Ve
 }
 
 /// The stock Envoy: the one that is named, or the one that the script finds or fetches.
-pub(super) fn envoy() -> Option<PathBuf> {
+pub fn envoy() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("ENVOY").filter(|path| !path.is_empty()) {
         return Some(path.into());
     }

@@ -14,17 +14,20 @@ use tempfile::TempDir;
 
 /// A mesh of one gateway; everything ends with this.
 pub(super) struct Mesh {
-    /// The agent first, which ends the gateway.
-    processes: Vec<Running>,
+    /// Before istiod, since it ends the gateway.
+    agent: Option<Running>,
+    istiod: Option<Running>,
     directory: TempDir,
     tools: &'static Path,
     /// Of istiod: plain gRPC, HTTP, gRPC over TLS, and monitoring.
-    istiod: [u16; 4],
+    ports: [u16; 4],
     /// The gateway's admin address, and the listeners of the agent's bootstrap for metrics and probes.
     pub(super) admin: u16,
     pub(super) metrics: u16,
     pub(super) probes: u16,
     mesh: String,
+    /// Istio's own switches.
+    environment: Vec<(&'static str, &'static str)>,
 }
 
 /// A process that is killed when it is dropped.
@@ -45,16 +48,27 @@ impl Mesh {
     /// A mesh with this mesh configuration and these objects of Istio's, in files of these names, and a gateway; `None`,
     /// said aloud, if Istio has not been built.
     pub(super) fn start(mesh: &str, configuration: &[(&str, &str)]) -> Option<Self> {
+        Self::switched(&[], mesh, configuration)
+    }
+
+    /// The same with these environment variables for istiod.
+    pub(super) fn switched(
+        environment: &[(&'static str, &'static str)],
+        mesh: &str,
+        configuration: &[(&str, &str)],
+    ) -> Option<Self> {
         let tools = tools()?;
         let mut found = Self {
-            processes: Vec::new(),
+            agent: None,
+            istiod: None,
             directory: tempfile::tempdir().expect("a temporary directory"),
             tools,
-            istiod: std::array::from_fn(|_| ports::free()),
+            ports: std::array::from_fn(|_| ports::free()),
             admin: ports::free(),
             metrics: ports::free(),
             probes: ports::free(),
             mesh: mesh.to_owned(),
+            environment: environment.to_vec(),
         };
         for directory in ["configuration", "objects", "cacerts", "identity", "agent"] {
             std::fs::create_dir(found.path(directory)).expect("a directory");
@@ -84,8 +98,12 @@ impl Mesh {
 
     /// Writes a Secret with a new key of RSA and a certificate for this host.
     pub(super) fn secret(&self, name: &str, host: &str) {
-        let certificates = Certificates::new();
-        let pair = certificates.rsa(2048, &[host]);
+        self.secret_of(&Certificates::new(), name, &[host]);
+    }
+
+    /// The same, of this CA.
+    pub(super) fn secret_of(&self, certificates: &Certificates, name: &str, hosts: &[&str]) {
+        let pair = certificates.rsa(2048, hosts);
         let base64 = |path: &Path| succeed(Command::new("base64").arg("--wrap=0").arg(path));
         // In block style: Kubernetes' reader takes what begins with a brace for JSON.
         let text = format!(
@@ -161,7 +179,7 @@ data: {{ tls.crt: {}, tls.key: {} }}
     }
 
     pub(super) fn start_istiod(&mut self) {
-        let [plain, http, secure, monitoring] = self.istiod;
+        let [plain, http, secure, monitoring] = self.ports;
         let address = |port: u16| format!("127.0.0.1:{port}");
         let mut command = Command::new(self.tools.join("istiod"));
         command
@@ -186,15 +204,21 @@ data: {{ tls.crt: {}, tls.key: {} }}
             .env("POD_NAME", "istiod")
             .env("POD_NAMESPACE", "istio-system")
             .env("ROOT_CA_DIR", self.path("cacerts"))
-            .env("ISTIOD_CUSTOM_HOST", "localhost");
-        self.run(command, "istiod.log");
+            .env("ISTIOD_CUSTOM_HOST", "localhost")
+            .envs(self.environment.iter().copied());
+        self.istiod = Some(self.run(command, "istiod.log"));
         let url = format!("http://127.0.0.1:{http}/ready");
         self.await_or_show("istiod.log", || is_answered(&url));
     }
 
     /// Starts the agent, which starts the gateway with the arguments that it gives to Envoy.
     pub(super) fn start_gateway(&mut self) {
-        let [_, http, secure, _] = self.istiod;
+        self.start_proxy(Path::new(env!("CARGO_BIN_EXE_quadrille")));
+    }
+
+    /// The same of another program.
+    pub(super) fn start_proxy(&mut self, program: &Path) {
+        let [_, http, secure, _] = self.ports;
         // Istio's template, with the listeners for probes and metrics on loopback.
         let template =
             std::fs::read_to_string(self.tools.join("envoy_bootstrap.json")).expect("the template");
@@ -204,7 +228,7 @@ data: {{ tls.crt: {}, tls.key: {} }}
         let proxy = format!(
             "{{ binaryPath: {}, configPath: ./etc/istio/proxy, discoveryAddress: 'localhost:{secure}', statusPort: \
              {http}, proxyAdminPort: {}, terminationDrainDuration: 1s, concurrency: 2 }}",
-            env!("CARGO_BIN_EXE_quadrille"),
+            program.display(),
             self.admin
         );
         let root = self.root();
@@ -238,20 +262,31 @@ data: {{ tls.crt: {}, tls.key: {} }}
             .env("ISTIO_METAJSON_LABELS", r#"{"istio":"ingressgateway","app":"ingressgateway"}"#)
             .env("ENVOY_STATUS_PORT", self.probes.to_string())
             .env("ENVOY_PROMETHEUS_PORT", self.metrics.to_string());
-        self.run(command, "agent.log");
+        self.agent = Some(self.run(command, "agent.log"));
         let url = format!("http://127.0.0.1:{}/ready", self.admin);
         self.await_or_show("agent.log", || is_answered(&url));
     }
 
-    fn run(&mut self, mut command: Command, log: &str) {
+    fn run(&self, mut command: Command, log: &str) -> Running {
         let log = || File::options().create(true).append(true).open(self.path(log)).expect("a log");
         let child = command.stdin(Stdio::null()).stdout(log()).stderr(log()).spawn().expect("starting");
-        self.processes.insert(0, Running(child));
+        Running(child)
     }
 
-    /// Kills istiod, which is the oldest process.
+    /// Kills istiod.
     pub(super) fn stop_istiod(&mut self) {
-        drop(self.processes.pop());
+        let mut istiod = self.istiod.take().expect("istiod");
+        istiod.0.kill().expect("killing istiod");
+    }
+
+    /// The process id of what the agent has started.
+    pub(super) fn proxy(&self) -> Option<u32> {
+        let agent = self.agent.as_ref()?.0.id();
+        // A child belongs to the thread that has started it.
+        let threads = std::fs::read_dir(format!("/proc/{agent}/task")).ok()?.flatten();
+        let children =
+            threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+        children.collect::<String>().split_whitespace().find_map(|child| child.parse().ok())
     }
 
     pub(super) fn log(&self, name: &str) -> String {

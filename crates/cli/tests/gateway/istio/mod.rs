@@ -3,6 +3,7 @@
 mod access;
 mod defaults;
 mod delay;
+mod large;
 mod mesh;
 mod mtls;
 mod routes;

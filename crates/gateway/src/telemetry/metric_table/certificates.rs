@@ -11,6 +11,11 @@ pub(super) const GROUP: Group = Group {
             "when the certificate expires, in seconds since 1970; `name` is its first",
         ),
         gauge(
+            "quadrille_certificate_not_before_seconds",
+            &["listener", "name", "key_type"],
+            "since when the same certificate is valid, in seconds since 1970",
+        ),
+        gauge(
             "quadrille_acme_certificates",
             &["state"],
             "certificates that are ordered by ACME: `current`, `late` (less than a third of the life is left, and \
