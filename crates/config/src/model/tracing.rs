@@ -37,6 +37,9 @@ pub enum TraceParents {
     Off,
 }
 
+/// Of a million.
+const ONE_PERCENT: u32 = 10_000;
+
 impl Tracing {
     /// All spans of one trace in a hundred, for this collector.
     pub fn new(endpoint: String) -> Self {
@@ -44,7 +47,7 @@ impl Tracing {
             endpoint,
             protocol: TracingProtocol::default(),
             service: "quadrille".into(),
-            parts: crate::share::ALL / 100,
+            parts: ONE_PERCENT,
             parents: TraceParents::default(),
         }
     }

@@ -1,6 +1,7 @@
 //! The thread that sends spans to a collector.
 
 use super::collector::Collector;
+use metrics::counter;
 use opentelemetry::KeyValue;
 use opentelemetry_otlp::{ExporterBuildError, Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::{
@@ -41,12 +42,12 @@ async fn send_all(model: Tracing, mut spans: Receiver<Vec<SpanData>>) {
     let mut fails = false;
     while let Some(first) = spans.recv().await {
         let batch = fill(first, &mut spans).await;
-        let count = batch.len();
+        let total = batch.len();
         let sent = tokio::time::timeout(TIMEOUT, exporter.export(batch)).await;
         let sent = sent
             .map_err(|_| "it takes too long".to_owned())
             .and_then(|sent| sent.map_err(|error| error.to_string()));
-        super::count(count, if sent.is_ok() { "sent" } else { "failed" });
+        count(total, if sent.is_ok() { "sent" } else { "failed" });
         match &sent {
             Err(error) if !fails => tracing::warn!(endpoint = model.endpoint, error, "cannot send spans"),
             Ok(()) if fails => tracing::info!(endpoint = model.endpoint, "spans are sent again"),
@@ -90,4 +91,9 @@ fn exporter(model: &Tracing) -> Result<SpanExporter, ExporterBuildError> {
     let resource = Resource::builder_empty().with_service_name(model.service.clone()).with_attribute(version);
     exporter.set_resource(&resource.build());
     Ok(exporter)
+}
+
+/// So many spans were `sent`, have `failed` to be, or were `dropped`.
+pub(super) fn count(spans: usize, result: &'static str) {
+    counter!("quadrille_spans_total", "result" => result).increment(spans as u64);
 }

@@ -6,7 +6,6 @@ mod collector;
 mod exporter;
 
 use arc_swap::ArcSwapOption;
-use metrics::counter;
 use opentelemetry_sdk::trace::SpanData;
 use quadrille_config::model::Tracing;
 use std::{
@@ -77,12 +76,7 @@ impl Tracer {
     /// Takes the spans of one request, which are lost if too many wait.
     pub(crate) fn record(&self, spans: Vec<SpanData>) {
         if let Err(refused) = self.queue.try_send(spans) {
-            count(refused.into_inner().len(), "dropped");
+            exporter::count(refused.into_inner().len(), "dropped");
         }
     }
-}
-
-/// So many spans were `sent`, have `failed` to be, or were `dropped`.
-fn count(spans: usize, result: &'static str) {
-    counter!("quadrille_spans_total", "result" => result).increment(spans as u64);
 }
