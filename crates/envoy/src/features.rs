@@ -101,6 +101,11 @@ pub(crate) const FEATURES: &[Feature] = &[
     works("AuthorizationPolicy with `CUSTOM`: gRPC and HTTP", ACCESS, "an_authorization_server_decides"),
     works("Local rate limits", "cli/tests/gateway/envoy/local_rate_limit.rs", "both_refuse_the_same"),
     works("`basic_auth`", "cli/tests/gateway/envoy/basic_auth.rs", "both_let_in_the_same_users"),
+    works(
+        "Compression of answers",
+        "cli/tests/gateway/envoy/compressor.rs",
+        "both_compress_the_same_answers",
+    ),
     works("`x-request-id`", "cli/tests/gateway/envoy/request_id.rs", "both_name_requests_the_same_way"),
     works(
         "Access that cannot be decided closes its listener",

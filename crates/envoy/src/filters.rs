@@ -100,7 +100,6 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ("envoy.filters.http.fault", Accepted("routes say what is done")),
     ("envoy.extensions.filters.http.cors.v3.Cors", Accepted("routes say who may")),
     ("envoy.filters.http.cors", Accepted("routes say who may")),
-    ("envoy.extensions.filters.http.compressor.v3.Compressor", Ignored("answers are passed on as they are")),
     (
         "envoy.extensions.filters.http.decompressor.v3.Decompressor",
         Ignored("bodies are passed on as they are"),
@@ -234,7 +233,17 @@ pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
         fields,
         &HTTP_FILTER,
         HTTP_FILTERS,
-        &[ROUTER, ROUTER_NAME, HTTP_RBAC, HTTP_FAULT, HTTP_JWT, EXT_AUTHZ, BASIC_AUTH, LOCAL_RATE_LIMIT],
+        &[
+            ROUTER,
+            ROUTER_NAME,
+            HTTP_RBAC,
+            HTTP_FAULT,
+            HTTP_JWT,
+            EXT_AUTHZ,
+            BASIC_AUTH,
+            LOCAL_RATE_LIMIT,
+            COMPRESSOR,
+        ],
     )
 }
 
@@ -248,6 +257,7 @@ pub(crate) const TCP_PROXY: &str = crate::schema::TCP_PROXY.name;
 pub(crate) const NETWORK_RBAC: &str = crate::schema::NETWORK_RBAC.name;
 pub(crate) const HTTP_FAULT: &str = crate::schema::HTTP_FAULT.name;
 pub(crate) const EXT_AUTHZ: &str = crate::schema::EXT_AUTHZ.name;
+pub(crate) const COMPRESSOR: &str = crate::schema::COMPRESSOR.name;
 pub(crate) const BASIC_AUTH: &str = crate::schema::BASIC_AUTH.name;
 pub(crate) const HTTP_JWT: &str = crate::schema::JWT_AUTHENTICATION.name;
 pub(crate) const LOCAL_RATE_LIMIT: &str = crate::schema::LOCAL_RATE_LIMIT.name;

@@ -4,6 +4,7 @@ use crate::{
     access_log::access_log,
     basic_auth::basic_auth,
     common::{Protocol, duration},
+    compressor::compressor,
     config_source::{ConfigSource, config_source},
     ext_authz::ext_authz,
     fault::fault,
@@ -19,7 +20,7 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{AccessLog, AccessRules, AccessStep, Paths, Place, RequestIds, RouteTable},
+    model::{AccessLog, AccessRules, AccessStep, Compression, Paths, Place, RequestIds, RouteTable},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -42,6 +43,8 @@ pub(crate) struct HttpManager {
     pub(crate) request_timeout: Option<Duration>,
     pub(crate) access_log: Option<AccessLog>,
     pub(crate) request_ids: Option<RequestIds>,
+    /// Of what servers answer.
+    pub(crate) compression: Option<Arc<Compression>>,
 }
 
 /// Routes that are written in place, or come by name.
@@ -64,7 +67,7 @@ pub struct RoutesReference {
 pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<HttpManager> {
     let message = field.message(&schema::HTTP_MANAGER)?;
     fixed(&message, protocol)?;
-    let Access { steps, direct, behind_proxies } = access(&message)?;
+    let Access { steps, direct, behind_proxies, compression } = access(&message)?;
     believes_nobody(&message, behind_proxies.as_ref())?;
     let mut idle = None;
     if let Some(common) = message.get("common_http_protocol_options") {
@@ -106,15 +109,17 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
         header_timeout: message.duration("request_headers_timeout").filter(|time| !time.is_zero()),
         request_timeout: message.duration("request_timeout").filter(|time| !time.is_zero()),
         request_ids: request_ids(&message),
+        compression: compression.map(Arc::new),
     })
 }
 
-/// What the filters say of who is let in, and where they take something for granted of the listener.
+/// What the filters say of who is let in and of answers, and where they take something for granted of the listener.
 #[derive(Default)]
 struct Access {
     steps: Vec<AccessStep>,
     direct: Option<Place>,
     behind_proxies: Option<Place>,
+    compression: Option<Compression>,
 }
 
 fn access(message: &Message<'_>) -> Option<Access> {
@@ -141,6 +146,7 @@ fn access(message: &Message<'_>) -> Option<Access> {
             (Some(config), filters::BASIC_AUTH) => {
                 access.steps.push(AccessStep::BasicAuth(Some(Arc::new(basic_auth(config)?))));
             }
+            (Some(config), filters::COMPRESSOR) => compressor(config, &mut access.compression)?,
             (Some(config), filters::HTTP_FAULT) => warn_of_faults(config)?,
             (Some(config), _) => _ = config.message(&schema::ROUTER)?,
             (None, _) => {}

@@ -16,6 +16,7 @@ mod basic_auth;
 mod bootstrap;
 mod cluster;
 mod common;
+mod compressor;
 mod config_source;
 mod cross_origin;
 mod decides_access;

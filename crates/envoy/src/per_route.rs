@@ -1,6 +1,7 @@
 //! What is said of filters for a part of the routes.
 
 use crate::{
+    compressor,
     cross_origin::cors,
     fault::fault,
     local_rate_limit::local_rate_limit,
@@ -9,9 +10,10 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{Cors, Fault, RateLimit, RouteRateLimits},
+    model::{Compression, Cors, Fault, RateLimit, RouteRateLimits},
     yaml::Value,
 };
+use std::sync::Arc;
 
 /// What the filters that have an effect do on a part of the routes: nothing is said of them, or they are off, or on.
 #[derive(Clone, Default)]
@@ -19,6 +21,8 @@ pub(crate) struct PerRoute {
     pub(crate) cors: Option<Option<Cors>>,
     pub(crate) fault: Option<Option<Fault>>,
     limits: Option<Vec<RateLimit>>,
+    /// Whether a compressor is off.
+    uncompressed: Option<bool>,
 }
 
 impl PerRoute {
@@ -28,11 +32,17 @@ impl PerRoute {
             cors: self.cors.or_else(|| above.cors.clone()),
             fault: self.fault.or_else(|| above.fault.clone()),
             limits: self.limits.or_else(|| above.limits.clone()),
+            uncompressed: self.uncompressed.or(above.uncompressed),
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.cors.is_none() && self.fault.is_none()
+    }
+
+    /// Something, if answers are not compressed whatever the filters do.
+    pub(crate) fn compression(&self) -> Option<Arc<Compression>> {
+        (self.uncompressed == Some(true)).then(compressor::none)
     }
 
     /// Whether it says how many requests are served.
@@ -67,6 +77,10 @@ pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
             found.cors = Some(cors(&config)?);
         } else if kind == schema::HTTP_FAULT.name {
             found.fault = Some(fault(&config)?);
+        } else if kind == schema::COMPRESSOR_PER_ROUTE.name {
+            found.uncompressed = Some(compressor::is_off(&config)?);
+        } else if entry.key.contains("compressor") && is_switched_off(kind, &config) {
+            found.uncompressed = Some(true);
         } else if let Some(limits) = limits(&entry.key, kind, &config)? {
             found.limits = Some(limits);
         } else {
@@ -77,6 +91,13 @@ pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
     Some(found)
 }
 
+/// Whether it says of a filter of any kind that it is off.
+fn is_switched_off(kind: &str, config: &Field<'_>) -> bool {
+    kind == FILTER_CONFIG && config.entry("disabled").and_then(|field| field.text()) == Some("true")
+}
+
+const FILTER_CONFIG: &str = "envoy.config.route.v3.FilterConfig";
+
 /// What is said of limits, if it is about them: by their filter's settings, by these in a wrapper, or by switching the
 /// filter off.
 fn limits(name: &str, kind: &str, config: &Field<'_>) -> Option<Option<Vec<RateLimit>>> {
@@ -84,10 +105,10 @@ fn limits(name: &str, kind: &str, config: &Field<'_>) -> Option<Option<Vec<RateL
     if kind == SETTINGS {
         return local_rate_limit(config).map(Some);
     }
-    if kind != "envoy.config.route.v3.FilterConfig" {
+    if kind != FILTER_CONFIG {
         return Some(None);
     }
-    let off = config.entry("disabled").and_then(|field| field.text()) == Some("true");
+    let off = is_switched_off(kind, config);
     let wrapped = match config.entry("config") {
         Some(wrapped) => Some(wrapped.any()?),
         None => None,

@@ -5,6 +5,7 @@
 use crate::{
     cluster::Cluster,
     common::Protocol,
+    compressor::compressed,
     config_source::ConfigSource,
     endpoints::{Endpoint, Endpoints},
     http::Routes,
@@ -297,7 +298,7 @@ impl Resources {
                         }
                     },
                 };
-                let defaults = Http::new(routes);
+                let defaults = Http::new(compressed(routes, manager.compression.as_ref()));
                 model::Serve::Http(Http {
                     paths: manager.paths,
                     access: manager.access.clone(),

@@ -3,7 +3,7 @@
 /// Which answers of servers are compressed, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Compression {
-    /// Of those that a client likes as much, the first is taken.
+    /// Of those that a client likes as much, the first is taken. Without any, nothing is compressed.
     pub codings: Vec<ContentCoding>,
     /// Media types without parameters, in lower case; `text/*` is all that begin with `text/`.
     pub types: Vec<String>,

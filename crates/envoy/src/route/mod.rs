@@ -163,6 +163,7 @@ fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
         request_headers,
         response_headers,
         rate_limits: filters.rate_limits(),
+        compression: filters.compression(),
         fault: filters.fault.flatten(),
         cors: filters.cors.flatten(),
         ..Route::new(path, action, field.place())

@@ -6,6 +6,7 @@ mod basic_auth;
 mod bootstrap;
 mod cluster;
 mod common;
+mod compressor;
 mod ext_authz;
 mod http;
 mod istio;
@@ -24,6 +25,7 @@ pub(crate) use basic_auth::*;
 pub(crate) use bootstrap::*;
 pub(crate) use cluster::*;
 pub(crate) use common::*;
+pub(crate) use compressor::*;
 pub(crate) use ext_authz::*;
 pub(crate) use http::*;
 pub(crate) use istio::*;
@@ -222,6 +224,17 @@ pub(crate) const ALL: &[Group] = &[
         page: "local-rate-limit",
         title: "How many requests are served: local rate limits",
         messages: &[&LOCAL_RATE_LIMIT, &TOKEN_BUCKET],
+    },
+    Group {
+        page: "compressor",
+        title: "Answers in fewer bytes: compressors",
+        messages: &[
+            &COMPRESSOR,
+            &COMPRESSOR_RESPONSES,
+            &COMPRESSOR_COMMON,
+            &COMPRESSOR_PER_ROUTE,
+            &RUNTIME_FLAG,
+        ],
     },
     Group {
         page: "route-matches",

@@ -3,6 +3,7 @@
 mod accepted;
 mod basic_auth;
 mod clusters;
+mod compressor;
 mod deploy;
 mod ext_authz;
 mod forms;

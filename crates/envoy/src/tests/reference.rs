@@ -59,6 +59,7 @@ fn every_field_that_claims_to_be_read_is_read() {
     let read = |text: &str| drop(bootstrap(text, "e.yaml").unwrap_or_else(|errors| panic!("{errors}")));
     read(EVERYTHING);
     read(super::quic::BOTH);
+    read(&super::compressor::all());
     for alternative in [
         with_tls(&format!(
             "common_tls_context: {{ {CERTIFICATE} }}\nsession_ticket_keys: {{ keys: [ {{ filename: /t }} ] }}"

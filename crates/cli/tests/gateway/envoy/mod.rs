@@ -4,6 +4,7 @@ mod admin;
 mod arguments;
 mod authorization;
 mod basic_auth;
+mod compressor;
 mod differential;
 mod forms;
 mod guide;

@@ -34,7 +34,11 @@ pub(super) fn begin(
     head: &mut response::Parts,
     is_empty: bool,
 ) -> Option<Encoder> {
-    if !is_whole(head.status) || is_fixed(&head.headers) || !is_of_type(compression, &head.headers) {
+    if compression.codings.is_empty()
+        || !is_whole(head.status)
+        || is_fixed(&head.headers)
+        || !is_of_type(compression, &head.headers)
+    {
         return None;
     }
     if length(&head.headers).is_some_and(|length| length < compression.minimum.max(1)) {
