@@ -7,7 +7,7 @@ use crate::{
     model::{
         AcmeChallenge, AcmeFleet, AcmeKeyType, Ambiguous, BackendChoice, Balance, ContentCoding, Group,
         KeyServerUse, LogField, Mode, OcspStapling, Problem, ProxyProtocolIn, ProxyProtocolOut, SentPath,
-        Transport, UpstreamProtocol, Version, key_server::Protocol,
+        TraceParents, TracingProtocol, Transport, UpstreamProtocol, Version, key_server::Protocol,
     },
     text::{nearest, quote},
 };
@@ -57,6 +57,17 @@ fn one_of(names: &[&str]) -> String {
         [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => names.concat(),
     }
+}
+
+impl Word for TracingProtocol {
+    const WHAT: &'static str = "a form of OTLP";
+    const WORDS: &'static [(&'static str, Self)] = &[("grpc", Self::Grpc), ("http", Self::Http)];
+}
+
+impl Word for TraceParents {
+    const WHAT: &'static str = "a word for whose traces are continued";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("trusted_proxies", Self::TrustedProxies), ("all", Self::All), ("off", Self::Off)];
 }
 
 impl Word for Transport {

@@ -17,8 +17,8 @@ use crate::{
 use quadrille_config::{
     Diagnostic, Problem,
     model::{
-        Balance, Health, OutlierDetection, Place, ProxyProtocolOut, Server, Upstream, UpstreamLimits,
-        UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
+        Balance, DnsRefresh, Health, OutlierDetection, Place, ProxyProtocolOut, Server, Upstream,
+        UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
     },
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -37,6 +37,7 @@ pub struct Cluster {
     matches: Vec<SocketMatch>,
     http: HttpOptions,
     balance: Balance,
+    dns_refresh: DnsRefresh,
     /// Localities share the load by their weights.
     by_locality: bool,
     health: Option<Health>,
@@ -64,6 +65,7 @@ enum Discovery {
 
 /// What Envoy takes when nothing is said.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const DNS_REFRESH_RATE: Duration = Duration::from_secs(5);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 const STREAM_IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -105,6 +107,7 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
             matches: transport_socket_matches(&message)?,
             http: http_options(&message)?,
             balance: balance(&message)?,
+            dns_refresh: dns_refresh(&message)?,
             by_locality: by_locality(&message)?,
             health: health(&message)?,
             outlier_detection: outlier_detection(&message)?,
@@ -112,6 +115,12 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
             place: field.place(),
         },
     ))
+}
+
+fn dns_refresh(message: &Message<'_>) -> Option<DnsRefresh> {
+    let interval = time(message, "dns_refresh_rate")?.unwrap_or(DNS_REFRESH_RATE);
+    let by_ttl = message.flag("respect_dns_ttl");
+    Some(if by_ttl { DnsRefresh::ByTtl } else { DnsRefresh::Every(interval) })
 }
 
 /// A time that may be absent; `None` if it is a mistake.
@@ -247,6 +256,7 @@ impl Cluster {
         };
         let mut upstream = Upstream::new(endpoints.iter().map(server).collect(), self.place.clone());
         upstream.balance = self.balance;
+        upstream.dns_refresh = self.dns_refresh;
         upstream.health = self.health.clone();
         upstream.outlier_detection = self.outlier_detection.clone();
         upstream.limits = self.limits.clone();

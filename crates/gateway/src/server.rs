@@ -23,23 +23,23 @@ use crate::{
     },
     reload::{
         build::{ActiveParts, Snapshot},
-        cache::{ArtifactCache, UpstreamChange},
+        cache::ArtifactCache,
         control::{Applied, Command, ListenerDrain, Updates},
         served::Served,
         watch::Watch,
     },
     telemetry::{
-        access_log, history, last_reload, metrics,
+        history, last_reload, metrics,
         statistics::{self, Statistics},
     },
     tls::resumption_backend::ResumptionBackend,
-    upstream::Upstream,
+    upstream::NameRefresh,
     worker::{self, Assignment, ListenerSocket, WorkerThread},
 };
 use arc_swap::ArcSwap;
 use quadrille_config::{
     Diagnostic,
-    model::{AccessLog, Gateway, Listener},
+    model::{Gateway, Listener},
 };
 use quadrille_engine::Engine;
 use std::{
@@ -119,6 +119,7 @@ struct Server {
     listening: Vec<Arc<ActiveListener>>,
     /// What the next snapshot may be made of.
     cache: Arc<ArtifactCache>,
+    names: NameRefresh,
     configuration: Arc<ArcSwap<Gateway>>,
     /// What the admin endpoint tells of.
     served: Arc<ArcSwap<Served>>,
@@ -193,6 +194,7 @@ impl Server {
             workers,
             listening: Vec::new(),
             cache: Arc::default(),
+            names: NameRefresh::default(),
             configuration,
             served,
             resumption,
@@ -312,6 +314,7 @@ impl Server {
             listeners: self.listening.clone(),
             resumption: Some(Arc::clone(&before)),
             cache: Arc::clone(&self.cache),
+            names: self.names.names(),
             answers: self.certificates.answers(),
             on_demand: self.certificates.on_demand(),
         };
@@ -340,13 +343,7 @@ impl Server {
         let inherited = &mut self.inherited;
         let opened = OpenedSockets::open_all(&snapshot.listeners, &retained, event_loops, fleet, inherited)?;
         for change in snapshot.changes {
-            match change {
-                UpstreamChange::None => {}
-                UpstreamChange::Endpoints(upstream, endpoints) => upstream.set_endpoints(endpoints),
-                UpstreamChange::New(upstream) => {
-                    drop(tokio::spawn(Upstream::run_health_checks(Arc::downgrade(&upstream))));
-                }
-            }
+            change.apply();
         }
         let mut addresses = Vec::new();
         let mut listening = Vec::new();
@@ -378,16 +375,12 @@ impl Server {
         self.listening = listening;
         self.staples.follow(snapshot.cache.staples());
         self.cache = Arc::new(snapshot.cache);
+        self.names.follow(snapshot.names, model, self.cache.upstreams());
         for warning in &snapshot.warnings {
             tracing::warn!("{warning}");
         }
         self.served.store(Arc::new(snapshot.served));
-        if let Some(set) = &self.origin.access_log
-            && let Err(error) = set(&model.access_log)
-        {
-            tracing::error!(%error, "the access log stays where it is");
-        }
-        access_log::enable(model.access_log != AccessLog::Off, model.access_log_fields);
+        self.follow_logs(model);
         Ok(addresses)
     }
 

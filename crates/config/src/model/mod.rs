@@ -11,6 +11,7 @@ mod basic_auth;
 mod chain;
 mod compression;
 mod cors;
+mod error_page;
 mod expression;
 mod fault;
 mod hash_policy;
@@ -32,6 +33,7 @@ mod problem;
 mod rate_limit;
 mod redis_address;
 mod request_id;
+mod resolver;
 mod resumption;
 mod route;
 mod routing;
@@ -39,6 +41,7 @@ mod sampling;
 mod source;
 mod timeouts;
 mod tls;
+mod tracing;
 mod trusted_proxies;
 mod upstream;
 mod upstream_limits;
@@ -50,6 +53,7 @@ pub use basic_auth::{BasicAuth, PasswordHashes, RouteBasicAuth};
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
 pub use compression::{Compression, ContentCoding};
 pub use cors::Cors;
+pub use error_page::{ErrorPage, Statuses};
 pub use expression::{Expression, compiled, whole, whole_within};
 pub use fault::Fault;
 pub use hash_policy::{HashOn, HashPolicy};
@@ -71,6 +75,7 @@ pub use problem::Problem;
 pub use rate_limit::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RouteRateLimits};
 pub use redis_address::{RedisAddress, RedisScheme};
 pub use request_id::{RequestIdOrigin, RequestIds};
+pub use resolver::{DnsRefresh, Resolver};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
 pub use route::{
     Action, Forward, HostRewrite, PathRewrite, Redirect, Respond, RetryOn, RetryPolicy, Route, Weighted,
@@ -82,6 +87,7 @@ pub use timeouts::Timeouts;
 pub use tls::{
     AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, OcspStapling, TlsPolicy, Version,
 };
+pub use tracing::{TraceParents, Tracing, TracingProtocol};
 pub use trusted_proxies::{Network, TrustedProxies};
 pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn, UpstreamProtocol,
@@ -98,6 +104,8 @@ pub struct Gateway {
     pub listeners: Vec<Listener>,
     /// Named groups of servers that routes point to.
     pub upstreams: BTreeMap<String, Upstream>,
+    /// Who is asked for the addresses of servers that have names.
+    pub resolver: Resolver,
     /// How private-key operations are collected and computed.
     pub engine: EngineSettings,
     /// How returning clients avoid a full handshake.
@@ -120,6 +128,8 @@ pub struct Gateway {
     pub access_log_fields: LogFields,
     /// Every request goes on with an `X-Request-Id`.
     pub request_ids: bool,
+    /// Which requests are traced, and for whom; `None` traces none.
+    pub tracing: Option<Tracing>,
 }
 
 /// How private-key operations are collected and computed.
@@ -194,6 +204,7 @@ impl Default for Gateway {
         Self {
             listeners: Vec::new(),
             upstreams: BTreeMap::new(),
+            resolver: Resolver::default(),
             engine: EngineSettings::default(),
             resumption: Resumption::default(),
             acme: None,
@@ -205,6 +216,7 @@ impl Default for Gateway {
             access_log: AccessLog::Off,
             access_log_fields: LogFields::default(),
             request_ids: false,
+            tracing: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::{
-    Compression, Cors, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch, Mirror, PathMatch, Place,
-    QueryMatch, RouteBasicAuth, RouteRateLimits,
+    Compression, Cors, ErrorPage, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch, Mirror,
+    PathMatch, Place, QueryMatch, RouteBasicAuth, RouteRateLimits,
 };
 use bytes::Bytes;
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
@@ -32,6 +32,8 @@ pub struct Route {
     pub basic_auth: RouteBasicAuth,
     /// Which answers of servers are compressed.
     pub compression: Option<Arc<Compression>>,
+    /// What clients read of errors, before what the chain has for them.
+    pub error_pages: Vec<ErrorPage>,
     /// Where the route was written.
     pub place: Place,
 }
@@ -181,6 +183,7 @@ impl Route {
             rate_limits: RouteRateLimits::default(),
             basic_auth: RouteBasicAuth::default(),
             compression: None,
+            error_pages: Vec::new(),
             place,
         }
     }

@@ -1,7 +1,8 @@
 //! Which requests go where: hosts, then routes in their order.
 
 use super::{
-    AccessStep, BasicAuth, Mode, PathRule, Paths, Place, RateLimit, RequestIds, Route, RouteBasicAuth,
+    AccessStep, BasicAuth, ErrorPage, Mode, PathRule, Paths, Place, RateLimit, RequestIds, Route,
+    RouteBasicAuth,
 };
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
 
@@ -17,6 +18,8 @@ pub struct Http {
     pub access: Vec<AccessStep>,
     /// Bytes of a request's header, at most; a larger one is answered with 431.
     pub header_limit: usize,
+    /// What clients read of errors.
+    pub error_pages: Vec<ErrorPage>,
     /// What becomes of `X-Request-Id`; `None`: what the process says.
     pub request_ids: Option<RequestIds>,
 }
@@ -93,12 +96,19 @@ impl Http {
             paths: Paths::default(),
             access: Vec::new(),
             header_limit: 64 * 1024,
+            error_pages: Vec::new(),
             request_ids: None,
         }
     }
 }
 
 impl Http {
+    /// All pages for errors, of the chain and of its routes.
+    pub fn all_error_pages(&self) -> impl Iterator<Item = &ErrorPage> {
+        let routes = self.routes.hosts.iter().flat_map(|host| &host.routes);
+        self.error_pages.iter().chain(routes.flat_map(|route| &route.error_pages))
+    }
+
     /// All users with passwords, of the chain and of its routes.
     pub fn basic_auths(&self) -> impl Iterator<Item = &Arc<BasicAuth>> {
         let routes = self.routes.hosts.iter().flat_map(|host| &host.routes);

@@ -1,4 +1,4 @@
-use super::{AltName, CertificateSource, OutlierDetection, Place, Source, UpstreamLimits};
+use super::{AltName, CertificateSource, DnsRefresh, OutlierDetection, Place, Source, UpstreamLimits};
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// A named group of servers.
@@ -6,6 +6,8 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 pub struct Upstream {
     /// The servers; at least one.
     pub servers: Vec<Server>,
+    /// When the addresses of servers that have names are looked up again.
+    pub dns_refresh: DnsRefresh,
     /// How a server is chosen.
     pub balance: Balance,
     /// Active health checks; `None` trusts every server.
@@ -37,7 +39,7 @@ pub struct Upstream {
 /// One server of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Server {
-    /// `host:port`; the name is resolved at start and on every reload.
+    /// `host:port`; a name stands for as many servers as it has addresses.
     pub address: String,
     /// Share of the requests, relative to the others.
     pub weight: NonZeroUsize,
@@ -164,6 +166,7 @@ impl Upstream {
     pub fn new(servers: Vec<Server>, place: Place) -> Self {
         Self {
             servers,
+            dns_refresh: DnsRefresh::default(),
             balance: Balance::RoundRobin,
             health: None,
             outlier_detection: None,

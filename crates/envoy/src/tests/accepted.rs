@@ -5,8 +5,8 @@ use super::{
     with_tls,
 };
 use quadrille_config::model::{
-    AccessLog, AltNameKind, Balance, ClientAuth, Group, HealthProbe, ProxyProtocolIn, Serve, SessionCache,
-    TextRule, TicketKeys, Transport, UpstreamProtocol, Version,
+    AccessLog, AltNameKind, Balance, ClientAuth, DnsRefresh, Group, HealthProbe, ProxyProtocolIn, Serve,
+    SessionCache, TextRule, TicketKeys, Transport, UpstreamProtocol, Version,
 };
 use std::time::Duration;
 
@@ -222,6 +222,7 @@ fn clusters() {
   - name: app
     type: STRICT_DNS
     lb_policy: RING_HASH
+    dns_refresh_rate: 20s
     connect_timeout: 0.25s
     typed_extension_protocol_options:
       envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
@@ -248,6 +249,7 @@ fn clusters() {
         - { endpoint: { address: { socket_address: { address: b.example, port_value: 443 } } }, health_status: DRAINING }
         - { endpoint: { address: { socket_address: { address: \"::1\", port_value: 443 } } } }
   - name: plain
+    respect_dns_ttl: true
     load_assignment: { endpoints: { lb_endpoints: { endpoint: { address: { socket_address: { address: 10.0.0.1, port_value: 80 } } } } } }
 ";
     let gateway = gateway(text);
@@ -258,6 +260,8 @@ fn clusters() {
     assert_eq!(app.servers.iter().map(|server| server.priority).collect::<Vec<_>>(), [0, 0, 1]);
     assert_eq!((app.balance, app.protocol, app.retries), (Balance::Hash, UpstreamProtocol::Http2, 0));
     assert_eq!(app.timeouts.connect, Duration::from_millis(250));
+    assert_eq!(app.dns_refresh, DnsRefresh::Every(Duration::from_secs(20)));
+    assert_eq!(gateway.upstreams["plain"].dns_refresh, DnsRefresh::ByTtl);
     let health = app.health.as_ref().unwrap();
     assert_eq!((&health.probe, health.unhealthy.get()), (&HealthProbe::Http("/ok".into()), 3));
     let upstream_tls = app.tls.as_ref().unwrap();

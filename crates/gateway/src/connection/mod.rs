@@ -20,7 +20,7 @@ use quadrille_engine::KeyType;
 use std::{
     net::SocketAddr,
     sync::{OnceLock, atomic::AtomicBool},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// What is known about one accepted connection once its handshake is done.
@@ -40,6 +40,8 @@ pub(crate) struct Connection {
     pub(crate) early: AtomicBool,
     pub(crate) handshake: Duration,
     pub(crate) key: Option<KeyTiming>,
+    /// Whether a trace has the handshake already.
+    pub(crate) handshake_traced: AtomicBool,
     pub(crate) clock: RequestClock,
     /// The client's address, as headers tell it.
     pub(crate) client_ip: OnceLock<HeaderValue>,
@@ -56,6 +58,8 @@ pub(crate) struct KeyTiming {
     pub(crate) batch: usize,
     /// On compute threads.
     pub(crate) cpu: Duration,
+    /// When the result was there.
+    pub(crate) done: Instant,
 }
 
 /// What became of the session that a client offered.
@@ -89,6 +93,7 @@ impl Connection {
             early: AtomicBool::new(false),
             handshake: Duration::ZERO,
             key: None,
+            handshake_traced: AtomicBool::new(false),
             clock: RequestClock::new(timeouts),
             client_ip: OnceLock::new(),
             http3_here: OnceLock::new(),

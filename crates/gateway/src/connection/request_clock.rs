@@ -38,6 +38,11 @@ impl RequestClock {
         }
     }
 
+    /// When the connection was ready for its first request.
+    pub(crate) fn accepted(&self) -> Instant {
+        self.accepted
+    }
+
     /// A connection that comes late in a drain waits for its one request for this long at most.
     pub(crate) fn shorten_idle(&mut self, most: Duration) {
         self.idle = self.idle.min(most);

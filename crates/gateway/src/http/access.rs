@@ -46,6 +46,7 @@ pub(super) async fn check<'a>(
                     status: denied.status,
                     headers: denied.headers,
                     body: denied.body,
+                    is_own: false,
                 })?;
             }
         }
@@ -69,6 +70,7 @@ fn admits<'a>(rules: &'a AccessRules, http: &HttpConnection, request: &Request) 
         status: 403,
         headers: HeaderMap::new(),
         body: Bytes::from_static(b"RBAC: access denied"),
+        is_own: true,
     })
 }
 
@@ -93,5 +95,6 @@ fn authenticate<'a>(tokens: &Authentication, tls: bool, request: &mut Request) -
             .into_iter()
             .collect(),
         body: Bytes::from_static(if tokens.tells() { problem.text().as_bytes() } else { b"" }),
+        is_own: true,
     })
 }

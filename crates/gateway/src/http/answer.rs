@@ -25,7 +25,9 @@ pub(super) struct Answer<'a> {
 impl Answer<'_> {
     /// An error in a few words.
     pub(super) fn text(self, status: u16, words: &'static str) -> Response<ResponseBody> {
-        let error = error_page::of(status, words, &self.request.headers);
+        let headers = &self.request.headers;
+        let own = self.exchange.pages.as_ref().and_then(|pages| pages.of_gateway(status, headers));
+        let error = own.unwrap_or_else(|| error_page::of(status, words, headers));
         self.respond(&error)
     }
 
@@ -49,8 +51,16 @@ impl Answer<'_> {
     }
 
     /// To a request that is not let in.
-    pub(super) fn refuse(mut self, refusal: Refusal<'_>) -> Response<ResponseBody> {
+    pub(super) fn refuse(mut self, mut refusal: Refusal<'_>) -> Response<ResponseBody> {
         self.exchange.error = refusal.error;
+        let headers = &self.request.headers;
+        let own = self.exchange.pages.as_ref().and_then(|pages| pages.of_gateway(refusal.status, headers));
+        if let Some(page) = own.filter(|_| refusal.is_own) {
+            refusal.headers.remove(header::CONTENT_TYPE);
+            let mut response = self.respond(&page);
+            response.headers_mut().extend(refusal.headers);
+            return response;
+        }
         let respond = Respond { status: refusal.status, body: refusal.body, ..Respond::text("") };
         let mut response = self.respond(&respond);
         // What the refusal says of the body is truer than what is taken for granted.

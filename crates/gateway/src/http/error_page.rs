@@ -6,10 +6,21 @@ use quadrille_config::model::Respond;
 
 /// A form that an error has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     Text,
     Html,
     Json,
+}
+
+impl Form {
+    /// That of a body of this media type.
+    pub(super) fn of_type(content_type: &str) -> Self {
+        match content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+            "text/html" | "application/xhtml+xml" => Self::Html,
+            kind if kind == "application/json" || kind.ends_with("+json") => Self::Json,
+            _ => Self::Text,
+        }
+    }
 }
 
 /// An answer with this status and these words of ours; without words, the status says its name.
@@ -35,7 +46,7 @@ pub(super) fn of(status: u16, words: &'static str, headers: &HeaderMap) -> Respo
 }
 
 /// The form that a client likes most, of those that it names; text, if it names none (RFC 9110 section 12.5.1).
-fn wanted(headers: &HeaderMap) -> Form {
+pub(super) fn wanted(headers: &HeaderMap) -> Form {
     let mut best = (0, Form::Text);
     for (range, quality) in qualities(headers, &header::ACCEPT) {
         let form = match range.to_ascii_lowercase().as_str() {

@@ -1,6 +1,6 @@
 //! One request with its response: counted and logged when it is over.
 
-use super::{HttpConnection, request::Request, request_id::REQUEST_ID};
+use super::{ErrorPages, HttpConnection, request::Request, request_id::REQUEST_ID, trace::Trace};
 use crate::{
     telemetry::{access_log, metrics},
     upstream::{ActiveRequest, ExchangeError, Server, Upstream},
@@ -27,6 +27,10 @@ pub(super) struct Exchange {
     pub(super) error: Option<&'static str>,
     /// For whom the request was sent.
     pub(super) client: SocketAddr,
+    /// What the client reads of errors, where the configuration says it.
+    pub(super) pages: Option<Arc<ErrorPages>>,
+    /// If it is recorded.
+    pub(super) trace: Option<Box<Trace>>,
     /// What the client is told of HTTP/3.
     pub(super) alternative: Option<HeaderValue>,
     /// What the client is told of the request's name.
@@ -75,6 +79,8 @@ impl Exchange {
             server: None,
             error: None,
             client: request.sender.client,
+            pages: None,
+            trace: None,
             alternative: None,
             told_id: None,
             upstream_took: None,
@@ -122,6 +128,10 @@ impl Drop for Exchange {
             upstream.counters.responses.add(self.status);
         }
         self.http.chain.count_response(self.status);
+        if let Some(trace) = self.trace.take() {
+            let upstream = self.upstream.as_ref().map(|(upstream, _)| upstream.name());
+            trace.finish(self.status, self.error, upstream, &self.http.connection);
+        }
         let Some(line) = self.line.take() else { return };
         access_log::Request {
             client: self.client,

@@ -1,11 +1,11 @@
 //! What HTTP knows of the filter chain that a connection came through.
 
-use super::{Router, access_step::Step};
+use super::{ErrorPages, Router, access_step::Step};
 use crate::{connection::Connection, upstream::ConnectionPool};
 use http::HeaderValue;
 use quadrille_acme::Answers;
-use quadrille_config::model::{AltSvc, Paths, RequestIds, TrustedProxies};
-use std::sync::Arc;
+use quadrille_config::model::{AltSvc, ErrorPage, Paths, RequestIds, TrustedProxies};
+use std::{collections::HashMap, sync::Arc};
 use tokio::sync::Notify;
 
 /// A filter chain as the requests of its connections see it. While a connection is open, a reload may change what the
@@ -37,6 +37,10 @@ pub(crate) struct HttpSettings {
     pub(crate) paths: Paths,
     /// Who may ask for what.
     pub(crate) access: Vec<Step>,
+    /// What clients read of errors.
+    pub(crate) error_pages: Option<Arc<ErrorPages>>,
+    /// The same on routes that have pages of their own.
+    pub(crate) route_pages: HashMap<Vec<ErrorPage>, Arc<ErrorPages>>,
     /// Bytes of a request's header, at most.
     pub(crate) header_limit: usize,
     /// Whose word about the clients behind them is taken.

@@ -6,6 +6,7 @@ use super::{
     client_body::ClientBody,
     compression,
     destination::Destination,
+    error_pages,
     exchange::Exchange,
     hop_by_hop,
     informational::Informational,
@@ -18,6 +19,7 @@ use super::{
     retry::{self, Failure},
     router::MatchedRoute,
     stickiness::Stickiness,
+    trace::Attempt,
     tunnel::{self, Tunnel},
     upstream_request,
 };
@@ -25,7 +27,8 @@ use crate::upstream::{
     self, ActiveRequest, ClientBodyError, ExchangeError, Lease, Limits, Overloaded, RequestOutcome, Retry,
     Server, Upstream,
 };
-use http::{HeaderValue, Response, StatusCode, Version, header};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Response, StatusCode, Version, header};
 use http_body::Body;
 use quadrille_config::model::{Balance, Forward};
 use std::{io, net::SocketAddr, sync::Arc, time::Instant};
@@ -197,9 +200,17 @@ impl Forwarding<'_> {
         let mut fresh = false;
         loop {
             let asked = Instant::now();
+            if let Some(trace) = &mut exchange.trace {
+                trace.begin_attempt();
+            }
             let attempt = self.send(&server, fresh, exchange, informational).await;
             let took = asked.elapsed();
             exchange.upstream_took = Some(took);
+            if let Some(trace) = &mut exchange.trace {
+                let (upstream, server) = (self.destination.upstream.name(), server.address);
+                let status = attempt.as_ref().ok().map(|response| response.status().as_u16());
+                trace.end_attempt(&Attempt { began: asked, took, upstream, server, status });
+            }
             if attempt.is_ok() {
                 self.destination.upstream.began_response(took);
             }
@@ -234,9 +245,13 @@ impl Forwarding<'_> {
         }
         .map_err(AttemptError::Connect)?;
         let reused = lease.reused;
-        let request = upstream_request::build(&self.destination, &http.connection, server, lease.is_http2())
-            .map_err(|_| AttemptError::InvalidPath)?
-            .map(|()| self.body.attempt());
+        let mut request =
+            upstream_request::build(&self.destination, &http.connection, server, lease.is_http2())
+                .map_err(|_| AttemptError::InvalidPath)?
+                .map(|()| self.body.attempt());
+        if let Some(trace) = &exchange.trace {
+            trace.tell_server(request.headers_mut());
+        }
         // HTTP/1.0 has none (RFC 9110 section 15.2), and a 100 is for whoever sends the body, which is the gateway here.
         let passes_on = self.destination.request.version >= Version::HTTP_11;
         let sending = lease.send(request, limits, |status, headers| {
@@ -346,9 +361,17 @@ impl Forwarding<'_> {
         let (mut head, body) = response.into_parts();
         exchange.status = head.status.as_u16();
         hop_by_hop::remove(&mut head.headers);
+        let page = exchange
+            .pages
+            .as_ref()
+            .filter(|_| exchange.status >= 400)
+            .and_then(|pages| pages.of_server(exchange.status, &self.destination.request.headers));
+        if let Some(page) = &page {
+            error_pages::describe(page, &mut head.headers);
+        }
         self.destination.change_response(&mut head.headers, &exchange.http.connection);
         let compression = self.destination.matched.route().compression.as_ref();
-        let encoder = compression.and_then(|compression| {
+        let encoder = compression.filter(|_| page.is_none()).and_then(|compression| {
             let client = compression::Client {
                 request: self.destination.request,
                 connection: &exchange.http.connection,
@@ -364,9 +387,14 @@ impl Forwarding<'_> {
         }
         head.version = self.destination.request.version;
         head.extensions.clear();
-        let body = match encoder {
-            Some(encoder) => ResponseBody::compressed(body, encoder, exchange),
-            None => ResponseBody::forwarded(body, exchange),
+        let body = match (page, encoder) {
+            // What the server says of it is not read.
+            (Some(_), _) if self.destination.request.method == Method::HEAD => {
+                ResponseBody::whole(Bytes::new(), exchange)
+            }
+            (Some(page), _) => ResponseBody::whole(page.body, exchange),
+            (None, Some(encoder)) => ResponseBody::compressed(body, encoder, exchange),
+            (None, None) => ResponseBody::forwarded(body, exchange),
         };
         Response::from_parts(head, body)
     }

@@ -52,7 +52,15 @@ fn envoys(
     };
     header_changes::apply(&mut headers, true, changes, &values);
     let body = Bytes::from_static(b"local_rate_limited");
-    Refusal { reason: RATE_LIMITED, what: None, error: Some(RATE_LIMITED), status, headers, body }
+    Refusal {
+        reason: RATE_LIMITED,
+        what: None,
+        error: Some(RATE_LIMITED),
+        status,
+        headers,
+        body,
+        is_own: false,
+    }
 }
 
 /// For the log.

@@ -16,6 +16,8 @@ pub(super) struct Refusal<'a> {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+    /// The body is the gateway's own, and a page of the configuration's may take its place.
+    pub(super) is_own: bool,
 }
 
 /// An error in the form that the client reads, with these headers; without words, the status says its name. The reason is
@@ -30,7 +32,7 @@ pub(super) fn page(
     if let Ok(content_type) = HeaderValue::try_from(page.content_type) {
         headers.insert(header::CONTENT_TYPE, content_type);
     }
-    Refusal { reason: "", what: None, error: None, status, headers, body: page.body }
+    Refusal { reason: "", what: None, error: None, status, headers, body: page.body, is_own: true }
 }
 
 /// Says when to come back.

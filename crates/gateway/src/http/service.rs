@@ -14,8 +14,9 @@ use super::{
     outcome::Outcome,
     request, request_id, request_view,
     router::RouteLookup,
+    trace,
 };
-use crate::telemetry::metrics;
+use crate::telemetry::{metrics, traces};
 use http::Version;
 use quadrille_config::model::{Action, PathMatch, Redirect, Respond};
 use std::sync::{Arc, atomic::Ordering};
@@ -37,13 +38,16 @@ pub(super) fn serve<'a>(
     if let Some(ids) = ids {
         request_id::give(&mut request.headers, ids.origin, sender.stance);
     }
+    let trace = traces::tracer().and_then(|tracer| trace::begin(tracer, &mut request, &http.connection));
     let mut exchange = Exchange::begin(http, &request);
+    exchange.trace = trace;
     if ids.is_some_and(|ids| ids.in_response) {
         exchange.told_id = request.headers.get(request_id::REQUEST_ID).cloned();
     }
     if request.version < Version::HTTP_3 {
         exchange.alternative = settings.as_ref().and_then(|settings| settings.alternative(&http.connection));
     }
+    exchange.pages = settings.as_ref().and_then(|settings| settings.error_pages.clone());
     async move {
         if request.early && (!request.method.is_safe() || request.websocket) {
             let late = "Too early; send it again once the handshake is complete.\n";
@@ -89,6 +93,14 @@ pub(super) fn serve<'a>(
             Some(RouteLookup::Route(matched)) => Some(matched),
             _ => None,
         };
+        if let (Some(matched), Some(trace)) = (route, &mut exchange.trace) {
+            trace.route(matched.place().to_string());
+        }
+        if let Some(matched) = route
+            && let Some(pages) = settings.route_pages.get(&matched.route().error_pages)
+        {
+            exchange.pages = Some(Arc::clone(pages));
+        }
         let answer = Answer { request: &request, route, exchange };
         match (&looked_up, route) {
             (Some(RouteLookup::NeedsTls), _) => answer.redirect(&Redirect::https(), &PathMatch::any()).into(),

@@ -1,12 +1,13 @@
 //! From the model to what can be served: certificates read, names resolved, TLS set up, or every problem named.
 
 use super::{
-    cache::{ArtifactBuilder, ArtifactCache, UpstreamChange},
+    cache::{ArtifactBuilder, ArtifactCache},
     control::RebuiltParts,
     served::{Served, ServedCertificate},
+    upstream_change::UpstreamChange,
 };
 use crate::{
-    http::{AccessStep, HttpSettings},
+    http::{AccessStep, ErrorPages, HttpSettings},
     listener::{
         filter_chain::{ActiveListener, ChainConfig, FilterChain, Handler, PreparedChain, PreparedListener},
         matcher::FilterChainMatcher,
@@ -16,24 +17,29 @@ use crate::{
         Identities, QuicTls, certificate::Certificate, certificate_selection::shadowed,
         resumption_backend::ResumptionBackend, stapling,
     },
-    upstream::WeightedUpstreams,
+    upstream::{Names, WeightedUpstreams},
 };
 use quadrille_acme::{Answers, OnDemand};
 use quadrille_config::{
     Diagnostic,
     model::{
-        self, AcmeOrder, CertificateSource, Chain, Domain, Gateway, Http, KeySource, Listener, Mode,
-        OcspStapling, Problem, ProxyProtocolIn, RequestIds, Serve, Tls, Version,
+        self, AcmeOrder, CertificateSource, Chain, Domain, ErrorPage, Gateway, Http, KeySource, Listener,
+        Mode, OcspStapling, Problem, ProxyProtocolIn, RequestIds, Serve, Tls, Version,
     },
 };
 use quadrille_engine::Engine;
 use quadrille_ocsp::Staple;
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 /// Everything that a configuration needs, ready to be swapped in.
 pub(crate) struct Snapshot {
     pub(crate) listeners: Vec<PreparedListener>,
     pub(crate) resumption: Arc<ResumptionBackend>,
+    /// Names of servers, with the addresses that they have.
+    pub(crate) names: Names,
     /// What is to be done to upstreams.
     pub(crate) changes: Vec<UpstreamChange>,
     /// What the next snapshot may be made of.
@@ -54,6 +60,8 @@ pub(crate) struct ActiveParts {
     pub(crate) resumption: Option<Arc<ResumptionBackend>>,
     /// Artifacts of the snapshot before.
     pub(crate) cache: Arc<ArtifactCache>,
+    /// What was known of names of servers.
+    pub(crate) names: Names,
     /// To those who validate names; one for the life of the process.
     pub(crate) answers: Arc<Answers>,
     /// Names that clients have asked for; one for the life of the process.
@@ -68,7 +76,8 @@ impl Snapshot {
         active: &ActiveParts,
     ) -> Result<Self, Vec<Diagnostic>> {
         let resumption = ResumptionBackend::open(&model.resumption, active.resumption.as_ref())?;
-        let mut problems = Vec::new();
+        let names = Names::of(model, &active.names);
+        let (mut problems, unknown) = names.unknown(model);
         let mut builder = SnapshotBuilder {
             model,
             engine,
@@ -79,7 +88,7 @@ impl Snapshot {
             granted: granted(model),
             shown: Vec::new(),
             awaited: BTreeSet::new(),
-            warnings: BTreeSet::new(),
+            warnings: BTreeSet::from_iter(unknown),
         };
         let acme = model.acme.as_ref();
         if let Some((acme, on_demand)) = acme.and_then(|acme| Some((acme, acme.on_demand.as_ref()?)))
@@ -89,7 +98,7 @@ impl Snapshot {
         }
         let mut changes = Vec::new();
         for (name, upstream) in &model.upstreams {
-            match builder.artifacts.upstream(name, upstream) {
+            match builder.artifacts.upstream(name, upstream, &names) {
                 Ok(change) => changes.push(change),
                 Err(mut found) => problems.append(&mut found),
             }
@@ -109,7 +118,7 @@ impl Snapshot {
         let served = Served::new(&builder.shown, awaited, builder.artifacts.now.upstreams());
         let (cache, warnings) = (builder.artifacts.now, builder.warnings.into_iter().collect());
         let made = cache.made_since(&active.cache);
-        Ok(Self { listeners, resumption, changes, cache, made, served, warnings })
+        Ok(Self { listeners, resumption, names, changes, cache, made, served, warnings })
     }
 }
 
@@ -237,6 +246,8 @@ impl<'a> SnapshotBuilder<'a> {
                 router: self.artifacts.router(&http.routes),
                 paths: http.paths,
                 access: self.access(chain, http)?,
+                error_pages: ErrorPages::read(&http.error_pages).map_err(|problem| vec![problem])?,
+                route_pages: route_pages(http).map_err(|problem| vec![problem])?,
                 header_limit: http.header_limit,
                 request_ids: http.request_ids.or(self.model.request_ids.then_some(RequestIds::FOR_SERVERS)),
                 trusted_proxies: listener.trusted_proxies.clone(),
@@ -318,6 +329,19 @@ impl SnapshotBuilder<'_> {
         let idle = chain.timeouts.idle;
         self.artifacts.quic(tls, idle, identities, self.resumption, self.engine).map(Some)
     }
+}
+
+/// Pages for errors of routes that have some of their own, with those of the chain behind them.
+fn route_pages(http: &Http) -> Result<HashMap<Vec<ErrorPage>, Arc<ErrorPages>>, Diagnostic> {
+    let routes = http.routes.hosts.iter().flat_map(|host| &host.routes);
+    let mut pages = HashMap::new();
+    for own in routes.map(|route| &route.error_pages).filter(|own| !own.is_empty()) {
+        if !pages.contains_key(own) {
+            let all = [&own[..], &http.error_pages].concat();
+            pages.extend(ErrorPages::read(&all)?.map(|read| (own.clone(), read)));
+        }
+    }
+    Ok(pages)
 }
 
 /// What a chain has, and what it waits for.

@@ -1,6 +1,6 @@
 //! Artifacts that snapshots are made of, kept from one to the next so that only what has changed is built again.
 
-use super::control::RebuiltParts;
+use super::{control::RebuiltParts, upstream_change::UpstreamChange};
 use crate::{
     http::{Authenticator, Authenticators, Limiters, Router},
     tls::{
@@ -10,7 +10,7 @@ use crate::{
         resumption_backend::ResumptionBackend,
         stapling,
     },
-    upstream::{Credentials, Upstream, Upstreams},
+    upstream::{Credentials, Names, Upstream, Upstreams},
 };
 use boring::{sha::Sha256, x509::X509};
 use quadrille_acme::KeyServers;
@@ -305,8 +305,9 @@ impl<'a> ArtifactBuilder<'a> {
         &mut self,
         name: &str,
         model: &model::Upstream,
+        names: &Names,
     ) -> Result<UpstreamChange, Vec<Diagnostic>> {
-        let endpoints = Upstream::resolve(model)?;
+        let endpoints = Upstream::resolve(model, names);
         let cas: Result<Vec<_>, _> = model.transports().map(|tls| self.ca(tls, &model.place)).collect();
         let cas = cas.map_err(|problem| vec![problem])?;
         let contents = self.contents(model.transports().flatten().flat_map(UpstreamTls::sources));
@@ -378,14 +379,6 @@ fn client_certificate(tls: &UpstreamTls) -> Result<Option<Certificate>, Diagnost
         })
     };
     tls.certificate.as_ref().map(load).transpose()
-}
-
-/// What a snapshot changes of an upstream when it is put into service.
-pub(crate) enum UpstreamChange {
-    None,
-    /// These are its servers now.
-    Endpoints(Arc<Upstream>, crate::upstream::Endpoints),
-    New(Arc<Upstream>),
 }
 
 impl ArtifactCache {

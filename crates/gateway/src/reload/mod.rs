@@ -6,4 +6,5 @@ pub(crate) mod control;
 #[cfg(test)]
 mod leaf_tests;
 pub(crate) mod served;
+mod upstream_change;
 pub(crate) mod watch;

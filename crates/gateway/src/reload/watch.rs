@@ -177,6 +177,7 @@ impl Watch {
 fn sources(model: &Gateway) -> impl Iterator<Item = &Source> {
     let chains = || model.listeners.iter().flat_map(Listener::all_chains);
     let users = chains().filter_map(Chain::http).flat_map(Http::basic_auths).map(|auth| &auth.users);
+    let pages = chains().filter_map(Chain::http).flat_map(Http::all_error_pages).map(|page| &page.body);
     let steps = chains().filter_map(Chain::http).flat_map(|http| &http.access);
     let token_keys = steps.flat_map(AccessStep::token_issuers).map(|issuer| &issuer.keys);
     let listeners = chains().filter_map(|chain| chain.tls.as_ref()).flat_map(|tls| tls.sources());
@@ -187,6 +188,7 @@ fn sources(model: &Gateway) -> impl Iterator<Item = &Source> {
     let key_servers = key_servers.flat_map(|keyless| keyless.sources());
     listeners
         .chain(users)
+        .chain(pages)
         .chain(token_keys)
         .chain(upstreams)
         .chain(key_servers)

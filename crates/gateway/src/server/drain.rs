@@ -1,8 +1,14 @@
 //! The end of a process: clients are sent elsewhere, and what is under way finishes.
 
 use super::Server;
-use crate::process::signals::Signals;
-use std::{sync::atomic::Ordering, time::Instant};
+use crate::{process::signals::Signals, telemetry::traces};
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+/// How long a process that ends waits for the collector of its last spans.
+const LAST_SPANS: Duration = Duration::from_secs(2);
 
 impl Server {
     /// On SIGTERM: whoever balances load hears that this process leaves, and until it has acted on that, connections are
@@ -37,5 +43,6 @@ impl Server {
             _ = signals.terminate.recv() => tracing::warn!("second signal; closing the connections that are left"),
             _ = signals.interrupt.recv() => tracing::warn!("second signal; closing the connections that are left"),
         }
+        traces::finish(LAST_SPANS).await;
     }
 }

@@ -1,8 +1,23 @@
-//! Log files, which somebody else moves away.
+//! Where requests are told of: the access log, whose files somebody else moves away, and traces.
 
 use super::Server;
+use crate::telemetry::{access_log, traces};
+use quadrille_config::model::{AccessLog, Gateway};
 
 impl Server {
+    /// From now on as this configuration says.
+    pub(super) fn follow_logs(&self, model: &Gateway) {
+        if let Some(set) = &self.origin.access_log
+            && let Err(error) = set(&model.access_log)
+        {
+            tracing::error!(%error, "the access log stays where it is");
+        }
+        access_log::enable(model.access_log != AccessLog::Off, model.access_log_fields);
+        if let Err(error) = traces::follow(model.tracing.as_ref()) {
+            tracing::error!(%error, "no spans are sent");
+        }
+    }
+
     /// On SIGHUP, which means both to whoever sends it.
     pub(super) async fn hang_up(&mut self) {
         self.reopen_logs();

@@ -59,6 +59,12 @@ const GROUPS: &[Group] = &[
                  with what that says",
             ),
             counter(
+                "quadrille_spans_total",
+                &["result"],
+                "spans of requests that are traced: `sent` to the collector, `failed` to be, or `dropped` because too many \
+                 waited",
+            ),
+            counter(
                 "quadrille_compression_bytes_total",
                 &["coding", "side"],
                 "bytes of servers' answers `before` and `after` they were compressed by `coding`",

@@ -45,6 +45,12 @@ pub(crate) fn overflow(upstream: &str) {
     counter!("quadrille_upstream_overflow_total", "upstream" => upstream.to_owned()).increment(1);
 }
 
+/// A name of servers was looked up.
+pub(crate) fn lookup(succeeded: bool) {
+    let result = if succeeded { "ok" } else { "failed" };
+    counter!("quadrille_dns_lookups_total", "result" => result).increment(1);
+}
+
 /// A server was left out for what became of its requests.
 pub(crate) fn ejection(upstream: &str) {
     counter!("quadrille_upstream_ejections_total", "upstream" => upstream.to_owned()).increment(1);

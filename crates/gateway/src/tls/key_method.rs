@@ -256,7 +256,7 @@ fn hand_over(
     let room = output.get_mut(..outcome.bytes.len()).ok_or_else(|| fail(handshake, KeyFailure::Failed))?;
     room.copy_from_slice(&outcome.bytes);
     let Outcome { waited, computed, batch, cpu, .. } = *outcome;
-    let _ = handshake.key.set(Ok(KeyTiming { key_type, waited, computed, batch, cpu }));
+    let _ = handshake.key.set(Ok(KeyTiming { key_type, waited, computed, batch, cpu, done: Instant::now() }));
     Ok(outcome.bytes.len())
 }
 

@@ -5,6 +5,7 @@ use super::{
     breaker::{Breaker, Overloaded},
     client_tls::{ClientTls, Credentials},
     endpoint::{self, Endpoints},
+    names::Names,
     outliers::{self, RequestOutcome},
     ring,
     server::Server,
@@ -15,7 +16,7 @@ use crate::telemetry::{
 };
 use quadrille_config::{
     Diagnostic,
-    model::{self, UpstreamProtocol},
+    model::{self, DnsRefresh, UpstreamProtocol},
 };
 use std::{
     collections::BTreeMap,
@@ -66,9 +67,9 @@ impl Drop for Retry {
 }
 
 impl Upstream {
-    /// Resolves the servers.
-    pub(crate) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Diagnostic>> {
-        endpoint::resolve(model)
+    /// The servers, where their names lead now.
+    pub(crate) fn resolve(model: &model::Upstream, names: &Names) -> Endpoints {
+        endpoint::resolve(&model.servers, names)
     }
 
     /// The upstream with these servers, and credentials for each way to them. `contents` are digests of the
@@ -253,5 +254,5 @@ impl Upstream {
 }
 
 fn without_servers(model: &model::Upstream) -> model::Upstream {
-    model::Upstream { servers: Vec::new(), ..model.clone() }
+    model::Upstream { servers: Vec::new(), dns_refresh: DnsRefresh::default(), ..model.clone() }
 }

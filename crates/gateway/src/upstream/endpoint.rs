@@ -1,13 +1,8 @@
 //! The servers of an upstream as the configuration has them, by address.
 
-use quadrille_config::{
-    Diagnostic,
-    model::{self, Problem},
-};
-use std::{
-    net::{SocketAddr, ToSocketAddrs},
-    sync::Arc,
-};
+use super::names::Names;
+use quadrille_config::model;
+use std::{net::SocketAddr, sync::Arc};
 
 /// A server by its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,34 +25,26 @@ pub(crate) type Endpoints = Vec<Endpoint>;
 const MOST_WEIGHT: usize = 10_000;
 
 /// The model's servers; a name with several addresses is as many servers.
-pub(super) fn resolve(model: &model::Upstream) -> Result<Endpoints, Vec<Diagnostic>> {
+pub(super) fn resolve(servers: &[model::Server], names: &Names) -> Endpoints {
     let mut endpoints = Endpoints::new();
-    let total = model.servers.iter().fold(0_usize, |sum, server| sum.saturating_add(server.weight.get()));
+    let total = servers.iter().fold(0_usize, |sum, server| sum.saturating_add(server.weight.get()));
     // Exact as long as that is cheap.
     let unit = total.div_ceil(MOST_WEIGHT).max(1);
-    let mut problems = Vec::new();
-    for server in &model.servers {
+    for server in servers {
         let host = host_of(&server.address);
         let weight = (server.weight.get() / unit).max(1);
-        match server.address.to_socket_addrs() {
-            Ok(addresses) => endpoints.extend(addresses.map(|address| Endpoint {
-                address,
-                weight,
-                host: Arc::clone(&host),
-                transport: server.transport,
-                priority: server.priority,
-            })),
-            Err(error) => {
-                let message = format!("cannot resolve {}: {error}", server.address);
-                let remedy = "check the name, or write an address";
-                problems.push(Diagnostic::new(&server.place, Problem::new(message, remedy)));
-            }
-        }
+        endpoints.extend(names.addresses(server).into_iter().map(|address| Endpoint {
+            address,
+            weight,
+            host: Arc::clone(&host),
+            transport: server.transport,
+            priority: server.priority,
+        }));
     }
     // Of several names for one server, the first one stays.
     endpoints.sort_by_key(Endpoint::identity);
     endpoints.dedup_by_key(|endpoint| endpoint.identity());
-    if problems.is_empty() { Ok(endpoints) } else { Err(problems) }
+    endpoints
 }
 
 impl Endpoint {

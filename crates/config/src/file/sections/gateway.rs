@@ -5,8 +5,10 @@ use super::{
     admin::{self, ADMIN},
     engine::ENGINE,
     listener,
+    resolver::{self, RESOLVER},
     resumption::{self, RESUMPTION},
     sampling::{self, SAMPLING},
+    tracing::{self, TRACING},
     upstream::{self, UPSTREAM},
 };
 use crate::{
@@ -44,6 +46,15 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             needs_restart: false,
             read: |field, gateway| gateway.upstreams = upstreams(field),
             show: |gateway| show_upstreams(&gateway.upstreams),
+        },
+        Key {
+            name: "resolver",
+            value: "mapping",
+            preset: Preset::Means("its defaults"),
+            about: "Who is asked for the addresses of servers that have names.",
+            needs_restart: false,
+            read: |field, gateway| gateway.resolver = resolver::resolver(field),
+            show: |gateway| RESOLVER.show(&gateway.resolver),
         },
         Key {
             name: "engine",
@@ -153,6 +164,15 @@ pub(in crate::file) const GATEWAY: Section<Gateway> = Section {
             needs_restart: false,
             read: |field, gateway| field.set(&mut gateway.request_ids, switch),
             show: |gateway| gateway.request_ids.into(),
+        },
+        Key {
+            name: "tracing",
+            value: "mapping, an endpoint, or `off`",
+            preset: Preset::Is("off"),
+            about: "Which requests are traced, and the collector (OpenTelemetry) that gets their spans.",
+            needs_restart: false,
+            read: |field, gateway| gateway.tracing = tracing::tracing(field),
+            show: |gateway| or_off(gateway.tracing.as_ref(), |tracing| TRACING.show(tracing)),
         },
     ],
 };

@@ -142,6 +142,15 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             show: listener_shown::as_route,
         },
         Key {
+            name: "error_pages",
+            value: "list of pages",
+            preset: Preset::Means("the gateway's own"),
+            about: "What clients read of errors, on all routes and where there is none. Not in `tcp` mode.",
+            needs_restart: false,
+            read: |field, draft| draft.read_error_pages(field),
+            show: |shown| listener_shown::error_pages(&shown.chain.serve),
+        },
+        Key {
             name: "paths",
             value: "mapping",
             preset: Preset::Means("its defaults"),

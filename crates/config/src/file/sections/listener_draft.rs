@@ -1,15 +1,15 @@
 //! What has been read of a listener, until all of it has.
 
 use super::{
-    basic_auth, certificate, compression, header_changes, listener_clients::Clients,
+    basic_auth, certificate, compression, error_pages, header_changes, listener_clients::Clients,
     listener_http3::Http3Draft, listener_limits::ListenerLimits, listener_paths::PATHS, rate_limits, route,
     route_refused, tls, written_route::WrittenRoute,
 };
 use crate::{
     Field, Problem,
     model::{
-        AccessRules, AccessStep, Action, CertificateSource, ChainMatch, Compression, HeaderChange, Http,
-        Mode, Network, Paths, ProxyProtocolIn, RateLimit, Respond, RouteBasicAuth, RouteTable, Serve,
+        AccessRules, AccessStep, Action, CertificateSource, ChainMatch, Compression, ErrorPage, HeaderChange,
+        Http, Mode, Network, Paths, ProxyProtocolIn, RateLimit, Respond, RouteBasicAuth, RouteTable, Serve,
         Timeouts, Tls, TlsPolicy,
     },
     words::switch,
@@ -39,6 +39,7 @@ pub(super) struct ListenerDraft {
     pub(super) rate_limits: Vec<RateLimit>,
     pub(super) basic_auth: RouteBasicAuth,
     pub(super) compression: Option<Arc<Compression>>,
+    pub(super) error_pages: Vec<ErrorPage>,
     pub(super) timeouts: Timeouts,
     pub(super) limits: ListenerLimits,
 }
@@ -81,6 +82,13 @@ impl ListenerDraft {
             field.error(Problem::new("`mode: tcp` sees no answers", "remove this, or use `mode: http`"));
         }
         self.compression = compression::compression(field);
+    }
+
+    pub(super) fn read_error_pages(&mut self, field: &Field<'_>) {
+        if self.mode == Mode::Tcp {
+            field.error(Problem::new("`mode: tcp` sees no answers", "remove this, or use `mode: http`"));
+        }
+        self.error_pages = error_pages::error_pages(field);
     }
 
     pub(super) fn read_basic_auth(&mut self, field: &Field<'_>) {
@@ -143,7 +151,8 @@ impl ListenerDraft {
                 });
                 let http = Http::new(RouteTable::by_weight(routes));
                 let header_limit = self.limits.header.unwrap_or(http.header_limit);
-                Serve::Http(Http { header_limit, paths: self.paths, access, ..http })
+                let error_pages = std::mem::take(&mut self.error_pages);
+                Serve::Http(Http { header_limit, paths: self.paths, access, error_pages, ..http })
             }
             Mode::Tcp => {
                 let routes = std::mem::take(&mut self.routes);

@@ -1,8 +1,8 @@
 //! What the page of the configuration shows of listeners.
 
 use super::{
-    basic_auth, connection_match::MATCH, listener_limits::ListenerLimits, listener_paths::PATHS, rate_limits,
-    route,
+    basic_auth, connection_match::MATCH, error_pages, listener_limits::ListenerLimits, listener_paths::PATHS,
+    rate_limits, route,
 };
 use crate::{
     file::shown::list,
@@ -83,6 +83,13 @@ pub(super) fn basic_auth(serve: &Serve) -> Value {
             let own = http.access.iter().find_map(AccessStep::basic_auth);
             own.map(|own| basic_auth::show(&RouteBasicAuth::InPlace(Arc::clone(own)))).into()
         }
+        Serve::Tcp(_) => Value::Null,
+    }
+}
+
+pub(super) fn error_pages(serve: &Serve) -> Value {
+    match serve {
+        Serve::Http(http) => error_pages::show(&http.error_pages),
         Serve::Tcp(_) => Value::Null,
     }
 }

@@ -13,6 +13,7 @@ mod client_auth;
 mod compression;
 mod connection_match;
 mod engine;
+mod error_pages;
 mod gateway;
 mod header_changes;
 mod health;
@@ -27,6 +28,7 @@ mod listener_paths;
 mod listener_shown;
 mod outlier_detection;
 mod rate_limits;
+mod resolver;
 mod resumption;
 mod route;
 mod route_actions;
@@ -40,6 +42,7 @@ mod route_sticky;
 mod sampling;
 mod text_match;
 mod tls;
+mod tracing;
 mod upstream;
 mod upstream_limits;
 mod upstream_tls;
@@ -76,6 +79,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &listener_clients::CLIENTS,
     &rate_limits::RATE_LIMIT,
     &basic_auth::BASIC_AUTH,
+    &error_pages::ERROR_PAGE,
     &listener_paths::PATHS,
     &upstream::UPSTREAM,
     &upstream::SERVER,
@@ -84,12 +88,14 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &upstream_limits::UPSTREAM_LIMITS,
     &upstream_tls::UPSTREAM_TLS,
     &upstream::UPSTREAM_TIMEOUTS,
+    &resolver::RESOLVER,
     &engine::ENGINE,
     &resumption::RESUMPTION,
     &acme::ACME,
     &acme::EXTERNAL_ACCOUNT,
     &acme::ON_DEMAND,
     &sampling::SAMPLING,
+    &tracing::TRACING,
     &admin::ADMIN,
 ];
 

@@ -1,7 +1,7 @@
 //! Routes.
 
 use super::{
-    basic_auth, compression, header_changes, rate_limits,
+    basic_auth, compression, error_pages, header_changes, rate_limits,
     route_actions::{only_upstream, redirect, show_redirect, show_split, split},
     route_conditions, route_mirror,
     route_respond::{self, RESPOND},
@@ -19,9 +19,9 @@ use crate::{
         shown::{if_true, list, put, text, time},
     },
     model::{
-        Action, Compression, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, Mirror, PathMatch,
-        PathRewrite, PathRule, Place, RateLimit, Redirect, Respond, RetryPolicy, Route, RouteBasicAuth,
-        RouteRateLimits, RouteTable, Weighted,
+        Action, Compression, ErrorPage, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, Mirror,
+        PathMatch, PathRewrite, PathRule, Place, RateLimit, Redirect, Respond, RetryPolicy, Route,
+        RouteBasicAuth, RouteRateLimits, RouteTable, Weighted,
     },
     values,
 };
@@ -198,6 +198,15 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             show: |route| compression::show(route.compression.as_ref()),
         },
         Key {
+            name: "error_pages",
+            value: "list of pages",
+            preset: Preset::Means("the listener's"),
+            about: "What clients read of errors, before the listener's pages.",
+            needs_restart: false,
+            read: |field, draft| draft.error_pages = error_pages::error_pages(field),
+            show: |route| error_pages::show(&route.error_pages),
+        },
+        Key {
             name: "retry",
             value: "mapping",
             preset: Preset::Means("the upstream's `retries`"),
@@ -229,6 +238,7 @@ pub(super) struct RouteDraft {
     rate_limits: Vec<RateLimit>,
     basic_auth: RouteBasicAuth,
     compression: Option<Option<Arc<Compression>>>,
+    error_pages: Vec<ErrorPage>,
     mirrors: Vec<Mirror>,
 }
 
@@ -242,6 +252,7 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
     let response_headers = std::mem::take(&mut draft.response_headers);
     let rate_limits = RouteRateLimits::Besides(std::mem::take(&mut draft.rate_limits));
     let basic_auth = std::mem::take(&mut draft.basic_auth);
+    let error_pages = std::mem::take(&mut draft.error_pages);
     let compression = draft.compression.take();
     let uncompressed = matches!(compression, Some(None));
     let compression = compression.flatten();
@@ -255,8 +266,16 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
         }
     }
     let route = Route::new(path?, action, field.place());
-    let route =
-        Route { headers, request_headers, response_headers, rate_limits, basic_auth, compression, ..route };
+    let route = Route {
+        headers,
+        request_headers,
+        response_headers,
+        rate_limits,
+        basic_auth,
+        compression,
+        error_pages,
+        ..route
+    };
     Some(WrittenRoute { host: host?, route, uncompressed })
 }
 
@@ -315,6 +334,7 @@ impl RouteDraft {
             rate_limits: Vec::new(),
             basic_auth: RouteBasicAuth::default(),
             compression: None,
+            error_pages: Vec::new(),
             mirrors: Vec::new(),
         }
     }

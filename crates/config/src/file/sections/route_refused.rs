@@ -39,7 +39,7 @@ pub(super) fn refuse_second_target(field: &Field<'_>, routes: &[WrittenRoute]) {
 
 /// What a route of a listener in TCP mode cannot have.
 pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
-    const HTTP: [&str; 13] = [
+    const HTTP: [&str; 14] = [
         "host",
         "path",
         "path_exact",
@@ -53,6 +53,7 @@ pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
         "rate_limits",
         "basic_auth",
         "compression",
+        "error_pages",
     ];
     for (key, written) in HTTP.iter().filter_map(|key| Some((key, field.entry(key)?))) {
         // What matches everything may be said.

@@ -3,6 +3,7 @@
 use super::{
     health::{self, HEALTH},
     outlier_detection::{self, OUTLIER_DETECTION},
+    resolver,
     upstream_limits::UPSTREAM_LIMITS,
     upstream_tls::{self, UPSTREAM_TLS},
 };
@@ -26,10 +27,21 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
             name: "servers",
             value: "list of `host:port` or mappings",
             preset: Preset::Required,
-            about: "The servers. Names are resolved at start and on every reload.",
+            about: "The servers. A name is resolved at start, on reloads, and as `dns_refresh` says.",
             needs_restart: false,
             read: |field, upstream| upstream.servers = servers(field),
             show: |upstream| upstream.servers.iter().map(|server| SERVER.show(server)).collect(),
+        },
+        Key {
+            name: "dns_refresh",
+            value: "`ttl`, duration, or `off`",
+            preset: Preset::Is("ttl"),
+            about: "When names of servers are looked up again: once the time has passed that their records are good for (at \
+                    least 1 s, at most 10 min), in an interval, or, with `off`, on reloads only. While that fails, they \
+                    keep their addresses; connections to an address that has gone are not used for new requests.",
+            needs_restart: false,
+            read: |field, upstream| field.set(&mut upstream.dns_refresh, resolver::refresh),
+            show: |upstream| resolver::show_refresh(upstream.dns_refresh),
         },
         Key {
             name: "balance",

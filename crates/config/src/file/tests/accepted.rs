@@ -94,6 +94,7 @@ fn every_setting_reaches_the_model() {
 upstreams:
   u:
     servers: [{address: 'a:1', weight: 6}]
+    dns_refresh: 29s
     balance: random
     health: {path: /h, interval: 7s, timeout: 8s, healthy: 9, unhealthy: 10}
     outlier_detection: {errors: off, gateway_errors: 3, ejection: 4s, longest_ejection: 5s, interval: 6s, most: 7}
@@ -117,6 +118,7 @@ resumption:
   redis_password: p
   redis_ca: ca
 sampling: {one_in: 25, per_second: 26}
+resolver: {servers: [192.0.2.1, '[2001:db8::1]:5353'], timeout: 28s}
 admin: {address: '127.0.0.1:22', hosts: [gateway.Example, '*.internal']}
 threads: 23
 lame_duck: 27s
@@ -124,6 +126,7 @@ drain_timeout: 24s
 access_log: log/access.log
 access_log_fields: [client, query]
 request_ids: on
+tracing: {endpoint: 'http://c:30', protocol: http, percent: 31, parents: all, service: s}
 ",
     );
     let expected = serde_json::json!({
@@ -152,7 +155,7 @@ request_ids: on
             "limits": {"connections": 4, "handshakes": 5, "header": "16KiB"},
         }],
         "upstreams": {"u": {
-            "servers": [{"address": "a:1", "weight": 6}], "balance": "random",
+            "servers": [{"address": "a:1", "weight": 6}], "dns_refresh": "29s", "balance": "random",
             "health": {"path": "/h", "interval": "7s", "timeout": "8s", "healthy": 9, "unhealthy": 10},
             "outlier_detection": {
                 "errors": "off", "gateway_errors": 3, "ejection": "4s", "longest_ejection": "5s", "interval": "6s", "most": 7,
@@ -162,6 +165,7 @@ request_ids: on
             "protocol": "http2", "proxy_protocol": "v1", "retries": 0, "pool": 11,
             "timeouts": {"connect": "12s", "read": "13s", "write": "14s", "idle": "15s"},
         }},
+        "resolver": {"servers": ["192.0.2.1:53", "[2001:db8::1]:5353"], "timeout": "28s"},
         "engine": {"backend": "scalar", "poll_delay": "16ms", "latency_budget": "2ms", "batch": 17, "threads": 18, "queue": 19, "key_exchange": "off"},
         "resumption": {
             "tickets": ["etc/t1", "etc/t2"], "cache": "rediss://app:***@r:7000/3", "cache_size": 20,
@@ -172,6 +176,7 @@ request_ids: on
         "admin": {"address": "127.0.0.1:22", "hosts": ["gateway.example", "*.internal"]}, "threads": 23, "lame_duck": "27s",
         "drain_timeout": "24s",
         "access_log": "etc/log/access.log", "access_log_fields": ["client", "query"], "request_ids": true,
+        "tracing": {"endpoint": "http://c:30", "protocol": "http", "percent": 31.0, "parents": "all", "service": "s"},
     });
     assert_eq!(show(&gateway), expected);
 }

@@ -50,6 +50,31 @@ const COMPRESSION: &[Case] = &[
     ),
 ];
 
+#[test]
+fn error_pages() {
+    check(ERROR_PAGES, |text| listener(&format!("respond: hi, error_pages: {text}")));
+}
+
+const ERROR_PAGES: &[Case] = &[
+    (
+        "[{file: f}]",
+        "q.yaml:1: listeners[0].error_pages[0]: `status` is missing; add `status: ...` (`400` to `599`, `4xx`, `5xx`, or a list of them)",
+    ),
+    (
+        "[{status: 200, body: x}]",
+        "q.yaml:1: listeners[0].error_pages[0].status: `200` is no status of an error; write 400 to 599, `4xx` or `5xx`",
+    ),
+    (
+        "[{status: [], body: x}]",
+        "q.yaml:1: listeners[0].error_pages[0].status: the list is empty; give it at least one item",
+    ),
+    ("[{status: 404}]", "q.yaml:1: listeners[0].error_pages[0]: the page says nothing; add `file` or `body`"),
+    (
+        "[{status: 404, file: f, body: x}]",
+        "q.yaml:1: listeners[0].error_pages[0].body: a page has a `file` or a `body`; remove one",
+    ),
+];
+
 const LISTENERS: &[Case] = &[
     ("mod: http, respond: hi", "q.yaml:1: listeners[0].mod: unknown key; did you mean `mode`?"),
     (
@@ -58,7 +83,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "quux: 1, respond: hi",
-        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `compression`, `paths`, `proxy_protocol`, `http3`, `alt_svc`, `trusted_proxies`, `clients`, `rate_limits`, `basic_auth`, `timeouts`, `limits`",
+        "q.yaml:1: listeners[0].quux: unknown key; known here are `address`, `match`, `mode`, `certificates`, `tls`, `routes`, `upstream`, `respond`, `request_headers`, `response_headers`, `hsts`, `compression`, `error_pages`, `paths`, `proxy_protocol`, `http3`, `alt_svc`, `trusted_proxies`, `clients`, `rate_limits`, `basic_auth`, `timeouts`, `limits`",
     ),
     (
         "respond: hi, respond: ho",

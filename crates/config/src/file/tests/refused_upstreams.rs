@@ -20,6 +20,10 @@ const UPSTREAMS: &[Case] = &[
         "q.yaml:2: upstreams.web: `servers` is missing; add `servers: ...` (list of `host:port` or mappings)",
     ),
     ("servers: []", "q.yaml:2: upstreams.web.servers: the list is empty; give it at least one item"),
+    (
+        "servers: ['a:1'], dns_refresh: often",
+        "q.yaml:2: upstreams.web.dns_refresh: `often` is neither `ttl` nor `off` nor a duration; write one of them, such as `30s`",
+    ),
     ("servers: [a]", "q.yaml:2: upstreams.web.servers[0]: `a` has no port; write `host:port`"),
     (
         "servers: ['http://a:1']",

@@ -16,8 +16,8 @@ use crate::process::engine::idle;
 use model::Files;
 use quadrille_config::model::{
     AccessLog, Acme, AcmeChallenge, AcmeFleet, AcmeOnDemand, Admin, BackendChoice, EngineSettings,
-    ExternalAccount, Gateway, Http3, LogFields, ProxyProtocolIn, Resumption, Sampling, SessionCache, Source,
-    TicketKeys,
+    ExternalAccount, Gateway, Http3, LogFields, ProxyProtocolIn, Resolver, Resumption, Sampling,
+    SessionCache, Source, TicketKeys, Tracing,
 };
 use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -49,6 +49,7 @@ fn a_leaf_rebuilds_the_parts_that_name_it() {
         listeners: Vec::new(),
         resumption: Some(Arc::clone(&first.resumption)),
         cache: Arc::new(first.cache),
+        names: first.names,
         answers: Arc::default(),
         on_demand: Arc::default(),
     };
@@ -75,6 +76,7 @@ fn http3_makes_the_contexts_of_its_chain() {
         listeners: Vec::new(),
         resumption: Some(Arc::clone(&first.resumption)),
         cache: Arc::new(first.cache),
+        names: first.names,
         answers: Arc::default(),
         on_demand: Arc::default(),
     };
@@ -129,6 +131,7 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
     let Gateway {
         listeners,
         upstreams,
+        resolver,
         engine,
         resumption,
         acme,
@@ -140,6 +143,7 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
         access_log,
         access_log_fields,
         request_ids,
+        tracing,
     } = model;
     for one in listeners {
         listener::listener(one, leaves);
@@ -150,6 +154,9 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
     }
     self::resumption(resumption, leaves);
     leaves.rebuild(NOTHING);
+    let Resolver { servers, timeout } = resolver;
+    leaves.set("resolver.servers", servers, vec![([127, 0, 0, 1], 1).into()]);
+    leaves.set("resolver.timeout", timeout, TIME);
     self::engine(engine, leaves);
     if let Some(Sampling { one_in, per_second }) = sampling {
         leaves.set("sampling.one_in", one_in, COUNT);
@@ -169,6 +176,8 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
     leaves.set("access_log", access_log, AccessLog::Stdout);
     leaves.set("access_log_fields", access_log_fields, LogFields::NONE);
     leaves.flip("request_ids", request_ids);
+    let other = Tracing { parts: 7, ..Tracing::new("http://127.0.0.1:1".into()) };
+    leaves.set("tracing", tracing, Some(other));
 }
 
 /// What holds until the process ends is no part of a snapshot.

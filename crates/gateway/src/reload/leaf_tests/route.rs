@@ -39,8 +39,10 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
         rate_limits,
         basic_auth,
         compression,
+        error_pages,
         place: _,
     } = model;
+    leaves.set("route.error_pages", error_pages, vec![super::listener::error_page()]);
     leaves.set("route.compression", compression, Some(Arc::default()));
     leaves.set("route.basic_auth", basic_auth, RouteBasicAuth::Off);
     leaves.set("route.rate_limits", rate_limits, RouteRateLimits::InPlace(Vec::new()));

@@ -3,8 +3,8 @@
 use super::{COUNT, Leaves, NOTHING, TIME};
 use crate::RebuiltParts;
 use quadrille_config::model::{
-    AltName, AltNameKind, Balance, Health, HealthProbe, OutlierDetection, ProxyProtocolOut, Server,
-    TextMatch, TextRule, Upstream, UpstreamAlpn, UpstreamLimits, UpstreamProtocol, UpstreamTimeouts,
+    AltName, AltNameKind, Balance, DnsRefresh, Health, HealthProbe, OutlierDetection, ProxyProtocolOut,
+    Server, TextMatch, TextRule, Upstream, UpstreamAlpn, UpstreamLimits, UpstreamProtocol, UpstreamTimeouts,
     UpstreamTls,
 };
 
@@ -12,6 +12,7 @@ use quadrille_config::model::{
 pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut Leaves) {
     let Upstream {
         servers,
+        dns_refresh,
         balance,
         health,
         outlier_detection,
@@ -34,6 +35,7 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
         leaves.set("upstream.servers.transport", transport, 1);
         leaves.set("upstream.servers.priority", priority, 1);
     }
+    leaves.set("upstream.dns_refresh", dns_refresh, DnsRefresh::Off);
     leaves.rebuild(parts);
     leaves.set("upstream.balance", balance, Balance::Random);
     if let Some(Health { probe, interval, timeout, healthy, unhealthy }) = health {

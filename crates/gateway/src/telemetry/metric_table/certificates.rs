@@ -74,6 +74,11 @@ pub(super) const GROUP: Group = Group {
             "requests, or connections in `tcp` mode, beyond the upstream's `limits`",
         ),
         counter(
+            "quadrille_dns_lookups_total",
+            &["result"],
+            "lookups of servers' names: `ok`, or `failed`, after which a name keeps its addresses",
+        ),
+        counter(
             "quadrille_upstream_ejections_total",
             &["upstream"],
             "how often a server was left out for what became of its requests (`outlier_detection`)",

@@ -1,0 +1,180 @@
+//! Servers that have names, whose addresses change while the gateway serves.
+
+use crate::support::{
+    Certificates, Configuration, Connector, Gateway, dns::DnsServer, document, eventually, listener, output,
+    ports, quadrille, serve,
+};
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    sync::mpsc,
+    thread,
+};
+
+/// What answers `/` with its own address, on a port that all have, and everything else once it is told to.
+struct Web {
+    go: mpsc::Sender<()>,
+}
+
+impl Web {
+    fn new(last: u8, port: u16) -> Self {
+        let address = Ipv4Addr::new(127, 0, 0, last);
+        let listener = TcpListener::bind((address, port)).expect("a port");
+        let (go, told) = mpsc::channel();
+        thread::spawn(move || {
+            let told = std::sync::Arc::new(std::sync::Mutex::new(told));
+            for tcp in listener.incoming().map_while(Result::ok) {
+                let told = std::sync::Arc::clone(&told);
+                thread::spawn(move || answer_all(tcp, address, &told));
+            }
+        });
+        Self { go }
+    }
+}
+
+fn answer_all(
+    mut tcp: TcpStream,
+    address: Ipv4Addr,
+    told: &std::sync::Mutex<mpsc::Receiver<()>>,
+) -> Option<()> {
+    let mut lines = BufReader::new(tcp.try_clone().ok()?).lines().map_while(Result::ok);
+    loop {
+        let request = lines.next()?;
+        lines.by_ref().find(String::is_empty)?;
+        if !request.starts_with("GET / ") {
+            told.lock().expect("no panic").recv().ok()?;
+        }
+        let body = address.to_string();
+        write!(tcp, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).ok()?;
+    }
+}
+
+struct Site {
+    certificates: Certificates,
+    dns: DnsServer,
+    port: u16,
+    webs: Vec<Web>,
+}
+
+const WEB: &str = "web.quadrille.example";
+
+impl Site {
+    /// Servers on 127.0.0.2 and on 127.0.0.3; the name is that of the first.
+    fn new(ttl: u32) -> Self {
+        let (dns, port) = (DnsServer::new(), ports::free());
+        dns.set(WEB, &[[127, 0, 0, 2]], ttl);
+        let webs = [2, 3].map(|last| Web::new(last, port)).into();
+        Self { certificates: Certificates::new(), dns, port, webs }
+    }
+
+    fn configuration(&self, keys: &str, others: &str) -> Configuration {
+        let pair = self.certificates.ecdsa("P-256", &["localhost"]);
+        let upstreams = format!("web: {{servers: [\"{WEB}:{}\"], {keys}}}{others}", self.port);
+        let routes = "routes: [{path: /other, upstream: other}], upstream: web";
+        let routes = if others.is_empty() { "upstream: web" } else { routes };
+        let text = document(&[listener(&pair, routes)], &upstreams);
+        Configuration::new(&format!("{text}resolver: {{servers: [\"{}\"], timeout: 1s}}\n", self.dns.address))
+    }
+
+    fn ask(&self, gateway: &Gateway, path: &str) -> String {
+        self.ask_at(gateway.address(0), path)
+    }
+
+    fn ask_at(&self, gateway: SocketAddr, path: &str) -> String {
+        Connector::new(&self.certificates).get(gateway, path, "").text()
+    }
+}
+
+#[test]
+fn servers_follow_their_name_and_requests_under_way_end_where_they_began() {
+    let site = Site::new(1);
+    let file = site.configuration("retries: 0", "");
+    let gateway = Gateway::with_config(&file.path(), 1);
+    assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
+    let (site, address) = (&site, gateway.address(0));
+    thread::scope(|scope| {
+        let slow = scope.spawn(move || site.ask_at(address, "/slow"));
+        gateway.wait_for_metric("quadrille_dns_lookups_total", &["result=\"ok\""], |count| count >= 2.0);
+        site.dns.set(WEB, &[[127, 0, 0, 3]], 1);
+        eventually("it stays where the name was", || site.ask(&gateway, "/") == "127.0.0.3");
+        assert!(!slow.is_finished());
+        site.webs[0].go.send(()).expect("it waits");
+        assert_eq!(slow.join().expect("no panic"), "127.0.0.2");
+    });
+    for _ in 0..5 {
+        assert_eq!(site.ask(&gateway, "/"), "127.0.0.3");
+    }
+    site.dns.set(WEB, &[[127, 0, 0, 2], [127, 0, 0, 3]], 1);
+    eventually("one of two addresses is not used", || {
+        site.ask(&gateway, "/") == "127.0.0.2" && site.ask(&gateway, "/") == "127.0.0.3"
+    });
+}
+
+#[test]
+fn a_name_that_cannot_be_looked_up_keeps_its_addresses() {
+    let site = Site::new(1);
+    let file = site.configuration("", "");
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    site.dns.set_silent(true);
+    gateway.wait_for_metric("quadrille_dns_lookups_total", &["result=\"failed\""], |count| count >= 2.0);
+    gateway.wait_for_log("cannot resolve the name; it keeps its addresses");
+    assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
+    gateway.signal("HUP");
+    gateway.wait_for_log("configuration reloaded");
+    assert_eq!(site.ask(&gateway, "/"), "127.0.0.2", "after a reload, too");
+    site.dns.set(WEB, &[[127, 0, 0, 3]], 1);
+    site.dns.set_silent(false);
+    eventually("it is not looked up again", || site.ask(&gateway, "/") == "127.0.0.3");
+}
+
+#[test]
+fn a_name_that_nobody_knows_yet_is_a_warning_where_others_serve() {
+    let site = Site::new(1);
+    let other = format!(", other: {{servers: [\"other.quadrille.example:{}\"]}}", site.port);
+    let file = site.configuration("", &other);
+    let (good, said) = output(quadrille("check").arg(file.path()));
+    assert!(good && said.contains("cannot resolve other.quadrille.example"), "{said}");
+    assert!(said.contains("there is no such name") && said.contains(".yaml:"), "{said}");
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    gateway.wait_for_log("cannot resolve other.quadrille.example");
+    assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
+    let answer = Connector::new(&site.certificates).get(gateway.address(0), "/other", "");
+    assert_eq!(answer.status, 503);
+    site.dns.set("other.quadrille.example", &[[127, 0, 0, 3]], 1);
+    site.webs[1].go.send(()).expect("it waits");
+    eventually("it is never looked up again", || {
+        Connector::new(&site.certificates).get(gateway.address(0), "/other", "").status == 200
+    });
+}
+
+#[test]
+fn a_gateway_that_knows_no_server_does_not_start() {
+    let site = Site::new(1);
+    site.dns.set_silent(true);
+    let file = site.configuration("", "");
+    let started = serve().arg("--config").arg(file.path()).output().expect("quadrille");
+    let said = String::from_utf8_lossy(&started.stderr);
+    assert_eq!(started.status.code(), Some(2), "{said}");
+    assert!(said.contains("cannot resolve web.quadrille.example") && said.contains(".yaml:"), "{said}");
+}
+
+#[test]
+fn an_interval_takes_the_place_of_what_records_say_and_off_leaves_it_to_reloads() {
+    let site = Site::new(3600);
+    let file = site.configuration("dns_refresh: 1s", "");
+    let mut gateway = Gateway::with_config(&file.path(), 1);
+    assert_eq!(site.ask(&gateway, "/"), "127.0.0.2");
+    site.dns.set(WEB, &[[127, 0, 0, 3]], 3600);
+    eventually("it is looked up once", || site.ask(&gateway, "/") == "127.0.0.3");
+    let off =
+        std::fs::read_to_string(file.path()).expect("a file").replace("dns_refresh: 1s", "dns_refresh: off");
+    file.replace(&off);
+    gateway.wait_for_log("configuration reloaded");
+    let asked = site.dns.asked();
+    site.dns.set(WEB, &[[127, 0, 0, 2]], 3600);
+    thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!(site.dns.asked(), asked);
+    assert_eq!(site.ask(&gateway, "/"), "127.0.0.3");
+    gateway.signal("HUP");
+    eventually("a reload does not look it up", || site.ask(&gateway, "/") == "127.0.0.2");
+}

@@ -1,0 +1,135 @@
+//! What clients read of errors.
+
+use crate::{
+    Field, Problem,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::source,
+    },
+    model::{ErrorPage, Place, Source, Statuses},
+    quote, values,
+    words::switch,
+};
+use serde_json::Value;
+
+pub(super) const ERROR_PAGE: Section<ErrorPageDraft, ErrorPage> = Section {
+    path: "listeners[].error_pages[]",
+    about: "What clients read of errors, in the place of the gateway's own short pages. A page for one status comes before one \
+            for its class, a route's before its listener's. A client whose `Accept` asks for another form than the pages \
+            have (HTML or JSON) gets the gateway's own in that form.",
+    keys: &[
+        Key {
+            name: "status",
+            value: "`400` to `599`, `4xx`, `5xx`, or a list of them",
+            preset: Preset::Required,
+            about: "For which errors.",
+            needs_restart: false,
+            read: |field, draft| {
+                draft.statuses =
+                    field.items_or_one().iter().filter_map(|item| item.parse(statuses)).collect();
+            },
+            show: |page| page.statuses.iter().map(|statuses| show_statuses(*statuses)).collect(),
+        },
+        Key {
+            name: "file",
+            value: "path",
+            preset: Preset::Means("none"),
+            about: "A file of up to 1 MiB, which is kept in memory and read again when it changes. A page has a `file` or a \
+                    `body`.",
+            needs_restart: false,
+            read: |field, draft| draft.file = field.placed(Field::file_source),
+            show: |page| page.body.path().map(|_| source(&page.body)).into(),
+        },
+        Key {
+            name: "body",
+            value: "text",
+            preset: Preset::Means("none"),
+            about: "The page itself.",
+            needs_restart: false,
+            read: |field, draft| draft.body = field.placed(|field| field.text().map(Source::inline)),
+            show: |page| match page.body.path() {
+                Some(_) => Value::Null,
+                None => page.body.read().map(|body| String::from_utf8_lossy(&body).into_owned()).ok().into(),
+            },
+        },
+        Key {
+            name: "content_type",
+            value: "media type",
+            preset: Preset::Means("that of the file's ending: `.html`, `.json`, `.txt`; else HTML"),
+            about: "The `Content-Type` of the page.",
+            needs_restart: false,
+            read: |field, draft| draft.content_type = field.parse(values::header_value),
+            show: |page| page.content_type.as_str().into(),
+        },
+        Key {
+            name: "servers",
+            value: "`on` or `off`",
+            preset: Preset::Is("off"),
+            about: "Whether errors of servers get the page too. What they say themselves is not passed on then, but for \
+                    headers that are not about their body.",
+            needs_restart: false,
+            read: |field, draft| field.set(&mut draft.of_servers, switch),
+            show: |page| if page.of_servers { "on" } else { "off" }.into(),
+        },
+    ],
+};
+
+/// What has been read of a page.
+#[derive(Default)]
+pub(super) struct ErrorPageDraft {
+    statuses: Vec<Statuses>,
+    file: Option<(Source, Place)>,
+    body: Option<(Source, Place)>,
+    content_type: Option<String>,
+    of_servers: bool,
+}
+
+pub(super) fn error_pages(field: &Field<'_>) -> Vec<ErrorPage> {
+    field.items().iter().filter_map(error_page).collect()
+}
+
+fn error_page(field: &Field<'_>) -> Option<ErrorPage> {
+    let mut draft = ErrorPageDraft::default();
+    ERROR_PAGE.read(field, &mut draft)?;
+    match (field.entry("file"), field.entry("body")) {
+        (None, None) => field.error(Problem::new("the page says nothing", "add `file` or `body`")),
+        (Some(_), Some(body)) => body.error(Problem::new("a page has a `file` or a `body`", "remove one")),
+        _ => {}
+    }
+    let (body, body_place) = draft.file.or(draft.body)?;
+    let content_type = draft.content_type.unwrap_or_else(|| by_ending(&body).to_owned());
+    Some(ErrorPage { statuses: draft.statuses, body, body_place, content_type, of_servers: draft.of_servers })
+}
+
+fn by_ending(body: &Source) -> &'static str {
+    let ending = body.path().and_then(|path| path.extension()?.to_str());
+    match ending.map(str::to_ascii_lowercase).as_deref() {
+        Some("json") => "application/json",
+        Some("txt") => "text/plain; charset=utf-8",
+        _ => "text/html; charset=utf-8",
+    }
+}
+
+fn statuses(text: &str) -> Result<Statuses, Problem> {
+    match text.to_ascii_lowercase().as_str() {
+        "4xx" => Ok(Statuses::Class(4)),
+        "5xx" => Ok(Statuses::Class(5)),
+        one => one.parse().ok().filter(|one| (400..600).contains(one)).map(Statuses::One).ok_or_else(|| {
+            Problem::new(
+                format!("{} is no status of an error", quote(text)),
+                "write 400 to 599, `4xx` or `5xx`",
+            )
+        }),
+    }
+}
+
+fn show_statuses(statuses: Statuses) -> Value {
+    match statuses {
+        Statuses::One(status) => status.to_string().into(),
+        Statuses::Class(digit) => format!("{digit}xx").into(),
+    }
+}
+
+pub(super) fn show(pages: &[ErrorPage]) -> Value {
+    crate::file::shown::list(pages.iter().map(|page| ERROR_PAGE.show(page)))
+}

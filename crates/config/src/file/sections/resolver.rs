@@ -1,0 +1,80 @@
+//! How the addresses of servers are found by their names.
+
+use crate::{
+    Field, Problem,
+    file::{
+        schema::{Key, Preset, Section},
+        shown::{list, time},
+    },
+    model::{DnsRefresh, Resolver},
+    quote,
+    values::{show_duration, timeout},
+};
+use serde_json::Value;
+use std::net::{IpAddr, SocketAddr};
+
+pub(super) const RESOLVER: Section<Resolver> = Section {
+    path: "resolver",
+    about: "Who is asked for the addresses of servers that have names.",
+    keys: &[
+        Key {
+            name: "servers",
+            value: "list of IP addresses, with a port or without",
+            preset: Preset::Means("the system's"),
+            about: "DNS servers, asked over UDP, and over TCP where an answer is too long for that. The system's are those of \
+                    `/etc/resolv.conf`; what they do not know, the system may (`/etc/nsswitch.conf`). `/etc/hosts` comes \
+                    first in any case.",
+            needs_restart: false,
+            read: |field, resolver| {
+                resolver.servers = field.items().iter().filter_map(|item| item.parse(server)).collect();
+            },
+            show: |resolver| list(resolver.servers.iter().map(|server| server.to_string().into())),
+        },
+        Key {
+            name: "timeout",
+            value: "duration",
+            preset: Preset::Is("5s"),
+            about: "After which a lookup has failed. A start and a reload wait for that long, at most, for all names \
+                    together.",
+            needs_restart: false,
+            read: |field, resolver| field.set(&mut resolver.timeout, timeout),
+            show: |resolver| time(resolver.timeout),
+        },
+    ],
+};
+
+/// The settings, or the defaults for what is wrong with them.
+pub(super) fn resolver(field: &Field<'_>) -> Resolver {
+    let mut resolver = Resolver::default();
+    RESOLVER.read(field, &mut resolver);
+    resolver
+}
+
+/// `ttl`, an interval, or `off`.
+pub(super) fn refresh(text: &str) -> Result<DnsRefresh, Problem> {
+    match text {
+        "ttl" => Ok(DnsRefresh::ByTtl),
+        "off" | "false" | "no" => Ok(DnsRefresh::Off),
+        interval => timeout(interval).map(DnsRefresh::Every).map_err(|_| {
+            let message = format!("{} is neither `ttl` nor `off` nor a duration", quote(interval));
+            Problem::new(message, "write one of them, such as `30s`")
+        }),
+    }
+}
+
+pub(super) fn show_refresh(refresh: DnsRefresh) -> Value {
+    match refresh {
+        DnsRefresh::ByTtl => "ttl".into(),
+        DnsRefresh::Every(interval) => show_duration(interval).into(),
+        DnsRefresh::Off => "off".into(),
+    }
+}
+
+fn server(text: &str) -> Result<SocketAddr, Problem> {
+    const DNS: u16 = 53;
+    let address = text.parse::<SocketAddr>().or_else(|_| text.parse::<IpAddr>().map(|ip| (ip, DNS).into()));
+    address.map_err(|_| {
+        let message = format!("{} is no address of a DNS server", quote(text));
+        Problem::new(message, "write an IP address, such as `10.0.0.2` or `\"[2001:db8::2]:5353\"`")
+    })
+}

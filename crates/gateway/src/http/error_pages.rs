@@ -1,0 +1,100 @@
+//! Pages of the configuration's for errors.
+
+use super::error_page::{self, Form};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, header};
+use quadrille_config::{
+    Diagnostic,
+    model::{ErrorPage, Problem, Respond, Source, Statuses},
+};
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    sync::Arc,
+};
+
+/// Pages for errors, read from their files: a route's before its listener's.
+pub(crate) struct ErrorPages(Box<[(ErrorPage, Bytes, Form)]>);
+
+/// Bytes of a page at most, for which each listener has memory.
+const LONGEST: usize = 1 << 20;
+
+impl ErrorPages {
+    /// Reads the files; `None` if there are none.
+    ///
+    /// # Errors
+    /// Names one that cannot be had.
+    pub(crate) fn read(pages: &[ErrorPage]) -> Result<Option<Arc<Self>>, Diagnostic> {
+        let read = |page: &ErrorPage| {
+            let fail = |problem: Problem| Diagnostic::new(&page.body_place, problem);
+            let body = contents(&page.body).map_err(|error| {
+                fail(Problem::new(format!("cannot read the page {}: {error}", page.body), "correct the path"))
+            })?;
+            if body.len() > LONGEST {
+                let message = format!("the page {} is longer than 1 MiB", page.body);
+                return Err(fail(Problem::new(message, "write a shorter one: it is kept in memory")));
+            }
+            Ok((page.clone(), body.into(), Form::of_type(&page.content_type)))
+        };
+        let pages: Box<[_]> = pages.iter().map(read).collect::<Result<_, _>>()?;
+        Ok((!pages.is_empty()).then(|| Arc::new(Self(pages))))
+    }
+
+    /// What a client with these headers reads of an error of the gateway's own; `None` leaves it to the gateway.
+    pub(super) fn of_gateway(&self, status: u16, headers: &HeaderMap) -> Option<Respond> {
+        self.choose(status, headers, |_| true)
+    }
+
+    /// What it reads in the place of a server's error; `None` leaves it to the server.
+    pub(super) fn of_server(&self, status: u16, headers: &HeaderMap) -> Option<Respond> {
+        self.choose(status, headers, |page| page.of_servers)
+    }
+
+    /// The first page in the form that the client asks for; the first of all, if it does not say.
+    fn choose(
+        &self,
+        status: u16,
+        headers: &HeaderMap,
+        is_meant: impl Fn(&ErrorPage) -> bool,
+    ) -> Option<Respond> {
+        let wanted = error_page::wanted(headers);
+        let suits = |form: Form| wanted == Form::Text || wanted == form;
+        let mut of_status = [Statuses::One(status), Statuses::Class(status / 100)]
+            .into_iter()
+            .flat_map(|statuses| self.0.iter().filter(move |(page, _, _)| page.statuses.contains(&statuses)));
+        let (page, body, _) = of_status.find(|(page, _, form)| is_meant(page) && suits(*form))?;
+        Some(Respond { status, content_type: page.content_type.clone(), body: body.clone() })
+    }
+}
+
+/// Makes the header of a server's answer that of this page, in the place of what it says of its own body.
+pub(super) fn describe(page: &Respond, headers: &mut HeaderMap) {
+    const OF_BODY: [&str; 11] = [
+        "accept-ranges",
+        "content-digest",
+        "content-disposition",
+        "content-encoding",
+        "content-language",
+        "content-md5",
+        "content-range",
+        "digest",
+        "etag",
+        "last-modified",
+        "repr-digest",
+    ];
+    for name in OF_BODY {
+        headers.remove(name);
+    }
+    headers.insert(header::CONTENT_LENGTH, page.body.len().into());
+    if let Ok(content_type) = HeaderValue::from_str(&page.content_type) {
+        headers.insert(header::CONTENT_TYPE, content_type);
+    }
+}
+
+/// What a page says, but for what is behind the longest that it may be.
+fn contents(source: &Source) -> io::Result<Vec<u8>> {
+    let Some(path) = source.path() else { return Ok(source.read()?.to_vec()) };
+    let mut body = Vec::new();
+    File::open(path)?.take(LONGEST as u64 + 1).read_to_end(&mut body)?;
+    Ok(body)
+}

@@ -1,0 +1,177 @@
+//! Addresses of names, asked of DNS and of the system.
+
+use hickory_resolver::{
+    Hosts, TokioResolver,
+    config::{LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig},
+    net::{NetError, runtime::TokioRuntimeProvider},
+    proto::{
+        op::Query,
+        rr::{Name, RecordType},
+    },
+};
+use quadrille_config::model;
+use std::{
+    io,
+    net::{IpAddr, SocketAddr, ToSocketAddrs},
+    str::FromStr,
+    sync::{Arc, LazyLock},
+    thread,
+    time::{Duration, Instant},
+};
+use tokio::{
+    sync::{Semaphore, oneshot},
+    task::JoinSet,
+};
+
+/// Addresses, and for how long they are good.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) addresses: Vec<IpAddr>,
+    pub(super) valid_until: Instant,
+}
+
+/// What was found out about a name, or why nothing was.
+pub(super) type Outcome = (Arc<str>, Result<Answer, String>);
+
+/// Names that are asked for at a time, at most.
+const MOST_LOOKUPS: usize = 64;
+/// The system's functions block a thread each, and know no deadline.
+static SYSTEM_LOOKUPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(4)));
+/// The system does not say how long its answers are good.
+const SYSTEM_TTL: Duration = Duration::from_secs(30);
+
+/// Looks names up, all within the timeout of the settings.
+pub(super) async fn look_up(settings: &model::Resolver, hosts: Vec<Arc<str>>) -> Vec<Outcome> {
+    let source = Arc::new(Source::new(settings));
+    let permits = Arc::new(Semaphore::new(MOST_LOOKUPS));
+    let mut lookups = JoinSet::new();
+    for host in hosts {
+        let (source, permits, timeout) = (Arc::clone(&source), Arc::clone(&permits), settings.timeout);
+        lookups.spawn(async move {
+            let asked = async {
+                let _permit = permits.acquire().await;
+                source.ask(&host).await
+            };
+            let answer = tokio::time::timeout(timeout, asked).await;
+            let answer = answer.unwrap_or_else(|_| Err("no DNS server has answered in time".to_owned()));
+            (host, answer)
+        });
+    }
+    let mut outcomes = Vec::new();
+    while let Some(done) = lookups.join_next().await {
+        outcomes.extend(done);
+    }
+    outcomes
+}
+
+/// The same, waiting for it. It may be called where tasks run.
+pub(super) fn look_up_now(settings: &model::Resolver, hosts: Vec<Arc<str>>) -> io::Result<Vec<Outcome>> {
+    if hosts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let settings = settings.clone();
+    // A thread that runs tasks cannot wait for others.
+    let asking = thread::Builder::new().name("resolve".to_owned()).spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(runtime.block_on(look_up(&settings, hosts)))
+    })?;
+    asking.join().unwrap_or_else(|_| Err(io::Error::other("the lookup panicked")))
+}
+
+/// Who is asked.
+struct Source {
+    hosts: Hosts,
+    dns: Result<TokioResolver, NetError>,
+    /// For names that DNS does not know.
+    asks_system: bool,
+}
+
+impl Source {
+    /// The system's settings are read anew each time, so that they may change.
+    fn new(settings: &model::Resolver) -> Self {
+        let provider = TokioRuntimeProvider::default();
+        let builder = if settings.servers.is_empty() {
+            TokioResolver::builder(provider)
+        } else {
+            let servers = settings.servers.iter().map(name_server).collect();
+            let mut builder =
+                TokioResolver::builder_with_config(ResolverConfig::from_name_servers(servers), provider);
+            builder.options_mut().timeout = settings.timeout / 2;
+            builder.options_mut().attempts = 2;
+            Ok(builder)
+        };
+        let dns = builder.and_then(|mut builder| {
+            let options = builder.options_mut();
+            options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+            // What is asked for again has expired.
+            options.cache_size = 0;
+            options.use_hosts_file = ResolveHosts::Never;
+            builder.build()
+        });
+        let hosts = Hosts::from_system().unwrap_or_default();
+        Self { hosts, dns, asks_system: settings.servers.is_empty() }
+    }
+
+    async fn ask(&self, host: &Arc<str>) -> Result<Answer, String> {
+        if let Some(answer) = self.in_hosts_file(host) {
+            return Ok(answer);
+        }
+        let answer = match &self.dns {
+            Ok(dns) => ask_dns(dns, host).await,
+            Err(error) => Err(error.to_string()),
+        };
+        match answer {
+            Err(_) if self.asks_system => ask_system(host).await,
+            answer => answer,
+        }
+    }
+
+    /// What `/etc/hosts` says, which needs no DNS: a name that is there for IPv4 alone is not asked for by IPv6.
+    fn in_hosts_file(&self, host: &str) -> Option<Answer> {
+        let name = Name::from_str(host).ok()?;
+        let of = |kind| self.hosts.lookup_static_host(&Query::query(name.clone(), kind));
+        let found: Vec<_> = [RecordType::A, RecordType::AAAA].into_iter().filter_map(of).collect();
+        let records = found.iter().flat_map(|lookup| lookup.answers());
+        let addresses: Vec<_> = records.filter_map(|record| record.data.ip_addr()).collect();
+        (!addresses.is_empty()).then(|| Answer { addresses, valid_until: Instant::now() + SYSTEM_TTL })
+    }
+}
+
+fn name_server(address: &SocketAddr) -> NameServerConfig {
+    let mut server = NameServerConfig::udp_and_tcp(address.ip());
+    server.connections.iter_mut().for_each(|connection| connection.port = address.port());
+    server
+}
+
+async fn ask_dns(dns: &TokioResolver, host: &str) -> Result<Answer, String> {
+    match dns.lookup_ip(host).await {
+        Ok(found) => {
+            let addresses: Vec<_> = found.iter().collect();
+            match addresses.is_empty() {
+                true => Err(NO_ADDRESS.to_owned()),
+                false => Ok(Answer { addresses, valid_until: found.valid_until() }),
+            }
+        }
+        Err(error) if error.is_nx_domain() => Err("there is no such name".to_owned()),
+        Err(error) if error.is_no_records_found() => Err(NO_ADDRESS.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+const NO_ADDRESS: &str = "the name has no address";
+
+async fn ask_system(host: &Arc<str>) -> Result<Answer, String> {
+    let failed = |error: &dyn ToString| error.to_string();
+    let permit = Arc::clone(&SYSTEM_LOOKUPS).acquire_owned().await.map_err(|error| failed(&error))?;
+    let (done, answer) = oneshot::channel();
+    let host = Arc::clone(host);
+    // A thread of the runtime's would keep the process from ending for as long as the system takes.
+    let asking = thread::Builder::new().name("resolve".to_owned()).spawn(move || {
+        let found = (&*host, 0).to_socket_addrs();
+        let _ = done.send(found.map(|addresses| addresses.map(|address| address.ip()).collect::<Vec<_>>()));
+        drop(permit);
+    });
+    asking.map_err(|error| failed(&error))?;
+    let addresses = answer.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+    Ok(Answer { addresses, valid_until: Instant::now() + SYSTEM_TTL })
+}
