@@ -3,6 +3,7 @@
 use hickory_resolver::{
     Hosts, TokioResolver,
     config::{LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig},
+    lookup::Lookup,
     net::{NetError, runtime::TokioRuntimeProvider},
     proto::{
         op::Query,
@@ -131,7 +132,7 @@ impl Source {
         let name = Name::from_str(host).ok()?;
         let of = |kind| self.hosts.lookup_static_host(&Query::query(name.clone(), kind));
         let found: Vec<_> = [RecordType::A, RecordType::AAAA].into_iter().filter_map(of).collect();
-        let records = found.iter().flat_map(|lookup| lookup.answers());
+        let records = found.iter().flat_map(Lookup::answers);
         let addresses: Vec<_> = records.filter_map(|record| record.data.ip_addr()).collect();
         (!addresses.is_empty()).then(|| Answer { addresses, valid_until: Instant::now() + SYSTEM_TTL })
     }

@@ -14,10 +14,13 @@ use std::{
     thread,
 };
 
+/// Addresses of names, and how long they may be remembered, in seconds.
+type Records = HashMap<String, (Vec<Ipv4Addr>, u32)>;
+
 /// The server; it ends with the test.
 pub struct DnsServer {
     pub address: SocketAddr,
-    records: Arc<Mutex<HashMap<String, (Vec<Ipv4Addr>, u32)>>>,
+    records: Arc<Mutex<Records>>,
     silent: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
 }
@@ -66,7 +69,7 @@ impl DnsServer {
     }
 }
 
-fn answer(question: Message, records: &HashMap<String, (Vec<Ipv4Addr>, u32)>) -> Message {
+fn answer(question: Message, records: &Records) -> Message {
     let query = question.queries[0].clone();
     let name = query.name().to_ascii().trim_end_matches('.').to_ascii_lowercase();
     let mut answer = Message::response(question.metadata.id, question.metadata.op_code);
