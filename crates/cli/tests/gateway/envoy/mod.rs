@@ -61,7 +61,7 @@ static_resources:
 
 /// A gateway that serves a bootstrap.
 pub(super) fn serving(text: &str) -> (Gateway, Configuration) {
-    let file = Configuration::new(text);
+    let file = Configuration::new(&stock::with_ports(text, &[("ADMIN", 0), ("LISTEN", 0)]));
     let mut command = serve();
     command.arg("--envoy-config").arg(file.path());
     (Gateway::start(command, 1), file)

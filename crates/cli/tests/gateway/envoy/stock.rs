@@ -1,6 +1,7 @@
 //! The stock Envoy beside us, and what both answer.
 
-use crate::support::{Configuration, output};
+use super::serving;
+use crate::support::{Configuration, Gateway, eventually, output, ports};
 use std::{
     io::Write,
     path::{Path, PathBuf},
@@ -50,6 +51,57 @@ pub fn envoy() -> Option<PathBuf> {
     let found = Command::new(script).stderr(Stdio::inherit()).output().expect("fetch-envoy.sh");
     let path = String::from_utf8(found.stdout).expect("a path").trim().to_owned();
     (!path.is_empty()).then(|| path.into())
+}
+
+/// The bootstrap with ports in the place of names.
+pub(super) fn with_ports(text: &str, ports: &[(&str, u16)]) -> String {
+    ports.iter().fold(text.to_owned(), |text, (name, port)| {
+        text.replace(&format!("port_value: {name}"), &format!("port_value: {port}"))
+    })
+}
+
+/// Quadrille and the stock Envoy, which serve the same bootstrap.
+pub(super) struct Both {
+    pub(super) gateway: Gateway,
+    /// Envoy's.
+    port: u16,
+    _files: [Configuration; 2],
+    _envoy: Envoy,
+}
+
+impl Both {
+    /// Starts them with this bootstrap, in which ADMIN and LISTEN are the ports; `None` if there is no Envoy.
+    pub(super) fn start(text: &str) -> Option<Self> {
+        let Some(program) = envoy() else {
+            skipped();
+            return None;
+        };
+        let (gateway, ours) = serving(text);
+        let (admin, port) = (ports::free(), ports::free());
+        let theirs = Configuration::new(&with_ports(text, &[("ADMIN", admin), ("LISTEN", port)]));
+        let envoy = Envoy::start(&program, &theirs);
+        eventually("Envoy does not serve", || ask("http", admin, "/ready", &[])[0] == "200");
+        Some(Self { gateway, port, _files: [ours, theirs], _envoy: envoy })
+    }
+
+    /// Where each listens.
+    pub(super) fn ports(&self) -> [u16; 2] {
+        [self.gateway.port(), self.port]
+    }
+
+    /// What each answers; own texts name their character set, which is left out.
+    pub(super) fn ask(&self, scheme: &str, path: &str, arguments: &[&str]) -> [Vec<String>; 2] {
+        self.ports().map(|port| {
+            let mut answer = ask(scheme, port, path, arguments);
+            answer.retain(|line| !line.starts_with("content-type:"));
+            answer
+        })
+    }
+}
+
+/// What both say, if it is not the same.
+pub(super) fn difference(what: &str, ours: &[String], theirs: &[String]) -> Option<String> {
+    (ours != theirs).then(|| format!("{what}\n  Quadrille {ours:?}\n  Envoy     {theirs:?}"))
 }
 
 /// A running Envoy; killed when dropped.
