@@ -271,6 +271,7 @@ pub(crate) const ALL: &[Group] = &[
             &CIRCUIT_BREAKERS,
             &CIRCUIT_BREAKER_THRESHOLDS,
             &OUTLIER_DETECTION,
+            &PERCENT,
             &SOCKET_MATCH,
             &PROXY_PROTOCOL_UPSTREAM,
             &PROXY_PROTOCOL_CONFIG,

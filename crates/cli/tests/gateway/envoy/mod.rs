@@ -13,6 +13,7 @@ mod local_rate_limit;
 mod more_requests;
 mod rbac;
 mod request_id;
+mod panic;
 pub mod stock;
 mod upstream;
 
