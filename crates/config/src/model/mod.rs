@@ -11,6 +11,7 @@ mod basic_auth;
 mod chain;
 mod compression;
 mod cors;
+mod envoy_headers;
 mod expression;
 mod fault;
 mod hash_policy;
@@ -33,6 +34,7 @@ mod rate_limit;
 mod redis_address;
 mod request_id;
 mod resumption;
+mod retry;
 mod route;
 mod routing;
 mod sampling;
@@ -50,6 +52,7 @@ pub use basic_auth::{BasicAuth, PasswordHashes, RouteBasicAuth};
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
 pub use compression::{Compression, ContentCoding};
 pub use cors::Cors;
+pub use envoy_headers::{AttemptCounts, CertificateDetails, EnvoyHeaders, ForwardedCertificate};
 pub use expression::{Expression, compiled, whole, whole_within};
 pub use fault::Fault;
 pub use hash_policy::{HashOn, HashPolicy};
@@ -72,9 +75,8 @@ pub use rate_limit::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RouteRateLim
 pub use redis_address::{RedisAddress, RedisScheme};
 pub use request_id::{RequestIdOrigin, RequestIds};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
-pub use route::{
-    Action, Forward, HostRewrite, PathRewrite, Redirect, Respond, RetryOn, RetryPolicy, Route, Weighted,
-};
+pub use retry::{RetryOn, RetryPolicy};
+pub use route::{Action, Forward, HostRewrite, PathRewrite, Redirect, Respond, Route, Weighted};
 pub use routing::{Domain, Http, RouteTable, VirtualHost};
 pub use sampling::Sampling;
 pub use source::Source;

@@ -1,8 +1,10 @@
 //! Which requests go where: hosts, then routes in their order.
 
 use super::{
-    AccessStep, BasicAuth, Mode, PathRule, Paths, Place, RateLimit, RequestIds, Route, RouteBasicAuth,
+    AccessStep, BasicAuth, EnvoyHeaders, ForwardedCertificate, Mode, PathRule, Paths, Place, RateLimit,
+    RequestIds, Route, RouteBasicAuth,
 };
+use http::HeaderName;
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
 
 /// HTTP of a chain.
@@ -19,6 +21,10 @@ pub struct Http {
     pub header_limit: usize,
     /// What becomes of `X-Request-Id`; `None`: what the process says.
     pub request_ids: Option<RequestIds>,
+    /// What becomes of `x-forwarded-client-cert`.
+    pub forwarded_certificate: ForwardedCertificate,
+    /// What becomes of `x-envoy-*`; `None`: they mean nothing.
+    pub envoy_headers: Option<EnvoyHeaders>,
 }
 
 /// A set of hosts with their routes.
@@ -36,6 +42,8 @@ pub struct RouteTable {
     /// A server that cannot be reached, or closes the connection without an answer, is answered for with 503 in place
     /// of 502. Envoy: `true`.
     pub unreachable_is_503: bool,
+    /// Headers of requests that only internal clients may send; see [`EnvoyHeaders`].
+    pub internal_headers: Vec<HeaderName>,
 }
 
 /// Hosts with the same routes.
@@ -94,6 +102,8 @@ impl Http {
             access: Vec::new(),
             header_limit: 64 * 1024,
             request_ids: None,
+            forwarded_certificate: ForwardedCertificate::default(),
+            envoy_headers: None,
         }
     }
 }

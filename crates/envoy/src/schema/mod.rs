@@ -155,6 +155,8 @@ pub(crate) const ALL: &[Group] = &[
         messages: &[
             &HTTP_MANAGER,
             &RDS,
+            &INTERNAL_ADDRESS_CONFIG,
+            &CLIENT_CERTIFICATE_DETAILS,
             &HTTP_FILTER,
             &ROUTER,
             &COMMON_HTTP_OPTIONS,

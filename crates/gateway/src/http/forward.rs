@@ -6,6 +6,7 @@ use super::{
     client_body::ClientBody,
     compression,
     destination::Destination,
+    envoy_forwarding::{self, Attempt},
     exchange::Exchange,
     hop_by_hop,
     informational::Informational,
@@ -28,13 +29,19 @@ use crate::upstream::{
 use http::{HeaderValue, Response, StatusCode, Version, header};
 use http_body::Body;
 use quadrille_config::model::{Balance, Forward};
-use std::{io, net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// One request on its way.
 struct Forwarding<'a> {
     destination: Destination<'a>,
     body: Replay,
     tried: Vec<SocketAddr>,
+    began: Instant,
     /// When all must be over.
     whole: Option<Instant>,
     /// Counts the attempts after the first.
@@ -66,12 +73,17 @@ pub(super) async fn forward(
         tracing::debug!(route = %matched.place(), "the route's upstream does not exist (yet)");
         return Answer { request, route: Some(matched), exchange }.text(503, "No such upstream.\n").into();
     };
+    exchange.told_attempts = to.attempts.in_responses.then_some(1);
     let whole = to.timeout.filter(|_| !request.websocket).map(|timeout| exchange.began + timeout);
     let active = match begin(upstream, request.websocket, whole).await {
         Ok(active) => active,
         Err(refusal) => {
             exchange.error = Some(refusal.label());
-            return Answer { request, route: Some(matched), exchange }.status(refusal.status()).into();
+            let mut response = Answer { request, route: Some(matched), exchange }.status(refusal.status());
+            if matches!(refusal, Refusal::Overloaded) {
+                envoy_forwarding::tell_overload(response.headers_mut(), request);
+            }
+            return response.into();
         }
     };
     exchange.upstream = Some((Arc::clone(upstream), active));
@@ -98,6 +110,7 @@ pub(super) async fn forward(
         },
         body,
         tried: Vec::new(),
+        began: Instant::now(),
         whole,
         retry: None,
         sticky: sticky.map(Box::new),
@@ -193,6 +206,9 @@ impl Forwarding<'_> {
             return Err(AttemptError::OutOfTime);
         }
         self.tried.push(server.address);
+        if let Some(attempts) = &mut exchange.told_attempts {
+            *attempts = self.tried.len();
+        }
         exchange.server = Some(server.clone());
         let mut fresh = false;
         loop {
@@ -234,7 +250,12 @@ impl Forwarding<'_> {
         }
         .map_err(AttemptError::Connect)?;
         let reused = lease.reused;
-        let request = upstream_request::build(&self.destination, &http.connection, server, lease.is_http2())
+        let attempt = Attempt {
+            number: self.tried.len(),
+            elapsed: if self.tried.len() > 1 { self.began.elapsed() } else { Duration::ZERO },
+        };
+        let http2 = lease.is_http2();
+        let request = upstream_request::build(&self.destination, &http.connection, server, http2, attempt)
             .map_err(|_| AttemptError::InvalidPath)?
             .map(|()| self.body.attempt());
         // HTTP/1.0 has none (RFC 9110 section 15.2), and a 100 is for whoever sends the body, which is the gateway here.
@@ -322,15 +343,16 @@ impl Forwarding<'_> {
     /// What the client is told (RFC 9110 section 15.6).
     fn status_of(&self, error: &AttemptError) -> u16 {
         let unreachable = self.destination.matched.unreachable();
+        let too_late = if envoy_forwarding::timeout_is_empty(self.destination.request) { 204 } else { 504 };
         match error {
             AttemptError::NoServer => 503,
-            AttemptError::OutOfTime => 504,
+            AttemptError::OutOfTime => too_late,
             AttemptError::InvalidPath => 400,
             AttemptError::Connect(error) => {
                 let timed_out = error.kind() == io::ErrorKind::TimedOut;
                 if timed_out && unreachable != 503 { 504 } else { unreachable }
             }
-            AttemptError::Exchange { error: ExchangeError::TimedOut, .. } => 504,
+            AttemptError::Exchange { error: ExchangeError::TimedOut, .. } => too_late,
             AttemptError::Exchange { error: ExchangeError::Client(ClientBodyError::TimedOut), .. } => 408,
             AttemptError::Exchange { error: ExchangeError::Client(_), .. } => 400,
             AttemptError::Exchange { .. } => unreachable,
@@ -346,6 +368,8 @@ impl Forwarding<'_> {
         let (mut head, body) = response.into_parts();
         exchange.status = head.status.as_u16();
         hop_by_hop::remove(&mut head.headers);
+        let took = self.body.ended(self.began).map(|ended| ended.elapsed());
+        envoy_forwarding::tell_client(&mut head.headers, self.destination.request, took);
         self.destination.change_response(&mut head.headers, &exchange.http.connection);
         let compression = self.destination.matched.route().compression.as_ref();
         let encoder = compression.and_then(|compression| {

@@ -201,7 +201,7 @@ impl Authorization {
         let mut headers = request.headers.clone();
         hop_by_hop::remove(&mut headers);
         let host = HeaderValue::from_str(request.host()).ok().filter(|host| !host.is_empty());
-        forwarded_headers::set(connection, request.sender.stance, host, &mut headers).ok()?;
+        forwarded_headers::set(request, connection, host, &mut headers).ok()?;
         let over_http = matches!(self.model.service, AuthorizationService::Http(_));
         let listed = |patterns: &[TextMatch], name: &HeaderName| {
             patterns.iter().any(|pattern| pattern.matches(name.as_str()))
