@@ -47,7 +47,7 @@ mod upstream_limits;
 
 pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules, AccessStep};
 pub use acme::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, AcmeOrder, ExternalAccount};
-pub use authorization::{Authorization, AuthorizationService, HttpAuthorization};
+pub use authorization::{Authorization, AuthorizationBody, AuthorizationService, HttpAuthorization};
 pub use basic_auth::{BasicAuth, PasswordHashes, RouteBasicAuth};
 pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
 pub use compression::{Compression, ContentCoding};

@@ -210,6 +210,7 @@ pub(crate) const ALL: &[Group] = &[
         title: "Who is let in: authorization servers",
         messages: &[
             &EXT_AUTHZ,
+            &AUTHZ_BODY,
             &AUTHZ_GRPC_SERVICE,
             &EXT_AUTHZ_HTTP,
             &EXT_AUTHZ_REQUEST,
@@ -270,10 +271,10 @@ pub(crate) const ALL: &[Group] = &[
         messages: &[
             &CLUSTER,
             &COMMON_LB,
+            &PERCENT,
             &CIRCUIT_BREAKERS,
             &CIRCUIT_BREAKER_THRESHOLDS,
             &OUTLIER_DETECTION,
-            &PERCENT,
             &SOCKET_MATCH,
             &PROXY_PROTOCOL_UPSTREAM,
             &PROXY_PROTOCOL_CONFIG,

@@ -39,6 +39,7 @@ mod outcome;
 mod path_normalization;
 mod quality;
 mod rate_limit;
+mod read_ahead;
 mod refusal;
 mod replay;
 mod request;

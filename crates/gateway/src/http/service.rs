@@ -34,7 +34,7 @@ pub(super) fn serve<'a>(
     let trusted = settings.as_ref().map(|settings| &settings.trusted_proxies);
     let sender = Sender::of(http.connection.client, trusted, request.headers());
     let early = http.connection.early.load(Ordering::Relaxed);
-    let (mut request, body) = request::split(request, early, sender);
+    let (mut request, mut body) = request::split(request, early, sender);
     let internal = settings.as_ref().is_some_and(|settings| receive(settings, http, &mut request));
     let ids = settings.as_ref().and_then(|settings| settings.request_ids);
     if let Some(ids) = ids {
@@ -77,7 +77,7 @@ pub(super) fn serve<'a>(
         if let Err(problem) = request.normalize(&settings.paths) {
             return Answer { request: &request, route: None, exchange }.text(400, problem).into();
         }
-        if let Err(refusal) = access::check(&settings, http, &mut request).await {
+        if let Err(refusal) = access::check(&settings, http, &mut request, &mut body).await {
             tracing::debug!(client = %http.connection.client, reason = refusal.reason, "a request is not let in");
             if let Some(what) = refusal.what {
                 metrics::access_denied(what);

@@ -93,6 +93,10 @@ const REQUESTS: &[(&str, &[&str])] = &[
 
 /// Asks both with this service, whose server is at this port.
 fn same(service: &str, http2: &str, authz: u16) {
+    same_for(REQUESTS, service, http2, authz);
+}
+
+fn same_for(requests: &[(&str, &[&str])], service: &str, http2: &str, authz: u16) {
     let text = BOOTSTRAP.replace("SERVICE", service).replace("    HTTP2\n", &if_any(http2));
     let text = with_ports(&text, &[("UPSTREAM", upstream::start().port()), ("AUTHZ", authz)]);
     let Some(both) = Both::start(&text) else { return };
@@ -100,7 +104,7 @@ fn same(service: &str, http2: &str, authz: u16) {
         let [ours, theirs] = both.ask("http", path, arguments);
         difference(&format!("{path} {arguments:?}"), &ours, &theirs)
     };
-    let differences: Vec<_> = REQUESTS.iter().filter_map(differs).collect();
+    let differences: Vec<_> = requests.iter().filter_map(differs).collect();
     assert!(differences.is_empty(), "{service}\n{}", differences.join("\n"));
 }
 
@@ -138,4 +142,37 @@ fn both_let_everybody_in_if_they_are_told_to() {
     same(&open(GRPC), HTTP2, grpc_authorization().port());
     same(&open(GRPC), HTTP2, 1);
     same(&open(HTTP), "", http_authorization().port());
+}
+
+const BODIES: &[(&str, &[&str])] = &[
+    ("/", &[]),
+    ("/", &["-d", "body"]),
+    ("/", &["-d", ""]),
+    ("/", &["-d", "0123456789"]),
+    ("/", &["-d", "01234567890"]),
+    ("/", &["-H", "transfer-encoding: chunked", "-d", "abc"]),
+    ("/", &["-H", "transfer-encoding: chunked", "-d", "012345678901234567890"]),
+    ("/", &["-H", "x-ext-authz: allow", "-d", "body"]),
+    ("/", &["-H", "x-ext-authz: allow", "-d", "012345678901234567890"]),
+    ("/", &["-H", "x-ext-authz: allow", "-H", "transfer-encoding: chunked", "-d", "01234567890"]),
+    ("/here", &["-H", "x-ext-authz: allow", "-X", "PUT", "-d", "body"]),
+    ("/free", &["-d", "012345678901234567890"]),
+    ("/", &["-H", "x-ext-authz: fail", "-d", "body"]),
+    ("/", &["-H", "x-envoy-auth-partial-body: true", "-d", "body"]),
+    ("/", &["-H", "x-envoy-auth-partial-body: true"]),
+    ("/", &["--http2-prior-knowledge", "-d", "body"]),
+    ("/", &["--http2-prior-knowledge", "-H", "x-ext-authz: allow", "-d", "0123456"]),
+];
+
+#[test]
+fn both_tell_of_bodies() {
+    for settings in ["max_request_bytes: 10", "max_request_bytes: 10, allow_partial_message: true"] {
+        let with_body = |service: &str, more: &str| {
+            format!("with_request_body: {{ {settings}{more} }}\n              {service}")
+        };
+        let grpc = grpc_authorization().port();
+        same_for(BODIES, &with_body(GRPC, ""), HTTP2, grpc);
+        same_for(BODIES, &with_body(GRPC, ", pack_as_bytes: true"), HTTP2, grpc);
+        same_for(BODIES, &with_body(HTTP, ""), "", http_authorization().port());
+    }
 }
