@@ -6,7 +6,7 @@ use crate::{
     logging::Logging,
     process::{announce, run},
 };
-use quadrille_control_plane::{OnRefusedPolicy, Trust};
+use quadrille_control_plane::{OnRefusedPolicy, RefusalsInReady, Trust};
 use quadrille_gateway::ConfigurationSource;
 use std::{path::PathBuf, time::Duration};
 
@@ -38,6 +38,9 @@ pub(crate) struct Serve {
     /// What becomes of a listener whose control plane wants others let in, in a way that cannot be served.
     #[arg(long, value_name = "WHAT", requires = "envoy_config", default_value = "close")]
     on_refused_policy: RefusedPolicy,
+    /// What the admin page /ready says of what control planes have sent in vain.
+    #[arg(long, value_name = "WHAT", requires = "envoy_config", default_value = "say")]
+    refusals_in_ready: Refusals,
     #[command(flatten)]
     flags: Flags,
     #[command(flatten)]
@@ -53,6 +56,27 @@ enum RefusedPolicy {
     Keep,
 }
 
+/// See [`RefusalsInReady`].
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Refusals {
+    /// A line for each; the status is as it would be otherwise.
+    Say,
+    /// The same, with 503 for as long as something is closed for what was refused.
+    Fail,
+    /// Nothing.
+    Hide,
+}
+
+impl From<Refusals> for RefusalsInReady {
+    fn from(refusals: Refusals) -> Self {
+        match refusals {
+            Refusals::Say => Self::Say,
+            Refusals::Fail => Self::Fail,
+            Refusals::Hide => Self::Hide,
+        }
+    }
+}
+
 impl From<RefusedPolicy> for OnRefusedPolicy {
     fn from(policy: RefusedPolicy) -> Self {
         match policy {
@@ -66,7 +90,11 @@ impl Serve {
     pub(crate) fn run(self) -> Result<(), Vec<String>> {
         if let Some(file) = self.envoy_config {
             let directories = self.control_plane_files.into();
-            let trust = Trust { directories, on_refused_policy: self.on_refused_policy.into() };
+            let trust = Trust {
+                directories,
+                on_refused_policy: self.on_refused_policy.into(),
+                refusals_in_ready: self.refusals_in_ready.into(),
+            };
             return ServedBootstrap { file, trust, threads: None, drain: DRAIN }.serve(&self.logging);
         }
         let (model, origin) = match self.config {

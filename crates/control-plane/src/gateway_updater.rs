@@ -120,6 +120,11 @@ impl UpdateHandler for GatewayUpdater {
                 tracing::error!(%resource, reason, "rejected; the active one stays");
             }
         }
+        {
+            let mut refusals = self.state.refusals();
+            refusals.note(update, &rejections, |name| diff.closes(name));
+            self.state.stats.show_refused(update.kind, refusals.count(update.kind));
+        }
         for (listener, missing) in self.state.store().warming_listeners() {
             tracing::debug!(listener, ?missing, "a listener waits for resources");
         }

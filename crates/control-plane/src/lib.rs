@@ -16,6 +16,7 @@ mod admin;
 mod control_planes;
 mod gateway_updater;
 mod node;
+mod refusals;
 mod resource_store;
 mod state;
 mod stats;
@@ -28,5 +29,5 @@ mod xds_manager;
 mod tests;
 
 pub use admin::EnvoyPages;
-pub use trust::{OnRefusedPolicy, Trust};
+pub use trust::{OnRefusedPolicy, RefusalsInReady, Trust};
 pub use xds_manager::XdsManager;

@@ -75,6 +75,11 @@ impl ResourceStore {
         }
     }
 
+    /// How far control planes are trusted.
+    pub(crate) fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
     /// The bootstrap that is in service.
     pub(crate) fn bootstrap(&self) -> &Arc<Bootstrap> {
         &self.bootstrap

@@ -1,6 +1,6 @@
 //! What the streams, the gateway's reload and the admin pages share.
 
-use crate::{resource_store::ResourceStore, stats::XdsStats};
+use crate::{refusals::Refusals, resource_store::ResourceStore, stats::XdsStats};
 use std::{
     collections::BTreeSet,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -12,6 +12,7 @@ pub(crate) struct State {
     store: Mutex<ResourceStore>,
     /// Kinds of warnings that were given.
     warned: Mutex<BTreeSet<String>>,
+    refusals: Mutex<Refusals>,
     pub(crate) stats: XdsStats,
     /// When the process began to ask control planes.
     pub(crate) started: Instant,
@@ -22,6 +23,7 @@ impl State {
         Self {
             store: Mutex::new(store),
             warned: Mutex::default(),
+            refusals: Mutex::default(),
             stats: XdsStats::default(),
             started: Instant::now(),
         }
@@ -29,6 +31,10 @@ impl State {
 
     pub(crate) fn warned(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.warned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn refusals(&self) -> MutexGuard<'_, Refusals> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn store(&self) -> MutexGuard<'_, ResourceStore> {

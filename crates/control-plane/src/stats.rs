@@ -29,6 +29,7 @@ impl XdsStats {
             CLOSED,
             "Listeners and routes that were closed because their rules about access were refused"
         );
+        describe_gauge!(REFUSED, "Resources whose last version was refused");
         describe_gauge!(CONNECTED, "Open streams to control planes");
         describe_counter!(FAILURES, "Streams to control planes that were lost or could not be opened");
     }
@@ -48,6 +49,12 @@ impl XdsStats {
     pub(crate) fn count_closed(&self, kind: ResourceType) {
         Self::describe();
         counter!(CLOSED, "service" => kind.service()).increment(1);
+    }
+
+    /// Of so many resources the last version was refused.
+    #[allow(clippy::cast_precision_loss)] // a thousand at most
+    pub(crate) fn show_refused(&self, kind: ResourceType, refused: usize) {
+        gauge!(REFUSED, "service" => kind.service()).set(refused as f64);
     }
 
     /// The connection of a stream for these resource types is `now` up or down, after it was `before`.
@@ -97,5 +104,6 @@ impl SubscriptionStats {
 
 const CLOSED: &str = "quadrille_xds_closed_total";
 const UPDATES: &str = "quadrille_xds_updates_total";
+const REFUSED: &str = "quadrille_xds_refused";
 const CONNECTED: &str = "quadrille_xds_connected";
 const FAILURES: &str = "quadrille_xds_failures_total";

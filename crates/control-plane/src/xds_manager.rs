@@ -1,8 +1,12 @@
 //! The entrance: the resources of a bootstrap and of its control planes, as one configuration.
 
 use crate::{
-    control_planes::ControlPlanes, resource_store::ResourceStore, state::State, stats::XdsStats,
-    subscription_manager::SubscriptionManager, trust::Trust,
+    control_planes::ControlPlanes,
+    resource_store::ResourceStore,
+    state::State,
+    stats::XdsStats,
+    subscription_manager::SubscriptionManager,
+    trust::{RefusalsInReady, Trust},
 };
 use quadrille_config::{
     Diagnostics,
@@ -69,6 +73,17 @@ impl XdsManager {
             let given_up = !timeout.is_zero() && waited >= timeout;
             !comes || given_up || stats.success() + stats.rejected() > 0
         })
+    }
+
+    /// What `/ready` says of what was refused, and whether that makes it fail.
+    pub(crate) fn refusals_in_ready(&self) -> (String, bool) {
+        let how = self.0.store().trust().refusals_in_ready;
+        let refusals = self.0.refusals();
+        match how {
+            RefusalsInReady::Hide => (String::new(), false),
+            RefusalsInReady::Say => (refusals.text(), false),
+            RefusalsInReady::Fail => (refusals.text(), refusals.close_something()),
+        }
     }
 
     /// Counts of the control planes' responses and streams.

@@ -40,6 +40,8 @@ pub struct Cluster {
     dns_refresh: DnsRefresh,
     /// Localities share the load by their weights.
     by_locality: bool,
+    /// With how few of a hundred healthy servers all are asked.
+    panic_threshold: u8,
     health: Option<Health>,
     outlier_detection: Option<OutlierDetection>,
     limits: UpstreamLimits,
@@ -64,6 +66,7 @@ enum Discovery {
 }
 
 /// What Envoy takes when nothing is said.
+const PANIC_THRESHOLD: u8 = 50;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const DNS_REFRESH_RATE: Duration = Duration::from_secs(5);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -97,6 +100,7 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
     }
     let endpoints_from = eds(&message, &name, discovery)?;
     filters::cluster(message.list("filters"))?;
+    let (by_locality, panic_threshold) = common_balance(&message)?;
     Some((
         name,
         Cluster {
@@ -108,7 +112,8 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
             http: http_options(&message)?,
             balance: balance(&message)?,
             dns_refresh: dns_refresh(&message)?,
-            by_locality: by_locality(&message)?,
+            by_locality,
+            panic_threshold,
             health: health(&message)?,
             outlier_detection: outlier_detection(&message)?,
             limits: circuit_breakers(&message)?,
@@ -160,9 +165,26 @@ fn eds(message: &Message<'_>, name: &str, discovery: Discovery) -> Option<Option
     }
 }
 
-fn by_locality(message: &Message<'_>) -> Option<bool> {
-    let Some(common) = message.get("common_lb_config") else { return Some(false) };
-    Some(common.message(&schema::COMMON_LB)?.get("locality_weighted_lb_config").is_some())
+/// What is said for all policies: whether localities have weights, and with how few healthy servers all are asked.
+fn common_balance(message: &Message<'_>) -> Option<(bool, u8)> {
+    let Some(common) = message.get("common_lb_config") else { return Some((false, PANIC_THRESHOLD)) };
+    let common = common.message(&schema::COMMON_LB)?;
+    let by_locality = common.get("locality_weighted_lb_config").is_some();
+    let threshold = match common.get("healthy_panic_threshold") {
+        Some(threshold) => threshold.message(&schema::PERCENT)?.read("value", percentage).unwrap_or(0),
+        None => PANIC_THRESHOLD,
+    };
+    Some((by_locality, threshold))
+}
+
+/// Rounded, as Envoy does it.
+fn percentage(text: &str) -> Result<u8, Problem> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value.round() as u8),
+        _ => {
+            Err(Problem::new(format!("{} is no percentage", quadrille_config::quote(text)), "write 0 to 100"))
+        }
+    }
 }
 
 fn balance(message: &Message<'_>) -> Option<Balance> {
@@ -257,6 +279,7 @@ impl Cluster {
         let mut upstream = Upstream::new(endpoints.iter().map(server).collect(), self.place.clone());
         upstream.balance = self.balance;
         upstream.dns_refresh = self.dns_refresh;
+        upstream.panic_threshold = self.panic_threshold;
         upstream.health = self.health.clone();
         upstream.outlier_detection = self.outlier_detection.clone();
         upstream.limits = self.limits.clone();

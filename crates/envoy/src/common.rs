@@ -7,7 +7,7 @@ use crate::{
 use base64ct::{Base64, Encoding};
 use quadrille_config::{
     Problem,
-    model::{Expression, Source, TextMatch, TextRule, whole_within},
+    model::{Expression, Network, Source, TextMatch, TextRule, whole_within},
 };
 use std::{
     net::{IpAddr, SocketAddr},
@@ -108,6 +108,19 @@ fn own(field: &Field<'_>, address: Address) -> Option<SocketAddr> {
                 quadrille_config::quote(&host)
             )),
         },
+    }
+}
+
+/// `envoy.config.core.v3.CidrRange`.
+pub(crate) fn cidr_range(field: &Field<'_>) -> Option<Network> {
+    let message = field.message(&schema::CIDR_RANGE)?;
+    let address: IpAddr = message
+        .require("address_prefix")?
+        .parse(|text| text.parse().map_err(|_| "not an IP address".into()))?;
+    let prefix = message.number("prefix_len").unwrap_or_default();
+    match Network::around(address, prefix) {
+        Some(network) => Some(network),
+        None => field.fail(format!("an address like {address} has no {prefix} bits")),
     }
 }
 

@@ -6,12 +6,12 @@ use crate::{
     reader::{Field, Message, ReadMessage},
     schema::{self, Schema},
     status_code::status_code,
-    values::enumeration,
+    values::{enumeration, number},
 };
 use ::http::{HeaderName, HeaderValue};
 use quadrille_config::{
     Problem,
-    model::{Authorization, AuthorizationService, HttpAuthorization, TextMatch},
+    model::{Authorization, AuthorizationBody, AuthorizationService, HttpAuthorization, TextMatch},
     quote,
 };
 use std::time::Duration;
@@ -19,6 +19,9 @@ use std::time::Duration;
 /// What Envoy takes when nothing is said.
 const TIMEOUT: Duration = Duration::from_millis(200);
 const STATUS_ON_ERROR: u16 = 403;
+
+/// Bytes of a body that may be kept until the server has answered.
+const LARGEST_BODY: usize = 16 << 20;
 
 /// `envoy.extensions.filters.http.ext_authz.v3.ExtAuthz`.
 pub(crate) fn ext_authz(field: &Field<'_>) -> Option<Authorization> {
@@ -44,6 +47,7 @@ pub(crate) fn ext_authz(field: &Field<'_>) -> Option<Authorization> {
         upstream,
         service,
         timeout,
+        body: body(&message)?,
         fail_open: message.flag("failure_mode_allow"),
         tell_fail_open: message.flag("failure_mode_allow_header_add"),
         status_on_error,
@@ -52,6 +56,22 @@ pub(crate) fn ext_authz(field: &Field<'_>) -> Option<Authorization> {
         disallowed_headers: matchers(&message, "disallowed_headers")?,
         place: field.place(),
     })
+}
+
+/// What the server is told of bodies.
+fn body(message: &Message<'_>) -> Option<Option<AuthorizationBody>> {
+    let Some(settings) = message.get("with_request_body") else { return Some(None) };
+    let settings = settings.message(&schema::AUTHZ_BODY)?;
+    let most_field = settings.require("max_request_bytes")?;
+    let most = most_field.parse(number)? as usize;
+    if !(1..=LARGEST_BODY).contains(&most) {
+        return most_field.fail(Problem::new(
+            format!("{most} bytes of each request are not kept"),
+            format!("write 1 to {LARGEST_BODY}"),
+        ));
+    }
+    let (partial, as_bytes) = (settings.flag("allow_partial_message"), settings.flag("pack_as_bytes"));
+    Some(Some(AuthorizationBody { most, partial, as_bytes }))
 }
 
 type Service = (String, Duration, AuthorizationService);

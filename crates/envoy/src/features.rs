@@ -84,6 +84,11 @@ pub(crate) const FEATURES: &[Feature] = &[
         "gateway/src/upstream/balancer.rs",
         "servers_of_the_next_priority_wait_until_none_of_the_first_is_healthy",
     ),
+    works(
+        "`healthy_panic_threshold`",
+        "cli/tests/gateway/envoy/panic.rs",
+        "both_panic_at_the_same_threshold",
+    ),
     works("The PROXY protocol towards servers", CLUSTERS, "servers_get_a_proxy_header"),
     works("`auto_sni` with `auto_san_validation`", CLUSTERS, "the_host_of_a_request_is_sent_and_verified"),
     // Who is let in.
@@ -99,6 +104,11 @@ pub(crate) const FEATURES: &[Feature] = &[
         "who_brings_no_token_is_denied_and_tokens_of_two_issuers_do",
     ),
     works("AuthorizationPolicy with `CUSTOM`: gRPC and HTTP", ACCESS, "an_authorization_server_decides"),
+    works(
+        "Bodies for authorization servers",
+        "cli/tests/gateway/envoy/authorization.rs",
+        "both_tell_of_bodies",
+    ),
     works("Local rate limits", "cli/tests/gateway/envoy/local_rate_limit.rs", "both_refuse_the_same"),
     works("`basic_auth`", "cli/tests/gateway/envoy/basic_auth.rs", "both_let_in_the_same_users"),
     works(
@@ -108,21 +118,26 @@ pub(crate) const FEATURES: &[Feature] = &[
     ),
     works("`x-request-id`", "cli/tests/gateway/envoy/request_id.rs", "both_name_requests_the_same_way"),
     works(
+        "`x-forwarded-client-cert`",
+        "cli/tests/gateway/envoy/forwarded_certificate.rs",
+        "both_tell_the_same_of_certificates",
+    ),
+    works("`x-envoy-*`", "cli/tests/gateway/envoy/envoy_headers.rs", "both_tell_the_same"),
+    works(
         "Access that cannot be decided closes its listener",
         "control-plane/src/tests.rs",
         "what_cannot_decide_who_is_let_in_is_closed",
+    ),
+    works(
+        "What was refused, on the page of readiness",
+        XDS,
+        "what_is_refused_stands_on_the_page_of_readiness",
     ),
     // Not served.
     refused(
         "Keys of tokens that the gateway is to fetch",
         "keys are not fetched",
         "envoy/src/tests/jwt.rs",
-        "what_cannot_be_served_is_refused",
-    ),
-    refused(
-        "Bodies for authorization servers",
-        "with_request_body",
-        "envoy/src/tests/ext_authz.rs",
         "what_cannot_be_served_is_refused",
     ),
     refused(

@@ -6,6 +6,7 @@ use crate::{
     common::{Protocol, duration},
     compressor::compressor,
     config_source::{ConfigSource, config_source},
+    envoy_headers::{envoy_headers, forwarded_certificate},
     ext_authz::ext_authz,
     fault::fault,
     filters,
@@ -20,7 +21,10 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{AccessLog, AccessRules, AccessStep, Compression, Paths, Place, RequestIds, RouteTable},
+    model::{
+        AccessLog, AccessRules, AccessStep, Compression, EnvoyHeaders, ForwardedCertificate, Paths, Place,
+        RequestIds, RouteTable,
+    },
 };
 use std::{sync::Arc, time::Duration};
 
@@ -45,6 +49,8 @@ pub(crate) struct HttpManager {
     pub(crate) request_ids: Option<RequestIds>,
     /// Of what servers answer.
     pub(crate) compression: Option<Arc<Compression>>,
+    pub(crate) forwarded_certificate: ForwardedCertificate,
+    pub(crate) envoy_headers: EnvoyHeaders,
 }
 
 /// Routes that are written in place, or come by name.
@@ -67,7 +73,7 @@ pub struct RoutesReference {
 pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<HttpManager> {
     let message = field.message(&schema::HTTP_MANAGER)?;
     fixed(&message, protocol)?;
-    let Access { steps, direct, behind_proxies, compression } = access(&message)?;
+    let Access { steps, direct, behind_proxies, compression, suppresses_headers } = access(&message)?;
     believes_nobody(&message, behind_proxies.as_ref())?;
     let mut idle = None;
     if let Some(common) = message.get("common_http_protocol_options") {
@@ -110,6 +116,8 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
         request_timeout: message.duration("request_timeout").filter(|time| !time.is_zero()),
         request_ids: request_ids(&message),
         compression: compression.map(Arc::new),
+        forwarded_certificate: forwarded_certificate(&message)?,
+        envoy_headers: envoy_headers(&message, suppresses_headers)?,
     })
 }
 
@@ -120,6 +128,8 @@ struct Access {
     direct: Option<Place>,
     behind_proxies: Option<Place>,
     compression: Option<Compression>,
+    /// The router adds no `x-envoy-*`.
+    suppresses_headers: bool,
 }
 
 fn access(message: &Message<'_>) -> Option<Access> {
@@ -148,7 +158,9 @@ fn access(message: &Message<'_>) -> Option<Access> {
             }
             (Some(config), filters::COMPRESSOR) => compressor(config, &mut access.compression)?,
             (Some(config), filters::HTTP_FAULT) => warn_of_faults(config)?,
-            (Some(config), _) => _ = config.message(&schema::ROUTER)?,
+            (Some(config), _) => {
+                access.suppresses_headers = config.message(&schema::ROUTER)?.flag("suppress_envoy_headers");
+            }
             (None, _) => {}
         }
     }
@@ -188,7 +200,8 @@ fn believes_nobody(message: &Message<'_>, behind_proxies: Option<&Place>) -> Opt
             ));
         }
         (Some(hops), None) => {
-            let text = "ignored: `x-forwarded-for` and `x-forwarded-proto` are set to what is known of the connection";
+            let text =
+                "of no effect on `x-forwarded-for` and `x-forwarded-proto`, which are set to what is known";
             hops.warn("xff_num_trusted_hops", text);
         }
         (None, None) => {}
@@ -222,14 +235,6 @@ fn fixed(message: &Message<'_>, protocol: Protocol) -> Option<()> {
     }
     if let Some(action) = message.get("path_with_escaped_slashes_action") {
         action.parse(enumeration(SLASHES))?;
-    }
-    if let Some(details) = message.get("forward_client_cert_details")
-        && !matches!(details.text()?, "SANITIZE" | "0")
-    {
-        details.warn(
-            "forward_client_cert_details",
-            "served as `SANITIZE`: clients' certificates are not told to upstreams",
-        );
     }
     Some(())
 }

@@ -21,6 +21,7 @@ mod config_source;
 mod cross_origin;
 mod decides_access;
 mod endpoints;
+mod envoy_headers;
 mod ext_authz;
 mod fault;
 mod features;

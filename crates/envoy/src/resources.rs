@@ -304,6 +304,8 @@ impl Resources {
                     access: manager.access.clone(),
                     header_limit: manager.header_limit.unwrap_or(defaults.header_limit),
                     request_ids: manager.request_ids,
+                    forwarded_certificate: manager.forwarded_certificate,
+                    envoy_headers: Some(manager.envoy_headers.clone()),
                     ..defaults
                 })
             }

@@ -4,12 +4,13 @@
 mod control_plane;
 mod snapshot;
 
-use crate::support::{Certificates, Connector, Gateway, Load, Nginx, Pair, eventually, ports, serve};
+use crate::support::{Certificates, Connector, Gateway, Load, Nginx, Pair, eventually, output, ports, serve};
 use control_plane::ControlPlane;
 use serde_json::{Value, json};
 use snapshot::{Snapshot, secret};
 use std::{
     path::PathBuf,
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -26,6 +27,11 @@ struct Driven {
 
 impl Driven {
     fn new(delta: bool) -> Option<Self> {
+        Self::with(delta, &[])
+    }
+
+    /// With these arguments besides.
+    fn with(delta: bool, arguments: &[&str]) -> Option<Self> {
         let mut server = ControlPlane::start(&["--ads=false"])?;
         let certificates = Certificates::new();
         let pairs = [certificates.ecdsa("P-256", &["localhost"]), certificates.rsa(2048, &["localhost"])];
@@ -35,7 +41,7 @@ impl Driven {
         server.set(&snapshot.json());
         let bootstrap = bootstrap(&certificates, &server.address, delta);
         let mut command = serve();
-        command.arg("--envoy-config").arg(bootstrap);
+        command.arg("--envoy-config").arg(bootstrap).args(arguments);
         let gateway = Gateway::start(command, 0);
         let mut driven = Self { gateway, server, certificates, pairs, _nginx: nginx, snapshot };
         eventually("the listener is not there", || driven.get("/").as_deref() == Some("right"));
@@ -133,6 +139,48 @@ fn the_config_dump_shows_what_the_control_plane_has_sent_without_secrets() {
     let secrets = config(5, "dynamic_active_secrets");
     assert_eq!(secrets[0]["secret"]["name"], "site");
     assert!(!secrets.to_string().contains("PRIVATE KEY"));
+}
+
+/// The status and the text of `/ready`.
+fn ready(gateway: &Gateway) -> (String, String) {
+    let (_, text) =
+        output(Command::new("curl").args(["-s", "-m", "10", "-w", "%{http_code}", &gateway.admin("/ready")]));
+    let (body, status) = text.split_at(text.len() - 3);
+    (status.to_owned(), body.to_owned())
+}
+
+#[test]
+fn what_is_refused_stands_on_the_page_of_readiness() {
+    for (how, status) in [("say", "200"), ("fail", "503"), ("hide", "200")] {
+        let Some(mut driven) = Driven::with(false, &["--refusals-in-ready", how]) else { return };
+        assert_eq!(ready(&driven.gateway), ("200".into(), "LIVE\n".into()));
+        let mut guarded = driven.snapshot.listener();
+        guarded["name"] = json!("guarded");
+        guarded["address"]["socket_address"]["port_value"] = json!(ports::free());
+        driven.snapshot.more_listeners = vec![guarded.clone()];
+        driven.apply();
+        let port = guarded["address"]["socket_address"]["port_value"].as_u64().expect("a port") as u16;
+        let open = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
+        eventually("the listener is not there", open);
+        guarded["filter_chains"][0]["filters"]
+            .as_array_mut()
+            .expect("filters")
+            .insert(0, json!({ "name": "envoy.filters.network.strange" }));
+        driven.snapshot.more_listeners = vec![guarded];
+        let before = driven.server.requests();
+        driven.apply();
+        driven.wait_for_nack(before);
+        eventually("the listener is not closed", || !open());
+        eventually("it is not said", || driven.gateway.metric("quadrille_xds_refused", &["lds"]) == 1.0);
+        let (said, text) = ready(&driven.gateway);
+        assert_eq!(said, status, "{text}");
+        let told = text.contains("refused: listener guarded (closed): ")
+            && text.contains("it may decide who is let in");
+        assert_eq!(told, how != "hide", "{text}");
+        driven.snapshot.more_listeners.clear();
+        driven.apply();
+        eventually("it is still said", || ready(&driven.gateway) == ("200".into(), "LIVE\n".into()));
+    }
 }
 
 fn bad_secret(delta: bool) {

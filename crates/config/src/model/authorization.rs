@@ -13,6 +13,8 @@ pub struct Authorization {
     pub service: AuthorizationService,
     /// How long it may take.
     pub timeout: Duration,
+    /// What it is told of the request's body; `None` is nothing.
+    pub body: Option<AuthorizationBody>,
     /// Whoever cannot be asked about is let in; otherwise answered with `status_on_error`.
     pub fail_open: bool,
     /// The server of a request that was let in so is told.
@@ -29,12 +31,23 @@ pub struct Authorization {
     pub place: Place,
 }
 
+/// What an authorization server is told of a request's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AuthorizationBody {
+    /// So many bytes, at most.
+    pub most: usize,
+    /// Of a longer one the beginning, and that there is more; otherwise it is answered with 413.
+    pub partial: bool,
+    /// By gRPC, as bytes in place of text.
+    pub as_bytes: bool,
+}
+
 /// How an authorization server is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AuthorizationService {
     /// By `envoy.service.auth.v3.Authorization`, under this authority.
     Grpc(String),
-    /// By the request itself, without its body.
+    /// By the request itself, without its body unless that is told.
     Http(HttpAuthorization),
 }
 

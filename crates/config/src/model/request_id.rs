@@ -22,6 +22,16 @@ pub enum RequestIdOrigin {
     ClientAlone,
 }
 
+impl RequestIdOrigin {
+    /// For clients whose word is taken.
+    pub fn of_internal_clients(self) -> Self {
+        match self {
+            Self::Gateway => Self::Client,
+            other => other,
+        }
+    }
+}
+
 impl RequestIds {
     /// Servers have one that nobody else could choose.
     pub const FOR_SERVERS: Self = Self { origin: RequestIdOrigin::TrustedProxies, in_response: false };

@@ -1,6 +1,6 @@
 use super::{
-    Compression, Cors, ErrorPage, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch, Mirror,
-    PathMatch, Place, QueryMatch, RouteBasicAuth, RouteRateLimits,
+    AttemptCounts, Compression, Cors, ErrorPage, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch,
+    Mirror, PathMatch, Place, QueryMatch, RetryPolicy, RouteBasicAuth, RouteRateLimits,
 };
 use bytes::Bytes;
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
@@ -68,6 +68,8 @@ pub struct Forward {
     pub hash: Vec<HashPolicy>,
     /// Who gets copies of requests.
     pub mirrors: Vec<Mirror>,
+    /// Who is told how often a request was sent.
+    pub attempts: AttemptCounts,
 }
 
 /// A share of the requests.
@@ -103,40 +105,6 @@ pub enum HostRewrite {
     Server,
     /// What this header of the request says, if it is there.
     Header(String),
-}
-
-/// Which failures are tried again, and how often. A request is repeated only while its body (of up to 64 KiB) is still
-/// there.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RetryPolicy {
-    /// What counts as a failure.
-    pub on: RetryOn,
-    /// Attempts after the first.
-    pub retries: u32,
-    /// How long one attempt may take to the answer's header; `None`: only the whole has a limit.
-    pub per_try_timeout: Option<Duration>,
-    /// Once a server may have seen a request, repeat it only if its method is idempotent (RFC 9110 section 9.2.2).
-    /// Envoy: `false`.
-    pub idempotent_only: bool,
-}
-
-/// What counts as a failure.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct RetryOn {
-    /// No connection.
-    pub connect_failure: bool,
-    /// HTTP/2: the server has refused the stream, unseen.
-    pub refused_stream: bool,
-    /// No answer: the connection was closed, reset, or too slow.
-    pub reset: bool,
-    /// Any status of 500 and above, and what `reset` means.
-    pub server_error: bool,
-    /// 502, 503, 504.
-    pub gateway_error: bool,
-    /// 409.
-    pub conflict: bool,
-    /// These.
-    pub statuses: Vec<u16>,
 }
 
 /// Where a client is sent. What is `None` stays as it was in the request.
@@ -202,6 +170,7 @@ impl Forward {
             retry: None,
             hash: Vec::new(),
             mirrors: Vec::new(),
+            attempts: AttemptCounts::default(),
         }
     }
 }

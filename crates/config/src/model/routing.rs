@@ -1,9 +1,10 @@
 //! Which requests go where: hosts, then routes in their order.
 
 use super::{
-    AccessStep, BasicAuth, ErrorPage, Mode, PathRule, Paths, Place, RateLimit, RequestIds, Route,
-    RouteBasicAuth,
+    AccessStep, BasicAuth, EnvoyHeaders, ErrorPage, ForwardedCertificate, Mode, PathRule, Paths, Place,
+    RateLimit, RequestIds, Route, RouteBasicAuth,
 };
+use http::HeaderName;
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
 
 /// HTTP of a chain.
@@ -22,6 +23,10 @@ pub struct Http {
     pub error_pages: Vec<ErrorPage>,
     /// What becomes of `X-Request-Id`; `None`: what the process says.
     pub request_ids: Option<RequestIds>,
+    /// What becomes of `x-forwarded-client-cert`.
+    pub forwarded_certificate: ForwardedCertificate,
+    /// What becomes of `x-envoy-*`; `None`: they mean nothing.
+    pub envoy_headers: Option<EnvoyHeaders>,
 }
 
 /// A set of hosts with their routes.
@@ -39,6 +44,8 @@ pub struct RouteTable {
     /// A server that cannot be reached, or closes the connection without an answer, is answered for with 503 in place
     /// of 502. Envoy: `true`.
     pub unreachable_is_503: bool,
+    /// Headers of requests that only internal clients may send; see [`EnvoyHeaders`].
+    pub internal_headers: Vec<HeaderName>,
 }
 
 /// Hosts with the same routes.
@@ -98,6 +105,8 @@ impl Http {
             header_limit: 64 * 1024,
             error_pages: Vec::new(),
             request_ids: None,
+            forwarded_certificate: ForwardedCertificate::default(),
+            envoy_headers: None,
         }
     }
 }

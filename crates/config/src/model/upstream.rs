@@ -14,6 +14,9 @@ pub struct Upstream {
     pub health: Option<Health>,
     /// Which servers are left out by what became of requests; `None` leaves none out.
     pub outlier_detection: Option<OutlierDetection>,
+    /// With fewer healthy servers than this many of a hundred, all are asked, healthy or not: the healthy ones could not
+    /// bear it. 0 asks healthy ones only.
+    pub panic_threshold: u8,
     /// How much is asked of the servers at a time.
     pub limits: UpstreamLimits,
     /// TLS towards the servers; `None` is plain text.
@@ -170,6 +173,7 @@ impl Upstream {
             balance: Balance::RoundRobin,
             health: None,
             outlier_detection: None,
+            panic_threshold: 0,
             limits: UpstreamLimits::default(),
             tls: None,
             more_transports: Vec::new(),

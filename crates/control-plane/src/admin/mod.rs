@@ -64,11 +64,12 @@ impl AdminPages for EnvoyPages {
         match path {
             "/ready" => {
                 let state = self.state(view);
-                let live = state == ServerState::Live;
+                let (refused, fails) = self.xds.refusals_in_ready();
+                let live = state == ServerState::Live && !fails;
                 Some(Page {
                     status: if live { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE },
                     content_type: TEXT,
-                    body: format!("{}\n", state.name()),
+                    body: format!("{}\n{refused}", state.name()),
                 })
             }
             DRAIN_LISTENERS | QUIT => Some(Page {

@@ -1,7 +1,7 @@
 //! Permissions and principals, which are the same conditions under other names.
 
 use crate::{
-    common::string_matcher,
+    common::{cidr_range, string_matcher},
     metadata::metadata_matcher,
     reader::{Field, Message, ReadMessage},
     route::header_matcher,
@@ -10,9 +10,8 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{AccessCondition, Network, Place},
+    model::{AccessCondition, Place},
 };
-use std::net::IpAddr;
 
 /// What is told apart where rules are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,17 +157,4 @@ fn only<'a>(message: &Message<'a>, kinds: &[&'static str]) -> Option<(&'static s
         message.field().error("says nothing that is supported here");
     }
     found
-}
-
-/// `envoy.config.core.v3.CidrRange`.
-fn cidr_range(field: &Field<'_>) -> Option<Network> {
-    let message = field.message(&schema::CIDR_RANGE)?;
-    let address: IpAddr = message
-        .require("address_prefix")?
-        .parse(|text| text.parse().map_err(|_| "not an IP address".into()))?;
-    let prefix = message.number("prefix_len").unwrap_or_default();
-    match Network::around(address, prefix) {
-        Some(network) => Some(network),
-        None => field.fail(format!("an address like {address} has no {prefix} bits")),
-    }
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{Action, Forward, HostRewrite, Mirror, PathMatch, RetryPolicy, Weighted},
+    model::{Action, AttemptCounts, Forward, HostRewrite, Mirror, PathMatch, RetryPolicy, Weighted},
 };
 use std::{num::NonZeroU32, time::Duration};
 
@@ -33,6 +33,8 @@ pub(super) struct Inherited<'a> {
     pub(super) retry: Option<&'a RetryPolicy>,
     /// Of its virtual host, or else of the route configuration.
     pub(super) mirrors: &'a [Mirror],
+    /// Of its virtual host.
+    pub(super) attempts: AttemptCounts,
     /// Of a direct response, in bytes.
     pub(super) largest_body: usize,
 }
@@ -80,6 +82,7 @@ fn forward(field: &Field<'_>, path: &PathMatch, inherited: &Inherited<'_>) -> Op
         retry,
         hash: hash_policies(&message)?,
         mirrors: mirrors(&message)?.unwrap_or_else(|| inherited.mirrors.to_vec()),
+        attempts: inherited.attempts,
     })
 }
 

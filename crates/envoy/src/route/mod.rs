@@ -9,15 +9,16 @@ use crate::{
     header_changes::{Changes, Order},
     mirror::mirrors,
     per_route::{PerRoute, per_route},
-    reader::{Field, ReadMessage},
+    reader::{Field, Message, ReadMessage},
     schema,
     values::enumeration,
 };
+use ::http::HeaderName;
 use action::Inherited;
 pub(crate) use condition::{header_matcher, header_matchers, path_match, query_matchers};
 use quadrille_config::{
     Problem,
-    model::{Domain, Mirror, Route, RouteTable, VirtualHost},
+    model::{AttemptCounts, Domain, Mirror, Route, RouteTable, VirtualHost},
 };
 use std::{collections::HashMap, sync::Arc};
 
@@ -63,8 +64,21 @@ pub(crate) fn route_configuration(field: &Field<'_>) -> Option<(String, RouteCon
         fall_through: false,
         unreachable_is_503: true,
         match_port: !message.flag("ignore_port_in_host_matching"),
+        internal_headers: internal_headers(&message)?,
     };
     good.then(|| (name, RouteConfiguration { table: Arc::new(table) }))
+}
+
+/// Headers that clients from outside may not send.
+fn internal_headers(message: &Message<'_>) -> Option<Vec<HeaderName>> {
+    let names = message.list("internal_only_headers");
+    names
+        .iter()
+        .map(|field| match HeaderName::try_from(field.text()?) {
+            Ok(name) => Some(name),
+            Err(_) => field.fail("not the name of a header"),
+        })
+        .collect()
 }
 
 /// Notes domains that another virtual host has already.
@@ -116,6 +130,10 @@ fn virtual_host(field: &Field<'_>, above: &Above<'_>) -> Option<VirtualHost> {
         order: above.order,
         retry: retry.as_ref(),
         mirrors: own.as_deref().unwrap_or(above.mirrors),
+        attempts: AttemptCounts {
+            in_requests: message.flag("include_request_attempt_count"),
+            in_responses: message.flag("include_attempt_count_in_response"),
+        },
         largest_body: above.largest_body,
     };
     let mut good = true;

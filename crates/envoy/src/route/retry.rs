@@ -20,7 +20,12 @@ pub(super) fn policy(field: &Field<'_>) -> Option<RetryPolicy> {
         for condition in
             conditions.text()?.split(',').map(str::trim).filter(|condition| !condition.is_empty())
         {
-            read(condition, &mut on, &statuses, &conditions);
+            if !on.add(condition, &statuses) {
+                conditions.warn(
+                    &format!("retry_on {condition}"),
+                    format!("`{condition}` is no failure that is seen here; the other conditions hold"),
+                );
+            }
         }
     }
     let per_try_timeout = match message.get("per_try_timeout") {
@@ -32,33 +37,4 @@ pub(super) fn policy(field: &Field<'_>) -> Option<RetryPolicy> {
         None => 1,
     };
     Some(RetryPolicy { on, retries, per_try_timeout, idempotent_only: false })
-}
-
-fn read(condition: &str, on: &mut RetryOn, statuses: &[u16], field: &Field<'_>) {
-    let no_answer = |on: &mut RetryOn| {
-        on.reset = true;
-        on.connect_failure = true;
-        on.refused_stream = true;
-    };
-    match condition {
-        "5xx" => {
-            on.server_error = true;
-            no_answer(on);
-        }
-        "gateway-error" => {
-            on.gateway_error = true;
-            no_answer(on);
-        }
-        "reset" => no_answer(on),
-        "connect-failure" | "reset-before-request" => on.connect_failure = true,
-        "refused-stream" => on.refused_stream = true,
-        "retriable-4xx" => on.conflict = true,
-        "retriable-status-codes" => on.statuses.extend(statuses),
-        // Istio writes statuses among the conditions.
-        _ if condition.parse::<u16>().is_ok() => on.statuses.extend(condition.parse::<u16>()),
-        _ => field.warn(
-            &format!("retry_on {condition}"),
-            format!("`{condition}` is no failure that is seen here; the other conditions hold"),
-        ),
-    }
 }

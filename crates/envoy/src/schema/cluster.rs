@@ -75,11 +75,17 @@ pub(crate) const CLUSTER: Schema = Schema {
     others: HARMLESS,
 };
 
+pub(crate) const PERCENT: Schema = Schema {
+    name: "envoy.type.v3.Percent",
+    fields: &[("value", Read("rounded to a whole number"))],
+    others: HARMLESS,
+};
+
 pub(crate) const COMMON_LB: Schema = Schema {
     name: "envoy.config.cluster.v3.Cluster.CommonLbConfig",
     fields: &[
         ("locality_weighted_lb_config", Read("")),
-        ("healthy_panic_threshold", Ignored("servers that are not healthy get no requests")),
+        ("healthy_panic_threshold", Read("50 % if it is left out")),
         ("zone_aware_lb_config", Ignored("no zone is preferred")),
         ("update_merge_window", Ignored("changes take effect at once")),
         ("ignore_new_hosts_until_first_hc", Ignored("a server that was not checked is healthy")),

@@ -15,7 +15,7 @@ pub(crate) const EXT_AUTHZ: Schema = Schema {
         ("transport_api_version", Read("`V3`")),
         ("failure_mode_allow", Read("")),
         ("failure_mode_allow_header_add", Read("")),
-        ("with_request_body", RefusedWith("the server is not told of bodies", "decide without the body")),
+        ("with_request_body", Read("not of WebSocket handshakes")),
         ("clear_route_cache", Accepted("requests are routed after that in any case")),
         ("status_on_error", Read("403 if it is left out")),
         ("metadata_context_namespaces", NOT_TOLD),
@@ -41,6 +41,16 @@ pub(crate) const EXT_AUTHZ: Schema = Schema {
         ("filter_metadata", Accepted("")),
         ("emit_filter_state_stats", Accepted("")),
         ("validate_mutations", Accepted("an answer that is not valid decides nothing")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const AUTHZ_BODY: Schema = Schema {
+    name: "envoy.extensions.filters.http.ext_authz.v3.BufferSettings",
+    fields: &[
+        ("max_request_bytes", Read("16 MiB at most")),
+        ("allow_partial_message", Read("without it, a longer body is answered with 413")),
+        ("pack_as_bytes", Read("")),
     ],
     others: STRICT,
 };

@@ -2,7 +2,7 @@
 
 use super::{
     FieldPolicy::{Accepted, Ignored, Read, Refused},
-    HARMLESS, Schema,
+    HARMLESS, STRICT, Schema,
 };
 
 const NO_LOG: FieldPolicy = Ignored("records have Quadrille's own form");
@@ -43,18 +43,18 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         (
             "use_remote_address",
             Read(
-                "needed beside RBAC with `remote_ip`, and clients' `x-request-id` is replaced; what is known is told to servers \
-                 in any case",
+                "needed beside RBAC with `remote_ip`; clients' `x-request-id` and `x-envoy-*` are replaced; what is known of \
+                 clients is told to servers in any case",
             ),
         ),
         (
             "xff_num_trusted_hops",
             Read(
-                "refused beside RBAC with `remote_ip`; else ignored: `x-forwarded-for` is set to what is known",
+                "for `x-envoy-external-address`; refused beside RBAC with `remote_ip`; `x-forwarded-for` is set to what is known",
             ),
         ),
         ("original_ip_detection_extensions", Refused("use the PROXY protocol")),
-        ("internal_address_config", CLIENT_SAID),
+        ("internal_address_config", Read("without it, nobody's address is internal")),
         ("skip_xff_append", CLIENT_SAID),
         ("via", Ignored("no `via` is added")),
         ("server_name", Ignored("answers keep the upstream's `server`")),
@@ -66,8 +66,12 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
             Read("with `use_remote_address`; without that, what clients say is kept"),
         ),
         ("always_set_request_id_in_response", Read("")),
-        ("forward_client_cert_details", Read("`SANITIZE`: `x-forwarded-client-cert` of clients is removed")),
-        ("set_current_client_cert_details", Ignored("clients' certificates are not told to upstreams")),
+        (
+            "forward_client_cert_details",
+            Read("a comma, `;` or a quote in a URI or DNS name of a certificate is percent-encoded"),
+        ),
+        ("set_current_client_cert_details", Read("")),
+        ("forward_client_cert_matcher", Refused("one rule holds for all requests")),
         ("tracing", Ignored("there is no tracing")),
         ("upgrade_configs", Accepted("WebSocket works without")),
         ("proxy_100_continue", Accepted("it is passed on")),
@@ -110,10 +114,28 @@ pub(crate) const HTTP_FILTER: Schema = Schema {
 pub(crate) const ROUTER: Schema = Schema {
     name: "envoy.extensions.filters.http.router.v3.Router",
     fields: &[
-        ("suppress_envoy_headers", Accepted("no `x-envoy-*` headers are added")),
+        ("suppress_envoy_headers", Read("")),
         ("start_child_span", Ignored("there is no tracing")),
         ("upstream_log", NO_LOG),
         ("dynamic_stats", Accepted("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const INTERNAL_ADDRESS_CONFIG: Schema = Schema {
+    name: "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig",
+    fields: &[("unix_sockets", Ignored("Unix sockets are not listened on")), ("cidr_ranges", Read(""))],
+    others: STRICT,
+};
+
+pub(crate) const CLIENT_CERTIFICATE_DETAILS: Schema = Schema {
+    name: "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.SetCurrentClientCertDetails",
+    fields: &[
+        ("subject", Read("")),
+        ("cert", Read("")),
+        ("chain", Read("")),
+        ("dns", Read("")),
+        ("uri", Read("")),
     ],
     others: HARMLESS,
 };

@@ -157,6 +157,8 @@ pub(crate) const ALL: &[Group] = &[
         messages: &[
             &HTTP_MANAGER,
             &RDS,
+            &INTERNAL_ADDRESS_CONFIG,
+            &CLIENT_CERTIFICATE_DETAILS,
             &HTTP_FILTER,
             &ROUTER,
             &COMMON_HTTP_OPTIONS,
@@ -210,6 +212,7 @@ pub(crate) const ALL: &[Group] = &[
         title: "Who is let in: authorization servers",
         messages: &[
             &EXT_AUTHZ,
+            &AUTHZ_BODY,
             &AUTHZ_GRPC_SERVICE,
             &EXT_AUTHZ_HTTP,
             &EXT_AUTHZ_REQUEST,
@@ -281,6 +284,7 @@ pub(crate) const ALL: &[Group] = &[
         messages: &[
             &CLUSTER,
             &COMMON_LB,
+            &PERCENT,
             &CIRCUIT_BREAKERS,
             &CIRCUIT_BREAKER_THRESHOLDS,
             &OUTLIER_DETECTION,

@@ -48,9 +48,10 @@ fn what_cannot_be_served_is_refused() {
     for (filter, said) in [
         (String::new(), "`grpc_service` is missing, and so is `http_service`"),
         (
-            format!("{GRPC}, with_request_body: {{ max_request_bytes: 1 }}"),
-            "the server is not told of bodies",
+            format!("{GRPC}, with_request_body: {{ allow_partial_message: true }}"),
+            "`max_request_bytes` is missing",
         ),
+        (format!("{GRPC}, with_request_body: {{ max_request_bytes: 16777217 }}"), "write 1 to 16777216"),
         (format!("{GRPC}, filter_enabled: {{ default_value: {{}} }}"), "filter_enabled: refused"),
         (format!("{GRPC}, status_on_error: {{ code: Continue }}"), "is not supported here"),
         (format!("{GRPC}, transport_api_version: V2"), "is not supported here"),

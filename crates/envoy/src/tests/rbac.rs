@@ -94,7 +94,10 @@ fn the_client_behind_proxies_is_not_known_here() {
         assert!(problems(&text).contains("`remote_ip` of RBAC"), "{text}");
     }
     let direct = policy(ANY, "direct_remote_ip: { address_prefix: 10.0.0.0, prefix_len: 8 }");
-    assert!(warnings(&(direct.clone() + hops))[0].contains("xff_num_trusted_hops): ignored"));
+    assert!(
+        warnings(&(direct.clone() + hops))[0]
+            .contains("xff_num_trusted_hops): of no effect on `x-forwarded-for`")
+    );
     let announced = direct.replace(
         "    filter_chains:",
         "    listener_filters: [ { name: envoy.filters.listener.proxy_protocol } ]\n    filter_chains:",

@@ -1,14 +1,25 @@
 //! The certificate that a client has shown, and whom it names.
 
-use boring::x509::{X509, X509Ref};
+use boring::{
+    ssl::SslRef,
+    x509::{X509, X509Ref},
+};
 use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
+use http::HeaderValue;
+use quadrille_config::model::CertificateDetails;
 use std::{ffi::c_ulong, ptr, slice, sync::OnceLock};
 
 /// A client's certificate. Its names are read when a rule asks for them first, which most never do.
 pub(crate) struct ClientCertificate {
-    certificate: X509,
+    pub(crate) certificate: X509,
+    /// What the client has sent behind it.
+    pub(crate) links: Vec<X509>,
+    /// The certificate that it was shown.
+    own: Option<X509>,
     names: OnceLock<CertificateNames>,
+    /// What servers are told of it, if they are told this.
+    pub(crate) told: OnceLock<(CertificateDetails, Option<HeaderValue>)>,
 }
 
 /// Whom a certificate names.
@@ -22,8 +33,21 @@ pub(crate) struct CertificateNames {
 }
 
 impl ClientCertificate {
-    pub(crate) fn new(certificate: X509) -> Self {
-        Self { certificate, names: OnceLock::new() }
+    /// The one that a client has shown in a handshake, if it has shown any.
+    pub(crate) fn of(ssl: &SslRef) -> Option<Self> {
+        Some(Self {
+            certificate: ssl.peer_certificate()?,
+            links: ssl.peer_cert_chain().into_iter().flatten().map(ToOwned::to_owned).collect(),
+            // What a connection keeps of its own certificate is gone once the handshake is done.
+            own: ssl.ssl_context().certificate().map(ToOwned::to_owned),
+            names: OnceLock::new(),
+            told: OnceLock::new(),
+        })
+    }
+
+    /// The URIs in the certificate that the client was shown.
+    pub(crate) fn own_uris(&self) -> Vec<String> {
+        self.own.as_ref().map(|own| CertificateNames::of(own).uris).unwrap_or_default()
     }
 
     /// The names that rules may ask for.

@@ -3,6 +3,7 @@
 use super::{
     HttpConnection, HttpSettings,
     access_step::Step,
+    client_body::ClientBody,
     jwt::{Authentication, Problem},
     limited,
     refusal::Refusal,
@@ -23,6 +24,7 @@ pub(super) async fn check<'a>(
     settings: &'a HttpSettings,
     http: &HttpConnection,
     request: &mut Request,
+    body: &mut ClientBody,
 ) -> Result<(), Refusal<'a>> {
     for step in &settings.access {
         match step {
@@ -38,7 +40,7 @@ pub(super) async fn check<'a>(
             }
             Step::BasicAuth(users) => users.check(&settings.router, http.connection.tls, request).await?,
             Step::Authorization(server) => {
-                let asked = Box::pin(server.check(request, &http.connection, &http.pool)).await;
+                let asked = Box::pin(server.check(request, body, &http.connection, &http.pool)).await;
                 asked.map_err(|denied| Refusal {
                     reason: denied.reason,
                     what: Some("asked"),

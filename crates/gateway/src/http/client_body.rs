@@ -1,7 +1,10 @@
 //! The body of a client's request, of any version, for which the client has the idle time between two pieces, and
 //! perhaps a time for all of it.
 
-use super::http3_head;
+use super::{
+    http3_head,
+    read_ahead::{Beginning, ReadAhead},
+};
 use crate::{
     connection::{Connection, Patience},
     quic::RequestBytes,
@@ -28,6 +31,8 @@ pub(super) struct ClientBody {
     source: Source,
     connection: Arc<Connection>,
     patience: Patience,
+    /// What was read already.
+    ahead: Option<Box<ReadAhead>>,
     /// When all of it must have come.
     due: Option<Instant>,
 }
@@ -60,7 +65,32 @@ impl ClientBody {
 
     fn new(source: Source, connection: &Arc<Connection>) -> Self {
         let due = connection.clock.request_due();
-        Self { source, connection: Arc::clone(connection), patience: Patience::default(), due }
+        Self { source, connection: Arc::clone(connection), patience: Patience::default(), ahead: None, due }
+    }
+
+    /// The beginning, so many bytes at most: read until there are as many, or one more if it is `to_the_end`. What is read
+    /// stays part of the body.
+    ///
+    /// # Errors
+    /// What keeps the body from coming.
+    pub(super) async fn beginning(&mut self, most: usize, to_the_end: bool) -> Result<Beginning, BoxError> {
+        let enough = if to_the_end { most + 1 } else { most };
+        let mut read = self.ahead.take().unwrap_or_default();
+        let mut failure = None;
+        while read.bytes() < enough && !read.is_complete && !self.is_end_stream() {
+            match poll_fn(|context| Pin::new(&mut *self).poll_frame(context)).await {
+                Some(Ok(frame)) => read.push(frame),
+                Some(Err(error)) => {
+                    failure = Some(error);
+                    break;
+                }
+                None => read.is_complete = true,
+            }
+        }
+        read.is_complete |= self.is_end_stream();
+        let beginning = read.beginning(most);
+        self.ahead = Some(read);
+        failure.map_or(Ok(beginning), Err)
     }
 
     /// The stream behind the body of HTTP/2, for a tunnel.
@@ -194,6 +224,14 @@ impl Body for ClientBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
+        if let Some(ahead) = &mut this.ahead {
+            if let Some(frame) = ahead.take_frame() {
+                return Poll::Ready(Some(Ok(frame)));
+            }
+            if ahead.is_complete {
+                return Poll::Ready(None);
+            }
+        }
         let poll = this.source.poll_frame(context);
         if poll.is_ready() && this.due.is_none_or(|due| Instant::now() < due) {
             this.patience.renew();
@@ -204,6 +242,14 @@ impl Body for ClientBody {
     }
 
     fn is_end_stream(&self) -> bool {
+        if let Some(ahead) = &self.ahead {
+            if !ahead.is_empty() {
+                return false;
+            }
+            if ahead.is_complete {
+                return true;
+            }
+        }
         match &self.source {
             Source::Http1(incoming) => incoming.is_end_stream(),
             Source::Http2 { stream, .. } => stream.as_ref().is_none_or(h2::RecvStream::is_end_stream),
@@ -217,7 +263,12 @@ impl Body for ClientBody {
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            Source::Http1(incoming) => incoming.size_hint(),
+            // It says how much is still to come.
+            Source::Http1(incoming) => {
+                let ahead = self.ahead.as_ref().map_or(0, |ahead| ahead.bytes()) as u64;
+                let left = incoming.size_hint().exact();
+                left.map_or_else(SizeHint::default, |left| SizeHint::with_exact(left + ahead))
+            }
             Source::Http2 { length: Some(length), .. } | Source::Http3 { length: Some(length), .. } => {
                 SizeHint::with_exact(*length)
             }

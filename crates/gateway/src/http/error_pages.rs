@@ -2,7 +2,7 @@
 
 use super::error_page::{self, Form};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header, response};
 use quadrille_config::{
     Diagnostic,
     model::{ErrorPage, Problem, Respond, Source, Statuses},
@@ -45,9 +45,13 @@ impl ErrorPages {
         self.choose(status, headers, |_| true)
     }
 
-    /// What it reads in the place of a server's error; `None` leaves it to the server.
-    pub(super) fn of_server(&self, status: u16, headers: &HeaderMap) -> Option<Respond> {
-        self.choose(status, headers, |page| page.of_servers)
+    /// What it reads in the place of a server's error, whose header is that of the page then; `None` leaves it to the
+    /// server.
+    pub(super) fn in_place(&self, headers: &HeaderMap, head: &mut response::Parts) -> Option<Respond> {
+        let is_error = head.status.is_client_error() || head.status.is_server_error();
+        let page = is_error.then(|| self.choose(head.status.as_u16(), headers, |page| page.of_servers))??;
+        describe(&page, &mut head.headers);
+        Some(page)
     }
 
     /// The first page in the form that the client asks for; the first of all, if it does not say.
@@ -68,7 +72,7 @@ impl ErrorPages {
 }
 
 /// Makes the header of a server's answer that of this page, in the place of what it says of its own body.
-pub(super) fn describe(page: &Respond, headers: &mut HeaderMap) {
+fn describe(page: &Respond, headers: &mut HeaderMap) {
     const OF_BODY: [&str; 11] = [
         "accept-ranges",
         "content-digest",

@@ -1,6 +1,9 @@
 //! One request with its response: counted and logged when it is over.
 
-use super::{ErrorPages, HttpConnection, request::Request, request_id::REQUEST_ID, trace::Trace};
+use super::{
+    ErrorPages, HttpConnection, envoy_headers::ATTEMPT_COUNT, request::Request, request_id::REQUEST_ID,
+    trace::Trace,
+};
 use crate::{
     telemetry::{access_log, metrics},
     upstream::{ActiveRequest, ExchangeError, Server, Upstream},
@@ -35,6 +38,8 @@ pub(super) struct Exchange {
     pub(super) alternative: Option<HeaderValue>,
     /// What the client is told of the request's name.
     pub(super) told_id: Option<HeaderValue>,
+    /// How often it was sent, if the client is told.
+    pub(super) told_attempts: Option<usize>,
     /// From asking the last server to the header of its response, or to its failure.
     pub(super) upstream_took: Option<Duration>,
     line: Option<Box<Line>>,
@@ -83,6 +88,7 @@ impl Exchange {
             trace: None,
             alternative: None,
             told_id: None,
+            told_attempts: None,
             upstream_took: None,
             line,
         })
@@ -95,13 +101,16 @@ impl Exchange {
         }
     }
 
-    /// Tells the client of HTTP/3 and of the request's name, in the place of what a server says of its own.
+    /// Tells the client of HTTP/3, of the request's name and of attempts, in the place of what a server says of its own.
     pub(super) fn tell_client(&mut self, headers: &mut HeaderMap) {
         if let Some(alternative) = self.alternative.take() {
             headers.insert(header::ALT_SVC, alternative);
         }
         if let Some(id) = self.told_id.take() {
             headers.insert(REQUEST_ID, id);
+        }
+        if let Some(attempts) = self.told_attempts.take() {
+            headers.insert(ATTEMPT_COUNT, attempts.into());
         }
     }
 

@@ -4,7 +4,9 @@ use super::{ErrorPages, Router, access_step::Step};
 use crate::{connection::Connection, upstream::ConnectionPool};
 use http::HeaderValue;
 use quadrille_acme::Answers;
-use quadrille_config::model::{AltSvc, ErrorPage, Paths, RequestIds, TrustedProxies};
+use quadrille_config::model::{
+    AltSvc, EnvoyHeaders, ErrorPage, ForwardedCertificate, Paths, RequestIds, TrustedProxies,
+};
 use std::{collections::HashMap, sync::Arc};
 use tokio::sync::Notify;
 
@@ -47,6 +49,10 @@ pub(crate) struct HttpSettings {
     pub(crate) trusted_proxies: TrustedProxies,
     /// What becomes of `X-Request-Id`; clients' own are passed on if nothing is said.
     pub(crate) request_ids: Option<RequestIds>,
+    /// What becomes of `X-Forwarded-Client-Cert`, where `X-Envoy-*` mean something.
+    pub(crate) forwarded_certificate: ForwardedCertificate,
+    /// What becomes of `X-Envoy-*`; they mean nothing if nothing is said.
+    pub(crate) envoy_headers: Option<EnvoyHeaders>,
     /// To those who validate names, where that is done without TLS.
     pub(crate) answers: Option<Arc<Answers>>,
     /// How clients hear of HTTP/3, where there is any.

@@ -6,7 +6,7 @@ use super::{
     client_body::ClientBody,
     compression,
     destination::Destination,
-    error_pages,
+    envoy_forwarding::{self, Attempt},
     exchange::Exchange,
     hop_by_hop,
     informational::Informational,
@@ -19,7 +19,7 @@ use super::{
     retry::{self, Failure},
     router::MatchedRoute,
     stickiness::Stickiness,
-    trace::Attempt,
+    trace,
     tunnel::{self, Tunnel},
     upstream_request,
 };
@@ -31,13 +31,19 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, Version, header};
 use http_body::Body;
 use quadrille_config::model::{Balance, Forward};
-use std::{io, net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// One request on its way.
 struct Forwarding<'a> {
     destination: Destination<'a>,
     body: Replay,
     tried: Vec<SocketAddr>,
+    began: Instant,
     /// When all must be over.
     whole: Option<Instant>,
     /// Counts the attempts after the first.
@@ -69,12 +75,17 @@ pub(super) async fn forward(
         tracing::debug!(route = %matched.place(), "the route's upstream does not exist (yet)");
         return Answer { request, route: Some(matched), exchange }.text(503, "No such upstream.\n").into();
     };
+    exchange.told_attempts = to.attempts.in_responses.then_some(1);
     let whole = to.timeout.filter(|_| !request.websocket).map(|timeout| exchange.began + timeout);
     let active = match begin(upstream, request.websocket, whole).await {
         Ok(active) => active,
         Err(refusal) => {
             exchange.error = Some(refusal.label());
-            return Answer { request, route: Some(matched), exchange }.status(refusal.status()).into();
+            let mut response = Answer { request, route: Some(matched), exchange }.status(refusal.status());
+            if matches!(refusal, Refusal::Overloaded) {
+                envoy_forwarding::tell_overload(response.headers_mut(), request);
+            }
+            return response.into();
         }
     };
     exchange.upstream = Some((Arc::clone(upstream), active));
@@ -101,6 +112,7 @@ pub(super) async fn forward(
         },
         body,
         tried: Vec::new(),
+        began: Instant::now(),
         whole,
         retry: None,
         sticky: sticky.map(Box::new),
@@ -196,20 +208,23 @@ impl Forwarding<'_> {
             return Err(AttemptError::OutOfTime);
         }
         self.tried.push(server.address);
+        if let Some(attempts) = &mut exchange.told_attempts {
+            *attempts = self.tried.len();
+        }
         exchange.server = Some(server.clone());
         let mut fresh = false;
         loop {
             let asked = Instant::now();
-            if let Some(trace) = &mut exchange.trace {
-                trace.begin_attempt();
+            if let Some(spans) = &mut exchange.trace {
+                spans.begin_attempt();
             }
             let attempt = self.send(&server, fresh, exchange, informational).await;
             let took = asked.elapsed();
             exchange.upstream_took = Some(took);
-            if let Some(trace) = &mut exchange.trace {
+            if let Some(spans) = &mut exchange.trace {
                 let (upstream, server) = (self.destination.upstream.name(), server.address);
                 let status = attempt.as_ref().ok().map(|response| response.status().as_u16());
-                trace.end_attempt(&Attempt { began: asked, took, upstream, server, status });
+                spans.end_attempt(&trace::Attempt { began: asked, took, upstream, server, status });
             }
             if attempt.is_ok() {
                 self.destination.upstream.began_response(took);
@@ -245,12 +260,15 @@ impl Forwarding<'_> {
         }
         .map_err(AttemptError::Connect)?;
         let reused = lease.reused;
+        let elapsed = if self.tried.len() > 1 { self.began.elapsed() } else { Duration::ZERO };
+        let attempt = Attempt { number: self.tried.len(), elapsed };
+        let http2 = lease.is_http2();
         let mut request =
-            upstream_request::build(&self.destination, &http.connection, server, lease.is_http2())
+            upstream_request::build(&self.destination, &http.connection, server, http2, attempt)
                 .map_err(|_| AttemptError::InvalidPath)?
                 .map(|()| self.body.attempt());
-        if let Some(trace) = &exchange.trace {
-            trace.tell_server(request.headers_mut());
+        if let Some(spans) = &exchange.trace {
+            spans.tell_server(request.headers_mut());
         }
         // HTTP/1.0 has none (RFC 9110 section 15.2), and a 100 is for whoever sends the body, which is the gateway here.
         let passes_on = self.destination.request.version >= Version::HTTP_11;
@@ -337,15 +355,16 @@ impl Forwarding<'_> {
     /// What the client is told (RFC 9110 section 15.6).
     fn status_of(&self, error: &AttemptError) -> u16 {
         let unreachable = self.destination.matched.unreachable();
+        let too_late = if envoy_forwarding::timeout_is_empty(self.destination.request) { 204 } else { 504 };
         match error {
             AttemptError::NoServer => 503,
-            AttemptError::OutOfTime => 504,
+            AttemptError::OutOfTime => too_late,
             AttemptError::InvalidPath => 400,
             AttemptError::Connect(error) => {
                 let timed_out = error.kind() == io::ErrorKind::TimedOut;
                 if timed_out && unreachable != 503 { 504 } else { unreachable }
             }
-            AttemptError::Exchange { error: ExchangeError::TimedOut, .. } => 504,
+            AttemptError::Exchange { error: ExchangeError::TimedOut, .. } => too_late,
             AttemptError::Exchange { error: ExchangeError::Client(ClientBodyError::TimedOut), .. } => 408,
             AttemptError::Exchange { error: ExchangeError::Client(_), .. } => 400,
             AttemptError::Exchange { .. } => unreachable,
@@ -361,14 +380,10 @@ impl Forwarding<'_> {
         let (mut head, body) = response.into_parts();
         exchange.status = head.status.as_u16();
         hop_by_hop::remove(&mut head.headers);
-        let page = exchange
-            .pages
-            .as_ref()
-            .filter(|_| exchange.status >= 400)
-            .and_then(|pages| pages.of_server(exchange.status, &self.destination.request.headers));
-        if let Some(page) = &page {
-            error_pages::describe(page, &mut head.headers);
-        }
+        let pages = exchange.pages.as_deref();
+        let page = pages.and_then(|pages| pages.in_place(&self.destination.request.headers, &mut head));
+        let took = self.body.ended(self.began).map(|ended| ended.elapsed());
+        envoy_forwarding::tell_client(&mut head.headers, self.destination.request, took);
         self.destination.change_response(&mut head.headers, &exchange.http.connection);
         let compression = self.destination.matched.route().compression.as_ref();
         let encoder = compression.filter(|_| page.is_none()).and_then(|compression| {

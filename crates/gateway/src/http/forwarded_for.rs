@@ -54,6 +54,20 @@ fn last_untrusted(peer: SocketAddr, trusted: &TrustedProxies, headers: &HeaderMa
     client
 }
 
+/// The one address that is named, if nothing else is.
+pub(super) fn only(headers: &HeaderMap) -> Option<IpAddr> {
+    let mut lines = headers.get_all(FORWARDED_FOR).iter();
+    let only = lines.next().filter(|_| lines.next().is_none())?;
+    Some(address(only.as_bytes())?.ip())
+}
+
+/// The address before the last so many.
+pub(super) fn from_the_end(headers: &HeaderMap, skipped: usize) -> Option<IpAddr> {
+    let lines: Vec<&HeaderValue> = headers.get_all(FORWARDED_FOR).iter().collect();
+    let mut entries = lines.into_iter().rev().flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
+    Some(address(entries.nth(skipped)?)?.ip())
+}
+
 /// `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:4711`.
 fn address(entry: &[u8]) -> Option<SocketAddr> {
     let text = std::str::from_utf8(entry.trim_ascii()).ok()?;

@@ -1,6 +1,11 @@
 //! The headers that tell an upstream who the client is.
 
-use super::forwarded_for::{self, FORWARDED_FOR, Stance};
+use super::{
+    forwarded_certificate::FORWARDED_CERTIFICATE,
+    forwarded_for::{self, FORWARDED_FOR, Stance},
+    header_spelling::reads_as,
+    request::Request,
+};
 use crate::connection::Connection;
 use http::{
     HeaderMap, HeaderName, HeaderValue,
@@ -16,12 +21,13 @@ const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 /// Sets `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`. What the peer has said there is replaced, or kept
 /// and appended to, as the stance towards it is.
 pub(super) fn set(
+    request: &Request,
     connection: &Connection,
-    stance: Stance,
     host: Option<HeaderValue>,
     headers: &mut HeaderMap,
 ) -> Result<(), InvalidHeaderValue> {
-    remove_claims(headers, stance);
+    let stance = request.sender.stance;
+    remove_claims(headers, stance, request.tells_certificate);
     let peer = connection.client_ip_header();
     let chain = match stance {
         Stance::Replace => peer.clone(),
@@ -50,10 +56,12 @@ fn element(connection: &Connection, host: Option<&HeaderValue>) -> Result<Header
 }
 
 /// Takes out what the peer says of clients in a place where servers expect a proxy to speak, unless it is believed.
-fn remove_claims(headers: &mut HeaderMap, stance: Stance) {
+fn remove_claims(headers: &mut HeaderMap, stance: Stance, tells_certificate: bool) {
     if headers.keys().any(is_claim) {
-        let removed =
-            |name: &&HeaderName| is_claim(name) && !(stance == Stance::Believe && is_believable(name));
+        let removed = |name: &&HeaderName| {
+            let believed = stance == Stance::Believe && is_believable(name);
+            is_claim(name) && !believed && !(tells_certificate && **name == FORWARDED_CERTIFICATE)
+        };
         let claims: Vec<HeaderName> = headers.keys().filter(removed).cloned().collect();
         for claim in claims {
             headers.remove(claim);
@@ -72,12 +80,6 @@ fn is_claim(name: &HeaderName) -> bool {
     let family =
         ["forwarded", "x-real-ip"].iter().any(|known| text.len() == known.len() && reads_as(text, known));
     (family || reads_as(text, "x-forwarded-")) && *name != FORWARDED_FOR
-}
-
-/// Whether a name begins like this to a server that makes `_` of `-`, as CGI does (RFC 3875 section 4.1.18).
-fn reads_as(name: &str, beginning: &str) -> bool {
-    let same = |(byte, wanted): (u8, u8)| byte == wanted || byte == b'_' && wanted == b'-';
-    name.len() >= beginning.len() && name.bytes().zip(beginning.bytes()).all(same)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use super::{
     client_body::ClientBody,
     destination::Destination,
+    envoy_forwarding::Attempt,
     exchange::Exchange,
     mirrored_body::{self, MirroredBody, Tap},
     request::Request,
@@ -156,7 +157,13 @@ impl MirroredRequest {
             let lease = self.pool.lease(&self.upstream, &server, &self.connection, fresh).await;
             let lease = lease.map_err(MirrorError::Connect)?;
             let reused = lease.reused;
-            let built = upstream_request::build(&destination, &self.connection, &server, lease.is_http2());
+            let built = upstream_request::build(
+                &destination,
+                &self.connection,
+                &server,
+                lease.is_http2(),
+                Attempt::FIRST,
+            );
             let mut request = built.map_err(|_| MirrorError::Invalid)?;
             if self.marks_host {
                 mark_host(&mut request);

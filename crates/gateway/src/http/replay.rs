@@ -9,6 +9,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
+    time::Instant,
 };
 
 /// Of a body, this much is remembered.
@@ -25,6 +26,8 @@ struct Shared {
     remembered: usize,
     trailers: Option<HeaderMap>,
     complete: bool,
+    /// When the last of it came.
+    ended: Option<Instant>,
     /// More has come than is remembered.
     overflowed: bool,
     /// Who gets copies of all that comes.
@@ -50,6 +53,7 @@ impl Replay {
             remembered: 0,
             trailers: None,
             complete: false,
+            ended: None,
             overflowed: false,
             taps,
         }))))
@@ -63,6 +67,11 @@ impl Replay {
     /// Whether another attempt can send all of it.
     pub(super) fn is_repeatable(&self) -> bool {
         self.0.as_ref().is_none_or(|shared| !lock(shared).overflowed)
+    }
+
+    /// When all of it had come; `otherwise` if there is none.
+    pub(super) fn ended(&self, otherwise: Instant) -> Option<Instant> {
+        self.0.as_ref().map_or(Some(otherwise), |shared| lock(shared).ended)
     }
 
     /// The body of one more attempt.
@@ -86,7 +95,7 @@ impl Shared {
         let frame = match ready!(Pin::new(&mut self.source).poll_frame(context)) {
             None => {
                 self.complete = true;
-                self.taps.drain(..).for_each(Tap::end);
+                self.end();
                 return Poll::Ready(None);
             }
             Some(Ok(frame)) => frame,
@@ -106,9 +115,14 @@ impl Shared {
         }
         self.taps.iter_mut().for_each(|tap| tap.push(&frame));
         if self.complete || self.source.is_end_stream() {
-            self.taps.drain(..).for_each(Tap::end);
+            self.end();
         }
         Poll::Ready(Some(Ok(frame)))
+    }
+
+    fn end(&mut self) {
+        self.ended.get_or_insert_with(Instant::now);
+        self.taps.drain(..).for_each(Tap::end);
     }
 }
 

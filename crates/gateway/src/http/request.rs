@@ -2,6 +2,7 @@
 
 use super::{
     authority::{self, Authority},
+    envoy_headers,
     forwarded_for::Sender,
     metadata::Metadata,
     path_normalization,
@@ -39,6 +40,10 @@ pub(super) struct Request {
     pub(super) answer_headers: HeaderMap,
     /// Who it is from, by name and password.
     pub(super) user: Option<User>,
+    /// What its `x-envoy-*` mean.
+    pub(super) envoy_headers: envoy_headers::Use,
+    /// Its `x-forwarded-client-cert` is what servers are to be told.
+    pub(super) tells_certificate: bool,
     /// It came with a cookie or a password, whether these go on or not.
     pub(super) has_credentials: bool,
 }
@@ -170,6 +175,8 @@ pub(super) fn split<B>(request: http::Request<B>, early: bool, sender: Sender) -
         metadata: Metadata::default(),
         answer_headers: HeaderMap::new(),
         user: None,
+        envoy_headers: envoy_headers::Use::Unknown,
+        tells_certificate: false,
         has_credentials,
     };
     (request, body)

@@ -5,14 +5,16 @@ use super::{
     answer::Answer,
     client_body::ClientBody,
     cors::{self, CrossOrigin},
+    envoy_forwarding, envoy_headers,
     exchange::Exchange,
-    fault, forward,
+    fault, forward, forwarded_certificate,
     forwarded_for::Sender,
     header_limit,
     informational::Informational,
     limited,
     outcome::Outcome,
-    request, request_id, request_view,
+    request::{self, Request},
+    request_id, request_view,
     router::RouteLookup,
     trace,
 };
@@ -33,10 +35,12 @@ pub(super) fn serve<'a>(
     let trusted = settings.as_ref().map(|settings| &settings.trusted_proxies);
     let sender = Sender::of(http.connection.client, trusted, request.headers());
     let early = http.connection.early.load(Ordering::Relaxed);
-    let (mut request, body) = request::split(request, early, sender);
+    let (mut request, mut body) = request::split(request, early, sender);
+    let internal = settings.as_ref().is_some_and(|settings| receive(settings, http, &mut request));
     let ids = settings.as_ref().and_then(|settings| settings.request_ids);
     if let Some(ids) = ids {
-        request_id::give(&mut request.headers, ids.origin, sender.stance);
+        let origin = if internal { ids.origin.of_internal_clients() } else { ids.origin };
+        request_id::give(&mut request.headers, origin, sender.stance);
     }
     let trace = traces::tracer().and_then(|tracer| trace::begin(tracer, &mut request, &http.connection));
     let mut exchange = Exchange::begin(http, &request);
@@ -77,7 +81,7 @@ pub(super) fn serve<'a>(
         if let Err(problem) = request.normalize(&settings.paths) {
             return Answer { request: &request, route: None, exchange }.text(400, problem).into();
         }
-        if let Err(refusal) = access::check(&settings, http, &mut request).await {
+        if let Err(refusal) = access::check(&settings, http, &mut request, &mut body).await {
             tracing::debug!(client = %http.connection.client, reason = refusal.reason, "a request is not let in");
             if let Some(what) = refusal.what {
                 metrics::access_denied(what);
@@ -134,6 +138,8 @@ pub(super) fn serve<'a>(
                     Action::Redirect(redirect) => answer.redirect(redirect, &route.path).into(),
                     Action::Forward(to) => {
                         let exchange = answer.exchange;
+                        let asked = envoy_forwarding::as_asked(&request, to);
+                        let to = asked.as_deref().unwrap_or(to);
                         forward::forward(&request, body, matched, to, exchange, informational).await
                     }
                 };
@@ -145,6 +151,16 @@ pub(super) fn serve<'a>(
             }
         }
     }
+}
+
+/// Makes of the headers about a client what its gateway knows, where they are Envoy's. Whether the client is internal.
+fn receive(settings: &HttpSettings, http: &HttpConnection, request: &mut Request) -> bool {
+    let Some(envoy) = &settings.envoy_headers else { return false };
+    request.envoy_headers = envoy_headers::Use::of(envoy);
+    request.tells_certificate = true;
+    forwarded_certificate::apply(settings.forwarded_certificate, &http.connection, &mut request.headers);
+    let internal_headers = &settings.router.table().internal_headers;
+    envoy_headers::receive(envoy, internal_headers, &http.connection, &mut request.headers)
 }
 
 /// What a certificate authority that validates a name is answered (RFC 8555 section 8.3). Other requests for such paths go

@@ -1,7 +1,11 @@
 //! The request that a server gets.
 
 use super::{
-    authority::Authority, destination::Destination, forwarded_headers, hop_by_hop, request::with_query,
+    authority::Authority,
+    destination::Destination,
+    envoy_forwarding::{self, Attempt},
+    forwarded_headers, hop_by_hop,
+    request::with_query,
     rewrite,
 };
 use crate::{connection::Connection, upstream::Server};
@@ -10,8 +14,8 @@ use quadrille_config::model::HostRewrite;
 
 const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 
-/// `Host`, `Early-Data` and three of `X-Forwarded-*`.
-const MOST_ADDED: usize = 5;
+/// `Host`, `Early-Data`, three of `X-Forwarded-*` and four of `X-Envoy-*`.
+const MOST_ADDED: usize = 9;
 
 /// A part of the request cannot be what it is to become.
 pub(super) struct Invalid;
@@ -22,6 +26,7 @@ pub(super) fn build(
     connection: &Connection,
     server: &Server,
     http2: bool,
+    attempt: Attempt,
 ) -> Result<Request<()>, Invalid> {
     let request = destination.request;
     let mut headers = request.headers.clone();
@@ -41,13 +46,15 @@ pub(super) fn build(
     if request.early {
         headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
     }
-    forwarded_headers::set(connection, request.sender.stance, host, &mut headers).map_err(|_| Invalid)?;
+    forwarded_headers::set(request, connection, host, &mut headers).map_err(|_| Invalid)?;
     let path = path(destination)?;
-    rewrite_host(destination, server, &mut headers);
+    let other_host = rewrite_host(destination, server, &mut headers);
     if request.websocket {
         websocket(&mut headers, request.is_multiplexed());
     }
+    envoy_forwarding::tell_server(&mut headers, destination, attempt);
     destination.change_request(&mut headers, connection);
+    envoy_forwarding::tell_origin(&mut headers, destination, other_host);
     let mut built = Request::new(());
     *built.method_mut() = if request.websocket { Method::GET } else { request.method.clone() };
     *built.version_mut() = match http2 {
@@ -80,16 +87,17 @@ fn path(destination: &Destination<'_>) -> Result<PathAndQuery, Invalid> {
     }
 }
 
-fn rewrite_host(destination: &Destination<'_>, server: &Server, headers: &mut HeaderMap) {
+/// Whether the route wants another host.
+fn rewrite_host(destination: &Destination<'_>, server: &Server, headers: &mut HeaderMap) -> bool {
     let host = match &destination.to.host {
-        None => return,
+        None => None,
         Some(HostRewrite::Literal(host)) => HeaderValue::from_str(host).ok(),
         Some(HostRewrite::Server) => HeaderValue::from_str(&server.host).ok(),
         Some(HostRewrite::Header(name)) => destination.request.headers.get(name).cloned(),
     };
-    if let Some(host) = host {
-        headers.insert(header::HOST, host);
-    }
+    let Some(host) = host else { return false };
+    headers.insert(header::HOST, host);
+    true
 }
 
 /// HTTP/2 and HTTP/3 may send cookies in several headers; HTTP/1 must not (RFC 9113 section 8.2.3).

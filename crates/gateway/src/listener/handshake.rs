@@ -98,7 +98,7 @@ fn describe(
     Connection {
         tls: true,
         sni: ssl.servername(NameType::HOST_NAME).map(str::to_owned),
-        certificate: ssl.peer_certificate().map(ClientCertificate::new),
+        certificate: ClientCertificate::of(ssl),
         version: ssl.version_str(),
         cipher: ssl.current_cipher().and_then(boring::ssl::SslCipherRef::standard_name).unwrap_or("none"),
         resumed: ssl.session_reused(),

@@ -250,6 +250,8 @@ impl<'a> SnapshotBuilder<'a> {
                 route_pages: route_pages(http).map_err(|problem| vec![problem])?,
                 header_limit: http.header_limit,
                 request_ids: http.request_ids.or(self.model.request_ids.then_some(RequestIds::FOR_SERVERS)),
+                forwarded_certificate: http.forwarded_certificate,
+                envoy_headers: http.envoy_headers.clone(),
                 trusted_proxies: listener.trusted_proxies.clone(),
                 // Over TLS nobody validates a name by a request.
                 answers: chain.tls.is_none().then(|| Arc::clone(self.answers)),

@@ -24,6 +24,8 @@ use std::{
 /// The servers, and how one of them is selected.
 pub(super) struct Balancer {
     balance: Balance,
+    /// In how few of a hundred servers health is no reason to ask others; see [`panics`].
+    panic_threshold: u8,
     /// Whether those that are picked are told what becomes of their requests.
     observes: bool,
     /// Whose turn it is.
@@ -56,9 +58,9 @@ enum Order {
 }
 
 impl Balancer {
-    pub(super) fn new(balance: Balance, observes: bool, endpoints: Endpoints) -> Self {
-        let servers = Servers::new(balance, endpoints, &[]);
-        Self { balance, observes, turn: AtomicUsize::new(0), servers: ArcSwap::from_pointee(servers) }
+    pub(super) fn new(balance: Balance, panic_threshold: u8, observes: bool, endpoints: Endpoints) -> Self {
+        let servers = ArcSwap::from_pointee(Servers::new(balance, endpoints, &[]));
+        Self { balance, panic_threshold, observes, turn: AtomicUsize::new(0), servers }
     }
 
     /// Whether the servers are these, with these weights and names.
@@ -72,7 +74,7 @@ impl Balancer {
         self.servers.store(Arc::new(servers));
     }
 
-    /// A healthy server, if possible one that has not been tried.
+    /// A healthy server, if possible one that has not been tried; any, where too few are healthy.
     /// `point` is what the request has in common with others that go to the same server, on [`Balance::Hash`]'s ring.
     pub(super) fn pick(
         &self,
@@ -87,7 +89,10 @@ impl Balancer {
         };
         let servers = self.servers.load();
         let now = LazyCell::new(Instant::now);
-        let healthy = |member: &Member| member.state.is_available(|| *now);
+        let is_healthy = |member: &Member| member.state.is_available(|| *now);
+        // Counted once a server is not healthy, which is rare.
+        let panicking = LazyCell::new(|| panics(&servers, self.panic_threshold, is_healthy));
+        let healthy = |member: &Member| is_healthy(member) || panicking.contains(&member.endpoint.priority);
         let untried = |member: &Member| healthy(member) && !tried.contains(&member.endpoint.address);
         let member = match self.select(&servers, point, untried) {
             None if !tried.is_empty() => self.select(&servers, point, healthy)?,
@@ -173,6 +178,27 @@ impl Balancer {
     }
 }
 
+/// The priorities of which too few servers are healthy, as Envoy has it: none, as long as those of all priorities together
+/// can bear what comes, if each of them bears 1.4 times its share.
+fn panics(servers: &Servers, threshold: u8, is_healthy: impl Fn(&Member) -> bool) -> Vec<u32> {
+    const BORNE: usize = 140;
+    if threshold == 0 {
+        return Vec::new();
+    }
+    let mut borne = 0;
+    let mut few = Vec::new();
+    for level in &servers.levels {
+        let Some(first) = level.members.first() else { continue };
+        let all = level.members.len();
+        let healthy = level.members.iter().filter(|index| is_healthy(&servers.members[**index])).count();
+        borne += BORNE * healthy / all;
+        if 100 * healthy < usize::from(threshold) * all {
+            few.push(servers.members[*first].endpoint.priority);
+        }
+    }
+    if borne < 100 { few } else { Vec::new() }
+}
+
 impl Servers {
     fn new(balance: Balance, endpoints: Endpoints, before: &[Member]) -> Self {
         let known: HashMap<_, _> =
@@ -253,7 +279,7 @@ mod tests {
     #[test]
     fn what_is_unhealthy_is_passed_over_and_what_was_tried_is_the_last_resort() {
         for balance in ALL {
-            let balancer = Balancer::new(balance, false, of_ports(&[1, 2, 3]));
+            let balancer = Balancer::new(balance, 0, false, of_ports(&[1, 2, 3]));
             assert_eq!(picked(&balancer, &[]), [1, 2, 3].into(), "{balance:?}");
             set_healthy(&balancer, 2, false);
             assert_eq!(picked(&balancer, &[]), [1, 3].into(), "{balance:?}");
@@ -271,7 +297,7 @@ mod tests {
     fn servers_of_the_next_priority_wait_until_none_of_the_first_is_healthy() {
         for balance in ALL {
             let spare = [3, 4].map(|port| Endpoint { priority: 1, ..endpoint(port, 1) });
-            let balancer = Balancer::new(balance, false, [of_ports(&[1, 2]), spare.into()].concat());
+            let balancer = Balancer::new(balance, 0, false, [of_ports(&[1, 2]), spare.into()].concat());
             assert_eq!(picked(&balancer, &[]), [1, 2].into(), "{balance:?}");
             assert_eq!(picked(&balancer, &[1]), [2].into(), "{balance:?}");
             assert_eq!(picked(&balancer, &[1, 2]), [3, 4].into(), "{balance:?}");
@@ -285,9 +311,38 @@ mod tests {
     }
 
     #[test]
+    fn where_few_are_healthy_all_are_asked() {
+        for balance in ALL {
+            let balancer = Balancer::new(balance, 50, false, of_ports(&[1, 2, 3, 4]));
+            set_healthy(&balancer, 1, false);
+            set_healthy(&balancer, 2, false);
+            assert_eq!(picked(&balancer, &[]), [3, 4].into(), "{balance:?}: half of them");
+            set_healthy(&balancer, 3, false);
+            assert_eq!(picked(&balancer, &[]), [1, 2, 3, 4].into(), "{balance:?}: a quarter");
+            assert_eq!(picked(&balancer, &[1, 4]), [2, 3].into(), "{balance:?}");
+            set_healthy(&balancer, 4, false);
+            assert_eq!(picked(&balancer, &[]), [1, 2, 3, 4].into(), "{balance:?}: none");
+        }
+    }
+
+    #[test]
+    fn nothing_is_few_while_another_priority_bears_it() {
+        for balance in ALL {
+            let spare = [3, 4].map(|port| Endpoint { priority: 1, ..endpoint(port, 1) });
+            let balancer = Balancer::new(balance, 50, false, [of_ports(&[1, 2]), spare.into()].concat());
+            set_healthy(&balancer, 1, false);
+            set_healthy(&balancer, 2, false);
+            assert_eq!(picked(&balancer, &[]), [3, 4].into(), "{balance:?}");
+            set_healthy(&balancer, 3, false);
+            set_healthy(&balancer, 4, false);
+            assert_eq!(picked(&balancer, &[]), [1, 2].into(), "{balance:?}");
+        }
+    }
+
+    #[test]
     fn what_is_known_of_a_server_outlives_a_change_of_the_others() {
         for balance in ALL {
-            let balancer = Balancer::new(balance, false, of_ports(&[1, 2]));
+            let balancer = Balancer::new(balance, 0, false, of_ports(&[1, 2]));
             set_healthy(&balancer, 1, false);
             let now = vec![endpoint(1, 7), endpoint(3, 1)];
             assert!(!balancer.has_endpoints(&now));
@@ -315,7 +370,7 @@ mod tests {
 
     #[test]
     fn requests_under_way_are_counted_until_they_are_over() {
-        let balancer = Balancer::new(Balance::LeastRequest, false, of_ports(&[1, 2]));
+        let balancer = Balancer::new(Balance::LeastRequest, 0, false, of_ports(&[1, 2]));
         let held: Vec<_> = (0..10).filter_map(|_| balancer.pick(at(9), None, &[])).collect();
         let active = || balancer.states().iter().map(|(_, state)| state.active()).collect::<Vec<_>>();
         assert_eq!(active(), [5, 5]);
@@ -325,7 +380,7 @@ mod tests {
 
     #[test]
     fn what_has_the_same_point_goes_to_the_same_server() {
-        let balancer = Balancer::new(Balance::Hash, false, of_ports(&[1, 2, 3]));
+        let balancer = Balancer::new(Balance::Hash, 0, false, of_ports(&[1, 2, 3]));
         let server = |point| balancer.pick(at(9), point, &[]).expect("a server").address.port();
         let first: HashSet<_> = (0..100).map(|_| server(Some(7))).collect();
         assert_eq!(first.len(), 1);

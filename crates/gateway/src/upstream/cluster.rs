@@ -82,7 +82,8 @@ impl Upstream {
         contents: Vec<[u8; 32]>,
     ) -> Result<Self, Diagnostic> {
         let model = without_servers(model);
-        let balancer = Balancer::new(model.balance, model.outlier_detection.is_some(), endpoints);
+        let balancer =
+            Balancer::new(model.balance, model.panic_threshold, model.outlier_detection.is_some(), endpoints);
         let breaker = Breaker::new(&model.limits);
         let tls = |(tls, credentials): (Option<&model::UpstreamTls>, &Credentials)| {
             tls.map(|tls| ClientTls::new(tls, credentials)).transpose()

@@ -1,12 +1,10 @@
 //! Authorization servers: asked, told and obeyed as by the stock Envoy.
 
 use super::{
-    stock::{Envoy, ask, envoy, skipped},
+    stock::{Both, difference, with_ports},
     upstream,
 };
-use crate::support::{
-    Configuration, Gateway, eventually, grpc_authorization, http_authorization, ports, serve,
-};
+use crate::support::{grpc_authorization, http_authorization};
 use std::net::TcpListener;
 
 const BOOTSTRAP: &str = r#"
@@ -93,47 +91,25 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("/", &["-H", "x-told-one: 1", "-H", "x-told-one: 2"]),
 ];
 
-/// What differs between both with this service, whose server is at this port.
-fn compare(service: &str, http2: &str, authz: u16) -> Option<Vec<String>> {
-    let program = envoy()?;
-    let upstream = upstream::start().port();
+/// Asks both with this service, whose server is at this port.
+fn same(service: &str, http2: &str, authz: u16) {
+    same_for(REQUESTS, service, http2, authz);
+}
+
+fn same_for(requests: &[(&str, &[&str])], service: &str, http2: &str, authz: u16) {
     let text = BOOTSTRAP.replace("SERVICE", service).replace("    HTTP2\n", &if_any(http2));
-    let text = text.replace("value: UPSTREAM", &format!("value: {upstream}"));
-    let text = text.replace("value: AUTHZ", &format!("value: {authz}"));
-    let configuration = |admin: u16, listen: u16| {
-        let text = text.replace("value: ADMIN", &format!("value: {admin}"));
-        Configuration::new(&text.replace("value: LISTEN", &format!("value: {listen}")))
-    };
-    let file = configuration(0, 0);
-    let mut command = serve();
-    command.arg("--envoy-config").arg(file.path());
-    let gateway = Gateway::start(command, 1);
-    let port = ports::free();
-    let theirs = configuration(ports::free(), port);
-    let _envoy = Envoy::start(&program, &theirs);
-    eventually("Envoy does not serve", || ask("http", port, "/free", &[])[0] == "200");
+    let text = with_ports(&text, &[("UPSTREAM", upstream::start().port()), ("AUTHZ", authz)]);
+    let Some(both) = Both::start(&text) else { return };
     let differs = |(path, arguments): &(&str, &[&str])| {
-        let [ours, theirs] = [gateway.port(), port].map(|port| {
-            let mut answer = ask("http", port, path, arguments);
-            // Own texts name their character set.
-            answer.retain(|line| !line.starts_with("content-type:"));
-            answer
-        });
-        let shown = || format!("{path} {arguments:?}\n  Quadrille {ours:?}\n  Envoy     {theirs:?}");
-        (ours != theirs).then(shown)
+        let [ours, theirs] = both.ask("http", path, arguments);
+        difference(&format!("{path} {arguments:?}"), &ours, &theirs)
     };
-    Some(REQUESTS.iter().filter_map(differs).collect())
+    let differences: Vec<_> = requests.iter().filter_map(differs).collect();
+    assert!(differences.is_empty(), "{service}\n{}", differences.join("\n"));
 }
 
 fn if_any(line: &str) -> String {
     if line.is_empty() { String::new() } else { format!("    {line}\n") }
-}
-
-fn same(service: &str, http2: &str, authz: u16) {
-    match compare(service, http2, authz) {
-        Some(differences) => assert!(differences.is_empty(), "{service}\n{}", differences.join("\n")),
-        None => skipped(),
-    }
 }
 
 #[test]
@@ -166,4 +142,37 @@ fn both_let_everybody_in_if_they_are_told_to() {
     same(&open(GRPC), HTTP2, grpc_authorization().port());
     same(&open(GRPC), HTTP2, 1);
     same(&open(HTTP), "", http_authorization().port());
+}
+
+const BODIES: &[(&str, &[&str])] = &[
+    ("/", &[]),
+    ("/", &["-d", "body"]),
+    ("/", &["-d", ""]),
+    ("/", &["-d", "0123456789"]),
+    ("/", &["-d", "01234567890"]),
+    ("/", &["-H", "transfer-encoding: chunked", "-d", "abc"]),
+    ("/", &["-H", "transfer-encoding: chunked", "-d", "012345678901234567890"]),
+    ("/", &["-H", "x-ext-authz: allow", "-d", "body"]),
+    ("/", &["-H", "x-ext-authz: allow", "-d", "012345678901234567890"]),
+    ("/", &["-H", "x-ext-authz: allow", "-H", "transfer-encoding: chunked", "-d", "01234567890"]),
+    ("/here", &["-H", "x-ext-authz: allow", "-X", "PUT", "-d", "body"]),
+    ("/free", &["-d", "012345678901234567890"]),
+    ("/", &["-H", "x-ext-authz: fail", "-d", "body"]),
+    ("/", &["-H", "x-envoy-auth-partial-body: true", "-d", "body"]),
+    ("/", &["-H", "x-envoy-auth-partial-body: true"]),
+    ("/", &["--http2-prior-knowledge", "-d", "body"]),
+    ("/", &["--http2-prior-knowledge", "-H", "x-ext-authz: allow", "-d", "0123456"]),
+];
+
+#[test]
+fn both_tell_of_bodies() {
+    for settings in ["max_request_bytes: 10", "max_request_bytes: 10, allow_partial_message: true"] {
+        let with_body = |service: &str, more: &str| {
+            format!("with_request_body: {{ {settings}{more} }}\n              {service}")
+        };
+        let grpc = grpc_authorization().port();
+        same_for(BODIES, &with_body(GRPC, ""), HTTP2, grpc);
+        same_for(BODIES, &with_body(GRPC, ", pack_as_bytes: true"), HTTP2, grpc);
+        same_for(BODIES, &with_body(HTTP, ""), "", http_authorization().port());
+    }
 }

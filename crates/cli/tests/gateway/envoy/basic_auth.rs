@@ -2,10 +2,9 @@
 
 use super::{
     serving,
-    stock::{Envoy, ask, envoy, skipped},
+    stock::{Both, ask, difference, with_ports},
     upstream,
 };
-use crate::support::{Configuration, eventually, ports};
 
 const BOOTSTRAP: &str = r#"
 admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
@@ -61,15 +60,13 @@ const REQUESTS: &[(&str, &[&str], &str)] = &[
     ("/nowhere", &["-u", "alice:test"], "404"),
 ];
 
-fn text(admin: u16, listen: u16, upstream: u16) -> String {
-    let text = BOOTSTRAP.replace("value: ADMIN", &format!("value: {admin}"));
-    let text = text.replace("value: UPSTREAM", &format!("value: {upstream}"));
-    text.replace("value: LISTEN", &format!("value: {listen}"))
+fn text() -> String {
+    with_ports(BOOTSTRAP, &[("UPSTREAM", upstream::start().port())])
 }
 
 #[test]
 fn users_are_let_in() {
-    let (gateway, _file) = serving(&text(0, 0, upstream::start().port()));
+    let (gateway, _file) = serving(&text());
     for (path, arguments, status) in REQUESTS {
         let answer = ask("http", gateway.port(), path, arguments);
         assert_eq!(answer[0], *status, "{path} {arguments:?}");
@@ -87,16 +84,10 @@ fn users_are_let_in() {
 
 #[test]
 fn both_let_in_the_same_users() {
-    let Some(program) = envoy() else { return skipped() };
-    let upstream = upstream::start().port();
-    let (gateway, _file) = serving(&text(0, 0, upstream));
-    let port = ports::free();
-    let theirs = Configuration::new(&text(ports::free(), port, upstream));
-    let _envoy = Envoy::start(&program, &theirs);
-    eventually("Envoy does not serve", || ask("http", port, "/here", &["-u", "alice:test"])[0] == "200");
+    let Some(both) = Both::start(&text()) else { return };
+    let mut differences = Vec::new();
     for (path, arguments, status) in REQUESTS {
-        let [ours, theirs] = [gateway.port(), port].map(|port| {
-            let mut answer = ask("http", port, path, arguments);
+        let [ours, theirs] = both.ask("http", path, arguments).map(|mut answer| {
             // Ids differ, and so do the texts of refusals.
             answer.iter_mut().for_each(|line| {
                 if let Some((_, user)) = line.split_once("|x-user=") {
@@ -106,6 +97,7 @@ fn both_let_in_the_same_users() {
             answer.truncate(if *status == "200" { usize::MAX } else { 1 });
             answer
         });
-        assert_eq!(ours, theirs, "{path} {arguments:?}");
+        differences.extend(difference(&format!("{path} {arguments:?}"), &ours, &theirs));
     }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

@@ -2,10 +2,9 @@
 
 use super::{
     more_requests::{self, Request},
-    stock::{Envoy, ask, envoy, skipped},
+    stock::{Both, ask, difference, with_ports},
     upstream,
 };
-use crate::support::{Configuration, Gateway, eventually, ports, serve};
 
 const BOOTSTRAP: &str = include_str!("routes.yaml");
 
@@ -94,23 +93,8 @@ const REQUESTS: &[(&str, &[&str])] = &[
 
 #[test]
 fn both_answer_the_same_way() {
-    let Some(program) = envoy() else {
-        return skipped();
-    };
     let upstream = upstream::start().port();
-    let bootstrap = |admin: u16, listen: u16| {
-        let text = BOOTSTRAP.replace("port_value: ADMIN", &format!("port_value: {admin}"));
-        let text = text.replace("port_value: LISTEN", &format!("port_value: {listen}"));
-        Configuration::new(&text.replace("port_value: UPSTREAM", &format!("port_value: {upstream}")))
-    };
-    let file = bootstrap(0, 0);
-    let mut command = serve();
-    command.arg("--envoy-config").arg(file.path());
-    let gateway = Gateway::start(command, 1);
-    let port = ports::free();
-    let theirs = bootstrap(ports::free(), port);
-    let _envoy = Envoy::start(&program, &theirs);
-    eventually("Envoy does not serve", || ask("http", port, "/exact", &[])[0].contains("200"));
+    let Some(both) = Both::start(&with_ports(BOOTSTRAP, &[("UPSTREAM", upstream)])) else { return };
     let mut differences = Vec::new();
     let written = REQUESTS.iter().map(|(path, arguments)| {
         ((*path).to_owned(), arguments.iter().map(|argument| (*argument).to_owned()).collect())
@@ -120,15 +104,13 @@ fn both_answer_the_same_way() {
     for (path, arguments) in &requests {
         let (path, status_only) = path.strip_prefix('!').map_or((&**path, false), |path| (path, true));
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let [mut ours, mut theirs] = [gateway.port(), port].map(|port| ask("http", port, path, &words));
+        let [mut ours, mut theirs] = both.ports().map(|port| ask("http", port, path, &words));
         // What Envoy has no route for it answers without a body.
         if status_only || theirs[0] == "404" {
             ours.truncate(1);
             theirs.truncate(1);
         }
-        if ours != theirs {
-            differences.push(format!("{path} {arguments:?}\n  Quadrille {ours:?}\n  Envoy     {theirs:?}"));
-        }
+        differences.extend(difference(&format!("{path} {arguments:?}"), &ours, &theirs));
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

@@ -1,10 +1,11 @@
 //! JSON Web Tokens: the same requests are let in as by the stock Envoy, and servers and clients are told the same.
 
 use super::{
-    stock::{Envoy, ask, envoy, skipped},
+    serving,
+    stock::{Both, ask, difference, with_ports},
     upstream,
 };
-use crate::support::{Configuration, Gateway, TokenKey, eventually, jwks, ports, seconds_from_now, serve};
+use crate::support::{TokenKey, eventually, jwks, seconds_from_now};
 use base64ct::{Base64UrlUnpadded, Encoding};
 use serde_json::{Value, json};
 
@@ -33,7 +34,7 @@ impl Keys {
     fn bootstrap(&self, upstream: u16) -> String {
         let of_a = jwks(&[&self.rsa, &self.p256, &self.p384, &self.ed25519]);
         let text = BOOTSTRAP.replace("KEYS_OF_A", &of_a).replace("KEYS_OF_B", &jwks(&[&self.other]));
-        text.replace("port_value: UPSTREAM", &format!("port_value: {upstream}"))
+        with_ports(&text, &[("UPSTREAM", upstream)])
     }
 }
 
@@ -155,36 +156,17 @@ fn requests(keys: &Keys) -> Vec<(String, &'static str, Vec<String>)> {
 
 #[test]
 fn both_let_in_the_same_tokens() {
-    let Some(program) = envoy() else { return skipped() };
     let keys = Keys::new();
-    let text = keys.bootstrap(upstream::start().port());
-    let configuration = |admin: u16, listen: u16| {
-        let text = text.replace("port_value: ADMIN", &format!("port_value: {admin}"));
-        Configuration::new(&text.replace("port_value: LISTEN", &format!("port_value: {listen}")))
-    };
-    let file = configuration(0, 0);
-    let mut command = serve();
-    command.arg("--envoy-config").arg(file.path());
-    let gateway = Gateway::start(command, 1);
-    let port = ports::free();
-    let theirs = configuration(ports::free(), port);
-    let _envoy = Envoy::start(&program, &theirs);
-    eventually("Envoy does not serve", || ask("http", port, "/open", &[])[0] == "200");
+    let Some(both) = Both::start(&keys.bootstrap(upstream::start().port())) else { return };
     let mut differences = Vec::new();
     let mut statuses = std::collections::BTreeMap::<String, usize>::new();
     let mut compare = |what: &str, path: &str, arguments: &[String]| {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let [ours, theirs] = [gateway.port(), port].map(|port| {
-            let mut answer = ask("http", port, path, &arguments);
-            // Own texts name their character set.
-            answer.retain(|line| !line.starts_with("content-type:"));
-            answer
-        });
+        let [ours, theirs] = both.ask("http", path, &arguments);
         *statuses.entry(ours[0].clone()).or_default() += 1;
         // Envoy knows HMAC, and finds something else wrong with such a token.
-        let same = if what == "HMAC" { ours[0] == "401" && theirs[0] != "200" } else { ours == theirs };
-        if !same {
-            differences.push(format!("{what} {path}\n  Quadrille {ours:?}\n  Envoy     {theirs:?}"));
+        if what != "HMAC" || ours[0] != "401" || theirs[0] == "200" {
+            differences.extend(difference(&format!("{what} {path}"), &ours, &theirs));
         }
     };
     for (what, path, arguments) in requests(&keys) {
@@ -215,13 +197,10 @@ fn keys_in_a_file_are_read_again_when_they_change() {
     let path = directory.path().join("keys.json");
     std::fs::write(&path, jwks(&[&keys.rsa])).expect("the keys");
     let named = format!("local_jwks: {{ filename: '{}' }}", path.display());
-    let text = keys.bootstrap(upstream::start().port()).replace("ADMIN", "0").replace("LISTEN", "0");
+    let text = keys.bootstrap(upstream::start().port());
     let inline =
         text.lines().find_map(|line| line.trim().strip_prefix("local_jwks: ")).expect("keys").to_owned();
-    let file = Configuration::new(&text.replace(&format!("local_jwks: {inline}"), &named));
-    let mut command = serve();
-    command.arg("--envoy-config").arg(file.path());
-    let gateway = Gateway::start(command, 1);
+    let (gateway, _file) = serving(&text.replace(&format!("local_jwks: {inline}"), &named));
     let token = format!("Authorization: Bearer {}", keys.p256.token("ES256", &claims()));
     let status = || ask("http", gateway.port(), "/a", &["-H", &token]).swap_remove(0);
     assert_eq!(status(), "401");
@@ -233,10 +212,7 @@ fn keys_in_a_file_are_read_again_when_they_change() {
 #[test]
 fn a_public_key_is_no_secret() {
     let keys = Keys::new();
-    let file = Configuration::new(&keys.bootstrap(1).replace("ADMIN", "0").replace("LISTEN", "0"));
-    let mut command = serve();
-    command.arg("--envoy-config").arg(file.path());
-    let gateway = Gateway::start(command, 1);
+    let (gateway, _file) = serving(&keys.bootstrap(1));
     let part = |text: &[u8]| Base64UrlUnpadded::encode_string(text);
     for key in [&keys.rsa, &keys.p256, &keys.ed25519] {
         let jwk = key.jwk();

@@ -2,10 +2,10 @@
 //! while a test runs.
 
 use super::{
-    stock::{Envoy, ask, envoy, skipped},
+    serving,
+    stock::{Both, ask, difference, with_ports},
     upstream,
 };
-use crate::support::{Configuration, Gateway, eventually, ports, serve};
 
 const BOOTSTRAP: &str = r#"
 admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
@@ -68,45 +68,18 @@ const REQUESTS: &[(&str, &[&str], usize)] = &[
 ];
 
 fn text() -> String {
-    BOOTSTRAP.replace("SETTINGS", SETTINGS).replace("ALWAYS", ALWAYS)
-}
-
-fn configuration(admin: u16, listen: u16, upstream: u16) -> Configuration {
-    let text = text().replace("value: ADMIN", &format!("value: {admin}"));
-    let text = text.replace("value: UPSTREAM", &format!("value: {upstream}"));
-    Configuration::new(&text.replace("value: LISTEN", &format!("value: {listen}")))
-}
-
-fn start(file: &Configuration) -> Gateway {
-    let mut command = serve();
-    command.arg("--envoy-config").arg(file.path());
-    Gateway::start(command, 1)
+    let text = BOOTSTRAP.replace("SETTINGS", SETTINGS).replace("ALWAYS", ALWAYS);
+    with_ports(&text, &[("UPSTREAM", upstream::start().port())])
 }
 
 #[test]
 fn both_refuse_the_same() {
-    let Some(program) = envoy() else { return skipped() };
-    let upstream = upstream::start().port();
-    let file = configuration(0, 0, upstream);
-    let gateway = start(&file);
-    let port = ports::free();
-    let theirs = configuration(ports::free(), port, upstream);
-    let _envoy = Envoy::start(&program, &theirs);
-    eventually("Envoy does not serve", || ask("http", port, "/ready", &[])[0] == "200");
+    let Some(both) = Both::start(&text()) else { return };
     let mut differences = Vec::new();
     for (path, arguments, times) in REQUESTS {
         for time in 0..*times {
-            let [ours, theirs] = [gateway.port(), port].map(|port| {
-                let mut answer = ask("http", port, path, arguments);
-                // Own texts name their character set.
-                answer.retain(|line| !line.starts_with("content-type:"));
-                answer
-            });
-            if ours != theirs {
-                differences.push(format!(
-                    "{path} {arguments:?} {time}\n  Quadrille {ours:?}\n  Envoy     {theirs:?}"
-                ));
-            }
+            let [ours, theirs] = both.ask("http", path, arguments);
+            differences.extend(difference(&format!("{path} {arguments:?} {time}"), &ours, &theirs));
         }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
@@ -115,8 +88,7 @@ fn both_refuse_the_same() {
 /// What the comparison shows, where there is no Envoy.
 #[test]
 fn as_envoy_refuses() {
-    let file = configuration(0, 0, upstream::start().port());
-    let gateway = start(&file);
+    let (gateway, _file) = serving(&text());
     let asked = |path: &str, arguments: &[&str]| ask("http", gateway.port(), path, arguments);
     let own: Vec<_> = (0..3).map(|_| asked("/own", &["-H", "x-asked: a"])).collect();
     assert_eq!((&*own[0][0], &*own[1][0], &*own[2][0]), ("200", "200", "503"));

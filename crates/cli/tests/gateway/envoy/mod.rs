@@ -6,12 +6,15 @@ mod authorization;
 mod basic_auth;
 mod compressor;
 mod differential;
+mod envoy_headers;
 mod forms;
+mod forwarded_certificate;
 mod guide;
 mod http3;
 mod jwt;
 mod local_rate_limit;
 mod more_requests;
+mod panic;
 mod rbac;
 mod request_id;
 pub mod stock;
@@ -60,9 +63,9 @@ static_resources:
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
 "#;
 
-/// A gateway that serves a bootstrap.
+/// A gateway that serves a bootstrap, in which ADMIN and LISTEN are any free ports.
 pub(super) fn serving(text: &str) -> (Gateway, Configuration) {
-    let file = Configuration::new(text);
+    let file = Configuration::new(&stock::with_ports(text, &[("ADMIN", 0), ("LISTEN", 0)]));
     let mut command = serve();
     command.arg("--envoy-config").arg(file.path());
     (Gateway::start(command, 1), file)

@@ -1,7 +1,7 @@
 //! Who is let in, by the rules of RBAC filters: the same as by the stock Envoy.
 
-use super::stock::{Envoy, ask, envoy, skipped};
-use crate::support::{Certificates, Configuration, Gateway, Pair, eventually, ports, serve};
+use super::stock::{Both, ask, difference};
+use crate::support::{Certificates, Pair};
 use std::path::Path;
 
 /// One filter of requests, or of connections, and what is asked.
@@ -211,67 +211,41 @@ impl Scenario {
 }
 
 /// What both answer to everything that is asked, by each of these clients; what differs is told.
-fn compare(
-    program: &Path,
-    scheme: &str,
-    scenario: &Scenario,
-    socket: &str,
-    clients: &[Vec<&str>],
-) -> Vec<String> {
+fn compare(scheme: &str, scenario: &Scenario, socket: &str, clients: &[Vec<&str>]) -> Vec<String> {
     let text = scenario.bootstrap(socket);
-    let configuration = |admin: u16, listen: u16| {
-        let text = text.replace("ADMIN", &admin.to_string()).replace("LISTEN", &listen.to_string());
-        Configuration::new(&text)
-    };
-    let file = configuration(0, 0);
-    let mut command = serve();
-    command.arg("--envoy-config").arg(file.path());
-    let gateway = Gateway::start(command, 1);
-    let (admin, port) = (ports::free(), ports::free());
-    let theirs = configuration(admin, port);
-    let _envoy = Envoy::start(program, &theirs);
-    eventually("Envoy does not serve", || ask("http", admin, "/ready", &[])[0] == "200");
+    let Some(both) = Both::start(&text) else { return Vec::new() };
     let (mut differences, mut denied) = (Vec::new(), 0.0);
     for (path, arguments) in scenario.asked {
         for client in clients {
             if *arguments == SHOWN && !client.contains(&"--cert") {
-                assert_eq!(ask(scheme, gateway.port(), path, client)[0], "403");
+                assert_eq!(ask(scheme, both.gateway.port(), path, client)[0], "403");
                 denied += 1.0;
                 continue;
             }
             let arguments = [client, *arguments].concat();
-            let [ours, theirs] = [gateway.port(), port].map(|port| {
-                let mut answer = ask(scheme, port, path, &arguments);
-                // Own texts name their character set.
-                answer.retain(|line| !line.starts_with("content-type:"));
-                answer
-            });
+            let [ours, theirs] = both.ask(scheme, path, &arguments);
             denied += f64::from(u8::from(ours[0] == "403" || ours[0] == "none"));
             // A path that no route is for has a text of our own.
-            if ours != theirs && (ours[0] != "404" || theirs[0] != "404") {
-                differences.push(format!(
-                    "{text}{path} {arguments:?}\n  Quadrille {ours:?}\n  Envoy     {theirs:?}"
-                ));
+            if ours[0] != "404" || theirs[0] != "404" {
+                differences.extend(difference(&format!("{text}{path} {arguments:?}"), &ours, &theirs));
             }
         }
     }
     if differences.is_empty() {
-        gateway.wait_for_metric("quadrille_access_denied_total", &[], |count| count == denied);
+        both.gateway.wait_for_metric("quadrille_access_denied_total", &[], |count| count == denied);
     }
     differences
 }
 
 #[test]
 fn both_let_in_the_same_requests() {
-    let Some(program) = envoy() else { return skipped() };
-    let compare = |scenario: &Scenario| compare(&program, "http", scenario, "", &[Vec::new()]);
+    let compare = |scenario: &Scenario| compare("http", scenario, "", &[Vec::new()]);
     let differences: Vec<_> = PLAIN.iter().flat_map(compare).collect();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 #[test]
 fn both_let_in_the_same_certificates() {
-    let Some(program) = envoy() else { return skipped() };
     let certificates = Certificates::new();
     let server = certificates.ecdsa("P-256", &["localhost"]);
     let [alice, bob] = ["alice", "bob"].map(|name| certificates.ecdsa("P-256", &[name]));
@@ -287,7 +261,7 @@ fn both_let_in_the_same_certificates() {
             None => vec!["-k"],
         })
         .collect();
-    let compare = |scenario: &Scenario| compare(&program, "https", scenario, &socket, &clients);
+    let compare = |scenario: &Scenario| compare("https", scenario, &socket, &clients);
     let differences: Vec<_> = BY_CERTIFICATE.iter().flat_map(compare).collect();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

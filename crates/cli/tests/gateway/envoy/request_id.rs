@@ -2,10 +2,9 @@
 
 use super::{
     serving,
-    stock::{Envoy, ask, envoy, skipped},
+    stock::{Both, ask, with_ports},
     upstream,
 };
-use crate::support::{Configuration, eventually, ports};
 
 const BOOTSTRAP: &str = r#"
 admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
@@ -48,11 +47,9 @@ const SETTINGS: &[(&str, &str, &str, bool)] = &[
     ("{ generate_request_id: false, use_remote_address: true }", "mine", "", false),
 ];
 
-fn text(settings: &str, admin: u16, listen: u16, upstream: u16) -> String {
+fn text(settings: &str, upstream: u16) -> String {
     let lines = settings.trim_matches(['{', '}', ' ']).replace(", ", "\n          ");
-    let text = BOOTSTRAP.replace("SETTINGS", &lines).replace("value: ADMIN", &format!("value: {admin}"));
-    let text = text.replace("value: UPSTREAM", &format!("value: {upstream}"));
-    text.replace("value: LISTEN", &format!("value: {listen}"))
+    with_ports(&BOOTSTRAP.replace("SETTINGS", &lines), &[("UPSTREAM", upstream)])
 }
 
 /// What is answered with the client's id and without one, by a route of its own and by a server.
@@ -82,7 +79,7 @@ fn named(line: &str) -> String {
 fn as_envoy_has_them() {
     let upstream = upstream::start().port();
     for (settings, said, unsaid, told) in SETTINGS {
-        let (gateway, _file) = serving(&text(settings, 0, 0, upstream));
+        let (gateway, _file) = serving(&text(settings, upstream));
         let answers = answers(gateway.port());
         let body = |id: &str| format!("x-request-id={id}|x-user=|authorization=");
         assert_eq!(answers[2].last(), Some(&body(unsaid)), "{settings}");
@@ -98,16 +95,11 @@ fn as_envoy_has_them() {
 
 #[test]
 fn both_name_requests_the_same_way() {
-    let Some(program) = envoy() else { return skipped() };
     let upstream = upstream::start().port();
     for (settings, ..) in SETTINGS {
-        let (gateway, _file) = serving(&text(settings, 0, 0, upstream));
-        let port = ports::free();
-        let theirs = Configuration::new(&text(settings, ports::free(), port, upstream));
-        let _envoy = Envoy::start(&program, &theirs);
-        eventually("Envoy does not serve", || ask("http", port, "/here", &[])[0] == "200");
+        let Some(both) = Both::start(&text(settings, upstream)) else { return };
         // Of what has no route, the texts are the gateway's own.
-        let [ours, theirs] = [gateway.port(), port].map(|port| {
+        let [ours, theirs] = both.ports().map(|port| {
             let mut answers = answers(port);
             answers.iter_mut().filter(|answer| answer[0] == "404").for_each(|answer| _ = answer.pop());
             answers

@@ -1,6 +1,7 @@
 //! The stock Envoy beside us, and what both answer.
 
-use crate::support::{Configuration, output};
+use super::serving;
+use crate::support::{Configuration, Gateway, eventually, output, ports};
 use std::{
     io::Write,
     path::{Path, PathBuf},
@@ -16,16 +17,8 @@ pub(super) fn skipped() {
 /// The status, the headers that routes decide about, in order, and the body.
 pub(super) fn ask(scheme: &str, port: u16, path: &str, arguments: &[&str]) -> Vec<String> {
     // Of answers that depend on the origin, caches are told here and not by Envoy.
-    const OWN: [&str; 8] = [
-        "vary",
-        "date",
-        "server",
-        "content-length",
-        "transfer-encoding",
-        "connection",
-        "keep-alive",
-        "x-envoy-upstream-service-time",
-    ];
+    const OWN: [&str; 7] =
+        ["vary", "date", "server", "content-length", "transfer-encoding", "connection", "keep-alive"];
     let mut command = Command::new("curl");
     command.args(["--silent", "--max-time", "20", "--path-as-is", "--globoff", "--include"]).args(arguments);
     let (_, said) = output(command.arg(format!("{scheme}://127.0.0.1:{port}{path}")));
@@ -36,7 +29,13 @@ pub(super) fn ask(scheme: &str, port: u16, path: &str, arguments: &[&str]) -> Ve
     let kept = |line: &&str| {
         !OWN.contains(&line.split(':').next().unwrap_or_default().to_ascii_lowercase().as_str())
     };
-    let mut headers: Vec<String> = lines.filter(kept).map(str::to_ascii_lowercase).collect();
+    // How long it took is another each time.
+    let timed = |line: &str| match line.strip_prefix("x-envoy-upstream-service-time: ") {
+        Some(took) if took.parse::<u64>().is_ok() => "x-envoy-upstream-service-time: MS".to_owned(),
+        _ => line.to_owned(),
+    };
+    let lower = lines.filter(kept).map(str::to_ascii_lowercase);
+    let mut headers: Vec<String> = lower.map(|line| timed(&line)).collect();
     headers.sort();
     [vec![status.to_owned()], headers, vec![body.to_owned()]].concat()
 }
@@ -50,6 +49,57 @@ pub fn envoy() -> Option<PathBuf> {
     let found = Command::new(script).stderr(Stdio::inherit()).output().expect("fetch-envoy.sh");
     let path = String::from_utf8(found.stdout).expect("a path").trim().to_owned();
     (!path.is_empty()).then(|| path.into())
+}
+
+/// The bootstrap with ports in the place of names.
+pub(super) fn with_ports(text: &str, ports: &[(&str, u16)]) -> String {
+    ports.iter().fold(text.to_owned(), |text, (name, port)| {
+        text.replace(&format!("port_value: {name}"), &format!("port_value: {port}"))
+    })
+}
+
+/// Quadrille and the stock Envoy, which serve the same bootstrap.
+pub(super) struct Both {
+    pub(super) gateway: Gateway,
+    /// Envoy's.
+    port: u16,
+    _files: [Configuration; 2],
+    _envoy: Envoy,
+}
+
+impl Both {
+    /// Starts them with this bootstrap, in which ADMIN and LISTEN are the ports; `None` if there is no Envoy.
+    pub(super) fn start(text: &str) -> Option<Self> {
+        let Some(program) = envoy() else {
+            skipped();
+            return None;
+        };
+        let (gateway, ours) = serving(text);
+        let (admin, port) = (ports::free(), ports::free());
+        let theirs = Configuration::new(&with_ports(text, &[("ADMIN", admin), ("LISTEN", port)]));
+        let envoy = Envoy::start(&program, &theirs);
+        eventually("Envoy does not serve", || ask("http", admin, "/ready", &[])[0] == "200");
+        Some(Self { gateway, port, _files: [ours, theirs], _envoy: envoy })
+    }
+
+    /// Where each listens.
+    pub(super) fn ports(&self) -> [u16; 2] {
+        [self.gateway.port(), self.port]
+    }
+
+    /// What each answers; own texts name their character set, which is left out.
+    pub(super) fn ask(&self, scheme: &str, path: &str, arguments: &[&str]) -> [Vec<String>; 2] {
+        self.ports().map(|port| {
+            let mut answer = ask(scheme, port, path, arguments);
+            answer.retain(|line| !line.starts_with("content-type:"));
+            answer
+        })
+    }
+}
+
+/// What both say, if it is not the same.
+pub(super) fn difference(what: &str, ours: &[String], theirs: &[String]) -> Option<String> {
+    (ours != theirs).then(|| format!("{what}\n  Quadrille {ours:?}\n  Envoy     {theirs:?}"))
 }
 
 /// A running Envoy; killed when dropped.

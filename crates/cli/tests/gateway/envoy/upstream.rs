@@ -10,7 +10,8 @@ use std::{
     thread,
 };
 
-/// Serves until the process ends: `/headers`, `/tokens`, `/asked` and `/named` tell some headers, `/flaky` fails twice of three times, `/slow` does not
+/// Serves until the process ends: `/headers`, `/tokens`, `/asked` and `/named` tell some headers, `/told` tells what Envoy does,
+/// `/flaky` fails twice of three times, `/slow` does not
 /// answer as long as anybody waits, and everything else tells path and host.
 pub(super) fn start() -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
@@ -36,6 +37,10 @@ fn answer(stream: &TcpStream, failures: &AtomicUsize) -> Option<()> {
     };
     let mut status = "200 OK";
     let body = match path.as_str() {
+        _ if path.starts_with("/flaky") && failures.fetch_add(1, Ordering::Relaxed) % 3 < 2 => {
+            status = "500 Internal Server Error";
+            String::new()
+        }
         _ if path.starts_with("/headers") => {
             ["x-added", "x-set", "x-absent", "x-gone"].map(|name| format!("{name}={}", of(name))).join("|")
         }
@@ -60,13 +65,18 @@ fn answer(stream: &TcpStream, failures: &AtomicUsize) -> Option<()> {
             let told: Vec<_> = names.iter().map(|name| format!("{name}={}", of(name))).collect();
             format!("{path} {}", told.join("|"))
         }
+        _ if path.starts_with("/told") || path.starts_with("/flaky/told") => {
+            let is_told = |line: &&String| {
+                let line = line.to_ascii_lowercase();
+                ["x-envoy-", "x-forwarded-client-cert", "x-mine"].iter().any(|name| line.starts_with(name))
+            };
+            let mut told: Vec<&str> = headers.iter().filter(is_told).map(String::as_str).collect();
+            told.sort();
+            format!("{path} {}", told.join("|"))
+        }
         _ if path.starts_with("/named") => {
             let names = ["x-request-id", "x-user", "authorization"];
             names.map(|name| format!("{name}={}", of(name))).join("|")
-        }
-        _ if path.starts_with("/flaky") && failures.fetch_add(1, Ordering::Relaxed) % 3 < 2 => {
-            status = "500 Internal Server Error";
-            String::new()
         }
         _ => format!("{path} {}", of("host")),
     };

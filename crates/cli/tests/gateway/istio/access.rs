@@ -155,13 +155,14 @@ spec:
 fn an_authorization_server_decides() {
     let providers = "extensionProviders:
 - name: by-grpc
-  envoyExtAuthzGrpc: { service: grpc.example.com, port: 9000, timeout: 2s }
+  envoyExtAuthzGrpc: { service: grpc.example.com, port: 9000, timeout: 2s, includeRequestBodyInCheck: { maxRequestBytes: 8, allowPartialMessage: true } }
 - name: by-http
   envoyExtAuthzHttp:
     service: http.example.com
     port: 9000
     timeout: 2s
     includeRequestHeadersInCheck: [ x-ext-authz ]
+    includeRequestBodyInCheck: { maxRequestBytes: 8 }
     headersToUpstreamOnAllow: [ x-role ]
     headersToDownstreamOnDeny: [ x-client ]
 ";
@@ -196,6 +197,19 @@ fn an_authorization_server_decides() {
             answer.starts_with(told) && answer.ends_with(" 401") && answer.contains("https") != by_http
         });
         assert_eq!(ask("/asked", "allow"), "right  200");
+        let posted = |body: &str| {
+            mesh.ask(
+                "shop-cert",
+                "shop.example.com",
+                port,
+                "/asked",
+                &["-H", "x-ext-authz: deny", "-d", body],
+            )
+        };
+        assert!(posted("0123").contains("false 0123"), "{}", posted("0123"));
+        let long = posted("0123456789");
+        let expected = if by_http { "Payload Too Large" } else { "true 01234567" };
+        assert!(long.contains(expected), "{long}");
         assert_eq!(ask("/asked", "fail"), " 403");
         assert_eq!(ask("/free", "fail"), "right  200");
     }

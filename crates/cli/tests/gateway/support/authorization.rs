@@ -4,7 +4,7 @@ use super::ports;
 use h2::server::SendResponse;
 use std::{
     collections::BTreeMap,
-    io::{BufRead, BufReader, Cursor, Write},
+    io::{BufRead, BufReader, Cursor, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     thread,
 };
@@ -23,7 +23,8 @@ pub fn http_authorization() -> SocketAddr {
 }
 
 fn answer(mut stream: &TcpStream) -> Option<()> {
-    let mut lines = BufReader::new(stream.try_clone().ok()?).lines().map_while(Result::ok);
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut lines = reader.by_ref().lines().map_while(Result::ok);
     let line = lines.next()?;
     let headers: BTreeMap<String, String> = lines
         .take_while(|line| !line.is_empty())
@@ -31,7 +32,10 @@ fn answer(mut stream: &TcpStream) -> Option<()> {
             Some(line.split_once(": ")?).map(|(name, value)| (name.to_lowercase(), value.to_owned()))
         })
         .collect();
-    let told = told(line.strip_suffix(" HTTP/1.1")?, &headers);
+    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or_default();
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let told = told(line.strip_suffix(" HTTP/1.1")?, &headers, &String::from_utf8_lossy(&body));
     let (status, more, body) = match headers.get("x-ext-authz").map(String::as_str) {
         Some("allow") => (
             "200 OK",
@@ -48,11 +52,12 @@ fn answer(mut stream: &TcpStream) -> Option<()> {
 }
 
 /// What a server was told, without what depends on the proxy.
-fn told(line: &str, headers: &BTreeMap<String, String>) -> String {
+fn told(line: &str, headers: &BTreeMap<String, String>, body: &str) -> String {
     let own = ["x-forwarded-", "x-envoy-", "x-request-id", "content-length", "user-agent", "accept"];
     let kept = headers.iter().filter(|(name, _)| !own.iter().any(|own| name.starts_with(own)));
     let kept: Vec<_> = kept.map(|(name, value)| format!("{name}={value}")).collect();
-    format!("{line} {}", kept.join("|"))
+    let partial = headers.get("x-envoy-auth-partial-body").map_or("-", String::as_str);
+    format!("{line} {} {partial} {body}", kept.join("|"))
 }
 
 /// An authorization server by gRPC that decides in the same way. Serves until the process ends.
@@ -131,7 +136,7 @@ async fn check(
             let denied = [
                 field(1, &[8, 0x91, 3]),
                 field(2, &header("x-client", "out")),
-                field(3, told(&line, &headers).as_bytes()),
+                field(3, told(&line, &headers, &(http.text(11) + &http.text(12))).as_bytes()),
             ];
             [field(1, &[8, 7]), field(2, &denied.concat())].concat()
         }

@@ -69,6 +69,10 @@ pub(super) struct HttpRequest {
     pub(super) size: i64,
     #[prost(string, tag = "10")]
     pub(super) protocol: String,
+    #[prost(string, tag = "11")]
+    pub(super) body: String,
+    #[prost(bytes = "vec", tag = "12")]
+    pub(super) raw_body: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -136,6 +140,23 @@ struct Header {
 struct Bool {
     #[prost(bool, tag = "1")]
     value: bool,
+}
+
+impl CheckRequest {
+    /// Adds the body, as text in which what is none is replaced, or as bytes.
+    pub(super) fn tell_body(&mut self, bytes: &[u8], as_bytes: bool) {
+        let http = self.attributes.as_mut().and_then(|of| of.request.as_mut()?.http.as_mut());
+        let Some(http) = http else { return };
+        if as_bytes {
+            http.raw_body = bytes.to_vec();
+            return;
+        }
+        for chunk in bytes.utf8_chunks() {
+            http.body.push_str(chunk.valid());
+            // As Envoy does.
+            http.body.extend(chunk.invalid().iter().map(|_| '!'));
+        }
+    }
 }
 
 /// A message with gRPC's prefix.

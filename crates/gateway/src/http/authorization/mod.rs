@@ -3,19 +3,26 @@
 mod grpc;
 mod over_http;
 mod verdict;
+mod whole_body;
 
-use super::{forwarded_headers, hop_by_hop, request::Request};
+use super::{
+    client_body::ClientBody, forwarded_headers, hop_by_hop, read_ahead::Beginning, request::Request,
+};
 use crate::{
     connection::{ClientCertificate, Connection},
-    upstream::{BoxError, ConnectionPool, ExchangeError, Limits, RequestBody, Server, Upstream, Upstreams},
+    upstream::{
+        ClientBodyError, ConnectionPool, ExchangeError, Limits, RequestBody, Server, Upstream, Upstreams,
+    },
 };
 use bytes::{Bytes, BytesMut};
 use grpc::{Address, Attributes, CheckRequest, HttpRequest, Peer, SocketAddress};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, Version, header, uri::PathAndQuery};
-use http_body_util::{BodyExt, Full};
+use http_body::Body;
+use http_body_util::BodyExt;
 use quadrille_config::model::{Authorization as Model, AuthorizationService, TextMatch};
 use std::{net::SocketAddr, sync::Arc, time::Instant};
 use verdict::{Error, Verdict};
+use whole_body::whole;
 
 /// Bytes of a server's answer, at most.
 const LARGEST_ANSWER: usize = 64 * 1024;
@@ -48,13 +55,15 @@ impl Authorization {
     pub(super) async fn check(
         &self,
         request: &mut Request,
+        body: &mut ClientBody,
         connection: &Connection,
         pool: &Arc<ConnectionPool>,
     ) -> Result<(), Denied> {
         if self.model.only_if.as_ref().is_some_and(|condition| !request.metadata.matches(condition)) {
             return Ok(());
         }
-        match self.ask(request, connection, pool).await {
+        let beginning = self.beginning(request, body).await?;
+        match self.ask(request, beginning.as_ref(), connection, pool).await {
             Ok(Verdict::Allowed(changes)) => {
                 changes.apply(request);
                 Ok(())
@@ -65,6 +74,31 @@ impl Authorization {
             Err(error) => {
                 tracing::warn!(upstream = self.model.upstream, error = error.text(), "authorization");
                 self.undecided(request)
+            }
+        }
+    }
+
+    /// What the server is told of the body, if it is told anything.
+    async fn beginning(&self, request: &Request, body: &mut ClientBody) -> Result<Option<Beginning>, Denied> {
+        let Some(told) = &self.model.body else { return Ok(None) };
+        if request.websocket || body.is_end_stream() {
+            return Ok(None);
+        }
+        let denied = |status, words: &'static str, reason| Denied {
+            status,
+            headers: HeaderMap::new(),
+            body: Bytes::from_static(words.as_bytes()),
+            reason,
+        };
+        match body.beginning(told.most, !told.partial).await {
+            Ok(beginning) if beginning.is_partial && !told.partial => {
+                let reason = "its body is longer than the authorization server is told";
+                Err(denied(413, "Payload Too Large", reason))
+            }
+            Ok(beginning) => Ok(Some(beginning).filter(|beginning| !beginning.bytes.is_empty())),
+            Err(error) => {
+                let late = matches!(error.downcast_ref(), Some(ClientBodyError::TimedOut));
+                Err(denied(if late { 408 } else { 400 }, "", "its body does not come"))
             }
         }
     }
@@ -85,12 +119,13 @@ impl Authorization {
     async fn ask(
         &self,
         request: &Request,
+        body: Option<&Beginning>,
         connection: &Connection,
         pool: &Arc<ConnectionPool>,
     ) -> Result<Verdict, Error> {
         let upstream = self.upstream.as_ref().ok_or(Error::NoServer)?;
         let due = Instant::now() + self.model.timeout;
-        let exchange = self.exchange(upstream, request, connection, pool, due);
+        let exchange = self.exchange(upstream, (request, body), connection, pool, due);
         let answer = tokio::time::timeout_at(due.into(), exchange).await.map_err(|_| Error::TimedOut)??;
         let (head, body, trailers) = answer;
         match &self.model.service {
@@ -109,7 +144,7 @@ impl Authorization {
     async fn exchange(
         &self,
         upstream: &Arc<Upstream>,
-        request: &Request,
+        (request, body): (&Request, Option<&Beginning>),
         connection: &Connection,
         pool: &Arc<ConnectionPool>,
         due: Instant,
@@ -128,7 +163,7 @@ impl Authorization {
             let lease = pool.lease(upstream, &server, connection, fresh).await.map_err(Error::Connect)?;
             let (reused, http2) = (lease.reused, lease.is_http2());
             let scheme = if upstream.speaks_tls(&server) { "https" } else { "http" };
-            let question = self.question(request, connection, http2, scheme)?;
+            let question = self.question(request, body, connection, http2, scheme)?;
             match lease.send(question, limits, |_, _| {}).await {
                 // The server closed an idle connection at that moment: this says nothing of the server.
                 Err(ExchangeError::NotSent) if reused && !fresh => fresh = true,
@@ -163,24 +198,33 @@ impl Authorization {
     fn question(
         &self,
         request: &Request,
+        body: Option<&Beginning>,
         connection: &Connection,
         http2: bool,
         scheme: &str,
     ) -> Result<http::Request<RequestBody>, Error> {
         const INVALID: Error = Error::Answer("the request cannot be told");
-        let headers = self.told_headers(request, connection).ok_or(INVALID)?;
+        const PARTIAL: HeaderName = HeaderName::from_static("x-envoy-auth-partial-body");
+        let mut headers = self.told_headers(request, connection).ok_or(INVALID)?;
+        headers.remove(PARTIAL);
+        if let Some(body) = body {
+            let partial = if body.is_partial { "true" } else { "false" };
+            headers.insert(PARTIAL, HeaderValue::from_static(partial));
+        }
         match &self.model.service {
             AuthorizationService::Http(service) => {
-                over_http::question(service, request, headers, http2.then_some(scheme)).ok_or(INVALID)
+                let bytes = body.map(|body| body.bytes.clone()).unwrap_or_default();
+                over_http::question(service, request, headers, http2.then_some(scheme), bytes).ok_or(INVALID)
             }
             AuthorizationService::Grpc(_) if !http2 => {
                 Err(Error::Answer("it does not speak HTTP/2, which gRPC needs"))
             }
             AuthorizationService::Grpc(authority) => {
-                let message = grpc::framed(&check_request(request, connection, &headers));
-                let body = RequestBody::new(Box::pin(
-                    Full::new(message).map_err(|never| -> BoxError { match never {} }),
-                ));
+                let mut check = check_request(request, connection, &headers);
+                if let (Some(body), Some(told)) = (body, &self.model.body) {
+                    check.tell_body(&body.bytes, told.as_bytes);
+                }
+                let body = whole(grpc::framed(&check));
                 let uri = http::Uri::builder().scheme(scheme).authority(authority.as_str());
                 let uri = uri.path_and_query(grpc::METHOD).build().map_err(|_| INVALID)?;
                 let timeout = format!("{}m", self.model.timeout.as_millis().min(99_999_999));
@@ -201,7 +245,7 @@ impl Authorization {
         let mut headers = request.headers.clone();
         hop_by_hop::remove(&mut headers);
         let host = HeaderValue::from_str(request.host()).ok().filter(|host| !host.is_empty());
-        forwarded_headers::set(connection, request.sender.stance, host, &mut headers).ok()?;
+        forwarded_headers::set(request, connection, host, &mut headers).ok()?;
         let over_http = matches!(self.model.service, AuthorizationService::Http(_));
         let listed = |patterns: &[TextMatch], name: &HeaderName| {
             patterns.iter().any(|pattern| pattern.matches(name.as_str()))
@@ -278,6 +322,7 @@ fn check_request(request: &Request, connection: &Connection, headers: &HeaderMap
             _ => "HTTP/1.1",
         }
         .to_owned(),
+        ..HttpRequest::default()
     };
     CheckRequest {
         attributes: Some(Attributes {

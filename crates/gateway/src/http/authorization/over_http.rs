@@ -1,6 +1,9 @@
 //! An authorization server that is asked by HTTP.
 
-use super::verdict::{Changes, Error, Verdict, is_fixed};
+use super::{
+    verdict::{Changes, Error, Verdict, is_fixed},
+    whole_body::whole,
+};
 use crate::{http::request::Request, upstream::RequestBody};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, StatusCode, Uri, Version, header};
@@ -9,12 +12,13 @@ use quadrille_config::model::{HttpAuthorization, TextMatch};
 /// Where a server may say which headers of the request are to be taken out.
 const TO_REMOVE: HeaderName = HeaderName::from_static("x-envoy-auth-headers-to-remove");
 
-/// The request without its body, and with these of its headers; over HTTP/2 with this scheme.
+/// The request with these of its headers and so much of its body; over HTTP/2 with this scheme.
 pub(super) fn question(
     service: &HttpAuthorization,
     request: &Request,
     headers: HeaderMap,
     scheme: Option<&str>,
+    body: Bytes,
 ) -> Option<http::Request<RequestBody>> {
     let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
     let path = format!("{}{path}", service.path_prefix);
@@ -24,18 +28,23 @@ pub(super) fn question(
         }
         None => path.parse().ok()?,
     };
-    let mut question = http::Request::new(RequestBody::default());
+    let length = body.len();
+    let body = if body.is_empty() { RequestBody::default() } else { whole(body) };
+    let mut question = http::Request::new(body);
     *question.method_mut() = request.method.clone();
     *question.uri_mut() = uri;
     *question.version_mut() = if scheme.is_some() { Version::HTTP_2 } else { Version::HTTP_11 };
     let told = question.headers_mut();
     *told = headers;
-    // It has no body, whatever the request has.
+    // It has another body than the request, or none.
     [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::EXPECT, header::HOST]
         .into_iter()
         .for_each(|name| _ = told.remove(name));
     if scheme.is_none() {
         told.insert(header::HOST, request.host().parse().ok()?);
+    }
+    if length > 0 {
+        told.insert(header::CONTENT_LENGTH, length.into());
     }
     for (name, value) in &service.add_headers {
         told.insert(name, value.clone());

@@ -4,10 +4,10 @@ use super::{CERTIFICATE, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TL
 use crate::RebuiltParts;
 use quadrille_config::model::{
     AccessAction, AccessRules, AccessStep, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous,
-    CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, ErrorPage, Group, Http, KeyServerUse,
-    KeySource, Keyless, KeylessTls, Limits, Listener, OcspStapling, Paths, Place, ProxyProtocolIn,
-    RequestIds, RouteTable, SentPath, Serve, Source, Statuses, Timeouts, Tls, TlsPolicy, Transport,
-    TrustedProxies, Version, Weighted, key_server::Protocol,
+    CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, EnvoyHeaders, ErrorPage,
+    ForwardedCertificate, Group, Http, KeyServerUse, KeySource, Keyless, KeylessTls, Limits, Listener,
+    OcspStapling, Paths, Place, ProxyProtocolIn, RequestIds, RouteTable, SentPath, Serve, Source, Statuses,
+    Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted, key_server::Protocol,
 };
 use std::sync::Arc;
 
@@ -72,7 +72,16 @@ fn chain(model: &mut Chain, leaves: &mut Leaves) {
 /// What is served decides which protocols TLS agrees on.
 fn serve(model: &mut Serve, leaves: &mut Leaves) {
     match model {
-        Serve::Http(Http { routes, paths, access, header_limit, error_pages, request_ids }) => {
+        Serve::Http(Http {
+            routes,
+            paths,
+            access,
+            header_limit,
+            error_pages,
+            request_ids,
+            forwarded_certificate,
+            envoy_headers,
+        }) => {
             route::table(Arc::make_mut(routes), leaves);
             leaves.rebuild(NOTHING);
             let Paths { normalize, merge_slashes, escaped_slashes, parameters, send } = paths;
@@ -85,6 +94,8 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             leaves.set("http.header_limit", header_limit, 5000);
             leaves.set("http.error_pages", error_pages, vec![error_page()]);
             leaves.set("http.request_ids", request_ids, Some(RequestIds::FOR_SERVERS));
+            leaves.set("http.forwarded_certificate", forwarded_certificate, ForwardedCertificate::Keep);
+            leaves.set("http.envoy_headers", envoy_headers, Some(EnvoyHeaders::default()));
             leaves.rebuild(TLS_CONTEXT).set("chain.serve", model, Serve::Tcp(vec![Weighted::all("other")]));
         }
         Serve::Tcp(to) => {

@@ -3,20 +3,21 @@
 use super::{Leaves, ROUTE_TABLE, TIME};
 use http::HeaderName;
 use quadrille_config::model::{
-    Action, Cors, Domain, Fault, Forward, HashOn, HashPolicy, HeaderChange, HeaderMatch, HeaderRule,
-    HostRewrite, Mirror, PathMatch, PathRewrite, PathRule, QueryMatch, Redirect, Respond, RetryOn,
-    RetryPolicy, Route, RouteBasicAuth, RouteRateLimits, RouteTable, TextMatch, TextRule, VirtualHost,
-    Weighted,
+    Action, AttemptCounts, Cors, Domain, Fault, Forward, HashOn, HashPolicy, HeaderChange, HeaderMatch,
+    HeaderRule, HostRewrite, Mirror, PathMatch, PathRewrite, PathRule, QueryMatch, Redirect, Respond,
+    RetryOn, RetryPolicy, Route, RouteBasicAuth, RouteRateLimits, RouteTable, TextMatch, TextRule,
+    VirtualHost, Weighted,
 };
 use std::{num::NonZeroU32, sync::Arc};
 
 pub(super) fn table(model: &mut RouteTable, leaves: &mut Leaves) {
-    let RouteTable { name, hosts, fall_through, match_port, unreachable_is_503 } = model;
+    let RouteTable { name, hosts, fall_through, match_port, unreachable_is_503, internal_headers } = model;
     leaves.rebuild(ROUTE_TABLE);
     leaves.set("route_table.name", name, "other".into());
     leaves.flip("route_table.fall_through", fall_through);
     leaves.flip("route_table.match_port", match_port);
     leaves.flip("route_table.unreachable_is_503", unreachable_is_503);
+    leaves.set("route_table.internal_headers", internal_headers, vec![HeaderName::from_static("x-other")]);
     for VirtualHost { name, domains, routes, require_tls, place: _ } in hosts {
         leaves.set("virtual_host.name", name, "other".into());
         leaves.set("virtual_host.domains", domains, vec![Domain::Exact("other.example".into())]);
@@ -94,9 +95,12 @@ fn header_changes(
 }
 
 fn forward(model: &mut Forward, leaves: &mut Leaves) {
-    let Forward { to, rewrite, host, timeout, idle, retry, hash, mirrors } = model;
+    let Forward { to, rewrite, host, timeout, idle, retry, hash, mirrors, attempts } = model;
     leaves.set("forward.hash", hash, vec![HashPolicy { on: HashOn::ClientIp, terminal: true }]);
     let other = Mirror { upstream: "other".into(), parts: 1, marks_host: true };
+    let AttemptCounts { in_requests, in_responses } = attempts;
+    leaves.flip("forward.attempts.in_requests", in_requests);
+    leaves.flip("forward.attempts.in_responses", in_responses);
     leaves.set("forward.mirrors", mirrors, vec![other]);
     to.iter_mut().for_each(|to| weighted(to, leaves));
     leaves.set("forward.rewrite", rewrite, Some(PathRewrite::Full("/other".into())));

@@ -16,6 +16,7 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
         balance,
         health,
         outlier_detection,
+        panic_threshold,
         limits,
         tls,
         more_transports,
@@ -38,6 +39,7 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
     leaves.set("upstream.dns_refresh", dns_refresh, DnsRefresh::Off);
     leaves.rebuild(parts);
     leaves.set("upstream.balance", balance, Balance::Random);
+    leaves.set("upstream.panic_threshold", panic_threshold, 7);
     if let Some(Health { probe, interval, timeout, healthy, unhealthy }) = health {
         leaves.set("upstream.health.probe", probe, HealthProbe::Http("/other".into()));
         leaves.set("upstream.health.interval", interval, TIME);

@@ -1,0 +1,107 @@
+//! `healthy_panic_threshold`: where too few servers are healthy, all are asked, as by the stock Envoy.
+
+use super::stock::{Both, ask, with_ports};
+use super::{serving, upstream};
+use crate::support::{eventually, ports};
+
+const BOOTSTRAP: &str = r#"
+admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
+static_resources:
+  listeners:
+  - name: web
+    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: web
+          route_config:
+            name: routes
+            virtual_hosts:
+            - name: all
+              domains: [ "*" ]
+              routes:
+              - { match: { prefix: /preset }, route: { cluster: preset } }
+              - { match: { prefix: /never }, route: { cluster: never } }
+              - { match: { prefix: /half }, route: { cluster: half } }
+              - { match: { prefix: /often }, route: { cluster: often } }
+          http_filters:
+          - name: envoy.filters.http.router
+            typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
+  clusters:
+CLUSTERS
+"#;
+
+/// Of four servers of each cluster so many are there; what the cluster says; whether all four are asked.
+const CLUSTERS: &[(&str, usize, &str, bool)] = &[
+    ("preset", 1, "{}", true),
+    ("never", 1, "{ healthy_panic_threshold: {} }", false),
+    ("half", 2, "{ healthy_panic_threshold: { value: 50 } }", false),
+    ("often", 2, "{ healthy_panic_threshold: { value: 60 } }", true),
+];
+
+fn cluster((name, there, common, _): &(&str, usize, &str, bool), nobody: u16) -> String {
+    let endpoint = |server: usize| {
+        // Other addresses of this machine, so that there are four.
+        let (address, port) = match server < *there {
+            true => ("127.0.0.1".to_owned(), "UPSTREAM".to_owned()),
+            false => (format!("127.0.0.{}", server + 1), nobody.to_string()),
+        };
+        let port = if server == 1 && *there == 2 { "SECOND".to_owned() } else { port };
+        format!(
+            "{{ endpoint: {{ address: {{ socket_address: {{ address: {address}, port_value: {port} }} }} }} }}"
+        )
+    };
+    let endpoints: Vec<_> = (0..4).map(endpoint).collect();
+    format!(
+        "  - name: {name}
+    connect_timeout: 1s
+    common_lb_config: {common}
+    health_checks: [ {{ timeout: 1s, interval: 0.1s, no_traffic_interval: 0.1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {{}} }} ]
+    load_assignment: {{ cluster_name: {name}, endpoints: [ {{ lb_endpoints: [ {} ] }} ] }}
+",
+        endpoints.join(", ")
+    )
+}
+
+fn text() -> String {
+    let nobody = ports::free();
+    let clusters: String = CLUSTERS.iter().map(|one| cluster(one, nobody)).collect();
+    let text = BOOTSTRAP.replace("CLUSTERS\n", &clusters);
+    with_ports(&text, &[("UPSTREAM", upstream::start().port()), ("SECOND", upstream::start().port())])
+}
+
+/// How many of 40 requests are answered.
+fn answered(port: u16, cluster: &str) -> usize {
+    (0..40).filter(|_| ask("http", port, &format!("/{cluster}"), &[])[0] == "200").count()
+}
+
+#[test]
+fn too_few_healthy_servers_are_no_reason_to_ask_no_others() {
+    let (gateway, _file) = serving(&text());
+    for (cluster, there, _, panics) in CLUSTERS {
+        eventually("the servers that are not there are found out", || {
+            gateway.admin_page("/stats").contains(&format!("cluster.{cluster}.membership_healthy: {there}\n"))
+        });
+        let answered = answered(gateway.port(), cluster);
+        assert_eq!(answered < 40, *panics, "{cluster}: {answered}");
+        assert!(answered >= 10 * there - 5, "{cluster}: {answered}");
+    }
+}
+
+#[test]
+fn both_panic_at_the_same_threshold() {
+    let Some(both) = Both::start(&text()) else { return };
+    for (cluster, there, _, panics) in CLUSTERS {
+        for port in both.ports() {
+            let calm = || answered(port, cluster);
+            if *panics {
+                let answered = calm();
+                assert!((10 * there - 5..40).contains(&answered), "{cluster}: {answered}");
+            } else {
+                eventually("all requests are answered", || calm() == 40);
+            }
+        }
+    }
+}

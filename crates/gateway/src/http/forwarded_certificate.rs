@@ -1,0 +1,104 @@
+//! `X-Forwarded-Client-Cert`: what servers are told of a client's certificate, in Envoy's form.
+
+use crate::connection::{ClientCertificate, Connection};
+use boring::{error::ErrorStack, hash::MessageDigest, x509::X509Ref};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use quadrille_config::model::{CertificateDetails, ForwardedCertificate};
+use std::fmt::Write as _;
+
+pub(super) const FORWARDED_CERTIFICATE: HeaderName = HeaderName::from_static("x-forwarded-client-cert");
+
+/// Makes the header what the configuration says. What cannot be told is not told.
+pub(super) fn apply(policy: ForwardedCertificate, connection: &Connection, headers: &mut HeaderMap) {
+    let own = match (policy, &connection.certificate) {
+        (ForwardedCertificate::KeepAlways, _) | (ForwardedCertificate::Keep, Some(_)) => None,
+        (ForwardedCertificate::Append(details), Some(certificate)) => element(certificate, details),
+        (ForwardedCertificate::Set(details), Some(certificate)) => {
+            headers.remove(FORWARDED_CERTIFICATE);
+            element(certificate, details)
+        }
+        (ForwardedCertificate::Remove, _) | (_, None) => {
+            headers.remove(FORWARDED_CERTIFICATE);
+            return;
+        }
+    };
+    let said = headers.get_all(FORWARDED_CERTIFICATE).iter();
+    let all: Vec<_> = said.chain(&own).map(HeaderValue::as_bytes).collect();
+    if let Ok(all) = HeaderValue::from_bytes(&all.join(&b","[..]))
+        && !all.is_empty()
+    {
+        headers.insert(FORWARDED_CERTIFICATE, all);
+    }
+}
+
+/// What is told of a certificate; made once for all requests of its connection.
+fn element(certificate: &ClientCertificate, details: CertificateDetails) -> Option<HeaderValue> {
+    let written = || written(certificate, details).ok().and_then(|text| HeaderValue::try_from(text).ok());
+    let (of, told) = certificate.told.get_or_init(|| (details, written()));
+    if *of == details { told.clone() } else { written() }
+}
+
+fn written(certificate: &ClientCertificate, details: CertificateDetails) -> Result<String, ErrorStack> {
+    let mut parts: Vec<String> =
+        certificate.own_uris().iter().map(|uri| format!("By={}", name(uri))).collect();
+    let mut hash = "Hash=".to_owned();
+    for byte in certificate.certificate.digest(MessageDigest::sha256())?.iter() {
+        let _ = write!(hash, "{byte:02x}");
+    }
+    parts.push(hash);
+    let leaf = encoded(&certificate.certificate)?;
+    if details.certificate {
+        parts.push(format!("Cert=\"{leaf}\""));
+    }
+    if details.chain {
+        let links = certificate.links.iter().map(|link| encoded(link)).collect::<Result<String, _>>()?;
+        parts.push(format!("Chain=\"{leaf}{links}\""));
+    }
+    let names = certificate.names();
+    if details.subject {
+        parts.push(format!("Subject=\"{}\"", names.subject));
+    }
+    if details.uris {
+        let none = [String::new()];
+        let uris = if names.uris.is_empty() { &none[..] } else { &names.uris };
+        parts.extend(uris.iter().map(|uri| format!("URI={}", name(uri))));
+    }
+    if details.dns {
+        parts.extend(names.dns.iter().map(|dns| format!("DNS={}", name(dns))));
+    }
+    Ok(parts.join(";"))
+}
+
+/// PEM, as a URL has it.
+fn encoded(certificate: &X509Ref) -> Result<String, ErrorStack> {
+    let pem = String::from_utf8_lossy(&certificate.to_pem()?).into_owned();
+    Ok(percent_encoded(&pem, |byte| b"\n +/=".contains(&byte)))
+}
+
+/// A name that cannot be read as more than one: a certificate may name anything.
+fn name(text: &str) -> String {
+    percent_encoded(text, |byte| b",;\"".contains(&byte) || !byte.is_ascii_graphic())
+}
+
+fn percent_encoded(text: &str, is_encoded: impl Fn(u8) -> bool) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 16);
+    for byte in text.bytes() {
+        if is_encoded(byte) {
+            let _ = write!(out, "%{byte:02X}");
+        } else {
+            out.push(byte.into());
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name;
+
+    #[test]
+    fn a_name_is_one_name() {
+        assert_eq!(name("spiffe://a/ns/b/sa/c"), "spiffe://a/ns/b/sa/c");
+        assert_eq!(name("spiffe://a;By=b,URI=\"\r\n\u{e4}"), "spiffe://a%3BBy=b%2CURI=%22%0D%0A%C3%A4");
+    }
+}
