@@ -64,7 +64,7 @@ fn addition(field: &Field<'_>) -> Option<HeaderChange> {
     const ACTIONS: &[(&str, u32, Make)] = &[
         ("APPEND_IF_EXISTS_OR_ADD", 0, HeaderChange::Append),
         ("ADD_IF_ABSENT", 1, HeaderChange::AddIfAbsent),
-        ("OVERWRITE_IF_EXISTS_OR_ADD", 2, HeaderChange::Set),
+        ("OVERWRITE_IF_EXISTS_OR_ADD", 2, HeaderChange::Overwrite),
         ("OVERWRITE_IF_EXISTS", 3, HeaderChange::Replace),
     ];
     let message = field.message(&schema::HEADER_OPTION)?;
@@ -81,7 +81,7 @@ fn addition(field: &Field<'_>) -> Option<HeaderChange> {
     };
     let action = match (message.get("append_action"), message.get("append")) {
         (Some(action), _) => action.parse(enumeration(ACTIONS))?,
-        (None, Some(_)) if !message.flag("append") => HeaderChange::Set,
+        (None, Some(_)) if !message.flag("append") => HeaderChange::Overwrite,
         _ => HeaderChange::Append,
     };
     Some(action(key, value))

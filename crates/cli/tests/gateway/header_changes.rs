@@ -14,6 +14,43 @@ const KEYS: &str = r#"
     ]"#;
 
 #[test]
+fn who_a_client_is_by_its_certificate_cannot_be_forged() {
+    let certificates = Certificates::new();
+    let pair = certificates.ecdsa("P-256", &["localhost"]);
+    let alice = certificates.ecdsa("P-256", &["alice.example"]);
+    let keys = format!(
+        "tls: {{client_auth: {{mode: optional, ca: {}}}}}, upstream: web, request_headers: [
+         {{set: X-Client, value: \"{{client_certificate_dns}}\"}},
+         {{set: X-Subject, value: \"{{client_certificate_subject}}\"}},
+         {{set: X-Hash, value: \"{{client_certificate_sha256}}\"}},
+         {{set: X-Uri, value: \"{{client_certificate_uri}}\"}}]",
+        certificates.ca().display()
+    );
+    let web = format!("web: {{servers: [\"{}\"]}}", echo_server());
+    let file = Configuration::new(&document(&[listener(&pair, &keys)], &web));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let forged = ["X-Client: root", "X-Subject: CN=root", "X-Hash: 00", "X-Uri: spiffe://root"];
+    let forged: Vec<_> = forged.iter().flat_map(|header| ["-H", header]).collect();
+    let (chain, key) = (alice.chain.to_str().expect("UTF-8"), alice.key.to_str().expect("UTF-8"));
+    let shown = [&forged[..], &["--cert", chain, "--key", key]].concat();
+    let of = |arguments: &[&str]| {
+        let seen = curl(&gateway, &certificates, arguments, "/").replace('\r', "").to_ascii_lowercase();
+        let lines = seen.lines().map(|line| line.trim().to_owned());
+        let told = |line: &String| {
+            ["x-client:", "x-subject:", "x-hash:", "x-uri:"].iter().any(|name| line.starts_with(name))
+        };
+        lines.filter(told).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&forged), Vec::<String>::new(), "a client without a certificate");
+    let told = of(&shown);
+    assert!(told.contains(&"x-client: alice.example".to_owned()), "{told:?}");
+    let hash = told.iter().find_map(|line| line.strip_prefix("x-hash: ")).expect("a hash");
+    assert!(hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{hash}");
+    assert!(told.iter().any(|line| line.starts_with("x-subject: ") && !line.contains("root")), "{told:?}");
+    assert!(!told.iter().any(|line| line.starts_with("x-uri:")), "it has none: {told:?}");
+}
+
+#[test]
 fn of_requests_and_of_answers() {
     let certificates = Certificates::new();
     let pair = certificates.ecdsa("P-256", &["localhost"]);

@@ -7,8 +7,11 @@ pub enum HeaderChange {
     Append(HeaderName, HeaderText),
     /// Only if there is none.
     AddIfAbsent(HeaderName, HeaderText),
-    /// In place of all that are there.
+    /// In place of all that are there; none is left if nothing is left of the text, so that a client cannot say what
+    /// is not known of it.
     Set(HeaderName, HeaderText),
+    /// In place of all that are there, which stay if nothing is left of the text. Envoy: `OVERWRITE_IF_EXISTS_OR_ADD`.
+    Overwrite(HeaderName, HeaderText),
     /// In place of all that are there, if there are any.
     Replace(HeaderName, HeaderText),
     /// None is left.
@@ -42,6 +45,14 @@ pub enum HeaderPart {
     TlsVersion,
     /// The name of the upstream.
     Upstream,
+    /// Of the client's certificate: its subject, as RFC 2253 writes it.
+    CertificateSubject,
+    /// Of the client's certificate: its first URI.
+    CertificateUri,
+    /// Of the client's certificate: its first DNS name.
+    CertificateDns,
+    /// Of the client's certificate: SHA-256 of its DER form, in hexadecimal.
+    CertificateSha256,
     /// The request's header of this name, or nothing.
     RequestHeader(HeaderName),
     /// The answer's header of this name, or nothing; only in answers.

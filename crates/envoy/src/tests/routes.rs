@@ -143,8 +143,11 @@ virtual_hosts:
     );
     let gateway = gateway(&text);
     let route = &routes(&gateway)[0];
-    let [HeaderChange::Remove(gone), HeaderChange::Append(first, value), HeaderChange::Set(second, client)] =
-        route.request_headers.as_slice()
+    let [
+        HeaderChange::Remove(gone),
+        HeaderChange::Append(first, value),
+        HeaderChange::Overwrite(second, client),
+    ] = route.request_headers.as_slice()
     else {
         panic!("{:?}", route.request_headers)
     };

@@ -1,6 +1,8 @@
 //! The certificate that a client has shown, and whom it names.
 
 use boring::{
+    error::ErrorStack,
+    hash::MessageDigest,
     ssl::SslRef,
     x509::{X509, X509Ref},
 };
@@ -8,7 +10,7 @@ use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use http::HeaderValue;
 use quadrille_config::model::CertificateDetails;
-use std::{ffi::c_ulong, ptr, slice, sync::OnceLock};
+use std::{ffi::c_ulong, fmt::Write as _, ptr, slice, sync::OnceLock};
 
 /// A client's certificate. Its names are read when a rule asks for them first, which most never do.
 pub(crate) struct ClientCertificate {
@@ -48,6 +50,18 @@ impl ClientCertificate {
     /// The URIs in the certificate that the client was shown.
     pub(crate) fn own_uris(&self) -> Vec<String> {
         self.own.as_ref().map(|own| CertificateNames::of(own).uris).unwrap_or_default()
+    }
+
+    /// SHA-256 of its DER form, in hexadecimal.
+    ///
+    /// # Errors
+    /// Memory is short.
+    pub(crate) fn sha256(&self) -> Result<String, ErrorStack> {
+        let digest = self.certificate.digest(MessageDigest::sha256())?;
+        Ok(digest.iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        }))
     }
 
     /// The names that rules may ask for.

@@ -1,7 +1,7 @@
 //! `X-Forwarded-Client-Cert`: what servers are told of a client's certificate, in Envoy's form.
 
 use crate::connection::{ClientCertificate, Connection};
-use boring::{error::ErrorStack, hash::MessageDigest, x509::X509Ref};
+use boring::{error::ErrorStack, x509::X509Ref};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use quadrille_config::model::{CertificateDetails, ForwardedCertificate};
 use std::fmt::Write as _;
@@ -41,11 +41,7 @@ fn element(certificate: &ClientCertificate, details: CertificateDetails) -> Opti
 fn written(certificate: &ClientCertificate, details: CertificateDetails) -> Result<String, ErrorStack> {
     let mut parts: Vec<String> =
         certificate.own_uris().iter().map(|uri| format!("By={}", name(uri))).collect();
-    let mut hash = "Hash=".to_owned();
-    for byte in certificate.certificate.digest(MessageDigest::sha256())?.iter() {
-        let _ = write!(hash, "{byte:02x}");
-    }
-    parts.push(hash);
+    parts.push(format!("Hash={}", certificate.sha256()?));
     let leaf = encoded(&certificate.certificate)?;
     if details.certificate {
         parts.push(format!("Cert=\"{leaf}\""));

@@ -1,6 +1,6 @@
 //! Changes to the headers of requests and answers.
 
-use crate::connection::Connection;
+use crate::connection::{CertificateNames, ClientCertificate, Connection};
 use http::{HeaderMap, HeaderName, HeaderValue, Version};
 use quadrille_config::model::{HeaderChange, HeaderPart, HeaderText};
 use std::net::SocketAddr;
@@ -28,7 +28,11 @@ pub(super) fn apply(headers: &mut HeaderMap, answer: bool, changes: &[HeaderChan
             }
             HeaderChange::AddIfAbsent(name, _) if headers.contains_key(name) => {}
             HeaderChange::Replace(name, _) if !headers.contains_key(name) => {}
-            HeaderChange::Set(name, text)
+            HeaderChange::Set(name, text) => match values.text(text, answer.then_some(headers)) {
+                Some(value) => _ = headers.insert(name, value),
+                None => _ = headers.remove(name),
+            },
+            HeaderChange::Overwrite(name, text)
             | HeaderChange::AddIfAbsent(name, text)
             | HeaderChange::Replace(name, text) => {
                 if let Some(value) = values.text(text, answer.then_some(headers)) {
@@ -75,7 +79,20 @@ impl Variables<'_> {
             HeaderPart::ServerName => connection.sni.clone().unwrap_or_default(),
             HeaderPart::TlsVersion => connection.version.to_owned(),
             HeaderPart::Upstream => self.upstream.to_owned(),
+            HeaderPart::CertificateSubject => self.named(|names| Some(&names.subject)),
+            HeaderPart::CertificateUri => self.named(|names| names.uris.first()),
+            HeaderPart::CertificateDns => self.named(|names| names.dns.first()),
+            HeaderPart::CertificateSha256 => {
+                let hash = connection.certificate.as_ref().map(ClientCertificate::sha256);
+                hash.and_then(Result::ok).unwrap_or_default()
+            }
         };
         out.extend(text.as_bytes());
+    }
+
+    /// What the client's certificate says of it; empty without one.
+    fn named(&self, name: impl Fn(&CertificateNames) -> Option<&String>) -> String {
+        let certificate = self.connection.certificate.as_ref();
+        certificate.and_then(|certificate| name(certificate.names())).cloned().unwrap_or_default()
     }
 }

@@ -71,8 +71,11 @@ pub(super) const HEADER_CHANGE: Section<ChangeDraft, HeaderChange> = Section {
             preset: Preset::Means("required but for `remove`"),
             about: "With what is known of the request in braces: `{client}` (address and port), `{client_ip}`, `{local}`, \
                     `{local_ip}`, `{protocol}` (`HTTP/2`), `{scheme}`, `{server_name}` (the SNI), `{tls_version}`, \
-                    `{upstream}`, `{request:NAME}` (a header of the request), and in answers `{response:NAME}`. `{{` is a \
-                    brace. If nothing is left of it, there is no header.",
+                    `{upstream}`, `{request:NAME}` (a header of the request), and in answers `{response:NAME}`; of the \
+                    client's certificate `{client_certificate_subject}` (as RFC 2253 writes it), \
+                    `{client_certificate_uri}` and `{client_certificate_dns}` (the first of each) and \
+                    `{client_certificate_sha256}`. `{{` is a brace. If nothing is left of it, there is no header, and \
+                    with `set` none that the client has sent.",
             needs_restart: false,
             read: |field, draft| draft.value = field.parse(header_text),
             show: |change| show_value(change),
@@ -147,9 +150,13 @@ fn changeable(text: &str) -> Result<HeaderName, Problem> {
 }
 
 /// The variables without an argument.
-const VARIABLES: [(&str, HeaderPart); 9] = [
+const VARIABLES: [(&str, HeaderPart); 13] = [
     ("client", HeaderPart::Client),
     ("client_ip", HeaderPart::ClientIp),
+    ("client_certificate_subject", HeaderPart::CertificateSubject),
+    ("client_certificate_uri", HeaderPart::CertificateUri),
+    ("client_certificate_dns", HeaderPart::CertificateDns),
+    ("client_certificate_sha256", HeaderPart::CertificateSha256),
     ("local", HeaderPart::Local),
     ("local_ip", HeaderPart::LocalIp),
     ("protocol", HeaderPart::Protocol),
@@ -239,6 +246,7 @@ fn name_of(change: &HeaderChange) -> &HeaderName {
         HeaderChange::Append(name, _)
         | HeaderChange::AddIfAbsent(name, _)
         | HeaderChange::Set(name, _)
+        | HeaderChange::Overwrite(name, _)
         | HeaderChange::Replace(name, _)
         | HeaderChange::Remove(name) => name,
     }
@@ -254,6 +262,7 @@ fn show_value(change: &HeaderChange) -> Value {
         HeaderChange::Append(_, text)
         | HeaderChange::AddIfAbsent(_, text)
         | HeaderChange::Set(_, text)
+        | HeaderChange::Overwrite(_, text)
         | HeaderChange::Replace(_, text) => show_text(text).into(),
     }
 }

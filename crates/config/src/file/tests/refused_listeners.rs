@@ -139,7 +139,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, response_headers: [{set: X, value: 'a {client'}, {set: X, value: '{moon}'}]",
-        "q.yaml:1: listeners[0].response_headers[0].value: a brace that does not end in `a {client`; write `{{` for one\nq.yaml:1: listeners[0].response_headers[1].value: `{moon}` is not known; known are {client}, {client_ip}, {local}, {local_ip}, {protocol}, {scheme}, {server_name}, {tls_version}, {upstream}, {request:NAME} and {response:NAME}; write `{{` for a brace",
+        "q.yaml:1: listeners[0].response_headers[0].value: a brace that does not end in `a {client`; write `{{` for one\nq.yaml:1: listeners[0].response_headers[1].value: `{moon}` is not known; known are {client}, {client_ip}, {client_certificate_subject}, {client_certificate_uri}, {client_certificate_dns}, {client_certificate_sha256}, {local}, {local_ip}, {protocol}, {scheme}, {server_name}, {tls_version}, {upstream}, {request:NAME} and {response:NAME}; write `{{` for a brace",
     ),
     (
         "mode: tcp, upstream: u, response_headers: [{remove: X}]",
