@@ -1,24 +1,13 @@
 //! Authorization servers: asked, told and obeyed as by the stock Envoy.
 
 use super::{
-    stock::{Both, difference, with_ports},
+    stock::{Both, bootstrap, difference, with_ports},
     upstream,
 };
 use crate::support::{grpc_authorization, http_authorization};
 use std::net::TcpListener;
 
-const BOOTSTRAP: &str = r#"
-admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
-static_resources:
-  listeners:
-  - name: web
-    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
-    filter_chains:
-    - filters:
-      - name: envoy.filters.network.http_connection_manager
-        typed_config:
-          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-          stat_prefix: web
+const MANAGER: &str = r#"
           use_remote_address: true
           route_config:
             name: routes
@@ -47,10 +36,9 @@ static_resources:
               SERVICE
           - name: envoy.filters.http.router
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
-  clusters:
-  - name: app
-    connect_timeout: 1s
-    load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
+"#;
+
+const CLUSTERS: &str = r#"
   - name: authz
     connect_timeout: 1s
     HTTP2
@@ -97,7 +85,8 @@ fn same(service: &str, http2: &str, authz: u16) {
 }
 
 fn same_for(requests: &[(&str, &[&str])], service: &str, http2: &str, authz: u16) {
-    let text = BOOTSTRAP.replace("SERVICE", service).replace("    HTTP2\n", &if_any(http2));
+    let text =
+        bootstrap(MANAGER, CLUSTERS).replace("SERVICE", service).replace("    HTTP2\n", &if_any(http2));
     let text = with_ports(&text, &[("UPSTREAM", upstream::start().port()), ("AUTHZ", authz)]);
     let Some(both) = Both::start(&text) else { return };
     let differs = |(path, arguments): &(&str, &[&str])| {

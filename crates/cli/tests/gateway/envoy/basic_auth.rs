@@ -2,22 +2,11 @@
 
 use super::{
     serving,
-    stock::{Both, ask, difference, with_ports},
+    stock::{Both, ask, bootstrap, difference, with_ports},
     upstream,
 };
 
-const BOOTSTRAP: &str = r#"
-admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
-static_resources:
-  listeners:
-  - name: web
-    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
-    filter_chains:
-    - filters:
-      - name: envoy.filters.network.http_connection_manager
-        typed_config:
-          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-          stat_prefix: web
+const MANAGER: &str = r#"
           route_config:
             name: routes
             virtual_hosts:
@@ -34,10 +23,6 @@ static_resources:
               forward_username_header: x-user
           - name: envoy.filters.http.router
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
-  clusters:
-  - name: app
-    connect_timeout: 1s
-    load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
 "#;
 
 /// Alice's password is `test`, and Bob's is `123`. The status of each.
@@ -61,7 +46,7 @@ const REQUESTS: &[(&str, &[&str], &str)] = &[
 ];
 
 fn text() -> String {
-    with_ports(BOOTSTRAP, &[("UPSTREAM", upstream::start().port())])
+    with_ports(&bootstrap(MANAGER, ""), &[("UPSTREAM", upstream::start().port())])
 }
 
 #[test]

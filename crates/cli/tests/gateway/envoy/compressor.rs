@@ -2,23 +2,12 @@
 
 use super::{
     serving,
-    stock::{Envoy, ask, envoy, skipped},
+    stock::{Both, ask, bootstrap, with_ports},
 };
-use crate::support::{Configuration, Nginx, eventually, output, ports};
+use crate::support::{Nginx, output};
 use std::process::Command;
 
-const BOOTSTRAP: &str = r#"
-admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
-static_resources:
-  listeners:
-  - name: web
-    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
-    filter_chains:
-    - filters:
-      - name: envoy.filters.network.http_connection_manager
-        typed_config:
-          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-          stat_prefix: web
+const MANAGER: &str = r#"
           route_config:
             name: routes
             virtual_hosts:
@@ -48,10 +37,6 @@ static_resources:
                 typed_config: { "@type": type.googleapis.com/envoy.extensions.compression.brotli.compressor.v3.Brotli }
           - name: envoy.filters.http.router
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
-  clusters:
-  - name: app
-    connect_timeout: 1s
-    load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
 "#;
 
 /// What is asked for, with which `Accept-Encoding`, and in which coding it comes.
@@ -88,10 +73,8 @@ fn site() -> Nginx {
     nginx
 }
 
-fn text(admin: u16, listen: u16, upstream: u16) -> String {
-    let text = BOOTSTRAP.replace("value: ADMIN", &format!("value: {admin}"));
-    let text = text.replace("value: UPSTREAM", &format!("value: {upstream}"));
-    text.replace("value: LISTEN", &format!("value: {listen}"))
+fn text(site: &Nginx) -> String {
+    with_ports(&bootstrap(MANAGER, ""), &[("UPSTREAM", site.address().port())])
 }
 
 /// The status, the coding, and the body once it is decoded.
@@ -111,7 +94,7 @@ fn answer(port: u16, path: &str, arguments: &[&str]) -> [String; 3] {
 #[test]
 fn answers_are_compressed() {
     let site = site();
-    let (gateway, _file) = serving(&text(0, 0, site.address().port()));
+    let (gateway, _file) = serving(&text(&site));
     let page = std::fs::read_to_string(site.file("page.html")).expect("a file");
     for (path, arguments, expected) in REQUESTS.iter().chain([&PART]) {
         let [_, coding, body] = answer(gateway.port(), path, arguments);
@@ -124,16 +107,10 @@ fn answers_are_compressed() {
 
 #[test]
 fn both_compress_the_same_answers() {
-    let Some(program) = envoy() else { return skipped() };
     let site = site();
-    let upstream = site.address().port();
-    let (gateway, _file) = serving(&text(0, 0, upstream));
-    let port = ports::free();
-    let theirs = Configuration::new(&text(ports::free(), port, upstream));
-    let _envoy = Envoy::start(&program, &theirs);
-    eventually("Envoy does not serve", || ask("http", port, "/short.html", &[])[0] == "200");
+    let Some(both) = Both::start(&text(&site)) else { return };
     for (path, arguments, _) in REQUESTS {
-        let [ours, theirs] = [gateway.port(), port].map(|port| answer(port, path, arguments));
+        let [ours, theirs] = both.ports().map(|port| answer(port, path, arguments));
         assert_eq!(ours, theirs, "{path} {arguments:?}");
     }
 }

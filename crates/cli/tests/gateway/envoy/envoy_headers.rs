@@ -2,22 +2,11 @@
 
 use super::{
     serving,
-    stock::{Both, ask, difference, with_ports},
+    stock::{Both, ask, bootstrap, difference, with_ports},
     upstream,
 };
 
-const BOOTSTRAP: &str = r#"
-admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
-static_resources:
-  listeners:
-  - name: web
-    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
-    filter_chains:
-    - filters:
-      - name: envoy.filters.network.http_connection_manager
-        typed_config:
-          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-          stat_prefix: web
+const MANAGER: &str = r#"
           SETTINGS
           route_config:
             name: routes
@@ -46,10 +35,9 @@ static_resources:
           http_filters:
           - name: envoy.filters.http.router
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router, suppress_envoy_headers: SUPPRESSED }
-  clusters:
-  - name: app
-    connect_timeout: 1s
-    load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
+"#;
+
+const CLUSTERS: &str = r#"
   - name: refused
     connect_timeout: 1s
     load_assignment: { cluster_name: refused, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 1 } } } } ] } ] }
@@ -114,7 +102,7 @@ const SAID: &[&str] = &[
 ];
 
 fn text((settings, suppressed): &(&[&str], bool), upstream: u16) -> String {
-    let text = BOOTSTRAP.replace("SETTINGS", &settings.join("\n          "));
+    let text = bootstrap(MANAGER, CLUSTERS).replace("SETTINGS", &settings.join("\n          "));
     with_ports(&text.replace("SUPPRESSED", &suppressed.to_string()), &[("UPSTREAM", upstream)])
 }
 

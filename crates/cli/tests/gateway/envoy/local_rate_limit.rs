@@ -3,22 +3,11 @@
 
 use super::{
     serving,
-    stock::{Both, ask, difference, with_ports},
+    stock::{Both, ask, bootstrap, difference, with_ports},
     upstream,
 };
 
-const BOOTSTRAP: &str = r#"
-admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
-static_resources:
-  listeners:
-  - name: web
-    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
-    filter_chains:
-    - filters:
-      - name: envoy.filters.network.http_connection_manager
-        typed_config:
-          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-          stat_prefix: web
+const MANAGER: &str = r#"
           use_remote_address: true
           route_config:
             name: routes
@@ -42,10 +31,6 @@ static_resources:
             typed_config: { SETTINGS, stat_prefix: all, ALWAYS, token_bucket: { max_tokens: 3, tokens_per_fill: 1, fill_interval: 3600s }, response_headers_to_add: [ { header: { key: x-local-rate-limit, value: "true" } } ] }
           - name: envoy.filters.http.router
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
-  clusters:
-  - name: app
-    connect_timeout: 1s
-    load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
 "#;
 
 const SETTINGS: &str =
@@ -68,7 +53,7 @@ const REQUESTS: &[(&str, &[&str], usize)] = &[
 ];
 
 fn text() -> String {
-    let text = BOOTSTRAP.replace("SETTINGS", SETTINGS).replace("ALWAYS", ALWAYS);
+    let text = bootstrap(MANAGER, "").replace("SETTINGS", SETTINGS).replace("ALWAYS", ALWAYS);
     with_ports(&text, &[("UPSTREAM", upstream::start().port())])
 }
 

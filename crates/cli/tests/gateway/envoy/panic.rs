@@ -1,21 +1,13 @@
 //! `healthy_panic_threshold`: where too few servers are healthy, all are asked, as by the stock Envoy.
 
-use super::stock::{Both, ask, with_ports};
-use super::{serving, upstream};
+use super::{
+    serving,
+    stock::{Both, ask, bootstrap, with_ports},
+    upstream,
+};
 use crate::support::{eventually, ports};
 
-const BOOTSTRAP: &str = r#"
-admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
-static_resources:
-  listeners:
-  - name: web
-    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
-    filter_chains:
-    - filters:
-      - name: envoy.filters.network.http_connection_manager
-        typed_config:
-          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-          stat_prefix: web
+const MANAGER: &str = r#"
           route_config:
             name: routes
             virtual_hosts:
@@ -29,8 +21,6 @@ static_resources:
           http_filters:
           - name: envoy.filters.http.router
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
-  clusters:
-CLUSTERS
 "#;
 
 /// Of four servers of each cluster so many are there; what the cluster says; whether all four are asked.
@@ -68,7 +58,7 @@ fn cluster((name, there, common, _): &(&str, usize, &str, bool), nobody: u16) ->
 fn text() -> String {
     let nobody = ports::free();
     let clusters: String = CLUSTERS.iter().map(|one| cluster(one, nobody)).collect();
-    let text = BOOTSTRAP.replace("CLUSTERS\n", &clusters);
+    let text = bootstrap(MANAGER, &clusters);
     with_ports(&text, &[("UPSTREAM", upstream::start().port()), ("SECOND", upstream::start().port())])
 }
 

@@ -2,22 +2,11 @@
 
 use super::{
     serving,
-    stock::{Both, ask, with_ports},
+    stock::{Both, ask, bootstrap, with_ports},
     upstream,
 };
 
-const BOOTSTRAP: &str = r#"
-admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
-static_resources:
-  listeners:
-  - name: web
-    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
-    filter_chains:
-    - filters:
-      - name: envoy.filters.network.http_connection_manager
-        typed_config:
-          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-          stat_prefix: web
+const MANAGER: &str = r#"
           SETTINGS
           route_config:
             name: routes
@@ -30,10 +19,6 @@ static_resources:
           http_filters:
           - name: envoy.filters.http.router
             typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
-  clusters:
-  - name: app
-    connect_timeout: 1s
-    load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
 "#;
 
 /// What the connection manager says, and where an id comes from when the client says `mine`, and when it says none: `mine`,
@@ -49,7 +34,7 @@ const SETTINGS: &[(&str, &str, &str, bool)] = &[
 
 fn text(settings: &str, upstream: u16) -> String {
     let lines = settings.trim_matches(['{', '}', ' ']).replace(", ", "\n          ");
-    with_ports(&BOOTSTRAP.replace("SETTINGS", &lines), &[("UPSTREAM", upstream)])
+    with_ports(&bootstrap(MANAGER, "").replace("SETTINGS", &lines), &[("UPSTREAM", upstream)])
 }
 
 /// What is answered with the client's id and without one, by a route of its own and by a server.

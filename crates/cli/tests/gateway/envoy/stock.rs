@@ -51,6 +51,34 @@ pub fn envoy() -> Option<PathBuf> {
     (!path.is_empty()).then(|| path.into())
 }
 
+/// A bootstrap with one HTTP listener. `manager` is what its connection manager says besides its prefix, and `clusters` are
+/// those besides `app`, each indented as it stands there. ADMIN, LISTEN and UPSTREAM, the server of `app`, are for
+/// [`with_ports`].
+pub(super) fn bootstrap(manager: &str, clusters: &str) -> String {
+    let (manager, clusters) = (manager.trim_start_matches('\n'), clusters.trim_start_matches('\n'));
+    format!("{LISTENER}{manager}{APP}{clusters}")
+}
+
+const LISTENER: &str = r#"
+admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
+static_resources:
+  listeners:
+  - name: web
+    address: { socket_address: { address: 127.0.0.1, port_value: LISTEN } }
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: web
+"#;
+
+const APP: &str = "  clusters:
+  - name: app
+    connect_timeout: 1s
+    load_assignment: { cluster_name: app, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: UPSTREAM } } } } ] } ] }
+";
+
 /// The bootstrap with ports in the place of names.
 pub(super) fn with_ports(text: &str, ports: &[(&str, u16)]) -> String {
     ports.iter().fold(text.to_owned(), |text, (name, port)| {
