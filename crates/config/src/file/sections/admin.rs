@@ -8,6 +8,7 @@ use crate::{
     },
     model::Admin,
     values::{admin_address, route_host},
+    words::switch,
 };
 
 pub(super) const ADMIN: Section<Option<Admin>, Admin> = Section {
@@ -46,7 +47,7 @@ pub(super) const ADMIN: Section<Option<Admin>, Admin> = Section {
 /// The pages, unless they are switched off.
 pub(super) fn admin(field: &Field<'_>) -> Option<Admin> {
     if field.is_scalar() {
-        let off = matches!(field.text()?.to_ascii_lowercase().as_str(), "off" | "false" | "no");
+        let off = matches!(switch(field.text()?), Ok(false));
         return if off { None } else { at_address(field) };
     }
     let mut admin = None;

@@ -8,7 +8,7 @@ use crate::{
     },
     model::{DnsRefresh, Resolver},
     quote,
-    values::{show_duration, timeout},
+    values::{show_duration, timeout, timeout_or_off},
 };
 use serde_json::Value;
 use std::net::{IpAddr, SocketAddr};
@@ -52,14 +52,14 @@ pub(super) fn resolver(field: &Field<'_>) -> Resolver {
 
 /// `ttl`, an interval, or `off`.
 pub(super) fn refresh(text: &str) -> Result<DnsRefresh, Problem> {
-    match text {
-        "ttl" => Ok(DnsRefresh::ByTtl),
-        "off" | "false" | "no" => Ok(DnsRefresh::Off),
-        interval => timeout(interval).map(DnsRefresh::Every).map_err(|_| {
-            let message = format!("{} is neither `ttl` nor `off` nor a duration", quote(interval));
-            Problem::new(message, "write one of them, such as `30s`")
-        }),
+    if text == "ttl" {
+        return Ok(DnsRefresh::ByTtl);
     }
+    let interval = timeout_or_off(text).map_err(|_| {
+        let message = format!("{} is neither `ttl` nor `off` nor a duration", quote(text));
+        Problem::new(message, "write one of them, such as `30s`")
+    })?;
+    Ok(interval.map_or(DnsRefresh::Off, DnsRefresh::Every))
 }
 
 pub(super) fn show_refresh(refresh: DnsRefresh) -> Value {

@@ -5,7 +5,7 @@ use crate::{
     file::schema::{Key, Preset, Section},
     model::Tracing,
     quote, share,
-    words::{name, word},
+    words::{name, switch, word},
 };
 
 pub(super) const TRACING: Section<Tracing> = Section {
@@ -67,7 +67,7 @@ pub(super) const TRACING: Section<Tracing> = Section {
 /// A mapping, an endpoint, or `off`.
 pub(super) fn tracing(field: &Field<'_>) -> Option<Tracing> {
     if field.is_scalar() {
-        let off = matches!(field.text()?.to_ascii_lowercase().as_str(), "off" | "false" | "no");
+        let off = matches!(switch(field.text()?), Ok(false));
         return if off { None } else { field.parse(endpoint).map(Tracing::new) };
     }
     let mut tracing = Tracing::new(String::new());
