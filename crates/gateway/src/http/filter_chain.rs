@@ -5,9 +5,9 @@ use crate::{connection::Connection, upstream::ConnectionPool};
 use http::HeaderValue;
 use quadrille_acme::Answers;
 use quadrille_config::model::{
-    AltSvc, EnvoyHeaders, ErrorPage, ForwardedCertificate, Paths, RequestIds, TrustedProxies,
+    AltSvc, EnvoyHeaders, ForwardedCertificate, Paths, RequestIds, TrustedProxies,
 };
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 use tokio::sync::Notify;
 
 /// A filter chain as the requests of its connections see it. While a connection is open, a reload may change what the
@@ -41,8 +41,8 @@ pub(crate) struct HttpSettings {
     pub(crate) access: Vec<Step>,
     /// What clients read of errors.
     pub(crate) error_pages: Option<Arc<ErrorPages>>,
-    /// The same on routes that have pages of their own.
-    pub(crate) route_pages: HashMap<Vec<ErrorPage>, Arc<ErrorPages>>,
+    /// The same on routes that have pages of their own, by host and route; empty without any.
+    pub(crate) route_pages: Vec<Vec<Option<Arc<ErrorPages>>>>,
     /// Bytes of a request's header, at most.
     pub(crate) header_limit: usize,
     /// Whose word about the clients behind them is taken.

@@ -217,6 +217,11 @@ impl MatchedRoute {
         &self.routes.limiters[self.host][self.route]
     }
 
+    /// What has one entry for each host of the table, and in it one for each of its routes.
+    pub(super) fn of<'a, T>(&self, by_host_and_route: &'a [Vec<T>]) -> Option<&'a T> {
+        by_host_and_route.get(self.host)?.get(self.route)
+    }
+
     /// The upstream of one of the route's mirrors.
     pub(super) fn mirror(&self, index: usize) -> Option<&Arc<Upstream>> {
         self.routes.mirrors[self.host][self.route].get(index)?.as_ref()

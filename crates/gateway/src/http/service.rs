@@ -101,7 +101,7 @@ pub(super) fn serve<'a>(
             trace.route(matched.place().to_string());
         }
         if let Some(matched) = route
-            && let Some(pages) = settings.route_pages.get(&matched.route().error_pages)
+            && let Some(Some(pages)) = matched.of(&settings.route_pages)
         {
             exchange.pages = Some(Arc::clone(pages));
         }

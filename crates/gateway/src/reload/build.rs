@@ -333,17 +333,23 @@ impl SnapshotBuilder<'_> {
     }
 }
 
-/// Pages for errors of routes that have some of their own, with those of the chain behind them.
-fn route_pages(http: &Http) -> Result<HashMap<Vec<ErrorPage>, Arc<ErrorPages>>, Diagnostic> {
-    let routes = http.routes.hosts.iter().flat_map(|host| &host.routes);
-    let mut pages = HashMap::new();
-    for own in routes.map(|route| &route.error_pages).filter(|own| !own.is_empty()) {
-        if !pages.contains_key(own) {
-            let all = [&own[..], &http.error_pages].concat();
-            pages.extend(ErrorPages::read(&all)?.map(|read| (own.clone(), read)));
+/// Pages for errors of routes that have some of their own, with those of the chain behind them, by host and route. Routes
+/// with the same pages share them.
+fn route_pages(http: &Http) -> Result<Vec<Vec<Option<Arc<ErrorPages>>>>, Diagnostic> {
+    let mut read = HashMap::<&[ErrorPage], Arc<ErrorPages>>::new();
+    let mut by_host = Vec::new();
+    for host in &http.routes.hosts {
+        let mut by_route = Vec::new();
+        for own in host.routes.iter().map(|route| &route.error_pages[..]) {
+            if !own.is_empty() && !read.contains_key(own) {
+                let all = [own, &http.error_pages].concat();
+                read.extend(ErrorPages::read(&all)?.map(|pages| (own, pages)));
+            }
+            by_route.push(read.get(own).cloned());
         }
+        by_host.push(by_route);
     }
-    Ok(pages)
+    Ok(if read.is_empty() { Vec::new() } else { by_host })
 }
 
 /// What a chain has, and what it waits for.
