@@ -1,7 +1,6 @@
 //! The certificate that a client has shown, and whom it names.
 
 use boring::{
-    error::ErrorStack,
     hash::MessageDigest,
     ssl::SslRef,
     x509::{X509, X509Ref},
@@ -10,7 +9,7 @@ use boring_sys as ffi;
 use foreign_types::ForeignTypeRef;
 use http::HeaderValue;
 use quadrille_config::model::CertificateDetails;
-use std::{ffi::c_ulong, fmt::Write as _, ptr, slice, sync::OnceLock};
+use std::{ffi::c_ulong, ptr, slice, sync::OnceLock};
 
 /// A client's certificate. Its names are read when a rule asks for them first, which most never do.
 pub(crate) struct ClientCertificate {
@@ -20,6 +19,7 @@ pub(crate) struct ClientCertificate {
     /// The certificate that it was shown.
     own: Option<X509>,
     names: OnceLock<CertificateNames>,
+    sha256: OnceLock<Option<String>>,
     /// What servers are told of it, if they are told this.
     pub(crate) told: OnceLock<(CertificateDetails, Option<HeaderValue>)>,
 }
@@ -43,6 +43,7 @@ impl ClientCertificate {
             // What a connection keeps of its own certificate is gone once the handshake is done.
             own: ssl.ssl_context().certificate().map(ToOwned::to_owned),
             names: OnceLock::new(),
+            sha256: OnceLock::new(),
             told: OnceLock::new(),
         })
     }
@@ -52,16 +53,13 @@ impl ClientCertificate {
         self.own.as_ref().map(|own| CertificateNames::of(own).uris).unwrap_or_default()
     }
 
-    /// SHA-256 of its DER form, in hexadecimal.
-    ///
-    /// # Errors
-    /// Memory is short.
-    pub(crate) fn sha256(&self) -> Result<String, ErrorStack> {
-        let digest = self.certificate.digest(MessageDigest::sha256())?;
-        Ok(digest.iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        }))
+    /// SHA-256 of its DER form, in hexadecimal; `None` if memory is short.
+    pub(crate) fn sha256(&self) -> Option<&str> {
+        let hash = self.sha256.get_or_init(|| {
+            let digest = self.certificate.digest(MessageDigest::sha256()).ok()?;
+            Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        });
+        hash.as_deref()
     }
 
     /// The names that rules may ask for.

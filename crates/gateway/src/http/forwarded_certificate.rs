@@ -1,10 +1,10 @@
 //! `X-Forwarded-Client-Cert`: what servers are told of a client's certificate, in Envoy's form.
 
 use crate::connection::{ClientCertificate, Connection};
-use boring::{error::ErrorStack, x509::X509Ref};
+use boring::x509::X509Ref;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode, utf8_percent_encode};
 use quadrille_config::model::{CertificateDetails, ForwardedCertificate};
-use std::fmt::Write as _;
 
 pub(super) const FORWARDED_CERTIFICATE: HeaderName = HeaderName::from_static("x-forwarded-client-cert");
 
@@ -33,12 +33,12 @@ pub(super) fn apply(policy: ForwardedCertificate, connection: &Connection, heade
 
 /// What is told of a certificate; made once for all requests of its connection.
 fn element(certificate: &ClientCertificate, details: CertificateDetails) -> Option<HeaderValue> {
-    let written = || written(certificate, details).ok().and_then(|text| HeaderValue::try_from(text).ok());
+    let written = || HeaderValue::try_from(written(certificate, details)?).ok();
     let (of, told) = certificate.told.get_or_init(|| (details, written()));
     if *of == details { told.clone() } else { written() }
 }
 
-fn written(certificate: &ClientCertificate, details: CertificateDetails) -> Result<String, ErrorStack> {
+fn written(certificate: &ClientCertificate, details: CertificateDetails) -> Option<String> {
     let mut parts: Vec<String> =
         certificate.own_uris().iter().map(|uri| format!("By={}", name(uri))).collect();
     parts.push(format!("Hash={}", certificate.sha256()?));
@@ -47,7 +47,7 @@ fn written(certificate: &ClientCertificate, details: CertificateDetails) -> Resu
         parts.push(format!("Cert=\"{leaf}\""));
     }
     if details.chain {
-        let links = certificate.links.iter().map(|link| encoded(link)).collect::<Result<String, _>>()?;
+        let links = certificate.links.iter().map(|link| encoded(link)).collect::<Option<String>>()?;
         parts.push(format!("Chain=\"{leaf}{links}\""));
     }
     let names = certificate.names();
@@ -62,30 +62,19 @@ fn written(certificate: &ClientCertificate, details: CertificateDetails) -> Resu
     if details.dns {
         parts.extend(names.dns.iter().map(|dns| format!("DNS={}", name(dns))));
     }
-    Ok(parts.join(";"))
+    Some(parts.join(";"))
 }
 
-/// PEM, as a URL has it.
-fn encoded(certificate: &X509Ref) -> Result<String, ErrorStack> {
-    let pem = String::from_utf8_lossy(&certificate.to_pem()?).into_owned();
-    Ok(percent_encoded(&pem, |byte| b"\n +/=".contains(&byte)))
+/// PEM, as a URL has it; `None` if memory is short.
+fn encoded(certificate: &X509Ref) -> Option<String> {
+    const IN_PEM: &AsciiSet = &AsciiSet::EMPTY.add(b'\n').add(b' ').add(b'+').add(b'/').add(b'=');
+    Some(percent_encode(&certificate.to_pem().ok()?, IN_PEM).to_string())
 }
 
 /// A name that cannot be read as more than one: a certificate may name anything.
 fn name(text: &str) -> String {
-    percent_encoded(text, |byte| b",;\"".contains(&byte) || !byte.is_ascii_graphic())
-}
-
-fn percent_encoded(text: &str, is_encoded: impl Fn(u8) -> bool) -> String {
-    let mut out = String::with_capacity(text.len() + text.len() / 16);
-    for byte in text.bytes() {
-        if is_encoded(byte) {
-            let _ = write!(out, "%{byte:02X}");
-        } else {
-            out.push(byte.into());
-        }
-    }
-    out
+    const IN_NAMES: &AsciiSet = &CONTROLS.add(b' ').add(b',').add(b';').add(b'"');
+    utf8_percent_encode(text, IN_NAMES).to_string()
 }
 
 #[cfg(test)]

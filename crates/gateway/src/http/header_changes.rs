@@ -83,8 +83,8 @@ impl Variables<'_> {
             HeaderPart::CertificateUri => self.named(|names| names.uris.first()),
             HeaderPart::CertificateDns => self.named(|names| names.dns.first()),
             HeaderPart::CertificateSha256 => {
-                let hash = connection.certificate.as_ref().map(ClientCertificate::sha256);
-                hash.and_then(Result::ok).unwrap_or_default()
+                let hash = connection.certificate.as_ref().and_then(ClientCertificate::sha256);
+                hash.unwrap_or_default().to_owned()
             }
         };
         out.extend(text.as_bytes());
