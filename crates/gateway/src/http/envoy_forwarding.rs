@@ -126,8 +126,14 @@ fn expected(to: &Forward, elapsed: Duration) -> Option<Duration> {
 }
 
 /// Tells the client how long the server took. The route may still change that.
-pub(super) fn tell_client(headers: &mut HeaderMap, request: &Request, took: Option<Duration>) {
-    if let (Use::ReadAndTold, Some(took)) = (request.envoy_headers, took) {
+pub(super) fn tell_client(
+    headers: &mut HeaderMap,
+    request: &Request,
+    took: impl FnOnce() -> Option<Duration>,
+) {
+    if request.envoy_headers == Use::ReadAndTold
+        && let Some(took) = took()
+    {
         headers.insert(SERVICE_TIME, (took.as_millis() as u64).into());
     }
 }

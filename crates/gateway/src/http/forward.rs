@@ -382,7 +382,7 @@ impl Forwarding<'_> {
         hop_by_hop::remove(&mut head.headers);
         let pages = exchange.pages.as_deref();
         let page = pages.and_then(|pages| pages.in_place(&self.destination.request.headers, &mut head));
-        let took = self.body.ended(self.began).map(|ended| ended.elapsed());
+        let took = || self.body.ended(self.began).map(|ended| ended.elapsed());
         envoy_forwarding::tell_client(&mut head.headers, self.destination.request, took);
         self.destination.change_response(&mut head.headers, &exchange.http.connection);
         let compression = self.destination.matched.route().compression.as_ref();
