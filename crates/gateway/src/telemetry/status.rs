@@ -114,15 +114,19 @@ impl StatusSnapshot {
                 };
             }
         };
+        let validities = self.validities();
+        let one = |of: fn(&(i64, i64)) -> i64| {
+            validities.iter().map(|(labels, both)| (labels.clone(), of(both) as f64)).collect()
+        };
         family(
             "quadrille_certificate_not_after_seconds",
             "When the certificate expires, in Unix time",
-            self.expiries().map(|(labels, (not_after, _))| (labels, not_after)).collect(),
+            one(|(not_after, _)| *not_after),
         );
         family(
             "quadrille_certificate_not_before_seconds",
             "Since when the certificate is valid, in Unix time",
-            self.expiries().map(|(labels, (_, not_before))| (labels, not_before)).collect(),
+            one(|(_, not_before)| *not_before),
         );
         family(
             "quadrille_acme_certificates",
@@ -164,26 +168,20 @@ impl StatusSnapshot {
         counts.map(|(state, count)| (labels(&[("state", state)]), count as f64)).into()
     }
 
-    /// The ends of validity, the last first. By listener, first name and key type; where a listener has several such
-    /// certificates, of the first to expire.
-    fn expiries(&self) -> impl Iterator<Item = (String, (f64, f64))> {
-        let mut first = BTreeMap::new();
-        for certificate in self.certificates.iter() {
-            let validity = (certificate.not_after, certificate.not_before);
-            first
-                .entry(certificate.labels())
-                .and_modify(|known| *known = validity.min(*known))
-                .or_insert(validity);
-        }
-        first.into_iter().map(|(labels, (end, begin))| (labels, (end as f64, begin as f64)))
+    /// Until when and since when certificates are valid. By listener, first name and key type; where a listener has several
+    /// such certificates, of the first to expire.
+    fn validities(&self) -> BTreeMap<String, (i64, i64)> {
+        let validity = |certificate: &CertificateStatus| (certificate.not_after, certificate.not_before);
+        first(self.certificates.iter().map(|certificate| (certificate.labels(), validity(certificate))))
     }
 
-    /// The same, of what is stapled.
+    /// When what is stapled expires, likewise.
     fn staple_expiries(&self) -> BTreeMap<String, f64> {
-        first(self.staples.iter().filter_map(|staple| match staple.state {
+        let expiries = first(self.staples.iter().filter_map(|staple| match staple.state {
             State::Valid(not_after) => Some((self.certificates.get(staple.certificate)?.labels(), not_after)),
             State::Missing | State::Revoked => None,
-        }))
+        }));
+        expiries.into_iter().map(|(labels, not_after)| (labels, not_after as f64)).collect()
     }
 
     fn staple(&self, staple: &StapleStatus) -> Value {
@@ -202,11 +200,11 @@ impl StatusSnapshot {
 }
 
 /// Of each series the least.
-fn first(series: impl Iterator<Item = (String, i64)>) -> BTreeMap<String, f64> {
+fn first<T: Ord + Copy>(series: impl Iterator<Item = (String, T)>) -> BTreeMap<String, T> {
     let mut least = BTreeMap::new();
     for (labels, value) in series {
-        let known = least.entry(labels).or_insert(f64::INFINITY);
-        *known = known.min(value as f64);
+        let known = least.entry(labels).or_insert(value);
+        *known = value.min(*known);
     }
     least
 }
