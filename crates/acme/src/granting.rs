@@ -40,7 +40,11 @@ impl Granting {
     pub(crate) fn new(plan: &Plan, state: &StateDirectory, on_demand: &Arc<OnDemand>) -> Self {
         let settings = plan.acme.on_demand.clone();
         let granted = settings.as_ref().map(|_| Granted::read(state)).unwrap_or_default();
-        on_demand.know(settings.is_some(), granted.clone());
+        if settings.is_some() {
+            on_demand.know(granted.clone());
+        } else {
+            on_demand.forget();
+        }
         let (state, on_demand) = (state.clone(), Arc::clone(on_demand));
         let asker = Asker::default();
         Self { settings, state, on_demand, granted, asker, asked: 0, complaint: None }
@@ -59,7 +63,7 @@ impl Granting {
         }
         let granted = Granted::read(&self.state);
         if granted != self.granted {
-            self.on_demand.know(true, granted.clone());
+            self.on_demand.know(granted.clone());
             self.granted = granted;
         }
     }
@@ -98,7 +102,7 @@ impl Granting {
         granted.insert(name, now);
         turn.store(FILE, &granted.to_json()?).await?;
         tracing::info!(name, "a certificate is ordered on demand");
-        self.on_demand.know(true, granted.clone());
+        self.on_demand.know(granted.clone());
         self.granted = granted;
         Ok(())
     }
@@ -116,7 +120,7 @@ impl Granting {
             return false;
         }
         tracing::warn!(name, "given up: its certificate was ordered on demand, and could not be had");
-        self.on_demand.know(true, granted.clone());
+        self.on_demand.know(granted.clone());
         self.on_demand.refuse(name, now, now + FAILED);
         self.granted = granted;
         true

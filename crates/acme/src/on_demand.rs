@@ -34,8 +34,6 @@ pub struct OnDemand(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
-    /// Whether anything is ordered on demand.
-    is_on: bool,
     wishes: VecDeque<String>,
     /// Until when nobody is asked about them again.
     refused: HashMap<String, UnixTime>,
@@ -49,9 +47,11 @@ pub(crate) struct Granted(BTreeMap<String, UnixTime>);
 impl OnDemand {
     /// A client wants this name, in lower case, for which there is no certificate. Whether there may be one soon: then
     /// the client should come again, and not get another one.
+    ///
+    /// Listeners call it only if names are ordered on demand. They may do so before whoever orders has begun: wishes wait.
     pub fn wish(&self, name: &str, now: UnixTime) -> bool {
         let mut table = self.table();
-        if !table.is_on || !is_name(name) {
+        if !is_name(name) {
             return false;
         }
         if table.granted.0.contains_key(name) || table.wishes.iter().any(|wish| wish == name) {
@@ -66,11 +66,17 @@ impl OnDemand {
     }
 
     /// The names that were granted in this state directory.
-    pub(crate) fn know(&self, is_on: bool, granted: Granted) {
+    pub(crate) fn know(&self, granted: Granted) {
         let mut table = self.table();
-        table.is_on = is_on;
-        table.wishes.retain(|wish| is_on && !granted.0.contains_key(wish));
+        table.wishes.retain(|wish| !granted.0.contains_key(wish));
         table.granted = granted;
+    }
+
+    /// Nothing is ordered on demand any more.
+    pub(crate) fn forget(&self) {
+        let mut table = self.table();
+        table.wishes.clear();
+        table.granted = Granted::default();
     }
 
     /// The wish that has waited for longest. It waits on until it is [granted](Self::know) or [refused](Self::refuse).
@@ -169,29 +175,32 @@ mod tests {
     use super::*;
     use std::num::NonZeroUsize;
 
-    fn on() -> OnDemand {
-        let on_demand = OnDemand::default();
-        on_demand.know(true, Granted::default());
-        on_demand
-    }
-
     #[test]
     fn a_name_is_asked_about_once_however_many_want_it() {
-        let wishes = on();
-        assert!(!OnDemand::default().wish("a.example", 0), "it is off");
+        let wishes = OnDemand::default();
         assert!((0..9).all(|_| wishes.wish("a.example", 0)));
         assert_eq!(wishes.next().as_deref(), Some("a.example"));
         wishes.refuse("a.example", 0, 100);
         assert!(wishes.next().is_none() && !wishes.wish("a.example", 99) && wishes.wish("a.example", 100));
         let mut granted = Granted::default();
         granted.insert("a.example", 0);
-        wishes.know(true, granted);
+        wishes.know(granted);
         assert!(wishes.next().is_none() && wishes.wish("a.example", 200), "it will be there");
+        wishes.forget();
+        assert!(wishes.wish("a.example", 200) && wishes.next().is_some(), "it is a wish like any other");
+    }
+
+    #[test]
+    fn a_name_may_be_wished_for_before_anybody_orders() {
+        let wishes = OnDemand::default();
+        assert!(wishes.wish("a.example", 0));
+        wishes.know(Granted::default());
+        assert_eq!(wishes.next().as_deref(), Some("a.example"));
     }
 
     #[test]
     fn what_is_no_public_name_and_what_is_too_much_is_not_wished_for() {
-        let wishes = on();
+        let wishes = OnDemand::default();
         for name in
             ["", "localhost", "192.0.2.1", "*.a.example", "a_b.example", "A.example", "a..example", "-"]
         {

@@ -1,6 +1,6 @@
 //! Keeps the certificates of a configuration, whatever that becomes.
 
-use crate::{Answers, Event, OnDemand, Plan, keeper::Keeper, on_demand::Granted, unix_now};
+use crate::{Answers, Event, OnDemand, Plan, keeper::Keeper, unix_now};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 
@@ -45,7 +45,7 @@ impl Runner {
     /// Until there is nobody to tell.
     async fn keep(&self, plan: Option<Plan>) {
         let Some(plan) = plan else {
-            self.on_demand.know(false, Granted::default());
+            self.on_demand.forget();
             return std::future::pending().await;
         };
         let mut keeper = loop {
