@@ -20,6 +20,7 @@ mod reader;
 pub mod share;
 pub mod size;
 mod text;
+pub mod unix_socket;
 pub mod values;
 mod warnings;
 pub mod words;

@@ -6,6 +6,7 @@
 use crate::{
     model::{AccessLog, Expression, Place, Problem, RedisAddress, SessionCache, TicketKeys},
     text::quote,
+    unix_socket::{self, UNIX},
     words::switch,
 };
 use std::{
@@ -144,9 +145,12 @@ pub fn rotation(text: &str) -> Result<Duration, Problem> {
 
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// A server of an upstream: `host:port`, where an IPv6 address stands in brackets.
+/// A server of an upstream: `host:port`, where an IPv6 address stands in brackets, or `unix:/path`.
 pub fn server_address(text: &str) -> Result<String, Problem> {
     let shown = quote(text);
+    if let Some(path) = text.strip_prefix(UNIX) {
+        return unix_socket::path(path).map(|()| text.to_owned());
+    }
     if let Some((scheme, _)) = text.split_once("://") {
         let tls = if scheme == "https" { " and set `tls: on`" } else { "" };
         return Err(Problem::new(format!("{shown} is a URL"), format!("write `host:port`{tls}")));

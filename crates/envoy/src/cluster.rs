@@ -263,9 +263,6 @@ impl Cluster {
         if let Some(unsupported) = self.unsupported() {
             return Err(unsupported.clone());
         }
-        if let Some(pipe) = endpoints.iter().find(|endpoint| matches!(endpoint.address, Address::Pipe(_))) {
-            return Err(Diagnostic::new(&pipe.place, "refused: requests do not go to Unix sockets yet"));
-        }
         let server = |endpoint: &Endpoint| Server {
             weight: if self.by_locality { endpoint.weight_in_locality() } else { endpoint.weight },
             priority: endpoint.priority,
@@ -274,7 +271,7 @@ impl Cluster {
                 .iter()
                 .position(|found| found.accepts(&endpoint.labels))
                 .map_or(0, |at| at + 1),
-            ..Server::new(endpoint.address.text(), endpoint.place.clone())
+            ..Server::new(endpoint.address.as_server(), endpoint.place.clone())
         };
         let mut upstream = Upstream::new(endpoints.iter().map(server).collect(), self.place.clone());
         upstream.balance = self.balance;

@@ -8,6 +8,7 @@ use base64ct::{Base64, Encoding};
 use quadrille_config::{
     Problem,
     model::{Expression, Network, Source, TextMatch, TextRule, whole_within},
+    unix_socket::UNIX,
 };
 use std::{
     net::{IpAddr, SocketAddr},
@@ -37,6 +38,14 @@ impl Address {
             Self::Socket { host, port } if host.contains(':') => format!("[{host}]:{port}"),
             Self::Socket { host, port } => format!("{host}:{port}"),
             Self::Pipe(path) => path.display().to_string(),
+        }
+    }
+
+    /// As the model writes servers.
+    pub(crate) fn as_server(&self) -> String {
+        match self {
+            Self::Socket { .. } => self.text(),
+            Self::Pipe(_) => format!("{UNIX}{}", self.text()),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     values::{enumeration, number},
 };
 use quadrille_config::{
+    Problem,
     model::Place,
     yaml::{Node, Value},
 };
@@ -113,7 +114,7 @@ fn endpoint(field: &Field<'_>, shared: &Labels) -> Option<Option<Endpoint>> {
         labels.clone_from(shared);
     }
     let endpoint = Endpoint {
-        address: address(&own.require("address")?)?,
+        address: server_address(&own.require("address")?)?,
         weight: weight.unwrap_or(NonZeroUsize::MIN),
         labels,
         priority: 0,
@@ -121,6 +122,20 @@ fn endpoint(field: &Field<'_>, shared: &Labels) -> Option<Option<Endpoint>> {
         place: field.place(),
     };
     Some((!out).then_some(endpoint))
+}
+
+/// Of a server. Whatever listens on a Unix socket of this machine has reckoned with its users, and not with those of a
+/// control plane.
+fn server_address(field: &Field<'_>) -> Option<Address> {
+    let address = address(field)?;
+    let Address::Pipe(path) = &address else { return Some(address) };
+    if !field.may_name(path) {
+        return field.fail(Problem::new(
+            "refused: a control plane names a Unix socket of this machine",
+            "list its directory: --control-plane-files DIRECTORY",
+        ));
+    }
+    Some(address)
 }
 
 /// What the `metadata` of a server or of a locality says of the way to servers.

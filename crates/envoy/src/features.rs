@@ -65,6 +65,11 @@ pub(crate) const FEATURES: &[Feature] = &[
     // DestinationRules and services.
     works("Subsets", ROUTES, CHANGED),
     works(
+        "Servers on Unix sockets",
+        "cli/tests/gateway/envoy/unix_sockets.rs",
+        "both_ask_servers_on_unix_sockets",
+    ),
+    works(
         "`connectionPool`",
         "envoy/src/tests/upstream_limits.rs",
         "limits_are_those_of_requests_without_a_priority",
@@ -135,12 +140,6 @@ pub(crate) const FEATURES: &[Feature] = &[
     ),
     // Not served.
     refused(
-        "Keys of tokens that the gateway is to fetch",
-        "keys are not fetched",
-        "envoy/src/tests/jwt.rs",
-        "what_cannot_be_served_is_refused",
-    ),
-    refused(
         "Local rate limits with `descriptors`",
         "descriptors",
         "envoy/src/tests/local_rate_limit.rs",
@@ -151,12 +150,6 @@ pub(crate) const FEATURES: &[Feature] = &[
     refused(
         "Sidecars (`use_original_dst`, `bind_to_port: false`)",
         "connections are not handed on between listeners",
-        REFUSED,
-        NOT_SERVED,
-    ),
-    refused(
-        "Servers on Unix sockets beside others (a cluster of such alone is a control plane's)",
-        "requests do not go to Unix sockets yet",
         REFUSED,
         NOT_SERVED,
     ),

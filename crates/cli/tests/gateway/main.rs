@@ -58,6 +58,7 @@ mod tls;
 mod tracing;
 mod transfer;
 mod trusted_proxies;
+mod unix_upstreams;
 mod upstream_limits;
 mod upstream_tls;
 mod websocket;

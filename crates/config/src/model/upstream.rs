@@ -42,7 +42,7 @@ pub struct Upstream {
 /// One server of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Server {
-    /// `host:port`; a name stands for as many servers as it has addresses.
+    /// `host:port`, where a name stands for as many servers as it has addresses, or `unix:/path`.
     pub address: String,
     /// Share of the requests, relative to the others.
     pub weight: NonZeroUsize,

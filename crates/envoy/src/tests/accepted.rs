@@ -307,5 +307,6 @@ static_resources:
     assert!(ads.delta && ads.cluster == "xds" && ads.metadata == [("k".to_owned(), "v".to_owned())]);
     assert_eq!((bootstrap.node_id.as_str(), bootstrap.node_cluster.as_str()), ("n1", "c1"));
     assert!(bootstrap.is_dynamic() && bootstrap.resources.clusters["xds"].speaks_http2());
-    assert!(bootstrap.model().unwrap().0.upstreams.is_empty(), "no request goes to a control plane");
+    let upstreams = bootstrap.model().unwrap().0.upstreams;
+    assert_eq!(upstreams["xds"].servers[0].address, "unix:/run/xds.sock");
 }

@@ -116,11 +116,6 @@ fn what_is_not_served_says_so() {
         (filter("envoy.extensions.filters.http.lua.v3.Lua"), code),
         (listener("use_original_dst: true"), handed_on),
         (listener("bind_to_port: false"), handed_on),
-        (
-            with_routes("- { match: { prefix: / }, route: { cluster: c } }")
-                + "  clusters: [ { name: c, load_assignment: { endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 1 } } } }, { endpoint: { address: { pipe: { path: /run/x } } } } ] } ] } } ]\n",
-            "requests do not go to Unix sockets yet",
-        ),
     ] {
         let found = problems(&text);
         assert!(found.contains(expected), "{found}\nis not: {expected}");

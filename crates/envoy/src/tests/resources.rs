@@ -131,6 +131,25 @@ fn control_planes_name_files_only_where_they_may() {
 }
 
 #[test]
+fn control_planes_name_unix_sockets_only_where_they_may() {
+    let refusal = |path: &str, directories: &[&str]| {
+        let endpoints = format!(
+            "cluster_name: app\nendpoints: [ {{ lb_endpoints: [ {{ endpoint: {{ address: {{ pipe: {{ path: '{path}' }} }} }} }} ] }} ]"
+        );
+        let directories = directories.iter().map(PathBuf::from).collect::<Vec<_>>().into();
+        let origin = Origin::Resource("eds", "app".into());
+        read_remote(ResourceType::Endpoints, &tree(&endpoints), origin, &directories, &Rc::default())
+            .err()
+            .map(|errors| errors.to_string())
+    };
+    for path in ["/run/keys.sock", "/srv/apps/../keys.sock", "@keys", "./keys.sock"] {
+        let said = refusal(path, &["/srv/apps"]).unwrap_or_else(|| panic!("{path} is taken"));
+        assert!(said.contains("refused: a control plane names a Unix socket of this machine"), "{said}");
+    }
+    assert_eq!(refusal("/srv/apps/one.sock", &["/srv/apps"]), None);
+}
+
+#[test]
 fn what_comes_from_no_text_has_no_line() {
     let mut node = tree(SECRET);
     fn forget(node: &mut Node) {

@@ -123,7 +123,7 @@ impl Exchange {
         }
         // Clients that leave are no errors of ours.
         if !matches!(error, ExchangeError::Client(_)) {
-            let server = self.server.as_ref().map(|server| server.address);
+            let server = self.server.as_ref().map(|server| &server.address);
             tracing::warn!(upstream = upstream.name(), ?server, %error, outcome);
         }
     }
@@ -160,7 +160,7 @@ impl Drop for Exchange {
             bytes: self.bytes,
             took: self.began.elapsed(),
             upstream: self.upstream.as_ref().map_or("-", |(upstream, _)| upstream.name()),
-            upstream_server: self.server.as_ref().map(|server| server.address),
+            upstream_server: self.server.as_ref().map(|server| &server.address as _),
             upstream_took: self.upstream_took,
             error: self.error,
         }

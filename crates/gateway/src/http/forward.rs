@@ -25,7 +25,7 @@ use super::{
 };
 use crate::upstream::{
     self, ActiveRequest, ClientBodyError, ExchangeError, Lease, Limits, Overloaded, RequestOutcome, Retry,
-    Server, Upstream,
+    Server, ServerAddress, Upstream,
 };
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, Version, header};
@@ -33,7 +33,6 @@ use http_body::Body;
 use quadrille_config::model::{Balance, Forward};
 use std::{
     io,
-    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -42,7 +41,7 @@ use std::{
 struct Forwarding<'a> {
     destination: Destination<'a>,
     body: Replay,
-    tried: Vec<SocketAddr>,
+    tried: Vec<ServerAddress>,
     began: Instant,
     /// When all must be over.
     whole: Option<Instant>,
@@ -207,7 +206,7 @@ impl Forwarding<'_> {
         if self.whole.is_some_and(|whole| whole <= Instant::now()) {
             return Err(AttemptError::OutOfTime);
         }
-        self.tried.push(server.address);
+        self.tried.push(server.address.clone());
         if let Some(attempts) = &mut exchange.told_attempts {
             *attempts = self.tried.len();
         }
@@ -222,7 +221,7 @@ impl Forwarding<'_> {
             let took = asked.elapsed();
             exchange.upstream_took = Some(took);
             if let Some(spans) = &mut exchange.trace {
-                let (upstream, server) = (self.destination.upstream.name(), server.address);
+                let (upstream, server) = (self.destination.upstream.name(), &server.address);
                 let status = attempt.as_ref().ok().map(|response| response.status().as_u16());
                 spans.end_attempt(&trace::Attempt { began: asked, took, upstream, server, status });
             }

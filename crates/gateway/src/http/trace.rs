@@ -10,6 +10,7 @@ use super::{
 use crate::{
     connection::{Connection, KeyTiming},
     telemetry::traces::Tracer,
+    upstream::ServerAddress,
 };
 use http::{HeaderName, Method, Version, header};
 use opentelemetry::{
@@ -20,7 +21,6 @@ use opentelemetry_sdk::trace::SpanData;
 use quadrille_config::model::TraceParents;
 use std::{
     borrow::Cow,
-    net::SocketAddr,
     sync::{Arc, LazyLock, atomic::Ordering},
     time::{Duration, Instant, SystemTime},
 };
@@ -47,7 +47,7 @@ pub(super) struct Attempt<'a> {
     pub(super) began: Instant,
     pub(super) took: Duration,
     pub(super) upstream: &'a str,
-    pub(super) server: SocketAddr,
+    pub(super) server: &'a ServerAddress,
     /// Of the response, if there was one.
     pub(super) status: Option<u16>,
 }
@@ -177,10 +177,18 @@ impl Trace {
         }
         let mut attributes = vec![
             KeyValue::new("http.request.method", method_name(&self.method).to_owned()),
-            KeyValue::new("server.address", attempt.server.ip().to_string()),
-            KeyValue::new("server.port", i64::from(attempt.server.port())),
             KeyValue::new("quadrille.upstream", attempt.upstream.to_owned()),
         ];
+        match attempt.server {
+            ServerAddress::Ip(address) => attributes.extend([
+                KeyValue::new("server.address", address.ip().to_string()),
+                KeyValue::new("server.port", i64::from(address.port())),
+            ]),
+            // The semantic conventions have the path here, and no port.
+            ServerAddress::Unix(path) => {
+                attributes.push(KeyValue::new("server.address", path.display().to_string()));
+            }
+        }
         if !self.attempts.is_empty() {
             attributes.push(KeyValue::new("http.request.resend_count", self.attempts.len() as i64));
         }

@@ -53,7 +53,7 @@ async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<(Se
             upstream.counters.no_server.add();
             break;
         };
-        tried.push(server.address);
+        tried.push(server.address.clone());
         match upstream.connect(&server, connection, Alpn::None).await {
             Ok(stream) => {
                 upstream.observe(&server, RequestOutcome::Status(200));

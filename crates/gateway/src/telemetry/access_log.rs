@@ -5,6 +5,7 @@
 use crate::connection::Connection;
 use quadrille_config::model::{LogField, LogFields};
 use std::{
+    fmt::Display,
     net::SocketAddr,
     sync::atomic::{AtomicBool, AtomicU32, Ordering},
     time::Duration,
@@ -48,7 +49,7 @@ pub(crate) struct Request<'a> {
     pub(crate) bytes: usize,
     pub(crate) took: Duration,
     pub(crate) upstream: &'a str,
-    pub(crate) upstream_server: Option<SocketAddr>,
+    pub(crate) upstream_server: Option<&'a dyn Display>,
     pub(crate) upstream_took: Option<Duration>,
     pub(crate) error: Option<&'a str>,
 }

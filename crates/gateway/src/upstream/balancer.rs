@@ -3,6 +3,7 @@
 //! A selection takes no lock: it reads the servers of the moment, their health and load, which are atomic.
 
 use super::{
+    address::ServerAddress,
     endpoint::{Endpoint, Endpoints},
     ring::{Ring, point_of},
     rotation::Rotation,
@@ -80,7 +81,7 @@ impl Balancer {
         &self,
         client: SocketAddr,
         point: Option<u32>,
-        tried: &[SocketAddr],
+        tried: &[ServerAddress],
     ) -> Option<Server> {
         let point = match self.balance {
             Balance::ClientIp => point_of(client.ip()),
@@ -171,9 +172,10 @@ impl Balancer {
     }
 
     /// Whether there is a server at this address, and it is healthy as far as is known.
-    pub(super) fn has_healthy(&self, address: SocketAddr) -> bool {
+    pub(super) fn has_healthy(&self, address: &ServerAddress) -> bool {
         let now = Instant::now();
-        let is_it = |member: &Member| member.endpoint.address == address && member.state.is_available(|| now);
+        let is_it =
+            |member: &Member| member.endpoint.address == *address && member.state.is_available(|| now);
         self.servers.load().members.iter().any(is_it)
     }
 }
@@ -222,7 +224,7 @@ impl Level {
         let endpoints = own.iter().map(|index| &all[*index].endpoint);
         let order = match balance {
             Balance::ClientIp | Balance::Hash => {
-                Order::Ring(Ring::new(endpoints.map(|endpoint| (endpoint.address, endpoint.weight))))
+                Order::Ring(Ring::new(endpoints.map(|endpoint| (&endpoint.address, endpoint.weight))))
             }
             Balance::RoundRobin | Balance::Random | Balance::LeastRequest => {
                 let weights: Vec<_> = endpoints.map(|endpoint| endpoint.weight).collect();
@@ -244,14 +246,30 @@ impl Member {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, Balance, Balancer, Endpoint, Endpoints, Member, ServerState, SocketAddr};
-    use std::{collections::HashSet, num::NonZeroUsize};
+    use super::{
+        Arc, Balance, Balancer, Endpoint, Endpoints, Member, ServerAddress, ServerState, SocketAddr,
+    };
+    use crate::upstream::Server;
+    use std::{
+        collections::HashSet,
+        net::{IpAddr, Ipv4Addr},
+        num::NonZeroUsize,
+    };
 
     const ALL: [Balance; 5] =
         [Balance::RoundRobin, Balance::Random, Balance::LeastRequest, Balance::ClientIp, Balance::Hash];
 
-    fn at(port: u16) -> SocketAddr {
-        ([127, 0, 0, 1], port).into()
+    const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9);
+
+    fn at(port: u16) -> ServerAddress {
+        ServerAddress::Ip(([127, 0, 0, 1], port).into())
+    }
+
+    fn port(server: &Server) -> u16 {
+        match &server.address {
+            ServerAddress::Ip(address) => address.port(),
+            ServerAddress::Unix(_) => 0,
+        }
     }
 
     fn endpoint(port: u16, weight: usize) -> Endpoint {
@@ -272,7 +290,7 @@ mod tests {
     fn picked(balancer: &Balancer, tried: &[u16]) -> HashSet<u16> {
         let tried: Vec<_> = tried.iter().copied().map(at).collect();
         let client = |number: u8| SocketAddr::from(([192, 0, 2, number], 9));
-        let pick = |number| Some(balancer.pick(client(number), None, &tried)?.address.port());
+        let pick = |number| Some(port(&balancer.pick(client(number), None, &tried)?));
         (0..100).filter_map(pick).collect()
     }
 
@@ -348,7 +366,7 @@ mod tests {
             assert!(!balancer.has_endpoints(&now));
             balancer.set(now.clone());
             assert!(balancer.has_endpoints(&now));
-            assert!(!balancer.has_healthy(at(1)) && !balancer.has_healthy(at(2)));
+            assert!(!balancer.has_healthy(&at(1)) && !balancer.has_healthy(&at(2)));
             assert_eq!(picked(&balancer, &[]), [3].into(), "{balance:?}");
             balancer.set(Endpoints::new());
             assert_eq!(picked(&balancer, &[]), [].into(), "{balance:?}");
@@ -371,7 +389,7 @@ mod tests {
     #[test]
     fn requests_under_way_are_counted_until_they_are_over() {
         let balancer = Balancer::new(Balance::LeastRequest, 0, false, of_ports(&[1, 2]));
-        let held: Vec<_> = (0..10).filter_map(|_| balancer.pick(at(9), None, &[])).collect();
+        let held: Vec<_> = (0..10).filter_map(|_| balancer.pick(CLIENT, None, &[])).collect();
         let active = || balancer.states().iter().map(|(_, state)| state.active()).collect::<Vec<_>>();
         assert_eq!(active(), [5, 5]);
         drop(held);
@@ -381,7 +399,7 @@ mod tests {
     #[test]
     fn what_has_the_same_point_goes_to_the_same_server() {
         let balancer = Balancer::new(Balance::Hash, 0, false, of_ports(&[1, 2, 3]));
-        let server = |point| balancer.pick(at(9), point, &[]).expect("a server").address.port();
+        let server = |point| port(&balancer.pick(CLIENT, point, &[]).expect("a server"));
         let first: HashSet<_> = (0..100).map(|_| server(Some(7))).collect();
         assert_eq!(first.len(), 1);
         let all: HashSet<_> = (0..1000_u32).map(|n| server(Some(n.wrapping_mul(0x9E37_79B9)))).collect();

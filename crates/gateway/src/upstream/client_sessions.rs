@@ -1,14 +1,14 @@
 //! TLS sessions of servers, for the connections that come next.
 
+use super::address::ServerAddress;
 use boring::ssl::{SslSession, SslVersion};
 use std::{
     collections::HashMap,
-    net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// A server by its address and the name that its certificate was verified for.
-pub(super) type Peer = (SocketAddr, Arc<str>);
+pub(super) type Peer = (ServerAddress, Arc<str>);
 
 /// A ticket of TLS 1.3 is for one connection (RFC 8446 appendix C.4), so several are kept of each server: as many as a
 /// pool keeps connections by default, which a server may close and get again all at once. Each takes 2 to 3 KiB.
@@ -46,8 +46,8 @@ impl ClientSessions {
     }
 
     /// Forgets those of servers at other addresses.
-    pub(super) fn retain(&self, is_there: impl Fn(SocketAddr) -> bool) {
-        self.lock().retain(|(address, _), _| is_there(*address));
+    pub(super) fn retain(&self, is_there: impl Fn(&ServerAddress) -> bool) {
+        self.lock().retain(|(address, _), _| is_there(address));
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Peer, Vec<SslSession>>> {

@@ -75,7 +75,7 @@ impl ClientTls {
     pub(super) fn retain(&self, endpoints: &Endpoints) {
         // They are ordered by address.
         let is_there =
-            |address| endpoints.binary_search_by_key(&address, |endpoint| endpoint.address).is_ok();
+            |address: &_| endpoints.binary_search_by(|endpoint| endpoint.address.cmp(address)).is_ok();
         self.sessions.retain(is_there);
     }
 
@@ -96,7 +96,7 @@ impl ClientTls {
         }
         configuration.set_verify_hostname(self.verify && self.verify_name);
         let name = self.server_name.as_deref().unwrap_or(&server.host);
-        let peer = (server.address, Arc::from(name));
+        let peer = (server.address.clone(), Arc::from(name));
         if let Some(session) = self.sessions.take(&peer) {
             // SAFETY: the session was made on a connection of this connector.
             unsafe { configuration.set_session(&session)? };

@@ -1,6 +1,7 @@
 //! An upstream (a cluster, in Envoy's words): servers with their settings, and what is known of them.
 
 use super::{
+    address::ServerAddress,
     balancer::Balancer,
     breaker::{Breaker, Overloaded},
     client_tls::{ClientTls, Credentials},
@@ -180,7 +181,7 @@ impl Upstream {
         {
             self.counters.ejections.add();
             metrics::ejection(self.name());
-            let (upstream, server) = (self.name(), server.address);
+            let (upstream, server) = (self.name(), &server.address);
             tracing::warn!(upstream, %server, last = ?outcome, ?time, "the server fails, and is left out");
         }
     }
@@ -238,7 +239,7 @@ impl Upstream {
     }
 
     /// Whether there is a server at this address, and it is healthy as far as is known.
-    pub(super) fn has_healthy(&self, address: SocketAddr) -> bool {
+    pub(super) fn has_healthy(&self, address: &ServerAddress) -> bool {
         self.balancer.has_healthy(address)
     }
 
@@ -248,7 +249,7 @@ impl Upstream {
         &self,
         client: SocketAddr,
         point: Option<u32>,
-        tried: &[SocketAddr],
+        tried: &[ServerAddress],
     ) -> Option<Server> {
         self.balancer.pick(client, point, tried)
     }

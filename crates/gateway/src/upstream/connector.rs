@@ -48,8 +48,7 @@ impl Upstream {
 
     /// A connection that begins with this header, however long that takes.
     pub(super) async fn open(&self, server: &Server, header: &[u8], alpn: Alpn) -> io::Result<ServerStream> {
-        let mut tcp = TcpStream::connect(server.address).await?;
-        tcp.set_nodelay(true)?;
+        let mut tcp = server.address.connect().await?;
         tcp.write_all(header).await?;
         match self.tls(server) {
             None => Ok(ServerStream::Plain(tcp)),

@@ -1,13 +1,13 @@
 //! The servers of an upstream as the configuration has them, by address.
 
-use super::names::Names;
-use quadrille_config::model;
-use std::{net::SocketAddr, sync::Arc};
+use super::{address::ServerAddress, names::Names};
+use quadrille_config::{model, unix_socket::UNIX};
+use std::sync::Arc;
 
 /// A server by its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
-    pub(super) address: SocketAddr,
+    pub(super) address: ServerAddress,
     /// At least one, relative to the others of the upstream.
     pub(super) weight: usize,
     /// The host as it was written, IPv6 without its brackets.
@@ -49,16 +49,19 @@ pub(super) fn resolve(servers: &[model::Server], names: &Names) -> Endpoints {
 
 impl Endpoint {
     /// By what it is known again after a reload.
-    pub(super) fn name(&self) -> (SocketAddr, Arc<str>, usize) {
-        (self.address, Arc::clone(&self.host), self.transport)
+    pub(super) fn name(&self) -> (ServerAddress, Arc<str>, usize) {
+        (self.address.clone(), Arc::clone(&self.host), self.transport)
     }
 
-    fn identity(&self) -> (SocketAddr, usize) {
-        (self.address, self.weight)
+    fn identity(&self) -> (ServerAddress, usize) {
+        (self.address.clone(), self.weight)
     }
 }
 
-/// The host of `host:port`, IPv6 without its brackets.
+/// The host of `host:port`, IPv6 without its brackets; a Unix socket is on this one.
 fn host_of(address: &str) -> Arc<str> {
+    if address.starts_with(UNIX) {
+        return "localhost".into();
+    }
     address.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']).into()
 }

@@ -23,7 +23,7 @@ use std::{
     pin::{Pin, pin},
     sync::{Arc, Weak},
 };
-use tokio::{net::TcpStream, task::JoinSet};
+use tokio::task::JoinSet;
 
 impl Upstream {
     /// Checks the servers' health until the upstream is gone, as after a reload.
@@ -49,7 +49,7 @@ async fn check(upstream: Arc<Upstream>, health: Health, server: Server, state: A
     };
     let needed = if outcome.is_ok() { health.healthy } else { health.unhealthy };
     if state.observe(outcome.is_ok(), needed) {
-        let (upstream, server) = (upstream.name(), server.address);
+        let (upstream, server) = (upstream.name(), &server.address);
         match outcome {
             Ok(()) => tracing::info!(upstream, %server, "the server is healthy again"),
             Err(error) => tracing::warn!(upstream, %server, %error, "the server is not healthy"),
@@ -59,7 +59,7 @@ async fn check(upstream: Arc<Upstream>, health: Health, server: Server, state: A
 
 async fn probe(upstream: &Upstream, probe: &HealthProbe, server: &Server) -> io::Result<()> {
     match probe {
-        HealthProbe::Tcp => TcpStream::connect(server.address).await.map(drop),
+        HealthProbe::Tcp => server.address.connect().await.map(drop),
         HealthProbe::Http(path) => {
             let header = local_header(upstream.model.proxy_protocol);
             let stream = upstream.open(server, &header, upstream.alpn(server)).await?;

@@ -1,5 +1,6 @@
 //! The servers behind the gateway: which is next, whether it is healthy, how to reach it.
 
+mod address;
 mod alpn;
 mod balancer;
 mod breaker;
@@ -25,6 +26,7 @@ mod rotation;
 mod server;
 mod weighted;
 
+pub(crate) use address::ServerAddress;
 pub(crate) use alpn::Alpn;
 pub(crate) use breaker::Overloaded;
 pub(crate) use client_tls::Credentials;

@@ -1,14 +1,19 @@
 //! Names of servers, with the addresses that they have.
 
-use super::resolver::{self, Answer, Outcome};
+use super::{
+    address::ServerAddress,
+    resolver::{self, Answer, Outcome},
+};
 use crate::telemetry::upstream as metrics;
 use quadrille_config::{
     Diagnostic,
     model::{self, DnsRefresh, Gateway, Origin, Problem},
+    unix_socket::UNIX,
 };
 use std::{
     collections::BTreeMap,
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -71,12 +76,12 @@ impl Names {
     }
 
     /// Where a server is: one address for each that its name has.
-    pub(super) fn addresses(&self, server: &model::Server) -> Vec<SocketAddr> {
+    pub(super) fn addresses(&self, server: &model::Server) -> Vec<ServerAddress> {
         match host_and_port(&server.address) {
             HostAndPort::Address(address) => vec![address],
             HostAndPort::Name(host, port) => {
                 let known = self.known.get(host).map_or(&[][..], |name| &name.addresses[..]);
-                known.iter().map(|address| (*address, port).into()).collect()
+                known.iter().map(|address| ServerAddress::Ip((*address, port).into())).collect()
             }
             HostAndPort::Neither => Vec::new(),
         }
@@ -175,14 +180,17 @@ impl Name {
 
 /// What stands in front of a port, and whether it must be looked up.
 enum HostAndPort<'a> {
-    Address(SocketAddr),
+    Address(ServerAddress),
     Name(&'a str, u16),
     Neither,
 }
 
 fn host_and_port(address: &str) -> HostAndPort<'_> {
+    if let Some(path) = address.strip_prefix(UNIX) {
+        return HostAndPort::Address(ServerAddress::Unix(Path::new(path).into()));
+    }
     if let Ok(address) = address.parse() {
-        return HostAndPort::Address(address);
+        return HostAndPort::Address(ServerAddress::Ip(address));
     }
     let parts = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
     parts.map_or(HostAndPort::Neither, |(host, port)| HostAndPort::Name(host, port))

@@ -1,6 +1,6 @@
 //! Which connections to servers may stand for each other.
 
-use super::{cluster::Upstream, server::Server};
+use super::{address::ServerAddress, cluster::Upstream, server::Server};
 use crate::connection::Connection;
 use quadrille_config::model::ProxyProtocolOut;
 use std::{net::SocketAddr, sync::Arc};
@@ -11,7 +11,7 @@ pub(super) struct PeerKey {
     /// Where the upstream is in memory; the peer's weak reference keeps the place from being taken by another. What was
     /// verified by one upstream's rules must not serve another.
     upstream: usize,
-    pub(super) address: SocketAddr,
+    pub(super) address: ServerAddress,
     /// The host, whose name the certificate carries.
     host: Arc<str>,
     /// TLS or plain text: what came by one must not go by the other.
@@ -26,7 +26,7 @@ impl PeerKey {
         let announces = upstream.model().proxy_protocol != ProxyProtocolOut::Off;
         Self {
             upstream: Arc::as_ptr(upstream).addr(),
-            address: server.address,
+            address: server.address.clone(),
             host: Arc::clone(&server.host),
             transport: server.transport,
             announced: announces.then_some(client.client),
@@ -37,7 +37,7 @@ impl PeerKey {
     pub(super) fn separate(server: &Server, client: &Connection) -> Self {
         Self {
             upstream: 0,
-            address: server.address,
+            address: server.address.clone(),
             host: Arc::clone(&server.host),
             transport: server.transport,
             announced: Some(client.client),
@@ -49,7 +49,7 @@ impl PeerKey {
     pub(super) fn of_nobody() -> Self {
         Self {
             upstream: 0,
-            address: SocketAddr::from(([127, 0, 0, 1], 1)),
+            address: SocketAddr::from(([127, 0, 0, 1], 1)).into(),
             host: "".into(),
             transport: 0,
             announced: None,

@@ -216,7 +216,7 @@ impl ConnectionPool {
         peers.retain(|key, peer| {
             let upstream = peer.upstream.upgrade();
             let limit = upstream.as_ref().map_or(Duration::ZERO, |upstream| upstream.model().timeouts.idle);
-            let healthy = upstream.is_some_and(|upstream| upstream.has_healthy(key.address));
+            let healthy = upstream.is_some_and(|upstream| upstream.has_healthy(&key.address));
             let is_due = |since: Instant| !healthy || now.saturating_duration_since(since) >= limit;
             let (keep, close): (Vec<_>, Vec<_>) = std::mem::take(&mut peer.idle)
                 .into_iter()

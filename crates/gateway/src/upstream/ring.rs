@@ -2,10 +2,11 @@
 //!
 //! Ketama (R. Jones, "libketama", 2007), with the hashes of nginx's `hash ... consistent`.
 
+use super::address::ServerAddress;
 use crc32fast::Hasher;
 use std::{
     fmt::{self, Write},
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
 };
 
 /// Points of a server for each unit of its weight.
@@ -21,10 +22,13 @@ struct Point {
 
 impl Ring {
     /// Of servers at these addresses, with these weights.
-    pub(super) fn new(servers: impl Iterator<Item = (SocketAddr, usize)>) -> Self {
+    pub(super) fn new<'a>(servers: impl Iterator<Item = (&'a ServerAddress, usize)>) -> Self {
         let mut points = Vec::new();
         for (server, (address, weight)) in (0..).zip(servers) {
-            let base = hasher(format_args!("{}\0{}", address.ip(), address.port()));
+            let base = match address {
+                ServerAddress::Ip(address) => hasher(format_args!("{}\0{}", address.ip(), address.port())),
+                ServerAddress::Unix(_) => hasher(format_args!("{address}")),
+            };
             let mut hash = 0_u32;
             for _ in 0..weight * POINTS {
                 let mut hasher = base.clone();
@@ -68,11 +72,12 @@ fn hasher(text: fmt::Arguments<'_>) -> Hasher {
 
 #[cfg(test)]
 mod tests {
-    use super::{IpAddr, Ring, SocketAddr, point_of};
+    use super::{IpAddr, Ring, ServerAddress, point_of};
 
     fn ring(servers: &[(&str, usize)]) -> Ring {
-        let at = |address: &str| address.parse::<SocketAddr>().expect("an address");
-        Ring::new(servers.iter().map(|(address, weight)| (at(address), *weight)))
+        let at = |address: &str| ServerAddress::Ip(address.parse().expect("an address"));
+        let servers: Vec<_> = servers.iter().map(|(address, weight)| (at(address), *weight)).collect();
+        Ring::new(servers.iter().map(|(address, weight)| (address, *weight)))
     }
 
     fn clients() -> impl Iterator<Item = IpAddr> {

@@ -1,8 +1,7 @@
 //! A server of an upstream: where it is, what it is called, and what is known of it.
 
-use super::{endpoint::Endpoint, outliers::Outcomes};
+use super::{address::ServerAddress, endpoint::Endpoint, outliers::Outcomes};
 use std::{
-    net::SocketAddr,
     num::NonZeroUsize,
     sync::{
         Arc,
@@ -14,7 +13,7 @@ use std::{
 /// One server, as chosen.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
-    pub(crate) address: SocketAddr,
+    pub(crate) address: ServerAddress,
     /// The host as it was written: the default for SNI and certificate checks.
     pub(crate) host: Arc<str>,
     /// The way to it, as in [`quadrille_config::model::Server`].
@@ -25,8 +24,8 @@ pub(crate) struct Server {
 
 impl From<&Endpoint> for Server {
     fn from(endpoint: &Endpoint) -> Self {
-        let &Endpoint { address, ref host, transport, .. } = endpoint;
-        Self { address, host: Arc::clone(host), transport, load: None }
+        let Endpoint { address, host, transport, .. } = endpoint;
+        Self { address: address.clone(), host: Arc::clone(host), transport: *transport, load: None }
     }
 }
 

@@ -18,6 +18,7 @@ mod panic;
 mod rbac;
 mod request_id;
 pub mod stock;
+mod unix_sockets;
 mod upstream;
 
 use crate::support::{Certificates, Configuration, Gateway, Pair, serve};

@@ -151,14 +151,15 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
 
 pub(super) const SERVER: Section<Server> = Section {
     path: "upstreams.<name>.servers[]",
-    about: "One server. `host:port` alone is short for a mapping with that `address`.",
+    about: "One server. `host:port` or `unix:/path` alone is short for a mapping with that `address`.",
     keys: &[
         Key {
             name: "address",
-            value: "`host:port`",
+            value: "`host:port` or `unix:/path`",
             preset: Preset::Required,
             about: "A name or an IP address; IPv6 in brackets and quotes, `\"[::1]:8080\"`. A name with several \
-                    addresses counts as so many servers.",
+                    addresses counts as so many servers. `unix:/run/app.sock` is a Unix socket, and `unix:@name` an \
+                    abstract one; for TLS, such a server is called `localhost` unless `server_name` says otherwise.",
             needs_restart: false,
             read: |field, server| field.set(&mut server.address, server_address),
             show: |server| server.address.as_str().into(),

@@ -20,7 +20,7 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
         Key {
             name: "server_name",
             value: "host",
-            preset: Preset::Means("the host of the server's address"),
+            preset: Preset::Means("the host of the server's address, `localhost` for a Unix socket"),
             about: "Sent as SNI, and the name that the certificate must carry.",
             needs_restart: false,
             read: |field, tls| tls.server_name = field.parse(values::host),

@@ -44,7 +44,7 @@ const UPSTREAMS: &[Case] = &[
     ("servers: [':80']", "q.yaml:2: upstreams.web.servers[0]: `:80` names no host; write `host:port`"),
     (
         "servers: [{weight: 1}]",
-        "q.yaml:2: upstreams.web.servers[0]: `address` is missing; add `address: ...` (`host:port`)",
+        "q.yaml:2: upstreams.web.servers[0]: `address` is missing; add `address: ...` (`host:port` or `unix:/path`)",
     ),
     (
         "servers: [{address: 'a:1', weight: 0}]",
