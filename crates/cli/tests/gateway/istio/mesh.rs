@@ -216,8 +216,9 @@ data: {{ tls.crt: {}, tls.key: {} }}
         self.start_proxy(Path::new(env!("CARGO_BIN_EXE_quadrille")));
     }
 
-    /// The same of another program.
+    /// The same of another program. The one before has ended.
     pub(super) fn start_proxy(&mut self, program: &Path) {
+        drop(self.agent.take());
         let [_, http, secure, _] = self.ports;
         // Istio's template, with the listeners for probes and metrics on loopback.
         let template =

@@ -3,6 +3,7 @@
 mod access;
 mod defaults;
 mod delay;
+mod differential;
 mod large;
 mod mesh;
 mod mtls;

@@ -82,6 +82,19 @@ spec:
   - { address: 127.0.0.1, ports: { http: SHADOW }, labels: { version: shadow } }
 ";
 
+/// The objects with these ports: of HTTPS and HTTP, and of the service's servers.
+pub(super) fn objects(https: u16, http: u16, [one, two, silent, shadow]: [u16; 4]) -> String {
+    let ports = [
+        ("HTTPS_PORT", https),
+        ("HTTP_PORT", http),
+        ("ONE", one),
+        ("TWO", two),
+        ("SILENT", silent),
+        ("SHADOW", shadow),
+    ];
+    ports.iter().fold(OBJECTS.to_owned(), |text, (name, port)| text.replace(name, &port.to_string()))
+}
+
 #[test]
 fn routes_take_what_is_theirs_and_change_it() {
     let told = "$request_uri $host set=$http_x_set added=$http_x_added gone=$http_x_gone";
@@ -91,16 +104,8 @@ fn routes_take_what_is_theirs_and_change_it() {
     let silent_port = silent.local_addr().expect("an address").port();
     let (shadow, copies) = recording_server();
     let (https, http) = (ports::free(), ports::free());
-    let objects = [
-        ("HTTPS_PORT", https),
-        ("HTTP_PORT", http),
-        ("ONE", one.address().port()),
-        ("TWO", two.address().port()),
-        ("SILENT", silent_port),
-        ("SHADOW", shadow.port()),
-    ];
-    let objects =
-        objects.iter().fold(OBJECTS.to_owned(), |text, (name, port)| text.replace(name, &port.to_string()));
+    let servers = [one.address().port(), two.address().port(), silent_port, shadow.port()];
+    let objects = objects(https, http, servers);
     let Some(mut mesh) = Mesh::start("{}", &[("shop", &objects)]) else { return };
     mesh.secret("shop-cert", "shop.example.com");
     mesh.start_gateway();
