@@ -88,7 +88,7 @@ fn grpc_service(field: &Field<'_>) -> Option<Service> {
             "write the server's name as `authority` of `envoy_grpc`",
         ));
     }
-    Some((cluster, timeout(&message)?, AuthorizationService::Grpc(authority)))
+    Some((cluster, time_limit(&message, TIMEOUT)?, AuthorizationService::Grpc(authority)))
 }
 
 fn http_service(field: &Field<'_>) -> Option<Service> {
@@ -116,12 +116,12 @@ fn http_service(field: &Field<'_>) -> Option<Service> {
         service.client_headers_on_success = matchers(&response, "allowed_client_headers_on_success")?;
     }
     let cluster = uri.require("cluster")?.text()?.to_owned();
-    Some((cluster, timeout(&uri)?, AuthorizationService::Http(service)))
+    Some((cluster, time_limit(&uri, TIMEOUT)?, AuthorizationService::Http(service)))
 }
 
 /// Nobody is waited for without end.
-fn timeout(message: &Message<'_>) -> Option<Duration> {
-    let Some(field) = message.get("timeout") else { return Some(TIMEOUT) };
+pub(crate) fn time_limit(message: &Message<'_>, preset: Duration) -> Option<Duration> {
+    let Some(field) = message.get("timeout") else { return Some(preset) };
     let time = duration(&field)?;
     if time.is_zero() { field.fail("a server cannot be waited for without end") } else { Some(time) }
 }

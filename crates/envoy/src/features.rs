@@ -63,6 +63,11 @@ pub(crate) const FEATURES: &[Feature] = &[
     works("`corsPolicy`", TRAFFIC, "pages_of_other_origins_are_told_what_they_may_do"),
     works("`fault`", TRAFFIC, "faults_are_injected"),
     // DestinationRules and services.
+    works(
+        "What istiod makes of a Gateway and a VirtualService, beside the stock Envoy",
+        "cli/tests/gateway/istio/differential.rs",
+        "both_serve_what_istiod_makes",
+    ),
     works("Subsets", ROUTES, CHANGED),
     works(
         "Servers on Unix sockets",
@@ -107,6 +112,11 @@ pub(crate) const FEATURES: &[Feature] = &[
         "AuthorizationPolicy by what tokens say",
         ACCESS,
         "who_brings_no_token_is_denied_and_tokens_of_two_issuers_do",
+    ),
+    works(
+        "Keys of tokens that the gateway fetches",
+        "cli/tests/gateway/envoy/remote_jwks.rs",
+        "both_fetch_keys",
     ),
     works("AuthorizationPolicy with `CUSTOM`: gRPC and HTTP", ACCESS, "an_authorization_server_decides"),
     works(

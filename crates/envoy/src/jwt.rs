@@ -1,15 +1,16 @@
 //! The filter for JSON Web Tokens.
 
 use crate::{
-    common::data_source,
+    common::{data_source, duration},
+    ext_authz::time_limit,
     reader::{Field, Message, ReadMessage},
     route::{header_matchers, path_match, query_matchers},
     schema,
 };
-use ::http::HeaderName;
+use ::http::{HeaderName, Uri};
 use quadrille_config::{
     Problem,
-    model::{JwtAuthentication, JwtLocation, JwtProvider, JwtRequirement, JwtRule},
+    model::{JwtAuthentication, JwtKeys, JwtLocation, JwtProvider, JwtRequirement, JwtRule, RemoteKeys},
     quote,
     yaml::Value,
 };
@@ -17,6 +18,10 @@ use std::{collections::HashMap, time::Duration};
 
 /// What Envoy takes when nothing is said.
 const LEEWAY: Duration = Duration::from_secs(60);
+const KEYS_LIFETIME: Duration = Duration::from_secs(600);
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// Envoy has it said.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication`.
 pub(crate) fn jwt_authentication(field: &Field<'_>) -> Option<JwtAuthentication> {
@@ -83,7 +88,7 @@ fn provider(name: &str, field: &Field<'_>) -> Option<JwtProvider> {
         name: name.to_owned(),
         issuer: message.string("issuer"),
         audiences: texts("audiences")?,
-        keys: data_source(&message.require("local_jwks")?)?,
+        keys: keys(&message)?,
         locations,
         forward: message.flag("forward"),
         payload_header,
@@ -94,6 +99,45 @@ fn provider(name: &str, field: &Field<'_>) -> Option<JwtProvider> {
         leeway: leeway.map_or(LEEWAY, |seconds| Duration::from_secs(seconds.into())),
         place: field.place(),
     })
+}
+
+fn keys(provider: &Message<'_>) -> Option<JwtKeys> {
+    match provider.one_of(&["remote_jwks", "local_jwks"]) {
+        Some(("remote_jwks", field)) => remote_keys(&field).map(JwtKeys::Remote),
+        Some((_, field)) => data_source(&field).map(JwtKeys::Local),
+        None => provider.field().fail("`local_jwks` is missing, and so is `remote_jwks`"),
+    }
+}
+
+fn remote_keys(field: &Field<'_>) -> Option<RemoteKeys> {
+    let message = field.message(&schema::REMOTE_JWKS)?;
+    let (upstream, uri, timeout) = http_uri(&message.require("http_uri")?.message(&schema::HTTP_URI)?)?;
+    let lifetime = match message.get("cache_duration") {
+        Some(field) => duration(&field)?,
+        None => KEYS_LIFETIME,
+    };
+    let background = message.get("async_fetch");
+    let retry_after = match &background {
+        Some(field) => match field.message(&schema::JWKS_ASYNC_FETCH)?.get("failed_refetch_duration") {
+            Some(field) => duration(&field)?,
+            None => RETRY_AFTER,
+        },
+        None => RETRY_AFTER,
+    };
+    Some(RemoteKeys { upstream, uri, timeout, lifetime, retry_after, outlive: background.is_some() })
+}
+
+/// Whose servers have the keys, for what they are asked, and how long that may take.
+fn http_uri(message: &Message<'_>) -> Option<(String, Uri, Duration)> {
+    let uri = message.require("uri")?.parse(|text| match text.parse::<Uri>() {
+        Ok(uri) if uri.scheme().is_some() && uri.authority().is_some() => Ok(uri),
+        _ => Err(Problem::new(
+            format!("{} is no absolute URI", quote(text)),
+            "write `https://issuer.example/.well-known/jwks.json`",
+        )),
+    })?;
+    let cluster = message.require("cluster")?.text()?.to_owned();
+    Some((cluster, uri, time_limit(message, FETCH_TIMEOUT)?))
 }
 
 fn text(field: &Field<'_>) -> Option<String> {

@@ -29,7 +29,7 @@ pub struct JwtProvider {
     /// One of these must be among `aud` of its tokens; empty for anything.
     pub audiences: Vec<String>,
     /// A set of public keys (RFC 7517).
-    pub keys: Source,
+    pub keys: JwtKeys,
     /// Where its tokens are looked for. At least one.
     pub locations: Vec<JwtLocation>,
     /// The server gets the token as well.
@@ -48,6 +48,32 @@ pub struct JwtProvider {
     pub leeway: Duration,
     /// Where it was written.
     pub place: Place,
+}
+
+/// Where the keys of an issuer are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum JwtKeys {
+    /// They are at hand.
+    Local(Source),
+    /// They are fetched once a token needs them.
+    Remote(RemoteKeys),
+}
+
+/// Keys that are fetched by HTTP.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RemoteKeys {
+    /// Whose servers have them.
+    pub upstream: String,
+    /// What the servers are asked for: an absolute URI.
+    pub uri: http::Uri,
+    /// How long a fetch may take.
+    pub timeout: Duration,
+    /// For how long they are used before they are fetched again.
+    pub lifetime: Duration,
+    /// How long after a fetch that failed the next one begins, at the earliest.
+    pub retry_after: Duration,
+    /// Those that are known are used for as long as no others can be fetched.
+    pub outlive: bool,
 }
 
 /// The way to a claim: its name, or those of the objects that it is in.
@@ -91,6 +117,24 @@ pub enum JwtRequirement {
     AllowMissing,
     /// Whatever is there.
     AllowMissingOrFailed,
+}
+
+impl JwtKeys {
+    /// Keys that are at hand.
+    pub fn local(&self) -> Option<&Source> {
+        match self {
+            Self::Local(source) => Some(source),
+            Self::Remote(_) => None,
+        }
+    }
+
+    /// Keys that are fetched.
+    pub fn remote(&self) -> Option<&RemoteKeys> {
+        match self {
+            Self::Local(_) => None,
+            Self::Remote(remote) => Some(remote),
+        }
+    }
 }
 
 impl JwtProvider {

@@ -62,7 +62,9 @@ pub use fault::Fault;
 pub use hash_policy::{HashOn, HashPolicy};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
 pub use http3::{AltSvc, Http3};
-pub use jwt::{JwtAuthentication, JwtClaim, JwtLocation, JwtProvider, JwtRequirement, JwtRule};
+pub use jwt::{
+    JwtAuthentication, JwtClaim, JwtKeys, JwtLocation, JwtProvider, JwtRequirement, JwtRule, RemoteKeys,
+};
 pub use key_server::{KeyServer, Listen, UnixAccess};
 pub use keyless::{KeyServerUse, KeySource, Keyless, KeylessTls};
 pub use listener::{Limits, Listener, ProxyProtocolIn};

@@ -90,7 +90,7 @@ pub(crate) const EXT_AUTHZ_RESPONSE: Schema = Schema {
 pub(crate) const HTTP_URI: Schema = Schema {
     name: "envoy.config.core.v3.HttpUri",
     fields: &[
-        ("uri", Accepted("the cluster says where the server is")),
+        ("uri", Read("its path, for keys of tokens; the cluster says where the server is")),
         ("cluster", Read("")),
         ("timeout", Read("")),
     ],

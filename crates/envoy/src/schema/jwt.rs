@@ -1,7 +1,7 @@
 //! Who is let in: Envoy's filter for JSON Web Tokens.
 
 use super::{
-    FieldPolicy::{Accepted, Read, Refused, RefusedWith},
+    FieldPolicy::{Accepted, Ignored, Read, Refused},
     STRICT, Schema,
 };
 
@@ -27,13 +27,7 @@ pub(crate) const JWT_PROVIDER: Schema = Schema {
         ("subjects", Refused("subjects are asked for in the RBAC filter")),
         ("require_expiration", Refused("a token without `exp` is taken for ever")),
         ("max_lifetime", Refused("a token is taken until its `exp`")),
-        (
-            "remote_jwks",
-            RefusedWith(
-                "keys are not fetched",
-                "write `local_jwks`; istiod does so by itself unless `PILOT_JWT_ENABLE_REMOTE_JWKS` says otherwise",
-            ),
-        ),
+        ("remote_jwks", Read("fetched once a token needs them; requests with tokens of others do not wait")),
         (
             "local_jwks",
             Read("RSA of 2048 to 8192 bits, P-256, P-384, Ed25519; a file is read again on every reload"),
@@ -52,6 +46,29 @@ pub(crate) const JWT_PROVIDER: Schema = Schema {
         ("jwt_cache_config", Accepted("every token is verified")),
         ("claim_to_headers", Read("")),
         ("clear_route_cache", Accepted("requests are routed after that in any case")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const REMOTE_JWKS: Schema = Schema {
+    name: "envoy.extensions.filters.http.jwt_authn.v3.RemoteJwks",
+    fields: &[
+        ("http_uri", Read("1 MiB of keys at most")),
+        (
+            "cache_duration",
+            Read("10 minutes if it is left out; after four fifths of it they are fetched again"),
+        ),
+        ("async_fetch", Read("keys that are known are used until others can be fetched")),
+        ("retry_policy", Ignored("a fetch that has failed is repeated for the next token that needs it")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const JWKS_ASYNC_FETCH: Schema = Schema {
+    name: "envoy.extensions.filters.http.jwt_authn.v3.JwksAsyncFetch",
+    fields: &[
+        ("fast_listener", Accepted("no listener waits for keys")),
+        ("failed_refetch_duration", Read("a second if it is left out")),
     ],
     others: STRICT,
 };

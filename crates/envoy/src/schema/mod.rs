@@ -197,6 +197,8 @@ pub(crate) const ALL: &[Group] = &[
         messages: &[
             &JWT_AUTHENTICATION,
             &JWT_PROVIDER,
+            &REMOTE_JWKS,
+            &JWKS_ASYNC_FETCH,
             &JWT_HEADER,
             &JWT_CLAIM_HEADER,
             &JWT_NORMALIZE,

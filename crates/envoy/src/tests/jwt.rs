@@ -56,10 +56,10 @@ fn what_cannot_be_served_is_refused() {
         )
     };
     for (filter, said) in [
-        ("providers: { p: { issuer: i } }".to_owned(), "`local_jwks` is missing"),
+        ("providers: { p: { issuer: i } }".to_owned(), "`local_jwks` is missing, and so is `remote_jwks`"),
         (
-            "providers: { p: { remote_jwks: { http_uri: {} } } }".into(),
-            "remote_jwks: refused: keys are not fetched",
+            "providers: { p: { remote_jwks: { http_uri: { cluster: keys, uri: /keys } } } }".into(),
+            "http_uri.uri: `/keys` is no absolute URI; write `https://issuer.example/.well-known/jwks.json`",
         ),
         (format!("providers: {{ p: {{ {PROVIDER}, subjects: {{ exact: a }} }} }}"), "subjects: refused"),
         (

@@ -29,7 +29,10 @@ pub(super) async fn check<'a>(
     for step in &settings.access {
         match step {
             Step::Rules(rules) => admits(rules, http, request)?,
-            Step::Jwt(tokens) => authenticate(tokens, http.connection.tls, request)?,
+            Step::Jwt(tokens) => {
+                tokens.prepare(request, &http.connection, &http.pool).await;
+                authenticate(tokens, http.connection.tls, request)?;
+            }
             Step::Shadow(rules, name) => note(rules, name, http, request),
             Step::RateLimits(own) => {
                 let route = settings.router.has_own_limits();

@@ -3,7 +3,7 @@
 use super::{
     authorization::Authorization,
     basic_auth::{self, Authenticators},
-    jwt::Authentication,
+    jwt::{Authentication, KeyFetchers},
     rate_limit::{Limiter, Limiters},
 };
 use crate::upstream::Upstreams;
@@ -33,12 +33,15 @@ impl Step {
         model: &AccessStep,
         upstreams: &Upstreams,
         limiters: &Limiters,
+        key_fetchers: &KeyFetchers,
         users: &Authenticators,
         warnings: &mut Vec<String>,
     ) -> Result<Self, Diagnostic> {
         match model {
             AccessStep::Rules(rules) => Ok(Self::Rules(rules.clone())),
-            AccessStep::Jwt(model) => Authentication::new(model, warnings).map(Self::Jwt),
+            AccessStep::Jwt(model) => {
+                Authentication::new(model, upstreams, key_fetchers, warnings).map(Self::Jwt)
+            }
             AccessStep::Authorization(model) => Ok(Self::Authorization(Authorization::new(model, upstreams))),
             AccessStep::RateLimits(limits) => Ok(Self::RateLimits(limiters.of(limits))),
             AccessStep::BasicAuth(own) => Ok(Self::BasicAuth(basic_auth::Step::new(own.as_ref(), users))),

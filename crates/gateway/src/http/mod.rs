@@ -53,6 +53,7 @@ mod router;
 #[cfg(test)]
 mod router_tests;
 mod service;
+mod service_call;
 mod share;
 mod shared_stream;
 mod stickiness;
@@ -67,6 +68,7 @@ pub(crate) use access_step::Step as AccessStep;
 pub(crate) use basic_auth::{Authenticator, Authenticators};
 pub(crate) use error_pages::ErrorPages;
 pub(crate) use filter_chain::{HttpConnection, HttpFilterChain, HttpSettings};
+pub(crate) use jwt::KeyFetchers;
 pub(crate) use rate_limit::Limiters;
 pub(crate) use router::Router;
 

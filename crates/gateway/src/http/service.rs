@@ -18,7 +18,7 @@ use super::{
     router::RouteLookup,
     trace,
 };
-use crate::telemetry::{metrics, traces};
+use crate::telemetry::{access::access_denied, traces};
 use http::Version;
 use quadrille_config::model::{Action, PathMatch, Redirect, Respond};
 use std::sync::{Arc, atomic::Ordering};
@@ -84,7 +84,7 @@ pub(super) fn serve<'a>(
         if let Err(refusal) = access::check(&settings, http, &mut request, &mut body).await {
             tracing::debug!(client = %http.connection.client, reason = refusal.reason, "a request is not let in");
             if let Some(what) = refusal.what {
-                metrics::access_denied(what);
+                access_denied(what);
             }
             return Answer { request: &request, route: None, exchange }.refuse(refusal).into();
         }

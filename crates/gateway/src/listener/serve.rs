@@ -12,7 +12,7 @@ use crate::{
     http::{self, HttpConnection},
     process::descriptors::Descriptors,
     tcp,
-    telemetry::metrics,
+    telemetry::access::access_denied,
     tls::{ClientStream, Inner, Transport},
     upstream::ConnectionPool,
 };
@@ -127,7 +127,7 @@ pub(super) fn may_connect(config: &ChainConfig, connection: &Connection) -> bool
         Ok(()) => true,
         Err(reason) => {
             tracing::debug!(client = %connection.client, reason, "a connection is not let in");
-            metrics::access_denied("connection");
+            access_denied("connection");
             false
         }
     }

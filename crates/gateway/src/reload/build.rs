@@ -295,10 +295,13 @@ impl SnapshotBuilder<'_> {
         let mut warnings = Vec::new();
         let limiters = http.access.iter().flat_map(model::AccessStep::rate_limits);
         self.artifacts.limiters(limiters);
+        let issuers = http.access.iter().flat_map(model::AccessStep::token_issuers);
+        self.artifacts.key_fetchers(issuers.filter_map(|issuer| issuer.keys.remote()));
         let users = self.artifacts.authenticators(http.basic_auths()).map_err(|problem| vec![problem])?;
         for step in of_connections.chain(http.access.iter().cloned()) {
             let now = &self.artifacts.now;
-            let made = AccessStep::new(&step, now.upstreams(), now.limiters(), &users, &mut warnings);
+            let (upstreams, limiters, fetchers) = (now.upstreams(), now.limiters(), now.key_fetchers());
+            let made = AccessStep::new(&step, upstreams, limiters, fetchers, &users, &mut warnings);
             steps.push(made.map_err(|problem| vec![problem])?);
         }
         self.warnings.extend(warnings);

@@ -2,7 +2,7 @@
 
 use super::{control::RebuiltParts, upstream_change::UpstreamChange};
 use crate::{
-    http::{Authenticator, Authenticators, Limiters, Router},
+    http::{Authenticator, Authenticators, KeyFetchers, Limiters, Router},
     tls::{
         ChainTls, Identities, QuicStart, QuicTls,
         certificate::{Certificate, PrivateKey},
@@ -18,7 +18,7 @@ use quadrille_config::{
     Diagnostic,
     model::{
         self, BasicAuth, CertificateSource, ClientAuth, KeyServerUse, KeySource, Keyless, Mode, OcspStapling,
-        Place, RateLimit, RouteTable, Source, Tls, TlsPolicy, UpstreamTls,
+        Place, RateLimit, RemoteKeys, RouteTable, Source, Tls, TlsPolicy, UpstreamTls,
     },
 };
 use quadrille_engine::Engine;
@@ -47,6 +47,7 @@ pub(crate) struct ArtifactCache {
     quic_start: Option<(Identity<ResumptionBackend>, Arc<QuicStart>)>,
     routers: HashMap<Arc<RouteTable>, Arc<Router>>,
     limiters: Limiters,
+    key_fetchers: KeyFetchers,
     authenticators: HashMap<(Arc<BasicAuth>, Digest), Arc<Authenticator>>,
     upstreams: Upstreams,
     cas: HashMap<Digest, Cas>,
@@ -269,6 +270,13 @@ impl<'a> ArtifactBuilder<'a> {
         }
     }
 
+    /// These keys of issuers, with what was fetched before.
+    pub(crate) fn key_fetchers<'k>(&mut self, keys: impl Iterator<Item = &'k RemoteKeys>) {
+        for remote in keys {
+            self.now.key_fetchers.take(remote, &self.before.key_fetchers);
+        }
+    }
+
     /// These users, with what was found out about them if there were the same before.
     pub(crate) fn authenticators<'u>(
         &mut self,
@@ -388,6 +396,10 @@ impl ArtifactCache {
 
     pub(crate) fn limiters(&self) -> &Limiters {
         &self.limiters
+    }
+
+    pub(crate) fn key_fetchers(&self) -> &KeyFetchers {
+        &self.key_fetchers
     }
 
     /// All that are fetched.

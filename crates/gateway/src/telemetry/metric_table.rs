@@ -59,6 +59,11 @@ const GROUPS: &[Group] = &[
                  with what that says",
             ),
             counter(
+                "quadrille_token_keys_fetches_total",
+                &["result"],
+                "attempts to fetch the keys that tokens are signed with: `fetched` or `failed`",
+            ),
+            counter(
                 "quadrille_spans_total",
                 &["result"],
                 "spans of requests that are traced: `sent` to the collector, `failed` to be, or `dropped` because too many \

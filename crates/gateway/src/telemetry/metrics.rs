@@ -147,11 +147,6 @@ pub(crate) fn resumption(outcome: ResumptionOutcome) {
     });
 }
 
-/// Something (`connection` or `request`) that the rules of a chain do not let in.
-pub(crate) fn access_denied(what: &'static str) {
-    counter!("quadrille_access_denied_total", "what" => what).increment(1);
-}
-
 /// Of requests that were too many under a limit, and were refused or let through.
 pub(crate) fn rate_limited(limit: &str, by: &'static str, refused: bool) -> Counter {
     let result = if refused { "refused" } else { "let_through" };

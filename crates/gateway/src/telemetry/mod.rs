@@ -1,5 +1,6 @@
 //! What is told of a running process: metrics, statistics, samples of handshakes, the access log and the status page.
 
+pub(crate) mod access;
 pub(crate) mod access_log;
 pub(crate) mod history;
 pub(crate) mod last_reload;

@@ -16,6 +16,7 @@ mod local_rate_limit;
 mod more_requests;
 mod panic;
 mod rbac;
+mod remote_jwks;
 mod request_id;
 pub mod stock;
 mod unix_sockets;

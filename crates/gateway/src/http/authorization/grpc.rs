@@ -1,6 +1,7 @@
 //! The question and the answer of `envoy.service.auth.v3.Authorization`, as far as they are used.
 
-use super::verdict::{Changes, Error, Verdict, is_fixed};
+use super::verdict::{Changes, Verdict, is_fixed};
+use crate::http::service_call::CallError;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use prost::Message;
@@ -170,15 +171,15 @@ pub(super) fn framed(message: &impl Message) -> Bytes {
 }
 
 /// What the server has decided; `status` is the call's own.
-pub(super) fn verdict(status: Option<&HeaderValue>, body: &[u8]) -> Result<Verdict, Error> {
+pub(super) fn verdict(status: Option<&HeaderValue>, body: &[u8]) -> Result<Verdict, CallError> {
     if status.is_none_or(|status| status != "0") {
-        return Err(Error::Answer("the call has failed"));
+        return Err(CallError::Answer("the call has failed"));
     }
     let message = match body.split_first_chunk::<5>() {
         Some((prefix, message)) if prefix[0] == 0 && prefix[1..] == u32_of(message.len()) => message,
-        _ => return Err(Error::Answer("not one message of gRPC")),
+        _ => return Err(CallError::Answer("not one message of gRPC")),
     };
-    let response = CheckResponse::decode(message).map_err(|_| Error::Answer("not a CheckResponse"))?;
+    let response = CheckResponse::decode(message).map_err(|_| CallError::Answer("not a CheckResponse"))?;
     if response.status.is_none_or(|status| status.code == 0) {
         return response.ok.unwrap_or_default().into_changes().map(Verdict::Allowed);
     }
@@ -198,9 +199,9 @@ fn u32_of(length: usize) -> [u8; 4] {
 }
 
 impl Ok {
-    fn into_changes(self) -> Result<Changes, Error> {
+    fn into_changes(self) -> Result<Changes, CallError> {
         if !self.query_parameters_to_set.is_empty() || !self.query_parameters_to_remove.is_empty() {
-            return Err(Error::Answer("it wants another query, which is not done here"));
+            return Err(CallError::Answer("it wants another query, which is not done here"));
         }
         let mut changes = Changes::default();
         for option in &self.headers {
@@ -227,8 +228,9 @@ impl Ok {
 }
 
 impl HeaderOption {
-    fn parts(&self) -> Result<(HeaderName, HeaderValue), Error> {
-        const INVALID: Error = Error::Answer("it wants a header that is none, or is not changed here");
+    fn parts(&self) -> Result<(HeaderName, HeaderValue), CallError> {
+        const INVALID: CallError =
+            CallError::Answer("it wants a header that is none, or is not changed here");
         let header = self.header.as_ref().ok_or(INVALID)?;
         let value = if header.raw_value.is_empty() { header.value.as_bytes() } else { &header.raw_value };
         Ok((header_name(&header.key)?, HeaderValue::from_bytes(value).map_err(|_| INVALID)?))
@@ -236,10 +238,10 @@ impl HeaderOption {
 }
 
 /// Not what frames a message, and not where it goes.
-fn header_name(name: &str) -> Result<HeaderName, Error> {
-    let name = HeaderName::try_from(name).map_err(|_| Error::Answer("it wants a header that is none"))?;
+fn header_name(name: &str) -> Result<HeaderName, CallError> {
+    let name = HeaderName::try_from(name).map_err(|_| CallError::Answer("it wants a header that is none"))?;
     if is_fixed(&name) {
-        return Err(Error::Answer("it wants a header that is not changed here"));
+        return Err(CallError::Answer("it wants a header that is not changed here"));
     }
     Ok(name)
 }

@@ -6,22 +6,23 @@ mod verdict;
 mod whole_body;
 
 use super::{
-    client_body::ClientBody, forwarded_headers, hop_by_hop, read_ahead::Beginning, request::Request,
+    client_body::ClientBody,
+    forwarded_headers, hop_by_hop,
+    read_ahead::Beginning,
+    request::Request,
+    service_call::{CallError, ServiceAnswer, ServiceCall},
 };
 use crate::{
     connection::{ClientCertificate, Connection},
-    upstream::{
-        ClientBodyError, ConnectionPool, ExchangeError, Limits, RequestBody, Server, Upstream, Upstreams,
-    },
+    upstream::{ClientBodyError, ConnectionPool, RequestBody, Upstream, Upstreams},
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use grpc::{Address, Attributes, CheckRequest, HttpRequest, Peer, SocketAddress};
-use http::{HeaderMap, HeaderName, HeaderValue, Response, Version, header, uri::PathAndQuery};
+use http::{HeaderMap, HeaderName, HeaderValue, Version, header, uri::PathAndQuery};
 use http_body::Body;
-use http_body_util::BodyExt;
 use quadrille_config::model::{Authorization as Model, AuthorizationService, TextMatch};
-use std::{net::SocketAddr, sync::Arc, time::Instant};
-use verdict::{Error, Verdict};
+use std::{net::SocketAddr, sync::Arc};
+use verdict::Verdict;
 use whole_body::whole;
 
 /// Bytes of a server's answer, at most.
@@ -122,12 +123,22 @@ impl Authorization {
         body: Option<&Beginning>,
         connection: &Connection,
         pool: &Arc<ConnectionPool>,
-    ) -> Result<Verdict, Error> {
-        let upstream = self.upstream.as_ref().ok_or(Error::NoServer)?;
-        let due = Instant::now() + self.model.timeout;
-        let exchange = self.exchange(upstream, (request, body), connection, pool, due);
-        let answer = tokio::time::timeout_at(due.into(), exchange).await.map_err(|_| Error::TimedOut)??;
-        let (head, body, trailers) = answer;
+    ) -> Result<Verdict, CallError> {
+        let authority = match &self.model.service {
+            AuthorizationService::Grpc(authority) => Some(authority.as_str()),
+            AuthorizationService::Http(_) => None,
+        };
+        let call = ServiceCall {
+            upstream: self.upstream.as_ref(),
+            authority,
+            client: request.sender.client,
+            connection,
+            pool,
+            timeout: self.model.timeout,
+            largest_answer: LARGEST_ANSWER,
+        };
+        let question = |http2, scheme: &str| self.question(request, body, connection, http2, scheme);
+        let ServiceAnswer { head, body, trailers } = call.ask(question).await?;
         match &self.model.service {
             AuthorizationService::Http(service) => {
                 over_http::verdict(service, head.status(), head.headers(), body)
@@ -140,61 +151,6 @@ impl Authorization {
         }
     }
 
-    /// The server's answer, with its trailers.
-    async fn exchange(
-        &self,
-        upstream: &Arc<Upstream>,
-        (request, body): (&Request, Option<&Beginning>),
-        connection: &Connection,
-        pool: &Arc<ConnectionPool>,
-        due: Instant,
-    ) -> Result<(Response<()>, Bytes, Option<HeaderMap>), Error> {
-        let _active = upstream.begin(false).await.map_err(|_| Error::Overloaded)?;
-        let server = upstream.pick(request.sender.client, None, &[]).ok_or(Error::NoServer)?;
-        let server = self.called(upstream, server);
-        let limits = Limits {
-            read: self.model.timeout,
-            write: self.model.timeout,
-            header: Some(due),
-            whole: Some(due),
-        };
-        let mut fresh = false;
-        let response = loop {
-            let lease = pool.lease(upstream, &server, connection, fresh).await.map_err(Error::Connect)?;
-            let (reused, http2) = (lease.reused, lease.is_http2());
-            let scheme = if upstream.speaks_tls(&server) { "https" } else { "http" };
-            let question = self.question(request, body, connection, http2, scheme)?;
-            match lease.send(question, limits, |_, _| {}).await {
-                // The server closed an idle connection at that moment: this says nothing of the server.
-                Err(ExchangeError::NotSent) if reused && !fresh => fresh = true,
-                Err(error) => return Err(Error::Exchange(error.to_string())),
-                Ok(response) => break response,
-            }
-        };
-        let (head, mut body) = response.into_parts();
-        let (mut whole, mut trailers) = (BytesMut::new(), None);
-        while let Some(frame) = body.frame().await {
-            match frame.map_err(|error| Error::Exchange(error.to_string()))?.into_data() {
-                Ok(data) if whole.len() + data.len() > LARGEST_ANSWER => {
-                    return Err(Error::Answer("its answer is longer than 64 KiB"));
-                }
-                Ok(data) => whole.extend_from_slice(&data),
-                Err(frame) => trailers = frame.into_trailers().ok(),
-            }
-        }
-        Ok((Response::from_parts(head, ()), whole.freeze(), trailers))
-    }
-
-    /// Where the name of a server is that of the request, it is that of the authorization server here.
-    fn called(&self, upstream: &Upstream, server: Server) -> Server {
-        match &self.model.service {
-            AuthorizationService::Grpc(authority) if upstream.model().host_from_request => {
-                server.called(super::request_view::without_port(authority))
-            }
-            _ => server,
-        }
-    }
-
     fn question(
         &self,
         request: &Request,
@@ -202,8 +158,8 @@ impl Authorization {
         connection: &Connection,
         http2: bool,
         scheme: &str,
-    ) -> Result<http::Request<RequestBody>, Error> {
-        const INVALID: Error = Error::Answer("the request cannot be told");
+    ) -> Result<http::Request<RequestBody>, CallError> {
+        const INVALID: CallError = CallError::Answer("the request cannot be told");
         const PARTIAL: HeaderName = HeaderName::from_static("x-envoy-auth-partial-body");
         let mut headers = self.told_headers(request, connection).ok_or(INVALID)?;
         headers.remove(PARTIAL);
@@ -217,7 +173,7 @@ impl Authorization {
                 over_http::question(service, request, headers, http2.then_some(scheme), bytes).ok_or(INVALID)
             }
             AuthorizationService::Grpc(_) if !http2 => {
-                Err(Error::Answer("it does not speak HTTP/2, which gRPC needs"))
+                Err(CallError::Answer("it does not speak HTTP/2, which gRPC needs"))
             }
             AuthorizationService::Grpc(authority) => {
                 let mut check = check_request(request, connection, &headers);

@@ -1,10 +1,13 @@
 //! An authorization server that is asked by HTTP.
 
 use super::{
-    verdict::{Changes, Error, Verdict, is_fixed},
+    verdict::{Changes, Verdict, is_fixed},
     whole_body::whole,
 };
-use crate::{http::request::Request, upstream::RequestBody};
+use crate::{
+    http::{request::Request, service_call::CallError},
+    upstream::RequestBody,
+};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, StatusCode, Uri, Version, header};
 use quadrille_config::model::{HttpAuthorization, TextMatch};
@@ -58,9 +61,9 @@ pub(super) fn verdict(
     status: StatusCode,
     headers: &HeaderMap,
     body: Bytes,
-) -> Result<Verdict, Error> {
+) -> Result<Verdict, CallError> {
     if status.is_server_error() {
-        return Err(Error::Answer("it answers with an error"));
+        return Err(CallError::Answer("it answers with an error"));
     }
     let listed = |patterns: &[TextMatch], name: &HeaderName| {
         !is_fixed(name) && patterns.iter().any(|pattern| pattern.matches(name.as_str()))

@@ -25,17 +25,6 @@ pub(super) struct Changes {
     pub(super) response: HeaderMap,
 }
 
-/// Why nothing was decided.
-pub(super) enum Error {
-    NoServer,
-    Overloaded,
-    Connect(std::io::Error),
-    Exchange(String),
-    TimedOut,
-    /// The server answers something that is no decision.
-    Answer(&'static str),
-}
-
 /// Headers that no authorization server changes: they frame a message, or say where it goes.
 pub(super) fn is_fixed(name: &HeaderName) -> bool {
     [
@@ -76,19 +65,5 @@ impl Changes {
             }
         }
         request.answer_headers.extend(self.response);
-    }
-}
-
-impl Error {
-    /// For the log.
-    pub(super) fn text(&self) -> String {
-        match self {
-            Self::NoServer => "no server can be asked".to_owned(),
-            Self::Overloaded => "too many are asked already".to_owned(),
-            Self::Connect(error) => format!("cannot reach the server: {error}"),
-            Self::Exchange(error) => error.clone(),
-            Self::TimedOut => "the server took too long".to_owned(),
-            Self::Answer(what) => (*what).to_owned(),
-        }
     }
 }

@@ -3,21 +3,28 @@
 //! Where it is stricter: a request with several tokens of which one is bad is never let in by `allow_missing`, and what
 //! clients say in the headers that tell servers of claims is taken out of every request.
 
+mod fetched_keys;
 mod keys;
 mod locations;
 mod status;
 mod token;
 
+pub(crate) use fetched_keys::KeyFetchers;
 pub(super) use status::Problem;
 
 use super::request::Request;
+use crate::{
+    connection::Connection,
+    upstream::{ConnectionPool, Upstream, Upstreams},
+};
 use base64ct::{Base64, Encoding};
+use fetched_keys::FetchedKeys;
 use http::{HeaderName, HeaderValue, Method, header};
 use keys::KeySet;
 use locations::{Found, Locations, MOST_TOKENS};
 use quadrille_config::{
     Diagnostic,
-    model::{JwtAuthentication, JwtProvider, JwtRequirement},
+    model::{JwtAuthentication, JwtKeys, JwtProvider, JwtRequirement, Source},
 };
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -30,11 +37,18 @@ const STEP: &str = "envoy.filters.http.jwt_authn";
 pub(crate) struct Authentication {
     model: Arc<JwtAuthentication>,
     /// As the providers stand.
-    keys: Vec<KeySet>,
+    keys: Vec<Keys>,
     /// Where the tokens of each are looked for.
     own: Vec<Locations>,
     /// Where those of all are.
     all: Locations,
+}
+
+/// The keys of a provider.
+enum Keys {
+    AtHand(KeySet),
+    /// `None` as long as there is no such upstream.
+    Fetched(Arc<FetchedKeys>, Option<Arc<Upstream>>),
 }
 
 /// What a requirement does not ask for.
@@ -52,25 +66,39 @@ impl Authentication {
     /// Names a provider whose keys cannot be had at all. One without a key that can be used lets nobody in.
     pub(crate) fn new(
         model: &Arc<JwtAuthentication>,
+        upstreams: &Upstreams,
+        fetchers: &KeyFetchers,
         warnings: &mut Vec<String>,
     ) -> Result<Self, Diagnostic> {
-        let mut keys = Vec::with_capacity(model.providers.len());
-        for provider in &model.providers {
-            let text = provider.keys.read().map_err(|error| {
-                let what = format!("cannot read the keys of `{}`, {}: {error}", provider.name, provider.keys);
-                Diagnostic::new(&provider.place, what)
-            })?;
-            keys.push(KeySet::parse(&text).unwrap_or_else(|problem| {
-                warnings.push(format!(
-                    "{}: no token of `{}` is let in: {problem}",
-                    provider.place, provider.name
-                ));
-                KeySet::default()
-            }));
-        }
+        let keys = model.providers.iter().map(|provider| match &provider.keys {
+            JwtKeys::Local(source) => keys_at_hand(provider, source, warnings).map(Keys::AtHand),
+            JwtKeys::Remote(remote) => {
+                Ok(Keys::Fetched(fetchers.of(remote), upstreams.get(&remote.upstream).cloned()))
+            }
+        });
+        let keys = keys.collect::<Result<_, _>>()?;
         let locations = || model.providers.iter().map(|provider| &provider.locations[..]).enumerate();
         let own = locations().map(|one| Locations::of([one].into_iter())).collect();
         Ok(Self { keys, own, all: Locations::of(locations()), model: Arc::clone(model) })
+    }
+
+    /// Fetches the keys that the request's tokens may need, as far as they are to be fetched.
+    pub(super) async fn prepare(
+        &self,
+        request: &Request,
+        connection: &Arc<Connection>,
+        pool: &Arc<ConnectionPool>,
+    ) {
+        if !self.keys.iter().any(|keys| matches!(keys, Keys::Fetched(..))) {
+            return;
+        }
+        for found in self.all.find(request).iter().take(MOST_TOKENS) {
+            let Ok(token) = Token::parse(&found.text) else { continue };
+            let Some(index) = self.provider_of(found, &token) else { continue };
+            if let Keys::Fetched(keys, upstream) = &self.keys[index] {
+                keys.prepare(upstream.as_ref(), connection, pool).await;
+            }
+        }
     }
 
     /// Whether a request brings the tokens that it needs at this time, in seconds since 1970. What they say is added to
@@ -188,6 +216,14 @@ impl Authentication {
         found.iter().rev().try_for_each(|token| self.take(token, audiences, request, now).or_else(forgiven))
     }
 
+    /// Whose token it may be: somebody's own issuer first, then one who does not say which it is.
+    fn provider_of(&self, found: &Found, token: &Token<'_>) -> Option<usize> {
+        let issued = |issuer: &str| {
+            found.providers.iter().find(|provider| self.model.providers[**provider].issuer == issuer)
+        };
+        issued(&token.issuer).or_else(|| issued("")).copied()
+    }
+
     /// Verifies a token, and adds what it says to the request.
     fn take(
         &self,
@@ -197,24 +233,38 @@ impl Authentication {
         now: u64,
     ) -> Result<(), Problem> {
         let token = Token::parse(&found.text)?;
-        let issued = |issuer: &str| {
-            found.providers.iter().find(|provider| self.model.providers[**provider].issuer == issuer)
-        };
-        // Somebody's own issuer first, then one who does not say which it is.
-        let index = *issued(&token.issuer).or_else(|| issued("")).ok_or(Problem::UnknownIssuer)?;
+        let index = self.provider_of(found, &token).ok_or(Problem::UnknownIssuer)?;
         let provider = &self.model.providers[index];
         token.check_time(now, provider.leeway.as_secs())?;
         let wanted = if audiences.is_empty() { &provider.audiences } else { audiences };
         if !token.is_for(wanted) {
             return Err(Problem::AudienceNotAllowed);
         }
-        self.keys[index].verify(&token)?;
+        match &self.keys[index] {
+            Keys::AtHand(keys) => keys.verify(&token)?,
+            Keys::Fetched(keys, _) => keys.verify(&token)?,
+        }
         tell(provider, &token, request);
         if !provider.forward {
             found.remove(request);
         }
         Ok(())
     }
+}
+
+fn keys_at_hand(
+    provider: &JwtProvider,
+    source: &Source,
+    warnings: &mut Vec<String>,
+) -> Result<KeySet, Diagnostic> {
+    let text = source.read().map_err(|error| {
+        let what = format!("cannot read the keys of `{}`, {source}: {error}", provider.name);
+        Diagnostic::new(&provider.place, what)
+    })?;
+    Ok(KeySet::parse(&text).unwrap_or_else(|problem| {
+        warnings.push(format!("{}: no token of `{}` is let in: {problem}", provider.place, provider.name));
+        KeySet::default()
+    }))
 }
 
 /// Tells the server and later steps what a token says.

@@ -31,6 +31,7 @@ pub(crate) enum Problem {
     NoValidKey,
     VerificationFails,
     MultipleTokens,
+    FetchFailed,
 }
 
 impl Problem {
@@ -66,6 +67,7 @@ impl Problem {
             Self::NoValidKey => "Jwks doesn't have any valid public key",
             Self::VerificationFails => "Jwt verification fails",
             Self::MultipleTokens => "Found multiple Jwt tokens",
+            Self::FetchFailed => "Jwks remote fetch is failed",
         }
     }
 }

@@ -48,7 +48,7 @@ impl Issuer {
             name: self.name.to_owned(),
             issuer: self.name.to_owned(),
             audiences: Vec::new(),
-            keys: Source::inline(self.jwks()),
+            keys: JwtKeys::Local(Source::inline(self.jwks())),
             locations: vec![location],
             forward: false,
             payload_header: None,
@@ -80,7 +80,8 @@ fn authentication(providers: Vec<JwtProvider>, requirement: JwtRequirement) -> A
         strip_failure_response: false,
         place: Place::flag("test"),
     };
-    Authentication::new(&Arc::new(model), &mut Vec::new()).expect("keys")
+    Authentication::new(&Arc::new(model), &Upstreams::default(), &KeyFetchers::default(), &mut Vec::new())
+        .expect("keys")
 }
 
 fn asked(uri: &str, headers: &[(&str, &str)]) -> Request {
@@ -157,13 +158,14 @@ fn a_token_of_the_query_is_taken_out_of_it() {
 fn without_keys_nobody_is_let_in() {
     let one = Issuer::new("one");
     for keys in ["", "{}", r#"{"keys":[]}"#, r#"{"keys":[{"kty":"oct","k":"AAAA"}]}"#] {
-        let provider = JwtProvider { keys: Source::inline(keys), ..one.provider(header("a")) };
+        let provider =
+            JwtProvider { keys: JwtKeys::Local(Source::inline(keys)), ..one.provider(header("a")) };
         let tokens = authentication(vec![provider], JwtRequirement::Provider(0, vec![]));
         let mut request = asked("/", &[("a", &one.token(&json!({})))]);
         assert_eq!(tokens.check(&mut request, true, NOW), Err(Problem::NoValidKey), "{keys}");
     }
     let missing = Source::File("/nonexistent".into());
-    let provider = JwtProvider { keys: missing, ..one.provider(header("a")) };
+    let provider = JwtProvider { keys: JwtKeys::Local(missing), ..one.provider(header("a")) };
     let model = JwtAuthentication {
         providers: vec![provider],
         rules: Vec::new(),
@@ -171,7 +173,14 @@ fn without_keys_nobody_is_let_in() {
         strip_failure_response: false,
         place: Place::flag("test"),
     };
-    let problem = Authentication::new(&Arc::new(model), &mut Vec::new()).err().expect("a problem");
+    let problem = Authentication::new(
+        &Arc::new(model),
+        &Upstreams::default(),
+        &KeyFetchers::default(),
+        &mut Vec::new(),
+    )
+    .err()
+    .expect("a problem");
     assert!(problem.to_string().contains("cannot read the keys of `one`, /nonexistent"), "{problem}");
 }
 

@@ -1,0 +1,115 @@
+//! Questions to servers that come up while a request is served: who is let in, and by which keys tokens are signed.
+
+use crate::{
+    connection::Connection,
+    upstream::{ConnectionPool, ExchangeError, Limits, RequestBody, Upstream},
+};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Request, Response};
+use http_body_util::BodyExt;
+use std::{
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Who is asked, and how.
+pub(super) struct ServiceCall<'a> {
+    /// `None` as long as there is no such upstream.
+    pub(super) upstream: Option<&'a Arc<Upstream>>,
+    /// The name of its servers where that is the host of a request.
+    pub(super) authority: Option<&'a str>,
+    /// By which a server is chosen.
+    pub(super) client: SocketAddr,
+    pub(super) connection: &'a Connection,
+    pub(super) pool: &'a Arc<ConnectionPool>,
+    /// How long the whole may take.
+    pub(super) timeout: Duration,
+    /// Bytes of the answer's body, at most.
+    pub(super) largest_answer: usize,
+}
+
+/// An answer, complete.
+pub(super) struct ServiceAnswer {
+    pub(super) head: Response<()>,
+    pub(super) body: Bytes,
+    pub(super) trailers: Option<HeaderMap>,
+}
+
+/// Why there is no answer, or none that helps.
+pub(super) enum CallError {
+    NoServer,
+    Overloaded,
+    Connect(io::Error),
+    Exchange(String),
+    TimedOut,
+    TooLong,
+    /// The question cannot be put, or the answer is none.
+    Answer(&'static str),
+}
+
+impl ServiceCall<'_> {
+    /// What a server answers to the question, which is made for HTTP/2 or not, and for a scheme.
+    pub(super) async fn ask(
+        &self,
+        question: impl Fn(bool, &str) -> Result<Request<RequestBody>, CallError>,
+    ) -> Result<ServiceAnswer, CallError> {
+        let due = Instant::now() + self.timeout;
+        let exchange = self.exchange(question, due);
+        tokio::time::timeout_at(due.into(), exchange).await.map_err(|_| CallError::TimedOut)?
+    }
+
+    async fn exchange(
+        &self,
+        question: impl Fn(bool, &str) -> Result<Request<RequestBody>, CallError>,
+        due: Instant,
+    ) -> Result<ServiceAnswer, CallError> {
+        let upstream = self.upstream.ok_or(CallError::NoServer)?;
+        let _active = upstream.begin(false).await.map_err(|_| CallError::Overloaded)?;
+        let server = upstream.pick(self.client, None, &[]).ok_or(CallError::NoServer)?;
+        let server = match self.authority.filter(|_| upstream.model().host_from_request) {
+            Some(authority) => server.called(super::request_view::without_port(authority)),
+            None => server,
+        };
+        let limits = Limits { read: self.timeout, write: self.timeout, header: Some(due), whole: Some(due) };
+        let mut fresh = false;
+        let response = loop {
+            let leased = self.pool.lease(upstream, &server, self.connection, fresh).await;
+            let lease = leased.map_err(CallError::Connect)?;
+            let (reused, http2) = (lease.reused, lease.is_http2());
+            let scheme = if upstream.speaks_tls(&server) { "https" } else { "http" };
+            match lease.send(question(http2, scheme)?, limits, |_, _| {}).await {
+                // The server closed an idle connection at that moment: this says nothing of the server.
+                Err(ExchangeError::NotSent) if reused && !fresh => fresh = true,
+                Err(error) => return Err(CallError::Exchange(error.to_string())),
+                Ok(response) => break response,
+            }
+        };
+        let (head, mut body) = response.into_parts();
+        let (mut whole, mut trailers) = (BytesMut::new(), None);
+        while let Some(frame) = body.frame().await {
+            match frame.map_err(|error| CallError::Exchange(error.to_string()))?.into_data() {
+                Ok(data) if whole.len() + data.len() > self.largest_answer => return Err(CallError::TooLong),
+                Ok(data) => whole.extend_from_slice(&data),
+                Err(frame) => trailers = frame.into_trailers().ok(),
+            }
+        }
+        Ok(ServiceAnswer { head: Response::from_parts(head, ()), body: whole.freeze(), trailers })
+    }
+}
+
+impl CallError {
+    /// For the log.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::NoServer => "no server can be asked".to_owned(),
+            Self::Overloaded => "too many are asked already".to_owned(),
+            Self::Connect(error) => format!("cannot reach the server: {error}"),
+            Self::Exchange(error) => error.clone(),
+            Self::TimedOut => "the server took too long".to_owned(),
+            Self::TooLong => "its answer is too long".to_owned(),
+            Self::Answer(problem) => (*problem).to_owned(),
+        }
+    }
+}
