@@ -9,6 +9,7 @@ mod cluster;
 mod connector;
 mod endpoint;
 mod exchange;
+mod grpc_health;
 mod health;
 mod http1;
 mod http2;

@@ -9,14 +9,17 @@ mod differential;
 mod envoy_headers;
 mod forms;
 mod forwarded_certificate;
+mod grpc_health;
 mod guide;
 mod http3;
 mod jwt;
 mod local_rate_limit;
+mod local_reply;
 mod more_requests;
 mod panic;
 mod rbac;
 mod request_id;
+mod request_limits;
 pub mod stock;
 mod upstream;
 
