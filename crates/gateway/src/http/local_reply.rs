@@ -39,10 +39,10 @@ pub(super) fn rewrite(reply: &mut Reply, replies: &LocalReplies, known: &Known<'
     }
     if reply.body.is_empty() {
         reply.headers.remove(header::CONTENT_TYPE);
-    } else if reply.body != before || !reply.headers.contains_key(header::CONTENT_TYPE) {
-        if let Ok(content_type) = HeaderValue::from_str(content_type) {
-            reply.headers.insert(header::CONTENT_TYPE, content_type);
-        }
+    } else if (reply.body != before || !reply.headers.contains_key(header::CONTENT_TYPE))
+        && let Ok(content_type) = HeaderValue::from_str(content_type)
+    {
+        reply.headers.insert(header::CONTENT_TYPE, content_type);
     }
     if reply.headers.contains_key(header::CONTENT_LENGTH) {
         reply.headers.insert(header::CONTENT_LENGTH, reply.body.len().into());
