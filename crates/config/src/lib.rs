@@ -12,6 +12,7 @@
 
 pub mod acme_values;
 mod allowance;
+mod cipher_suites;
 mod diagnostic;
 mod file;
 pub mod model;

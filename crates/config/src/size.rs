@@ -21,6 +21,11 @@ pub fn show_size(value: usize) -> String {
     }
 }
 
+/// A limit that there may not be.
+pub(crate) fn show_size_or_off(limit: Option<u64>) -> String {
+    limit.and_then(|limit| usize::try_from(limit).ok()).map_or("off".into(), show_size)
+}
+
 const SIZES: [(&str, usize); 4] = [("", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
 /// How large a request's header may be.
@@ -34,5 +39,27 @@ pub fn header_limit(text: &str) -> Result<usize, Problem> {
             "write `8MiB` or less",
         )),
         limit => Ok(limit),
+    }
+}
+
+/// How long a URL may be.
+pub fn url_limit(text: &str) -> Result<usize, Problem> {
+    match size(text)? {
+        limit if limit < 256 => {
+            Err(Problem::new("links of ordinary pages are longer than that", "write `256` or more"))
+        }
+        limit => Ok(limit),
+    }
+}
+
+/// How large a request's body may be; `off` is of any size.
+pub fn body_limit(text: &str) -> Result<Option<u64>, Problem> {
+    if matches!(text, "off" | "false" | "no") {
+        return Ok(None);
+    }
+    match size(text)? {
+        // What nginx means by it is the opposite.
+        0 => Err(Problem::new("`0` would refuse every body", "write `off` for bodies of any size")),
+        limit => Ok(Some(limit as u64)),
     }
 }

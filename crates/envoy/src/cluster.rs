@@ -101,6 +101,7 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
     let endpoints_from = eds(&message, &name, discovery)?;
     filters::cluster(message.list("filters"))?;
     let (by_locality, panic_threshold) = common_balance(&message)?;
+    let http = http_options(&message)?;
     Some((
         name,
         Cluster {
@@ -109,12 +110,12 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
             connect_timeout: time(&message, "connect_timeout")?.unwrap_or(CONNECT_TIMEOUT),
             socket: transport_socket(&message)?,
             matches: transport_socket_matches(&message)?,
-            http: http_options(&message)?,
+            http,
             balance: balance(&message)?,
             dns_refresh: dns_refresh(&message)?,
             by_locality,
             panic_threshold,
-            health: health(&message)?,
+            health: health(&message, http.protocol)?,
             outlier_detection: outlier_detection(&message)?,
             limits: circuit_breakers(&message)?,
             place: field.place(),
@@ -246,23 +247,15 @@ impl Cluster {
         self.sockets().filter_map(|socket| socket.tls.as_ref()).flat_map(ClusterTls::secrets)
     }
 
-    /// What is wrong with it, unless it is for a control plane.
-    pub(crate) fn unsupported(&self) -> Option<&Diagnostic> {
-        self.sockets().find_map(|socket| socket.tls.as_ref()?.unsupported.as_ref())
-    }
-
     /// The model's form, with these servers.
     ///
     /// # Errors
-    /// If it is only fit for a control plane, or a secret is not there.
+    /// If a secret is not there.
     pub(crate) fn resolve(
         &self,
         endpoints: &[Endpoint],
         secrets: &BTreeMap<String, Arc<Secret>>,
     ) -> Result<Upstream, Diagnostic> {
-        if let Some(unsupported) = self.unsupported() {
-            return Err(unsupported.clone());
-        }
         let server = |endpoint: &Endpoint| Server {
             weight: if self.by_locality { endpoint.weight_in_locality() } else { endpoint.weight },
             priority: endpoint.priority,

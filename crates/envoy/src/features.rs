@@ -137,6 +137,21 @@ pub(crate) const FEATURES: &[Feature] = &[
         "cli/tests/gateway/envoy/forwarded_certificate.rs",
         "both_tell_the_same_of_certificates",
     ),
+    works(
+        "Limits of requests' bodies (`buffer`)",
+        "cli/tests/gateway/envoy/request_limits.rs",
+        "both_refuse_what_is_too_large",
+    ),
+    works(
+        "Health checks by gRPC",
+        "cli/tests/gateway/envoy/grpc_health.rs",
+        "a_server_is_left_out_while_it_says_that_it_does_not_serve",
+    ),
+    works(
+        "`local_reply_config`",
+        "cli/tests/gateway/envoy/local_reply.rs",
+        "both_write_local_replies_in_the_same_way",
+    ),
     works("`x-envoy-*`", "cli/tests/gateway/envoy/envoy_headers.rs", "both_tell_the_same"),
     works(
         "Access that cannot be decided closes its listener",

@@ -243,6 +243,7 @@ pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
             BASIC_AUTH,
             LOCAL_RATE_LIMIT,
             COMPRESSOR,
+            BUFFER,
         ],
     )
 }
@@ -257,6 +258,7 @@ pub(crate) const TCP_PROXY: &str = crate::schema::TCP_PROXY.name;
 pub(crate) const NETWORK_RBAC: &str = crate::schema::NETWORK_RBAC.name;
 pub(crate) const HTTP_FAULT: &str = crate::schema::HTTP_FAULT.name;
 pub(crate) const EXT_AUTHZ: &str = crate::schema::EXT_AUTHZ.name;
+pub(crate) const BUFFER: &str = crate::schema::BUFFER.name;
 pub(crate) const COMPRESSOR: &str = crate::schema::COMPRESSOR.name;
 pub(crate) const BASIC_AUTH: &str = crate::schema::BASIC_AUTH.name;
 pub(crate) const HTTP_JWT: &str = crate::schema::JWT_AUTHENTICATION.name;

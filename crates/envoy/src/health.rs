@@ -2,19 +2,19 @@
 
 use crate::{
     common::duration,
-    reader::{Message, ReadMessage},
+    reader::{Field, Message, ReadMessage},
     schema,
     values::number,
 };
 use quadrille_config::{
     Problem,
-    model::{Health, HealthProbe},
+    model::{Health, HealthProbe, UpstreamProtocol},
     values::path,
 };
 use std::{num::NonZeroUsize, time::Duration};
 
 /// The cluster's health check; several are a mistake.
-pub(crate) fn health(cluster: &Message<'_>) -> Option<Option<Health>> {
+pub(crate) fn health(cluster: &Message<'_>, protocol: UpstreamProtocol) -> Option<Option<Health>> {
     let checks = cluster.list("health_checks");
     let field = match checks.as_slice() {
         [] => return Some(None),
@@ -24,13 +24,16 @@ pub(crate) fn health(cluster: &Message<'_>) -> Option<Option<Health>> {
         }
     };
     let message = field.message(&schema::HEALTH_CHECK)?;
-    let probe = match message.one_of(&["http_health_check", "tcp_health_check"]) {
+    let probe = match message.one_of(&["http_health_check", "tcp_health_check", "grpc_health_check"]) {
         Some(("http_health_check", http)) => {
             let http = http.message(&schema::HTTP_HEALTH_CHECK)?;
             HealthProbe::Http(http.require("path")?.parse(path)?)
         }
+        Some(("grpc_health_check", grpc)) => grpc_probe(&grpc, protocol)?,
         Some(_) => HealthProbe::Tcp,
-        None => return field.fail("write `http_health_check` or `tcp_health_check`"),
+        None => {
+            return field.fail("write `http_health_check`, `tcp_health_check` or `grpc_health_check`");
+        }
     };
     let time = |name| -> Option<Duration> {
         let field = message.require(name)?;
@@ -52,4 +55,21 @@ pub(crate) fn health(cluster: &Message<'_>) -> Option<Option<Health>> {
         healthy: threshold("healthy_threshold")?,
         unhealthy: threshold("unhealthy_threshold")?,
     }))
+}
+
+/// `envoy.config.core.v3.HealthCheck.GrpcHealthCheck`.
+fn grpc_probe(field: &Field<'_>, protocol: UpstreamProtocol) -> Option<HealthProbe> {
+    let message = field.message(&schema::GRPC_HEALTH_CHECK)?;
+    if protocol == UpstreamProtocol::Http1 {
+        return field.fail(Problem::new(
+            "refused: gRPC needs HTTP/2, and the cluster speaks HTTP/1.1",
+            "write `http2_protocol_options` in the cluster's `HttpProtocolOptions`",
+        ));
+    }
+    let authority = message.string("authority");
+    if authority.parse::<http::uri::Authority>().is_err() && !authority.is_empty() {
+        return field.fail(Problem::new("`authority` is no host", "write `example.com`, or leave it out"));
+    }
+    let authority = Some(authority).filter(|authority| !authority.is_empty());
+    Some(HealthProbe::Grpc { service: message.string("service_name"), authority })
 }

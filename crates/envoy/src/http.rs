@@ -3,6 +3,7 @@
 use crate::{
     access_log::access_log,
     basic_auth::basic_auth,
+    buffer::buffer,
     common::{Protocol, duration},
     compressor::compressor,
     config_source::{ConfigSource, config_source},
@@ -12,28 +13,30 @@ use crate::{
     filters,
     jwt::jwt_authentication,
     local_rate_limit::local_rate_limit,
+    local_reply::local_replies,
     rbac,
     reader::{Field, Message, ReadMessage},
     request_id::request_ids,
     route::route_configuration,
     schema,
-    values::enumeration,
+    values::{enumeration, number},
 };
 use quadrille_config::{
     Problem,
     model::{
-        AccessLog, AccessRules, AccessStep, Compression, EnvoyHeaders, ForwardedCertificate, Paths, Place,
-        RequestIds, RouteTable,
+        AccessLog, AccessRules, AccessStep, Compression, EnvoyHeaders, ForwardedCertificate, LocalReplies,
+        Paths, Place, RequestIds, RequestLimits, RouteTable,
     },
 };
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// `envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`.
 #[derive(Debug)]
 pub(crate) struct HttpManager {
     pub(crate) stat_prefix: String,
     pub(crate) routes: Routes,
-    pub(crate) header_limit: Option<usize>,
+    pub(crate) limits: RequestLimits,
+    pub(crate) local_replies: Option<Arc<LocalReplies>>,
     pub(crate) paths: Paths,
     /// Who may ask for what.
     pub(crate) access: Vec<AccessStep>,
@@ -73,7 +76,12 @@ pub struct RoutesReference {
 pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<HttpManager> {
     let message = field.message(&schema::HTTP_MANAGER)?;
     fixed(&message, protocol)?;
-    let Access { steps, direct, behind_proxies, compression, suppresses_headers } = access(&message)?;
+    let Access { steps, direct, behind_proxies, compression, body_limit, suppresses_headers } =
+        access(&message)?;
+    let mut limits = RequestLimits { body: body_limit, ..RequestLimits::default() };
+    if let Some(kibibytes) = message.number("max_request_headers_kb") {
+        limits.header = kibibytes as usize * 1024;
+    }
     believes_nobody(&message, behind_proxies.as_ref())?;
     let mut idle = None;
     if let Some(common) = message.get("common_http_protocol_options") {
@@ -81,6 +89,9 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
         let common = common.message(&schema::COMMON_HTTP_OPTIONS)?;
         if let Some(action) = common.get("headers_with_underscores_action") {
             action.parse(enumeration(UNDERSCORES))?;
+        }
+        if let Some(count) = common.get("max_headers_count") {
+            limits.fields = count.parse(header_count)?;
         }
         if let Some(field) = common.get("idle_timeout") {
             let time = duration(&field)?;
@@ -102,7 +113,11 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
     Some(HttpManager {
         stat_prefix: message.string("stat_prefix"),
         routes,
-        header_limit: message.number("max_request_headers_kb").map(|kibibytes| kibibytes as usize * 1024),
+        limits,
+        local_replies: match message.get("local_reply_config") {
+            Some(config) => Some(Arc::new(local_replies(&config)?)),
+            None => None,
+        },
         paths: Paths {
             normalize: message.flag("normalize_path"),
             merge_slashes: message.flag("merge_slashes"),
@@ -128,6 +143,8 @@ struct Access {
     direct: Option<Place>,
     behind_proxies: Option<Place>,
     compression: Option<Compression>,
+    /// Of requests.
+    body_limit: Option<u64>,
     /// The router adds no `x-envoy-*`.
     suppresses_headers: bool,
 }
@@ -157,6 +174,11 @@ fn access(message: &Message<'_>) -> Option<Access> {
                 access.steps.push(AccessStep::BasicAuth(Some(Arc::new(basic_auth(config)?))));
             }
             (Some(config), filters::COMPRESSOR) => compressor(config, &mut access.compression)?,
+            (Some(config), filters::BUFFER) => {
+                // Of several, the smallest is the one that is met.
+                let (own, before) = (buffer(config)?, access.body_limit);
+                access.body_limit = Some(before.map_or(own, |before| before.min(own)));
+            }
             (Some(config), filters::HTTP_FAULT) => warn_of_faults(config)?,
             (Some(config), _) => {
                 access.suppresses_headers = config.message(&schema::ROUTER)?.flag("suppress_envoy_headers");
@@ -207,6 +229,14 @@ fn believes_nobody(message: &Message<'_>, behind_proxies: Option<&Place>) -> Opt
         (None, None) => {}
     }
     Some(())
+}
+
+/// How many fields a request's header may have.
+fn header_count(text: &str) -> Result<NonZeroUsize, Problem> {
+    let count = usize::try_from(number(text)?).ok().and_then(NonZeroUsize::new);
+    count.filter(|count| count.get() <= 10_000).ok_or_else(|| {
+        Problem::new(format!("{} is no count from 1 to 10000", quadrille_config::quote(text)), "write one")
+    })
 }
 
 /// Those that a filter brings for all routes have no effect.

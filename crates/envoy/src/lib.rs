@@ -14,6 +14,7 @@
 mod access_log;
 mod basic_auth;
 mod bootstrap;
+mod buffer;
 mod cluster;
 mod common;
 mod compressor;
@@ -35,6 +36,7 @@ pub mod istio;
 mod jwt;
 mod listener;
 mod local_rate_limit;
+mod local_reply;
 mod metadata;
 mod mirror;
 mod per_route;

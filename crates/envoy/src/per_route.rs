@@ -1,7 +1,7 @@
 //! What is said of filters for a part of the routes.
 
 use crate::{
-    compressor,
+    buffer, compressor,
     cross_origin::cors,
     fault::fault,
     local_rate_limit::local_rate_limit,
@@ -10,7 +10,7 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{Compression, Cors, Fault, RateLimit, RouteRateLimits},
+    model::{Compression, Cors, Fault, RateLimit, RouteBodyLimit, RouteRateLimits},
     yaml::Value,
 };
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub(crate) struct PerRoute {
     limits: Option<Vec<RateLimit>>,
     /// Whether a compressor is off.
     uncompressed: Option<bool>,
+    body: Option<RouteBodyLimit>,
 }
 
 impl PerRoute {
@@ -33,6 +34,7 @@ impl PerRoute {
             fault: self.fault.or_else(|| above.fault.clone()),
             limits: self.limits.or_else(|| above.limits.clone()),
             uncompressed: self.uncompressed.or(above.uncompressed),
+            body: self.body.or(above.body),
         }
     }
 
@@ -43,6 +45,11 @@ impl PerRoute {
     /// Something, if answers are not compressed whatever the filters do.
     pub(crate) fn compression(&self) -> Option<Arc<Compression>> {
         (self.uncompressed == Some(true)).then(compressor::none)
+    }
+
+    /// How large bodies may be.
+    pub(crate) fn body_limit(&self) -> RouteBodyLimit {
+        self.body.unwrap_or_default()
     }
 
     /// Whether it says how many requests are served.
@@ -81,6 +88,10 @@ pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
             found.uncompressed = Some(compressor::is_off(&config)?);
         } else if entry.key.contains("compressor") && is_switched_off(kind, &config) {
             found.uncompressed = Some(true);
+        } else if kind == schema::BUFFER_PER_ROUTE.name {
+            found.body = Some(buffer::of_route(&config)?);
+        } else if entry.key.contains("buffer") && is_switched_off(kind, &config) {
+            found.body = Some(RouteBodyLimit::Unlimited);
         } else if let Some(limits) = limits(&entry.key, kind, &config)? {
             found.limits = Some(limits);
         } else {

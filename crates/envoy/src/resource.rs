@@ -102,12 +102,7 @@ fn resource(kind: ResourceType, field: &Field<'_>) -> Option<(String, Resource)>
             route_configuration(field).map(|(name, found)| (name, Resource::Routes(Arc::new(found))))
         }
         ResourceType::Cluster => {
-            let (name, found) = cluster(field)?;
-            // Only the bootstrap names control planes.
-            if let Some(unsupported) = found.unsupported() {
-                field.report(unsupported.clone());
-            }
-            Some((name, Resource::Cluster(Arc::new(found))))
+            cluster(field).map(|(name, found)| (name, Resource::Cluster(Arc::new(found))))
         }
         ResourceType::Endpoints => {
             assigned_endpoints(field).map(|(name, found)| (name, Resource::Endpoints(Arc::new(found))))

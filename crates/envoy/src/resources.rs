@@ -302,7 +302,8 @@ impl Resources {
                 model::Serve::Http(Http {
                     paths: manager.paths,
                     access: manager.access.clone(),
-                    header_limit: manager.header_limit.unwrap_or(defaults.header_limit),
+                    limits: manager.limits.clone(),
+                    local_replies: manager.local_replies.clone(),
                     request_ids: manager.request_ids,
                     forwarded_certificate: manager.forwarded_certificate,
                     envoy_headers: Some(manager.envoy_headers.clone()),

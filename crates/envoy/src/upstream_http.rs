@@ -77,7 +77,11 @@ fn extended(field: &Field<'_>, options: &mut HttpOptions) -> Option<()> {
 
 /// `None` in `Some` if nothing is said.
 fn idle(field: &Field<'_>) -> Option<Option<Duration>> {
-    match field.message(&schema::COMMON_HTTP_OPTIONS)?.get("idle_timeout") {
+    let message = field.message(&schema::COMMON_HTTP_OPTIONS)?;
+    if let Some(count) = message.get("max_headers_count") {
+        count.warn("max_headers_count of a cluster", "ignored: headers of answers have a limit of their own");
+    }
+    match message.get("idle_timeout") {
         Some(field) => duration(&field).map(Some),
         None => Some(None),
     }

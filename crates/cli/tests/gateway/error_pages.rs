@@ -52,8 +52,10 @@ fn errors_of_the_gateway_have_the_pages_of_the_configuration() {
         let answer = site.get(path, "text/html");
         assert_eq!((answer.status, answer.text()), (status, "<p>We are sorry.</p>".into()));
         assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
+        assert_eq!(answer.header("vary"), Some("Accept"), "a cache has one for each form");
     }
-    assert_eq!(site.get("/here", "*/*").text(), "here");
+    let here = site.get("/here", "*/*");
+    assert_eq!((here.text().as_str(), here.header("vary")), ("here", None));
     assert_eq!(site.get("/bad", "*/*").text(), "bad\n", "a server's own is passed on");
     let malformed = site.get("/%00", "*/*");
     assert_eq!((malformed.status, malformed.text()), (400, "No.".into()));
@@ -109,7 +111,9 @@ fn errors_of_servers_have_them_where_that_is_said() {
     let site = Site::new(&format!("{ROUTES}, error_pages: [{{status: 500, file: SORRY, servers: on}}]"));
     let answer = site.get("/bad", "*/*");
     assert_eq!((answer.status, answer.text()), (500, "<p>We are sorry.</p>".into()));
-    assert_eq!(answer.header("content-length"), Some("20"));
+    assert_eq!((answer.header("content-length"), answer.header("vary")), (Some("20"), Some("Accept")));
+    let other = site.get("/bad", "application/json");
+    assert_eq!((other.text().as_str(), other.header("vary")), ("bad\n", Some("Accept")));
 }
 
 #[test]
@@ -138,6 +142,7 @@ fn refusals_have_them() {
     let refused = site.get("/", "*/*");
     assert_eq!((refused.status, refused.text()), (429, "Slowly.".into()));
     assert!(refused.header("retry-after").is_some());
+    assert_eq!(refused.header("vary"), Some("Accept"));
     assert_eq!(refused.header("content-length"), Some("7"));
 }
 

@@ -207,3 +207,39 @@ fn connect(gateway: &Gateway, client: &boring::ssl::SslContext) -> SslStream<Tcp
     let ssl = Ssl::new(client).expect("a session");
     ssl.connect(tcp).unwrap_or_else(|error| panic!("{error}\n{}", gateway.log()))
 }
+
+/// By OpenSSL's names and IANA's, in this order, and nothing else; TLS 1.3 has its own.
+#[test]
+fn cipher_suites_are_those_of_the_list() {
+    let certificates = Certificates::new();
+    let (rsa, ecdsa) = (certificates.rsa(2048, HOST), certificates.ecdsa("P-256", HOST));
+    let suites = "{min: 1.0, cipher_suites: [ECDHE-RSA-AES256-GCM-SHA384, TLS_RSA_WITH_AES_128_CBC_SHA, \
+                  TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, ECDHE-ECDSA-AES256-SHA]}";
+    let file = one_listener_each(&certificates, &[&rsa, &ecdsa], suites);
+    let gateway = Gateway::with_config(&file, 2);
+    let ca = certificates.ca();
+    let seen = |index, arguments: &[&str]| s_client(gateway.address(index), &ca, arguments);
+    for (index, version, offered, chosen) in [
+        (
+            0,
+            "-tls1_2",
+            "ECDHE-RSA-AES128-GCM-SHA256:AES128-SHA:ECDHE-RSA-AES256-GCM-SHA384",
+            "ECDHE-RSA-AES256-GCM-SHA384",
+        ),
+        (0, "-tls1", "ALL:@SECLEVEL=0", "AES128-SHA"),
+        (
+            1,
+            "-tls1_2",
+            "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-GCM-SHA256",
+            "ECDHE-ECDSA-AES128-GCM-SHA256",
+        ),
+        (1, "-tls1_1", "ALL:@SECLEVEL=0", "ECDHE-ECDSA-AES256-SHA"),
+    ] {
+        let answered = seen(index, &[version, "-cipher", offered]).expect(chosen);
+        assert_eq!(answered.cipher(), chosen, "{index} {version}");
+    }
+    for (index, other) in [(0, "ECDHE-RSA-AES128-GCM-SHA256"), (1, "ECDHE-ECDSA-CHACHA20-POLY1305")] {
+        seen(index, &["-tls1_2", "-cipher", other]).expect_refusal(other);
+    }
+    assert!(seen(0, &["-tls1_3"]).expect("TLS 1.3").cipher().starts_with("TLS_"));
+}

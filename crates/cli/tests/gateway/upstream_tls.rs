@@ -194,3 +194,44 @@ fn servers_are_shown_a_client_certificate_and_its_sessions_resume() {
         assert!(made >= 38 && resumed + 1 >= made, "{version}: {resumed} of {made}");
     }
 }
+
+/// What is offered to servers: versions, suites and groups, by what a server of each kind sees and takes.
+#[test]
+fn versions_suites_and_groups_are_chosen() {
+    let certificates = Certificates::new();
+    let pair = certificates.rsa(2048, &["origin.example"]);
+    let nginx = |directives: &str| {
+        let (chain, key) = (pair.chain.display(), pair.key.display());
+        let says = "return 200 \"$ssl_protocol $ssl_cipher $ssl_curves\";";
+        Nginx::listening(
+            "ssl",
+            &format!("ssl_certificate {chain}; ssl_certificate_key {key}; {directives} {says}"),
+        )
+    };
+    let any = nginx("ssl_protocols TLSv1.2 TLSv1.3; ssl_ecdh_curve X25519:prime256v1:secp384r1;");
+    let only_p384 = nginx("ssl_protocols TLSv1.2 TLSv1.3; ssl_ecdh_curve secp384r1;");
+    let old = nginx("ssl_protocols TLSv1.1; ssl_ciphers ALL:@SECLEVEL=0;");
+    let suites = "max: 1.2, cipher_suites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384]";
+    for (server, keys, expected) in [
+        (&any, "max: 1.2", Some("TLSv1.2 ECDHE-RSA-AES")),
+        (&any, suites, Some("TLSv1.2 ECDHE-RSA-AES256-GCM-SHA384")),
+        (&any, "groups: [P-384, X25519]", Some("TLSv1.3 TLS_")),
+        (&any, "min: 1.3", Some("TLSv1.3 TLS_")),
+        (&only_p384, "groups: [P-384]", Some("TLSv1.3 TLS_")),
+        (&only_p384, "groups: [X25519]", None),
+        (&old, "min: 1.1", Some("TLSv1.1 ")),
+        (&old, "min: 1.2", None),
+        (&any, "max: 1.2, cipher_suites: [ECDHE-ECDSA-AES128-GCM-SHA256]", None),
+    ] {
+        let ca = certificates.ca();
+        let tls = format!("tls: {{server_name: origin.example, ca: {}, {keys}}}", ca.display());
+        let (gateway, _file) = before(&certificates, server, &tls);
+        match expected {
+            Some(expected) => {
+                let seen = curl(&gateway, &certificates, &[], "/");
+                assert!(seen.starts_with(expected), "{keys}: {seen}");
+            }
+            None => assert_eq!(curl_status(&gateway, &certificates, &[], "/"), "502", "{keys}"),
+        }
+    }
+}

@@ -22,6 +22,7 @@ mod jwt;
 pub mod key_server;
 mod keyless;
 mod listener;
+mod local_reply;
 mod log_field;
 mod matching;
 mod metadata;
@@ -34,6 +35,7 @@ mod problem;
 mod rate_limit;
 mod redis_address;
 mod request_id;
+mod request_limits;
 mod resolver;
 mod resumption;
 mod retry;
@@ -68,6 +70,9 @@ pub use jwt::{
 pub use key_server::{KeyServer, Listen, UnixAccess};
 pub use keyless::{KeyServerUse, KeySource, Keyless, KeylessTls};
 pub use listener::{Limits, Listener, ProxyProtocolIn};
+pub use local_reply::{
+    Comparison, LocalReplies, ReplyBody, ReplyFilter, ReplyFormat, ReplyJson, ReplyMapper, ReplyPart,
+};
 pub use log_field::{LogField, LogFields};
 pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, TextMatch, TextRule};
 pub use metadata::{MetadataMatch, ValueMatch};
@@ -80,6 +85,7 @@ pub use problem::Problem;
 pub use rate_limit::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RouteRateLimits};
 pub use redis_address::{RedisAddress, RedisScheme};
 pub use request_id::{RequestIdOrigin, RequestIds};
+pub use request_limits::{RequestLimits, RouteBodyLimit};
 pub use resolver::{DnsRefresh, Resolver};
 pub use resumption::{Resumption, SessionCache, TicketKeys};
 pub use retry::{RetryOn, RetryPolicy};
@@ -89,7 +95,8 @@ pub use sampling::Sampling;
 pub use source::Source;
 pub use timeouts::Timeouts;
 pub use tls::{
-    AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, OcspStapling, TlsPolicy, Version,
+    AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, OcspStapling, TlsParameters,
+    TlsPolicy, Version,
 };
 pub use tracing::{TraceParents, Tracing, TracingProtocol};
 pub use trusted_proxies::{Network, TrustedProxies};

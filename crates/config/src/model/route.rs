@@ -1,6 +1,6 @@
 use super::{
     AttemptCounts, Compression, Cors, ErrorPage, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch,
-    Mirror, PathMatch, Place, QueryMatch, RetryPolicy, RouteBasicAuth, RouteRateLimits,
+    Mirror, PathMatch, Place, QueryMatch, RetryPolicy, RouteBasicAuth, RouteBodyLimit, RouteRateLimits,
 };
 use bytes::Bytes;
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
@@ -28,6 +28,8 @@ pub struct Route {
     pub fault: Option<Fault>,
     /// How many requests are served in a time.
     pub rate_limits: RouteRateLimits,
+    /// How large a request's body may be.
+    pub body_limit: RouteBodyLimit,
     /// Who is let in by name and password.
     pub basic_auth: RouteBasicAuth,
     /// Which answers of servers are compressed.
@@ -149,6 +151,7 @@ impl Route {
             cors: None,
             fault: None,
             rate_limits: RouteRateLimits::default(),
+            body_limit: RouteBodyLimit::default(),
             basic_auth: RouteBasicAuth::default(),
             compression: None,
             error_pages: Vec::new(),

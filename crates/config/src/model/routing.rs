@@ -1,8 +1,8 @@
 //! Which requests go where: hosts, then routes in their order.
 
 use super::{
-    AccessStep, BasicAuth, EnvoyHeaders, ErrorPage, ForwardedCertificate, Mode, PathRule, Paths, Place,
-    RateLimit, RequestIds, Route, RouteBasicAuth,
+    AccessStep, BasicAuth, EnvoyHeaders, ErrorPage, ForwardedCertificate, LocalReplies, Mode, PathRule,
+    Paths, Place, RateLimit, RequestIds, RequestLimits, Route, RouteBasicAuth,
 };
 use http::HeaderName;
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
@@ -17,10 +17,12 @@ pub struct Http {
     /// Who may ask for what: asked before routes are looked at. What may not be asked for is answered with 403, with 401
     /// where a token or a password is needed, and with 429 where it is too much.
     pub access: Vec<AccessStep>,
-    /// Bytes of a request's header, at most; a larger one is answered with 431.
-    pub header_limit: usize,
+    /// How large requests may be.
+    pub limits: RequestLimits,
     /// What clients read of errors.
     pub error_pages: Vec<ErrorPage>,
+    /// How the gateway's own answers are written, in the place of `error_pages`; Envoy's. Shared by their connections.
+    pub local_replies: Option<Arc<LocalReplies>>,
     /// What becomes of `X-Request-Id`; `None`: what the process says.
     pub request_ids: Option<RequestIds>,
     /// What becomes of `x-forwarded-client-cert`.
@@ -102,8 +104,9 @@ impl Http {
             routes: routes.into(),
             paths: Paths::default(),
             access: Vec::new(),
-            header_limit: 64 * 1024,
+            limits: RequestLimits::default(),
             error_pages: Vec::new(),
+            local_replies: None,
             request_ids: None,
             forwarded_certificate: ForwardedCertificate::default(),
             envoy_headers: None,

@@ -78,6 +78,19 @@ pub struct TlsPolicy {
     pub client_auth: ClientAuth,
 }
 
+/// Versions, cipher suites and groups that are offered to servers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TlsParameters {
+    /// Lowest version.
+    pub min: Version,
+    /// Highest version.
+    pub max: Version,
+    /// Key-exchange groups, most preferred first.
+    pub groups: Vec<Group>,
+    /// Cipher suites of TLS 1.2 and below, by OpenSSL's names; empty: those that BoringSSL offers.
+    pub ciphers: Vec<String>,
+}
+
 /// For which certificates OCSP responses are fetched from their authorities, to be stapled (RFC 6066 section 8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OcspStapling {
@@ -176,6 +189,19 @@ impl ClientCheck {
     /// Everything that is read from files or given in place.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         self.ca.iter().chain(&self.revoked).map(|(source, _)| source)
+    }
+}
+
+impl From<TlsPolicy> for TlsParameters {
+    fn from(TlsPolicy { min, max, groups, ciphers, .. }: TlsPolicy) -> Self {
+        Self { min, max, groups, ciphers }
+    }
+}
+
+/// The same versions and groups as towards clients.
+impl Default for TlsParameters {
+    fn default() -> Self {
+        TlsPolicy::default().into()
     }
 }
 

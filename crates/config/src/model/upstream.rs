@@ -1,4 +1,6 @@
-use super::{AltName, CertificateSource, DnsRefresh, OutlierDetection, Place, Source, UpstreamLimits};
+use super::{
+    AltName, CertificateSource, DnsRefresh, OutlierDetection, Place, Source, TlsParameters, UpstreamLimits,
+};
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// A named group of servers.
@@ -94,6 +96,13 @@ pub enum HealthProbe {
     Tcp,
     /// `GET` of this path answers 200.
     Http(String),
+    /// `grpc.health.v1.Health/Check` answers `SERVING`.
+    Grpc {
+        /// Of this service; empty is the server as a whole.
+        service: String,
+        /// By which name the server is asked; `None`: by its own.
+        authority: Option<String>,
+    },
 }
 
 /// TLS towards the servers.
@@ -115,6 +124,8 @@ pub struct UpstreamTls {
     pub names: Vec<AltName>,
     /// What is offered by ALPN.
     pub alpn: UpstreamAlpn,
+    /// Versions, cipher suites and groups.
+    pub parameters: TlsParameters,
 }
 
 /// What is offered to servers by ALPN (RFC 7301).
@@ -227,6 +238,7 @@ impl Default for UpstreamTls {
             verify_name: true,
             names: Vec::new(),
             alpn: UpstreamAlpn::Http,
+            parameters: TlsParameters::default(),
         }
     }
 }

@@ -181,6 +181,7 @@ fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
         request_headers,
         response_headers,
         rate_limits: filters.rate_limits(),
+        body_limit: filters.body_limit(),
         compression: filters.compression(),
         fault: filters.fault.flatten(),
         cors: filters.cors.flatten(),

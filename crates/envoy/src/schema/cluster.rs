@@ -196,8 +196,11 @@ pub(crate) const HEALTH_CHECK: Schema = Schema {
         ("healthy_threshold", Read("")),
         ("http_health_check", Read("")),
         ("tcp_health_check", Read("connects; nothing is sent")),
-        ("grpc_health_check", Refused("use `http_health_check` or `tcp_health_check`")),
-        ("custom_health_check", Refused("use `http_health_check` or `tcp_health_check`")),
+        ("grpc_health_check", Read("over HTTP/2, which the cluster must speak")),
+        (
+            "custom_health_check",
+            Refused("use `http_health_check`, `tcp_health_check` or `grpc_health_check`"),
+        ),
         ("initial_jitter", Ignored("")),
         ("interval_jitter", Ignored("")),
         ("interval_jitter_percent", Ignored("")),
@@ -214,6 +217,16 @@ pub(crate) const HEALTH_CHECK: Schema = Schema {
         ("always_log_health_check_success", Ignored("")),
         ("tls_options", Ignored("")),
         ("transport_socket_match_criteria", Ignored("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const GRPC_HEALTH_CHECK: Schema = Schema {
+    name: "envoy.config.core.v3.HealthCheck.GrpcHealthCheck",
+    fields: &[
+        ("service_name", Read("the server as a whole if it is left out")),
+        ("authority", Read("the server's host if it is left out")),
+        ("initial_metadata", Ignored("checks carry no metadata")),
     ],
     others: HARMLESS,
 };

@@ -79,7 +79,7 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ("strip_matching_host_port", Accepted("")),
         ("strip_any_host_port", Accepted("")),
         ("strip_trailing_host_dot", Accepted("")),
-        ("local_reply_config", Ignored("local answers have fixed texts")),
+        ("local_reply_config", Read("")),
         ("stream_error_on_invalid_http_message", Ignored("")),
         ("scheme_header_transformation", Ignored("")),
         ("add_proxy_protocol_connection_state", Ignored("")),
@@ -145,7 +145,7 @@ pub(crate) const COMMON_HTTP_OPTIONS: Schema = Schema {
     fields: &[
         ("idle_timeout", Read("")),
         ("max_connection_duration", Ignored("connections may last")),
-        ("max_headers_count", Ignored("headers have a limit of their own")),
+        ("max_headers_count", Read("of listeners; 100 if it is left out")),
         ("max_response_headers_kb", Ignored("headers have a limit of their own")),
         ("max_stream_duration", Ignored("use the route's `timeout`")),
         ("headers_with_underscores_action", Read("`ALLOW`")),

@@ -4,6 +4,7 @@
 
 mod basic_auth;
 mod bootstrap;
+mod buffer;
 mod cluster;
 mod common;
 mod compressor;
@@ -13,6 +14,7 @@ mod istio;
 mod jwt;
 mod listener;
 mod local_rate_limit;
+mod local_reply;
 mod quic;
 mod rbac;
 mod route;
@@ -23,6 +25,7 @@ mod upstream_limits;
 
 pub(crate) use basic_auth::*;
 pub(crate) use bootstrap::*;
+pub(crate) use buffer::*;
 pub(crate) use cluster::*;
 pub(crate) use common::*;
 pub(crate) use compressor::*;
@@ -32,6 +35,7 @@ pub(crate) use istio::*;
 pub(crate) use jwt::*;
 pub(crate) use listener::*;
 pub(crate) use local_rate_limit::*;
+pub(crate) use local_reply::*;
 pub(crate) use quic::*;
 pub(crate) use rbac::*;
 pub(crate) use route::*;
@@ -169,6 +173,22 @@ pub(crate) const ALL: &[Group] = &[
         ],
     },
     Group {
+        page: "local-replies",
+        title: "Local replies",
+        messages: &[
+            &LOCAL_REPLY,
+            &RESPONSE_MAPPER,
+            &SUBSTITUTION_FORMAT,
+            &ACCESS_LOG_FILTER,
+            &STATUS_CODE_FILTER,
+            &COMPARISON_FILTER,
+            &RUNTIME_NUMBER,
+            &HEADER_FILTER,
+            &AND_FILTER,
+            &OR_FILTER,
+        ],
+    },
+    Group {
         page: "rbac",
         title: "Who is let in: RBAC",
         messages: &[
@@ -229,6 +249,11 @@ pub(crate) const ALL: &[Group] = &[
         page: "local-rate-limit",
         title: "How many requests are served: local rate limits",
         messages: &[&LOCAL_RATE_LIMIT, &TOKEN_BUCKET],
+    },
+    Group {
+        page: "buffer",
+        title: "How large requests may be: buffers",
+        messages: &[&BUFFER, &BUFFER_PER_ROUTE],
     },
     Group {
         page: "compressor",
@@ -300,6 +325,7 @@ pub(crate) const ALL: &[Group] = &[
             &ENDPOINT,
             &HEALTH_CHECK,
             &HTTP_HEALTH_CHECK,
+            &GRPC_HEALTH_CHECK,
             &LB_POLICY,
             &LB_POLICY_ITEM,
             &TYPED_EXTENSION,

@@ -96,8 +96,8 @@ pub(crate) const TLS_PARAMETERS: Schema = Schema {
     fields: &[
         ("tls_minimum_protocol_version", Read("`TLS_AUTO` is 1.2")),
         ("tls_maximum_protocol_version", Read("`TLS_AUTO` is 1.3")),
-        ("cipher_suites", Read("for TLS 1.2 and below, by BoringSSL's names; listeners only")),
-        ("ecdh_curves", Read("X25519MLKEM768, X25519, P-256, P-384, P-521; listeners only")),
+        ("cipher_suites", Read("for TLS 1.2 and below, by BoringSSL's names")),
+        ("ecdh_curves", Read("X25519MLKEM768, X25519, P-256, P-384, P-521")),
         ("signature_algorithms", Refused("they follow from the certificate's key")),
         ("compliance_policies", Refused("set versions, suites and curves")),
     ],

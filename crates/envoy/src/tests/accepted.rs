@@ -191,7 +191,7 @@ fn limits_of_requests() {
         let gateway = gateway(&text);
         let chain = only_chain(&gateway);
         let Serve::Http(http) = &chain.serve else { panic!("not HTTP") };
-        assert_eq!(http.header_limit, header_limit);
+        assert_eq!(http.limits.header, header_limit);
         assert_eq!((chain.timeouts.request, chain.timeouts.header), (request, Duration::from_secs(header)));
     }
 }

@@ -1,7 +1,9 @@
 //! Clusters as Istio's control plane writes them.
 
 use super::{gateway, problems, warnings};
-use quadrille_config::model::{AltNameKind, ProxyProtocolOut, TextRule, UpstreamAlpn, UpstreamProtocol};
+use quadrille_config::model::{
+    AltNameKind, Group, ProxyProtocolOut, TextRule, UpstreamAlpn, UpstreamProtocol, Version,
+};
 
 /// A cluster with two ways to its servers, of which the endpoints choose by their metadata. SOCKET is the way to those
 /// of the mesh.
@@ -57,6 +59,7 @@ fn servers_are_reached_by_what_they_say_of_themselves() {
     assert!(tls.verify && !tls.verify_name && tls.alpn == UpstreamAlpn::Istio);
     let wanted = tls.names.iter().find(|name| name.kind == AltNameKind::Uri).expect("a URI");
     assert_eq!(wanted.text.rule, TextRule::Exact("spiffe://cluster.local/ns/a/sa/b".to_owned()));
+    assert_eq!((tls.parameters.min, tls.parameters.max), (Version::Tls12, Version::Tls13));
     assert_eq!(warnings(&text), Vec::<String>::new());
 }
 
@@ -156,4 +159,18 @@ fn localities_share_the_load_by_their_weights() {
     };
     assert_eq!(weights("{}"), [1, 3, 1]);
     assert_eq!(weights("{ locality_weighted_lb_config: {} }"), [20_000, 60_000, 20_000]);
+}
+
+#[test]
+fn versions_suites_and_curves_are_those_that_the_cluster_says() {
+    let parameters = "tls_minimum_protocol_version: TLSv1_1, tls_maximum_protocol_version: TLSv1_2, \
+                      cipher_suites: [ ECDHE-RSA-AES128-GCM-SHA256, AES128-SHA ], ecdh_curves: [ P-256 ]";
+    let socket = MUTUAL
+        .replace("tls_minimum_protocol_version: TLSv1_2, tls_maximum_protocol_version: TLSv1_3", parameters);
+    let gateway = gateway(&MESHED.replace("SOCKET", &socket));
+    let tls = gateway.upstreams["outbound|80||backend.example.com"].transport(1).expect("TLS");
+    let found = &tls.parameters;
+    assert_eq!((found.min, found.max), (Version::Tls11, Version::Tls12));
+    assert_eq!(found.ciphers, ["ECDHE-RSA-AES128-GCM-SHA256", "AES128-SHA"]);
+    assert_eq!(found.groups, [Group::P256]);
 }

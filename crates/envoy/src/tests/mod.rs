@@ -10,6 +10,7 @@ mod forms;
 mod istio;
 mod jwt;
 mod local_rate_limit;
+mod local_reply;
 mod quic;
 mod rbac;
 mod reference;

@@ -14,8 +14,8 @@ use crate::{
 use quadrille_config::{
     Diagnostic, Problem,
     model::{
-        AltName, AltNameKind, CertificateSource, KeySource, Place, Source, TextRule, TlsPolicy, UpstreamAlpn,
-        UpstreamTls,
+        AltName, AltNameKind, CertificateSource, KeySource, Place, Source, TextRule, TlsParameters,
+        TlsPolicy, UpstreamAlpn, UpstreamTls,
     },
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -30,9 +30,8 @@ pub struct ClusterTls {
     certificate: Option<Arc<CertificateSource>>,
     certificate_secret: Option<SecretReference>,
     alpn: UpstreamAlpn,
+    parameters: TlsParameters,
     place: Place,
-    /// What is wrong with it, unless it is for a control plane.
-    pub(crate) unsupported: Option<Diagnostic>,
 }
 
 /// Reads what a cluster's `transport_socket` says of TLS.
@@ -45,8 +44,8 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
         certificate: None,
         certificate_secret: None,
         alpn: UpstreamAlpn::Http,
+        parameters: TlsParameters::default(),
         place: field.place(),
-        unsupported: None,
     };
     let Some(common_field) = message.get("common_tls_context") else { return Some(tls) };
     let common = common_field.message(&schema::COMMON_TLS)?;
@@ -54,16 +53,7 @@ pub(crate) fn upstream(field: &Field<'_>) -> Option<ClusterTls> {
     if let Some(parameters_field) = common.get("tls_params") {
         let mut policy = TlsPolicy::default();
         parameters(&parameters_field, &mut policy)?;
-        let default = TlsPolicy::default();
-        if !policy.ciphers.is_empty() || policy.groups != default.groups || policy.min > default.min {
-            tls.unsupported = Some(Diagnostic::new(
-                &parameters_field.place(),
-                Problem::new(
-                    "refused: versions, suites and curves towards servers cannot be chosen",
-                    "remove it",
-                ),
-            ));
-        }
+        tls.parameters = policy.into();
     }
     // What the protocol is towards a server is said by the cluster's HTTP options.
     if common.list("alpn_protocols").iter().any(|protocol| protocol.text() == Some("istio")) {
@@ -169,6 +159,7 @@ impl ClusterTls {
             verify: verified,
             names,
             alpn: self.alpn,
+            parameters: self.parameters.clone(),
         })
     }
 }

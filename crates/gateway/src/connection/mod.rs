@@ -42,6 +42,8 @@ pub(crate) struct Connection {
     pub(crate) key: Option<KeyTiming>,
     /// Whether a trace has the handshake already.
     pub(crate) handshake_traced: AtomicBool,
+    /// Of the body of its last request, not all was read; of HTTP/1.1.
+    pub(crate) left_unread: AtomicBool,
     pub(crate) clock: RequestClock,
     /// The client's address, as headers tell it.
     pub(crate) client_ip: OnceLock<HeaderValue>,
@@ -94,6 +96,7 @@ impl Connection {
             handshake: Duration::ZERO,
             key: None,
             handshake_traced: AtomicBool::new(false),
+            left_unread: AtomicBool::new(false),
             clock: RequestClock::new(timeouts),
             client_ip: OnceLock::new(),
             http3_here: OnceLock::new(),

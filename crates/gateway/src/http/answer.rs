@@ -3,7 +3,9 @@
 use super::{
     error_page,
     exchange::Exchange,
+    grpc_error,
     header_changes::{self, Variables},
+    local_reply::{self, Known, Reply},
     refusal::Refusal,
     request::Request,
     response_body::ResponseBody,
@@ -26,9 +28,27 @@ impl Answer<'_> {
     /// An error in a few words.
     pub(super) fn text(self, status: u16, words: &'static str) -> Response<ResponseBody> {
         let headers = &self.request.headers;
+        if let Some(headers) = grpc_error::answer(headers, status, words, self.exchange.began.elapsed()) {
+            return self.finish_call(status, headers);
+        }
+        if self.exchange.replies.is_some() {
+            return self.respond(&error_page::plain(status, words));
+        }
         let own = self.exchange.pages.as_ref().and_then(|pages| pages.of_gateway(status, headers));
         let error = own.unwrap_or_else(|| error_page::of(status, words, headers));
-        self.respond(&error)
+        self.error(&error)
+    }
+
+    /// A call of gRPC that has failed: HTTP's status says that there is an answer, and counts as what went wrong.
+    fn finish_call(self, status: u16, headers: HeaderMap) -> Response<ResponseBody> {
+        let mut response = self.finish(status, headers, Bytes::new());
+        *response.status_mut() = StatusCode::OK;
+        response
+    }
+
+    /// A page in one of the forms that errors have.
+    fn error(self, page: &Respond) -> Response<ResponseBody> {
+        self.respond_with(page, HeaderMap::from_iter([error_page::VARY]))
     }
 
     /// An error that its status explains.
@@ -38,7 +58,10 @@ impl Answer<'_> {
 
     /// What the configuration says.
     pub(super) fn respond(self, respond: &Respond) -> Response<ResponseBody> {
-        let mut headers = HeaderMap::with_capacity(4);
+        self.respond_with(respond, HeaderMap::with_capacity(4))
+    }
+
+    fn respond_with(self, respond: &Respond, mut headers: HeaderMap) -> Response<ResponseBody> {
         if !respond.body.is_empty()
             && let Ok(content_type) = HeaderValue::from_str(&respond.content_type)
         {
@@ -47,22 +70,44 @@ impl Answer<'_> {
         if !matches!(respond.status, 204 | 304) {
             headers.insert(header::CONTENT_LENGTH, respond.body.len().into());
         }
-        self.finish(respond.status, headers, respond.body.clone())
+        self.send(Reply { status: respond.status, headers, body: respond.body.clone() })
+    }
+
+    /// An answer of the gateway's own, as the configuration has it written.
+    fn send(self, mut reply: Reply) -> Response<ResponseBody> {
+        if let Some(replies) = &self.exchange.replies {
+            let known = Known {
+                request: &self.request.view(self.exchange.http.connection.tls),
+                values: &self.values(),
+            };
+            local_reply::rewrite(&mut reply, replies, &known);
+        }
+        self.finish(reply.status, reply.headers, reply.body)
     }
 
     /// To a request that is not let in.
     pub(super) fn refuse(mut self, mut refusal: Refusal<'_>) -> Response<ResponseBody> {
         self.exchange.error = refusal.error;
         let headers = &self.request.headers;
+        let call = grpc_error::answer(headers, refusal.status, "", self.exchange.began.elapsed());
+        if let Some(call) = call.filter(|_| refusal.is_own) {
+            refusal.headers.extend(call);
+            return self.finish_call(refusal.status, refusal.headers);
+        }
         let own = self.exchange.pages.as_ref().and_then(|pages| pages.of_gateway(refusal.status, headers));
         if let Some(page) = own.filter(|_| refusal.is_own) {
             refusal.headers.remove(header::CONTENT_TYPE);
-            let mut response = self.respond(&page);
+            let mut response = self.error(&page);
             response.headers_mut().extend(refusal.headers);
             return response;
         }
+        if self.exchange.replies.is_some() {
+            let length = (header::CONTENT_LENGTH, refusal.body.len().into());
+            refusal.headers.extend([length]);
+            return self.send(Reply { status: refusal.status, headers: refusal.headers, body: refusal.body });
+        }
         let respond = Respond { status: refusal.status, body: refusal.body, ..Respond::text("") };
-        let mut response = self.respond(&respond);
+        let mut response = if refusal.is_own { self.error(&respond) } else { self.respond(&respond) };
         // What the refusal says of the body is truer than what is taken for granted.
         let headers = response.headers_mut();
         refusal.headers.keys().for_each(|name| _ = headers.remove(name));
@@ -87,20 +132,22 @@ impl Answer<'_> {
             headers.insert(header::LOCATION, location);
         }
         headers.insert(header::CONTENT_LENGTH, 0.into());
-        self.finish(redirect.status, headers, Bytes::new())
+        self.send(Reply { status: redirect.status, headers, body: Bytes::new() })
+    }
+
+    fn values(&self) -> Variables<'_> {
+        Variables {
+            connection: &self.exchange.http.connection,
+            client: self.request.sender.client,
+            version: self.request.version,
+            upstream: self.exchange.upstream.as_ref().map_or("", |(upstream, _)| upstream.name()),
+            request: &self.request.headers,
+        }
     }
 
     fn finish(mut self, status: u16, mut headers: HeaderMap, body: Bytes) -> Response<ResponseBody> {
         if let Some(matched) = self.route {
-            let upstream = self.exchange.upstream.as_ref().map_or("", |(upstream, _)| upstream.name());
-            let values = Variables {
-                connection: &self.exchange.http.connection,
-                client: self.request.sender.client,
-                version: self.request.version,
-                upstream,
-                request: &self.request.headers,
-            };
-            header_changes::apply(&mut headers, true, &matched.route().response_headers, &values);
+            header_changes::apply(&mut headers, true, &matched.route().response_headers, &self.values());
         }
         let body = if self.request.method == Method::HEAD { Bytes::new() } else { body };
         self.exchange.status = status;

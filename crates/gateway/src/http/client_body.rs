@@ -16,7 +16,7 @@ use http_body::{Body, Frame, SizeHint};
 use std::{
     future::poll_fn,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
@@ -35,7 +35,14 @@ pub(super) struct ClientBody {
     ahead: Option<Box<ReadAhead>>,
     /// When all of it must have come.
     due: Option<Instant>,
+    /// Its end was read.
+    ended: bool,
+    /// How many more bytes it may have, if they are limited.
+    left: Option<u64>,
 }
+
+/// A body that says itself that it is larger than it may be.
+pub(super) struct TooLarge;
 
 enum Source {
     Http1(hyper::body::Incoming),
@@ -65,7 +72,24 @@ impl ClientBody {
 
     fn new(source: Source, connection: &Arc<Connection>) -> Self {
         let due = connection.clock.request_due();
-        Self { source, connection: Arc::clone(connection), patience: Patience::default(), ahead: None, due }
+        Self {
+            source,
+            connection: Arc::clone(connection),
+            patience: Patience::default(),
+            ahead: None,
+            ended: false,
+            due,
+            left: None,
+        }
+    }
+
+    /// From now on, no more bytes than these.
+    ///
+    /// # Errors
+    /// If there will be more.
+    pub(super) fn limit(&mut self, bytes: u64) -> Result<(), TooLarge> {
+        self.left = Some(bytes);
+        if self.size_hint().lower() > bytes { Err(TooLarge) } else { Ok(()) }
     }
 
     /// The beginning, so many bytes at most: read until there are as many, or one more if it is `to_the_end`. What is read
@@ -119,7 +143,10 @@ fn announced(headers: &HeaderMap) -> Option<u64> {
 impl Drop for ClientBody {
     fn drop(&mut self) {
         match &mut self.source {
-            Source::Http1(_) => {}
+            Source::Http1(incoming) => {
+                let unread = !self.ended && !incoming.is_end_stream();
+                self.connection.left_unread.store(unread, Ordering::Relaxed);
+            }
             Source::Http2 { stream, .. } => {
                 if let Some(stream) = stream.take().filter(|stream| !stream.is_end_stream()) {
                     linger(discard(stream));
@@ -215,6 +242,27 @@ impl Source {
     }
 }
 
+impl ClientBody {
+    /// The next piece, if it comes in time.
+    fn poll_in_time(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Some(ahead) = &mut self.ahead {
+            if let Some(frame) = ahead.take_frame() {
+                return Poll::Ready(Some(Ok(frame)));
+            }
+            if ahead.is_complete {
+                return Poll::Ready(None);
+            }
+        }
+        let poll = self.source.poll_frame(context);
+        if poll.is_ready() && self.due.is_none_or(|due| Instant::now() < due) {
+            self.patience.renew();
+            return poll;
+        }
+        ready!(self.patience.poll_exhausted_by(context, self.connection.clock.idle_limit(), self.due));
+        Poll::Ready(Some(Err(ClientBodyError::TimedOut.into())))
+    }
+}
+
 impl Body for ClientBody {
     type Data = Bytes;
     type Error = BoxError;
@@ -223,22 +271,17 @@ impl Body for ClientBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = &mut *self;
-        if let Some(ahead) = &mut this.ahead {
-            if let Some(frame) = ahead.take_frame() {
-                return Poll::Ready(Some(Ok(frame)));
-            }
-            if ahead.is_complete {
-                return Poll::Ready(None);
+        let frame = ready!(self.poll_in_time(context));
+        self.ended |= frame.as_ref().is_none_or(|frame| frame.as_ref().is_ok_and(Frame::is_trailers));
+        if let (Some(left), Some(Ok(frame))) = (&mut self.left, &frame)
+            && let Some(data) = frame.data_ref()
+        {
+            match left.checked_sub(data.len() as u64) {
+                Some(less) => *left = less,
+                None => return Poll::Ready(Some(Err(ClientBodyError::TooLarge.into()))),
             }
         }
-        let poll = this.source.poll_frame(context);
-        if poll.is_ready() && this.due.is_none_or(|due| Instant::now() < due) {
-            this.patience.renew();
-            return poll;
-        }
-        ready!(this.patience.poll_exhausted_by(context, this.connection.clock.idle_limit(), this.due));
-        Poll::Ready(Some(Err(ClientBodyError::TimedOut.into())))
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

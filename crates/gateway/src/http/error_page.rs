@@ -1,7 +1,7 @@
 //! What a client reads of an error of the gateway's own: a page, JSON, or a line of text, as its `Accept` says.
 
 use super::quality::qualities;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use quadrille_config::model::Respond;
 
 /// A form that an error has.
@@ -23,10 +23,23 @@ impl Form {
     }
 }
 
+/// What tells caches that the form of an error depends on what clients accept (RFC 9110 section 12.5.5).
+pub(super) const VARY: (HeaderName, HeaderValue) = (header::VARY, HeaderValue::from_static("Accept"));
+
+/// An answer with this status in these words, in text; without words, the status says its name.
+pub(super) fn plain(status: u16, words: &'static str) -> Respond {
+    let words = if words.is_empty() { name_of(status) } else { words };
+    Respond { status, content_type: "text/plain".into(), ..Respond::text(words.trim_end()) }
+}
+
+fn name_of(status: u16) -> &'static str {
+    let name = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+    name.unwrap_or("Error")
+}
+
 /// An answer with this status and these words of ours; without words, the status says its name.
 pub(super) fn of(status: u16, words: &'static str, headers: &HeaderMap) -> Respond {
-    let name = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
-    let name = name.unwrap_or("Error");
+    let name = name_of(status);
     let words = if words.is_empty() { name } else { words.trim_end() };
     let (content_type, body) = match wanted(headers) {
         Form::Text => ("text/plain; charset=utf-8", format!("{words}\n")),
@@ -65,7 +78,6 @@ pub(super) fn wanted(headers: &HeaderMap) -> Form {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
 
     fn accepting(accept: &'static str) -> HeaderMap {
         let mut headers = HeaderMap::new();

@@ -49,9 +49,22 @@ impl ErrorPages {
     /// server.
     pub(super) fn in_place(&self, headers: &HeaderMap, head: &mut response::Parts) -> Option<Respond> {
         let is_error = head.status.is_client_error() || head.status.is_server_error();
-        let page = is_error.then(|| self.choose(head.status.as_u16(), headers, |page| page.of_servers))??;
+        let status = head.status.as_u16();
+        if !is_error || !self.of_status(status).any(|(page, _, _)| page.of_servers) {
+            return None;
+        }
+        let (vary, accept) = error_page::VARY;
+        head.headers.append(vary, accept);
+        let page = self.choose(status, headers, |page| page.of_servers)?;
         describe(&page, &mut head.headers);
         Some(page)
+    }
+
+    /// Those for this status alone, and then those for its class.
+    fn of_status(&self, status: u16) -> impl Iterator<Item = &(ErrorPage, Bytes, Form)> {
+        [Statuses::One(status), Statuses::Class(status / 100)]
+            .into_iter()
+            .flat_map(|statuses| self.0.iter().filter(move |(page, _, _)| page.statuses.contains(&statuses)))
     }
 
     /// The first page in the form that the client asks for; the first of all, if it does not say.
@@ -63,10 +76,8 @@ impl ErrorPages {
     ) -> Option<Respond> {
         let wanted = error_page::wanted(headers);
         let suits = |form: Form| wanted == Form::Text || wanted == form;
-        let mut of_status = [Statuses::One(status), Statuses::Class(status / 100)]
-            .into_iter()
-            .flat_map(|statuses| self.0.iter().filter(move |(page, _, _)| page.statuses.contains(&statuses)));
-        let (page, body, _) = of_status.find(|(page, _, form)| is_meant(page) && suits(*form))?;
+        let (page, body, _) =
+            self.of_status(status).find(|(page, _, form)| is_meant(page) && suits(*form))?;
         Some(Respond { status, content_type: page.content_type.clone(), body: body.clone() })
     }
 }

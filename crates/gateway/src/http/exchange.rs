@@ -9,7 +9,7 @@ use crate::{
     upstream::{ActiveRequest, ExchangeError, Server, Upstream},
 };
 use http::{HeaderMap, HeaderValue, Method, Version, header};
-use quadrille_config::model::LogField;
+use quadrille_config::model::{LocalReplies, LogField};
 use std::{
     net::SocketAddr,
     sync::Arc,
@@ -32,6 +32,8 @@ pub(super) struct Exchange {
     pub(super) client: SocketAddr,
     /// What the client reads of errors, where the configuration says it.
     pub(super) pages: Option<Arc<ErrorPages>>,
+    /// How answers of the gateway's own are written, where the configuration says it.
+    pub(super) replies: Option<Arc<LocalReplies>>,
     /// If it is recorded.
     pub(super) trace: Option<Box<Trace>>,
     /// What the client is told of HTTP/3.
@@ -85,6 +87,7 @@ impl Exchange {
             error: None,
             client: request.sender.client,
             pages: None,
+            replies: None,
             trace: None,
             alternative: None,
             told_id: None,

@@ -5,9 +5,10 @@ use crate::{connection::Connection, upstream::ConnectionPool};
 use http::HeaderValue;
 use quadrille_acme::Answers;
 use quadrille_config::model::{
-    AltSvc, EnvoyHeaders, ForwardedCertificate, Paths, RequestIds, TrustedProxies,
+    AltSvc, EnvoyHeaders, ForwardedCertificate, LocalReplies, Paths, RequestIds, RequestLimits,
+    TrustedProxies,
 };
-use std::sync::Arc;
+use std::{num::NonZeroUsize, sync::Arc};
 use tokio::sync::Notify;
 
 /// A filter chain as the requests of its connections see it. While a connection is open, a reload may change what the
@@ -43,8 +44,10 @@ pub(crate) struct HttpSettings {
     pub(crate) error_pages: Option<Arc<ErrorPages>>,
     /// The same on routes that have pages of their own, by host and route; empty without any.
     pub(crate) route_pages: Vec<Vec<Option<Arc<ErrorPages>>>>,
-    /// Bytes of a request's header, at most.
-    pub(crate) header_limit: usize,
+    /// How the gateway's own answers are written, in the place of pages.
+    pub(crate) local_replies: Option<Arc<LocalReplies>>,
+    /// How large requests may be.
+    pub(crate) limits: RequestLimits,
     /// Whose word about the clients behind them is taken.
     pub(crate) trusted_proxies: TrustedProxies,
     /// What becomes of `X-Request-Id`; clients' own are passed on if nothing is said.
@@ -79,9 +82,12 @@ pub(crate) struct HttpConnection {
 }
 
 impl HttpConnection {
-    /// Bytes of a request's header, at most, as the chain says at this moment. Requests to a chain that serves HTTP no
-    /// longer are refused in any case.
-    pub(super) fn header_limit(&self) -> usize {
-        self.chain.http().map_or(16 * 1024, |settings| settings.header_limit)
+    /// How large a request's header may be, as the chain says at this moment: bytes, and fields. Requests to a chain that
+    /// serves HTTP no longer are refused in any case.
+    pub(super) fn header_limits(&self) -> (usize, NonZeroUsize) {
+        let settings = self.chain.http();
+        settings.map_or((16 * 1024, RequestLimits::FIELDS), |settings| {
+            (settings.limits.header, settings.limits.fields)
+        })
     }
 }

@@ -24,8 +24,7 @@ use super::{
     upstream_request,
 };
 use crate::upstream::{
-    self, ActiveRequest, ClientBodyError, ExchangeError, Lease, Limits, Overloaded, RequestOutcome, Retry,
-    Server, ServerAddress, Upstream,
+    self, ActiveRequest, ExchangeError, Lease, Limits, Overloaded, RequestOutcome, Retry, Server, ServerAddress, Upstream,
 };
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, Version, header};
@@ -276,7 +275,7 @@ impl Forwarding<'_> {
                 informational.push(status, headers);
             }
         });
-        sending.await.map_err(|error| AttemptError::Exchange { error, reused })
+        sending.await.map_err(|error| AttemptError::Exchange { error: self.body.blame(error), reused })
     }
 
     async fn connect(&self, http: &HttpConnection, server: &Server, fresh: bool) -> io::Result<Lease> {
@@ -364,8 +363,7 @@ impl Forwarding<'_> {
                 if timed_out && unreachable != 503 { 504 } else { unreachable }
             }
             AttemptError::Exchange { error: ExchangeError::TimedOut, .. } => too_late,
-            AttemptError::Exchange { error: ExchangeError::Client(ClientBodyError::TimedOut), .. } => 408,
-            AttemptError::Exchange { error: ExchangeError::Client(_), .. } => 400,
+            AttemptError::Exchange { error: ExchangeError::Client(error), .. } => error.status(),
             AttemptError::Exchange { .. } => unreachable,
         }
     }

@@ -56,6 +56,13 @@ impl Variables<'_> {
         if bytes.is_empty() { None } else { HeaderValue::from_bytes(&bytes).ok() }
     }
 
+    /// What is known of this, as text; nothing of answers.
+    pub(super) fn value(&self, part: &HeaderPart) -> String {
+        let mut bytes = Vec::new();
+        self.part(part, None, &mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     fn part(&self, part: &HeaderPart, answer: Option<&HeaderMap>, out: &mut Vec<u8>) {
         let connection = self.connection;
         let mut copied = |headers: Option<&HeaderMap>, name: &HeaderName| {

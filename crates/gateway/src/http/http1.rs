@@ -9,11 +9,12 @@ use bytes::Bytes;
 use http::{Request, Response};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
+use quadrille_config::model::RequestLimits;
 use std::{
     convert::Infallible,
     future::{Future, poll_fn},
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
@@ -62,9 +63,11 @@ pub(super) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
     let Conversation { shared, tunnel, .. } = conversation;
     let Some(stream) = shared.into_inner() else { return };
     let begun = tunnel.lock().unwrap_or_else(PoisonError::into_inner).take();
+    // The client may still be sending.
+    let interrupted = outcome.is_err() || http.connection.left_unread.load(Ordering::Relaxed);
     match begun {
         Some(tunnel) => Box::pin(pass(*tunnel, stream, read)).await,
-        None => Box::pin(close(stream, outcome)).await,
+        None => Box::pin(close(stream, interrupted)).await,
     }
 }
 
@@ -93,11 +96,14 @@ impl Conversation<'_> {
     /// Serves requests until none come.
     async fn speak(&mut self) -> Pause {
         let answer = service(self.http, &self.informational, &self.tunnel);
-        let header_limit = self.http.header_limit();
-        let mut connection = http1::Builder::new()
-            .max_header_size(header_limit)
-            .max_buf_size(header_limit + READ_AHEAD)
-            .serve_connection(TokioIo::new(self.shared.clone()), service_fn(answer));
+        let (bytes, fields) = self.http.header_limits();
+        let mut builder = http1::Builder::new();
+        builder.max_header_size(bytes).max_buf_size(bytes + READ_AHEAD);
+        // Its own is the same, and has room for the fields already.
+        if fields != RequestLimits::FIELDS {
+            builder.max_headers(fields.get());
+        }
+        let mut connection = builder.serve_connection(TokioIo::new(self.shared.clone()), service_fn(answer));
         let mut dormancy = Alarm::default();
         let mut asked_to_end = false;
         let outcome = poll_fn(|context| {
@@ -166,11 +172,11 @@ async fn pass(tunnel: Tunnel, mut stream: ClientStream, read: Bytes) {
 }
 
 /// Says goodbye.
-async fn close(mut stream: ClientStream, outcome: Result<(), ()>) {
+async fn close(mut stream: ClientStream, interrupted: bool) {
     let closing = async {
         if let Err(error) = stream.shutdown().await {
             tracing::debug!(%error, "close_notify was not sent");
-        } else if outcome.is_err() {
+        } else if interrupted {
             let _ = tokio::io::copy(&mut stream.take(MOST_LINGERED), &mut tokio::io::sink()).await;
         }
     };

@@ -5,9 +5,9 @@ use super::{
     HttpConnection,
     client_body::ClientBody,
     ending::Ending,
-    header_limit,
     informational::Informational,
     outcome::Outcome,
+    request_size,
     response_body::ResponseBody,
     service,
     shared_stream::SharedStream,
@@ -60,7 +60,7 @@ pub(super) async fn serve(stream: ClientStream, http: Arc<HttpConnection>) {
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MOST_STREAMS)
-        .max_header_list_size(header_limit::decoded(http.header_limit()))
+        .max_header_list_size(request_size::decoded(http.header_limits().0))
         .max_send_buffer_size(SEND_BUFFER)
         .enable_connect_protocol();
     let mut handshake = pin!(builder.handshake(shared.clone()));

@@ -1,7 +1,7 @@
 //! A request's body, of which the beginning is remembered, so that another attempt can send it again.
 
 use super::{client_body::ClientBody, mirrored_body::Tap};
-use crate::upstream::{BoxError, RequestBody};
+use crate::upstream::{BoxError, ClientBodyError, ExchangeError, RequestBody};
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
@@ -32,6 +32,8 @@ struct Shared {
     overflowed: bool,
     /// Who gets copies of all that comes.
     taps: Vec<Tap>,
+    /// Why no more comes, if that is the client's doing.
+    failure: Option<ClientBodyError>,
 }
 
 /// The body of one attempt.
@@ -56,6 +58,7 @@ impl Replay {
             ended: None,
             overflowed: false,
             taps,
+            failure: None,
         }))))
     }
 
@@ -67,6 +70,14 @@ impl Replay {
     /// Whether another attempt can send all of it.
     pub(super) fn is_repeatable(&self) -> bool {
         self.0.as_ref().is_none_or(|shared| !lock(shared).overflowed)
+    }
+
+    /// Why there is no answer, if that is the client's doing: a connection of HTTP/2 to a server tells of the reset alone
+    /// that follows from it.
+    pub(super) fn blame(&self, error: ExchangeError) -> ExchangeError {
+        let failure =
+            self.0.as_ref().and_then(|shared| lock(shared).failure.as_ref().map(ClientBodyError::copy));
+        failure.map_or(error, ExchangeError::Client)
     }
 
     /// When all of it had come; `otherwise` if there is none.
@@ -99,7 +110,10 @@ impl Shared {
                 return Poll::Ready(None);
             }
             Some(Ok(frame)) => frame,
-            failed => return Poll::Ready(failed),
+            Some(Err(error)) => {
+                self.failure = error.downcast_ref().map(ClientBodyError::copy);
+                return Poll::Ready(Some(Err(error)));
+            }
         };
         match (frame.data_ref(), frame.trailers_ref()) {
             (Some(data), _) if !self.overflowed && self.remembered + data.len() <= MOST_REMEMBERED => {

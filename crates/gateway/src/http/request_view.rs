@@ -52,6 +52,11 @@ impl RequestView<'_> {
         holds != header.invert
     }
 
+    /// The first value of a header, or what HTTP/2 has in the place of one.
+    pub(super) fn first_value(&self, name: &str) -> Option<String> {
+        self.values(name).next().map(Cow::into_owned)
+    }
+
     fn values<'v>(&'v self, name: &'v str) -> impl Iterator<Item = Cow<'v, str>> {
         let (pseudo, lines) = match self.pseudo_header(name) {
             Some(value) => (value, None),

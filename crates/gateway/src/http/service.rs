@@ -3,18 +3,17 @@
 use super::{
     HttpConnection, HttpSettings, access,
     answer::Answer,
-    client_body::ClientBody,
+    client_body::{ClientBody, TooLarge},
     cors::{self, CrossOrigin},
     envoy_forwarding, envoy_headers,
     exchange::Exchange,
     fault, forward, forwarded_certificate,
     forwarded_for::Sender,
-    header_limit,
     informational::Informational,
     limited,
     outcome::Outcome,
     request::{self, Request},
-    request_id, request_view,
+    request_id, request_size, request_view,
     router::RouteLookup,
     trace,
 };
@@ -51,6 +50,7 @@ pub(super) fn serve<'a>(
     if request.version < Version::HTTP_3 {
         exchange.alternative = settings.as_ref().and_then(|settings| settings.alternative(&http.connection));
     }
+    exchange.replies = settings.as_ref().and_then(|settings| settings.local_replies.clone());
     exchange.pages = settings.as_ref().and_then(|settings| settings.error_pages.clone());
     async move {
         if request.early && (!request.method.is_safe() || request.websocket) {
@@ -73,10 +73,8 @@ pub(super) fn serve<'a>(
             let respond = Respond { content_type: "application/octet-stream".into(), ..Respond::text(proof) };
             return Answer { request: &request, route: None, exchange }.respond(&respond).into();
         }
-        if request.is_multiplexed() && header_limit::is_exceeded(&request.headers, settings.header_limit) {
-            return Answer { request: &request, route: None, exchange }
-                .text(431, "The header is too large.\n")
-                .into();
+        if let Some((status, problem)) = request_size::exceeded(&request, &settings.limits) {
+            return Answer { request: &request, route: None, exchange }.text(status, problem).into();
         }
         if let Err(problem) = request.normalize(&settings.paths) {
             return Answer { request: &request, route: None, exchange }.text(400, problem).into();
@@ -119,9 +117,13 @@ pub(super) fn serve<'a>(
                     Some(CrossOrigin::Actual(headers)) => allowed = Some(Box::new(headers)),
                     None => {}
                 }
-                if !route.rate_limits.besides().is_empty()
-                    && let Err(refusal) = limited::check(matched.limiters(), http, &request)
-                {
+                let limit = settings.limits.body_of(route.body_limit).filter(|_| !request.websocket);
+                let refusal = match limit.map(|limit| body.limit(limit)) {
+                    Some(Err(TooLarge)) => Some(request_size::too_large(&request)),
+                    _ if route.rate_limits.besides().is_empty() => None,
+                    _ => limited::check(matched.limiters(), http, &request).err(),
+                };
+                if let Some(refusal) = refusal {
                     let mut refused = answer.refuse(refusal);
                     if let Some(allowed) = allowed {
                         cors::add(refused.headers_mut(), *allowed);

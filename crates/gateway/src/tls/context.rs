@@ -13,6 +13,7 @@ use super::{
     handshake_state::{HandshakeState, Peer},
     key_exchange::KeyExchange,
     key_method::EngineKey,
+    parameters::{group_list, ssl_version},
     resumption::{self, ResumptionSettings},
     resumption_backend::ResumptionBackend,
     selection::Selection,
@@ -23,7 +24,7 @@ use boring::{
     sha::Sha256,
     ssl::{
         AlpnError, ClientHello, SelectCertError, Ssl, SslContext, SslContextBuilder, SslMethod, SslMode,
-        SslOptions, SslRef, SslVerifyMode, SslVersion, select_next_proto,
+        SslOptions, SslRef, SslVerifyMode, select_next_proto,
     },
 };
 use boring_sys as ffi;
@@ -31,7 +32,7 @@ use foreign_types::ForeignType;
 use quadrille_acme::{Answers, OnDemand};
 use quadrille_config::{
     Diagnostic,
-    model::{ClientAuth, Group, Mode, TlsPolicy, Version},
+    model::{ClientAuth, Mode, TlsPolicy, Version},
 };
 use quadrille_engine::Engine;
 use quadrille_ocsp::Staple;
@@ -367,26 +368,6 @@ fn set_ocsp_response(builder: &mut SslContextBuilder, response: &[u8]) -> Result
     // SAFETY: the context is live; BoringSSL copies the response.
     let ok = unsafe { ffi::SSL_CTX_set_ocsp_response(builder.as_ptr(), response.as_ptr(), response.len()) };
     if ok == 1 { Ok(()) } else { Err(ErrorStack::get()) }
-}
-
-fn group_list(groups: &[Group]) -> String {
-    let name = |group: &Group| match group {
-        Group::X25519MlKem768 => "X25519MLKEM768",
-        Group::X25519 => "X25519",
-        Group::P256 => "P-256",
-        Group::P384 => "P-384",
-        Group::P521 => "P-521",
-    };
-    groups.iter().map(name).collect::<Vec<_>>().join(":")
-}
-
-fn ssl_version(version: Version) -> SslVersion {
-    match version {
-        Version::Tls10 => SslVersion::TLS1,
-        Version::Tls11 => SslVersion::TLS1_1,
-        Version::Tls12 => SslVersion::TLS1_2,
-        Version::Tls13 => SslVersion::TLS1_3,
-    }
 }
 
 /// Length-prefixed, as ALPN goes over the wire (RFC 7301 section 3.1). Protocol names were checked to be 1 to 255 bytes.

@@ -15,6 +15,7 @@ mod handshake_state;
 pub(crate) mod key_exchange;
 mod key_method;
 mod key_overflow;
+pub(crate) mod parameters;
 pub(crate) mod pem;
 mod quic;
 mod quic_start;

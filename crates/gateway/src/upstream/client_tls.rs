@@ -9,6 +9,7 @@ use super::{
 use crate::tls::{
     Transport, alt_names,
     certificate::{Certificate, PrivateKey},
+    parameters::{group_list, ssl_version},
 };
 use boring::{
     error::ErrorStack,
@@ -16,7 +17,7 @@ use boring::{
     ssl::{Ssl, SslConnector, SslConnectorBuilder, SslMethod, SslRef, SslSessionCacheMode, SslVerifyMode},
     x509::{X509, store::X509StoreBuilder},
 };
-use quadrille_config::model::{AltName, UpstreamAlpn, UpstreamTls};
+use quadrille_config::model::{AltName, TlsParameters, UpstreamAlpn, UpstreamTls};
 use std::{
     io,
     sync::{Arc, LazyLock},
@@ -57,6 +58,7 @@ impl ClientTls {
         if let Some(certificate) = &credentials.certificate {
             show(certificate, &mut builder)?;
         }
+        offer(&tls.parameters, &mut builder)?;
         let sessions = Arc::new(ClientSessions::default());
         let keep = Arc::clone(&sessions);
         builder.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
@@ -123,6 +125,16 @@ impl ClientTls {
             ))
         }
     }
+}
+
+fn offer(parameters: &TlsParameters, builder: &mut SslConnectorBuilder) -> Result<(), ErrorStack> {
+    builder.set_min_proto_version(Some(ssl_version(parameters.min)))?;
+    builder.set_max_proto_version(Some(ssl_version(parameters.max)))?;
+    builder.set_curves_list(&group_list(&parameters.groups))?;
+    if !parameters.ciphers.is_empty() {
+        builder.set_strict_cipher_list(&parameters.ciphers.join(":"))?;
+    }
+    Ok(())
 }
 
 /// The certificate for servers that ask for one.

@@ -46,6 +46,7 @@ impl ExchangeError {
             Self::Refused => "upstream refused",
             Self::TimedOut => "upstream timeout",
             Self::Client(ClientBodyError::TimedOut) => "client timeout",
+            Self::Client(ClientBodyError::TooLarge) => "body too large",
             Self::Client(_) => "client body",
             Self::Broken(_) => "upstream reset",
         }
@@ -71,14 +72,37 @@ impl std::error::Error for ExchangeError {}
 pub(crate) enum ClientBodyError {
     /// The client took too long.
     TimedOut,
+    /// More has come than the body may have.
+    TooLarge,
     /// The connection broke, or what came is no body.
     Broken(BoxError),
+}
+
+impl ClientBodyError {
+    /// The same, for somebody else.
+    pub(crate) fn copy(&self) -> Self {
+        match self {
+            Self::TimedOut => Self::TimedOut,
+            Self::TooLarge => Self::TooLarge,
+            Self::Broken(error) => Self::Broken(error.to_string().into()),
+        }
+    }
+
+    /// What the client is told, if it can be told (RFC 9110 section 15.5).
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::TimedOut => 408,
+            Self::TooLarge => 413,
+            Self::Broken(_) => 400,
+        }
+    }
 }
 
 impl fmt::Display for ClientBodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TimedOut => f.write_str("the client took too long"),
+            Self::TooLarge => f.write_str("it is larger than it may be"),
             Self::Broken(error) => error.fmt(f),
         }
     }
@@ -100,10 +124,7 @@ impl From<hyper::Error> for ExchangeError {
         let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
         while let Some(cause) = source {
             if let Some(client) = cause.downcast_ref::<ClientBodyError>() {
-                return Self::Client(match client {
-                    ClientBodyError::TimedOut => ClientBodyError::TimedOut,
-                    ClientBodyError::Broken(error) => ClientBodyError::Broken(error.to_string().into()),
-                });
+                return Self::Client(client.copy());
             }
             if let Some(h2) = cause.downcast_ref::<h2::Error>() {
                 let refused = h2.reason() == Some(h2::Reason::REFUSED_STREAM)

@@ -1,8 +1,10 @@
 //! Active health checks: each of them is a new connection to the server.
 
 use super::{
+    alpn::Alpn,
     cluster::Upstream,
     connector::ServerStream,
+    grpc_health,
     proxy_header::local_header,
     request_body::RequestBody,
     server::{Server, ServerState},
@@ -22,6 +24,7 @@ use std::{
     net::Ipv6Addr,
     pin::{Pin, pin},
     sync::{Arc, Weak},
+    time::Duration,
 };
 use tokio::task::JoinSet;
 
@@ -65,6 +68,12 @@ async fn probe(upstream: &Upstream, probe: &HealthProbe, server: &Server) -> io:
             let stream = upstream.open(server, &header, upstream.alpn(server)).await?;
             get(stream, upstream, server, path).await.map_err(io::Error::other)
         }
+        HealthProbe::Grpc { service, authority } => {
+            let header = local_header(upstream.model.proxy_protocol);
+            let stream = upstream.open(server, &header, Alpn::Http2).await?;
+            let authority = authority.clone().unwrap_or_else(|| authority_of(upstream, server));
+            call(stream, upstream, server, service, &authority).await.map_err(io::Error::other)
+        }
     }
 }
 
@@ -72,12 +81,13 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 /// `GET` of a path, in the version of HTTP that requests have.
 async fn get(stream: ServerStream, upstream: &Upstream, server: &Server, path: &str) -> Result<(), Failure> {
-    let explicit = upstream.model.transport(server.transport).and_then(|tls| tls.server_name.as_deref());
-    let host = explicit.unwrap_or(&server.host);
-    let host = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.to_owned() };
+    let host = authority_of(upstream, server);
     if upstream.speaks_http2(&stream) {
-        let scheme = if upstream.speaks_tls(server) { uri::Scheme::HTTPS } else { uri::Scheme::HTTP };
-        let target = uri::Builder::new().scheme(scheme).authority(host).path_and_query(path).build()?;
+        let target = uri::Builder::new()
+            .scheme(scheme(upstream, server))
+            .authority(host)
+            .path_and_query(path)
+            .build()?;
         let request = Request::get(target).body(RequestBody::default())?;
         let (mut sender, driver) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
         drive(driver, async move { healthy(sender.send_request(request).await?).await }).await
@@ -86,6 +96,34 @@ async fn get(stream: ServerStream, upstream: &Upstream, server: &Server, path: &
         let (mut sender, driver) = http1::handshake(TokioIo::new(stream)).await?;
         drive(driver, async move { healthy(sender.send_request(request).await?).await }).await
     }
+}
+
+/// The name by which a server is asked.
+fn authority_of(upstream: &Upstream, server: &Server) -> String {
+    let explicit = upstream.model.transport(server.transport).and_then(|tls| tls.server_name.as_deref());
+    let host = explicit.unwrap_or(&server.host);
+    if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.to_owned() }
+}
+
+fn scheme(upstream: &Upstream, server: &Server) -> uri::Scheme {
+    if upstream.speaks_tls(server) { uri::Scheme::HTTPS } else { uri::Scheme::HTTP }
+}
+
+/// A call of gRPC, which is HTTP/2 in any case: in plain text with prior knowledge.
+async fn call(
+    stream: ServerStream,
+    upstream: &Upstream,
+    server: &Server,
+    service: &str,
+    authority: &str,
+) -> Result<(), Failure> {
+    if upstream.speaks_tls(server) && !upstream.speaks_http2(&stream) {
+        return Err("it does not speak HTTP/2, which gRPC needs".into());
+    }
+    let timeout = upstream.model.health.as_ref().map_or(Duration::MAX, |health| health.timeout);
+    let question = grpc_health::question(service, scheme(upstream, server), authority, timeout)?;
+    let (mut sender, driver) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
+    drive(driver, async move { grpc_health::serving(sender.send_request(question).await?).await }).await
 }
 
 /// The exchange, on the connection that it needs to be driven.

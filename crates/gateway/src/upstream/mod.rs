@@ -10,6 +10,7 @@ mod cluster;
 mod connector;
 mod endpoint;
 mod exchange;
+mod grpc_health;
 mod health;
 mod http1;
 mod http2;

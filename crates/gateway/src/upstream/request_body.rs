@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt, Full};
 use std::{
     error::Error,
     pin::Pin,
@@ -36,6 +37,14 @@ const COMPLETE: u8 = 2;
 impl RequestBody {
     pub(crate) fn new(source: BodySource) -> Self {
         Self(Some((source, Arc::default())))
+    }
+
+    /// One that is there at once.
+    pub(crate) fn whole(bytes: Bytes) -> Self {
+        if bytes.is_empty() {
+            return Self::default();
+        }
+        Self::new(Box::pin(Full::new(bytes).map_err(|never| -> BoxError { match never {} })))
     }
 
     pub(super) fn progress(&self) -> Option<Arc<BodyProgress>> {

@@ -1,12 +1,12 @@
 //! Active health checks.
 
 use crate::{
-    Field,
+    Field, Problem,
     file::{
         schema::{Key, Preset, Section},
         shown::time,
     },
-    model::{Health, HealthProbe},
+    model::{Health, HealthProbe, Upstream, UpstreamProtocol},
     values::{count, path, timeout},
     words::switch,
 };
@@ -24,6 +24,21 @@ pub(super) const HEALTH: Section<Health> = Section {
             needs_restart: false,
             read: |field, health| field.set(&mut health.probe, |text| path(text).map(HealthProbe::Http)),
             show: |health| show_probe(&health.probe),
+        },
+        Key {
+            name: "grpc",
+            value: "`on`, or name of a service",
+            preset: Preset::Is("off"),
+            about: "In the place of `path`: a server is healthy if its gRPC health service \
+                    (`grpc.health.v1.Health/Check`) says `SERVING` of this service, or, with `on`, of all of it. For upstreams \
+                    with `protocol: http2`, or `auto` and `tls`.",
+            needs_restart: false,
+            read: |field, health| {
+                if let Some(probe) = field.text().and_then(grpc) {
+                    health.probe = probe;
+                }
+            },
+            show: |health| show_service(&health.probe),
         },
         Key {
             name: "interval",
@@ -71,12 +86,51 @@ pub(super) fn health(field: &Field<'_>) -> Option<Health> {
     }
     let mut health = Health::default();
     HEALTH.read(field, &mut health)?;
+    if let (Some(_), Some(grpc), HealthProbe::Grpc { .. }) =
+        (field.entry("path"), field.entry("grpc"), &health.probe)
+    {
+        grpc.error(Problem::new("`path` is given too, and a check asks one question", "remove one of them"));
+    }
     Some(health)
+}
+
+/// `None` is off.
+fn grpc(text: &str) -> Option<HealthProbe> {
+    let service = match switch(text) {
+        Ok(false) => return None,
+        Ok(true) => String::new(),
+        Err(_) => text.to_owned(),
+    };
+    Some(HealthProbe::Grpc { service, authority: None })
+}
+
+/// gRPC is HTTP/2. `field` is the upstream.
+pub(super) fn refuse_grpc_over_http1(field: &Field<'_>, upstream: &Upstream) {
+    let checks = upstream.health.as_ref().map(|health| &health.probe);
+    let speaks = match upstream.protocol {
+        UpstreamProtocol::Http2 => true,
+        UpstreamProtocol::Auto => upstream.tls.is_some(),
+        UpstreamProtocol::Http1 => false,
+    };
+    if let (Some(HealthProbe::Grpc { .. }), false) = (checks, speaks) {
+        field.at("health").at("grpc").error(Problem::new(
+            "gRPC needs HTTP/2, and HTTP/1.1 is spoken to these servers",
+            "add `protocol: http2` to the upstream",
+        ));
+    }
+}
+
+fn show_service(probe: &HealthProbe) -> Value {
+    match probe {
+        HealthProbe::Grpc { service, .. } if service.is_empty() => "on".into(),
+        HealthProbe::Grpc { service, .. } => service.as_str().into(),
+        HealthProbe::Tcp | HealthProbe::Http(_) => Value::Null,
+    }
 }
 
 fn show_probe(probe: &HealthProbe) -> Value {
     match probe {
-        HealthProbe::Tcp => Value::Null,
+        HealthProbe::Tcp | HealthProbe::Grpc { .. } => Value::Null,
         HealthProbe::Http(path) => path.as_str().into(),
     }
 }

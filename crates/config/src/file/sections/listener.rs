@@ -247,7 +247,7 @@ pub(super) const LISTENER: Section<ListenerDraft, ListenerWithChain> = Section {
             preset: Preset::Means("its defaults"),
             about: "How much the listener takes on.",
             needs_restart: false,
-            read: |field, draft| _ = LIMITS.read(field, &mut draft.limits),
+            read: |field, draft| draft.limits.read(field, draft.mode),
             show: |shown| LIMITS.show(&shown.limits()),
         },
     ],

@@ -150,9 +150,9 @@ impl ListenerDraft {
                         .into_model()
                 });
                 let http = Http::new(RouteTable::by_weight(routes));
-                let header_limit = self.limits.header.unwrap_or(http.header_limit);
+                let limits = self.limits.requests.clone();
                 let error_pages = std::mem::take(&mut self.error_pages);
-                Serve::Http(Http { header_limit, paths: self.paths, access, error_pages, ..http })
+                Serve::Http(Http { limits, paths: self.paths, access, error_pages, ..http })
             }
             Mode::Tcp => {
                 let routes = std::mem::take(&mut self.routes);
@@ -195,7 +195,7 @@ impl ListenerDraft {
 
     /// The route for everything that `upstream` or `respond` of the listener itself stands for.
     fn take_last_route(&mut self, field: &Field<'_>) -> Option<WrittenRoute> {
-        route::refuse_upstream_and_respond(field);
+        route_refused::refuse_upstream_and_respond(field);
         let (key, action) = match (self.upstream.take(), self.respond.take()) {
             (Some(upstream), _) => ("upstream", route::to_upstream(upstream)),
             (None, Some(respond)) => ("respond", Action::Respond(respond)),

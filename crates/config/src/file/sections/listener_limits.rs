@@ -1,21 +1,25 @@
 //! When slow clients are dropped, and how much a listener takes on.
 
 use crate::{
+    Field,
     file::{
         schema::{Key, Preset, Section},
         shown::{or_off, time},
     },
-    model::{Limits, Problem, Timeouts},
-    size::{header_limit, show_size},
+    model::{Limits, Mode, Problem, RequestLimits, Timeouts},
+    size::{body_limit, header_limit, show_size, show_size_or_off, url_limit},
     values::{count, timeout, timeout_or_off},
 };
+use serde_json::Value;
+use std::num::NonZeroUsize;
 
 /// How much a listener takes on: as a socket, and as a server of HTTP.
 #[derive(Default)]
 pub(super) struct ListenerLimits {
     pub(super) socket: Limits,
-    /// `None` in TCP mode, and where nothing is said.
-    pub(super) header: Option<usize>,
+    pub(super) requests: RequestLimits,
+    /// No requests are seen in it.
+    pub(super) mode: Mode,
 }
 
 pub(super) const TIMEOUTS: Section<Timeouts> = Section {
@@ -105,14 +109,84 @@ pub(super) const LIMITS: Section<ListenerLimits> = Section {
             name: "header",
             value: "size",
             preset: Preset::Is("64KiB"),
-            about: "A request's header, of either version of HTTP. A larger one is a 431. While it comes, each connection \
-                    may hold this much.",
+            about: "A request's header with its URL, of any version of HTTP. A larger one is a 431. While it comes, each \
+                    connection may hold this much.",
             needs_restart: false,
-            read: |field, limits| limits.header = field.parse(header_limit),
-            show: |limits| limits.header.map(show_size).into(),
+            read: |field, limits| field.set(&mut limits.requests.header, header_limit),
+            show: |limits| limits.shown(|requests| show_size(requests.header).into()),
+        },
+        Key {
+            name: "headers",
+            value: "count",
+            preset: Preset::Is("100"),
+            about: "Fields of a request's header. With more it is a 431. Cookies count as one field, into however many a client \
+                    of HTTP/2 or HTTP/3 splits them.",
+            needs_restart: false,
+            read: |field, limits| field.set(&mut limits.requests.fields, header_count),
+            show: |limits| limits.shown(|requests| requests.fields.get().into()),
+        },
+        Key {
+            name: "url",
+            value: "size",
+            preset: Preset::Means("as much as a header"),
+            about: "A request's path and query. A longer one is a 414.",
+            needs_restart: false,
+            read: |field, limits| limits.requests.url = field.parse(url_limit),
+            show: |limits| limits.shown(|requests| requests.url.map(show_size).into()),
+        },
+        Key {
+            name: "body",
+            value: "size, or `off`",
+            preset: Preset::Is("off"),
+            about: "A request's body, on routes that have no `limits` of their own. One that says that it is larger is a 413 \
+                    before anything of it goes upstream. One that does not say so is cut off where it becomes too large: \
+                    it is a 413 if no answer has begun, and else its stream, or with HTTP/1.1 its connection, is reset. All \
+                    that a client sends in a stream of gRPC is one body.",
+            needs_restart: false,
+            read: |field, limits| {
+                if let Some(limit) = field.parse(body_limit) {
+                    limits.requests.body = limit;
+                }
+            },
+            show: |limits| limits.shown(|requests| show_size_or_off(requests.body).into()),
         },
     ],
 };
+
+impl ListenerLimits {
+    fn shown(&self, of: impl FnOnce(&RequestLimits) -> Value) -> Value {
+        match self.mode {
+            Mode::Http => of(&self.requests),
+            Mode::Tcp => Value::Null,
+        }
+    }
+
+    /// Reads the limits of a listener in this mode.
+    pub(super) fn read(&mut self, field: &Field<'_>, mode: Mode) {
+        self.mode = mode;
+        LIMITS.read(field, self);
+        if mode == Mode::Tcp {
+            for field in ["header", "headers", "url", "body"].iter().filter_map(|key| field.entry(key)) {
+                field.error(Problem::new("`mode: tcp` sees no requests", "remove this, or use `mode: http`"));
+            }
+        }
+        let header = self.requests.header;
+        if self.requests.url.is_some_and(|url| url >= header) {
+            let problem = format!("never reached: a whole header may have {}", show_size(header));
+            field.at("url").error(Problem::new(problem, "write less, or a larger `header`"));
+        }
+    }
+}
+
+/// More would make of a header what nobody could read in time.
+fn header_count(text: &str) -> Result<NonZeroUsize, Problem> {
+    match count(text)? {
+        count if count.get() > 10_000 => {
+            Err(Problem::new("no client has so many headers", "write `10000` or less"))
+        }
+        count => Ok(count),
+    }
+}
 
 fn at_least_one(text: &str) -> Result<usize, Problem> {
     count(text).map(usize::from)

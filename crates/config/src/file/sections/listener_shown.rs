@@ -28,11 +28,8 @@ impl ListenerWithChain {
     }
 
     pub(super) fn limits(&self) -> ListenerLimits {
-        let header = match &self.chain.serve {
-            Serve::Http(http) => Some(http.header_limit),
-            Serve::Tcp(_) => None,
-        };
-        ListenerLimits { socket: self.listener.limits.clone(), header }
+        let requests = self.chain.http().map(|http| http.limits.clone()).unwrap_or_default();
+        ListenerLimits { socket: self.listener.limits.clone(), requests, mode: self.chain.mode() }
     }
 }
 

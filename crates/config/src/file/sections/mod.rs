@@ -33,6 +33,7 @@ mod resumption;
 mod route;
 mod route_actions;
 mod route_conditions;
+mod route_limits;
 mod route_mirror;
 mod route_refused;
 mod route_respond;
@@ -42,6 +43,7 @@ mod route_sticky;
 mod sampling;
 mod text_match;
 mod tls;
+mod tls_parameters;
 mod tracing;
 mod upstream;
 mod upstream_limits;
@@ -71,6 +73,7 @@ pub(super) const SECTIONS: &[&dyn Described] = &[
     &route_retry::RETRY,
     &route_sticky::STICKY,
     &route_mirror::MIRROR,
+    &route_limits::ROUTE_LIMITS,
     &compression::COMPRESSION,
     &route_respond::RESPOND,
     &header_changes::HEADER_CHANGE,

@@ -3,7 +3,7 @@
 use super::{
     basic_auth, compression, error_pages, header_changes, rate_limits,
     route_actions::{only_upstream, redirect, show_redirect, show_split, split},
-    route_conditions, route_mirror,
+    route_conditions, route_limits, route_mirror, route_refused,
     route_respond::{self, RESPOND},
     route_retry::{RETRY, retry},
     route_shown::{
@@ -21,7 +21,7 @@ use crate::{
     model::{
         Action, Compression, ErrorPage, Expression, Forward, HashPolicy, HeaderChange, HeaderMatch, Mirror,
         PathMatch, PathRewrite, PathRule, Place, RateLimit, Redirect, Respond, RetryPolicy, Route,
-        RouteBasicAuth, RouteRateLimits, RouteTable, Weighted,
+        RouteBasicAuth, RouteBodyLimit, RouteRateLimits, RouteTable, Weighted,
     },
     values,
 };
@@ -180,6 +180,15 @@ pub(super) const ROUTE: Section<RouteDraft, Route> = Section {
             show: |route| rate_limits::show(route.rate_limits.limits()),
         },
         Key {
+            name: "limits",
+            value: "mapping",
+            preset: Preset::Means("the listener's"),
+            about: "How large matching requests may be.",
+            needs_restart: false,
+            read: |field, draft| draft.body_limit = route_limits::limits(field),
+            show: |route| route_limits::show(route.body_limit),
+        },
+        Key {
             name: "basic_auth",
             value: "mapping, a path of users, or `off`",
             preset: Preset::Means("the listener's `basic_auth`"),
@@ -236,6 +245,7 @@ pub(super) struct RouteDraft {
     retry: Option<RetryPolicy>,
     sticky: Vec<HashPolicy>,
     rate_limits: Vec<RateLimit>,
+    body_limit: RouteBodyLimit,
     basic_auth: RouteBasicAuth,
     compression: Option<Option<Arc<Compression>>>,
     error_pages: Vec<ErrorPage>,
@@ -246,12 +256,12 @@ pub(super) struct RouteDraft {
 pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
     let mut draft = RouteDraft::every_request();
     ROUTE.read(field, &mut draft)?;
-    refuse_contradictions(field);
+    route_refused::refuse_contradictions(field);
     let (host, path, headers) = (draft.host.take(), draft.path.take(), std::mem::take(&mut draft.headers));
     let request_headers = std::mem::take(&mut draft.request_headers);
     let response_headers = std::mem::take(&mut draft.response_headers);
     let rate_limits = RouteRateLimits::Besides(std::mem::take(&mut draft.rate_limits));
-    let basic_auth = std::mem::take(&mut draft.basic_auth);
+    let (basic_auth, body_limit) = (std::mem::take(&mut draft.basic_auth), draft.body_limit);
     let error_pages = std::mem::take(&mut draft.error_pages);
     let compression = draft.compression.take();
     let uncompressed = matches!(compression, Some(None));
@@ -271,48 +281,13 @@ pub(super) fn route(field: &Field<'_>) -> Option<WrittenRoute> {
         request_headers,
         response_headers,
         rate_limits,
+        body_limit,
         basic_auth,
         compression,
         error_pages,
         ..route
     };
     Some(WrittenRoute { host: host?, route, uncompressed })
-}
-
-fn refuse_contradictions(field: &Field<'_>) {
-    const PATHS: [&str; 3] = ["path", "path_exact", "path_regex"];
-    let mut written = PATHS.iter().filter_map(|key| field.entry(key));
-    if let (Some(_), Some(second)) = (written.next(), written.next()) {
-        second.error(Problem::new("a route has one path", "remove one, or write two routes"));
-    }
-    if let (Some(_), Some(rewrite)) = (field.entry("path_regex"), field.entry("rewrite")) {
-        rewrite.error(Problem::new(
-            "a regular expression has no prefix that could be rewritten",
-            "use `path` or `path_exact`",
-        ));
-    }
-    refuse_upstream_and_respond(field);
-    const ACTIONS: [&str; 4] = ["upstream", "respond", "split", "redirect"];
-    let written: Vec<_> = ACTIONS.into_iter().filter_map(|key| Some((key, field.entry(key)?))).collect();
-    match &written[..] {
-        [] => field
-            .error(Problem::new("nothing says where matching requests go", "add `upstream` or `respond`")),
-        [(first, _), .., ("split" | "redirect", last)] => {
-            last.error(Problem::new(
-                format!("`{first}` is given too, and a request goes to one of them"),
-                "remove one",
-            ));
-        }
-        _ => {}
-    }
-}
-
-/// Of a route, or of a listener, which may have both keys too.
-pub(super) fn refuse_upstream_and_respond(field: &Field<'_>) {
-    if let (Some(_), Some(respond)) = (field.entry("upstream"), field.entry("respond")) {
-        respond
-            .error(Problem::new("`upstream` is given too, and a request goes to one of them", "remove one"));
-    }
 }
 
 impl RouteDraft {
@@ -332,6 +307,7 @@ impl RouteDraft {
             retry: None,
             sticky: Vec::new(),
             rate_limits: Vec::new(),
+            body_limit: RouteBodyLimit::default(),
             basic_auth: RouteBasicAuth::default(),
             compression: None,
             error_pages: Vec::new(),

@@ -26,6 +26,43 @@ pub(super) fn refuse_shadowed(field: &Field<'_>, routes: &[WrittenRoute]) {
     }
 }
 
+/// Of a route: keys that say different things of the same.
+pub(super) fn refuse_contradictions(field: &Field<'_>) {
+    const PATHS: [&str; 3] = ["path", "path_exact", "path_regex"];
+    let mut written = PATHS.iter().filter_map(|key| field.entry(key));
+    if let (Some(_), Some(second)) = (written.next(), written.next()) {
+        second.error(Problem::new("a route has one path", "remove one, or write two routes"));
+    }
+    if let (Some(_), Some(rewrite)) = (field.entry("path_regex"), field.entry("rewrite")) {
+        rewrite.error(Problem::new(
+            "a regular expression has no prefix that could be rewritten",
+            "use `path` or `path_exact`",
+        ));
+    }
+    refuse_upstream_and_respond(field);
+    const ACTIONS: [&str; 4] = ["upstream", "respond", "split", "redirect"];
+    let written: Vec<_> = ACTIONS.into_iter().filter_map(|key| Some((key, field.entry(key)?))).collect();
+    match &written[..] {
+        [] => field
+            .error(Problem::new("nothing says where matching requests go", "add `upstream` or `respond`")),
+        [(first, _), .., ("split" | "redirect", last)] => {
+            last.error(Problem::new(
+                format!("`{first}` is given too, and a request goes to one of them"),
+                "remove one",
+            ));
+        }
+        _ => {}
+    }
+}
+
+/// Of a route, or of a listener, which may have both keys too.
+pub(super) fn refuse_upstream_and_respond(field: &Field<'_>) {
+    if let (Some(_), Some(respond)) = (field.entry("upstream"), field.entry("respond")) {
+        respond
+            .error(Problem::new("`upstream` is given too, and a request goes to one of them", "remove one"));
+    }
+}
+
 /// TCP mode passes bytes: there is one place where they can go. `field` is the listener.
 pub(super) fn refuse_second_target(field: &Field<'_>, routes: &[WrittenRoute]) {
     if let [_, second, ..] = routes {
@@ -39,7 +76,7 @@ pub(super) fn refuse_second_target(field: &Field<'_>, routes: &[WrittenRoute]) {
 
 /// What a route of a listener in TCP mode cannot have.
 pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
-    const HTTP: [&str; 14] = [
+    const HTTP: [&str; 15] = [
         "host",
         "path",
         "path_exact",
@@ -51,6 +88,7 @@ pub(super) fn refuse_http(field: &Field<'_>, route: &WrittenRoute) {
         "request_headers",
         "response_headers",
         "rate_limits",
+        "limits",
         "basic_auth",
         "compression",
         "error_pages",

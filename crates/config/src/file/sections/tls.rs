@@ -1,13 +1,16 @@
 //! Protocol versions and groups of a listener.
 
-use super::client_auth;
+use super::{
+    client_auth,
+    tls_parameters::{cipher_suites, groups, refuse_nothing_left},
+};
 use crate::{
     Field, Problem,
     file::{
         schema::{Key, Preset, Section},
-        shown::put,
+        shown::list,
     },
-    model::{Group, Mode, TlsPolicy, Version},
+    model::{Mode, TlsPolicy, Version},
     values::alpn,
     words::{name, switch, word},
 };
@@ -45,6 +48,20 @@ pub(super) const TLS: Section<TlsDraft, TlsPolicy> = Section {
             needs_restart: false,
             read: |field, draft| draft.policy.groups = groups(field, draft.policy.max),
             show: |policy| policy.groups.iter().map(|group| name(*group)).collect(),
+        },
+        Key {
+            name: "cipher_suites",
+            value: "list of suites",
+            preset: Preset::Means(
+                "AEADs with ECDHE, the client's order, and what `cbc` and `static_rsa` add",
+            ),
+            about: "Suites of TLS 1.2 and below, most preferred first, by OpenSSL's names \
+                    (`ECDHE-ECDSA-AES128-GCM-SHA256`) or IANA's (`TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256`), in the \
+                    place of all others. Name those of every kind of certificate: clients of an RSA certificate need \
+                    `ECDHE-RSA-...`. TLS 1.3 has three suites, which are always offered.",
+            needs_restart: false,
+            read: |field, draft| draft.policy.ciphers = cipher_suites(field),
+            show: |policy| list(policy.ciphers.iter().map(|suite| suite.as_str().into())),
         },
         Key {
             name: "alpn",
@@ -120,7 +137,9 @@ pub(super) struct TlsDraft {
 pub(super) fn tls(field: &Field<'_>, mode: Mode) -> TlsPolicy {
     let mut draft = TlsDraft { mode, policy: TlsPolicy::new(mode) };
     if TLS.read(field, &mut draft).is_some() {
-        refuse_no_version(field, &draft.policy);
+        let policy = &draft.policy;
+        refuse_nothing_left(field, [policy.min, policy.max], &policy.ciphers);
+        refuse_second_choice(field, &draft.policy);
         refuse_static_rsa(field, &draft.policy);
         refuse_cbc(field, &draft.policy);
     }
@@ -128,23 +147,19 @@ pub(super) fn tls(field: &Field<'_>, mode: Mode) -> TlsPolicy {
 }
 
 pub(super) fn show(policy: &TlsPolicy) -> Value {
-    let mut shown = TLS.show(policy);
-    if !policy.ciphers.is_empty() {
-        put(&mut shown, [("ciphers", policy.ciphers.clone().into())]);
-    }
-    shown
+    TLS.show(policy)
 }
 
-fn refuse_no_version(field: &Field<'_>, policy: &TlsPolicy) {
-    if policy.min <= policy.max {
-        return;
+/// With a list, the switches for old suites would have no effect.
+fn refuse_second_choice(field: &Field<'_>, policy: &TlsPolicy) {
+    for (key, on) in [("cbc", policy.cbc), ("static_rsa", policy.static_rsa)] {
+        if on && !policy.ciphers.is_empty() {
+            field.at(key).error(Problem::new(
+                "`cipher_suites` says which suites are offered",
+                "add the old ones there, and remove this",
+            ));
+        }
     }
-    let (min, max) = (name(policy.min), name(policy.max));
-    let key = if field.entry("max").is_some() { "max" } else { "min" };
-    field.at(key).error(Problem::new(
-        format!("no version is left from min {min} to max {max}"),
-        "lower `min` or raise `max`",
-    ));
 }
 
 fn refuse_static_rsa(field: &Field<'_>, policy: &TlsPolicy) {
@@ -159,24 +174,6 @@ fn refuse_cbc(field: &Field<'_>, policy: &TlsPolicy) {
     if policy.cbc && policy.min == Version::Tls13 {
         field.at("cbc").error(Problem::new("TLS 1.3 has no CBC", "set `min: 1.2`, or remove this"));
     }
-}
-
-fn groups(field: &Field<'_>, max: Version) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    let items = field.items();
-    for item in &items {
-        match item.parse(word) {
-            Some(group) if groups.contains(&group) => {
-                item.error(Problem::new(format!("`{}` is listed twice", name(group)), "remove one"));
-            }
-            Some(group) => groups.push(group),
-            None => {}
-        }
-    }
-    if groups == [Group::X25519MlKem768] && items.len() == 1 && max < Version::Tls13 {
-        field.error(Problem::new("X25519MLKEM768 needs TLS 1.3, and max is below", "add `X25519`"));
-    }
-    groups
 }
 
 fn protocols(field: &Field<'_>, mode: Mode) -> Vec<String> {

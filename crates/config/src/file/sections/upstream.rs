@@ -224,6 +224,7 @@ pub(super) const UPSTREAM_TIMEOUTS: Section<UpstreamTimeouts> = Section {
 pub(super) fn upstream(field: &Field<'_>) -> Option<Upstream> {
     let mut upstream = Upstream::new(Vec::new(), field.place());
     UPSTREAM.read(field, &mut upstream)?;
+    health::refuse_grpc_over_http1(field, &upstream);
     Some(upstream)
 }
 

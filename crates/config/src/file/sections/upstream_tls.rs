@@ -1,15 +1,18 @@
 //! TLS towards the servers.
 
-use super::certificate::{CERTIFICATE, certificate};
+use super::{
+    certificate::{CERTIFICATE, certificate},
+    tls_parameters::{cipher_suites, groups, refuse_nothing_left},
+};
 use crate::{
     Field, Problem,
     file::{
         schema::{Key, Preset, Section},
-        shown::source,
+        shown::{list, source},
     },
-    model::{CertificateSource, KeySource, UpstreamTls},
+    model::{CertificateSource, KeySource, TlsParameters, UpstreamTls},
     values,
-    words::switch,
+    words::{name, switch, word},
 };
 use std::sync::Arc;
 
@@ -47,6 +50,44 @@ pub(super) const UPSTREAM_TLS: Section<UpstreamTls> = Section {
             show: |tls| tls.certificate.as_ref().map(|certificate| CERTIFICATE.show(certificate)).into(),
         },
         Key {
+            name: "min",
+            value: "`1.0`, `1.1`, `1.2` or `1.3`",
+            preset: Preset::Is("1.2"),
+            about: "The lowest TLS version that is spoken to the servers.",
+            needs_restart: false,
+            read: |field, tls| field.set(&mut tls.parameters.min, word),
+            show: |tls| name(tls.parameters.min).into(),
+        },
+        Key {
+            name: "max",
+            value: "`1.0`, `1.1`, `1.2` or `1.3`",
+            preset: Preset::Is("1.3"),
+            about: "The highest.",
+            needs_restart: false,
+            read: |field, tls| field.set(&mut tls.parameters.max, word),
+            show: |tls| name(tls.parameters.max).into(),
+        },
+        Key {
+            name: "groups",
+            value: "list of groups",
+            preset: Preset::Is("[X25519MLKEM768, X25519, P-256, P-384]"),
+            about: "Key-exchange groups that are offered, most preferred first; `P-521` exists too. Shares of the first and, \
+                    behind `X25519MLKEM768`, of the next are sent at once.",
+            needs_restart: false,
+            read: |field, tls| tls.parameters.groups = groups(field, tls.parameters.max),
+            show: |tls| tls.parameters.groups.iter().map(|group| name(*group)).collect(),
+        },
+        Key {
+            name: "cipher_suites",
+            value: "list of suites",
+            preset: Preset::Means("those that BoringSSL offers, but for 3DES"),
+            about: "Suites of TLS 1.2 and below that are offered, as in \
+                    [`listeners[].tls`](#listenerstls). Those of TLS 1.3 are always offered.",
+            needs_restart: false,
+            read: |field, tls| tls.parameters.ciphers = cipher_suites(field),
+            show: |tls| list(tls.parameters.ciphers.iter().map(|suite| suite.as_str().into())),
+        },
+        Key {
             name: "verify",
             value: "`on` or `off`",
             preset: Preset::Is("on"),
@@ -78,6 +119,8 @@ pub(super) fn tls(field: &Field<'_>) -> Option<UpstreamTls> {
     }
     let mut tls = UpstreamTls::default();
     UPSTREAM_TLS.read(field, &mut tls)?;
+    let TlsParameters { min, max, ciphers, .. } = &tls.parameters;
+    refuse_nothing_left(field, [*min, *max], ciphers);
     if let (false, Some(ca)) = (tls.verify, field.entry("ca")) {
         ca.error(Problem::new("`verify: off` means that no CA is looked at", "remove one of them"));
     }

@@ -61,8 +61,9 @@ fn the_full_example() {
     assert_eq!(keyless.servers[1].to_string(), "keys-2.internal.example:2407");
     assert_eq!(keyless.fallback.as_ref().unwrap().path().unwrap(), Path::new("etc/tls/shop.key"));
 
-    assert_eq!((mqtt.chains[0].mode(), tls(mqtt).policy.min), (Mode::Tcp, Version::Tls13));
+    assert_eq!((mqtt.chains[0].mode(), tls(mqtt).policy.min), (Mode::Tcp, Version::Tls12));
     assert_eq!(tls(mqtt).policy.alpn, ["mqtt"]);
+    assert_eq!(tls(mqtt).policy.ciphers[1], "ECDHE-RSA-AES128-GCM-SHA256");
     assert_eq!(trial.address, "127.0.0.1:8444".parse::<SocketAddr>().unwrap());
 
     let upstream = |name: &str| &gateway.upstreams[name];
@@ -90,7 +91,7 @@ fn every_setting_reaches_the_model() {
     http3: on
     alt_svc: h3=:443
     timeouts: {handshake: 1s, handshake_deadline: 500ms, header: 2s, request: 4s, idle: 3s}
-    limits: {connections: 4, handshakes: 5, header: 16KiB}
+    limits: {connections: 4, handshakes: 5, header: 16KiB, headers: 32, url: 1KiB, body: 33}
 upstreams:
   u:
     servers: [{address: 'a:1', weight: 6}]
@@ -99,7 +100,7 @@ upstreams:
     health: {path: /h, interval: 7s, timeout: 8s, healthy: 9, unhealthy: 10}
     outlier_detection: {errors: off, gateway_errors: 3, ejection: 4s, longest_ejection: 5s, interval: 6s, most: 7}
     limits: {connections: 8, pending: 0, requests: 9, retries: 10}
-    tls: {server_name: Name.example, verify: off}
+    tls: {server_name: Name.example, verify: off, min: 1.1, max: 1.2, groups: [P-384], cipher_suites: [TLS_RSA_WITH_AES_128_CBC_SHA]}
     protocol: http2
     proxy_protocol: v1
     retries: 0
@@ -152,7 +153,9 @@ tracing: {endpoint: 'http://c:30', protocol: http, percent: 31, parents: all, se
                 "send": "received",
             },
             "timeouts": {"handshake": "1s", "handshake_deadline": "500ms", "header": "2s", "request": "4s", "idle": "3s"},
-            "limits": {"connections": 4, "handshakes": 5, "header": "16KiB"},
+            "limits": {
+                "connections": 4, "handshakes": 5, "header": "16KiB", "headers": 32, "url": "1KiB", "body": "33"
+            },
         }],
         "upstreams": {"u": {
             "servers": [{"address": "a:1", "weight": 6}], "dns_refresh": "29s", "balance": "random",
@@ -161,7 +164,10 @@ tracing: {endpoint: 'http://c:30', protocol: http, percent: 31, parents: all, se
                 "errors": "off", "gateway_errors": 3, "ejection": "4s", "longest_ejection": "5s", "interval": "6s", "most": 7,
             },
             "limits": {"connections": 8, "pending": 0, "requests": 9, "retries": 10},
-            "tls": {"server_name": "name.example", "verify": false},
+            "tls": {
+                "server_name": "name.example", "verify": false, "min": "1.1", "max": "1.2", "groups": ["P-384"],
+                "cipher_suites": ["AES128-SHA"]
+            },
             "protocol": "http2", "proxy_protocol": "v1", "retries": 0, "pool": 11,
             "timeouts": {"connect": "12s", "read": "13s", "write": "14s", "idle": "15s"},
         }},

@@ -11,6 +11,7 @@ mod mutations;
 mod refused;
 mod refused_listeners;
 mod refused_routes;
+mod refused_tls;
 mod refused_upstreams;
 mod single_values;
 

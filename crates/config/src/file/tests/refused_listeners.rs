@@ -25,11 +25,6 @@ fn routes() {
 }
 
 #[test]
-fn tls() {
-    check(TLS, |text| listener(&format!("respond: hi, tls: {{{text}}}")));
-}
-
-#[test]
 fn compression() {
     check(COMPRESSION, |text| listener(&format!("respond: hi, compression: {text}")));
 }
@@ -171,7 +166,7 @@ const LISTENERS: &[Case] = &[
     ),
     (
         "respond: hi, limits: 5",
-        "q.yaml:1: listeners[0].limits: found `5`, expected a mapping with the keys `connections`, `handshakes`, `header`",
+        "q.yaml:1: listeners[0].limits: found `5`, expected a mapping with the keys `connections`, `handshakes`, `header`, `headers`, `url`, `body`",
     ),
     (
         "respond: hi, limits: {connections: 0}",
@@ -188,6 +183,34 @@ const LISTENERS: &[Case] = &[
     (
         "respond: hi, limits: {header: 1GiB}",
         "q.yaml:1: listeners[0].limits.header: `1GiB` of memory for whoever connects is too much; write `8MiB` or less",
+    ),
+    (
+        "respond: hi, limits: {headers: 16KiB}",
+        "q.yaml:1: listeners[0].limits.headers: `16KiB` is not a whole number of at least 1; write plain digits",
+    ),
+    (
+        "respond: hi, limits: {headers: 20000}",
+        "q.yaml:1: listeners[0].limits.headers: no client has so many headers; write `10000` or less",
+    ),
+    (
+        "respond: hi, limits: {url: 100}",
+        "q.yaml:1: listeners[0].limits.url: links of ordinary pages are longer than that; write `256` or more",
+    ),
+    (
+        "respond: hi, limits: {url: 64KiB}",
+        "q.yaml:1: listeners[0].limits.url: never reached: a whole header may have 64KiB; write less, or a larger `header`",
+    ),
+    (
+        "respond: hi, limits: {body: 10m}",
+        "q.yaml:1: listeners[0].limits.body: `10m` is no size; write digits with a unit, such as `64KiB`",
+    ),
+    (
+        "respond: hi, limits: {body: 0}",
+        "q.yaml:1: listeners[0].limits.body: `0` would refuse every body; write `off` for bodies of any size",
+    ),
+    (
+        "mode: tcp, upstream: u, limits: {body: 1MiB}",
+        "q.yaml:1: listeners[0].limits.body: `mode: tcp` sees no requests; remove this, or use `mode: http`\nq.yaml:1: listeners[0].upstream: no upstream is called `u`; add it to `upstreams`",
     ),
     (
         "respond: hi, limits: {handshakes: 1k}",
@@ -349,77 +372,5 @@ const ROUTES: &[Case] = &[
     (
         "{respond: {text: hi}}",
         "q.yaml:1: listeners[0].routes[0].respond.text: unknown key; known here are `status`, `content_type`, `body`",
-    ),
-];
-
-const TLS: &[Case] = &[
-    ("min: 1.4", "q.yaml:1: listeners[0].tls.min: `1.4` is not a TLS version; use 1.0, 1.1, 1.2 or 1.3"),
-    (
-        "max: TLSv1.4",
-        "q.yaml:1: listeners[0].tls.max: `TLSv1.4` is not a TLS version; use 1.0, 1.1, 1.2 or 1.3",
-    ),
-    (
-        "min: 1.3, max: 1.2",
-        "q.yaml:1: listeners[0].tls.max: no version is left from min 1.3 to max 1.2; lower `min` or raise `max`",
-    ),
-    (
-        "max: 1.1",
-        "q.yaml:1: listeners[0].tls.max: no version is left from min 1.2 to max 1.1; lower `min` or raise `max`",
-    ),
-    (
-        "min: 1.3, static_rsa: on",
-        "q.yaml:1: listeners[0].tls.static_rsa: TLS 1.3 has no RSA key exchange; set `min: 1.2`, or remove this",
-    ),
-    (
-        "min: 1.3, cbc: on",
-        "q.yaml:1: listeners[0].tls.cbc: TLS 1.3 has no CBC; set `min: 1.2`, or remove this",
-    ),
-    (
-        "ocsp_stapling: must-staple",
-        "q.yaml:1: listeners[0].tls.ocsp_stapling: `must-staple` is not a choice of certificates to staple for; did you mean `must_staple`?",
-    ),
-    ("static_rsa: maybe", "q.yaml:1: listeners[0].tls.static_rsa: `maybe` is not a switch; use on or off"),
-    ("groups: []", "q.yaml:1: listeners[0].tls.groups: the list is empty; give it at least one item"),
-    (
-        "groups: [X448]",
-        "q.yaml:1: listeners[0].tls.groups[0]: `X448` is not a key-exchange group; use X25519MLKEM768, X25519, P-256, P-384 or P-521",
-    ),
-    (
-        "groups: [X25519MLKEM1024]",
-        "q.yaml:1: listeners[0].tls.groups[0]: `X25519MLKEM1024` is not a key-exchange group; did you mean `X25519MLKEM768`?",
-    ),
-    (
-        "groups: [X25519, x25519]",
-        "q.yaml:1: listeners[0].tls.groups[1]: `X25519` is listed twice; remove one",
-    ),
-    (
-        "groups: [X25519MLKEM768], max: 1.2",
-        "q.yaml:1: listeners[0].tls.groups: X25519MLKEM768 needs TLS 1.3, and max is below; add `X25519`",
-    ),
-    (
-        "alpn: [h3]",
-        "q.yaml:1: listeners[0].tls.alpn[0]: an http listener speaks `h2` and `http/1.1`; use one of them, or `mode: tcp`",
-    ),
-    ("alpn: [h2, h2]", "q.yaml:1: listeners[0].tls.alpn[1]: this protocol is listed twice; remove one"),
-    ("alpn: ['']", "q.yaml:1: listeners[0].tls.alpn[0]: an ALPN protocol has 1 to 255 bytes"),
-    (
-        "client_auth: required",
-        "q.yaml:1: listeners[0].tls.client_auth: no CA to verify clients with; write `client_auth: {mode: required, ca: clients-ca.pem}`",
-    ),
-    (
-        "client_auth: {mode: required}",
-        "q.yaml:1: listeners[0].tls.client_auth: no CA to verify clients with; write `client_auth: {mode: required, ca: clients-ca.pem}`",
-    ),
-    (
-        "client_auth: {mode: optional}",
-        "q.yaml:1: listeners[0].tls.client_auth: no CA to verify clients with; write `client_auth: {mode: optional, ca: clients-ca.pem}`",
-    ),
-    (
-        "client_auth: {ca: x}",
-        "q.yaml:1: listeners[0].tls.client_auth: `mode` is missing; add `mode: ...` (`off`, `optional` or `required`)",
-    ),
-    (
-        "client_auth: {mode: sometimes, ca: x}",
-        "q.yaml:1: listeners[0].tls.client_auth.mode: `sometimes` is not a mode of client authentication; use off, optional or required",
     ),
 ];

@@ -91,6 +91,18 @@ const UPSTREAMS: &[Case] = &[
         "q.yaml:2: upstreams.web.health.path: `healthz` does not begin with a slash; write `/healthz`",
     ),
     (
+        "servers: ['a:1'], health: {grpc: on}",
+        "q.yaml:2: upstreams.web.health.grpc: gRPC needs HTTP/2, and HTTP/1.1 is spoken to these servers; add `protocol: http2` to the upstream",
+    ),
+    (
+        "servers: ['a:1'], protocol: http1, tls: on, health: {grpc: my.Service}",
+        "q.yaml:2: upstreams.web.health.grpc: gRPC needs HTTP/2, and HTTP/1.1 is spoken to these servers; add `protocol: http2` to the upstream",
+    ),
+    (
+        "servers: ['a:1'], protocol: http2, health: {path: /, grpc: on}",
+        "q.yaml:2: upstreams.web.health.grpc: `path` is given too, and a check asks one question; remove one of them",
+    ),
+    (
         "servers: ['a:1'], health: {interval: 0s}",
         "q.yaml:2: upstreams.web.health.interval: zero would end everything at once; write a longer time",
     ),
@@ -109,6 +121,18 @@ const UPSTREAMS: &[Case] = &[
     (
         "servers: ['a:1'], tls: {server_name: '*.example'}",
         "q.yaml:2: upstreams.web.tls.server_name: `*.example` is a pattern; write one host",
+    ),
+    (
+        "servers: ['a:1'], tls: {min: 1.3, max: 1.2}",
+        "q.yaml:2: upstreams.web.tls.max: no version is left from min 1.3 to max 1.2; lower `min` or raise `max`",
+    ),
+    (
+        "servers: ['a:1'], tls: {cipher_suites: [ECDHE-ECDSA-AES128-GCM-SHA256:AES128-SHA]}",
+        "q.yaml:2: upstreams.web.tls.cipher_suites[0]: `ECDHE-ECDSA-AES128-GCM-SHA256:AES128-SHA` is not one suite; write a list, each suite an item of its own",
+    ),
+    (
+        "servers: ['a:1'], tls: {groups: [X448]}",
+        "q.yaml:2: upstreams.web.tls.groups[0]: `X448` is not a key-exchange group; use X25519MLKEM768, X25519, P-256, P-384 or P-521",
     ),
     (
         "servers: ['a:1'], tls: {ca: x, verify: off}",

@@ -3,7 +3,6 @@
 mod grpc;
 mod over_http;
 mod verdict;
-mod whole_body;
 
 use super::{
     client_body::ClientBody,
@@ -23,7 +22,6 @@ use http_body::Body;
 use quadrille_config::model::{Authorization as Model, AuthorizationService, TextMatch};
 use std::{net::SocketAddr, sync::Arc};
 use verdict::Verdict;
-use whole_body::whole;
 
 /// Bytes of a server's answer, at most.
 const LARGEST_ANSWER: usize = 64 * 1024;
@@ -180,7 +178,7 @@ impl Authorization {
                 if let (Some(body), Some(told)) = (body, &self.model.body) {
                     check.tell_body(&body.bytes, told.as_bytes);
                 }
-                let body = whole(grpc::framed(&check));
+                let body = RequestBody::whole(grpc::framed(&check));
                 let uri = http::Uri::builder().scheme(scheme).authority(authority.as_str());
                 let uri = uri.path_and_query(grpc::METHOD).build().map_err(|_| INVALID)?;
                 let timeout = format!("{}m", self.model.timeout.as_millis().min(99_999_999));

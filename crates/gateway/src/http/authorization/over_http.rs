@@ -1,9 +1,6 @@
 //! An authorization server that is asked by HTTP.
 
-use super::{
-    verdict::{Changes, Verdict, is_fixed},
-    whole_body::whole,
-};
+use super::verdict::{Changes, Verdict, is_fixed};
 use crate::{
     http::{request::Request, service_call::CallError},
     upstream::RequestBody,
@@ -32,7 +29,7 @@ pub(super) fn question(
         None => path.parse().ok()?,
     };
     let length = body.len();
-    let body = if body.is_empty() { RequestBody::default() } else { whole(body) };
+    let body = RequestBody::whole(body);
     let mut question = http::Request::new(body);
     *question.method_mut() = request.method.clone();
     *question.uri_mut() = uri;

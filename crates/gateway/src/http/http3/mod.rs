@@ -8,10 +8,10 @@ use super::{
     HttpConnection,
     client_body::ClientBody,
     ending::Ending,
-    header_limit, http3_head,
+    http3_head,
     informational::Informational,
     outcome::Outcome,
-    service,
+    request_size, service,
     stream_resets::{StreamEnd, StreamResets},
 };
 use crate::{
@@ -43,7 +43,7 @@ const MOST_RESETS: u32 = 10_000;
 
 /// Serves requests until the connection ends, or is to be closed.
 pub(super) async fn serve(link: &Link, http: Arc<HttpConnection>) {
-    if !link.begin_http(header_limit::decoded(http.header_limit())) {
+    if !link.begin_http(request_size::decoded(http.header_limits().0)) {
         return;
     }
     let mut driver = Driver {

@@ -6,10 +6,11 @@ use quadrille_config::model::{
     AccessAction, AccessRules, AccessStep, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous,
     CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, EnvoyHeaders, ErrorPage,
     ForwardedCertificate, Group, Http, KeyServerUse, KeySource, Keyless, KeylessTls, Limits, Listener,
-    OcspStapling, Paths, Place, ProxyProtocolIn, RequestIds, RouteTable, SentPath, Serve, Source, Statuses,
-    Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted, key_server::Protocol,
+    OcspStapling, Paths, Place, ProxyProtocolIn, RequestIds, RequestLimits, RouteTable, SentPath, Serve,
+    Source, Statuses, Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted,
+    key_server::Protocol,
 };
-use std::sync::Arc;
+use std::{num::NonZeroUsize, sync::Arc};
 
 pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
     let Listener {
@@ -76,8 +77,9 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             routes,
             paths,
             access,
-            header_limit,
+            limits,
             error_pages,
+            local_replies,
             request_ids,
             forwarded_certificate,
             envoy_headers,
@@ -91,8 +93,13 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             leaves.set("http.paths.parameters", parameters, Ambiguous::Keep);
             leaves.set("http.paths.send", send, SentPath::Received);
             leaves.set("http.access", access, vec![AccessStep::Rules(deny_all())]);
-            leaves.set("http.header_limit", header_limit, 5000);
+            let RequestLimits { header, fields, url, body } = limits;
+            leaves.set("http.limits.header", header, 5000);
+            leaves.set("http.limits.fields", fields, NonZeroUsize::MIN);
+            leaves.set("http.limits.url", url, Some(300));
+            leaves.set("http.limits.body", body, Some(1));
             leaves.set("http.error_pages", error_pages, vec![error_page()]);
+            leaves.set("http.local_replies", local_replies, Some(Arc::default()));
             leaves.set("http.request_ids", request_ids, Some(RequestIds::FOR_SERVERS));
             leaves.set("http.forwarded_certificate", forwarded_certificate, ForwardedCertificate::Keep);
             leaves.set("http.envoy_headers", envoy_headers, Some(EnvoyHeaders::default()));

@@ -5,8 +5,8 @@ use http::HeaderName;
 use quadrille_config::model::{
     Action, AttemptCounts, Cors, Domain, Fault, Forward, HashOn, HashPolicy, HeaderChange, HeaderMatch,
     HeaderRule, HostRewrite, Mirror, PathMatch, PathRewrite, PathRule, QueryMatch, Redirect, Respond,
-    RetryOn, RetryPolicy, Route, RouteBasicAuth, RouteRateLimits, RouteTable, TextMatch, TextRule,
-    VirtualHost, Weighted,
+    RetryOn, RetryPolicy, Route, RouteBasicAuth, RouteBodyLimit, RouteRateLimits, RouteTable, TextMatch,
+    TextRule, VirtualHost, Weighted,
 };
 use std::{num::NonZeroU32, sync::Arc};
 
@@ -38,6 +38,7 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
         cors,
         fault,
         rate_limits,
+        body_limit,
         basic_auth,
         compression,
         error_pages,
@@ -46,6 +47,7 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
     leaves.set("route.error_pages", error_pages, vec![super::listener::error_page()]);
     leaves.set("route.compression", compression, Some(Arc::default()));
     leaves.set("route.basic_auth", basic_auth, RouteBasicAuth::Off);
+    leaves.set("route.body_limit", body_limit, RouteBodyLimit::Unlimited);
     leaves.set("route.rate_limits", rate_limits, RouteRateLimits::InPlace(Vec::new()));
     leaves.set("route.cors", cors, Some(Cors::default()));
     leaves.set("route.fault", fault, Some(Fault::default()));

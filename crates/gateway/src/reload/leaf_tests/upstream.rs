@@ -3,9 +3,9 @@
 use super::{COUNT, Leaves, NOTHING, TIME};
 use crate::RebuiltParts;
 use quadrille_config::model::{
-    AltName, AltNameKind, Balance, DnsRefresh, Health, HealthProbe, OutlierDetection, ProxyProtocolOut,
-    Server, TextMatch, TextRule, Upstream, UpstreamAlpn, UpstreamLimits, UpstreamProtocol, UpstreamTimeouts,
-    UpstreamTls,
+    AltName, AltNameKind, Balance, DnsRefresh, Group, Health, HealthProbe, OutlierDetection,
+    ProxyProtocolOut, Server, TextMatch, TextRule, TlsParameters, Upstream, UpstreamAlpn, UpstreamLimits,
+    UpstreamProtocol, UpstreamTimeouts, UpstreamTls, Version,
 };
 
 /// `parts` are the upstream, and the route tables that name it.
@@ -74,9 +74,22 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
     leaves.set("upstream.limits.pending", pending, Some(7));
     leaves.set("upstream.limits.requests", requests, Some(COUNT));
     leaves.set("upstream.limits.retries", most_retries, Some(7));
-    if let Some(UpstreamTls { server_name, ca, ca_place: _, certificate, verify, verify_name, names, alpn }) =
-        tls
+    if let Some(UpstreamTls {
+        server_name,
+        ca,
+        ca_place: _,
+        certificate,
+        verify,
+        verify_name,
+        names,
+        alpn,
+        parameters: TlsParameters { min, max, groups, ciphers },
+    }) = tls
     {
+        leaves.set("upstream.tls.min", min, Version::Tls13);
+        leaves.set("upstream.tls.max", max, Version::Tls12);
+        leaves.set("upstream.tls.groups", groups, vec![Group::P256]);
+        leaves.set("upstream.tls.ciphers", ciphers, vec!["ECDHE-ECDSA-AES128-GCM-SHA256".into()]);
         leaves.set("upstream.tls.server_name", server_name, Some("other.example".into()));
         leaves.source("upstream.tls.ca", ca.as_mut().expect("a CA"));
         leaves.set("upstream.tls.certificate", certificate, None);

@@ -1,0 +1,11 @@
+//! Configurations as pages of the guide have them.
+
+/// The first configuration of a page, with these texts in the place of others, which must be there.
+pub fn configuration_of(page: &str, replaced: &[(&str, &str)]) -> String {
+    let block =
+        page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a configuration");
+    replaced.iter().fold(block.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from} is not on the page");
+        text.replace(from, to)
+    })
+}

@@ -1,0 +1,44 @@
+//! How large the requests of a route may be.
+
+use crate::{
+    Field,
+    file::schema::{Key, Preset, Section},
+    model::RouteBodyLimit,
+    size::{body_limit, show_size_or_off},
+};
+use serde_json::Value;
+
+pub(super) const ROUTE_LIMITS: Section<RouteBodyLimit> = Section {
+    path: "listeners[].routes[].limits",
+    about: "How large matching requests may be. Headers and URLs are limited for the listener, which reads them before it \
+            knows the route.",
+    keys: &[Key {
+        name: "body",
+        value: "size, or `off`",
+        preset: Preset::Means("the listener's"),
+        about: "Bytes of a request's body, in the place of the listener's `limits.body`. `off` is of any size, as streams of \
+                gRPC want it.",
+        needs_restart: false,
+        read: |field, limit| {
+            if let Some(read) = field.parse(body_limit) {
+                *limit = read.map_or(RouteBodyLimit::Unlimited, RouteBodyLimit::Bytes);
+            }
+        },
+        show: |limit| match limit {
+            RouteBodyLimit::OfChain => Value::Null,
+            RouteBodyLimit::Unlimited => show_size_or_off(None).into(),
+            RouteBodyLimit::Bytes(bytes) => show_size_or_off(Some(*bytes)).into(),
+        },
+    }],
+};
+
+pub(super) fn limits(field: &Field<'_>) -> RouteBodyLimit {
+    let mut limit = RouteBodyLimit::default();
+    ROUTE_LIMITS.read(field, &mut limit);
+    limit
+}
+
+/// Nothing where the listener's limits hold.
+pub(super) fn show(limit: RouteBodyLimit) -> Value {
+    if limit == RouteBodyLimit::OfChain { Value::Null } else { ROUTE_LIMITS.show(&limit) }
+}
