@@ -197,7 +197,8 @@ impl Forwarding<'_> {
         }
         let client = exchange.client;
         let point = self.sticky.as_ref().and_then(|sticky| sticky.point);
-        let Some(server) = self.destination.upstream.pick(client, point, &self.tried) else {
+        let destination = exchange.http.connection.original_destination;
+        let Some(server) = self.destination.upstream.pick(client, destination, point, &self.tried) else {
             self.destination.upstream.counters.no_server.add();
             return Err(AttemptError::NoServer);
         };
@@ -285,6 +286,10 @@ impl Forwarding<'_> {
         let by_request = self.destination.upstream.model().host_from_request;
         let called = by_request.then(|| server.clone().called(without_port(self.destination.request.host())));
         let server = called.as_ref().unwrap_or(server);
+        let of_request = self.destination.upstream.has_version_of_request();
+        let http2 =
+            of_request.then(|| server.clone().asked_over_http2(self.destination.request.is_multiplexed()));
+        let server = http2.as_ref().unwrap_or(server);
         match self.destination.request.websocket {
             true => Box::pin(http.pool.separate(&self.destination.upstream, server, &http.connection)).await,
             false => http.pool.lease(&self.destination.upstream, server, &http.connection, fresh).await,

@@ -5,17 +5,19 @@ use super::{
     cluster::Upstream,
     proxy_header::proxy_header,
     server::Server,
+    source_port,
 };
 use crate::{connection::Connection, tls::Transport};
 use quadrille_config::model::UpstreamProtocol;
 use std::{
     io,
+    net::SocketAddr,
     pin::Pin,
     task::{Context, Poll},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
 };
 use tokio_boring::SslStream;
 
@@ -48,7 +50,7 @@ impl Upstream {
 
     /// A connection that begins with this header, however long that takes.
     pub(super) async fn open(&self, server: &Server, header: &[u8], alpn: Alpn) -> io::Result<ServerStream> {
-        let mut tcp = TcpStream::connect(server.address).await?;
+        let mut tcp = self.dial(server.address).await?;
         tcp.set_nodelay(true)?;
         tcp.write_all(header).await?;
         match self.tls(server) {
@@ -57,18 +59,44 @@ impl Upstream {
         }
     }
 
+    /// A connection from where the upstream's are to leave.
+    pub(super) async fn dial(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        let sources = &self.model.source_addresses;
+        if sources.is_empty() {
+            return TcpStream::connect(address).await;
+        }
+        let Some(source) = sources.iter().find(|source| source.is_ipv4() == address.is_ipv4()) else {
+            let problem = format!("no address to leave from is of the family of {address}");
+            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, problem));
+        };
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // The kernel chooses the port when it knows the server: so the port can be used towards others too.
+        source_port::choose_late(&socket)?;
+        socket.bind(SocketAddr::new(*source, 0))?;
+        socket.connect(address).await
+    }
+
+    /// The version of HTTP for a server, as far as it is not agreed upon by ALPN.
+    fn protocol(&self, server: &Server) -> UpstreamProtocol {
+        match self.model.protocol {
+            UpstreamProtocol::OfRequest if server.http2 => UpstreamProtocol::Http2,
+            UpstreamProtocol::OfRequest => UpstreamProtocol::Http1,
+            protocol => protocol,
+        }
+    }
+
     /// What HTTP offers to a server.
     pub(super) fn alpn(&self, server: &Server) -> Alpn {
-        match self.model.protocol {
+        match self.protocol(server) {
             UpstreamProtocol::Auto if self.speaks_tls(server) => Alpn::Both,
-            UpstreamProtocol::Auto | UpstreamProtocol::Http1 => Alpn::Http1,
+            UpstreamProtocol::Auto | UpstreamProtocol::Http1 | UpstreamProtocol::OfRequest => Alpn::Http1,
             UpstreamProtocol::Http2 => Alpn::Http2,
         }
     }
 
     /// Whether a connection to which HTTP was offered speaks HTTP/2.
-    pub(super) fn speaks_http2(&self, stream: &ServerStream) -> bool {
-        stream.chose_http2().unwrap_or(self.model.protocol == UpstreamProtocol::Http2)
+    pub(super) fn speaks_http2(&self, server: &Server, stream: &ServerStream) -> bool {
+        stream.chose_http2().unwrap_or(self.protocol(server) == UpstreamProtocol::Http2)
     }
 }
 

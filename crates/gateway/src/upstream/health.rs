@@ -23,7 +23,7 @@ use std::{
     pin::{Pin, pin},
     sync::{Arc, Weak},
 };
-use tokio::{net::TcpStream, task::JoinSet};
+use tokio::task::JoinSet;
 
 impl Upstream {
     /// Checks the servers' health until the upstream is gone, as after a reload.
@@ -59,7 +59,7 @@ async fn check(upstream: Arc<Upstream>, health: Health, server: Server, state: A
 
 async fn probe(upstream: &Upstream, probe: &HealthProbe, server: &Server) -> io::Result<()> {
     match probe {
-        HealthProbe::Tcp => TcpStream::connect(server.address).await.map(drop),
+        HealthProbe::Tcp => upstream.dial(server.address).await.map(drop),
         HealthProbe::Http(path) => {
             let header = local_header(upstream.model.proxy_protocol);
             let stream = upstream.open(server, &header, upstream.alpn(server)).await?;
@@ -75,7 +75,7 @@ async fn get(stream: ServerStream, upstream: &Upstream, server: &Server, path: &
     let explicit = upstream.model.transport(server.transport).and_then(|tls| tls.server_name.as_deref());
     let host = explicit.unwrap_or(&server.host);
     let host = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.to_owned() };
-    if upstream.speaks_http2(&stream) {
+    if upstream.speaks_http2(server, &stream) {
         let scheme = if upstream.speaks_tls(server) { uri::Scheme::HTTPS } else { uri::Scheme::HTTP };
         let target = uri::Builder::new().scheme(scheme).authority(host).path_and_query(path).build()?;
         let request = Request::get(target).body(RequestBody::default())?;

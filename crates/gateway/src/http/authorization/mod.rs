@@ -150,7 +150,7 @@ impl Authorization {
         due: Instant,
     ) -> Result<(Response<()>, Bytes, Option<HeaderMap>), Error> {
         let _active = upstream.begin(false).await.map_err(|_| Error::Overloaded)?;
-        let server = upstream.pick(request.sender.client, None, &[]).ok_or(Error::NoServer)?;
+        let server = upstream.pick(request.sender.client, None, None, &[]).ok_or(Error::NoServer)?;
         let server = self.called(upstream, server);
         let limits = Limits {
             read: self.model.timeout,
