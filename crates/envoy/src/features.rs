@@ -153,6 +153,11 @@ pub(crate) const FEATURES: &[Feature] = &[
         SIDECAR,
         "redirected_connections_go_where_they_belong",
     ),
+    works(
+        "Sidecars: PERMISSIVE and STRICT mutual TLS, as istiod sends them",
+        "cli/tests/gateway/istio/sidecar.rs",
+        "a_sidecar_serves_what_istiod_sends_it",
+    ),
     refused(
         "Sidecars whose connections are redirected by `TPROXY` (`transparent`)",
         "connections are redirected by `REDIRECT`",
