@@ -283,13 +283,9 @@ impl Forwarding<'_> {
 
     async fn connect(&self, http: &HttpConnection, server: &Server, fresh: bool) -> io::Result<Lease> {
         // Connections that were verified for one name carry no requests for another.
-        let by_request = self.destination.upstream.model().host_from_request;
-        let called = by_request.then(|| server.clone().called(without_port(self.destination.request.host())));
-        let server = called.as_ref().unwrap_or(server);
-        let of_request = self.destination.upstream.has_version_of_request();
-        let http2 =
-            of_request.then(|| server.clone().asked_over_http2(self.destination.request.is_multiplexed()));
-        let server = http2.as_ref().unwrap_or(server);
+        let Destination { request, upstream, .. } = &self.destination;
+        let asked = upstream.as_requested(server, without_port(request.host()), request.is_multiplexed());
+        let server = asked.as_ref().unwrap_or(server);
         match self.destination.request.websocket {
             true => Box::pin(http.pool.separate(&self.destination.upstream, server, &http.connection)).await,
             false => http.pool.lease(&self.destination.upstream, server, &http.connection, fresh).await,

@@ -143,11 +143,9 @@ impl MirroredRequest {
         let server =
             self.upstream.pick(self.request.sender.client, self.connection.original_destination, None, &[]);
         let server = server.ok_or(MirrorError::NoServer)?;
-        let server =
-            server.asked_over_http2(self.upstream.has_version_of_request() && self.request.is_multiplexed());
-        let by_request = self.upstream.model().host_from_request;
         let name = super::request_view::without_port(self.request.host());
-        let server = if by_request { server.called(name) } else { server };
+        let server =
+            self.upstream.as_requested(&server, name, self.request.is_multiplexed()).unwrap_or(server);
         let destination = Destination {
             request: &self.request,
             matched: &self.matched,

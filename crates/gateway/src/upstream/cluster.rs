@@ -161,9 +161,16 @@ impl Upstream {
         }
     }
 
-    /// Whether requests decide which version of HTTP is spoken.
-    pub(crate) fn has_version_of_request(&self) -> bool {
-        self.model.protocol == UpstreamProtocol::OfRequest
+    /// The server as it is asked by a request for this host, over HTTP/2 if the request came over that or later, where
+    /// requests decide about either; `None` if they do not.
+    pub(crate) fn as_requested(&self, server: &Server, host: &str, http2: bool) -> Option<Server> {
+        let (by_host, by_version) =
+            (self.model.host_from_request, self.model.protocol == UpstreamProtocol::OfRequest);
+        if !by_host && !by_version {
+            return None;
+        }
+        let server = server.clone().asked_over_http2(by_version && http2);
+        Some(if by_host { server.called(host) } else { server })
     }
 
     /// Counts a repeated attempt, for as long as the value lives; `None` if there are too many.

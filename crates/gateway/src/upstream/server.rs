@@ -45,7 +45,7 @@ impl Server {
     }
 
     /// The same server for a request that came over HTTP/2 or later, or did not.
-    pub(crate) fn asked_over_http2(self, http2: bool) -> Self {
+    pub(super) fn asked_over_http2(self, http2: bool) -> Self {
         Self { http2, ..self }
     }
 

@@ -40,7 +40,7 @@ pub(super) fn http(namespace: &Namespace, address: &str, name: &'static str) {
 pub(super) fn greeting(namespace: &Namespace, address: &str, name: &'static str) {
     serve(namespace, address, move |mut stream| {
         let peer = stream.peer_addr().ok()?;
-        write!(stream, "{name} {}\n", peer.ip()).ok()?;
+        writeln!(stream, "{name} {}", peer.ip()).ok()?;
         let mut bytes = [0; 1024];
         loop {
             match stream.read(&mut bytes).ok()? {

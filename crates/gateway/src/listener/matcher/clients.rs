@@ -1,6 +1,6 @@
 //! Chains by where the client is, which is the last that they are told apart by.
 
-use super::Addresses;
+use super::addresses::Addresses;
 use quadrille_config::model::{ChainMatch, ClientOrigin, Network};
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,12 +1,16 @@
 //! Which chain a connection belongs to, looked up as Envoy does: by its destination, what the client says first, and
 //! where the client is.
 
+mod addresses;
 mod clients;
+mod look;
 mod names;
 #[cfg(test)]
 mod tests;
 
 use crate::tls::client_hello::ClientHelloInfo;
+pub(crate) use addresses::Addresses;
+pub(crate) use look::Look;
 use names::Names;
 use quadrille_config::{
     Diagnostic, Problem,
@@ -34,32 +38,6 @@ struct Destinations {
     /// The longest prefixes first.
     networks: Vec<(Network, Names)>,
     any: Option<Names>,
-}
-
-/// Where a connection comes from and where it was going.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Addresses {
-    /// Who has opened the connection to this machine.
-    pub(crate) peer: SocketAddr,
-    /// The same, or whom a load balancer announces.
-    pub(crate) client: SocketAddr,
-    pub(crate) local: SocketAddr,
-}
-
-/// What has to be known of what a client says first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Look {
-    /// Whether it is TLS, with names and protocols.
-    pub(crate) tls: bool,
-    /// Which version of HTTP it is, without TLS.
-    pub(crate) http: bool,
-}
-
-impl Look {
-    /// Nothing.
-    pub(crate) fn is_nothing(self) -> bool {
-        self == Self::default()
-    }
 }
 
 impl FilterChainMatcher {

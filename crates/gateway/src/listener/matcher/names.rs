@@ -1,6 +1,6 @@
 //! Chains by what a client says first: its server name, whether it is TLS, and its protocols.
 
-use super::{Addresses, Look, clients::Clients};
+use super::{addresses::Addresses, clients::Clients, look::Look};
 use crate::host_map::HostMap;
 use quadrille_config::model::{Chain, Transport};
 use std::collections::HashMap;
