@@ -252,6 +252,7 @@ impl Word for UpstreamProtocol {
         ("auto", Self::Auto),
         ("http1", Self::Http1),
         ("http2", Self::Http2),
+        ("of_request", Self::OfRequest),
         ("http/1.1", Self::Http1),
         ("h2", Self::Http2),
     ];

@@ -6,6 +6,7 @@ use crate::{
     endpoints::{Endpoint, assigned_endpoints},
     filters,
     health::health,
+    original_destination::{original_destination, source_addresses},
     reader::{Field, Message, ReadMessage},
     schema,
     tls::{ClusterTls, Secret, SecretReference},
@@ -17,11 +18,11 @@ use crate::{
 use quadrille_config::{
     Diagnostic, Problem,
     model::{
-        Balance, DnsRefresh, Health, OutlierDetection, Place, ProxyProtocolOut, Server, Upstream,
-        UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
+        Balance, DnsRefresh, Health, OriginalDestination, OutlierDetection, Place, ProxyProtocolOut, Server,
+        Upstream, UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls,
     },
 };
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 
 /// `envoy.config.cluster.v3.Cluster`.
 #[derive(Clone, Debug)]
@@ -30,6 +31,9 @@ pub struct Cluster {
     pub endpoints_from: Option<EndpointsReference>,
     /// Servers that are written in place.
     pub endpoints: Vec<Endpoint>,
+    /// The server is where a connection was going.
+    original_destination: Option<OriginalDestination>,
+    source_addresses: Vec<IpAddr>,
     /// How long a connection may take to open.
     pub connect_timeout: Duration,
     /// The way to servers for which none of the others is.
@@ -63,6 +67,7 @@ enum Discovery {
     Static,
     Dns,
     Eds,
+    OriginalDestination,
 }
 
 /// What Envoy takes when nothing is said.
@@ -79,6 +84,7 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
         ("STRICT_DNS", 1, Discovery::Dns),
         ("LOGICAL_DNS", 2, Discovery::Dns),
         ("EDS", 3, Discovery::Eds),
+        ("ORIGINAL_DST", 4, Discovery::OriginalDestination),
     ];
     let message = field.message(&schema::CLUSTER)?;
     let name_field = message.require("name")?;
@@ -99,6 +105,10 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
         must_be_addresses(&endpoints, field)?;
     }
     let endpoints_from = eds(&message, &name, discovery)?;
+    let original_destination = match discovery {
+        Discovery::OriginalDestination => Some(original_destination(&message)?),
+        Discovery::Static | Discovery::Dns | Discovery::Eds => None,
+    };
     filters::cluster(message.list("filters"))?;
     let (by_locality, panic_threshold) = common_balance(&message)?;
     let http = http_options(&message)?;
@@ -107,16 +117,19 @@ pub(crate) fn cluster(field: &Field<'_>) -> Option<(String, Cluster)> {
         Cluster {
             endpoints_from,
             endpoints,
+            source_addresses: source_addresses(&message)?,
             connect_timeout: time(&message, "connect_timeout")?.unwrap_or(CONNECT_TIMEOUT),
             socket: transport_socket(&message)?,
             matches: transport_socket_matches(&message)?,
             http,
-            balance: balance(&message)?,
+            balance: balance(&message, original_destination.is_some())?,
+            original_destination,
             dns_refresh: dns_refresh(&message)?,
             by_locality,
             panic_threshold,
-            health: health(&message, http.protocol)?,
-            outlier_detection: outlier_detection(&message)?,
+            health: health(&message, http.protocol)?.filter(|_| discovery != Discovery::OriginalDestination),
+            outlier_detection: outlier_detection(&message)?
+                .filter(|_| discovery != Discovery::OriginalDestination),
             limits: circuit_breakers(&message)?,
             place: field.place(),
         },
@@ -188,7 +201,10 @@ fn percentage(text: &str) -> Result<u8, Problem> {
     }
 }
 
-fn balance(message: &Message<'_>) -> Option<Balance> {
+fn balance(message: &Message<'_>, provided: bool) -> Option<Balance> {
+    if provided {
+        return Some(Balance::RoundRobin);
+    }
     const POLICIES: &[(&str, u32, Balance)] = &[
         ("ROUND_ROBIN", 0, Balance::RoundRobin),
         ("LEAST_REQUEST", 1, Balance::LeastRequest),
@@ -267,6 +283,8 @@ impl Cluster {
             ..Server::new(endpoint.address.as_server(), endpoint.place.clone())
         };
         let mut upstream = Upstream::new(endpoints.iter().map(server).collect(), self.place.clone());
+        upstream.original_destination = self.original_destination.clone();
+        upstream.source_addresses = self.source_addresses.clone();
         upstream.balance = self.balance;
         upstream.dns_refresh = self.dns_refresh;
         upstream.panic_threshold = self.panic_threshold;

@@ -120,6 +120,15 @@ fn own(field: &Field<'_>, address: Address) -> Option<SocketAddr> {
     }
 }
 
+/// `envoy.config.core.v3.SocketAddress` from which connections leave.
+pub(crate) fn source_address(field: &Field<'_>) -> Option<IpAddr> {
+    let message = field.message(&schema::SOCKET_ADDRESS)?;
+    if message.number("port_value").is_some_and(|port| port != 0) {
+        return field.fail(Problem::new("refused: one port carries one connection", "write `port_value: 0`"));
+    }
+    message.require("address")?.parse(|text| text.parse().map_err(|_| "not an IP address".into()))
+}
+
 /// `envoy.config.core.v3.CidrRange`.
 pub(crate) fn cidr_range(field: &Field<'_>) -> Option<Network> {
     let message = field.message(&schema::CIDR_RANGE)?;

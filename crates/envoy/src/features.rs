@@ -172,11 +172,21 @@ pub(crate) const FEATURES: &[Feature] = &[
     ),
     refused("Global rate limits", "ignoring it would lift the limit", REFUSED, NOT_SERVED),
     refused("WebAssembly and Lua", "what its code does cannot be known", REFUSED, NOT_SERVED),
+    works(
+        "Sidecars: redirected connections, out and in (`use_original_dst`, `bind_to_port: false`, `ORIGINAL_DST`)",
+        SIDECAR,
+        "redirected_connections_go_where_they_belong",
+    ),
+    works(
+        "Sidecars: PERMISSIVE and STRICT mutual TLS, as istiod sends them",
+        "cli/tests/gateway/istio/sidecar.rs",
+        "a_sidecar_serves_what_istiod_sends_it",
+    ),
     refused(
-        "Sidecars (`use_original_dst`, `bind_to_port: false`)",
-        "connections are not handed on between listeners",
-        REFUSED,
-        NOT_SERVED,
+        "Sidecars whose connections are redirected by `TPROXY` (`transparent`)",
+        "connections are redirected by `REDIRECT`",
+        "envoy/src/tests/sidecar.rs",
+        "what_cannot_be_meant_is_refused",
     ),
 ];
 
@@ -187,6 +197,7 @@ const DIFFERENTIAL: &str = "cli/tests/gateway/envoy/differential.rs";
 const MTLS: &str = "cli/tests/gateway/istio/mtls.rs";
 const REFUSED: &str = "envoy/src/tests/refused.rs";
 const ROUTES: &str = "cli/tests/gateway/istio/routes.rs";
+const SIDECAR: &str = "cli/tests/gateway/sidecar/mod.rs";
 const TRAFFIC: &str = "cli/tests/gateway/istio/traffic.rs";
 const XDS: &str = "cli/tests/gateway/xds.rs";
 

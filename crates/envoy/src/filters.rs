@@ -2,9 +2,9 @@
 
 use crate::{
     reader::{Field, Message, ReadMessage},
-    schema::{FILTER, FieldPolicy, HTTP_FILTER, Schema},
+    schema::{FILTER, FieldPolicy, HTTP_FILTER, LISTENER_FILTER, Schema},
 };
-use FieldPolicy::{Accepted, Ignored, Refused, RefusedWith};
+use FieldPolicy::{Accepted, Ignored, Read, Refused, RefusedWith};
 use quadrille_config::{Problem, quote};
 
 /// A filter that has its effect, with its own configuration.
@@ -13,6 +13,8 @@ pub(crate) struct Filter<'a> {
     pub(crate) kind: &'a str,
     /// Its configuration, if it has one.
     pub(crate) config: Option<Field<'a>>,
+    /// For which connections a listener's filter is left out.
+    pub(crate) disabled_at: Option<Field<'a>>,
     /// Where it stands.
     pub(crate) field: Field<'a>,
 }
@@ -34,24 +36,12 @@ const LIMITS: FieldPolicy = RefusedWith(
 
 /// Filters of listeners.
 pub(crate) const LISTENER_FILTERS: Known = &[
-    (
-        "envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector",
-        Accepted("SNI and ALPN are always seen"),
-    ),
-    ("envoy.filters.listener.tls_inspector", Accepted("SNI and ALPN are always seen")),
-    (
-        "envoy.extensions.filters.listener.http_inspector.v3.HttpInspector",
-        Accepted("HTTP/1.1 and HTTP/2 are told apart by the first bytes"),
-    ),
-    (
-        "envoy.filters.listener.http_inspector",
-        Accepted("HTTP/1.1 and HTTP/2 are told apart by the first bytes"),
-    ),
-    (
-        "envoy.extensions.filters.listener.original_dst.v3.OriginalDst",
-        Accepted("connections belong to the listener that they reach"),
-    ),
-    ("envoy.filters.listener.original_dst", Accepted("connections belong to the listener that they reach")),
+    (TLS_INSPECTOR, Read("as far as chains are told apart by SNI, ALPN or TLS itself")),
+    (TLS_INSPECTOR_NAME, Read("the same")),
+    (HTTP_INSPECTOR, Read("as far as chains are told apart by `http/1.0`, `http/1.1` or `h2c`")),
+    (HTTP_INSPECTOR_NAME, Read("the same")),
+    (ORIGINAL_DST, Read("where a redirected connection was going is its destination")),
+    (ORIGINAL_DST_NAME, Read("the same")),
     (
         "envoy.extensions.filters.listener.original_src.v3.OriginalSrc",
         Ignored("servers see Quadrille's address; use the PROXY protocol"),
@@ -153,8 +143,9 @@ fn filter<'a>(
     served: &[&str],
 ) -> Option<Option<Filter<'a>>> {
     let message = field.message(schema)?;
-    let optional = message.flag("is_optional");
-    if message.flag("disabled") {
+    let flag = |name| schema.field(name).is_some() && message.flag(name);
+    let optional = flag("is_optional");
+    if flag("disabled") {
         return disabled(field, &message);
     }
     let name = name(&message)?;
@@ -163,7 +154,9 @@ fn filter<'a>(
         None => (name, None),
     };
     if served.contains(&kind) {
-        return Some(Some(Filter { kind, config, field: field.clone() }));
+        let has_condition = schema.field("filter_disabled").is_some();
+        let disabled_at = has_condition.then(|| message.get("filter_disabled")).flatten();
+        return Some(Some(Filter { kind, config, disabled_at, field: field.clone() }));
     }
     // Istio's own are Wasm in some versions, built into its Envoy: no code is fetched.
     let known_as = if kind.ends_with(".Wasm") && name.starts_with("istio.") { name } else { kind };
@@ -199,7 +192,7 @@ fn filter<'a>(
 fn disabled<'a>(field: &Field<'a>, message: &Message<'a>) -> Option<Option<Filter<'a>>> {
     let Some(config) = message.get("typed_config") else { return Some(None) };
     let (kind, _) = config.any()?;
-    let left = Filter { kind, config: None, field: field.clone() };
+    let left = Filter { kind, config: None, disabled_at: None, field: field.clone() };
     Some((kind == LOCAL_RATE_LIMIT).then_some(left))
 }
 
@@ -250,7 +243,21 @@ pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
 
 /// The filters of a listener.
 pub(crate) fn listener<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
-    filters(fields, &FILTER, LISTENER_FILTERS, &[PROXY_PROTOCOL, PROXY_PROTOCOL_NAME])
+    filters(
+        fields,
+        &LISTENER_FILTER,
+        LISTENER_FILTERS,
+        &[
+            PROXY_PROTOCOL,
+            PROXY_PROTOCOL_NAME,
+            TLS_INSPECTOR,
+            TLS_INSPECTOR_NAME,
+            HTTP_INSPECTOR,
+            HTTP_INSPECTOR_NAME,
+            ORIGINAL_DST,
+            ORIGINAL_DST_NAME,
+        ],
+    )
 }
 
 pub(crate) const HTTP_MANAGER: &str = crate::schema::HTTP_MANAGER.name;
@@ -267,4 +274,10 @@ pub(crate) const HTTP_RBAC: &str = crate::schema::HTTP_RBAC.name;
 const ROUTER: &str = crate::schema::ROUTER.name;
 const ROUTER_NAME: &str = "envoy.filters.http.router";
 const PROXY_PROTOCOL: &str = crate::schema::PROXY_PROTOCOL.name;
+pub(crate) const TLS_INSPECTOR: &str = "envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector";
+pub(crate) const TLS_INSPECTOR_NAME: &str = "envoy.filters.listener.tls_inspector";
+pub(crate) const HTTP_INSPECTOR: &str = "envoy.extensions.filters.listener.http_inspector.v3.HttpInspector";
+pub(crate) const HTTP_INSPECTOR_NAME: &str = "envoy.filters.listener.http_inspector";
+pub(crate) const ORIGINAL_DST: &str = "envoy.extensions.filters.listener.original_dst.v3.OriginalDst";
+pub(crate) const ORIGINAL_DST_NAME: &str = "envoy.filters.listener.original_dst";
 const PROXY_PROTOCOL_NAME: &str = "envoy.filters.listener.proxy_protocol";

@@ -60,7 +60,7 @@ pub(crate) fn health(cluster: &Message<'_>, protocol: UpstreamProtocol) -> Optio
 /// `envoy.config.core.v3.HealthCheck.GrpcHealthCheck`.
 fn grpc_probe(field: &Field<'_>, protocol: UpstreamProtocol) -> Option<HealthProbe> {
     let message = field.message(&schema::GRPC_HEALTH_CHECK)?;
-    if protocol == UpstreamProtocol::Http1 {
+    if matches!(protocol, UpstreamProtocol::Http1 | UpstreamProtocol::OfRequest) {
         return field.fail(Problem::new(
             "refused: gRPC needs HTTP/2, and the cluster speaks HTTP/1.1",
             "write `http2_protocol_options` in the cluster's `HttpProtocolOptions`",

@@ -2,9 +2,11 @@
 
 use crate::{
     access_log::access_log,
-    common::{Protocol, duration, listener_address},
+    chain_match::{Arrivals, chain_match},
+    common::{Protocol, duration, listener_address, own_address},
     filters::{self, HTTP_MANAGER},
     http::{HttpManager, http_manager},
+    listener_filters::{ListenerFilters, listener_filters},
     quic::{QuicOptions, quic_options, quic_transport},
     rbac::{self, Access},
     reader::{Field, Message, ReadMessage},
@@ -14,26 +16,48 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{AccessLog, ChainMatch, Limits, Place, ProxyProtocolIn, Timeouts, Transport, Weighted},
+    model::{
+        AccessLog, ChainMatch, Inspection, Limits, Place, Ports, ProxyProtocolIn, Redirected, Timeouts,
+        Transport, Weighted,
+    },
 };
-use std::{net::SocketAddr, num::NonZeroU32, time::Duration};
+use std::{
+    net::{Ipv6Addr, SocketAddr},
+    num::NonZeroU32,
+    time::Duration,
+};
 
 /// `envoy.config.listener.v3.Listener`; secrets and routes are still by name.
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) name: String,
     pub(crate) address: SocketAddr,
+    /// It is at these too.
+    pub(crate) more_addresses: Vec<SocketAddr>,
     /// Over UDP there is HTTP/3 alone.
     pub(crate) protocol: Protocol,
+    /// Without, it takes what others hand over.
+    pub(crate) bound: bool,
+    pub(crate) redirected: Redirected,
     pub(crate) chains: Vec<Chain>,
     pub(crate) default_chain: Option<Chain>,
     pub(crate) proxy_protocol: ProxyProtocolIn,
-    pub(crate) inspection: Duration,
+    pub(crate) inspection: Inspection,
     pub(crate) limits: Limits,
     pub(crate) place: Place,
 }
 
 impl Listener {
+    /// Where it is. On `::` are both families, so that `0.0.0.0` beside it says nothing more.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        let all = || std::iter::once(self.address).chain(self.more_addresses.iter().copied());
+        let is_said_twice = move |address: &SocketAddr| {
+            let both = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), address.port());
+            address.is_ipv4() && address.ip().is_unspecified() && all().any(|other| other == both)
+        };
+        all().filter(move |address| !is_said_twice(address))
+    }
+
     /// All chains, the one for the others last.
     pub(crate) fn chains(&self) -> impl Iterator<Item = &Chain> {
         self.chains.iter().chain(&self.default_chain)
@@ -81,11 +105,7 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
     let message = field.message(&schema::LISTENER)?;
     let address = message.require("address");
     let bound = address.as_ref().and_then(listener_address);
-    if let Some(bind) = message.get("bind_to_port")
-        && !message.flag("bind_to_port")
-    {
-        return bind.fail("refused: connections are not handed on between listeners");
-    }
+    let binds = message.get("bind_to_port").is_none_or(|_| message.flag("bind_to_port"));
     let quic = match bound {
         Some((_, Protocol::Udp)) => Some(quic_options(&message)?),
         _ => {
@@ -95,7 +115,27 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
             None
         }
     };
-    let surroundings = Surroundings { port: bound.map(|(address, _)| address.port()), quic };
+    let ListenerFilters { proxy_protocol, original_destination, tls, http } = listener_filters(&message)?;
+    let redirected = match (message.flag("use_original_dst"), original_destination) {
+        (true, _) => Redirected::HandedOver,
+        (false, true) => Redirected::Served,
+        (false, false) => Redirected::Unasked,
+    };
+    let more_addresses = more_addresses(&message)?;
+    if quic.is_some() && !(binds && redirected == Redirected::Unasked && more_addresses.is_empty()) {
+        return field.fail(Problem::new(
+            "refused: over UDP nothing is redirected, and there is one address",
+            "remove `bind_to_port`, `use_original_dst`, `additional_addresses` and the filter for original destinations",
+        ));
+    }
+    if proxy_protocol == ProxyProtocolIn::Required && redirected != Redirected::Unasked {
+        return field.fail(Problem::new(
+            "refused: the PROXY protocol announces another destination than the one that is asked of the kernel",
+            "remove the listener filter, or `use_original_dst` and the filter for original destinations",
+        ));
+    }
+    let port = bound.map(|(address, _)| address.port()).filter(|_| redirected == Redirected::Unasked);
+    let surroundings = Surroundings { port, quic };
     let mut good = true;
     let mut chains = Vec::new();
     for item in message.list("filter_chains") {
@@ -111,11 +151,10 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
     if good && chains.is_empty() && default_chain.is_none() {
         return field.fail(Problem::new("`filter_chains` is missing", "a listener needs one"));
     }
-    let inspection = match message.get("listener_filters_timeout") {
+    let timeout = match message.get("listener_filters_timeout") {
         Some(field) => duration(&field)?,
         None => INSPECTION,
     };
-    let proxy_protocol = proxy_protocol(&message)?;
     if proxy_protocol == ProxyProtocolIn::Required {
         if quic.is_some() {
             return field.fail(Problem::new(
@@ -129,21 +168,50 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
     if !good {
         return None;
     }
+    let all_chains = || chains.iter().chain(&default_chain);
+    let tls = tls
+        .unwrap_or_else(|| if all_chains().any(needs_tls_inspector) { Ports::all() } else { Ports::none() });
+    let inspection = Inspection {
+        // Zero means no limit there; here nobody may hold a connection for ever without saying a word.
+        timeout: if timeout.is_zero() { HTTP_IDLE } else { timeout },
+        continues: message.flag("continue_on_listener_filters_timeout"),
+        tls,
+        http,
+    };
     let name = message.string("name");
     let name = if name.is_empty() { bound.to_string() } else { name };
     let listener = Listener {
         name: name.clone(),
         address: bound,
+        more_addresses,
         protocol,
+        bound: binds,
+        redirected,
         chains,
         default_chain,
         proxy_protocol,
-        // Zero means no limit there; here nobody may hold a connection for ever without saying a word.
-        inspection: if inspection.is_zero() { HTTP_IDLE } else { inspection },
+        inspection,
         limits: Limits::default(),
         place: address.place(),
     };
     Some((name, listener))
+}
+
+fn more_addresses(message: &Message<'_>) -> Option<Vec<SocketAddr>> {
+    let read = |field: &Field<'_>| {
+        let more = field.message(&schema::ADDITIONAL_ADDRESS)?;
+        own_address(&more.require("address")?)
+    };
+    message.list("additional_addresses").iter().map(read).collect()
+}
+
+/// Whether Envoy would look for TLS without being told to.
+fn needs_tls_inspector(chain: &Chain) -> bool {
+    let ChainMatch { server_names, transport, application_protocols, .. } = &chain.accepts;
+    match transport {
+        Some(transport) => *transport == Transport::Tls,
+        None => !server_names.is_empty() || !application_protocols.is_empty(),
+    }
 }
 
 /// The address that a load balancer announces takes the place of its own.
@@ -167,26 +235,20 @@ fn knows_who_stands_before<'a>(
     }
 }
 
-fn proxy_protocol(message: &Message<'_>) -> Option<ProxyProtocolIn> {
-    let mut found = ProxyProtocolIn::Off;
-    for filter in filters::listener(message.list("listener_filters"))? {
-        if let Some(config) = filter.config {
-            config.message(&schema::PROXY_PROTOCOL)?;
-        }
-        found = ProxyProtocolIn::Required;
-    }
-    Some(found)
-}
-
 /// What chains are read with: what the listener says.
 #[derive(Clone, Copy)]
 struct Surroundings {
+    /// The only one that connections come to; `None` if they are redirected.
     port: Option<u16>,
     /// If it is on UDP.
     quic: Option<QuicOptions>,
 }
 
 impl Surroundings {
+    fn arrivals(self) -> Arrivals {
+        Arrivals { port: self.port, protocol: self.protocol() }
+    }
+
     fn protocol(self) -> Protocol {
         if self.quic.is_some() { Protocol::Udp } else { Protocol::Tcp }
     }
@@ -195,7 +257,7 @@ impl Surroundings {
 fn chain(field: &Field<'_>, surroundings: Surroundings) -> Option<Chain> {
     let message = field.message(&schema::FILTER_CHAIN)?;
     let accepts = match message.get("filter_chain_match") {
-        Some(condition) => chain_match(&condition, surroundings),
+        Some(condition) => chain_match(&condition, surroundings.arrivals()),
         None => Some(ChainMatch::default()),
     };
     let tls = transport_socket(&message, surroundings.protocol());
@@ -219,41 +281,11 @@ fn chain(field: &Field<'_>, surroundings: Surroundings) -> Option<Chain> {
         timeouts.request = manager.request_timeout;
     }
     let name = message.string("name");
-    let (accepts, tls, place) = (accepts?, tls?, field.place());
-    Some(Chain { name, accepts, tls, serve, access, timeouts, access_log, place })
-}
-
-fn chain_match(field: &Field<'_>, surroundings: Surroundings) -> Option<ChainMatch> {
-    let message = field.message(&schema::FILTER_CHAIN_MATCH)?;
-    if let Some(wanted) = message.get("destination_port") {
-        let number = wanted.parse(number)?;
-        if surroundings.port.is_some_and(|port| u32::from(port) != number) {
-            return wanted.fail(format!("refused: no connection comes to port {number} of this listener"));
-        }
+    let (accepts, mut tls, place) = (accepts?, tls?, field.place());
+    if let Some(tls) = &mut tls {
+        tls.speaks_to_mesh(&accepts.application_protocols);
     }
-    let transport = match message.get("transport_protocol") {
-        None => None,
-        Some(field) => match (field.text()?, surroundings.protocol()) {
-            ("", _) => None,
-            // What there is inside of QUIC.
-            ("tls", Protocol::Tcp) | ("quic", Protocol::Udp) => Some(Transport::Tls),
-            ("raw_buffer", Protocol::Tcp) => Some(Transport::Plain),
-            (other, protocol) => {
-                let remedy = match protocol {
-                    Protocol::Tcp => "use `tls` or `raw_buffer`",
-                    Protocol::Udp => "use `quic`",
-                };
-                let problem = format!("{} is not told apart", quadrille_config::quote(other));
-                return field.fail(Problem::new(problem, remedy));
-            }
-        },
-    };
-    let texts = |name| message.list(name).iter().map(Field::text).collect::<Option<Vec<_>>>();
-    Some(ChainMatch {
-        server_names: texts("server_names")?.into_iter().map(str::to_ascii_lowercase).collect(),
-        transport,
-        application_protocols: texts("application_protocols")?.into_iter().map(str::to_owned).collect(),
-    })
+    Some(Chain { name, accepts, tls, serve, access, timeouts, access_log, place })
 }
 
 fn transport_socket(message: &Message<'_>, protocol: Protocol) -> Option<Option<DownstreamTls>> {

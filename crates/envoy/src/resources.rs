@@ -214,7 +214,9 @@ impl Resources {
         for (name, listener) in &self.listeners {
             if self.missing(listener).is_empty() {
                 match self.listener(listener, &mut settings) {
-                    Ok(listener) => gateway.listeners.push(listener),
+                    Ok(model) => gateway.listeners.extend(
+                        listener.addresses().map(|address| model::Listener { address, ..model.clone() }),
+                    ),
                     Err(problem) => problems.push(problem),
                 }
             } else {
@@ -260,13 +262,15 @@ impl Resources {
         Ok(model::Listener {
             name: listener.name.clone(),
             address: listener.address,
+            bound: listener.bound,
+            redirected: listener.redirected,
             place: listener.place.clone(),
             chains,
             default_chain,
             proxy_protocol: listener.proxy_protocol,
             tcp: listener.protocol == Protocol::Tcp,
             trusted_proxies: model::TrustedProxies::AppendedTo,
-            inspection: listener.inspection,
+            inspection: listener.inspection.clone(),
             limits: listener.limits.clone(),
         })
     }

@@ -69,6 +69,7 @@ fn extended(field: &Field<'_>, options: &mut HttpOptions) -> Option<()> {
                 _ => UpstreamProtocol::Http1,
             }
         }
+        Some(("use_downstream_protocol_config", _)) => UpstreamProtocol::OfRequest,
         Some(_) => UpstreamProtocol::Auto,
         None => options.protocol,
     };

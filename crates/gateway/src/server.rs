@@ -1,6 +1,7 @@
 //! The running gateway: start, reload, drain.
 
 mod drain;
+mod event_loops;
 mod logs;
 mod moment;
 mod replacement;
@@ -8,17 +9,12 @@ mod successor;
 
 use crate::{
     admin::{Admin, AdminEndpoint},
-    admission::{Admission, EngineWatch, EventLoop},
+    admission::EngineWatch,
     configuration_source::ConfigurationSource,
     handover::Inherited,
-    listener::{filter_chain::ActiveListener, opened_sockets::OpenedSockets},
+    listener::{filter_chain::ActiveListener, opened_sockets::OpenedSockets, redirection::Destinations},
     process::{
-        background,
-        certificates::Certificates,
-        descriptors::{self, Descriptors},
-        engine,
-        signals::Signals,
-        staples::Staples,
+        background, certificates::Certificates, descriptors, engine, signals::Signals, staples::Staples,
         start_failure,
     },
     reload::{
@@ -34,16 +30,16 @@ use crate::{
     },
     tls::resumption_backend::ResumptionBackend,
     upstream::NameRefresh,
-    worker::{self, Assignment, ListenerSocket, WorkerThread},
+    worker::{Assignment, ListenerSocket, WorkerThread},
 };
 use arc_swap::ArcSwap;
+use event_loops::{admission, start_workers};
 use quadrille_config::{
     Diagnostic,
     model::{Gateway, Listener},
 };
 use quadrille_engine::Engine;
 use std::{
-    io,
     net::SocketAddr,
     sync::{Arc, atomic::AtomicBool},
     time::Instant,
@@ -54,7 +50,7 @@ use tokio::sync::{mpsc, watch};
 /// Where a gateway can be reached once it has started.
 #[derive(Clone, Debug)]
 pub struct Bound {
-    /// The listeners' addresses, in the configuration's order, with real ports in place of 0.
+    /// The addresses of listeners with sockets, in the configuration's order, with real ports in place of 0.
     pub listeners: Vec<SocketAddr>,
     /// Those of them that serve nothing but plain text.
     pub plain: Vec<SocketAddr>,
@@ -117,6 +113,8 @@ struct Server {
     engine: Engine,
     workers: Vec<WorkerThread>,
     listening: Vec<Arc<ActiveListener>>,
+    /// The same, as redirected connections find them.
+    destinations: Arc<Destinations>,
     /// What the next snapshot may be made of.
     cache: Arc<ArtifactCache>,
     names: NameRefresh,
@@ -168,7 +166,9 @@ impl Server {
         let resumption = Arc::new(ArcSwap::new(Arc::clone(&snapshot.resumption)));
         let (shutdown, watched) = watch::channel(false);
         let (alive, running) = mpsc::channel(1);
-        let workers = start_workers(&model, &engine, &admission, &watched, &alive).map_err(start_failure)?;
+        let destinations = Arc::<Destinations>::default();
+        let workers = start_workers(&model, &engine, &admission, &destinations, &watched, &alive);
+        let workers = workers.map_err(start_failure)?;
         let configuration = Arc::new(ArcSwap::from_pointee(model.clone()));
         let (started, shown) = (quadrille_config::fixed(&model), Arc::clone(&configuration));
         let served: Arc<ArcSwap<Served>> = Arc::default();
@@ -193,6 +193,7 @@ impl Server {
             engine,
             workers,
             listening: Vec::new(),
+            destinations,
             cache: Arc::default(),
             names: NameRefresh::default(),
             configuration,
@@ -215,10 +216,12 @@ impl Server {
         server.files.follow(contents);
         let fleet = server.resumption.load_full();
         server.certificates.follow(&model, &server.cache.key_servers(), fleet.certificates.as_ref());
+        let has_sockets = |(_, listener): &(_, &Listener)| listener.bound;
         let is_plain =
             |(_, listener): &(_, &Listener)| listener.chains.iter().all(|chain| chain.tls.is_none());
-        let plain =
-            listeners.iter().zip(&model.listeners).filter(is_plain).map(|(address, _)| *address).collect();
+        let bound = || listeners.iter().zip(&model.listeners).filter(has_sockets);
+        let plain = bound().filter(is_plain).map(|(address, _)| *address).collect();
+        let listeners = bound().map(|(address, _)| *address).collect();
         Ok((server, Bound { listeners, plain, admin: admin_address }))
     }
 
@@ -372,6 +375,7 @@ impl Server {
         for gone in self.listening.iter().filter(|old| !listening.iter().any(|new| Arc::ptr_eq(old, new))) {
             gone.close();
         }
+        self.destinations.set(&listening);
         self.listening = listening;
         self.staples.follow(snapshot.cache.staples());
         self.cache = Arc::new(snapshot.cache);
@@ -414,29 +418,4 @@ impl Server {
             tracing::warn!(setting, "this change takes effect at the next start");
         }
     }
-}
-
-fn admission(model: &Gateway) -> io::Result<Arc<Admission>> {
-    let compute_threads = engine::compute_threads(&model.engine)?;
-    Ok(Admission::new(event_loops(model)?, compute_threads.get()))
-}
-
-fn event_loops(model: &Gateway) -> io::Result<usize> {
-    Ok(model.threads.map_or_else(std::thread::available_parallelism, Ok)?.get())
-}
-
-fn start_workers(
-    model: &Gateway,
-    engine: &Engine,
-    admission: &Arc<Admission>,
-    shutdown: &watch::Receiver<bool>,
-    running: &mpsc::Sender<()>,
-) -> io::Result<Vec<WorkerThread>> {
-    let descriptors = Arc::new(Descriptors::new());
-    (0..event_loops(model)?)
-        .map(|index| {
-            let (descriptors, admission) = (Arc::clone(&descriptors), EventLoop::new(admission, index));
-            worker::start(index, engine.clone(), descriptors, admission, shutdown.clone(), running.clone())
-        })
-        .collect()
 }

@@ -2,7 +2,10 @@
 
 use crate::{
     admission::{self, EventLoop},
-    listener::{accept, acceptor::Acceptor, filter_chain::ActiveListener, quic, serve::Worker},
+    listener::{
+        accept, acceptor::Acceptor, filter_chain::ActiveListener, quic, redirection::Destinations,
+        serve::Worker,
+    },
     process::descriptors::Descriptors,
     quic::{Endpoint, Shard},
     upstream::ConnectionPool,
@@ -29,6 +32,13 @@ pub(crate) enum ListenerSocket {
     Quic(Box<Shard>),
 }
 
+/// What all event loops have together.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) descriptors: Arc<Descriptors>,
+    pub(crate) destinations: Arc<Destinations>,
+}
+
 /// The sending end of an event-loop thread.
 pub(crate) struct WorkerThread {
     pub(crate) assignments: mpsc::UnboundedSender<Assignment>,
@@ -38,7 +48,7 @@ pub(crate) struct WorkerThread {
 pub(crate) fn start(
     index: usize,
     engine: Engine,
-    descriptors: Arc<Descriptors>,
+    shared: Shared,
     admission: Arc<EventLoop>,
     shutdown: watch::Receiver<bool>,
     running: mpsc::Sender<()>,
@@ -49,7 +59,7 @@ pub(crate) fn start(
         .global_queue_interval(WOKEN_ELSEWHERE_ONE_IN)
         .build()?;
     std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
-        runtime.block_on(work(receiver, engine, descriptors, admission, shutdown));
+        runtime.block_on(work(receiver, engine, shared, admission, shutdown));
         drop(running);
     })?;
     Ok(WorkerThread { assignments })
@@ -58,7 +68,7 @@ pub(crate) fn start(
 async fn work(
     mut assignments: mpsc::UnboundedReceiver<Assignment>,
     engine: Engine,
-    descriptors: Arc<Descriptors>,
+    shared: Shared,
     admission: Arc<EventLoop>,
     shutdown: watch::Receiver<bool>,
 ) {
@@ -68,7 +78,8 @@ async fn work(
     let worker = Worker {
         pool: ConnectionPool::new(),
         open: Arc::default(),
-        descriptors,
+        descriptors: shared.descriptors,
+        destinations: shared.destinations,
         admission,
         shutdown,
         _alive: alive,

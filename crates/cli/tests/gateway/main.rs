@@ -50,6 +50,7 @@ mod resets;
 mod resumption;
 mod routes;
 mod selection;
+mod sidecar;
 mod smoke;
 mod support;
 mod takeover;

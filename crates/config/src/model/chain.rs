@@ -1,8 +1,8 @@
 //! How the connections of a listener are told apart, and how each kind is served.
 
 use super::{
-    AccessRules, CertificateSource, ClientAuth, Http, Http3, Mode, Place, Source, Timeouts, TlsPolicy,
-    Weighted,
+    AccessRules, CertificateSource, ClientAuth, Http, Http3, Mode, Network, Place, Source, Timeouts,
+    TlsPolicy, Weighted,
 };
 use std::sync::Arc;
 
@@ -29,17 +29,30 @@ pub struct Chain {
 
 /// Which connections a chain is for. What is empty or `None` does not matter.
 ///
-/// Looked up as Envoy does: first the name, then the transport, then the protocols. At each step the most specific
-/// value that any chain has decides, and chains with another value are out of the game, even if a later step then
-/// finds none. Two chains may not accept the same.
+/// Looked up as Envoy does, in the order of the fields. At each step the most specific value that any chain has decides,
+/// and chains with another value are out of the game, even if a later step then finds none. Two chains may not accept
+/// the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ChainMatch {
+    /// The port that the client has connected to, which is another than the listener's where connections are redirected.
+    pub destination_port: Option<u16>,
+    /// The networks of the address that the client has connected to; the longest prefix is the most specific.
+    pub destinations: Vec<Network>,
     /// The client's SNI, in lower case: `example.com`, or `*.example.com` for any number of labels in front.
     pub server_names: Vec<String>,
     /// Whether the client begins with a TLS handshake.
     pub transport: Option<Transport>,
-    /// Any of the ALPN protocols that the client offers.
+    /// Any of the ALPN protocols that the client offers, or, without TLS, the version of HTTP that it speaks (see
+    /// [`Inspection::http`](super::Inspection::http)).
     pub application_protocols: Vec<String>,
+    /// The networks of the peer, whatever a load balancer announces.
+    pub peers: Vec<Network>,
+    /// Whether the client is on this machine.
+    pub origin: Option<ClientOrigin>,
+    /// The networks of the client.
+    pub clients: Vec<Network>,
+    /// The client's ports.
+    pub client_ports: Vec<u16>,
 }
 
 /// What a client begins with.
@@ -49,6 +62,15 @@ pub enum Transport {
     Tls,
     /// Anything else.
     Plain,
+}
+
+/// Where a client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClientOrigin {
+    /// At a loopback address, or at the address that it has connected to.
+    ThisMachine,
+    /// Anywhere else.
+    Elsewhere,
 }
 
 /// TLS of a chain.

@@ -1,13 +1,18 @@
-use super::{Chain, Place, TrustedProxies};
-use std::{net::SocketAddr, time::Duration};
+use super::{Chain, Inspection, Place, TrustedProxies};
+use std::net::SocketAddr;
 
-/// One socket that accepts connections.
+/// Where connections come in: a socket that accepts them, or an address for which others hand them over.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Listener {
     /// For logs and statistics; if empty, the address stands in.
     pub name: String,
     /// IPv4 or IPv6; `[::]` accepts both.
     pub address: SocketAddr,
+    /// Whether it has sockets. One without takes the connections that were going to its address and were redirected to
+    /// a listener that hands them over, and no others.
+    pub bound: bool,
+    /// What becomes of connections that the machine's packet filter has redirected here.
+    pub redirected: Redirected,
     /// Where the address was written.
     pub place: Place,
     /// How connections are served; at least one, and most have one for all.
@@ -20,8 +25,8 @@ pub struct Listener {
     pub tcp: bool,
     /// Whose word about the clients behind them is taken.
     pub trusted_proxies: TrustedProxies,
-    /// From accept to the moment when it is known which chain a connection belongs to, where chains are told apart.
-    pub inspection: Duration,
+    /// What is looked at of what clients say first, where chains are told apart by it.
+    pub inspection: Inspection,
     /// How much one listener takes on.
     pub limits: Limits,
 }
@@ -34,6 +39,19 @@ pub enum ProxyProtocolIn {
     Off,
     /// Every connection must begin with a header.
     Required,
+}
+
+/// What becomes of connections that were going elsewhere and that the machine's packet filter has redirected to a listener
+/// (`REDIRECT` of iptables and nftables).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Redirected {
+    /// The kernel is not asked: all connections were going here.
+    #[default]
+    Unasked,
+    /// Their destination is where they were going.
+    Served,
+    /// The same, and the listener without sockets that has this address takes them, if there is one.
+    HandedOver,
 }
 
 /// How much one listener takes on. Over a limit, new connections wait in the kernel's backlog or are closed.
@@ -51,13 +69,15 @@ impl Listener {
         Self {
             name: String::new(),
             address,
+            bound: true,
+            redirected: Redirected::Unasked,
             place,
             chains: vec![chain],
             default_chain: None,
             proxy_protocol: ProxyProtocolIn::Off,
             tcp: true,
             trusted_proxies: TrustedProxies::default(),
-            inspection: Duration::from_secs(10),
+            inspection: Inspection::default(),
             limits: Limits::default(),
         }
     }

@@ -18,6 +18,7 @@ mod fault;
 mod hash_policy;
 mod header_change;
 mod http3;
+mod inspection;
 mod jwt;
 pub mod key_server;
 mod keyless;
@@ -28,6 +29,7 @@ mod matching;
 mod metadata;
 mod mirror;
 mod mode;
+mod original_destination;
 mod outlier_detection;
 mod paths;
 mod place;
@@ -54,7 +56,7 @@ pub use access::{AccessAction, AccessCondition, AccessPolicy, AccessRules, Acces
 pub use acme::{Acme, AcmeChallenge, AcmeFleet, AcmeKeyType, AcmeOnDemand, AcmeOrder, ExternalAccount};
 pub use authorization::{Authorization, AuthorizationBody, AuthorizationService, HttpAuthorization};
 pub use basic_auth::{BasicAuth, PasswordHashes, RouteBasicAuth};
-pub use chain::{Chain, ChainMatch, Serve, Tls, Transport};
+pub use chain::{Chain, ChainMatch, ClientOrigin, Serve, Tls, Transport};
 pub use compression::{Compression, ContentCoding};
 pub use cors::Cors;
 pub use envoy_headers::{AttemptCounts, CertificateDetails, EnvoyHeaders, ForwardedCertificate};
@@ -64,12 +66,13 @@ pub use fault::Fault;
 pub use hash_policy::{HashOn, HashPolicy};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
 pub use http3::{AltSvc, Http3};
+pub use inspection::{Inspection, Ports};
 pub use jwt::{
     JwtAuthentication, JwtClaim, JwtKeys, JwtLocation, JwtProvider, JwtRequirement, JwtRule, RemoteKeys,
 };
 pub use key_server::{KeyServer, Listen, UnixAccess};
 pub use keyless::{KeyServerUse, KeySource, Keyless, KeylessTls};
-pub use listener::{Limits, Listener, ProxyProtocolIn};
+pub use listener::{Limits, Listener, ProxyProtocolIn, Redirected};
 pub use local_reply::{
     Comparison, LocalReplies, ReplyBody, ReplyFilter, ReplyFormat, ReplyJson, ReplyMapper, ReplyPart,
 };
@@ -78,6 +81,7 @@ pub use matching::{HeaderMatch, HeaderRule, PathMatch, PathRule, QueryMatch, Tex
 pub use metadata::{MetadataMatch, ValueMatch};
 pub use mirror::Mirror;
 pub use mode::Mode;
+pub use original_destination::OriginalDestination;
 pub use outlier_detection::OutlierDetection;
 pub use paths::{Ambiguous, Paths, SentPath};
 pub use place::{Origin, Place};

@@ -62,6 +62,11 @@ impl Network {
         Some(Self { address, prefix })
     }
 
+    /// How many bits its addresses have in common: the more, the more specific.
+    pub fn prefix(&self) -> u32 {
+        self.prefix
+    }
+
     /// Whether an address is one of them. An IPv4 address in the form of IPv6 (RFC 4291 section 2.5.5.2) is one of IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {

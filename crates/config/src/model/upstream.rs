@@ -1,13 +1,19 @@
 use super::{
-    AltName, CertificateSource, DnsRefresh, OutlierDetection, Place, Source, TlsParameters, UpstreamLimits,
+    AltName, CertificateSource, DnsRefresh, OriginalDestination, OutlierDetection, Place, Source,
+    TlsParameters, UpstreamLimits,
 };
-use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{net::IpAddr, num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// A named group of servers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Upstream {
-    /// The servers; at least one.
+    /// The servers; at least one, unless they are where connections were going.
     pub servers: Vec<Server>,
+    /// The server is where each connection was going, and there are no others.
+    pub original_destination: Option<OriginalDestination>,
+    /// Connections to servers leave from the first of these addresses that is of the server's family, and there are none
+    /// to servers of another; without any, it is left to the system's routes.
+    pub source_addresses: Vec<IpAddr>,
     /// When the addresses of servers that have names are looked up again.
     pub dns_refresh: DnsRefresh,
     /// How a server is chosen.
@@ -148,6 +154,8 @@ pub enum UpstreamProtocol {
     Http1,
     /// HTTP/2 only; with prior knowledge in plain text.
     Http2,
+    /// HTTP/1.1 for requests that came over it, and HTTP/2, as by [`Http2`](Self::Http2), for others.
+    OfRequest,
 }
 
 /// Tell the server the client's address by a PROXY header.
@@ -180,6 +188,8 @@ impl Upstream {
     pub fn new(servers: Vec<Server>, place: Place) -> Self {
         Self {
             servers,
+            original_destination: None,
+            source_addresses: Vec::new(),
             dns_refresh: DnsRefresh::default(),
             balance: Balance::RoundRobin,
             health: None,

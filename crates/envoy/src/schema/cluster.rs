@@ -10,7 +10,7 @@ pub(crate) const CLUSTER: Schema = Schema {
     fields: &[
         ("name", Read("")),
         ("alt_stat_name", Accepted("statistics are counted by name")),
-        ("type", Read("`STATIC`, `STRICT_DNS`, `LOGICAL_DNS`, `EDS`")),
+        ("type", Read("`STATIC`, `STRICT_DNS`, `LOGICAL_DNS`, `EDS`, `ORIGINAL_DST`")),
         ("cluster_type", Refused("write `type`")),
         ("eds_cluster_config", Read("")),
         ("connect_timeout", Read("")),
@@ -18,7 +18,7 @@ pub(crate) const CLUSTER: Schema = Schema {
         (
             "lb_policy",
             Read(
-                "`ROUND_ROBIN`; `LEAST_REQUEST`, of two; `RANDOM`; `RING_HASH` and `MAGLEV` by the route's `hash_policy`, both by ketama",
+                "`ROUND_ROBIN`; `LEAST_REQUEST`, of two; `RANDOM`; `RING_HASH` and `MAGLEV` by the route's `hash_policy`, both by ketama; `CLUSTER_PROVIDED` with `ORIGINAL_DST`",
             ),
         ),
         ("load_balancing_policy", Read("the first policy that is known, as `lb_policy`")),
@@ -49,14 +49,14 @@ pub(crate) const CLUSTER: Schema = Schema {
         ("wait_for_warm_on_init", Accepted("")),
         ("circuit_breakers", Read("")),
         ("outlier_detection", Read("")),
-        ("cleanup_interval", Ignored("")),
-        ("upstream_bind_config", Refused("connections leave by the system's routes")),
+        ("cleanup_interval", Accepted("idle connections end with their time")),
+        ("upstream_bind_config", Read("")),
         ("lb_subset_config", Refused("servers have no subsets")),
         ("ring_hash_lb_config", Ignored("ketama with its own ring")),
         ("maglev_lb_config", Ignored("ketama with its own ring")),
         ("least_request_lb_config", Ignored("the one of two servers with fewer requests, as by default")),
         ("round_robin_lb_config", Ignored("there is no slow start")),
-        ("original_dst_lb_config", Refused("servers are named")),
+        ("original_dst_lb_config", Read("with `ORIGINAL_DST`")),
         ("common_lb_config", Read("")),
         ("metadata", Accepted("")),
         ("upstream_connection_options", Ignored("")),
@@ -73,6 +73,39 @@ pub(crate) const CLUSTER: Schema = Schema {
         ("lrs_server", Ignored("load is not reported")),
     ],
     others: HARMLESS,
+};
+
+pub(crate) const ORIGINAL_DST_CONFIG: Schema = Schema {
+    name: "envoy.config.cluster.v3.Cluster.OriginalDstLbConfig",
+    fields: &[
+        ("use_http_header", Refused("clients could name any server")),
+        ("http_header_name", Refused("clients could name any server")),
+        ("upstream_port_override", Read("")),
+        ("metadata_key", Refused("the connection says where it was going")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const BIND_CONFIG: Schema = Schema {
+    name: "envoy.config.core.v3.BindConfig",
+    fields: &[
+        ("source_address", Read("an IP address; of several, the first of the server's family")),
+        ("extra_source_addresses", Read("")),
+        ("additional_source_addresses", Refused("write `extra_source_addresses`")),
+        ("freebind", Refused("the address must be there")),
+        ("socket_options", Ignored("the sockets have the options that a gateway needs")),
+        ("local_address_selector", Refused("the first address of the server's family is taken")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const EXTRA_SOURCE_ADDRESS: Schema = Schema {
+    name: "envoy.config.core.v3.ExtraSourceAddress",
+    fields: &[
+        ("address", Read("")),
+        ("socket_options", Ignored("the sockets have the options that a gateway needs")),
+    ],
+    others: STRICT,
 };
 
 pub(crate) const PERCENT: Schema = Schema {

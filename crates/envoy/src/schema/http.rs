@@ -160,7 +160,7 @@ pub(crate) const UPSTREAM_HTTP: Schema = Schema {
         ("common_http_protocol_options", Read("")),
         ("upstream_http_protocol_options", Read("")),
         ("explicit_http_config", Read("")),
-        ("use_downstream_protocol_config", Read("HTTP/2 where ALPN offers it")),
+        ("use_downstream_protocol_config", Read("HTTP/2 for requests that came over HTTP/2 or HTTP/3")),
         ("auto_config", Read("HTTP/2 where ALPN offers it")),
         ("http_filters", Refused("filters stand in the listener")),
         ("header_validation_config", Ignored("headers are validated in any case")),

@@ -13,20 +13,25 @@ pub(crate) const LISTENER: Schema = Schema {
         ("stat_prefix", Accepted("statistics are counted by address")),
         ("filter_chains", Read("")),
         ("default_filter_chain", Read("")),
-        (
-            "listener_filters",
-            Read("TLS inspector, HTTP inspector, PROXY protocol, original destination (no effect)"),
-        ),
+        ("listener_filters", Read("TLS inspector, HTTP inspector, PROXY protocol, original destination")),
         ("listener_filters_timeout", Read("")),
-        ("continue_on_listener_filters_timeout", Ignored("a client that says nothing is closed")),
-        ("use_original_dst", Refused("connections are not handed on between listeners")),
-        ("bind_to_port", Read("`true`")),
+        (
+            "continue_on_listener_filters_timeout",
+            Read("without it, a client that has not said enough in time is closed"),
+        ),
+        (
+            "use_original_dst",
+            Read(
+                "a redirected connection goes to the listener with `bind_to_port: false` for its destination",
+            ),
+        ),
+        ("bind_to_port", Read("without, the listener takes what `use_original_dst` of another hands over")),
         ("udp_listener_config", Read("with an address of UDP")),
         ("api_listener", Refused("there is no library mode")),
         ("internal_listener", Refused("there are no internal listeners")),
-        ("additional_addresses", Refused("write a listener for each address")),
+        ("additional_addresses", Read("of TCP")),
         ("filter_chain_matcher", Refused("write `filter_chain_match`")),
-        ("transparent", Refused("clients' addresses are told by headers or the PROXY protocol")),
+        ("transparent", Refused("connections are redirected by `REDIRECT`, not by `TPROXY`")),
         ("per_connection_buffer_limit_bytes", Accepted("buffers are bounded")),
         ("traffic_direction", Accepted("")),
         ("metadata", Accepted("")),
@@ -43,6 +48,16 @@ pub(crate) const LISTENER: Schema = Schema {
         ("enable_mptcp", Ignored("")),
         ("ignore_global_conn_limit", Ignored("")),
         ("bypass_overload_manager", Ignored("")),
+    ],
+    others: HARMLESS,
+};
+
+pub(crate) const ADDITIONAL_ADDRESS: Schema = Schema {
+    name: "envoy.config.listener.v3.AdditionalAddress",
+    fields: &[
+        ("address", Read("")),
+        ("socket_options", Ignored("the sockets have the options that a gateway needs")),
+        ("tcp_keepalive_override", Ignored("the sockets have the options that a gateway needs")),
     ],
     others: HARMLESS,
 };
@@ -68,14 +83,14 @@ pub(crate) const FILTER_CHAIN_MATCH: Schema = Schema {
         ("server_names", Read("")),
         ("transport_protocol", Read("`tls` and `raw_buffer`; on UDP, `quic`")),
         ("application_protocols", Read("")),
-        ("destination_port", Read("only the listener's own port")),
-        ("prefix_ranges", Refused("a listener has one address")),
+        ("destination_port", Read("another than the listener's own only where connections are redirected")),
+        ("prefix_ranges", Read("")),
         ("address_suffix", Refused("")),
         ("suffix_len", Refused("")),
-        ("direct_source_prefix_ranges", Refused("chains are not told apart by the client's address")),
-        ("source_prefix_ranges", Refused("chains are not told apart by the client's address")),
-        ("source_type", Refused("chains are not told apart by the client's address")),
-        ("source_ports", Refused("chains are not told apart by the client's address")),
+        ("direct_source_prefix_ranges", Read("the peer, whatever the PROXY protocol announces")),
+        ("source_prefix_ranges", Read("")),
+        ("source_type", Read("")),
+        ("source_ports", Read("")),
     ],
     others: STRICT,
 };
@@ -89,6 +104,35 @@ pub(crate) const FILTER: Schema = Schema {
         ("is_optional", Read("")),
         ("disabled", Read("")),
     ],
+    others: STRICT,
+};
+
+pub(crate) const LISTENER_FILTER: Schema = Schema {
+    name: "envoy.config.listener.v3.ListenerFilter",
+    fields: &[
+        ("name", Read("the type of `typed_config` decides, where there is one")),
+        ("typed_config", Read("")),
+        ("config_discovery", Refused("filters are not fetched")),
+        ("filter_disabled", Read("of inspectors, by the destination port")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const LISTENER_PREDICATE: Schema = Schema {
+    name: "envoy.config.listener.v3.ListenerFilterChainMatchPredicate",
+    fields: &[
+        ("or_match", Read("")),
+        ("and_match", Read("")),
+        ("not_match", Read("")),
+        ("any_match", Read("")),
+        ("destination_port_range", Read("")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const LISTENER_PREDICATE_SET: Schema = Schema {
+    name: "envoy.config.listener.v3.ListenerFilterChainMatchPredicate.MatchSet",
+    fields: &[("rules", Read(""))],
     others: STRICT,
 };
 

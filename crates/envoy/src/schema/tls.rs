@@ -67,7 +67,7 @@ pub(crate) const COMMON_TLS: Schema = Schema {
         (
             "alpn_protocols",
             Read(
-                "clusters: `istio` says that the servers are in an Istio mesh; the others follow from the protocol",
+                "listeners: without `istio-peer-exchange`; clusters: `istio` says that the servers are in an Istio mesh; the others follow from the protocol",
             ),
         ),
         ("key_log", Ignored("no key log is written")),

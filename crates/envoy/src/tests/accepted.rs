@@ -132,7 +132,7 @@ fn chains_by_name_protocol_and_transport() {
     let listener = only_listener(&gateway);
     assert_eq!(listener.name, "[::]:443");
     assert_eq!(listener.proxy_protocol, ProxyProtocolIn::Required);
-    assert_eq!(listener.inspection, Duration::from_secs(5));
+    assert_eq!(listener.inspection.timeout, Duration::from_secs(5));
     let [first, second] = listener.chains.as_slice() else { panic!("not two") };
     assert_eq!(first.accepts.server_names, ["a.example", "*.b.example"]);
     assert_eq!(first.timeouts.idle, Duration::from_secs(60));

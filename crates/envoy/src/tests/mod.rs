@@ -17,6 +17,7 @@ mod reference;
 mod refused;
 mod resources;
 mod routes;
+mod sidecar;
 mod traffic;
 mod upstream_limits;
 

@@ -61,6 +61,7 @@ fn every_field_that_claims_to_be_read_is_read() {
     read(super::quic::BOTH);
     read(&super::compressor::all());
     read(&super::local_reply::all());
+    read(&super::sidecar::all());
     for alternative in [
         with_tls(&format!(
             "common_tls_context: {{ {CERTIFICATE} }}\nsession_ticket_keys: {{ keys: [ {{ filename: /t }} ] }}"

@@ -103,6 +103,26 @@ pub(crate) fn downstream(field: &Field<'_>) -> Option<DownstreamTls> {
     Some(tls)
 }
 
+/// How the proxies of an Istio mesh call what they speak, the most telling first.
+const MESH_PROTOCOLS: [&str; 4] = ["istio-h2", "istio-http/1.1", "istio-http/1.0", "istio"];
+/// After which each side would begin by telling who it is.
+const PEER_EXCHANGE: &str = "istio-peer-exchange";
+
+impl DownstreamTls {
+    /// Has the names agreed upon by which the clients of a chain are told apart, if they are a mesh's. Envoy goes on with
+    /// clients that offer nothing of what it was told; here that is an error, as RFC 7301 section 3.2 has it.
+    pub(crate) fn speaks_to_mesh(&mut self, accepted: &[String]) {
+        let alpn = &mut self.policy.alpn;
+        let exchanges = alpn.iter().any(|name| name == PEER_EXCHANGE);
+        alpn.retain(|name| name != PEER_EXCHANGE);
+        let is_meant =
+            |name: &str| accepted.iter().any(|accepted| accepted == name) || exchanges && name == "istio";
+        let more: Vec<_> =
+            MESH_PROTOCOLS.into_iter().filter(|name| is_meant(name)).map(str::to_owned).collect();
+        alpn.extend(more);
+    }
+}
+
 fn alpn(common: &Message<'_>) -> Vec<String> {
     // One entry may hold several protocols: `h2,http/1.1`.
     let texts = common.list("alpn_protocols");

@@ -27,7 +27,11 @@ use std::{
 pub(crate) struct Connection {
     /// The client, as the PROXY protocol announces it where that is in use.
     pub(crate) client: SocketAddr,
+    /// Where the client has connected to, as the PROXY protocol announces it where that is in use.
     pub(crate) local: SocketAddr,
+    /// Where the connection was going before it was redirected here; `None` for others, and for those that were going
+    /// to this process.
+    pub(crate) original_destination: Option<SocketAddr>,
     /// Whether what follows is about TLS; without it, the rest is empty.
     pub(crate) tls: bool,
     pub(crate) sni: Option<String>,
@@ -86,6 +90,7 @@ impl Connection {
         Self {
             client,
             local,
+            original_destination: None,
             tls: false,
             sni: None,
             certificate: None,

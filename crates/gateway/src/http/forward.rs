@@ -24,7 +24,8 @@ use super::{
     upstream_request,
 };
 use crate::upstream::{
-    self, ActiveRequest, ExchangeError, Lease, Limits, Overloaded, RequestOutcome, Retry, Server, ServerAddress, Upstream,
+    self, ActiveRequest, ExchangeError, Lease, Limits, Overloaded, RequestOutcome, Retry, Server,
+    ServerAddress, Upstream,
 };
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, Version, header};
@@ -195,7 +196,8 @@ impl Forwarding<'_> {
         }
         let client = exchange.client;
         let point = self.sticky.as_ref().and_then(|sticky| sticky.point);
-        let Some(server) = self.destination.upstream.pick(client, point, &self.tried) else {
+        let destination = exchange.http.connection.original_destination;
+        let Some(server) = self.destination.upstream.pick(client, destination, point, &self.tried) else {
             self.destination.upstream.counters.no_server.add();
             return Err(AttemptError::NoServer);
         };
@@ -280,9 +282,9 @@ impl Forwarding<'_> {
 
     async fn connect(&self, http: &HttpConnection, server: &Server, fresh: bool) -> io::Result<Lease> {
         // Connections that were verified for one name carry no requests for another.
-        let by_request = self.destination.upstream.model().host_from_request;
-        let called = by_request.then(|| server.clone().called(without_port(self.destination.request.host())));
-        let server = called.as_ref().unwrap_or(server);
+        let Destination { request, upstream, .. } = &self.destination;
+        let asked = upstream.as_requested(server, without_port(request.host()), request.is_multiplexed());
+        let server = asked.as_ref().unwrap_or(server);
         match self.destination.request.websocket {
             true => Box::pin(http.pool.separate(&self.destination.upstream, server, &http.connection)).await,
             false => http.pool.lease(&self.destination.upstream, server, &http.connection, fresh).await,

@@ -141,10 +141,11 @@ impl MirroredRequest {
         };
         let _active = self.upstream.begin(false).await.map_err(|_| MirrorError::Overloaded)?;
         let server =
-            self.upstream.pick(self.request.sender.client, None, &[]).ok_or(MirrorError::NoServer)?;
-        let by_request = self.upstream.model().host_from_request;
+            self.upstream.pick(self.request.sender.client, self.connection.original_destination, None, &[]);
+        let server = server.ok_or(MirrorError::NoServer)?;
         let name = super::request_view::without_port(self.request.host());
-        let server = if by_request { server.called(name) } else { server };
+        let server =
+            self.upstream.as_requested(&server, name, self.request.is_multiplexed()).unwrap_or(server);
         let destination = Destination {
             request: &self.request,
             matched: &self.matched,

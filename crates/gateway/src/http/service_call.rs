@@ -67,7 +67,7 @@ impl ServiceCall<'_> {
     ) -> Result<ServiceAnswer, CallError> {
         let upstream = self.upstream.ok_or(CallError::NoServer)?;
         let _active = upstream.begin(false).await.map_err(|_| CallError::Overloaded)?;
-        let server = upstream.pick(self.client, None, &[]).ok_or(CallError::NoServer)?;
+        let server = upstream.pick(self.client, None, None, &[]).ok_or(CallError::NoServer)?;
         let server = match self.authority.filter(|_| upstream.model().host_from_request) {
             Some(authority) => server.called(super::request_view::without_port(authority)),
             None => server,

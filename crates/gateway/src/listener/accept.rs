@@ -6,7 +6,10 @@ use super::{
     eviction,
     filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
     handshake,
+    matcher::{Addresses, Look},
+    protocol_detection,
     proxy_protocol::{self, Ends},
+    redirection::Redirection,
     serve::{self, Worker},
 };
 use crate::{
@@ -14,7 +17,10 @@ use crate::{
     connection::Connection,
     process::descriptors,
     telemetry::metrics,
-    tls::{Transport, client_hello},
+    tls::{
+        Transport,
+        client_hello::{self, ClientHelloInfo},
+    },
 };
 use quadrille_config::model::ProxyProtocolIn;
 use socket2::SockRef;
@@ -146,6 +152,8 @@ fn spawn(
     let here = worker.open.enter();
     let place = Arc::clone(&here.place);
     let serving = tokio::spawn(async move {
+        let redirected = active.config().model.redirected;
+        let (active, redirection) = worker.destinations.arrive(&tcp, active, redirected);
         let _open = (OpenConnection::new(&active), permit);
         let listener = active.config();
         let Ok(handshaking) = Arc::clone(&active.handshakes).try_acquire_owned() else {
@@ -153,12 +161,16 @@ fn spawn(
             return metrics::handshake_failed("too_many_handshakes");
         };
         let began = Instant::now();
-        let Some(matched) = match_filter_chain(tcp, peer, &active, &listener, began).await else { return };
-        let MatchedConnection { chain, config, protocols, transport, client, local } = matched;
+        let newcomer = Newcomer { peer, redirection, began };
+        let Some(matched) = match_filter_chain(tcp, &active, &listener, &newcomer).await else { return };
+        let MatchedConnection { chain, config, protocols, transport, addresses } = matched;
+        let Addresses { client, local, .. } = addresses;
+        let original_destination = redirection.as_ref().and_then(Redirection::server);
         let Some(tls) = &config.tls else {
             drop(handshaking);
-            let connection = Connection::plain(client, local, &config.timeouts);
-            let chain = AcceptingChain { listener: active, chain, config, protocols, quic_closing: None };
+            let mut connection = Connection::plain(client, local, &config.timeouts);
+            connection.original_destination = original_destination;
+            let chain = accepting_chain(active, chain, config, protocols, addresses);
             return serve::serve_plain(transport, connection, chain, &worker, &here.place).await;
         };
         let deadline = config.timeouts.handshake_deadline;
@@ -170,8 +182,9 @@ fn spawn(
         let outcome = tokio::time::timeout(limit, shaken).await;
         drop(handshaking);
         match outcome {
-            Ok(Ok((tls, connection))) => {
-                let chain = AcceptingChain { listener: active, chain, config, protocols, quic_closing: None };
+            Ok(Ok((tls, mut connection))) => {
+                connection.original_destination = original_destination;
+                let chain = accepting_chain(active, chain, config, protocols, addresses);
                 serve::serve_tls(tls, connection, chain, &worker, &here.place).await;
             }
             Ok(Err(error)) => error.record(peer, &chain),
@@ -182,69 +195,121 @@ fn spawn(
     place.is_served_by(serving.abort_handle());
 }
 
+fn accepting_chain(
+    listener: Arc<ActiveListener>,
+    chain: Arc<FilterChain>,
+    config: Arc<ChainConfig>,
+    protocols: Vec<String>,
+    addresses: Addresses,
+) -> AcceptingChain {
+    AcceptingChain { listener, chain, config, protocols, addresses, quic_closing: None }
+}
+
+/// A connection of which nothing has been read.
+struct Newcomer {
+    peer: SocketAddr,
+    redirection: Option<Redirection>,
+    began: Instant,
+}
+
 /// A connection of which it is known how it is served.
 struct MatchedConnection {
     chain: Arc<FilterChain>,
     config: Arc<ChainConfig>,
     protocols: Vec<String>,
     transport: Transport,
-    client: SocketAddr,
-    local: SocketAddr,
+    addresses: Addresses,
 }
 
 /// Reads as much as it takes to know the chain.
 async fn match_filter_chain(
     tcp: TcpStream,
-    peer: SocketAddr,
     active: &Arc<ActiveListener>,
     listener: &ListenerConfig,
-    began: Instant,
+    newcomer: &Newcomer,
 ) -> Option<MatchedConnection> {
     let mut transport = Transport::new(tcp);
-    let announced = listener.model.proxy_protocol == ProxyProtocolIn::Required;
-    let look = async {
-        let local = local_address(transport.tcp(), active.address).map_err(|_| ConnectionError::Closed)?;
-        let Ends { client, local } = match announced {
-            true => {
-                let read = proxy_protocol::read(&mut transport, peer, local, &listener.model.trusted_proxies);
-                read.await.map_err(ConnectionError::ProxyHeader)?
-            }
-            false => Ends { client: peer, local },
-        };
-        let (chain, protocols) = match listener.matcher.only_chain() {
-            Some(only) => (only, Vec::new()),
-            None => {
-                let hello = client_hello::peek(&mut transport).await.map_err(|_| ConnectionError::Closed)?;
-                let chain = listener.matcher.find_chain(&hello).ok_or(ConnectionError::NoChain)?;
-                (chain, hello.protocols)
-            }
-        };
-        let chain = listener.chains.get(chain).ok_or(ConnectionError::NoChain)?;
-        Ok((Arc::clone(chain), protocols, client, local))
-    };
-    let nothing_to_read = !announced && listener.matcher.only_chain().is_some();
-    let looked = match nothing_to_read {
-        // No clock for what takes no time.
-        true => look.await,
-        false => {
-            let limit = listener.inspection().saturating_sub(began.elapsed());
-            tokio::time::timeout(limit, Box::pin(look)).await.unwrap_or(Err(ConnectionError::Timeout))
-        }
-    };
+    let looked = find_filter_chain(&mut transport, active, listener, newcomer).await;
     match looked {
-        Ok((chain, protocols, client, local)) => {
+        Ok((chain, protocols, addresses)) => {
             chain.counters.connections.add();
             let config = chain.config();
-            Some(MatchedConnection { chain, config, protocols, transport, client, local })
+            Some(MatchedConnection { chain, config, protocols, transport, addresses })
         }
         Err(error) => {
             match error {
                 ConnectionError::NoChain => active.counters.no_chain.add(),
                 _ => active.counters.broken.add(),
             }
-            error.log(peer);
+            error.log(newcomer.peer);
             None
         }
+    }
+}
+
+type FoundChain = (Arc<FilterChain>, Vec<String>, Addresses);
+
+async fn find_filter_chain(
+    transport: &mut Transport,
+    active: &Arc<ActiveListener>,
+    listener: &ListenerConfig,
+    newcomer: &Newcomer,
+) -> Result<FoundChain, ConnectionError> {
+    let peer = newcomer.peer;
+    let local = match newcomer.redirection {
+        Some(redirection) => redirection.destination,
+        None => local_address(transport.tcp(), active.address).map_err(|_| ConnectionError::Closed)?,
+    };
+    let until = newcomer.began + listener.inspection();
+    let announced = listener.model.proxy_protocol == ProxyProtocolIn::Required;
+    let Ends { client, local } = match announced {
+        true => {
+            let read = proxy_protocol::read(transport, peer, local, &listener.model.trusted_proxies);
+            let read = tokio::time::timeout_at(until.into(), Box::pin(read)).await;
+            read.map_err(|_| ConnectionError::Timeout)?.map_err(ConnectionError::ProxyHeader)?
+        }
+        false => Ends { client: peer, local },
+    };
+    let addresses = Addresses { peer, client, local };
+    let (chain, protocols) = match listener.matcher.only_chain() {
+        Some(only) => (only, Vec::new()),
+        None => {
+            let look = listener.matcher.look(local);
+            let hello = inspect(transport, look, until, listener.model.inspection.continues).await?;
+            let chain = listener.matcher.find_chain(&hello, &addresses).ok_or(ConnectionError::NoChain)?;
+            (chain, hello.protocols)
+        }
+    };
+    let chain = listener.chains.get(chain).ok_or(ConnectionError::NoChain)?;
+    Ok((Arc::clone(chain), protocols, addresses))
+}
+
+/// Looks at what the client says first, as far as that matters. One that has not said enough in time may go on as one
+/// without TLS, of whom nothing is known.
+async fn inspect(
+    transport: &mut Transport,
+    look: Look,
+    until: Instant,
+    continues: bool,
+) -> Result<ClientHelloInfo, ConnectionError> {
+    if look.is_nothing() {
+        // No clock for what takes no time.
+        return Ok(ClientHelloInfo::default());
+    }
+    let looking = async {
+        let mut hello = match look.tls {
+            true => client_hello::peek(transport).await?,
+            false => ClientHelloInfo::default(),
+        };
+        if look.http && !hello.tls {
+            hello.protocols.extend(protocol_detection::http_version(transport).await?.map(str::to_owned));
+        }
+        Ok::<_, io::Error>(hello)
+    };
+    match tokio::time::timeout_at(until.into(), Box::pin(looking)).await {
+        Ok(hello) => hello.map_err(|_| ConnectionError::Closed),
+        Err(_) if continues => Ok(ClientHelloInfo::default()),
+        Err(_) => Err(ConnectionError::Timeout),
     }
 }
 

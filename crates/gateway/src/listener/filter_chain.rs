@@ -5,7 +5,7 @@ use crate::{
     handover::ListenerSockets,
     host_map::lower_case,
     http::{HttpFilterChain, HttpSettings},
-    listener::matcher::FilterChainMatcher,
+    listener::matcher::{Addresses, FilterChainMatcher},
     telemetry::{
         sampling::Sampling,
         statistics::{ChainCounters, ListenerCounters, ListenerStatistics},
@@ -35,6 +35,8 @@ pub(crate) struct ActiveListener {
     pub(crate) bound: SocketAddr,
     /// Whether it has sockets of TCP. One without may share its address with one that has.
     tcp: bool,
+    /// Whether it has sockets at all.
+    has_sockets: bool,
     config: ArcSwap<ListenerConfig>,
     /// Connections that may still be accepted.
     pub(crate) connections: Arc<Semaphore>,
@@ -178,6 +180,8 @@ pub(crate) struct AcceptingChain {
     pub(crate) config: Arc<ChainConfig>,
     /// What the client has offered by ALPN, where it was looked at to find the chain.
     pub(crate) protocols: Vec<String>,
+    /// Where the connection comes from and where it was going.
+    pub(crate) addresses: Addresses,
     /// Over QUIC: becomes true when the listener serves no HTTP/3 any more.
     pub(crate) quic_closing: Option<watch::Receiver<bool>>,
 }
@@ -200,8 +204,8 @@ impl HttpFilterChain for AcceptingChain {
             return true;
         }
         let host = lower_case(host);
-        let own =
-            listener.matcher.find(true, &host, &self.protocols).and_then(|own| listener.chains.get(own));
+        let own = listener.matcher.find(true, &host, &self.protocols, &self.addresses);
+        let own = own.and_then(|own| listener.chains.get(own));
         own.is_none_or(|own| {
             Arc::ptr_eq(own, &self.chain) || own.config.load().protects_the_same(&self.config)
         })
@@ -274,7 +278,7 @@ impl ListenerConfig {
     pub(crate) fn inspection(&self) -> Duration {
         match &self.model.chains[..] {
             [only] if self.matcher.only_chain().is_some() => only.timeouts.handshake,
-            _ => self.model.inspection,
+            _ => self.model.inspection.timeout,
         }
     }
 }
@@ -287,6 +291,7 @@ impl ActiveListener {
             address: prepared.model.address,
             bound,
             tcp: prepared.model.tcp,
+            has_sockets: prepared.model.bound,
             connections: permits(limits.connections),
             handshakes: permits(limits.handshakes),
             closing: watch::Sender::new(false),
@@ -306,7 +311,10 @@ impl ActiveListener {
         let mut left: Vec<_> = running.iter().map(Some).collect();
         let mut keep = |listener: &Listener| {
             let is_it = |left: &&mut Option<&Arc<Self>>| {
-                left.is_some_and(|known| (known.address, known.tcp) == (listener.address, listener.tcp))
+                left.is_some_and(|known| {
+                    (known.address, known.tcp, known.has_sockets)
+                        == (listener.address, listener.tcp, listener.bound)
+                })
             };
             left.iter_mut().find(is_it).and_then(Option::take).cloned()
         };
@@ -315,6 +323,11 @@ impl ActiveListener {
 
     pub(crate) fn config(&self) -> Arc<ListenerConfig> {
         self.config.load_full()
+    }
+
+    /// Whether it has sockets; otherwise others hand connections over to it.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.has_sockets
     }
 
     /// Serves this from now on; connections of chains that are not in it end when they can.

@@ -12,6 +12,7 @@ mod packet_filter;
 mod protocol_detection;
 mod proxy_protocol;
 pub(crate) mod quic;
+pub(crate) mod redirection;
 mod retained_sockets;
 pub(crate) mod serve;
 pub(crate) mod socket;

@@ -59,6 +59,9 @@ impl OpenedSockets {
             Diagnostic::new(&model.place, format!("cannot take {} over: {error}", model.address))
         };
         let mut opened = Self::default();
+        if !model.bound {
+            return Ok(opened);
+        }
         if before.is_none() && model.tcp {
             opened.tcp = inherited.take_tcp(model.address, event_loops).map_err(failed)?;
             if opened.tcp.is_empty() {

@@ -53,7 +53,6 @@ pub(crate) async fn expect_tls(transport: &mut Transport) -> Result<(), NotTls> 
 /// Whether a client without TLS begins with the preface of HTTP/2 (RFC 9113 section 3.3); `None` if it leaves before
 /// that is clear.
 pub(crate) async fn detect_http2(transport: &mut Transport) -> Option<bool> {
-    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     loop {
         let waiting = transport.waiting();
         let common = waiting.len().min(PREFACE.len());
@@ -65,6 +64,62 @@ pub(crate) async fn detect_http2(transport: &mut Transport) -> Option<bool> {
         }
         transport.need_more().await.ok()?;
     }
+}
+
+/// The version of HTTP with which a client without TLS begins, by its name in ALPN; `None` is anything else. Reads what
+/// the client begins with, and leaves it there.
+pub(crate) async fn http_version(transport: &mut Transport) -> io::Result<Option<&'static str>> {
+    loop {
+        match beginning(transport.waiting()) {
+            Beginning::Http(version) => return Ok(Some(version)),
+            Beginning::Other => return Ok(None),
+            Beginning::Unclear => transport.need_more().await?,
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Beginning {
+    Http(&'static str),
+    Other,
+    /// More is needed.
+    Unclear,
+}
+
+/// The longest request line that is waited for.
+const LONGEST_REQUEST_LINE: usize = 16 * 1024;
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+fn beginning(bytes: &[u8]) -> Beginning {
+    let common = bytes.len().min(PREFACE.len());
+    if bytes[..common] == PREFACE[..common] {
+        return if common == PREFACE.len() { Beginning::Http("h2c") } else { Beginning::Unclear };
+    }
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let line = &bytes[..end.unwrap_or(bytes.len())];
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let (method, rest) = match line.iter().position(|byte| *byte == b' ') {
+        Some(space) => (&line[..space], Some(&line[space + 1..])),
+        None => (line, None),
+    };
+    let may_be_target = |rest: &[u8]| rest.iter().all(|byte| *byte >= b' ' && *byte != 0x7f);
+    if method.is_empty() && rest.is_some()
+        || !method.iter().all(|byte| is_token(*byte))
+        || !rest.is_none_or(may_be_target)
+    {
+        return Beginning::Other;
+    }
+    match (end, rest) {
+        (None, _) if bytes.len() < LONGEST_REQUEST_LINE => Beginning::Unclear,
+        (Some(_), Some(rest)) if rest.ends_with(b" HTTP/1.1") => Beginning::Http("http/1.1"),
+        (Some(_), Some(rest)) if rest.ends_with(b" HTTP/1.0") => Beginning::Http("http/1.0"),
+        _ => Beginning::Other,
+    }
+}
+
+/// RFC 9110 section 5.6.2.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 async fn answer_plain_http(transport: &mut Transport) -> io::Result<()> {
@@ -83,4 +138,39 @@ async fn answer_plain_http(transport: &mut Transport) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Beginning, LONGEST_REQUEST_LINE, PREFACE, beginning};
+
+    #[test]
+    fn http_is_known_by_its_first_line() {
+        use Beginning::{Http, Other, Unclear};
+        for (bytes, expected) in [
+            (&b""[..], Unclear),
+            (b"G", Unclear),
+            (b"GET /a b", Unclear),
+            (b"GET / HTTP/1.1\r", Unclear),
+            (b"GET / HTTP/1.1\r\nHost: a", Http("http/1.1")),
+            (b"PURGE-1 http://a/ HTTP/1.0\n", Http("http/1.0")),
+            (b"PRI", Unclear),
+            (b"PRIVATE / HTTP/1.1\r\n", Http("http/1.1")),
+            (b"PRI * HTTP/2.0\r\n\r\nSN", Other),
+            (PREFACE, Http("h2c")),
+            (b"GET / HTTP/2.0\r\n", Other),
+            (b"GET /\r\n", Other),
+            (b"EHLO mail.example\r\n", Other),
+            (b"\r\nGET / HTTP/1.1\r\n", Other),
+            (b" / HTTP/1.1\r\n", Other),
+            (b"GET /\x01", Other),
+            (b"\x16\x03\x01", Other),
+            (b"\x00", Other),
+        ] {
+            assert_eq!(beginning(bytes), expected, "{}", bytes.escape_ascii());
+        }
+        let endless = vec![b'a'; LONGEST_REQUEST_LINE];
+        assert_eq!(beginning(&endless), Other);
+        assert_eq!(beginning(&endless[1..]), Unclear);
+    }
 }

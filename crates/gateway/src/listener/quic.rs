@@ -5,6 +5,7 @@ use super::{
     connection_error::{self, ConnectionError},
     filter_chain::{AcceptingChain, ActiveListener, ChainConfig, FilterChain, ListenerConfig},
     handshake,
+    matcher::Addresses,
     serve::{self, Worker},
 };
 use crate::{
@@ -60,7 +61,7 @@ struct Admitted {
 struct Newcomer {
     listener: Arc<ListenerConfig>,
     admission: Arc<EventLoop>,
-    client: SocketAddr,
+    addresses: Addresses,
     began: Instant,
     /// Once it has said so; `None` if there is no chain for it.
     found: OnceLock<Option<Found>>,
@@ -81,7 +82,7 @@ impl ChainFinder for Newcomer {
         let found = self.find_chain(hello).inspect_err(|_| _ = self.found.set(None))?;
         found.chain.counters.connections.add();
         let deadline = found.config.timeouts.handshake_deadline;
-        let visit = self.admission.visit(self.client.ip(), self.began, deadline);
+        let visit = self.admission.visit(self.addresses.client.ip(), self.began, deadline);
         let tls = Arc::clone(&found.tls);
         let _ = self.found.set(Some(found));
         Ok((tls, visit))
@@ -96,7 +97,7 @@ impl Newcomer {
             Some(only) => (Some(only), Vec::new()),
             None => {
                 let hello = client_hello::read(hello);
-                (matcher.find_chain(&hello), hello.protocols)
+                (matcher.find_chain(&hello, &self.addresses), hello.protocols)
             }
         };
         let chain = index.and_then(|index| self.listener.chains.get(index)).ok_or(Alert::UnrecognizedName)?;
@@ -114,11 +115,11 @@ impl Newcomer {
         let only = || self.listener.chains.get(self.listener.matcher.only_chain()?);
         let chain = self.chain().map(|found| &found.chain).or_else(only);
         match (chain, &failure) {
-            (Some(chain), _) => return failure.record(self.client, chain),
+            (Some(chain), _) => return failure.record(self.addresses.client, chain),
             (None, ConnectionError::NoChain) => active.counters.no_chain.add(),
             (None, _) => active.counters.broken.add(),
         }
-        failure.log(self.client);
+        failure.log(self.addresses.client);
     }
 }
 
@@ -157,7 +158,7 @@ impl Host for Listening {
         let newcomer = Arc::new(Newcomer {
             listener: Arc::clone(&listener),
             admission: Arc::clone(&self.worker.admission),
-            client: arrival.client,
+            addresses: Addresses { peer: arrival.client, client: arrival.client, local: arrival.local },
             began,
             found: OnceLock::new(),
         });
@@ -224,7 +225,7 @@ async fn serve_connection(link: &Link, admitted: Admitted, worker: &Worker) {
         return link.close(Code::NoError);
     }
     let Some(Found { chain, config, protocols, .. }) = newcomer.chain().cloned() else { return };
-    let began = newcomer.began;
+    let (began, addresses) = (newcomer.began, newcomer.addresses);
     // What it was found among may be another configuration's soon.
     drop(newcomer);
     metrics::quic_handshake();
@@ -233,8 +234,14 @@ async fn serve_connection(link: &Link, admitted: Admitted, worker: &Worker) {
         link.with_tls(|ssl| handshake::complete(ssl, &chain, &config, ends, began, marks.as_ref()));
     let connection = serve::shared(connection, worker);
     if serve::may_connect(&config, &connection) {
-        let chain =
-            AcceptingChain { listener: active, chain, config, protocols, quic_closing: Some(closing) };
+        let chain = AcceptingChain {
+            listener: active,
+            chain,
+            config,
+            protocols,
+            addresses,
+            quic_closing: Some(closing),
+        };
         let pool = Arc::clone(&worker.pool);
         http::serve_http3(link, HttpConnection { connection, chain: Arc::new(chain), pool }).await;
     }

@@ -4,6 +4,7 @@ use super::{
     eviction::{OpenConnections, Place},
     filter_chain::{AcceptingChain, ChainConfig, Handler},
     protocol_detection,
+    redirection::Destinations,
 };
 use crate::{
     access,
@@ -34,6 +35,8 @@ pub(crate) struct Worker {
     pub(crate) open: Arc<OpenConnections>,
     /// Of the process.
     pub(crate) descriptors: Arc<Descriptors>,
+    /// Of the process.
+    pub(crate) destinations: Arc<Destinations>,
     /// Who may have a handshake.
     pub(crate) admission: Arc<EventLoop>,
     /// Becomes true when the process drains.
@@ -59,7 +62,7 @@ pub(super) async fn serve_tls(
         Handler::Tcp(to) => Box::pin(tcp::pass(tls, &connection, to, config.timeouts.idle)).await,
         Handler::Http(_) => {
             place.speaks_http(&connection);
-            let http2 = tls.ssl().selected_alpn_protocol() == Some(b"h2");
+            let http2 = matches!(tls.ssl().selected_alpn_protocol(), Some(b"h2" | b"istio-h2"));
             serve_http(Inner::Tls(tls), connection, chain, http2, worker).await;
         }
     }

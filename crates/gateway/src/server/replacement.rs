@@ -47,7 +47,7 @@ impl Server {
     fn share(&self) -> io::Result<(Sockets, Vec<SharedListener>)> {
         let mut sockets = Sockets::default();
         let mut shared = Vec::new();
-        for listener in &self.listening {
+        for listener in self.listening.iter().filter(|listener| listener.is_bound()) {
             let (listening, ends) = listener.share()?;
             sockets.listeners.push(listening);
             shared.push((Arc::clone(listener), ends));

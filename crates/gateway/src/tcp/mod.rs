@@ -47,8 +47,9 @@ async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<(Se
     let mut last = io::Error::other("no healthy server");
     let mut tried = Vec::new();
     for _ in 0..=upstream.retries() {
+        let Connection { client, original_destination, .. } = *connection;
         let Some(server) =
-            upstream.pick(connection.client, Some(Upstream::point_of(connection.client)), &tried)
+            upstream.pick(client, original_destination, Some(Upstream::point_of(client)), &tried)
         else {
             upstream.counters.no_server.add();
             break;

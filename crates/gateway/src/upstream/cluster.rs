@@ -158,8 +158,20 @@ impl Upstream {
         match self.model.protocol {
             UpstreamProtocol::Http1 => true,
             UpstreamProtocol::Auto => self.transports.iter().all(Option::is_none),
-            UpstreamProtocol::Http2 => false,
+            UpstreamProtocol::Http2 | UpstreamProtocol::OfRequest => false,
         }
+    }
+
+    /// The server as it is asked by a request for this host, over HTTP/2 if the request came over that or later, where
+    /// requests decide about either; `None` if they do not.
+    pub(crate) fn as_requested(&self, server: &Server, host: &str, http2: bool) -> Option<Server> {
+        let (by_host, by_version) =
+            (self.model.host_from_request, self.model.protocol == UpstreamProtocol::OfRequest);
+        if !by_host && !by_version {
+            return None;
+        }
+        let server = server.clone().asked_over_http2(by_version && http2);
+        Some(if by_host { server.called(host) } else { server })
     }
 
     /// Counts a repeated attempt, for as long as the value lives; `None` if there are too many.
@@ -240,21 +252,55 @@ impl Upstream {
 
     /// Whether there is a server at this address, and it is healthy as far as is known.
     pub(super) fn has_healthy(&self, address: &ServerAddress) -> bool {
-        self.balancer.has_healthy(address)
+        self.model.original_destination.is_some() || self.balancer.has_healthy(address)
     }
 
     /// The server for this client, if possible not one of those that were `tried`; `None` if none is healthy. Where
-    /// requests keep to servers by what they say, `point` is where that leads.
+    /// requests keep to servers by what they say, `point` is where that leads. `destination` is where the client's
+    /// connection was going before it was redirected here, if it was.
     pub(crate) fn pick(
         &self,
         client: SocketAddr,
+        destination: Option<SocketAddr>,
         point: Option<u32>,
         tried: &[ServerAddress],
     ) -> Option<Server> {
-        self.balancer.pick(client, point, tried)
+        match &self.model.original_destination {
+            Some(original) => Some(Server::at(original.server(destination?))),
+            None => self.balancer.pick(client, point, tried),
+        }
     }
 }
 
 fn without_servers(model: &model::Upstream) -> model::Upstream {
     model::Upstream { servers: Vec::new(), dns_refresh: DnsRefresh::default(), ..model.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quadrille_config::model::{OriginalDestination, Place};
+
+    #[test]
+    fn a_server_where_connections_were_going_is_there_for_those_that_were_redirected() {
+        let at = |text: &str| text.parse::<SocketAddr>().expect("an address");
+        let picked = |port, destination| {
+            let mut model = model::Upstream::new(Vec::new(), Place::builtin());
+            model.original_destination = Some(OriginalDestination { port });
+            let upstream =
+                Upstream::new("u", &model, Endpoints::new(), &[Credentials::default()], Vec::new());
+            let Ok(upstream) = upstream else { panic!("an upstream") };
+            let tried = [at("10.0.0.1:80").into()];
+            let server = upstream.pick(at("192.0.2.1:5"), destination, None, &tried)?;
+            assert!(upstream.has_healthy(&server.address), "its connections are kept");
+            Some(server.address)
+        };
+        assert_eq!(
+            picked(None, Some(at("10.0.0.1:80"))),
+            Some(at("10.0.0.1:80").into()),
+            "it may be asked again"
+        );
+        assert_eq!(picked(Some(81), Some(at("[fd00::1]:80"))), Some(at("[fd00::1]:81").into()));
+        assert_eq!(picked(None, None), None);
+    }
 }

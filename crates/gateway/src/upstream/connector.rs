@@ -48,7 +48,7 @@ impl Upstream {
 
     /// A connection that begins with this header, however long that takes.
     pub(super) async fn open(&self, server: &Server, header: &[u8], alpn: Alpn) -> io::Result<ServerStream> {
-        let mut tcp = server.address.connect().await?;
+        let mut tcp = server.address.connect(&self.model.source_addresses).await?;
         tcp.write_all(header).await?;
         match self.tls(server) {
             None => Ok(ServerStream::Plain(tcp)),
@@ -56,18 +56,27 @@ impl Upstream {
         }
     }
 
+    /// The version of HTTP for a server, as far as it is not agreed upon by ALPN.
+    fn protocol(&self, server: &Server) -> UpstreamProtocol {
+        match self.model.protocol {
+            UpstreamProtocol::OfRequest if server.http2 => UpstreamProtocol::Http2,
+            UpstreamProtocol::OfRequest => UpstreamProtocol::Http1,
+            protocol => protocol,
+        }
+    }
+
     /// What HTTP offers to a server.
     pub(super) fn alpn(&self, server: &Server) -> Alpn {
-        match self.model.protocol {
+        match self.protocol(server) {
             UpstreamProtocol::Auto if self.speaks_tls(server) => Alpn::Both,
-            UpstreamProtocol::Auto | UpstreamProtocol::Http1 => Alpn::Http1,
+            UpstreamProtocol::Auto | UpstreamProtocol::Http1 | UpstreamProtocol::OfRequest => Alpn::Http1,
             UpstreamProtocol::Http2 => Alpn::Http2,
         }
     }
 
     /// Whether a connection to which HTTP was offered speaks HTTP/2.
-    pub(super) fn speaks_http2(&self, stream: &ServerStream) -> bool {
-        stream.chose_http2().unwrap_or(self.model.protocol == UpstreamProtocol::Http2)
+    pub(super) fn speaks_http2(&self, server: &Server, stream: &ServerStream) -> bool {
+        stream.chose_http2().unwrap_or(self.protocol(server) == UpstreamProtocol::Http2)
     }
 }
 

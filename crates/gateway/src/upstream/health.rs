@@ -62,7 +62,7 @@ async fn check(upstream: Arc<Upstream>, health: Health, server: Server, state: A
 
 async fn probe(upstream: &Upstream, probe: &HealthProbe, server: &Server) -> io::Result<()> {
     match probe {
-        HealthProbe::Tcp => server.address.connect().await.map(drop),
+        HealthProbe::Tcp => server.address.connect(&upstream.model.source_addresses).await.map(drop),
         HealthProbe::Http(path) => {
             let header = local_header(upstream.model.proxy_protocol);
             let stream = upstream.open(server, &header, upstream.alpn(server)).await?;
@@ -82,7 +82,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// `GET` of a path, in the version of HTTP that requests have.
 async fn get(stream: ServerStream, upstream: &Upstream, server: &Server, path: &str) -> Result<(), Failure> {
     let host = authority_of(upstream, server);
-    if upstream.speaks_http2(&stream) {
+    if upstream.speaks_http2(server, &stream) {
         let target = uri::Builder::new()
             .scheme(scheme(upstream, server))
             .authority(host)
@@ -117,7 +117,7 @@ async fn call(
     service: &str,
     authority: &str,
 ) -> Result<(), Failure> {
-    if upstream.speaks_tls(server) && !upstream.speaks_http2(&stream) {
+    if upstream.speaks_tls(server) && !upstream.speaks_http2(server, &stream) {
         return Err("it does not speak HTTP/2, which gRPC needs".into());
     }
     let timeout = upstream.model.health.as_ref().map_or(Duration::MAX, |health| health.timeout);

@@ -25,6 +25,7 @@ mod resolver;
 mod ring;
 mod rotation;
 mod server;
+mod source_port;
 mod weighted;
 
 pub(crate) use address::ServerAddress;

@@ -16,6 +16,8 @@ pub(super) struct PeerKey {
     host: Arc<str>,
     /// TLS or plain text: what came by one must not go by the other.
     transport: usize,
+    /// Which version of HTTP was asked for, where requests decide it.
+    http2: bool,
     /// A connection that has announced one client by a PROXY header must not carry another's requests.
     announced: Option<SocketAddr>,
 }
@@ -29,6 +31,7 @@ impl PeerKey {
             address: server.address.clone(),
             host: Arc::clone(&server.host),
             transport: server.transport,
+            http2: server.http2,
             announced: announces.then_some(client.client),
         }
     }
@@ -40,6 +43,7 @@ impl PeerKey {
             address: server.address.clone(),
             host: Arc::clone(&server.host),
             transport: server.transport,
+            http2: false,
             announced: Some(client.client),
         }
     }
@@ -52,6 +56,7 @@ impl PeerKey {
             address: SocketAddr::from(([127, 0, 0, 1], 1)).into(),
             host: "".into(),
             transport: 0,
+            http2: false,
             announced: None,
         }
     }

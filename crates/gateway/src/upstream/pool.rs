@@ -35,6 +35,9 @@ const PATIENCE: Duration = Duration::from_millis(3);
 /// Between two looks for connections that are idle for too long, that were closed, or whose server is gone.
 const SWEEP: Duration = Duration::from_secs(1);
 
+/// With more servers than this, no connections are kept to those that only connections know of.
+const MOST_PEERS: usize = 4096;
+
 /// The connections of one event loop.
 pub(crate) struct ConnectionPool {
     peers: Mutex<Peers>,
@@ -119,7 +122,7 @@ impl ConnectionPool {
     ) -> io::Result<Lease> {
         let place = self.place(key.clone(), upstream);
         let stream = upstream.connect(server, client, upstream.alpn(server)).await?;
-        let exchange = if upstream.speaks_http2(&stream) {
+        let exchange = if upstream.speaks_http2(server, &stream) {
             let connection = Http2Connection::new(stream).await?;
             let exchange = connection.exchange();
             self.lock().entry(key).or_insert_with(|| Peer::new(upstream)).http2.push(connection);
@@ -255,6 +258,11 @@ impl Peer {
         }
     }
 
+    /// Whether connections decide where servers are, so that there may be any number of them.
+    fn is_of_original_destinations(&self) -> bool {
+        self.upstream.upgrade().is_some_and(|upstream| upstream.model().original_destination.is_some())
+    }
+
     /// Gives a free connection to whoever waits for it, or keeps it; back if there are enough.
     fn put_back(&mut self, mut connection: Box<Http1Connection>) -> Result<(), Box<Http1Connection>> {
         while let Some((waiting, _)) = self.waiting.pop_front() {
@@ -275,7 +283,9 @@ impl Peer {
 impl Shelf for ConnectionPool {
     fn put_back(&self, connection: Box<Http1Connection>) {
         let mut peers = self.lock();
+        let many = peers.len() > MOST_PEERS;
         let refused = match peers.get_mut(&connection.place.key) {
+            Some(peer) if many && peer.is_of_original_destinations() => Err(connection),
             Some(peer) => peer.put_back(connection),
             None => Err(connection),
         };

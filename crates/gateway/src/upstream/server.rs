@@ -2,6 +2,7 @@
 
 use super::{address::ServerAddress, endpoint::Endpoint, outliers::Outcomes};
 use std::{
+    net::SocketAddr,
     num::NonZeroUsize,
     sync::{
         Arc,
@@ -18,6 +19,8 @@ pub(crate) struct Server {
     pub(crate) host: Arc<str>,
     /// The way to it, as in [`quadrille_config::model::Server`].
     pub(super) transport: usize,
+    /// Where requests decide which version of HTTP is spoken: whether it is HTTP/2.
+    pub(super) http2: bool,
     /// Counts as one of its requests, where that matters, for as long as anybody has it.
     pub(super) load: Option<Arc<LoadGuard>>,
 }
@@ -25,7 +28,13 @@ pub(crate) struct Server {
 impl From<&Endpoint> for Server {
     fn from(endpoint: &Endpoint) -> Self {
         let Endpoint { address, host, transport, .. } = endpoint;
-        Self { address: address.clone(), host: Arc::clone(host), transport: *transport, load: None }
+        Self {
+            address: address.clone(),
+            host: Arc::clone(host),
+            transport: *transport,
+            http2: false,
+            load: None,
+        }
     }
 }
 
@@ -33,6 +42,17 @@ impl Server {
     /// What is known of it, where the upstream counts its requests.
     pub(super) fn state(&self) -> Option<&ServerState> {
         self.load.as_ref().map(|load| &*load.0)
+    }
+
+    /// Where a connection was going.
+    pub(super) fn at(address: SocketAddr) -> Self {
+        let host = address.ip().to_string().into();
+        Self { address: address.into(), host, transport: 0, http2: false, load: None }
+    }
+
+    /// The same server for a request that came over HTTP/2 or later, or did not.
+    pub(super) fn asked_over_http2(self, http2: bool) -> Self {
+        Self { http2, ..self }
     }
 
     /// The same server under the name by which the client called it.

@@ -4,6 +4,7 @@ use crate::support::{Certificates, ports, succeed};
 use std::{
     fs::File,
     io::Write,
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::OnceLock,
@@ -40,6 +41,29 @@ impl Drop for Running {
         let _ = self.0.wait();
     }
 }
+
+/// Whose proxy the agent starts.
+pub(super) struct Workload<'a> {
+    /// `router` or `sidecar`.
+    pub(super) role: &'a str,
+    pub(super) namespace: &'a str,
+    pub(super) account: &'a str,
+    pub(super) app: &'a str,
+    pub(super) pod: &'a str,
+    pub(super) address: &'a str,
+    /// The Unix group that it runs in.
+    pub(super) group: Option<u32>,
+}
+
+const INGRESS: Workload<'static> = Workload {
+    role: "router",
+    namespace: "istio-system",
+    account: "ingressgateway",
+    app: "ingressgateway",
+    pod: "gateway-1",
+    address: "192.0.2.2",
+    group: None,
+};
 
 /// Who the gateway is.
 pub(super) const GATEWAY: &str = "spiffe://cluster.local/ns/istio-system/sa/ingressgateway";
@@ -119,6 +143,11 @@ data: {{ tls.crt: {}, tls.key: {} }}
         self.replace(&format!("objects/{name}.yaml"), &text);
         let ca = std::fs::read(certificates.ca()).expect("the CA");
         std::fs::write(self.path(&format!("{name}-ca.pem")), ca).expect("writing");
+    }
+
+    /// Writes an object of Kubernetes', as a whole.
+    pub(super) fn object(&self, name: &str, text: &str) {
+        self.replace(&format!("objects/{name}.yaml"), text);
     }
 
     /// Nobody sees half of it.
@@ -218,8 +247,14 @@ data: {{ tls.crt: {}, tls.key: {} }}
 
     /// The same of another program. The one before has ended.
     pub(super) fn start_proxy(&mut self, program: &Path) {
+        self.start_agent(program, &INGRESS);
+    }
+
+    /// Starts the agent with this workload's identity, which starts the program as its Envoy.
+    pub(super) fn start_agent(&mut self, program: &Path, workload: &Workload<'_>) {
         drop(self.agent.take());
         let [_, http, secure, _] = self.ports;
+        let Workload { role, namespace, account, app, pod, address, group } = *workload;
         // Istio's template, with the listeners for probes and metrics on loopback.
         let template =
             std::fs::read_to_string(self.tools.join("envoy_bootstrap.json")).expect("the template");
@@ -238,9 +273,9 @@ data: {{ tls.crt: {}, tls.key: {} }}
             .current_dir(self.path("agent"))
             .args([
                 "proxy",
-                "router",
+                role,
                 "--domain",
-                "istio-system.svc.cluster.local",
+                &format!("{namespace}.svc.cluster.local"),
                 "--proxyLogLevel",
                 "info",
             ])
@@ -254,15 +289,19 @@ data: {{ tls.crt: {}, tls.key: {} }}
             .env("CA_ROOT_CA", &root)
             .env("CA_ADDR", format!("localhost:{secure}"))
             .env("PILOT_CERT_PROVIDER", "istiod")
-            .env("INSTANCE_IP", "192.0.2.2")
-            .env("POD_NAME", "gateway-1")
-            .env("POD_NAMESPACE", "istio-system")
-            .env("SERVICE_ACCOUNT", "ingressgateway")
+            .env("INSTANCE_IP", address)
+            .env("POD_NAME", pod)
+            .env("POD_NAMESPACE", namespace)
+            .env("SERVICE_ACCOUNT", account)
             .env("ISTIO_META_CLUSTER_ID", "Kubernetes")
-            .env("ISTIO_META_WORKLOAD_NAME", "ingressgateway")
-            .env("ISTIO_METAJSON_LABELS", r#"{"istio":"ingressgateway","app":"ingressgateway"}"#)
+            .env("ISTIO_META_INTERCEPTION_MODE", "REDIRECT")
+            .env("ISTIO_META_WORKLOAD_NAME", app)
+            .env("ISTIO_METAJSON_LABELS", format!(r#"{{"istio":"{app}","app":"{app}"}}"#))
             .env("ENVOY_STATUS_PORT", self.probes.to_string())
             .env("ENVOY_PROMETHEUS_PORT", self.metrics.to_string());
+        if let Some(group) = group {
+            command.gid(group);
+        }
         self.agent = Some(self.run(command, "agent.log"));
         let url = format!("http://127.0.0.1:{}/ready", self.admin);
         self.await_or_show("agent.log", || is_answered(&url));

@@ -8,6 +8,7 @@ mod large;
 mod mesh;
 mod mtls;
 mod routes;
+mod sidecar;
 mod traffic;
 
 use mesh::Mesh;

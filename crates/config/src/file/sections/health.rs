@@ -110,7 +110,8 @@ pub(super) fn refuse_grpc_over_http1(field: &Field<'_>, upstream: &Upstream) {
     let speaks = match upstream.protocol {
         UpstreamProtocol::Http2 => true,
         UpstreamProtocol::Auto => upstream.tls.is_some(),
-        UpstreamProtocol::Http1 => false,
+        // Checks have no request whose version could be taken.
+        UpstreamProtocol::Http1 | UpstreamProtocol::OfRequest => false,
     };
     if let (Some(HealthProbe::Grpc { .. }), false) = (checks, speaks) {
         field.at("health").at("grpc").error(Problem::new(

@@ -98,10 +98,11 @@ pub(super) const UPSTREAM: Section<Upstream> = Section {
         },
         Key {
             name: "protocol",
-            value: "`auto`, `http1` or `http2`",
+            value: "`auto`, `http1`, `http2` or `of_request`",
             preset: Preset::Is("auto"),
             about: "The HTTP version towards the servers. `auto` takes what ALPN offers, and HTTP/1.1 in plain text; \
-                    `http2` in plain text needs servers that speak it with prior knowledge. Without meaning in `tcp` mode.",
+                    `http2` in plain text needs servers that speak it with prior knowledge; `of_request` is `http1` for \
+                    requests that came over HTTP/1.1, and `http2` for others. Without meaning in `tcp` mode.",
             needs_restart: false,
             read: |field, upstream| field.set(&mut upstream.protocol, word),
             show: |upstream| name(upstream.protocol).into(),

@@ -64,7 +64,7 @@ const UPSTREAMS: &[Case] = &[
     ),
     (
         "servers: ['a:1'], protocol: spdy",
-        "q.yaml:2: upstreams.web.protocol: `spdy` is not a protocol; use auto, http1 or http2",
+        "q.yaml:2: upstreams.web.protocol: `spdy` is not a protocol; use auto, http1, http2 or of_request",
     ),
     (
         "servers: ['a:1'], proxy_protocol: on",

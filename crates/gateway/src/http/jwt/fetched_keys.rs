@@ -158,7 +158,7 @@ impl FetchedKeys {
     ) -> Result<KeySet, CallError> {
         let call = ServiceCall {
             upstream,
-            authority: self.model.uri.authority().map(|authority| authority.as_str()),
+            authority: self.model.uri.authority().map(http::uri::Authority::as_str),
             client: connection.client,
             connection,
             pool,
@@ -177,8 +177,8 @@ impl FetchedKeys {
 /// `GET` of the keys.
 fn question(uri: &Uri, http2: bool, scheme: &str) -> Result<Request<RequestBody>, CallError> {
     const INVALID: CallError = CallError::Answer("it cannot be asked for this URI");
-    let authority = uri.authority().map_or("", |authority| authority.as_str());
-    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let authority = uri.authority().map_or("", http::uri::Authority::as_str);
+    let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
     let mut request = Request::new(RequestBody::default());
     if http2 {
         let whole = Uri::builder().scheme(scheme).authority(authority).path_and_query(path);

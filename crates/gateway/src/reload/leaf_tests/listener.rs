@@ -4,11 +4,11 @@ use super::{CERTIFICATE, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TL
 use crate::RebuiltParts;
 use quadrille_config::model::{
     AccessAction, AccessRules, AccessStep, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous,
-    CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, EnvoyHeaders, ErrorPage,
-    ForwardedCertificate, Group, Http, KeyServerUse, KeySource, Keyless, KeylessTls, Limits, Listener,
-    OcspStapling, Paths, Place, ProxyProtocolIn, RequestIds, RequestLimits, RouteTable, SentPath, Serve,
-    Source, Statuses, Timeouts, Tls, TlsPolicy, Transport, TrustedProxies, Version, Weighted,
-    key_server::Protocol,
+    CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, ClientOrigin, EnvoyHeaders, ErrorPage,
+    ForwardedCertificate, Group, Http, Inspection, KeyServerUse, KeySource, Keyless, KeylessTls, Limits,
+    Listener, OcspStapling, Paths, Place, Ports, ProxyProtocolIn, Redirected, RequestIds, RequestLimits,
+    RouteTable, SentPath, Serve, Source, Statuses, Timeouts, Tls, TlsPolicy, Transport, TrustedProxies,
+    Version, Weighted, key_server::Protocol,
 };
 use std::{num::NonZeroUsize, sync::Arc};
 
@@ -16,6 +16,9 @@ pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
     let Listener {
         name,
         address,
+        // It has sockets, or none.
+        bound: _,
+        redirected,
         place: _,
         chains,
         default_chain,
@@ -34,7 +37,12 @@ pub(super) fn listener(model: &mut Listener, leaves: &mut Leaves) {
     leaves.set("listener.address", address, ([127, 0, 0, 1], 1).into());
     leaves.set("listener.proxy_protocol", proxy_protocol, ProxyProtocolIn::Required);
     leaves.set("listener.trusted_proxies", trusted_proxies, TrustedProxies::AppendedTo);
-    leaves.set("listener.inspection", inspection, TIME);
+    leaves.set("listener.redirected", redirected, Redirected::HandedOver);
+    let Inspection { timeout, continues, tls, http } = inspection;
+    leaves.set("listener.inspection.timeout", timeout, TIME);
+    leaves.flip("listener.inspection.continues", continues);
+    leaves.set("listener.inspection.tls", tls, Ports::none());
+    leaves.set("listener.inspection.http", http, Ports::all());
     let Limits { connections, handshakes } = limits;
     leaves.set("listener.limits.connections", connections, 7);
     leaves.set("listener.limits.handshakes", handshakes, 7);
@@ -57,7 +65,24 @@ fn chain(model: &mut Chain, leaves: &mut Leaves) {
     leaves.set("chain.tls", chain_tls, None);
     leaves.set("chain.name", name, "other".into());
     leaves.set("chain.access", access, vec![deny_all()]);
-    let ChainMatch { server_names, transport, application_protocols } = accepts;
+    let ChainMatch {
+        destination_port,
+        destinations,
+        server_names,
+        transport,
+        application_protocols,
+        peers,
+        origin,
+        clients,
+        client_ports,
+    } = accepts;
+    let network = || vec!["192.0.2.0/24".parse().expect("a network")];
+    leaves.set("chain.accepts.destination_port", destination_port, Some(7));
+    leaves.set("chain.accepts.destinations", destinations, network());
+    leaves.set("chain.accepts.peers", peers, network());
+    leaves.set("chain.accepts.origin", origin, Some(ClientOrigin::Elsewhere));
+    leaves.set("chain.accepts.clients", clients, network());
+    leaves.set("chain.accepts.client_ports", client_ports, vec![7]);
     leaves.set("chain.accepts.server_names", server_names, vec!["other.example".into()]);
     leaves.set("chain.accepts.transport", transport, Some(Transport::Tls));
     leaves.set("chain.accepts.application_protocols", application_protocols, vec!["other".into()]);

@@ -3,15 +3,17 @@
 use super::{COUNT, Leaves, NOTHING, TIME};
 use crate::RebuiltParts;
 use quadrille_config::model::{
-    AltName, AltNameKind, Balance, DnsRefresh, Group, Health, HealthProbe, OutlierDetection,
-    ProxyProtocolOut, Server, TextMatch, TextRule, TlsParameters, Upstream, UpstreamAlpn, UpstreamLimits,
-    UpstreamProtocol, UpstreamTimeouts, UpstreamTls, Version,
+    AltName, AltNameKind, Balance, DnsRefresh, Group, Health, HealthProbe, OriginalDestination,
+    OutlierDetection, ProxyProtocolOut, Server, TextMatch, TextRule, TlsParameters, Upstream, UpstreamAlpn,
+    UpstreamLimits, UpstreamProtocol, UpstreamTimeouts, UpstreamTls, Version,
 };
 
 /// `parts` are the upstream, and the route tables that name it.
 pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut Leaves) {
     let Upstream {
         servers,
+        original_destination,
+        source_addresses,
         dns_refresh,
         balance,
         health,
@@ -38,6 +40,9 @@ pub(super) fn upstream(model: &mut Upstream, parts: RebuiltParts, leaves: &mut L
     }
     leaves.set("upstream.dns_refresh", dns_refresh, DnsRefresh::Off);
     leaves.rebuild(parts);
+    let other = Some(OriginalDestination::default());
+    leaves.set("upstream.original_destination", original_destination, other);
+    leaves.set("upstream.source_addresses", source_addresses, vec![[127, 0, 0, 6].into()]);
     leaves.set("upstream.balance", balance, Balance::Random);
     leaves.set("upstream.panic_threshold", panic_threshold, 7);
     if let Some(Health { probe, interval, timeout, healthy, unhealthy }) = health {
