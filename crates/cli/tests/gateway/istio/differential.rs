@@ -76,8 +76,11 @@ fn answers(mesh: &mut Mesh, program: &Path, port: u16) -> Vec<(String, Vec<Strin
         let mut answer = stock::ask_host("https", HOST, port, path, variant);
         // Own texts name their character set; what there is no route for, Envoy answers without a body.
         answer.retain(|line| !line.starts_with("content-type:"));
-        if answer[0] == "404" {
-            answer.truncate(1);
+        match answer[0].as_str() {
+            "404" => answer.truncate(1),
+            // Envoy's own 201 names the request's URI, which is what is meant without it (RFC 9110 section 15.3.2).
+            "201" => answer.retain(|line| !line.starts_with("location:")),
+            _ => {}
         }
         (format!("{path} {variant:?}"), answer)
     };
