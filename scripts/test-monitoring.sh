@@ -102,11 +102,11 @@ load() {
         "${bench[@]}" --resumed 0.5 --key-type rsa "https://localhost:$https/"
         "${bench[@]}" --resumed 0.5 --key-type ecdsa "https://localhost:$https/"
         "${bench[@]}" --resumed 0.5 --tls 1.2 "https://localhost:$https/"
-        # Sessions by their ids, one of them at the wrong listener; a client that speaks no TLS; a path that is not there.
+        # Sessions by their ids, one of them under another name; a client that speaks no TLS; a path that is not there.
         local client=(openssl s_client -tls1_2 -no_ticket)
         "${client[@]}" -connect "127.0.0.1:$https" -reconnect </dev/null
         "${client[@]}" -connect "127.0.0.1:$https" -sess_out "$work/session" </dev/null
-        "${client[@]}" -connect "127.0.0.1:$site" -sess_in "$work/session" </dev/null
+        "${client[@]}" -connect "127.0.0.1:$https" -servername localhost -sess_in "$work/session" </dev/null
         curl --max-time 5 "http://localhost:$https/"
         curl --max-time 5 --insecure "https://localhost:$https/missing"
         "${bench[@]}" --requests 1 "https://localhost:$site/"
