@@ -1,16 +1,17 @@
 //! The health check of gRPC (<https://github.com/grpc/grpc/blob/master/doc/health-checking.md>).
 
-use super::request_body::{BoxError, RequestBody};
-use bytes::{BufMut, Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, Request, Response, StatusCode, Uri, Version, header, uri};
+use super::{
+    grpc_call,
+    request_body::{BoxError, RequestBody},
+};
+use bytes::BytesMut;
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use prost::Message;
 use std::time::Duration;
 
 const METHOD: &str = "/grpc.health.v1.Health/Check";
-const STATUS: HeaderName = HeaderName::from_static("grpc-status");
-const PREFIX: usize = 5;
 /// An answer is a few bytes.
 const LARGEST_ANSWER: usize = 1024;
 
@@ -29,17 +30,12 @@ struct HealthCheckResponse {
 /// Asks for the health of a service; an empty name is that of the server as a whole.
 pub(super) fn question(
     service: &str,
-    scheme: uri::Scheme,
+    scheme: &str,
     authority: &str,
     timeout: Duration,
 ) -> Result<Request<RequestBody>, http::Error> {
-    let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(METHOD).build()?;
-    Request::post(uri)
-        .version(Version::HTTP_2)
-        .header(header::CONTENT_TYPE, "application/grpc")
-        .header(header::TE, "trailers")
-        .header("grpc-timeout", format!("{}m", timeout.as_millis().clamp(1, 99_999_999)))
-        .body(RequestBody::whole(framed(&HealthCheckRequest { service: service.to_owned() })))
+    let message = HealthCheckRequest { service: service.to_owned() };
+    grpc_call::request(scheme, authority, METHOD, timeout, &message)
 }
 
 /// Whether the answer says that the service serves.
@@ -58,8 +54,8 @@ pub(super) async fn serving(response: Response<Incoming>) -> Result<(), BoxError
             Err(frame) => trailers = frame.into_trailers().ok(),
         }
     }
-    let status = trailers.as_ref().and_then(|trailers: &HeaderMap| trailers.get(STATUS));
-    decide(status.or(head.headers.get(STATUS)).map(header::HeaderValue::as_bytes), &answer)
+    let status = grpc_call::status(&head.headers, trailers.as_ref());
+    decide(status.map(HeaderValue::as_bytes), &answer)
 }
 
 fn decide(status: Option<&[u8]>, answer: &[u8]) -> Result<(), BoxError> {
@@ -70,7 +66,7 @@ fn decide(status: Option<&[u8]>, answer: &[u8]) -> Result<(), BoxError> {
         Some(status) => return Err(format!("the call ends with status {}", status.escape_ascii()).into()),
         None => return Err("the call has no status: it is no gRPC".into()),
     }
-    let message = answer.get(PREFIX..).filter(|_| answer[0] == 0).ok_or("not one message of gRPC")?;
+    let message = grpc_call::message(answer).ok_or("not one message of gRPC")?;
     match HealthCheckResponse::decode(message)?.status {
         1 => Ok(()),
         2 => Err("it says NOT_SERVING".into()),
@@ -79,23 +75,13 @@ fn decide(status: Option<&[u8]>, answer: &[u8]) -> Result<(), BoxError> {
     }
 }
 
-/// A message with gRPC's prefix.
-fn framed(message: &impl Message) -> Bytes {
-    let length = message.encoded_len();
-    let mut out = BytesMut::with_capacity(PREFIX + length);
-    out.put_u8(0);
-    out.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
-    out.extend_from_slice(&message.encode_to_vec());
-    out.freeze()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn only_a_service_that_serves_is_healthy() {
-        let answer = |status| framed(&HealthCheckResponse { status }).to_vec();
+        let answer = |status| grpc_call::framed(&HealthCheckResponse { status }).to_vec();
         assert!(decide(Some(b"0"), &answer(1)).is_ok());
         for (status, answer, said) in [
             (Some(&b"0"[..]), answer(2), "NOT_SERVING"),

@@ -121,7 +121,7 @@ async fn call(
         return Err("it does not speak HTTP/2, which gRPC needs".into());
     }
     let timeout = upstream.model.health.as_ref().map_or(Duration::MAX, |health| health.timeout);
-    let question = grpc_health::question(service, scheme(upstream, server), authority, timeout)?;
+    let question = grpc_health::question(service, scheme(upstream, server).as_str(), authority, timeout)?;
     let (mut sender, driver) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
     drive(driver, async move { grpc_health::serving(sender.send_request(question).await?).await }).await
 }

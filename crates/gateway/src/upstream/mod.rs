@@ -10,6 +10,7 @@ mod cluster;
 mod connector;
 mod endpoint;
 mod exchange;
+pub(crate) mod grpc_call;
 mod grpc_health;
 mod health;
 mod http1;

@@ -1,8 +1,7 @@
 //! The question and the answer of `envoy.service.auth.v3.Authorization`, as far as they are used.
 
 use super::verdict::{Changes, Verdict, is_fixed};
-use crate::http::service_call::CallError;
-use bytes::{BufMut, Bytes, BytesMut};
+use crate::{http::service_call::CallError, upstream::grpc_call};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use prost::Message;
 use std::collections::HashMap;
@@ -160,25 +159,12 @@ impl CheckRequest {
     }
 }
 
-/// A message with gRPC's prefix.
-pub(super) fn framed(message: &impl Message) -> Bytes {
-    let length = message.encoded_len();
-    let mut out = BytesMut::with_capacity(5 + length);
-    out.put_u8(0);
-    out.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
-    out.extend_from_slice(&message.encode_to_vec());
-    out.freeze()
-}
-
 /// What the server has decided; `status` is the call's own.
 pub(super) fn verdict(status: Option<&HeaderValue>, body: &[u8]) -> Result<Verdict, CallError> {
     if status.is_none_or(|status| status != "0") {
         return Err(CallError::Answer("the call has failed"));
     }
-    let message = match body.split_first_chunk::<5>() {
-        Some((prefix, message)) if prefix[0] == 0 && prefix[1..] == u32_of(message.len()) => message,
-        _ => return Err(CallError::Answer("not one message of gRPC")),
-    };
+    let message = grpc_call::message(body).ok_or(CallError::Answer("not one message of gRPC"))?;
     let response = CheckResponse::decode(message).map_err(|_| CallError::Answer("not a CheckResponse"))?;
     if response.status.is_none_or(|status| status.code == 0) {
         return response.ok.unwrap_or_default().into_changes().map(Verdict::Allowed);
@@ -192,10 +178,6 @@ pub(super) fn verdict(status: Option<&HeaderValue>, body: &[u8]) -> Result<Verdi
         headers.append(name, value);
     }
     Ok(Verdict::Denied { status, headers, body: denied.body.into() })
-}
-
-fn u32_of(length: usize) -> [u8; 4] {
-    u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes()
 }
 
 impl Ok {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     connection::{ClientCertificate, Connection},
-    upstream::{ClientBodyError, ConnectionPool, RequestBody, Upstream, Upstreams},
+    upstream::{ClientBodyError, ConnectionPool, RequestBody, Upstream, Upstreams, grpc_call},
 };
 use bytes::Bytes;
 use grpc::{Address, Attributes, CheckRequest, HttpRequest, Peer, SocketAddress};
@@ -142,9 +142,7 @@ impl Authorization {
                 over_http::verdict(service, head.status(), head.headers(), body)
             }
             AuthorizationService::Grpc(_) => {
-                let status = HeaderName::from_static("grpc-status");
-                let of_call = trailers.as_ref().and_then(|trailers| trailers.get(&status));
-                grpc::verdict(of_call.or(head.headers().get(&status)), &body)
+                grpc::verdict(grpc_call::status(head.headers(), trailers.as_ref()), &body)
             }
         }
     }
@@ -178,16 +176,7 @@ impl Authorization {
                 if let (Some(body), Some(told)) = (body, &self.model.body) {
                     check.tell_body(&body.bytes, told.as_bytes);
                 }
-                let body = RequestBody::whole(grpc::framed(&check));
-                let uri = http::Uri::builder().scheme(scheme).authority(authority.as_str());
-                let uri = uri.path_and_query(grpc::METHOD).build().map_err(|_| INVALID)?;
-                let timeout = format!("{}m", self.model.timeout.as_millis().min(99_999_999));
-                http::Request::post(uri)
-                    .version(Version::HTTP_2)
-                    .header(header::CONTENT_TYPE, "application/grpc")
-                    .header(header::TE, "trailers")
-                    .header("grpc-timeout", timeout)
-                    .body(body)
+                grpc_call::request(scheme, authority, grpc::METHOD, self.model.timeout, &check)
                     .map_err(|_| INVALID)
             }
         }
