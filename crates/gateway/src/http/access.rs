@@ -30,7 +30,9 @@ pub(super) async fn check<'a>(
         match step {
             Step::Rules(rules) => admits(rules, http, request)?,
             Step::Jwt(tokens) => {
-                tokens.prepare(request, &http.connection, &http.pool).await;
+                if !tokens.is_prepared() {
+                    Box::pin(tokens.prepare(request, &http.connection, &http.pool)).await;
+                }
                 authenticate(tokens, http.connection.tls, request)?;
             }
             Step::Shadow(rules, name) => note(rules, name, http, request),

@@ -5,7 +5,7 @@ use crate::{
     upstream::{ConnectionPool, ExchangeError, Limits, RequestBody, Upstream},
 };
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Request, Response, Uri, Version, header};
 use http_body_util::BodyExt;
 use std::{
     io,
@@ -97,6 +97,28 @@ impl ServiceCall<'_> {
         }
         Ok(ServiceAnswer { head: Response::from_parts(head, ()), body: whole.freeze(), trailers })
     }
+}
+
+/// Directs a question to this authority and path: with a scheme as HTTP/2 has it, and as HTTP/1.1 without. `None` if they
+/// are none.
+pub(super) fn direct(
+    question: &mut Request<RequestBody>,
+    scheme: Option<&str>,
+    authority: &str,
+    path: &str,
+) -> Option<()> {
+    match scheme {
+        Some(scheme) => {
+            let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(path);
+            *question.uri_mut() = uri.build().ok()?;
+            *question.version_mut() = Version::HTTP_2;
+        }
+        None => {
+            *question.uri_mut() = path.parse().ok()?;
+            question.headers_mut().insert(header::HOST, authority.parse().ok()?);
+        }
+    }
+    Some(())
 }
 
 impl CallError {

@@ -2,11 +2,14 @@
 
 use super::verdict::{Changes, Verdict, is_fixed};
 use crate::{
-    http::{request::Request, service_call::CallError},
+    http::{
+        request::Request,
+        service_call::{CallError, direct},
+    },
     upstream::RequestBody,
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, StatusCode, Uri, Version, header};
+use http::{HeaderMap, HeaderName, StatusCode, header};
 use quadrille_config::model::{HttpAuthorization, TextMatch};
 
 /// Where a server may say which headers of the request are to be taken out.
@@ -22,27 +25,19 @@ pub(super) fn question(
 ) -> Option<http::Request<RequestBody>> {
     let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
     let path = format!("{}{path}", service.path_prefix);
-    let uri = match scheme {
-        Some(scheme) => {
-            Uri::builder().scheme(scheme).authority(request.host()).path_and_query(path).build().ok()?
-        }
-        None => path.parse().ok()?,
-    };
     let length = body.len();
     let body = RequestBody::whole(body);
     let mut question = http::Request::new(body);
     *question.method_mut() = request.method.clone();
-    *question.uri_mut() = uri;
-    *question.version_mut() = if scheme.is_some() { Version::HTTP_2 } else { Version::HTTP_11 };
     let told = question.headers_mut();
     *told = headers;
     // It has another body than the request, or none.
     [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::EXPECT, header::HOST]
         .into_iter()
         .for_each(|name| _ = told.remove(name));
-    if scheme.is_none() {
-        told.insert(header::HOST, request.host().parse().ok()?);
-    }
+    direct(&mut question, scheme, request.host(), &path)?;
+    // These may say another host.
+    let told = question.headers_mut();
     if length > 0 {
         told.insert(header::CONTENT_LENGTH, length.into());
     }

@@ -5,12 +5,15 @@
 use super::{keys::KeySet, status::Problem, token::Token};
 use crate::{
     connection::Connection,
-    http::service_call::{CallError, ServiceAnswer, ServiceCall},
+    http::service_call::{CallError, ServiceAnswer, ServiceCall, direct},
     telemetry::access as metrics,
     upstream::{ConnectionPool, RequestBody, Upstream},
 };
 use arc_swap::ArcSwapOption;
-use http::{HeaderValue, Request, StatusCode, Uri, Version, header};
+use http::{
+    HeaderValue, Request, StatusCode, Uri, header,
+    uri::{Authority, PathAndQuery},
+};
 use quadrille_config::model::RemoteKeys;
 use std::{
     collections::HashMap,
@@ -73,6 +76,11 @@ impl FetchedKeys {
         }
     }
 
+    /// Whether nothing needs to be done so that they are there.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.known.load().as_ref().is_some_and(|known| self.is_young(known))
+    }
+
     /// Sees to it that they are there, as far as that is possible. Who finds that they will be too old soon does not wait.
     pub(super) async fn prepare(
         self: &Arc<Self>,
@@ -81,8 +89,7 @@ impl FetchedKeys {
         pool: &Arc<ConnectionPool>,
     ) {
         let is_usable = match &*self.known.load() {
-            // A fifth of their time is for fetching them again.
-            Some(known) if known.since.elapsed() < self.model.lifetime / 5 * 4 => return,
+            Some(known) if self.is_young(known) => return,
             Some(known) => self.may_be_used(known),
             None => false,
         };
@@ -91,6 +98,11 @@ impl FetchedKeys {
             // Nothing is ever sent: it ends.
             let _ = under_way.changed().await;
         }
+    }
+
+    /// A fifth of their time is for fetching them again.
+    fn is_young(&self, known: &Known) -> bool {
+        known.since.elapsed() < self.model.lifetime / 5 * 4
     }
 
     fn may_be_used(&self, known: &Known) -> bool {
@@ -158,7 +170,7 @@ impl FetchedKeys {
     ) -> Result<KeySet, CallError> {
         let call = ServiceCall {
             upstream,
-            authority: self.model.uri.authority().map(http::uri::Authority::as_str),
+            authority: self.model.uri.authority().map(Authority::as_str),
             client: connection.client,
             connection,
             pool,
@@ -176,19 +188,11 @@ impl FetchedKeys {
 
 /// `GET` of the keys.
 fn question(uri: &Uri, http2: bool, scheme: &str) -> Result<Request<RequestBody>, CallError> {
-    const INVALID: CallError = CallError::Answer("it cannot be asked for this URI");
-    let authority = uri.authority().map_or("", http::uri::Authority::as_str);
-    let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    let authority = uri.authority().map_or("", Authority::as_str);
+    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let mut request = Request::new(RequestBody::default());
-    if http2 {
-        let whole = Uri::builder().scheme(scheme).authority(authority).path_and_query(path);
-        *request.uri_mut() = whole.build().map_err(|_| INVALID)?;
-        *request.version_mut() = Version::HTTP_2;
-    } else {
-        *request.uri_mut() = path.parse().map_err(|_| INVALID)?;
-        let host = HeaderValue::from_str(authority).map_err(|_| INVALID)?;
-        request.headers_mut().insert(header::HOST, host);
-    }
     request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    direct(&mut request, http2.then_some(scheme), authority, path)
+        .ok_or(CallError::Answer("it cannot be asked for this URI"))?;
     Ok(request)
 }

@@ -82,6 +82,14 @@ impl Authentication {
         Ok(Self { keys, own, all: Locations::of(locations()), model: Arc::clone(model) })
     }
 
+    /// Whether all keys are at hand, or fetched and young: then nothing needs to be [prepared](Self::prepare).
+    pub(super) fn is_prepared(&self) -> bool {
+        self.keys.iter().all(|keys| match keys {
+            Keys::AtHand(_) => true,
+            Keys::Fetched(keys, _) => keys.is_fresh(),
+        })
+    }
+
     /// Fetches the keys that the request's tokens may need, as far as they are to be fetched.
     pub(super) async fn prepare(
         &self,
@@ -89,9 +97,6 @@ impl Authentication {
         connection: &Arc<Connection>,
         pool: &Arc<ConnectionPool>,
     ) {
-        if !self.keys.iter().any(|keys| matches!(keys, Keys::Fetched(..))) {
-            return;
-        }
         for found in self.all.find(request).iter().take(MOST_TOKENS) {
             let Ok(token) = Token::parse(&found.text) else { continue };
             let Some(index) = self.provider_of(found, &token) else { continue };
