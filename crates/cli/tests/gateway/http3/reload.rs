@@ -2,7 +2,7 @@
 
 use super::Served;
 use crate::support::{
-    Connector, Http3Client, Nginx, configuration::listener_at, document, eventually, http3::Http3,
+    Connector, Http3Client, Nginx, configuration::listener_at, document, eventually, http3::Http3, ports,
 };
 use std::{
     net::UdpSocket,
@@ -114,7 +114,8 @@ fn http3_is_switched_on_and_off_by_reloads() {
 #[test]
 fn a_port_that_is_taken_is_no_reload() {
     let mut served = Served::new("respond: hi", "");
-    let taken = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    // Not one of the system's choosing: its TCP port may be that of any client at the time.
+    let taken = UdpSocket::bind(("127.0.0.1", ports::free())).expect("a port");
     let pair = served.certificates.ecdsa("P-256", &["localhost"]);
     let listener = listener_at(taken.local_addr().expect("an address"), &pair, "http3: on, respond: other");
     served.file.replace(&document(&[listener], ""));
