@@ -1,10 +1,9 @@
 //! Authorization servers, by HTTP and by gRPC, that decide by the header `x-ext-authz`.
 
-use super::ports;
-use h2::server::SendResponse;
+use super::grpc_service::{Fields, field, grpc_service};
 use std::{
     collections::BTreeMap,
-    io::{BufRead, BufReader, Cursor, Read, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     thread,
 };
@@ -62,42 +61,11 @@ fn told(line: &str, headers: &BTreeMap<String, String>, body: &str) -> String {
 
 /// An authorization server by gRPC that decides in the same way. Serves until the process ends.
 pub fn grpc_authorization() -> SocketAddr {
-    let address = SocketAddr::from(([127, 0, 0, 1], ports::free()));
-    let listener = TcpListener::bind(address).expect("a port");
-    listener.set_nonblocking(true).expect("a socket");
-    thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(async {
-            let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(async move {
-                    let Ok(mut connection) = h2::server::Builder::new().handshake(stream).await else {
-                        return;
-                    };
-                    while let Some(Ok((request, respond))) = connection.accept().await {
-                        tokio::spawn(check(request, respond));
-                    }
-                });
-            }
-        });
-    });
-    address
+    grpc_service("/envoy.service.auth.v3.Authorization/Check", check)
 }
 
-async fn check(
-    request: http::Request<h2::RecvStream>,
-    mut respond: SendResponse<Cursor<Vec<u8>>>,
-) -> Option<()> {
-    let path = request.uri().path().to_owned();
-    let mut body = request.into_body();
-    let mut message = Vec::new();
-    while let Some(data) = body.data().await {
-        let data = data.ok()?;
-        body.flow_control().release_capacity(data.len()).ok()?;
-        message.extend_from_slice(&data);
-    }
-    assert_eq!(path, "/envoy.service.auth.v3.Authorization/Check");
-    let attributes = Fields::of(&message[5..]).message(1);
+fn check(message: &[u8]) -> Option<Vec<u8>> {
+    let attributes = Fields::of(message).message(1);
     let http = attributes.message(4).message(2);
     let headers: BTreeMap<String, String> =
         http.all(3).map(|entry| (Fields::of(entry).text(1), Fields::of(entry).text(2))).collect();
@@ -110,18 +78,11 @@ async fn check(
         http.text(10),
         attributes.message(1).text(4)
     );
-    let response = http::Response::builder().header("content-type", "application/grpc").body(()).ok()?;
-    let mut stream = respond.send_response(response, false).ok()?;
-    let mut trailers = http::HeaderMap::new();
     let header = |name: &str, value: &str| {
         [field(1, &[field(1, name.as_bytes()), field(2, value.as_bytes())].concat())].concat()
     };
-    let decision = match headers.get("x-ext-authz").map(String::as_str) {
-        Some("fail") => {
-            trailers.insert("grpc-status", "14".parse().ok()?);
-            stream.send_trailers(trailers).ok()?;
-            return Some(());
-        }
+    match headers.get("x-ext-authz").map(String::as_str) {
+        Some("fail") => None,
         Some("allow") => {
             let ok = [
                 field(2, &header("x-user", "alice")),
@@ -129,7 +90,7 @@ async fn check(
                 field(5, b"x-secret"),
                 field(6, &header("x-client", "in")),
             ];
-            [field(1, &[]), field(3, &ok.concat())].concat()
+            Some([field(1, &[]), field(3, &ok.concat())].concat())
         }
         _ => {
             // PERMISSION_DENIED, and 401.
@@ -138,71 +99,7 @@ async fn check(
                 field(2, &header("x-client", "out")),
                 field(3, told(&line, &headers, &(http.text(11) + &http.text(12))).as_bytes()),
             ];
-            [field(1, &[8, 7]), field(2, &denied.concat())].concat()
-        }
-    };
-    let length = u32::try_from(decision.len()).ok()?.to_be_bytes();
-    stream.send_data(Cursor::new([&[0], &length[..], &decision].concat()), false).ok()?;
-    trailers.insert("grpc-status", "0".parse().ok()?);
-    stream.send_trailers(trailers).ok()
-}
-
-/// A field of protobuf whose value has a length.
-fn field(number: u8, value: &[u8]) -> Vec<u8> {
-    let mut out = vec![number << 3 | 2];
-    let mut length = value.len();
-    while length > 127 {
-        out.push(length as u8 & 127 | 128);
-        length >>= 7;
-    }
-    out.push(length as u8);
-    out.extend_from_slice(value);
-    out
-}
-
-/// The fields of a message of protobuf that have a length.
-struct Fields<'a>(Vec<(u64, &'a [u8])>);
-
-impl<'a> Fields<'a> {
-    fn of(mut bytes: &'a [u8]) -> Self {
-        let mut fields = Vec::new();
-        while !bytes.is_empty() {
-            let key = varint(&mut bytes);
-            match key & 7 {
-                0 => _ = varint(&mut bytes),
-                2 => {
-                    let length = varint(&mut bytes) as usize;
-                    fields.push((key >> 3, &bytes[..length]));
-                    bytes = &bytes[length..];
-                }
-                other => panic!("wire type {other}"),
-            }
-        }
-        Self(fields)
-    }
-
-    fn all(&self, number: u64) -> impl Iterator<Item = &'a [u8]> + '_ {
-        self.0.iter().filter(move |(found, _)| *found == number).map(|(_, value)| *value)
-    }
-
-    fn message(&self, number: u64) -> Self {
-        Self::of(self.all(number).next().unwrap_or_default())
-    }
-
-    fn text(&self, number: u64) -> String {
-        String::from_utf8_lossy(self.all(number).next().unwrap_or_default()).into_owned()
-    }
-}
-
-fn varint(bytes: &mut &[u8]) -> u64 {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (first, rest) = bytes.split_first().expect("a byte");
-        *bytes = rest;
-        value |= u64::from(first & 127) << shift;
-        if *first < 128 {
-            break;
+            Some([field(1, &[8, 7]), field(2, &denied.concat())].concat())
         }
     }
-    value
 }

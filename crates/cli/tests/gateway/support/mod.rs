@@ -10,6 +10,7 @@ pub mod dns;
 mod early;
 mod echo;
 pub mod frames;
+mod grpc_service;
 mod guide;
 mod hello;
 pub mod http3;
