@@ -21,6 +21,7 @@ const ENTRIES: &[&str] = &[
     "envoy/extensions/filters/http/rbac/v3/rbac.proto",
     "envoy/extensions/filters/http/jwt_authn/v3/config.proto",
     "envoy/extensions/filters/http/ext_authz/v3/ext_authz.proto",
+    "envoy/extensions/filters/http/ratelimit/v3/rate_limit.proto",
     "envoy/extensions/filters/http/router/v3/router.proto",
     "envoy/extensions/filters/network/rbac/v3/rbac.proto",
     "envoy/extensions/filters/http/cors/v3/cors.proto",

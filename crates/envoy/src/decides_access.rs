@@ -5,9 +5,10 @@ use quadrille_config::Diagnostic;
 /// Whether what was refused decides, or may decide, who is let in: a filter of connections or of requests, its rules, or
 /// what is asked of clients' certificates. Known by the path of the field.
 pub fn decides_access(diagnostic: &Diagnostic) -> bool {
-    const INSIDE: [&str; 5] = [
+    const INSIDE: [&str; 6] = [
         "http_filters[",
         "typed_per_filter_config",
+        ".rate_limits[",
         ".typed_config.rules",
         "validation_context",
         "require_client_certificate",
@@ -35,6 +36,7 @@ mod tests {
             "filter_chains[0].filters[1].typed_config.http_filters[0]",
             "default_filter_chain.filters[1].typed_config.http_filters[0].typed_config.rules.action",
             "virtual_hosts[0].routes[2].typed_per_filter_config.rbac",
+            "virtual_hosts[0].rate_limits[1].actions[0].extension",
             "filter_chains[0].transport_socket.typed_config.require_client_certificate",
             "filter_chains[0].transport_socket.typed_config.common_tls_context.validation_context.crl",
         ] {

@@ -2,6 +2,7 @@
 
 use crate::{
     common::{duration, string_matcher},
+    grpc_service::envoy_grpc,
     metadata::metadata_matcher,
     reader::{Field, Message, ReadMessage},
     schema::{self, Schema},
@@ -78,16 +79,7 @@ type Service = (String, Duration, AuthorizationService);
 
 fn grpc_service(field: &Field<'_>) -> Option<Service> {
     let message = field.message(&schema::AUTHZ_GRPC_SERVICE)?;
-    let envoy = message.require("envoy_grpc")?.message(&schema::ENVOY_GRPC)?;
-    let cluster = envoy.require("cluster_name")?.text()?.to_owned();
-    let authority = envoy.string("authority");
-    let authority = if authority.is_empty() { cluster.clone() } else { authority };
-    if authority.parse::<::http::uri::Authority>().is_err() {
-        return field.fail(Problem::new(
-            format!("{} is no authority", quote(&authority)),
-            "write the server's name as `authority` of `envoy_grpc`",
-        ));
-    }
+    let (cluster, authority) = envoy_grpc(&message)?;
     Some((cluster, time_limit(&message, TIMEOUT)?, AuthorizationService::Grpc(authority)))
 }
 

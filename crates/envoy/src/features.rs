@@ -125,6 +125,7 @@ pub(crate) const FEATURES: &[Feature] = &[
         "both_tell_of_bodies",
     ),
     works("Local rate limits", "cli/tests/gateway/envoy/local_rate_limit.rs", "both_refuse_the_same"),
+    works("Global rate limits", "cli/tests/gateway/envoy/rate_limit_service.rs", "both_ask_and_obey"),
     works("`basic_auth`", "cli/tests/gateway/envoy/basic_auth.rs", "both_let_in_the_same_users"),
     works(
         "Compression of answers",
@@ -170,7 +171,6 @@ pub(crate) const FEATURES: &[Feature] = &[
         "envoy/src/tests/local_rate_limit.rs",
         "what_cannot_be_served_is_refused",
     ),
-    refused("Global rate limits", "ignoring it would lift the limit", REFUSED, NOT_SERVED),
     refused("WebAssembly and Lua", "what its code does cannot be known", REFUSED, NOT_SERVED),
     works(
         "Sidecars: redirected connections, out and in (`use_original_dst`, `bind_to_port: false`, `ORIGINAL_DST`)",

@@ -11,6 +11,10 @@ use quadrille_config::{Problem, quote};
 pub(crate) struct Filter<'a> {
     /// The type of its configuration, or the filter's name if it has none.
     pub(crate) kind: &'a str,
+    /// Its own name.
+    pub(crate) name: &'a str,
+    /// It does something on routes that say nothing of it.
+    pub(crate) is_on: bool,
     /// Its configuration, if it has one.
     pub(crate) config: Option<Field<'a>>,
     /// For which connections a listener's filter is left out.
@@ -108,8 +112,8 @@ pub(crate) const HTTP_FILTERS: Known = &[
     ("envoy.filters.http.basic_auth", LETS_IN),
     ("envoy.extensions.filters.http.api_key_auth.v3.ApiKeyAuth", LETS_IN),
     ("envoy.extensions.filters.http.csrf.v3.CsrfPolicy", LETS_IN),
-    ("envoy.extensions.filters.http.ratelimit.v3.RateLimit", LIMITS),
     ("envoy.filters.http.local_ratelimit", LIMITS),
+    ("envoy.filters.http.ratelimit", LIMITS),
     ("envoy.extensions.filters.http.admission_control.v3.AdmissionControl", LIMITS),
     ("envoy.extensions.filters.http.wasm.v3.Wasm", RUNS_CODE),
     ("envoy.extensions.filters.http.lua.v3.Lua", RUNS_CODE),
@@ -156,7 +160,7 @@ fn filter<'a>(
     if served.contains(&kind) {
         let has_condition = schema.field("filter_disabled").is_some();
         let disabled_at = has_condition.then(|| message.get("filter_disabled")).flatten();
-        return Some(Some(Filter { kind, config, disabled_at, field: field.clone() }));
+        return Some(Some(Filter { kind, name, is_on: true, config, disabled_at, field: field.clone() }));
     }
     // Istio's own are Wasm in some versions, built into its Envoy: no code is fetched.
     let known_as = if kind.ends_with(".Wasm") && name.starts_with("istio.") { name } else { kind };
@@ -188,12 +192,15 @@ fn filter<'a>(
     }
 }
 
-/// A filter that routes may switch on is left, without its configuration.
+/// A filter that routes may switch on is left.
 fn disabled<'a>(field: &Field<'a>, message: &Message<'a>) -> Option<Option<Filter<'a>>> {
     let Some(config) = message.get("typed_config") else { return Some(None) };
-    let (kind, _) = config.any()?;
-    let left = Filter { kind, config: None, disabled_at: None, field: field.clone() };
-    Some((kind == LOCAL_RATE_LIMIT).then_some(left))
+    let (kind, config) = config.any()?;
+    // What a service is asked about stands in the filter, and what a bucket holds in the route.
+    let config = (kind == RATE_LIMIT_SERVICE).then_some(config);
+    let left =
+        Filter { kind, name: name(message)?, is_on: false, config, disabled_at: None, field: field.clone() };
+    Some([LOCAL_RATE_LIMIT, RATE_LIMIT_SERVICE].contains(&kind).then_some(left))
 }
 
 /// A type's name is longer than what is quoted elsewhere, and never a key.
@@ -235,6 +242,7 @@ pub(crate) fn http<'a>(fields: Vec<Field<'a>>) -> Option<Vec<Filter<'a>>> {
             EXT_AUTHZ,
             BASIC_AUTH,
             LOCAL_RATE_LIMIT,
+            RATE_LIMIT_SERVICE,
             COMPRESSOR,
             BUFFER,
         ],
@@ -270,6 +278,7 @@ pub(crate) const COMPRESSOR: &str = crate::schema::COMPRESSOR.name;
 pub(crate) const BASIC_AUTH: &str = crate::schema::BASIC_AUTH.name;
 pub(crate) const HTTP_JWT: &str = crate::schema::JWT_AUTHENTICATION.name;
 pub(crate) const LOCAL_RATE_LIMIT: &str = crate::schema::LOCAL_RATE_LIMIT.name;
+pub(crate) const RATE_LIMIT_SERVICE: &str = crate::schema::RATE_LIMIT_SERVICE.name;
 pub(crate) const HTTP_RBAC: &str = crate::schema::HTTP_RBAC.name;
 const ROUTER: &str = crate::schema::ROUTER.name;
 const ROUTER_NAME: &str = "envoy.filters.http.router";

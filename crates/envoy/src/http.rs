@@ -14,6 +14,7 @@ use crate::{
     jwt::jwt_authentication,
     local_rate_limit::local_rate_limit,
     local_reply::local_replies,
+    rate_limit_service::rate_limit_service,
     rbac,
     reader::{Field, Message, ReadMessage},
     request_id::request_ids,
@@ -166,6 +167,10 @@ fn access(message: &Message<'_>) -> Option<Access> {
             }
             (Some(config), filters::EXT_AUTHZ) => {
                 access.steps.push(AccessStep::Authorization(Arc::new(ext_authz(config)?)));
+            }
+            (Some(config), filters::RATE_LIMIT_SERVICE) => {
+                let service = rate_limit_service(config, filter.name, filter.is_on)?;
+                access.steps.push(AccessStep::RateLimitService(Arc::new(service)));
             }
             (Some(config), filters::HTTP_JWT) => {
                 access.steps.push(AccessStep::Jwt(Arc::new(jwt_authentication(config)?)));

@@ -4,7 +4,7 @@ use crate::{
     common::{data_source, duration},
     ext_authz::time_limit,
     reader::{Field, Message, ReadMessage},
-    route::{header_matchers, path_match, query_matchers},
+    request_condition::{header_matchers, path_match, query_matchers},
     schema,
 };
 use ::http::{HeaderName, Uri};

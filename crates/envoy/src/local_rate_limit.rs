@@ -10,7 +10,7 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{Rate, RateLimit, RateLimitAnswer, RateLimitBy},
+    model::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply},
 };
 use std::{
     num::{NonZeroU32, NonZeroUsize},
@@ -58,8 +58,12 @@ pub(crate) fn local_rate_limit(field: &Field<'_>) -> Option<Vec<RateLimit>> {
         keys: NonZeroUsize::MIN,
         counted,
         enforced,
-        // As Envoy takes what is no error.
-        answer: RateLimitAnswer::Envoy(if status < 400 { STATUS } else { status }, changes),
+        answer: RateLimitAnswer::Envoy(RateLimitReply {
+            // As Envoy takes what is no error.
+            status: if status < 400 { STATUS } else { status },
+            headers: changes,
+            resource_exhausted: message.flag("rate_limited_as_resource_exhausted"),
+        }),
         place,
     }])
 }

@@ -4,7 +4,7 @@ use crate::{
     common::data_source,
     header_changes::{COMMANDS, additions},
     reader::{Field, ReadMessage},
-    route::header_matcher,
+    request_condition::header_matcher,
     schema,
     values::{enumeration, number},
 };

@@ -12,7 +12,7 @@ use quadrille_config::{
 };
 
 /// Filters that leave something for those behind them.
-const WRITERS: &[&str] = &["envoy.filters.http.jwt_authn", "envoy.filters.http.rbac"];
+pub(crate) const WRITERS: &[&str] = &["envoy.filters.http.jwt_authn", "envoy.filters.http.rbac"];
 
 /// `envoy.type.matcher.v3.MetadataMatcher`.
 pub(crate) fn metadata_matcher(field: &Field<'_>) -> Option<MetadataMatch> {

@@ -5,12 +5,13 @@ use crate::{
     cross_origin::cors,
     fault::fault,
     local_rate_limit::local_rate_limit,
+    rate_limit_service,
     reader::{Field, Message, ReadMessage},
     schema,
 };
 use quadrille_config::{
     Problem,
-    model::{Compression, Cors, Fault, RateLimit, RouteBodyLimit, RouteRateLimits},
+    model::{Compression, Cors, Fault, FilterOnRoute, RateLimit, RouteBodyLimit, RouteRateLimits},
     yaml::Value,
 };
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub(crate) struct PerRoute {
     /// Whether a compressor is off.
     uncompressed: Option<bool>,
     body: Option<RouteBodyLimit>,
+    /// Of filters that ask services how many requests are served, by the filter's name.
+    services: Vec<(String, FilterOnRoute)>,
 }
 
 impl PerRoute {
@@ -35,6 +38,12 @@ impl PerRoute {
             limits: self.limits.or_else(|| above.limits.clone()),
             uncompressed: self.uncompressed.or(above.uncompressed),
             body: self.body.or(above.body),
+            services: {
+                let own = |name: &str| self.services.iter().any(|(own, _)| own == name);
+                let inherited: Vec<_> =
+                    above.services.iter().filter(|(name, _)| !own(name)).cloned().collect();
+                [self.services.as_slice(), &inherited].concat()
+            },
         }
     }
 
@@ -54,7 +63,12 @@ impl PerRoute {
 
     /// Whether it says how many requests are served.
     pub(crate) fn limits(&self) -> bool {
-        self.limits.is_some()
+        self.limits.is_some() || !self.services.is_empty()
+    }
+
+    /// What is said of filters that ask services how many requests are served.
+    pub(crate) fn services(&self) -> &[(String, FilterOnRoute)] {
+        &self.services
     }
 
     /// What counts in the place of the filter's own limits, if anything is said.
@@ -94,6 +108,8 @@ pub(crate) fn per_route(message: &Message<'_>) -> Option<PerRoute> {
             found.body = Some(RouteBodyLimit::Unlimited);
         } else if let Some(limits) = limits(&entry.key, kind, &config)? {
             found.limits = Some(limits);
+        } else if let Some(said) = rate_limit_service(&entry.key, kind, &config)? {
+            found.services.push((entry.key.clone(), said));
         } else {
             let text = "ignored: it configures a filter that has no effect here";
             settings.warn("typed_per_filter_config", text);
@@ -129,6 +145,35 @@ fn limits(name: &str, kind: &str, config: &Field<'_>) -> Option<Option<Vec<RateL
         Some((SETTINGS, settings)) => local_rate_limit(&settings).map(Some),
         None if off && name.contains("local_rate") => Some(Some(Vec::new())),
         _ => Some(None),
+    }
+}
+
+/// What is said of a filter that asks a service, if it is about one: by its own message, by this in a wrapper, or by
+/// switching it off or on.
+fn rate_limit_service(name: &str, kind: &str, config: &Field<'_>) -> Option<Option<FilterOnRoute>> {
+    const SETTINGS: &str = schema::RATE_LIMIT_PER_ROUTE.name;
+    let on = |settings: &Field<'_>| {
+        rate_limit_service::on_route(settings).map(|said| Some(FilterOnRoute::On(Arc::new(said))))
+    };
+    if kind == SETTINGS {
+        return on(config);
+    }
+    if kind != FILTER_CONFIG {
+        return Some(None);
+    }
+    let wrapped = match config.entry("config") {
+        Some(wrapped) => Some(wrapped.any()?),
+        None => None,
+    };
+    let is_meant = match &wrapped {
+        Some((kind, _)) => *kind == SETTINGS,
+        None => name.contains("ratelimit") || name.contains("rate_limit"),
+    };
+    match wrapped {
+        _ if !is_meant => Some(None),
+        _ if is_switched_off(kind, config) => Some(Some(FilterOnRoute::Off)),
+        Some((_, settings)) => on(&settings),
+        None => Some(Some(FilterOnRoute::On(Arc::default()))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Authorization, BasicAuth, HeaderMatch, JwtAuthentication, JwtProvider, MetadataMatch, Network, Place,
-    RateLimit, TextMatch,
+    RateLimit, RateLimitService, TextMatch,
 };
 use std::sync::Arc;
 
@@ -20,6 +20,8 @@ pub enum AccessStep {
     Shadow(AccessRules, String),
     /// Limits that must have something left, or those that the request's route has in their place.
     RateLimits(Vec<RateLimit>),
+    /// A service that is asked whether it is one too many.
+    RateLimitService(Arc<RateLimitService>),
     /// A user with a password, or one of those that the request's route has in their place. None lets everybody in where
     /// the route says nothing.
     BasicAuth(Option<Arc<BasicAuth>>),
@@ -95,6 +97,7 @@ impl AccessStep {
             | Self::Authorization(_)
             | Self::Shadow(..)
             | Self::RateLimits(_)
+            | Self::RateLimitService(_)
             | Self::BasicAuth(_) => None,
         }
     }

@@ -11,6 +11,7 @@ mod basic_auth;
 mod chain;
 mod compression;
 mod cors;
+mod descriptor;
 mod envoy_headers;
 mod error_page;
 mod expression;
@@ -35,6 +36,7 @@ mod paths;
 mod place;
 mod problem;
 mod rate_limit;
+mod rate_limit_service;
 mod redis_address;
 mod request_id;
 mod request_limits;
@@ -59,6 +61,10 @@ pub use basic_auth::{BasicAuth, PasswordHashes, RouteBasicAuth};
 pub use chain::{Chain, ChainMatch, ClientOrigin, Serve, Tls, Transport};
 pub use compression::{Compression, ContentCoding};
 pub use cors::Cors;
+pub use descriptor::{
+    Descriptor, DescriptorCondition, DescriptorLimit, DescriptorPart, DescriptorValue, FilterOnRoute,
+    HostDescriptors, RouteDescriptors, RouteRateLimitService,
+};
 pub use envoy_headers::{AttemptCounts, CertificateDetails, EnvoyHeaders, ForwardedCertificate};
 pub use error_page::{ErrorPage, Statuses};
 pub use expression::{Expression, compiled, whole, whole_within};
@@ -86,7 +92,8 @@ pub use outlier_detection::OutlierDetection;
 pub use paths::{Ambiguous, Paths, SentPath};
 pub use place::{Origin, Place};
 pub use problem::Problem;
-pub use rate_limit::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RouteRateLimits};
+pub use rate_limit::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply, RouteRateLimits};
+pub use rate_limit_service::{RateLimitService, RateLimitedClients};
 pub use redis_address::{RedisAddress, RedisScheme};
 pub use request_id::{RequestIdOrigin, RequestIds};
 pub use request_limits::{RequestLimits, RouteBodyLimit};

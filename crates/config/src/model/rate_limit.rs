@@ -58,8 +58,19 @@ pub enum RateLimitBy {
 pub enum RateLimitAnswer {
     /// An error of the gateway's own with status 429, and `Retry-After`.
     Own,
-    /// Envoy's text with this status, and these changes to its headers.
-    Envoy(u16, Vec<HeaderChange>),
+    /// Envoy's text.
+    Envoy(RateLimitReply),
+}
+
+/// What a refused request gets, as Envoy's filter has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RateLimitReply {
+    /// HTTP's status.
+    pub status: u16,
+    /// Changes to the headers.
+    pub headers: Vec<HeaderChange>,
+    /// Calls of gRPC have the status `RESOURCE_EXHAUSTED` in the place of what HTTP's status means for them.
+    pub resource_exhausted: bool,
 }
 
 /// What a route says of limits.

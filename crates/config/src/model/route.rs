@@ -1,6 +1,7 @@
 use super::{
     AttemptCounts, Compression, Cors, ErrorPage, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch,
-    Mirror, PathMatch, Place, QueryMatch, RetryPolicy, RouteBasicAuth, RouteBodyLimit, RouteRateLimits,
+    Mirror, PathMatch, Place, QueryMatch, RetryPolicy, RouteBasicAuth, RouteBodyLimit, RouteDescriptors,
+    RouteRateLimits,
 };
 use bytes::Bytes;
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
@@ -28,6 +29,8 @@ pub struct Route {
     pub fault: Option<Fault>,
     /// How many requests are served in a time.
     pub rate_limits: RouteRateLimits,
+    /// What services that limit rates are told of a request; `None` is nothing.
+    pub descriptors: Option<Arc<RouteDescriptors>>,
     /// How large a request's body may be.
     pub body_limit: RouteBodyLimit,
     /// Who is let in by name and password.
@@ -151,6 +154,7 @@ impl Route {
             cors: None,
             fault: None,
             rate_limits: RouteRateLimits::default(),
+            descriptors: None,
             body_limit: RouteBodyLimit::default(),
             basic_auth: RouteBasicAuth::default(),
             compression: None,

@@ -4,7 +4,7 @@ use crate::{
     common::{cidr_range, string_matcher},
     metadata::metadata_matcher,
     reader::{Field, Message, ReadMessage},
-    route::header_matcher,
+    request_condition::header_matcher,
     schema::{self, Schema},
     values::number,
 };

@@ -16,7 +16,9 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{Action, AttemptCounts, Forward, HostRewrite, Mirror, PathMatch, RetryPolicy, Weighted},
+    model::{
+        Action, AttemptCounts, Descriptor, Forward, HostRewrite, Mirror, PathMatch, RetryPolicy, Weighted,
+    },
 };
 use std::{num::NonZeroU32, time::Duration};
 
@@ -29,6 +31,8 @@ pub(super) struct Inherited<'a> {
     pub(super) changes: [&'a Changes; 2],
     /// Likewise.
     pub(super) filters: &'a PerRoute,
+    /// Of its virtual host.
+    pub(super) descriptors: &'a [Descriptor],
     pub(super) order: Order,
     pub(super) retry: Option<&'a RetryPolicy>,
     /// Of its virtual host, or else of the route configuration.

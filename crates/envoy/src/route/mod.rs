@@ -1,24 +1,26 @@
 //! Route configurations: hosts, and routes in their order.
 
 mod action;
-mod condition;
 mod redirect;
 mod retry;
 
 use crate::{
+    descriptor::descriptors,
     header_changes::{Changes, Order},
     mirror::mirrors,
     per_route::{PerRoute, per_route},
     reader::{Field, Message, ReadMessage},
+    request_condition::{header_matchers, path_match, query_matchers},
     schema,
     values::enumeration,
 };
 use ::http::HeaderName;
 use action::Inherited;
-pub(crate) use condition::{header_matcher, header_matchers, path_match, query_matchers};
 use quadrille_config::{
     Problem,
-    model::{AttemptCounts, Domain, Mirror, Route, RouteTable, VirtualHost},
+    model::{
+        Action, AttemptCounts, Descriptor, Domain, Mirror, Route, RouteDescriptors, RouteTable, VirtualHost,
+    },
 };
 use std::{collections::HashMap, sync::Arc};
 
@@ -115,6 +117,7 @@ fn virtual_host(field: &Field<'_>, above: &Above<'_>) -> Option<VirtualHost> {
         return field.fail(Problem::new("`domains` is missing", "write `\"*\"` for all"));
     }
     let domains = domains.iter().map(|domain| domain.parse(read_domain)).collect::<Option<Vec<_>>>()?;
+    let counted = descriptors(&message)?;
     let retry = match message.get("retry_policy") {
         Some(policy) => Some(retry::policy(&policy)?),
         None => None,
@@ -127,6 +130,7 @@ fn virtual_host(field: &Field<'_>, above: &Above<'_>) -> Option<VirtualHost> {
     let inherited = Inherited {
         changes: [&changes, above.changes],
         filters: &filters,
+        descriptors: &counted,
         order: above.order,
         retry: retry.as_ref(),
         mirrors: own.as_deref().unwrap_or(above.mirrors),
@@ -171,6 +175,7 @@ fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
     let headers = header_matchers(&condition)?;
     let query = query_matchers(&condition)?;
     let action = action::action(&message, &path, inherited)?;
+    let told = told(&message, &action, &filters, inherited.descriptors)?;
     let changes = Changes::read(&message)?;
     let [host, above] = inherited.changes;
     let (request_headers, response_headers) = Changes::together([&changes, host, above], inherited.order);
@@ -181,10 +186,35 @@ fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
         request_headers,
         response_headers,
         rate_limits: filters.rate_limits(),
+        descriptors: told.map(Arc::new),
         body_limit: filters.body_limit(),
         compression: filters.compression(),
         fault: filters.fault.flatten(),
         cors: filters.cors.flatten(),
         ..Route::new(path, action, field.place())
     })
+}
+
+/// What services that limit rates are told of a route's requests. Those that go nowhere are not counted, as in Envoy.
+fn told(
+    message: &Message<'_>,
+    action: &Action,
+    filters: &PerRoute,
+    host: &[Descriptor],
+) -> Option<Option<RouteDescriptors>> {
+    let (Action::Forward(forward), Some(field)) = (action, message.get("route")) else { return Some(None) };
+    let to = field.message(&schema::ROUTE_ACTION)?;
+    let told = RouteDescriptors {
+        own: descriptors(&to)?,
+        host: host.to_vec(),
+        includes_host: to.flag("include_vh_rate_limits"),
+        filters: filters.services().to_vec(),
+    };
+    if forward.to.len() > 1 && told.all().any(Descriptor::tells_upstream) {
+        return field.fail(Problem::new(
+            "`destination_cluster` is refused for a route with several clusters: which one is drawn later",
+            "write a route for each, or `generic_key`",
+        ));
+    }
+    Some((!told.is_empty()).then_some(told))
 }

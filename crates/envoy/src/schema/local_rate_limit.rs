@@ -31,7 +31,7 @@ pub(crate) const LOCAL_RATE_LIMIT: Schema = Schema {
         ("enable_x_ratelimit_headers", Ignored("clients are not told what is left")),
         ("vh_rate_limits", Accepted("it is of descriptors")),
         ("always_consume_default_token_bucket", Accepted("it is of descriptors")),
-        ("rate_limited_as_resource_exhausted", Ignored("gRPC clients see the status of HTTP")),
+        ("rate_limited_as_resource_exhausted", Read("")),
         ("max_dynamic_descriptors", Accepted("it is of descriptors")),
     ],
     others: STRICT,

@@ -16,6 +16,7 @@ mod listener;
 mod local_rate_limit;
 mod local_reply;
 mod quic;
+mod rate_limit_service;
 mod rbac;
 mod route;
 mod route_action;
@@ -37,6 +38,7 @@ pub(crate) use listener::*;
 pub(crate) use local_rate_limit::*;
 pub(crate) use local_reply::*;
 pub(crate) use quic::*;
+pub(crate) use rate_limit_service::*;
 pub(crate) use rbac::*;
 pub(crate) use route::*;
 pub(crate) use route_action::*;
@@ -253,6 +255,33 @@ pub(crate) const ALL: &[Group] = &[
         page: "local-rate-limit",
         title: "How many requests are served: local rate limits",
         messages: &[&LOCAL_RATE_LIMIT, &TOKEN_BUCKET],
+    },
+    Group {
+        page: "rate-limit-service",
+        title: "How many requests are served: rate limit services",
+        messages: &[
+            &RATE_LIMIT_SERVICE,
+            &RATE_LIMIT_PER_ROUTE,
+            &RATE_LIMIT_SERVICE_CONFIG,
+            &RATE_LIMIT_GRPC_SERVICE,
+            &RATE_LIMIT,
+            &RATE_LIMIT_HITS,
+            &RATE_LIMIT_OVERRIDE,
+            &RATE_LIMIT_OVERRIDE_VALUE,
+            &RATE_LIMIT_ACTION,
+            &RATE_LIMIT_BARE_ACTION,
+            &RATE_LIMIT_HEADER,
+            &RATE_LIMIT_QUERY,
+            &RATE_LIMIT_MASKED_ADDRESS,
+            &RATE_LIMIT_GENERIC_KEY,
+            &RATE_LIMIT_HEADER_MATCH,
+            &RATE_LIMIT_QUERY_MATCH,
+            &RATE_LIMIT_ADDRESS_MATCH,
+            &ADDRESS_MATCHER,
+            &RATE_LIMIT_METADATA,
+            &METADATA_KEY,
+            &METADATA_KEY_SEGMENT,
+        ],
     },
     Group {
         page: "buffer",

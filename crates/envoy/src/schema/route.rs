@@ -11,7 +11,7 @@ const MUST_MATCH: super::FieldPolicy = Refused(
 );
 
 /// Of a filter's settings for a part of the routes.
-pub(super) const PER_ROUTE: &str = "of CORS, faults and local rate limits; refused for RBAC, JWT and ext_authz; else ignored: it configures filters that have no effect here";
+pub(super) const PER_ROUTE: &str = "of CORS, faults and rate limits; refused for RBAC, JWT and ext_authz; else ignored: it configures filters that have no effect here";
 
 pub(crate) const ROUTE_CONFIGURATION: Schema = Schema {
     name: "envoy.config.route.v3.RouteConfiguration",
@@ -49,7 +49,7 @@ pub(crate) const VIRTUAL_HOST: Schema = Schema {
         ("matcher", Refused("write `routes`")),
         ("require_tls", Read("`EXTERNAL_ONLY` is taken as `ALL`")),
         ("virtual_clusters", Ignored("they only name statistics")),
-        ("rate_limits", Ignored("there is no rate limiting")),
+        ("rate_limits", Read("for the filter that asks a service")),
         ("request_headers_to_add", Read("")),
         ("request_headers_to_remove", Read("")),
         ("response_headers_to_add", Read("")),

@@ -166,8 +166,9 @@ fn istios_filters_are_no_reason_to_refuse_a_listener() {
 
 #[test]
 fn one_warning_for_all_places_of_a_field() {
-    let host =
-        |name: &str| format!("- {{ name: {name}, domains: [{name}], routes: [], rate_limits: [ {{}} ] }}\n");
+    let host = |name: &str| {
+        format!("- {{ name: {name}, domains: [{name}], routes: [], virtual_clusters: [ {{}} ] }}\n")
+    };
     let lines =
         warnings(&with_route_config(&format!("virtual_hosts:\n{}{}{}", host("a"), host("b"), host("c"))));
     assert_eq!(lines.len(), 1);
@@ -176,7 +177,7 @@ fn one_warning_for_all_places_of_a_field() {
         "{lines:?}"
     );
     assert!(lines[0].ends_with(
-        "virtual_hosts[0].rate_limits): ignored: there is no rate limiting (and in 2 other places)"
+        "virtual_hosts[0].virtual_clusters): ignored: they only name statistics (and in 2 other places)"
     ));
 }
 

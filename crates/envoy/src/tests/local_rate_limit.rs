@@ -3,7 +3,8 @@
 use super::{gateway, only_chain, problems, warnings, with_route_config};
 use quadrille_config::{
     model::{
-        AccessStep, HeaderChange, Http, Rate, RateLimit, RateLimitAnswer, RateLimitBy, RouteRateLimits, Serve,
+        AccessStep, HeaderChange, Http, Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply,
+        RouteRateLimits, Serve,
     },
     share,
 };
@@ -60,14 +61,21 @@ fn a_bucket_becomes_a_limit() {
     assert_eq!((limit.burst, &limit.by, &*limit.name), (number(10), &RateLimitBy::All, "s"));
     assert_eq!((limit.counted, limit.enforced), (share::ALL, share::ALL));
     assert!(
-        matches!(&limit.answer, RateLimitAnswer::Envoy(503, changes) if matches!(&changes[..], [HeaderChange::Append(name, _)] if name == "x-a"))
+        matches!(&limit.answer, RateLimitAnswer::Envoy(RateLimitReply { status: 503, headers, .. }) if matches!(&headers[..], [HeaderChange::Append(name, _)] if name == "x-a"))
     );
     assert_eq!(routes, [RouteRateLimits::default(), RouteRateLimits::default()]);
     let found =
         limits(&with_filter(&format!("token_bucket: {{ max_tokens: 1, fill_interval: 1s }}, {ALWAYS}"))).0;
     assert_eq!(
         (found[0].rate.requests, found[0].answer.clone()),
-        (NonZeroU32::MIN, RateLimitAnswer::Envoy(429, vec![]))
+        (
+            NonZeroU32::MIN,
+            RateLimitAnswer::Envoy(RateLimitReply {
+                status: 429,
+                headers: vec![],
+                resource_exhausted: false
+            })
+        )
     );
 }
 

@@ -12,6 +12,7 @@ mod jwt;
 mod local_rate_limit;
 mod local_reply;
 mod quic;
+mod rate_limit_service;
 mod rbac;
 mod reference;
 mod refused;

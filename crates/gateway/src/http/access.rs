@@ -43,12 +43,16 @@ pub(super) async fn check<'a>(
                 let in_place = route.as_ref().and_then(MatchedRoute::limits_in_place);
                 limited::check(in_place.unwrap_or(own), http, request)?;
             }
+            Step::RateLimitService(service) => {
+                Box::pin(service.check(&settings.router, request, &http.connection, &http.pool)).await?;
+            }
             Step::BasicAuth(users) => users.check(&settings.router, http.connection.tls, request).await?,
             Step::Authorization(server) => {
                 let asked = Box::pin(server.check(request, body, &http.connection, &http.pool)).await;
                 asked.map_err(|denied| Refusal {
                     reason: denied.reason,
                     what: Some("asked"),
+                    grpc_status: None,
                     error: None,
                     status: denied.status,
                     headers: denied.headers,
@@ -73,6 +77,7 @@ fn admits<'a>(rules: &'a AccessRules, http: &HttpConnection, request: &Request) 
     access::admits(rules, &http.connection, request.sender.client.ip(), &holds).map_err(|reason| Refusal {
         reason,
         what: Some("request"),
+        grpc_status: None,
         error: None,
         status: 403,
         headers: HeaderMap::new(),
@@ -94,6 +99,7 @@ fn authenticate<'a>(tokens: &Authentication, tls: bool, request: &mut Request) -
     tokens.check(request, tls, now).map_err(|problem| Refusal {
         reason: problem.text(),
         what: Some("token"),
+        grpc_status: None,
         error: None,
         status: if problem == Problem::AudienceNotAllowed { 403 } else { 401 },
         headers: tokens

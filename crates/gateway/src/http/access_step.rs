@@ -5,6 +5,7 @@ use super::{
     basic_auth::{self, Authenticators},
     jwt::{Authentication, KeyFetchers},
     rate_limit::{Limiter, Limiters},
+    rate_limit_service::RateLimitService,
 };
 use crate::upstream::Upstreams;
 use quadrille_config::{
@@ -21,6 +22,7 @@ pub(crate) enum Step {
     /// The name of the policy that matches is left under this name.
     Shadow(AccessRules, String),
     RateLimits(Box<[Arc<Limiter>]>),
+    RateLimitService(RateLimitService),
     BasicAuth(basic_auth::Step),
 }
 
@@ -44,6 +46,9 @@ impl Step {
             }
             AccessStep::Authorization(model) => Ok(Self::Authorization(Authorization::new(model, upstreams))),
             AccessStep::RateLimits(limits) => Ok(Self::RateLimits(limiters.of(limits))),
+            AccessStep::RateLimitService(model) => {
+                Ok(Self::RateLimitService(RateLimitService::new(model, upstreams)))
+            }
             AccessStep::BasicAuth(own) => Ok(Self::BasicAuth(basic_auth::Step::new(own.as_ref(), users))),
             AccessStep::Shadow(rules, name) => Ok(Self::Shadow(rules.clone(), name.clone())),
         }

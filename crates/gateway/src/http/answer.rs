@@ -90,7 +90,9 @@ impl Answer<'_> {
         self.exchange.error = refusal.error;
         let headers = &self.request.headers;
         let call = grpc_error::answer(headers, refusal.status, "", self.exchange.began.elapsed());
-        if let Some(call) = call.filter(|_| refusal.is_own) {
+        if let Some(mut call) = call {
+            let words: &[u8] = if refusal.is_own { b"" } else { &refusal.body };
+            grpc_error::explain(&mut call, refusal.grpc_status, words);
             refusal.headers.extend(call);
             return self.finish_call(refusal.status, refusal.headers);
         }

@@ -8,7 +8,7 @@ use crate::connection::Connection;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use quadrille_config::model::EnvoyHeaders;
 
-const INTERNAL: HeaderName = HeaderName::from_static("x-envoy-internal");
+pub(super) const INTERNAL: HeaderName = HeaderName::from_static("x-envoy-internal");
 const EXTERNAL_ADDRESS: HeaderName = HeaderName::from_static("x-envoy-external-address");
 pub(super) const EXPECTED: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
 pub(super) const ATTEMPT_COUNT: HeaderName = HeaderName::from_static("x-envoy-attempt-count");

@@ -1,6 +1,7 @@
 //! Errors of the gateway's own as gRPC's clients read them: a status of theirs, in an answer without messages.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use std::time::Duration;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
@@ -32,7 +33,21 @@ pub(super) fn answer(
     Some(headers)
 }
 
+/// Says more of a call that is refused: a status other than HTTP's means, and why.
+pub(super) fn explain(call: &mut HeaderMap, status: Option<&'static str>, words: &[u8]) {
+    /// Of gRPC's messages, what is not written as it is (doc/PROTOCOL-HTTP2.md of gRPC).
+    const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
+    if let Some(status) = status {
+        call.insert(STATUS, HeaderValue::from_static(status));
+    }
+    let words = percent_encode(words, ESCAPED).to_string();
+    if let Some(message) = HeaderValue::try_from(words).ok().filter(|words| !words.is_empty()) {
+        call.insert(MESSAGE, message);
+    }
+}
+
 const DEADLINE_EXCEEDED: &str = "4";
+pub(super) const RESOURCE_EXHAUSTED: &str = "8";
 
 /// As clients themselves take a status of HTTP (doc/http-grpc-status-mapping.md of gRPC).
 fn code_of(status: u16) -> &'static str {

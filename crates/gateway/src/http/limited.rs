@@ -1,7 +1,7 @@
 //! What a request gets that is too many under a limit.
 
 use super::{
-    HttpConnection,
+    HttpConnection, grpc_error,
     header_changes::{self, Variables},
     rate_limit::Limiter,
     refusal::{self, Refusal},
@@ -9,7 +9,7 @@ use super::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
-use quadrille_config::model::{HeaderChange, RateLimitAnswer};
+use quadrille_config::model::{RateLimitAnswer, RateLimitReply};
 use std::{sync::Arc, time::Duration};
 
 /// Counts a request under all of these.
@@ -24,7 +24,7 @@ pub(super) fn check(
     limiters.iter().try_for_each(|limiter| {
         limiter.count(request).map_err(|wait| match limiter.answer() {
             RateLimitAnswer::Own => own(wait, request),
-            RateLimitAnswer::Envoy(status, changes) => envoys(*status, changes, http, request),
+            RateLimitAnswer::Envoy(answer) => envoys(answer, http, request),
         })
     })
 }
@@ -35,12 +35,7 @@ fn own(wait: Duration, request: &Request) -> Refusal<'static> {
     Refusal { reason: RATE_LIMITED, error: Some(RATE_LIMITED), ..page }
 }
 
-fn envoys(
-    status: u16,
-    changes: &[HeaderChange],
-    http: &HttpConnection,
-    request: &Request,
-) -> Refusal<'static> {
+fn envoys(answer: &RateLimitReply, http: &HttpConnection, request: &Request) -> Refusal<'static> {
     let mut headers = HeaderMap::with_capacity(4);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     let values = Variables {
@@ -50,13 +45,14 @@ fn envoys(
         upstream: "",
         request: &request.headers,
     };
-    header_changes::apply(&mut headers, true, changes, &values);
+    header_changes::apply(&mut headers, true, &answer.headers, &values);
     let body = Bytes::from_static(b"local_rate_limited");
     Refusal {
         reason: RATE_LIMITED,
         what: None,
+        grpc_status: answer.resource_exhausted.then_some(grpc_error::RESOURCE_EXHAUSTED),
         error: Some(RATE_LIMITED),
-        status,
+        status: answer.status,
         headers,
         body,
         is_own: false,

@@ -19,13 +19,18 @@ impl Metadata {
 
     /// Whether a condition holds.
     pub(super) fn matches(&self, condition: &MetadataMatch) -> bool {
-        let step = self.0.as_ref().and_then(|steps| steps.get(&condition.filter));
-        let value = condition.path.iter().try_fold(step, |value, key| match value {
-            Some(Value::Object(values)) => Some(values.get(key)),
-            _ => None,
-        });
-        let holds = value.flatten().is_some_and(|value| is_like(value, &condition.value));
-        holds != condition.invert
+        let value = self.value(&condition.filter, &condition.path);
+        value.is_some_and(|value| is_like(value, &condition.value)) != condition.invert
+    }
+
+    /// The text that a step has left under this path.
+    pub(super) fn text(&self, step: &str, path: &[String]) -> Option<&str> {
+        self.value(step, path)?.as_str()
+    }
+
+    fn value(&self, step: &str, path: &[String]) -> Option<&Value> {
+        let step = self.0.as_ref()?.get(step)?;
+        path.iter().try_fold(step, |value, key| value.as_object()?.get(key))
     }
 }
 

@@ -41,6 +41,7 @@ mod outcome;
 mod path_normalization;
 mod quality;
 mod rate_limit;
+mod rate_limit_service;
 mod read_ahead;
 mod refusal;
 mod replay;

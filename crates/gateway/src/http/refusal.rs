@@ -11,6 +11,8 @@ pub(super) struct Refusal<'a> {
     pub(super) reason: &'a str,
     /// For the metric of who is not let in; nothing for what is counted elsewhere.
     pub(super) what: Option<&'static str>,
+    /// Of calls of gRPC, in the place of what the status means for them.
+    pub(super) grpc_status: Option<&'static str>,
     /// For the access log, where the status does not say it.
     pub(super) error: Option<&'static str>,
     pub(super) status: u16,
@@ -32,7 +34,16 @@ pub(super) fn page(
     if let Ok(content_type) = HeaderValue::try_from(page.content_type) {
         headers.insert(header::CONTENT_TYPE, content_type);
     }
-    Refusal { reason: "", what: None, error: None, status, headers, body: page.body, is_own: true }
+    Refusal {
+        reason: "",
+        what: None,
+        grpc_status: None,
+        error: None,
+        status,
+        headers,
+        body: page.body,
+        is_own: true,
+    }
 }
 
 /// Says when to come back.

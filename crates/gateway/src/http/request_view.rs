@@ -1,6 +1,7 @@
 //! A request as routes see it.
 
 use http::HeaderMap;
+use percent_encoding::percent_decode_str;
 use quadrille_config::model::{HeaderMatch, HeaderRule, PathMatch, QueryMatch, Route};
 use std::borrow::Cow;
 
@@ -83,7 +84,7 @@ impl RequestView<'_> {
         }))
     }
 
-    fn matches_query(&self, wanted: &QueryMatch) -> bool {
+    pub(super) fn matches_query(&self, wanted: &QueryMatch) -> bool {
         parameter(self.query, &wanted.name)
             .is_some_and(|value| wanted.value.as_ref().is_none_or(|condition| condition.matches(value)))
     }
@@ -93,6 +94,18 @@ impl RequestView<'_> {
 pub(super) fn parameter<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
     let mut pairs = query?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
+}
+
+/// The same with names and values as they are meant.
+pub(super) fn decoded_parameter<'a>(query: Option<&'a str>, name: &str) -> Option<Cow<'a, str>> {
+    let pairs = query?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let mut named = pairs.filter(|(key, _)| decoded(key) == name);
+    named.next().map(|(_, value)| decoded(value))
+}
+
+/// What is escaped as it is meant (RFC 3986 section 2.1).
+pub(super) fn decoded(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8_lossy()
 }
 
 pub(super) fn without_port(host: &str) -> &str {

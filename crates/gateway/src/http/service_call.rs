@@ -5,7 +5,7 @@ use crate::{
     upstream::{ConnectionPool, ExchangeError, Limits, RequestBody, Upstream},
 };
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Request, Response, Uri, Version, header};
+use http::{HeaderMap, HeaderName, Request, Response, Uri, Version, header};
 use http_body_util::BodyExt;
 use std::{
     io,
@@ -119,6 +119,20 @@ pub(super) fn direct(
         }
     }
     Some(())
+}
+
+/// Headers that no server changes that is asked: they frame a message, or say where it goes.
+pub(super) fn is_fixed(name: &HeaderName) -> bool {
+    [
+        header::HOST,
+        header::CONTENT_LENGTH,
+        header::TRANSFER_ENCODING,
+        header::CONNECTION,
+        header::UPGRADE,
+        header::TE,
+        header::TRAILER,
+    ]
+    .contains(name)
 }
 
 impl CallError {

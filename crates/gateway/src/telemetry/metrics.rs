@@ -147,9 +147,9 @@ pub(crate) fn resumption(outcome: ResumptionOutcome) {
     });
 }
 
-/// Of requests that were too many under a limit, and were refused or let through.
-pub(crate) fn rate_limited(limit: &str, by: &'static str, refused: bool) -> Counter {
-    let result = if refused { "refused" } else { "let_through" };
+/// Of requests that were too many under a limit, and were `refused` or `let_through`; or about which a service was
+/// asked in vain (`unanswered`).
+pub(crate) fn rate_limited(limit: &str, by: &'static str, result: &'static str) -> Counter {
     counter!("quadrille_rate_limited_total", "limit" => limit.to_owned(), "by" => by, "result" => result)
 }
 

@@ -17,6 +17,7 @@ mod local_rate_limit;
 mod local_reply;
 mod more_requests;
 mod panic;
+mod rate_limit_service;
 mod rbac;
 mod remote_jwks;
 mod request_id;

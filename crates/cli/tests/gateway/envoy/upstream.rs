@@ -78,7 +78,7 @@ fn answer(stream: &TcpStream, failures: &AtomicUsize) -> Option<()> {
             let names = ["x-request-id", "x-user", "authorization"];
             names.map(|name| format!("{name}={}", of(name))).join("|")
         }
-        _ => format!("{path} {}", of("host")),
+        _ => format!("{path} {} {}", of("host"), of("x-told-server")).trim_end().to_owned(),
     };
     let mut stream = stream;
     if path.starts_with("/slow") {

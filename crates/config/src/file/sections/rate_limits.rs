@@ -6,7 +6,7 @@ use crate::{
         schema::{Key, Preset, Section},
         shown::{list, put, text},
     },
-    model::{Rate, RateLimit, RateLimitAnswer, RateLimitBy},
+    model::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply},
     quote,
     rate::{rate, show_rate},
     share,
@@ -169,7 +169,7 @@ pub(super) fn show(limits: &[RateLimit]) -> Value {
         let unless_all = |parts: u32| {
             if parts == share::ALL { Value::Null } else { share::show(parts).into() }
         };
-        if let RateLimitAnswer::Envoy(status, _) = limit.answer {
+        if let RateLimitAnswer::Envoy(RateLimitReply { status, .. }) = limit.answer {
             put(&mut shown, [("status", status.into()), ("name", text(&limit.name))]);
         }
         put(&mut shown, [("counted", unless_all(limit.counted)), ("enforced", unless_all(limit.enforced))]);

@@ -1,7 +1,10 @@
 //! The question and the answer of `envoy.service.auth.v3.Authorization`, as far as they are used.
 
-use super::verdict::{Changes, Verdict, is_fixed};
-use crate::{http::service_call::CallError, upstream::grpc_call};
+use super::verdict::{Changes, Verdict};
+use crate::{
+    http::service_call::{CallError, is_fixed},
+    upstream::grpc_call,
+};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use prost::Message;
 use std::collections::HashMap;

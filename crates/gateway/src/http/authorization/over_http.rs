@@ -1,10 +1,10 @@
 //! An authorization server that is asked by HTTP.
 
-use super::verdict::{Changes, Verdict, is_fixed};
+use super::verdict::{Changes, Verdict};
 use crate::{
     http::{
         request::Request,
-        service_call::{CallError, direct},
+        service_call::{CallError, direct, is_fixed},
     },
     upstream::RequestBody,
 };

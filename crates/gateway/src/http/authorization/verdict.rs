@@ -2,7 +2,7 @@
 
 use crate::http::request::Request;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// What a server has decided.
 pub(super) enum Verdict {
@@ -23,20 +23,6 @@ pub(super) struct Changes {
     pub(super) remove: Vec<HeaderName>,
     /// For the client.
     pub(super) response: HeaderMap,
-}
-
-/// Headers that no authorization server changes: they frame a message, or say where it goes.
-pub(super) fn is_fixed(name: &HeaderName) -> bool {
-    [
-        header::HOST,
-        header::CONTENT_LENGTH,
-        header::TRANSFER_ENCODING,
-        header::CONNECTION,
-        header::UPGRADE,
-        header::TE,
-        header::TRAILER,
-    ]
-    .contains(name)
 }
 
 impl Changes {

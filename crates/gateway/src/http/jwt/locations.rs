@@ -1,8 +1,10 @@
 //! Where the tokens of a request are, and taking them out.
 
-use crate::http::request::Request;
+use crate::http::{
+    request::Request,
+    request_view::{decoded, decoded_parameter},
+};
 use http::{HeaderMap, HeaderName, header};
-use percent_encoding::percent_decode_str;
 use quadrille_config::model::JwtLocation;
 use std::borrow::Cow;
 
@@ -51,7 +53,7 @@ impl Locations {
                     found.extend(in_header(&request.headers, name, prefix).map(found_at));
                 }
                 JwtLocation::Parameter(name) => {
-                    found.extend(in_query(request.uri.query(), name).map(found_at));
+                    found.extend(decoded_parameter(request.uri.query(), name).map(found_at));
                 }
                 JwtLocation::Cookie(name) => found.extend(in_cookies(&request.headers, name).map(found_at)),
             }
@@ -103,16 +105,6 @@ fn in_header<'a>(
     })
 }
 
-fn in_query<'a>(query: Option<&'a str>, name: &str) -> Option<Cow<'a, str>> {
-    let pairs = query?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let mut named = pairs.filter(|(key, _)| decoded(key) == name);
-    named.next().map(|(_, value)| decoded(value))
-}
-
-fn decoded(text: &str) -> Cow<'_, str> {
-    percent_decode_str(text).decode_utf8_lossy()
-}
-
 /// RFC 6265 section 4.2.1; the first of a name counts.
 fn in_cookies<'a>(headers: &'a HeaderMap, name: &str) -> Option<Cow<'a, str>> {
     headers.get_all(header::COOKIE).iter().find_map(|value| {
@@ -149,9 +141,9 @@ mod tests {
 
     #[test]
     fn in_queries_and_cookies() {
-        assert_eq!(in_query(Some("a=b&t=x.y&t=z"), "t").as_deref(), Some("x.y"));
-        assert_eq!(in_query(Some("%74=x%2ey"), "t").as_deref(), Some("x.y"));
-        assert_eq!(in_query(Some("a"), "t"), None);
+        assert_eq!(decoded_parameter(Some("a=b&t=x.y&t=z"), "t").as_deref(), Some("x.y"));
+        assert_eq!(decoded_parameter(Some("%74=x%2ey"), "t").as_deref(), Some("x.y"));
+        assert_eq!(decoded_parameter(Some("a"), "t"), None);
         let cookies = headers("cookie", &["a=b; t=\"x\"", "t=y"]);
         assert_eq!(in_cookies(&cookies, "t").as_deref(), Some("x"));
         assert_eq!(in_cookies(&cookies, "b"), None);

@@ -86,8 +86,8 @@ impl<C: Clock> Limiter<C> {
         let period = model.rate.period().max(Duration::from_nanos(1));
         let quota = Quota::with_period(period).unwrap_or_else(|| Quota::per_second(model.burst));
         let keys = if model.by == RateLimitBy::All { NonZeroUsize::MIN } else { model.keys };
-        let [refused, let_through] =
-            [true, false].map(|refused| metrics::rate_limited(&model.name, model.by.kind(), refused));
+        let [refused, let_through] = ["refused", "let_through"]
+            .map(|result| metrics::rate_limited(&model.name, model.by.kind(), result));
         Self {
             left: RateLimiter::new(quota.allow_burst(model.burst), Table::new(keys), clock),
             model: model.clone(),

@@ -3,10 +3,10 @@
 use super::{Leaves, ROUTE_TABLE, TIME};
 use http::HeaderName;
 use quadrille_config::model::{
-    Action, AttemptCounts, Cors, Domain, Fault, Forward, HashOn, HashPolicy, HeaderChange, HeaderMatch,
-    HeaderRule, HostRewrite, Mirror, PathMatch, PathRewrite, PathRule, QueryMatch, Redirect, Respond,
-    RetryOn, RetryPolicy, Route, RouteBasicAuth, RouteBodyLimit, RouteRateLimits, RouteTable, TextMatch,
-    TextRule, VirtualHost, Weighted,
+    Action, AttemptCounts, Cors, Domain, Fault, FilterOnRoute, Forward, HashOn, HashPolicy, HeaderChange,
+    HeaderMatch, HeaderRule, HostRewrite, Mirror, PathMatch, PathRewrite, PathRule, QueryMatch, Redirect,
+    Respond, RetryOn, RetryPolicy, Route, RouteBasicAuth, RouteBodyLimit, RouteDescriptors, RouteRateLimits,
+    RouteTable, TextMatch, TextRule, VirtualHost, Weighted,
 };
 use std::{num::NonZeroU32, sync::Arc};
 
@@ -38,6 +38,7 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
         cors,
         fault,
         rate_limits,
+        descriptors,
         body_limit,
         basic_auth,
         compression,
@@ -48,6 +49,8 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
     leaves.set("route.compression", compression, Some(Arc::default()));
     leaves.set("route.basic_auth", basic_auth, RouteBasicAuth::Off);
     leaves.set("route.body_limit", body_limit, RouteBodyLimit::Unlimited);
+    let told = RouteDescriptors { filters: vec![("other".into(), FilterOnRoute::Off)], ..Default::default() };
+    leaves.set("route.descriptors", descriptors, Some(Arc::new(told)));
     leaves.set("route.rate_limits", rate_limits, RouteRateLimits::InPlace(Vec::new()));
     leaves.set("route.cors", cors, Some(Cors::default()));
     leaves.set("route.fault", fault, Some(Fault::default()));

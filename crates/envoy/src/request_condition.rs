@@ -105,17 +105,18 @@ pub(crate) fn header_matcher(field: &Field<'_>) -> Option<HeaderMatch> {
 }
 
 pub(crate) fn query_matchers(condition: &Message<'_>) -> Option<Vec<QueryMatch>> {
-    let matcher = |field: &Field<'_>| {
-        let message = field.message(&schema::QUERY_MATCHER)?;
-        let name = message.require("name")?.text()?.to_owned();
-        let value = match message.one_of(&["string_match", "present_match"]) {
-            Some(("string_match", matcher)) => Some(string_matcher(&matcher)?),
-            Some((_, present)) if !message.flag("present_match") => {
-                return present.fail("refused: a parameter cannot be asked to be absent");
-            }
-            _ => None,
-        };
-        Some(QueryMatch { name, value })
+    condition.list("query_parameters").iter().map(query_matcher).collect()
+}
+
+pub(crate) fn query_matcher(field: &Field<'_>) -> Option<QueryMatch> {
+    let message = field.message(&schema::QUERY_MATCHER)?;
+    let name = message.require("name")?.text()?.to_owned();
+    let value = match message.one_of(&["string_match", "present_match"]) {
+        Some(("string_match", matcher)) => Some(string_matcher(&matcher)?),
+        Some((_, present)) if !message.flag("present_match") => {
+            return present.fail("refused: a parameter cannot be asked to be absent");
+        }
+        _ => None,
     };
-    condition.list("query_parameters").iter().map(matcher).collect()
+    Some(QueryMatch { name, value })
 }

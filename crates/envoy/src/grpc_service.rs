@@ -1,0 +1,22 @@
+//! Services of gRPC that filters ask.
+
+use crate::{
+    reader::{Message, ReadMessage},
+    schema,
+};
+use quadrille_config::{Problem, quote};
+
+/// The cluster of an `envoy.config.core.v3.GrpcService`, and its servers' authority.
+pub(crate) fn envoy_grpc(service: &Message<'_>) -> Option<(String, String)> {
+    let envoy = service.require("envoy_grpc")?.message(&schema::ENVOY_GRPC)?;
+    let cluster = envoy.require("cluster_name")?.text()?.to_owned();
+    let authority = envoy.string("authority");
+    let authority = if authority.is_empty() { cluster.clone() } else { authority };
+    if authority.parse::<::http::uri::Authority>().is_err() {
+        return service.field().fail(Problem::new(
+            format!("{} is no authority", quote(&authority)),
+            "write the server's name as `authority` of `envoy_grpc`",
+        ));
+    }
+    Some((cluster, authority))
+}

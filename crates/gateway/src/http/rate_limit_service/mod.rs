@@ -1,0 +1,266 @@
+//! Services that are asked whether a request is one too many. They are asked about requests that go upstream; what a
+//! service cannot say is as the configuration says.
+
+mod descriptors;
+mod grpc;
+mod told;
+
+use super::{
+    envoy_headers::INTERNAL,
+    grpc_error,
+    header_changes::{self, Variables},
+    refusal::Refusal,
+    request::Request,
+    router::{MatchedRoute, Router},
+    service_call::{CallError, ServiceCall},
+    share::is_one_of,
+};
+use crate::{
+    connection::Connection,
+    telemetry::metrics,
+    upstream::{ConnectionPool, Upstream, Upstreams, grpc_call},
+};
+use ::metrics::Counter;
+use bytes::Bytes;
+use descriptors::Counted;
+use grpc::{RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use quadrille_config::model::{
+    Action, Descriptor, FilterOnRoute, HostDescriptors, RateLimitService as Model, RateLimitedClients,
+    RouteDescriptors, RouteRateLimitService,
+};
+use std::sync::Arc;
+
+/// Bytes of a service's answer, at most.
+const LARGEST_ANSWER: usize = 64 * 1024;
+const LIMITED: HeaderName = HeaderName::from_static("x-envoy-ratelimited");
+
+/// A service that is asked about requests.
+pub(crate) struct RateLimitService {
+    model: Arc<Model>,
+    /// `None` as long as there is no such upstream.
+    upstream: Option<Arc<Upstream>>,
+    refused: Counter,
+    let_through: Counter,
+    unanswered: Counter,
+}
+
+impl RateLimitService {
+    pub(crate) fn new(model: &Arc<Model>, upstreams: &Upstreams) -> Self {
+        let counter = |result| metrics::rate_limited(&model.domain, "service", result);
+        Self {
+            upstream: upstreams.get(&model.upstream).cloned(),
+            model: Arc::clone(model),
+            refused: counter("refused"),
+            let_through: counter("let_through"),
+            unanswered: counter("unanswered"),
+        }
+    }
+
+    /// Whether the service lets a request pass, which then has what it adds.
+    ///
+    /// # Errors
+    /// Says how the client is answered otherwise.
+    pub(super) async fn check(
+        &self,
+        router: &Arc<Router>,
+        request: &mut Request,
+        connection: &Connection,
+        pool: &Arc<ConnectionPool>,
+    ) -> Result<(), Refusal<'static>> {
+        let Some(question) = self.question(router, request, connection.tls) else { return Ok(()) };
+        match self.ask(&question, request, connection, pool).await {
+            Ok(answer) => self.obey(answer, request, connection),
+            Err(error) => {
+                tracing::warn!(upstream = self.model.upstream, error = error.text(), "rate limit service");
+                self.unanswered.increment(1);
+                self.undecided()
+            }
+        }
+    }
+
+    /// What the service is asked; `None` if nothing of the request is counted.
+    fn question(&self, router: &Arc<Router>, request: &Request, tls: bool) -> Option<RateLimitRequest> {
+        let model = &*self.model;
+        let is_internal = request.headers.get(INTERNAL).is_some_and(|value| value == "true");
+        let counts = match model.clients {
+            RateLimitedClients::All => true,
+            RateLimitedClients::Internal => is_internal,
+            RateLimitedClients::External => !is_internal,
+        };
+        if !counts || !is_one_of(model.asked) {
+            return None;
+        }
+        let view = request.view(tls);
+        let route = router.matched(&view)?;
+        let Action::Forward(to) = &route.route().action else { return None };
+        let upstream = to.to.first().map_or("", |to| to.upstream.as_str());
+        let (own, models) = self.models(&route)?;
+        let counted = Counted { request, view, upstream };
+        let descriptors: Vec<RateLimitDescriptor> =
+            models.into_iter().filter_map(|model| counted.descriptor(model)).collect();
+        let domain = own.and_then(|own| own.domain.clone()).unwrap_or_else(|| model.domain.clone());
+        (!descriptors.is_empty()).then_some(RateLimitRequest { domain, descriptors })
+    }
+
+    /// Which descriptors count on a route, with what it says of this filter; `None` if it is off there.
+    fn models<'r>(
+        &'r self,
+        route: &'r MatchedRoute,
+    ) -> Option<(Option<&'r RouteRateLimitService>, Vec<&'r Descriptor>)> {
+        let told = route.route().descriptors.as_deref();
+        let own = match told.and_then(|told| told.of_filter(&self.model.filter)) {
+            Some(FilterOnRoute::Off) => return None,
+            Some(FilterOnRoute::On(own)) => Some(&**own),
+            None if self.model.on => None,
+            None => return None,
+        };
+        if let Some(own) = own.filter(|own| !own.descriptors.is_empty()) {
+            return Some((Some(own), own.descriptors.iter().collect()));
+        }
+        if !self.model.descriptors.is_empty() {
+            return Some((own, self.model.descriptors.iter().collect()));
+        }
+        let of_route = told.map(|told| of_route(told, own, self.model.stage)).unwrap_or_default();
+        Some((own, of_route))
+    }
+
+    async fn ask(
+        &self,
+        question: &RateLimitRequest,
+        request: &Request,
+        connection: &Connection,
+        pool: &Arc<ConnectionPool>,
+    ) -> Result<RateLimitResponse, CallError> {
+        let call = ServiceCall {
+            upstream: self.upstream.as_ref(),
+            authority: Some(&self.model.authority),
+            client: request.sender.client,
+            connection,
+            pool,
+            timeout: self.model.timeout,
+            largest_answer: LARGEST_ANSWER,
+        };
+        let asked = |http2: bool, scheme: &str| {
+            if !http2 {
+                return Err(CallError::Answer("it does not speak HTTP/2, which gRPC needs"));
+            }
+            grpc_call::request(scheme, &self.model.authority, grpc::METHOD, self.model.timeout, question)
+                .map_err(|_| CallError::Answer("the question cannot be put"))
+        };
+        let answer = call.ask(asked).await?;
+        let status = grpc_call::status(answer.head.headers(), answer.trailers.as_ref());
+        grpc::response(status, &answer.body)
+    }
+
+    fn obey(
+        &self,
+        answer: RateLimitResponse,
+        request: &mut Request,
+        connection: &Connection,
+    ) -> Result<(), Refusal<'static>> {
+        let mut headers = HeaderMap::new();
+        headers.extend_with(told::headers(&answer.response_headers_to_add));
+        if self.model.tells_left {
+            told::left(&answer.statuses, &mut headers);
+        }
+        let over_limit = answer.is_over_limit();
+        let enforced = over_limit && is_one_of(self.model.enforced);
+        if over_limit && self.model.tells_limited {
+            headers.insert(LIMITED, HeaderValue::from_static("true"));
+        }
+        if enforced {
+            self.refused.increment(1);
+            return Err(self.refusal(answer.raw_body, headers, request, connection));
+        }
+        if over_limit {
+            self.let_through.increment(1);
+        }
+        request.headers.extend_with(told::headers(&answer.request_headers_to_add));
+        request.answer_headers.extend_with(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        Ok(())
+    }
+
+    fn refusal(
+        &self,
+        body: Bytes,
+        of_service: HeaderMap,
+        request: &Request,
+        connection: &Connection,
+    ) -> Refusal<'static> {
+        let mut headers = HeaderMap::with_capacity(of_service.len() + 1);
+        if !body.is_empty() && !of_service.contains_key(header::CONTENT_TYPE) {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        }
+        headers.extend_with(of_service.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let values = Variables {
+            connection,
+            client: request.sender.client,
+            version: request.version,
+            upstream: "",
+            request: &request.headers,
+        };
+        header_changes::apply(&mut headers, true, &self.model.response_headers, &values);
+        Refusal {
+            reason: RATE_LIMITED,
+            what: None,
+            grpc_status: self.model.resource_exhausted.then_some(grpc_error::RESOURCE_EXHAUSTED),
+            error: Some(RATE_LIMITED),
+            status: self.model.status,
+            headers,
+            body,
+            is_own: false,
+        }
+    }
+
+    /// The service could not be asked.
+    fn undecided(&self) -> Result<(), Refusal<'static>> {
+        const REASON: &str = "the rate limit service could not be asked";
+        if !is_one_of(self.model.denied_on_failure) {
+            return Ok(());
+        }
+        Err(Refusal {
+            reason: REASON,
+            what: None,
+            grpc_status: None,
+            error: Some(REASON),
+            status: self.model.status_on_error,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            is_own: false,
+        })
+    }
+}
+
+/// Those of a route and of its host.
+fn of_route<'r>(
+    told: &'r RouteDescriptors,
+    own: Option<&RouteRateLimitService>,
+    stage: u8,
+) -> Vec<&'r Descriptor> {
+    let host = own.map(|own| own.host).unwrap_or_default();
+    let includes_host = match host {
+        _ if told.includes_host => true,
+        HostDescriptors::Always => true,
+        HostDescriptors::UnlessOwn => told.own.is_empty(),
+        HostDescriptors::Never => false,
+    };
+    let host = told.host.iter().filter(|_| includes_host);
+    told.own.iter().chain(host).filter(|descriptor| descriptor.stage == stage).collect()
+}
+
+/// Adds headers to those that are there.
+trait ExtendWith {
+    fn extend_with(&mut self, more: impl Iterator<Item = (HeaderName, HeaderValue)>);
+}
+
+impl ExtendWith for HeaderMap {
+    fn extend_with(&mut self, more: impl Iterator<Item = (HeaderName, HeaderValue)>) {
+        for (name, value) in more {
+            self.append(name, value);
+        }
+    }
+}
+
+/// For the log.
+const RATE_LIMITED: &str = "rate limited";
