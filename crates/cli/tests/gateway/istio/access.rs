@@ -7,18 +7,27 @@ use crate::support::{
 use serde_json::{Value, json};
 
 /// A gateway before a backend that answers `right` and the header `x-role`, with these objects.
-fn started(objects: &[(&str, &str)]) -> Option<(Mesh, Nginx, u16)> {
+pub(super) fn started(objects: &[(&str, &str)]) -> Option<(Mesh, Nginx, u16)> {
     started_in("{}", objects)
 }
 
 /// The same in a mesh with this configuration.
 fn started_in(mesh: &str, objects: &[(&str, &str)]) -> Option<(Mesh, Nginx, u16)> {
+    switched(&[], mesh, objects)
+}
+
+/// The same with these environment variables for istiod.
+fn switched(
+    environment: &[(&'static str, &'static str)],
+    mesh: &str,
+    objects: &[(&str, &str)],
+) -> Option<(Mesh, Nginx, u16)> {
     let nginx = Nginx::new("location / { return 200 \"right $http_x_role\"; }");
     let port = ports::free();
     let endpoints = format!("[ {{ address: 127.0.0.1, ports: {{ http: {} }} }} ]", nginx.address().port());
     let (shop, backend) = (shop(port), backend(&endpoints, ""));
     let all = [&[("shop", shop.as_str()), ("backend", backend.as_str())], objects].concat();
-    let mut mesh = Mesh::start(mesh, &all)?;
+    let mut mesh = Mesh::switched(environment, mesh, &all)?;
     mesh.secret("shop-cert", "shop.example.com");
     mesh.start_gateway();
     Some((mesh, nginx, port))
@@ -132,6 +141,39 @@ fn who_brings_no_token_is_denied_and_tokens_of_two_issuers_do() {
     assert_eq!(ask(&["-H", &by_one, "-H", &by_two]), "right  200");
     let wrong = format!("x-token: {}", one.token("ES256", &claims("two")));
     assert_eq!(ask(&["-H", &wrong]), "Jwks doesn't have key to match kid or alg from Jwt 401");
+    assert_eq!(mesh.refused(), Vec::<String>::new());
+}
+
+/// Istiod may leave it to gateways to fetch the keys of tokens. It could not itself: only the mesh knows the host.
+#[test]
+fn keys_of_tokens_are_fetched_by_the_gateway() {
+    let key = TokenKey::rsa("one", 2048);
+    let keys = Nginx::new("");
+    std::fs::write(keys.file("keys"), jwks(&[&key])).expect("a file");
+    let service = authorization_service("keys.example.com", "HTTP", keys.address().port());
+    let rule = "  jwtRules:
+  - { issuer: 'https://issuer.example', jwksUri: 'http://keys.example.com:9000/keys' }";
+    let (issuer, policy) = (
+        object("RequestAuthentication", "tokens", rule),
+        object(
+            "AuthorizationPolicy",
+            "somebody",
+            "  action: DENY
+  rules: [ { from: [ { source: { notRequestPrincipals: [ '*' ] } } ] } ]",
+        ),
+    );
+    let objects = [("keys", service.as_str()), ("tokens", &issuer), ("policy", &policy)];
+    let fetched = [("PILOT_JWT_ENABLE_REMOTE_JWKS", "envoy")];
+    let Some((mesh, _nginx, port)) = switched(&fetched, "{}", &objects) else { return };
+    let ask = |token: &str| {
+        let header = format!("Authorization: Bearer {token}");
+        mesh.ask("shop-cert", "shop.example.com", port, "/", &["-H", &header])
+    };
+    let mine = key.token("RS256", &claims("alice", "admin"));
+    mesh.await_or_show("agent.log", || ask(&mine) == "right  200");
+    let forged = TokenKey::rsa("one", 2048).token("RS256", &claims("alice", "admin"));
+    assert_eq!(ask(&forged), "Jwt verification fails 401");
+    assert_eq!(mesh.get("shop-cert", "shop.example.com", port, "/"), "RBAC: access denied 403");
     assert_eq!(mesh.refused(), Vec::<String>::new());
 }
 

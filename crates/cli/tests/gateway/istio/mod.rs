@@ -5,6 +5,7 @@ mod defaults;
 mod delay;
 mod differential;
 mod large;
+mod limits;
 mod mesh;
 mod mtls;
 mod routes;

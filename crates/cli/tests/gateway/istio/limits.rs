@@ -1,0 +1,93 @@
+//! How many requests are served: a rate limit service of the mesh, as Istio's guide has it.
+
+use super::access::started;
+use crate::support::rate_limit_service;
+
+/// A service of gRPC whose server is at this port of loopback.
+fn service(port: u16) -> String {
+    format!(
+        "apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {{ name: limits, namespace: istio-system }}
+spec:
+  hosts: [ limits.example.com ]
+  location: MESH_EXTERNAL
+  resolution: STATIC
+  ports: [ {{ number: 8081, name: grpc, protocol: GRPC, targetPort: {port} }} ]
+  endpoints: [ {{ address: 127.0.0.1 }} ]
+"
+    )
+}
+
+/// The filter, in front of the router.
+fn filter() -> String {
+    format!(
+        "{HEAD}
+metadata: {{ name: filter-ratelimit, namespace: istio-system }}
+spec:
+  workloadSelector: {{ labels: {{ istio: ingressgateway }} }}
+  configPatches:
+  - applyTo: HTTP_FILTER
+    match:
+      context: GATEWAY
+      listener: {{ filterChain: {{ filter: {{ name: envoy.filters.network.http_connection_manager, subFilter: {{ name: envoy.filters.http.router }} }} }} }}
+    patch:
+      operation: INSERT_BEFORE
+      value:
+        name: envoy.filters.http.ratelimit
+        typed_config:
+          \"@type\": type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit
+          domain: shop
+          failure_mode_deny: true
+          timeout: 10s
+          rate_limit_service:
+            grpc_service:
+              envoy_grpc: {{ cluster_name: outbound|8081||limits.example.com, authority: limits.example.com }}
+            transport_api_version: V3
+"
+    )
+}
+
+/// What is counted: paths, and who asks.
+fn actions() -> String {
+    format!(
+        "{HEAD}
+metadata: {{ name: filter-ratelimit-svc, namespace: istio-system }}
+spec:
+  workloadSelector: {{ labels: {{ istio: ingressgateway }} }}
+  configPatches:
+  - applyTo: VIRTUAL_HOST
+    match: {{ context: GATEWAY }}
+    patch:
+      operation: MERGE
+      value:
+        rate_limits:
+        - actions:
+          - request_headers: {{ header_name: \":path\", descriptor_key: PATH }}
+          - request_headers: {{ header_name: x-user, descriptor_key: USER }}
+"
+    )
+}
+
+const HEAD: &str = "apiVersion: networking.istio.io/v1alpha3
+kind: EnvoyFilter";
+
+#[test]
+fn a_service_says_who_asks_too_much() {
+    let objects =
+        [("limits", service(rate_limit_service().port())), ("filter", filter()), ("actions", actions())];
+    let objects = objects.each_ref().map(|(name, text)| (*name, text.as_str()));
+    let Some((mesh, _nginx, port)) = started(&objects) else { return };
+    let ask = |user: &str| {
+        let header = format!("x-user: {user}");
+        mesh.ask("shop-cert", "shop.example.com", port, "/a", &["-H", &header])
+    };
+    mesh.await_or_show("agent.log", || ask("alice") == "right  200");
+    assert_eq!(ask("over"), "shop PATH=/a,USER=over 429");
+    assert_eq!(ask("fail"), " 500");
+    assert_eq!(mesh.get("shop-cert", "shop.example.com", port, "/a"), "right  200", "it names no user");
+    // The service is gone.
+    mesh.configure("limits", &service(1));
+    mesh.await_or_show("agent.log", || ask("alice") == " 500");
+    assert_eq!(mesh.refused(), Vec::<String>::new());
+}
