@@ -23,6 +23,7 @@ mod fleet;
 mod from_memory;
 mod gpu;
 mod grpc;
+mod guides;
 mod header_changes;
 mod http;
 mod http3;
