@@ -5,6 +5,7 @@ mod arguments;
 mod authorization;
 mod basic_auth;
 mod compressor;
+mod connections;
 mod differential;
 mod envoy_headers;
 mod forms;
