@@ -113,7 +113,7 @@ async fn cannot_accept(error: &io::Error, worker: &Worker) -> bool {
     if descriptors::are_exhausted(error) {
         return false;
     }
-    if worker.descriptors.may_log(Instant::now()) {
+    if worker.descriptors.warning.is_due() {
         tracing::warn!(%error, "cannot accept a connection");
     }
     tokio::time::sleep(Duration::from_millis(50)).await;

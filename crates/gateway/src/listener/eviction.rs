@@ -102,7 +102,7 @@ pub(super) async fn make_room(open: &OpenConnections, descriptors: &Descriptors)
     loop {
         let closed = open.close_oldest_idle(Instant::now());
         metrics::idle_connections_closed(closed);
-        if descriptors.may_log(Instant::now()) {
+        if descriptors.warning.is_due() {
             tracing::warn!(
                 closed,
                 "file descriptors run short: no connections are accepted, idle ones are closed"

@@ -1,12 +1,11 @@
 //! File descriptors: as many as the system allows, and some of them for more important things than new clients.
 
+use crate::telemetry::paced::Paced;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{
     fs::File,
     io,
     os::fd::{AsRawFd, RawFd},
-    sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, Instant},
 };
 
 /// At most so many are kept from clients.
@@ -15,9 +14,6 @@ const MOST_RESERVED: RawFd = 4096;
 const LEAST_RESERVED: RawFd = 32;
 /// Up to so many, a quarter is reserved; beyond, a sixteenth, since each client may need a connection to a server too.
 const ENOUGH: RawFd = 256;
-
-/// A line in the log about a shortage, for all threads together.
-const LOGGED_EVERY: Duration = Duration::from_secs(1);
 
 /// Raises the soft limit to the hard one, which needs no privilege: the soft one is low for the sake of programs that
 /// use `select`.
@@ -40,9 +36,8 @@ pub(crate) struct Descriptors {
     reserved_from: RawFd,
     /// What is duplicated to see which descriptor is free.
     probe: Option<File>,
-    epoch: Instant,
-    /// Nanoseconds since the epoch; 0 for never.
-    logged: AtomicU64,
+    /// Of a shortage.
+    pub(crate) warning: Paced,
 }
 
 impl Descriptors {
@@ -52,7 +47,7 @@ impl Descriptors {
         let probe = File::open("/dev/null").ok();
         let lowest_free = probe.as_ref().and_then(lowest_free).unwrap_or(0);
         let reserved_from = reserved_from(lowest_free, limit.unwrap_or(RawFd::MAX));
-        Self { reserved_from, probe, epoch: Instant::now(), logged: AtomicU64::new(0) }
+        Self { reserved_from, probe, warning: Paced::default() }
     }
 
     /// Whether this one, which is new, is one of those that are reserved.
@@ -64,16 +59,6 @@ impl Descriptors {
     pub(crate) fn are_free(&self) -> bool {
         let is_free = |probe| lowest_free(probe).is_some_and(|lowest| lowest < self.reserved_from);
         self.probe.as_ref().is_none_or(is_free)
-    }
-
-    /// Whether the log may hear of it again.
-    pub(crate) fn may_log(&self, now: Instant) -> bool {
-        let now = now.saturating_duration_since(self.epoch) + LOGGED_EVERY;
-        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-        let logged = self.logged.load(Ordering::Relaxed);
-        let every = u64::try_from(LOGGED_EVERY.as_nanos()).unwrap_or(u64::MAX);
-        now - logged.min(now) >= every
-            && self.logged.compare_exchange(logged, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
 
@@ -106,14 +91,5 @@ mod tests {
         assert_eq!(reserved_from(20, 100), 100 - 32);
         assert_eq!(reserved_from(20, 60), 60 - 20, "half is for clients");
         assert_eq!(reserved_from(70, 60), 60);
-    }
-
-    #[test]
-    fn the_log_hears_of_it_once_a_second() {
-        let descriptors = Descriptors::new();
-        let start = descriptors.epoch;
-        let at = |milliseconds| descriptors.may_log(start + Duration::from_millis(milliseconds));
-        let heard = [0, 10, 999, 1000, 1001, 5000].map(at);
-        assert_eq!(heard, [true, false, false, true, false, true]);
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod history;
 pub(crate) mod last_reload;
 mod metric_table;
 pub(crate) mod metrics;
+pub(crate) mod paced;
 pub(crate) mod sampling;
 pub(crate) mod statistics;
 pub(crate) mod status;

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     connection::{ClientCertificate, Connection},
+    telemetry::paced::Paced,
     upstream::{ClientBodyError, ConnectionPool, RequestBody, Upstream, Upstreams, grpc_call},
 };
 use bytes::Bytes;
@@ -31,6 +32,7 @@ pub(crate) struct Authorization {
     model: Arc<Model>,
     /// `None` as long as there is no such upstream.
     upstream: Option<Arc<Upstream>>,
+    warning: Paced,
 }
 
 /// A request that is not let in.
@@ -44,7 +46,11 @@ pub(super) struct Denied {
 
 impl Authorization {
     pub(crate) fn new(model: &Arc<Model>, upstreams: &Upstreams) -> Self {
-        Self { upstream: upstreams.get(&model.upstream).cloned(), model: Arc::clone(model) }
+        Self {
+            upstream: upstreams.get(&model.upstream).cloned(),
+            model: Arc::clone(model),
+            warning: Paced::default(),
+        }
     }
 
     /// Whether the server lets a request in, which then has what it adds.
@@ -71,7 +77,9 @@ impl Authorization {
                 Err(Denied { status, headers, body, reason: "the authorization server does not let it in" })
             }
             Err(error) => {
-                tracing::warn!(upstream = self.model.upstream, error = error.text(), "authorization");
+                if self.warning.is_due() {
+                    tracing::warn!(upstream = self.model.upstream, error = error.text(), "authorization");
+                }
                 self.undecided(request)
             }
         }

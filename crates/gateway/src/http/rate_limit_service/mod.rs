@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     connection::Connection,
-    telemetry::metrics,
+    telemetry::{metrics, paced::Paced},
     upstream::{ConnectionPool, Upstream, Upstreams, grpc_call},
 };
 use ::metrics::Counter;
@@ -43,6 +43,7 @@ pub(crate) struct RateLimitService {
     refused: Counter,
     let_through: Counter,
     unanswered: Counter,
+    warning: Paced,
 }
 
 impl RateLimitService {
@@ -54,6 +55,7 @@ impl RateLimitService {
             refused: counter("refused"),
             let_through: counter("let_through"),
             unanswered: counter("unanswered"),
+            warning: Paced::default(),
         }
     }
 
@@ -72,7 +74,13 @@ impl RateLimitService {
         match self.ask(&question, request, connection, pool).await {
             Ok(answer) => self.obey(answer, request, connection),
             Err(error) => {
-                tracing::warn!(upstream = self.model.upstream, error = error.text(), "rate limit service");
+                if self.warning.is_due() {
+                    tracing::warn!(
+                        upstream = self.model.upstream,
+                        error = error.text(),
+                        "rate limit service"
+                    );
+                }
                 self.unanswered.increment(1);
                 self.undecided()
             }
