@@ -102,7 +102,9 @@ pub use tls::{
     AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, OcspStapling, TlsParameters,
     TlsPolicy, Version,
 };
-pub use tracing::{TraceParents, Tracing, TracingProtocol};
+pub use tracing::{
+    CollectorEndpoint, CollectorServers, SpanCollector, TraceParents, Tracing, TracingProtocol,
+};
 pub use trusted_proxies::{Network, TrustedProxies};
 pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn, UpstreamProtocol,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     connection::{Connection, KeyTiming},
-    telemetry::traces::Tracer,
+    traces::Tracer,
     upstream::ServerAddress,
 };
 use http::{HeaderName, Method, Version, header};
@@ -64,7 +64,7 @@ static SCOPE: LazyLock<InstrumentationScope> = LazyLock::new(|| {
 /// Continues the trace that the request comes with, or begins one, and has its headers say so. `None` if it is not
 /// recorded.
 pub(super) fn begin(
-    tracer: Arc<Tracer>,
+    tracer: &Arc<Tracer>,
     request: &mut Request,
     connection: &Connection,
 ) -> Option<Box<Trace>> {
@@ -97,7 +97,7 @@ pub(super) fn begin(
             attributes: described(request, connection),
             attempt: SpanId::INVALID,
             attempts: Vec::new(),
-            tracer,
+            tracer: Arc::clone(tracer),
         })
     })
 }
@@ -240,7 +240,7 @@ impl Trace {
             self.handshake(connection, &mut spans);
         }
         spans.append(&mut self.attempts);
-        self.tracer.record(spans);
+        self.tracer.exporter.record(spans);
     }
 
     /// The handshake is part of the first request's trace, with the private-key operation.

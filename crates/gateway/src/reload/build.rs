@@ -17,6 +17,7 @@ use crate::{
         Identities, QuicTls, certificate::Certificate, certificate_selection::shadowed,
         resumption_backend::ResumptionBackend, stapling,
     },
+    traces::Tracer,
     upstream::{Names, WeightedUpstreams},
 };
 use quadrille_acme::{Answers, OnDemand};
@@ -24,7 +25,7 @@ use quadrille_config::{
     Diagnostic,
     model::{
         self, AcmeOrder, CertificateSource, Chain, Domain, ErrorPage, Gateway, Http, KeySource, Listener,
-        Mode, OcspStapling, Problem, ProxyProtocolIn, RequestIds, Serve, Tls, Version,
+        Mode, OcspStapling, Problem, ProxyProtocolIn, RequestIds, Serve, Tls, Tracing, Version,
     },
 };
 use quadrille_engine::Engine;
@@ -86,6 +87,7 @@ impl Snapshot {
             answers: &active.answers,
             on_demand: &active.on_demand,
             granted: granted(model),
+            tracer: None,
             shown: Vec::new(),
             awaited: BTreeSet::new(),
             warnings: BTreeSet::from_iter(unknown),
@@ -102,6 +104,10 @@ impl Snapshot {
                 Ok(change) => changes.push(change),
                 Err(mut found) => problems.append(&mut found),
             }
+        }
+        match model.tracing.as_ref().map(|tracing| builder.tracer(tracing)).transpose() {
+            Ok(tracer) => builder.tracer = tracer,
+            Err(problem) => problems.push(problem),
         }
         let mut listeners = Vec::new();
         let retained = ActiveListener::retained(&active.listeners, model.listeners.iter());
@@ -132,6 +138,8 @@ struct SnapshotBuilder<'a> {
     on_demand: &'a Arc<OnDemand>,
     /// Certificates that were ordered on demand.
     granted: Vec<Arc<CertificateSource>>,
+    /// Of all chains.
+    tracer: Option<Arc<Tracer>>,
     shown: Vec<(&'a Listener, Vec<ServedCertificate>)>,
     /// Titles of certificates that are ordered and not there yet.
     awaited: BTreeSet<String>,
@@ -254,6 +262,7 @@ impl<'a> SnapshotBuilder<'a> {
                 forwarded_certificate: http.forwarded_certificate,
                 envoy_headers: http.envoy_headers.clone(),
                 trusted_proxies: listener.trusted_proxies.clone(),
+                tracer: self.tracer.clone(),
                 // Over TLS nobody validates a name by a request.
                 answers: chain.tls.is_none().then(|| Arc::clone(self.answers)),
                 alt_svc: chain.http3.as_ref().map(|http3| http3.alt_svc.clone()),
@@ -289,6 +298,11 @@ impl<'a> SnapshotBuilder<'a> {
 }
 
 impl SnapshotBuilder<'_> {
+    fn tracer(&mut self, model: &Tracing) -> Result<Arc<Tracer>, Diagnostic> {
+        let exporter = self.artifacts.exporter(&model.collector)?;
+        Ok(Arc::new(Tracer { model: model.clone(), exporter }))
+    }
+
     /// What requests are asked: what connections are, and then what is said for requests.
     fn access(&mut self, chain: &Chain, http: &Http) -> Result<Vec<AccessStep>, Vec<Diagnostic>> {
         let of_connections = chain.access.iter().cloned().map(model::AccessStep::Rules);

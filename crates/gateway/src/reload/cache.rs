@@ -1,5 +1,7 @@
 //! Artifacts that snapshots are made of, kept from one to the next so that only what has changed is built again.
 
+mod exporters;
+
 use super::{control::RebuiltParts, upstream_change::UpstreamChange};
 use crate::{
     http::{Authenticator, Authenticators, KeyFetchers, Limiters, Router},
@@ -10,9 +12,11 @@ use crate::{
         resumption_backend::ResumptionBackend,
         stapling,
     },
+    traces::Exporter,
     upstream::{Credentials, Names, Upstream, Upstreams},
 };
 use boring::{sha::Sha256, x509::X509};
+use exporters::ExporterKey;
 use quadrille_acme::KeyServers;
 use quadrille_config::{
     Diagnostic,
@@ -50,6 +54,7 @@ pub(crate) struct ArtifactCache {
     key_fetchers: KeyFetchers,
     authenticators: HashMap<(Arc<BasicAuth>, Digest), Arc<Authenticator>>,
     upstreams: Upstreams,
+    exporters: HashMap<ExporterKey, Arc<Exporter>>,
     cas: HashMap<Digest, Cas>,
 }
 

@@ -9,5 +9,4 @@ pub(crate) mod metrics;
 pub(crate) mod sampling;
 pub(crate) mod statistics;
 pub(crate) mod status;
-pub(crate) mod traces;
 pub(crate) mod upstream;
