@@ -16,13 +16,12 @@ use crate::{
     upstream::{Credentials, Names, Upstream, Upstreams},
 };
 use boring::{sha::Sha256, x509::X509};
-use exporters::ExporterKey;
 use quadrille_acme::KeyServers;
 use quadrille_config::{
     Diagnostic,
     model::{
         self, BasicAuth, CertificateSource, ClientAuth, KeyServerUse, KeySource, Keyless, Mode, OcspStapling,
-        Place, RateLimit, RemoteKeys, RouteTable, Source, Tls, TlsPolicy, UpstreamTls,
+        Place, RateLimit, RemoteKeys, RouteTable, Source, SpanCollector, Tls, TlsPolicy, UpstreamTls,
     },
 };
 use quadrille_engine::Engine;
@@ -84,6 +83,14 @@ struct ContextKey {
     contents: Vec<Digest>,
     awaited: Vec<String>,
     on_demand: bool,
+}
+
+/// What sends spans was made from, with what its files held.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct ExporterKey {
+    model: SpanCollector,
+    upstream: Option<Identity<Upstream>>,
+    contents: Vec<Digest>,
 }
 
 /// An artifact that equals only itself: it comes from a cache, which has one for equal settings.

@@ -1,7 +1,7 @@
 //! A collector: its servers, and connections to them.
 
 use super::otlp::Form;
-use crate::upstream::{RequestBody, Server, ServerAddress, Upstream};
+use crate::upstream::{RequestBody, RequestOutcome, Server, ServerAddress, Upstream};
 use bytes::BytesMut;
 use http::{Request, Response};
 use http_body_util::BodyExt;
@@ -10,6 +10,7 @@ use hyper::{
     client::conn::{http1, http2},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_sdk::trace::SpanData;
 use quadrille_config::model::{CollectorServers, SpanCollector};
 use std::{
@@ -21,6 +22,8 @@ use tokio::task::JoinHandle;
 
 /// Bytes of an answer, at most.
 const LONGEST_ANSWER: usize = 64 * 1024;
+/// Addresses of a name that are tried, at most.
+const MOST_ADDRESSES: usize = 8;
 /// Servers that a connection is kept to, at most.
 const MOST_CONNECTIONS: usize = 16;
 
@@ -67,44 +70,74 @@ impl Collector {
         let message = self.form.message(spans);
         let upstream = self.upstream.clone().ok_or("there is no such upstream")?;
         let _active = upstream.begin(false).await.map_err(|_| "its upstream is overloaded")?;
-        let server = self.server(&upstream).await?;
-        let scheme = if upstream.speaks_tls(&server) { "https" } else { "http" };
+        let addresses = self.addresses().await?;
+        let (mut tried, mut last) = (Vec::new(), "no server can be asked".to_owned());
+        while let Some(server) = self.server(&upstream, &addresses, &tried) {
+            tried.push(server.address.clone());
+            match self.ask(&upstream, &server, &message).await {
+                Ok(Answer { head, trailers, body }) => {
+                    upstream.observe(&server, RequestOutcome::Status(head.status.as_u16()));
+                    return self.form.answer(head.status, &head.headers, trailers.as_ref(), &body);
+                }
+                Err(error) => {
+                    upstream.observe(&server, RequestOutcome::NoAnswer);
+                    last = error;
+                }
+            }
+        }
+        Err(last)
+    }
+
+    /// Where a collector is that has an address of its own; its name may have several.
+    async fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
+        let CollectorServers::Endpoint(endpoint) = &self.servers else { return Ok(Vec::new()) };
+        let found = tokio::net::lookup_host((endpoint.host.as_str(), endpoint.port)).await;
+        Ok(found.map_err(|error| error.to_string())?.take(MOST_ADDRESSES).collect())
+    }
+
+    /// The next server; `None` if enough were tried.
+    fn server(
+        &self,
+        upstream: &Upstream,
+        addresses: &[SocketAddr],
+        tried: &[ServerAddress],
+    ) -> Option<Server> {
+        match &self.servers {
+            CollectorServers::Endpoint(endpoint) => {
+                let is_new = |address: &&SocketAddr| !tried.contains(&ServerAddress::from(**address));
+                let address = addresses.iter().find(is_new)?;
+                Some(Server::at(*address).called(&endpoint.host))
+            }
+            CollectorServers::Upstream { .. } if tried.len() > upstream.retries() => None,
+            CollectorServers::Upstream { .. } => {
+                let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+                upstream.pick(nobody, None, None, tried)
+            }
+        }
+    }
+
+    async fn ask(
+        &mut self,
+        upstream: &Upstream,
+        server: &Server,
+        message: &ExportTraceServiceRequest,
+    ) -> Result<Answer, String> {
+        let scheme = if upstream.speaks_tls(server) { "https" } else { "http" };
         let authority = match &self.servers {
             CollectorServers::Endpoint(endpoint) => endpoint.authority(),
             CollectorServers::Upstream { authority, .. } => authority.clone(),
         };
         // The server may have closed a connection that is kept, at any time.
         if let Some(kept) = self.open.remove(&server.address).filter(Connection::is_open) {
-            let request = self.form.request(&message, kept.is_http2(), scheme, &authority)?;
-            if let Ok(answer) = self.exchange(&server, kept, request).await {
-                return self.judge(&answer);
+            let request = self.form.request(message, kept.is_http2(), scheme, &authority)?;
+            if let Ok(answer) = self.exchange(server, kept, request).await {
+                return Ok(answer);
             }
         }
-        let connected = upstream.connect_own(&server).await.map_err(|error| error.to_string())?;
+        let connected = upstream.connect_own(server).await.map_err(|error| error.to_string())?;
         let connection = Connection::open(connected).await.map_err(|error| error.to_string())?;
-        let request = self.form.request(&message, connection.is_http2(), scheme, &authority)?;
-        let answer = self.exchange(&server, connection, request).await?;
-        self.judge(&answer)
-    }
-
-    fn judge(&self, answer: &Answer) -> Result<usize, String> {
-        let Answer { head, trailers, body } = answer;
-        self.form.answer(head.status, &head.headers, trailers.as_ref(), body)
-    }
-
-    async fn server(&self, upstream: &Upstream) -> Result<Server, String> {
-        match &self.servers {
-            CollectorServers::Endpoint(endpoint) => {
-                let found = tokio::net::lookup_host((endpoint.host.as_str(), endpoint.port)).await;
-                let mut found = found.map_err(|error| error.to_string())?;
-                let address = found.next().ok_or("its name has no addresses")?;
-                Ok(Server::at(address).called(&endpoint.host))
-            }
-            CollectorServers::Upstream { .. } => {
-                let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-                upstream.pick(nobody, None, None, &[]).ok_or_else(|| "no server can be asked".to_owned())
-            }
-        }
+        let request = self.form.request(message, connection.is_http2(), scheme, &authority)?;
+        self.exchange(server, connection, request).await
     }
 
     async fn exchange(

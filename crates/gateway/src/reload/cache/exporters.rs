@@ -1,6 +1,6 @@
 //! What sends spans to collectors.
 
-use super::{ArtifactBuilder, Digest, Identity, client_certificate};
+use super::{ArtifactBuilder, ExporterKey, Identity, client_certificate};
 use crate::{
     traces::Exporter,
     upstream::{Credentials, Endpoints, Upstream},
@@ -13,14 +13,6 @@ use quadrille_config::{
     },
 };
 use std::sync::Arc;
-
-/// What sends spans was made from, with what its files held.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct ExporterKey {
-    model: SpanCollector,
-    upstream: Option<Identity<Upstream>>,
-    contents: Vec<Digest>,
-}
 
 impl ArtifactBuilder<'_> {
     /// What sends spans to a collector, whose upstream is one of the snapshot's, if it has one.
