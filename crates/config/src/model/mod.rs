@@ -18,6 +18,7 @@ mod fault;
 mod hash_policy;
 mod header_change;
 mod http3;
+mod http_tracing;
 mod inspection;
 mod jwt;
 pub mod key_server;
@@ -65,6 +66,7 @@ pub use expression::{Expression, compiled, whole, whole_within};
 pub use fault::Fault;
 pub use hash_policy::{HashOn, HashPolicy};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
+pub use http_tracing::{HttpTracing, RouteTracing, TraceSampling, TraceShare, TraceTag, TraceTagValue};
 pub use http3::{AltSvc, Http3};
 pub use inspection::{Inspection, Ports};
 pub use jwt::{

@@ -11,6 +11,7 @@ use crate::{
     per_route::{PerRoute, per_route},
     reader::{Field, Message, ReadMessage},
     schema,
+    tracing::route_tracing,
     values::enumeration,
 };
 use ::http::HeaderName;
@@ -185,6 +186,7 @@ fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
         compression: filters.compression(),
         fault: filters.fault.flatten(),
         cors: filters.cors.flatten(),
+        tracing: route_tracing(&message)?.map(Arc::new),
         ..Route::new(path, action, field.place())
     })
 }

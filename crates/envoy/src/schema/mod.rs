@@ -20,6 +20,7 @@ mod rbac;
 mod route;
 mod route_action;
 mod tls;
+mod tracing;
 mod traffic;
 mod upstream_limits;
 
@@ -41,6 +42,7 @@ pub(crate) use rbac::*;
 pub(crate) use route::*;
 pub(crate) use route_action::*;
 pub(crate) use tls::*;
+pub(crate) use tracing::*;
 pub(crate) use traffic::*;
 pub(crate) use upstream_limits::*;
 
@@ -253,6 +255,23 @@ pub(crate) const ALL: &[Group] = &[
         page: "local-rate-limit",
         title: "How many requests are served: local rate limits",
         messages: &[&LOCAL_RATE_LIMIT, &TOKEN_BUCKET],
+    },
+    Group {
+        page: "tracing",
+        title: "Traces",
+        messages: &[
+            &HTTP_TRACING,
+            &TRACING_PROVIDER,
+            &OPEN_TELEMETRY,
+            &TRACING_GRPC_SERVICE,
+            &TRACING_HTTP_SERVICE,
+            &TRACING_HEADER,
+            &CUSTOM_TAG,
+            &LITERAL_TAG,
+            &NAMED_TAG,
+            &ROUTE_TRACING,
+            &DECORATOR,
+        ],
     },
     Group {
         page: "buffer",

@@ -62,6 +62,7 @@ fn every_field_that_claims_to_be_read_is_read() {
     read(&super::compressor::all());
     read(&super::local_reply::all());
     read(&super::sidecar::all());
+    super::tracing::all().iter().for_each(|text| read(text));
     for alternative in [
         with_tls(&format!(
             "common_tls_context: {{ {CERTIFICATE} }}\nsession_ticket_keys: {{ keys: [ {{ filename: /t }} ] }}"

@@ -1,5 +1,7 @@
 //! From the model to what can be served: certificates read, names resolved, TLS set up, or every problem named.
 
+mod tracers;
+
 use super::{
     cache::{ArtifactBuilder, ArtifactCache},
     control::RebuiltParts,
@@ -17,7 +19,7 @@ use crate::{
         Identities, QuicTls, certificate::Certificate, certificate_selection::shadowed,
         resumption_backend::ResumptionBackend, stapling,
     },
-    traces::Tracer,
+    traces::{TraceRules, Tracer},
     upstream::{Names, WeightedUpstreams},
 };
 use quadrille_acme::{Answers, OnDemand};
@@ -25,7 +27,7 @@ use quadrille_config::{
     Diagnostic,
     model::{
         self, AcmeOrder, CertificateSource, Chain, Domain, ErrorPage, Gateway, Http, KeySource, Listener,
-        Mode, OcspStapling, Problem, ProxyProtocolIn, RequestIds, Serve, Tls, Tracing, Version,
+        Mode, OcspStapling, Problem, ProxyProtocolIn, RequestIds, Serve, Tls, Version,
     },
 };
 use quadrille_engine::Engine;
@@ -105,7 +107,8 @@ impl Snapshot {
                 Err(mut found) => problems.append(&mut found),
             }
         }
-        match model.tracing.as_ref().map(|tracing| builder.tracer(tracing)).transpose() {
+        let rules = model.tracing.clone().map(Box::new).map(TraceRules::Own);
+        match rules.map(|rules| builder.tracer(rules, false)).transpose() {
             Ok(tracer) => builder.tracer = tracer,
             Err(problem) => problems.push(problem),
         }
@@ -262,7 +265,7 @@ impl<'a> SnapshotBuilder<'a> {
                 forwarded_certificate: http.forwarded_certificate,
                 envoy_headers: http.envoy_headers.clone(),
                 trusted_proxies: listener.trusted_proxies.clone(),
-                tracer: self.tracer.clone(),
+                tracer: self.http_tracer(http).map_err(|problem| vec![problem])?,
                 // Over TLS nobody validates a name by a request.
                 answers: chain.tls.is_none().then(|| Arc::clone(self.answers)),
                 alt_svc: chain.http3.as_ref().map(|http3| http3.alt_svc.clone()),
@@ -298,11 +301,6 @@ impl<'a> SnapshotBuilder<'a> {
 }
 
 impl SnapshotBuilder<'_> {
-    fn tracer(&mut self, model: &Tracing) -> Result<Arc<Tracer>, Diagnostic> {
-        let exporter = self.artifacts.exporter(&model.collector)?;
-        Ok(Arc::new(Tracer { model: model.clone(), exporter }))
-    }
-
     /// What requests are asked: what connections are, and then what is said for requests.
     fn access(&mut self, chain: &Chain, http: &Http) -> Result<Vec<AccessStep>, Vec<Diagnostic>> {
         let of_connections = chain.access.iter().cloned().map(model::AccessStep::Rules);

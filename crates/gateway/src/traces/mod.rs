@@ -6,16 +6,37 @@ mod collector;
 mod environment;
 mod exporter;
 mod otlp;
+mod spans;
 mod thread;
 
 pub(crate) use exporter::Exporter;
+pub(crate) use spans::{TraceSpans, failed_if, of_tls, random_span, random_trace};
 pub(crate) use thread::finish;
 
-use quadrille_config::model::Tracing;
+use quadrille_config::model::{HttpTracing, SpanCollector, Tracing};
 use std::sync::Arc;
 
 /// Which requests are traced, and who takes their spans.
 pub(crate) struct Tracer {
-    pub(crate) model: Tracing,
+    pub(crate) rules: TraceRules,
+    /// Whether a route may say which requests are traced.
+    pub(crate) routes_decide: bool,
     pub(crate) exporter: Arc<Exporter>,
+}
+
+/// Which requests are traced, and what spans say of them.
+pub(crate) enum TraceRules {
+    /// As the process's own configuration has it.
+    Own(Box<Tracing>),
+    /// As Envoy's has it for a chain.
+    Envoy(Arc<HttpTracing>),
+}
+
+impl TraceRules {
+    pub(crate) fn collector(&self) -> &SpanCollector {
+        match self {
+            Self::Own(tracing) => &tracing.collector,
+            Self::Envoy(tracing) => &tracing.collector,
+        }
+    }
 }

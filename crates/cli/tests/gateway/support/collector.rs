@@ -3,7 +3,9 @@
 use super::{Pair, ports};
 use boring::ssl::{AlpnError, SslAcceptor, SslFiletype, SslMethod, SslVerifyMode, select_next_proto};
 use opentelemetry_proto::tonic::{
-    collector::trace::v1::ExportTraceServiceRequest, common::v1::any_value::Value, trace::v1::Span,
+    collector::trace::v1::ExportTraceServiceRequest,
+    common::v1::any_value::Value,
+    trace::v1::{ScopeSpans, Span},
 };
 use prost::Message;
 use std::{
@@ -120,6 +122,15 @@ impl Collector {
         scopes.flat_map(|scope| scope.spans.clone()).collect()
     }
 
+    /// The spans of the instrumentation with this name.
+    pub fn spans_of(&self, scope: &str) -> Vec<Span> {
+        let requests = self.requests.lock().expect("no panic");
+        let resources = requests.iter().flat_map(|request| &request.message.resource_spans);
+        let scopes = resources.flat_map(|resource| &resource.scope_spans);
+        let of = |scopes: &&ScopeSpans| scopes.scope.as_ref().is_some_and(|known| known.name == scope);
+        scopes.filter(of).flat_map(|scope| scope.spans.clone()).collect()
+    }
+
     /// What the sender says it is.
     pub fn service(&self) -> String {
         let requests = self.requests.lock().expect("no panic");
@@ -185,11 +196,15 @@ fn request(stream: &mut TcpStream, path: &str, collected: &Mutex<Vec<Received>>)
         }
     };
     let head = String::from_utf8_lossy(&received[..end]).to_ascii_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok())?;
     let mut body = received.split_off(end);
-    let begin = body.len();
-    body.resize(length, 0);
-    stream.read_exact(&mut body[begin..]).ok()?;
+    match head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()) {
+        Some(length) => {
+            let begin = body.len();
+            body.resize(length, 0);
+            stream.read_exact(&mut body[begin..]).ok()?;
+        }
+        None => body = chunked(body, stream)?,
+    }
     let is_good = head.starts_with(&format!("post {path} http/1.1\r\n"))
         && head.contains("content-type: application/x-protobuf\r\n");
     if !is_good {
@@ -200,4 +215,28 @@ fn request(stream: &mut TcpStream, path: &str, collected: &Mutex<Vec<Received>>)
     let message = ExportTraceServiceRequest::decode(&body[..]).expect("spans");
     collected.lock().expect("no panic").push(Received { headers, message });
     stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").ok()
+}
+
+/// A body in chunks (RFC 9112 section 7.1), of which this has come.
+fn chunked(mut received: Vec<u8>, stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let (mut body, mut at) = (Vec::new(), 0);
+    loop {
+        let chunk = received[at..].windows(2).position(|two| two == b"\r\n").and_then(|line| {
+            let size = usize::from_str_radix(std::str::from_utf8(&received[at..at + line]).ok()?, 16).ok()?;
+            let begin = at + line + 2;
+            (received.len() >= begin + size + 2).then_some((begin, size))
+        });
+        match chunk {
+            Some((_, 0)) => return Some(body),
+            Some((begin, size)) => {
+                body.extend_from_slice(&received[begin..begin + size]);
+                at = begin + size + 2;
+            }
+            None => {
+                let mut more = [0; 4096];
+                let count = stream.read(&mut more).ok().filter(|count| *count > 0)?;
+                received.extend_from_slice(&more[..count]);
+            }
+        }
+    }
 }
