@@ -31,6 +31,7 @@ const ENTRIES: &[&str] = &[
     "envoy/extensions/filters/listener/original_dst/v3/original_dst.proto",
     "envoy/extensions/filters/listener/proxy_protocol/v3/proxy_protocol.proto",
     "envoy/extensions/upstreams/http/v3/http_protocol_options.proto",
+    "envoy/config/trace/v3/opentelemetry.proto",
     "envoy/extensions/access_loggers/file/v3/file.proto",
     "envoy/extensions/access_loggers/stream/v3/stream.proto",
     "envoy/extensions/load_balancing_policies/round_robin/v3/round_robin.proto",

@@ -173,6 +173,11 @@ pub(crate) const FEATURES: &[Feature] = &[
     ),
     refused("WebAssembly and Lua", "what its code does cannot be known", REFUSED, NOT_SERVED),
     works(
+        "Traces for OpenTelemetry, by gRPC and HTTP, with sampling and custom tags",
+        "cli/tests/gateway/envoy/tracing.rs",
+        "both_describe_requests_and_attempts",
+    ),
+    works(
         "Sidecars: redirected connections, out and in (`use_original_dst`, `bind_to_port: false`, `ORIGINAL_DST`)",
         SIDECAR,
         "redirected_connections_go_where_they_belong",

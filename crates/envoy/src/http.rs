@@ -20,13 +20,14 @@ use crate::{
     request_id::request_ids,
     route::route_configuration,
     schema,
+    tracing::http_tracing,
     values::{enumeration, number},
 };
 use quadrille_config::{
     Problem,
     model::{
-        AccessLog, AccessRules, AccessStep, Compression, EnvoyHeaders, ForwardedCertificate, LocalReplies,
-        Paths, Place, RequestIds, RequestLimits, RouteTable,
+        AccessLog, AccessRules, AccessStep, Compression, EnvoyHeaders, ForwardedCertificate, HttpTracing,
+        LocalReplies, Paths, Place, RequestIds, RequestLimits, RouteTable,
     },
 };
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
@@ -55,6 +56,7 @@ pub(crate) struct HttpManager {
     pub(crate) compression: Option<Arc<Compression>>,
     pub(crate) forwarded_certificate: ForwardedCertificate,
     pub(crate) envoy_headers: EnvoyHeaders,
+    pub(crate) tracing: Option<HttpTracing>,
 }
 
 /// Routes that are written in place, or come by name.
@@ -77,7 +79,7 @@ pub struct RoutesReference {
 pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<HttpManager> {
     let message = field.message(&schema::HTTP_MANAGER)?;
     fixed(&message, protocol)?;
-    let Access { steps, direct, behind_proxies, compression, body_limit, suppresses_headers } =
+    let Access { steps, direct, behind_proxies, compression, body_limit, suppresses_headers, child_spans } =
         access(&message)?;
     let mut limits = RequestLimits { body: body_limit, ..RequestLimits::default() };
     if let Some(kibibytes) = message.number("max_request_headers_kb") {
@@ -134,6 +136,7 @@ pub(crate) fn http_manager(field: &Field<'_>, protocol: Protocol) -> Option<Http
         compression: compression.map(Arc::new),
         forwarded_certificate: forwarded_certificate(&message)?,
         envoy_headers: envoy_headers(&message, suppresses_headers)?,
+        tracing: http_tracing(&message, child_spans)?,
     })
 }
 
@@ -148,6 +151,8 @@ struct Access {
     body_limit: Option<u64>,
     /// The router adds no `x-envoy-*`.
     suppresses_headers: bool,
+    /// It has a span for each attempt.
+    child_spans: bool,
 }
 
 fn access(message: &Message<'_>) -> Option<Access> {
@@ -186,7 +191,9 @@ fn access(message: &Message<'_>) -> Option<Access> {
             }
             (Some(config), filters::HTTP_FAULT) => warn_of_faults(config)?,
             (Some(config), _) => {
-                access.suppresses_headers = config.message(&schema::ROUTER)?.flag("suppress_envoy_headers");
+                let router = config.message(&schema::ROUTER)?;
+                access.suppresses_headers = router.flag("suppress_envoy_headers");
+                access.child_spans = router.flag("start_child_span");
             }
             (None, _) => {}
         }

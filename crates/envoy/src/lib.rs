@@ -63,6 +63,7 @@ mod status_code;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod tracing;
 mod transport_socket;
 mod upstream_http;
 mod upstream_limits;

@@ -12,7 +12,7 @@ use crate::{
     reader::{Field, Message, ReadMessage},
     schema,
     tls::{DownstreamTls, downstream},
-    values::number,
+    values::{enumeration, number},
 };
 use quadrille_config::{
     Problem,
@@ -39,6 +39,8 @@ pub struct Listener {
     /// Without, it takes what others hand over.
     pub(crate) bound: bool,
     pub(crate) redirected: Redirected,
+    /// What somebody here asks of others comes in here.
+    pub(crate) outbound: bool,
     pub(crate) chains: Vec<Chain>,
     pub(crate) default_chain: Option<Chain>,
     pub(crate) proxy_protocol: ProxyProtocolIn,
@@ -178,6 +180,12 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
         tls,
         http,
     };
+    const DIRECTIONS: &[(&str, u32, bool)] =
+        &[("UNSPECIFIED", 0, false), ("INBOUND", 1, false), ("OUTBOUND", 2, true)];
+    let outbound = match message.get("traffic_direction") {
+        Some(direction) => direction.parse(enumeration(DIRECTIONS))?,
+        None => false,
+    };
     let name = message.string("name");
     let name = if name.is_empty() { bound.to_string() } else { name };
     let listener = Listener {
@@ -187,6 +195,7 @@ pub(crate) fn listener(field: &Field<'_>) -> Option<(String, Listener)> {
         protocol,
         bound: binds,
         redirected,
+        outbound,
         chains,
         default_chain,
         proxy_protocol,

@@ -33,6 +33,8 @@ fn convert(node: &Node, secret: bool) -> Value {
         Yaml::Scalar(text) => text.as_str().into(),
         Yaml::Sequence(items) => items.iter().map(|item| convert(item, secret)).collect(),
         Yaml::Mapping(entries) => {
+            // The service that spans are sent to, and not the headers that routes add.
+            let is_collector = entries.iter().any(|entry| shown(&entry.key) == "http_uri");
             let mut object = Map::new();
             for entry in entries {
                 let name = shown(&entry.key);
@@ -44,6 +46,7 @@ fn convert(node: &Node, secret: bool) -> Value {
                     | "sds_config"
                     | "key" => convert(&entry.value, false),
                     "inline_bytes" if secret => REDACTED_BYTES.into(),
+                    "request_headers_to_add" if is_collector => convert(&entry.value, true),
                     name => convert(&entry.value, secret || SECRET.contains(&name)),
                 };
                 object.insert(name.into_owned(), value);
@@ -86,6 +89,7 @@ tls_certificates:
 - private_key_provider: { provider_name: p, typed_config: { private_key: { inlineString: TOP }, poll_delay: 1s } }
 - password: { inline_string: TOP }
 - users: { inline_string: TOP }
+http_service: { http_uri: { uri: public }, request_headers_to_add: [ { header: { key: public, value: TOP } } ] }
 session_ticket_keys: { keys: [ { inline_bytes: U0VDUkVU }, { filename: /t } ] }
 elsewhere: { inline_string: \"-----BEGIN PRIVATE KEY-----\" }
 number: 5

@@ -19,7 +19,7 @@ use crate::{
 };
 use quadrille_config::{
     Diagnostic, Diagnostics, Warnings,
-    model::{self, AccessRules, AltSvc, Gateway, Http, Http3, Upstream},
+    model::{self, AccessRules, AltSvc, Gateway, Http, Http3, HttpTracing, Upstream},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -249,7 +249,10 @@ impl Resources {
         // Whoever is there knows of it already; others are told by a header that the routes add.
         let http3 = (listener.protocol == Protocol::Udp).then_some(Http3 { alt_svc: AltSvc::Off });
         let chain = |chain: &Chain, settings: &mut ContextSettings| {
-            Ok::<_, Diagnostic>(model::Chain { http3: http3.clone(), ..self.chain(chain, settings)? })
+            Ok::<_, Diagnostic>(model::Chain {
+                http3: http3.clone(),
+                ..self.chain(chain, listener.outbound, settings)?
+            })
         };
         let mut chains = Vec::new();
         for from in &listener.chains {
@@ -275,7 +278,12 @@ impl Resources {
         })
     }
 
-    fn chain(&self, chain: &Chain, settings: &mut ContextSettings) -> Result<model::Chain, Diagnostic> {
+    fn chain(
+        &self,
+        chain: &Chain,
+        outbound: bool,
+        settings: &mut ContextSettings,
+    ) -> Result<model::Chain, Diagnostic> {
         let tls = match &chain.tls {
             Some(tls) => {
                 let resolved = tls.resolve(&self.secrets)?;
@@ -311,6 +319,10 @@ impl Resources {
                     request_ids: manager.request_ids,
                     forwarded_certificate: manager.forwarded_certificate,
                     envoy_headers: Some(manager.envoy_headers.clone()),
+                    tracing: manager
+                        .tracing
+                        .as_ref()
+                        .map(|tracing| Arc::new(HttpTracing { outbound, ..tracing.clone() })),
                     ..defaults
                 })
             }

@@ -31,6 +31,7 @@ mod server;
 mod tcp;
 mod telemetry;
 mod tls;
+mod traces;
 mod upstream;
 mod worker;
 

@@ -235,12 +235,101 @@ fn an_endpoint_that_is_none_is_a_mistake_with_its_line() {
     let site = Site::new("off", "");
     let text = std::fs::read_to_string(site.file.path()).expect("a file");
     for (endpoint, expected) in [
-        ("https://collector:4317", "asks for TLS, which is not spoken to collectors"),
-        ("collector:4317", "is no endpoint; write `http://` with host and port"),
+        ("collector:4317", "is no endpoint; write `http://` or `https://` with host and port"),
         ("http://collector", "is no endpoint"),
+        ("grpc://collector:4317", "is no endpoint"),
+        ("http://collector:4317/v1/traces", "gRPC has a path of its own; remove the path"),
+        ("https://me:s3cr3t@collector:4317", "an endpoint has no password in it; write `headers`"),
     ] {
         site.file.replace(&text.replace("tracing: off", &format!("tracing: '{endpoint}'")));
         let (good, said) = output(quadrille("check").arg(site.file.path()));
         assert!(!good && said.contains(expected) && said.contains(".yaml:"), "{said}");
+        assert!(!said.contains("s3cr3t"), "a password is nobody's business: {said}");
+    }
+}
+
+/// Over TLS, with the key of an account, as hosted collectors have it.
+#[test]
+fn spans_go_over_tls_with_headers_that_nobody_sees() {
+    let theirs = Certificates::new();
+    let pair = theirs.ecdsa("P-256", &["localhost"]);
+    for (collector, protocol) in [(Collector::grpc(), "grpc"), (Collector::http("/v1/traces"), "http")] {
+        let collector = collector.behind_tls(&pair, None);
+        let tracing = format!(
+            "{{endpoint: 'https://localhost:{}', protocol: {protocol}, percent: 100, tls: {{ca: '{}'}}, \
+             headers: {{Api-Key: s3cr3t}}}}",
+            collector.address.port(),
+            theirs.ca().display(),
+        );
+        let site = Site::new(&tracing, "");
+        site.get("/", "");
+        eventually("no spans", || collector.spans().len() >= 5);
+        site.get("/", "");
+        // The handshake of a second connection, and its request.
+        eventually("no more spans", || collector.spans().len() >= 7);
+        assert!(collector.header("api-key").iter().all(|value| value == "s3cr3t"));
+        assert!(!collector.header("api-key").is_empty());
+        let shown = site.gateway.admin_page("/config");
+        assert!(shown.contains("api-key") && shown.contains("[redacted]"), "{shown}");
+        let (_, said) = output(quadrille("check").arg(site.file.path()));
+        for text in [shown, said, site.gateway.log()] {
+            assert!(!text.contains("s3cr3t"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_collector_of_another_ca_or_name_gets_nothing_and_one_that_asks_gets_a_certificate() {
+    let theirs = Certificates::new();
+    let client = theirs.ecdsa("P-256", &["gateway"]);
+    let collector = Collector::grpc().behind_tls(&theirs.ecdsa("P-256", &["localhost"]), Some(&theirs.ca()));
+    let (port, ca) = (collector.address.port(), theirs.ca());
+    let stranger = Certificates::new();
+    let shown =
+        format!(", certificate: {{chain: '{}', key: '{}'}}", client.chain.display(), client.key.display());
+    for (host, ca, certificate, comes) in [
+        ("localhost", ca.clone(), shown.as_str(), true),
+        ("localhost", stranger.ca(), shown.as_str(), false),
+        ("127.0.0.1", ca.clone(), shown.as_str(), false),
+        ("localhost", ca, "", false),
+    ] {
+        let before = collector.spans().len();
+        let tls = format!("{{ca: '{}'{certificate}}}", ca.display());
+        let mut site =
+            Site::new(&format!("{{endpoint: 'https://{host}:{port}', percent: 100, tls: {tls}}}"), "");
+        site.get("/", "");
+        if comes {
+            eventually("no spans", || collector.spans().len() > before);
+        } else {
+            site.gateway.wait_for_log("cannot send spans");
+            site.gateway
+                .wait_for_metric("quadrille_spans_total", &["result=\"failed\""], |count| count >= 5.0);
+            assert_eq!(collector.spans().len(), before);
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_tls_or_headers_is_a_mistake_with_its_line_and_without_the_secret() {
+    let site = Site::new("off", "");
+    let text = std::fs::read_to_string(site.file.path()).expect("a file");
+    let https = "endpoint: 'https://localhost:4317'";
+    for (tracing, expected) in [
+        (format!("{{{https}, tls: {{ca: missing.pem}}}}"), "cannot read"),
+        (
+            "{endpoint: 'http://localhost:4317', tls: {min: 1.3}}".into(),
+            "the endpoint is in plain text; write",
+        ),
+        (format!("{{{https}, ca: ca.pem}}"), "tracing.ca: unknown key here"),
+        (format!("{{{https}, headers: s3cr3t}}"), "not a mapping of names to values; write"),
+        (format!("{{{https}, headers: {{'no name': s3cr3t}}}}"), "not the name of a header; write"),
+        (format!("{{{https}, headers: {{te: s3cr3t}}}}"), "it is set as it must be; remove it"),
+        (format!("{{{https}, headers: {{api-key: \"s3cr3t\\n\"}}}}"), "not the value of a header; write"),
+        (format!("{{{https}, headers: {{api-key: [s3cr3t]}}}}"), "found a list"),
+    ] {
+        site.file.replace(&text.replace("tracing: off", &format!("tracing: {tracing}")));
+        let (good, said) = output(quadrille("check").arg(site.file.path()));
+        assert!(!good && said.contains(expected) && said.contains(".yaml:"), "{tracing}: {said}");
+        assert!(!said.contains("s3cr3t"), "{said}");
     }
 }

@@ -19,6 +19,7 @@ mod fault;
 mod hash_policy;
 mod header_change;
 mod http3;
+mod http_tracing;
 mod inspection;
 mod jwt;
 pub mod key_server;
@@ -71,6 +72,7 @@ pub use expression::{Expression, compiled, whole, whole_within};
 pub use fault::Fault;
 pub use hash_policy::{HashOn, HashPolicy};
 pub use header_change::{HeaderChange, HeaderPart, HeaderText};
+pub use http_tracing::{HttpTracing, RouteTracing, TraceSampling, TraceShare, TraceTag, TraceTagValue};
 pub use http3::{AltSvc, Http3};
 pub use inspection::{Inspection, Ports};
 pub use jwt::{
@@ -109,7 +111,9 @@ pub use tls::{
     AltName, AltNameKind, CertificateSource, ClientAuth, ClientCheck, Group, OcspStapling, TlsParameters,
     TlsPolicy, Version,
 };
-pub use tracing::{TraceParents, Tracing, TracingProtocol};
+pub use tracing::{
+    CollectorEndpoint, CollectorServers, SpanCollector, TraceParents, Tracing, TracingProtocol,
+};
 pub use trusted_proxies::{Network, TrustedProxies};
 pub use upstream::{
     Balance, Health, HealthProbe, ProxyProtocolOut, Server, Upstream, UpstreamAlpn, UpstreamProtocol,

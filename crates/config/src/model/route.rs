@@ -1,7 +1,7 @@
 use super::{
     AttemptCounts, Compression, Cors, ErrorPage, Expression, Fault, HashPolicy, HeaderChange, HeaderMatch,
     Mirror, PathMatch, Place, QueryMatch, RetryPolicy, RouteBasicAuth, RouteBodyLimit, RouteDescriptors,
-    RouteRateLimits,
+    RouteRateLimits, RouteTracing,
 };
 use bytes::Bytes;
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
@@ -39,6 +39,8 @@ pub struct Route {
     pub compression: Option<Arc<Compression>>,
     /// What clients read of errors, before what the chain has for them.
     pub error_pages: Vec<ErrorPage>,
+    /// What is said of traces.
+    pub tracing: Option<Arc<RouteTracing>>,
     /// Where the route was written.
     pub place: Place,
 }
@@ -159,6 +161,7 @@ impl Route {
             basic_auth: RouteBasicAuth::default(),
             compression: None,
             error_pages: Vec::new(),
+            tracing: None,
             place,
         }
     }

@@ -1,8 +1,8 @@
 //! Which requests go where: hosts, then routes in their order.
 
 use super::{
-    AccessStep, BasicAuth, EnvoyHeaders, ErrorPage, ForwardedCertificate, LocalReplies, Mode, PathRule,
-    Paths, Place, RateLimit, RequestIds, RequestLimits, Route, RouteBasicAuth,
+    AccessStep, BasicAuth, EnvoyHeaders, ErrorPage, ForwardedCertificate, HttpTracing, LocalReplies, Mode,
+    PathRule, Paths, Place, RateLimit, RequestIds, RequestLimits, Route, RouteBasicAuth,
 };
 use http::HeaderName;
 use std::{cmp::Reverse, collections::HashMap, fmt, sync::Arc};
@@ -29,6 +29,8 @@ pub struct Http {
     pub forwarded_certificate: ForwardedCertificate,
     /// What becomes of `x-envoy-*`; `None`: they mean nothing.
     pub envoy_headers: Option<EnvoyHeaders>,
+    /// Which requests are traced, in the place of what the process says.
+    pub tracing: Option<Arc<HttpTracing>>,
 }
 
 /// A set of hosts with their routes.
@@ -110,6 +112,7 @@ impl Http {
             request_ids: None,
             forwarded_certificate: ForwardedCertificate::default(),
             envoy_headers: None,
+            tracing: None,
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     reader::{Field, Message, ReadMessage},
     request_condition::{header_matchers, path_match, query_matchers},
     schema,
+    tracing::route_tracing,
     values::enumeration,
 };
 use ::http::HeaderName;
@@ -191,6 +192,7 @@ fn route(field: &Field<'_>, inherited: &Inherited<'_>) -> Option<Route> {
         compression: filters.compression(),
         fault: filters.fault.flatten(),
         cors: filters.cors.flatten(),
+        tracing: route_tracing(&message)?.map(Arc::new),
         ..Route::new(path, action, field.place())
     })
 }

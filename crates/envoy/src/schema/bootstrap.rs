@@ -22,7 +22,7 @@ pub(crate) const BOOTSTRAP: Schema = Schema {
         ("stats_sinks", Ignored("statistics are read from the admin address")),
         ("stats_config", Ignored("statistics have their names")),
         ("stats_flush_interval", Ignored("statistics are read from the admin address")),
-        ("tracing", Ignored("there is no tracing")),
+        ("tracing", Ignored("write `provider` in `tracing` of the connection manager")),
         ("watchdog", Ignored("")),
         ("watchdogs", Ignored("")),
         ("bootstrap_extensions", Ignored("")),

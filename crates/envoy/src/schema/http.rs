@@ -72,7 +72,7 @@ pub(crate) const HTTP_MANAGER: Schema = Schema {
         ),
         ("set_current_client_cert_details", Read("")),
         ("forward_client_cert_matcher", Refused("one rule holds for all requests")),
-        ("tracing", Ignored("there is no tracing")),
+        ("tracing", Read("spans for OpenTelemetry")),
         ("upgrade_configs", Accepted("WebSocket works without")),
         ("proxy_100_continue", Accepted("it is passed on")),
         ("max_request_headers_kb", Read("64 KiB if it is left out")),
@@ -115,7 +115,7 @@ pub(crate) const ROUTER: Schema = Schema {
     name: "envoy.extensions.filters.http.router.v3.Router",
     fields: &[
         ("suppress_envoy_headers", Read("")),
-        ("start_child_span", Ignored("there is no tracing")),
+        ("start_child_span", Read("")),
         ("upstream_log", NO_LOG),
         ("dynamic_stats", Accepted("")),
     ],

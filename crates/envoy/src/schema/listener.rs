@@ -33,7 +33,7 @@ pub(crate) const LISTENER: Schema = Schema {
         ("filter_chain_matcher", Refused("write `filter_chain_match`")),
         ("transparent", Refused("connections are redirected by `REDIRECT`, not by `TPROXY`")),
         ("per_connection_buffer_limit_bytes", Accepted("buffers are bounded")),
-        ("traffic_direction", Accepted("")),
+        ("traffic_direction", Read("for the names of spans")),
         ("metadata", Accepted("")),
         ("access_log", Ignored("requests and connections are recorded, by the filter that serves them")),
         ("enable_reuse_port", Accepted("every event loop has its socket")),

@@ -21,6 +21,7 @@ mod rbac;
 mod route;
 mod route_action;
 mod tls;
+mod tracing;
 mod traffic;
 mod upstream_limits;
 
@@ -43,6 +44,7 @@ pub(crate) use rbac::*;
 pub(crate) use route::*;
 pub(crate) use route_action::*;
 pub(crate) use tls::*;
+pub(crate) use tracing::*;
 pub(crate) use traffic::*;
 pub(crate) use upstream_limits::*;
 
@@ -281,6 +283,23 @@ pub(crate) const ALL: &[Group] = &[
             &RATE_LIMIT_METADATA,
             &METADATA_KEY,
             &METADATA_KEY_SEGMENT,
+        ],
+    },
+    Group {
+        page: "tracing",
+        title: "Traces",
+        messages: &[
+            &HTTP_TRACING,
+            &TRACING_PROVIDER,
+            &OPEN_TELEMETRY,
+            &TRACING_GRPC_SERVICE,
+            &TRACING_HTTP_SERVICE,
+            &TRACING_HEADER,
+            &CUSTOM_TAG,
+            &LITERAL_TAG,
+            &NAMED_TAG,
+            &ROUTE_TRACING,
+            &DECORATOR,
         ],
     },
     Group {

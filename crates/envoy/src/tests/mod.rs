@@ -19,6 +19,7 @@ mod refused;
 mod resources;
 mod routes;
 mod sidecar;
+mod tracing;
 mod traffic;
 mod upstream_limits;
 

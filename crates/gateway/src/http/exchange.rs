@@ -1,8 +1,11 @@
 //! One request with its response: counted and logged when it is over.
 
 use super::{
-    ErrorPages, HttpConnection, envoy_headers::ATTEMPT_COUNT, request::Request, request_id::REQUEST_ID,
-    trace::Trace,
+    ErrorPages, HttpConnection,
+    envoy_headers::ATTEMPT_COUNT,
+    request::Request,
+    request_id::REQUEST_ID,
+    trace::{Ended, Trace},
 };
 use crate::{
     telemetry::{access_log, metrics},
@@ -142,7 +145,8 @@ impl Drop for Exchange {
         self.http.chain.count_response(self.status);
         if let Some(trace) = self.trace.take() {
             let upstream = self.upstream.as_ref().map(|(upstream, _)| upstream.name());
-            trace.finish(self.status, self.error, upstream, &self.http.connection);
+            let (status, bytes, error) = (self.status, self.bytes, self.error);
+            trace.finish(&Ended { status, bytes, error, upstream }, &self.http.connection);
         }
         let Some(line) = self.line.take() else { return };
         access_log::Request {

@@ -1,7 +1,7 @@
 //! What HTTP knows of the filter chain that a connection came through.
 
 use super::{ErrorPages, Router, access_step::Step};
-use crate::{connection::Connection, upstream::ConnectionPool};
+use crate::{connection::Connection, traces::Tracer, upstream::ConnectionPool};
 use http::HeaderValue;
 use quadrille_acme::Answers;
 use quadrille_config::model::{
@@ -56,6 +56,8 @@ pub(crate) struct HttpSettings {
     pub(crate) forwarded_certificate: ForwardedCertificate,
     /// What becomes of `X-Envoy-*`; they mean nothing if nothing is said.
     pub(crate) envoy_headers: Option<EnvoyHeaders>,
+    /// Which requests are traced, and for whom, if any are.
+    pub(crate) tracer: Option<Arc<Tracer>>,
     /// To those who validate names, where that is done without TLS.
     pub(crate) answers: Option<Arc<Answers>>,
     /// How clients hear of HTTP/3, where there is any.

@@ -17,7 +17,7 @@ use super::{
     router::RouteLookup,
     trace,
 };
-use crate::telemetry::{access::access_denied, traces};
+use crate::telemetry::access::access_denied;
 use http::Version;
 use quadrille_config::model::{Action, PathMatch, Redirect, Respond};
 use std::sync::{Arc, atomic::Ordering};
@@ -41,7 +41,12 @@ pub(super) fn serve<'a>(
         let origin = if internal { ids.origin.of_internal_clients() } else { ids.origin };
         request_id::give(&mut request.headers, origin, sender.stance);
     }
-    let trace = traces::tracer().and_then(|tracer| trace::begin(tracer, &mut request, &http.connection));
+    let tracer = settings.as_ref().and_then(|settings| settings.tracer.as_ref());
+    let trace = tracer.and_then(|tracer| {
+        let edge = settings.as_ref().and_then(|settings| settings.envoy_headers.as_ref());
+        let outside = !internal && edge.is_some_and(|envoy| envoy.edge);
+        trace::begin(tracer, &mut request, &http.connection, outside)
+    });
     let mut exchange = Exchange::begin(http, &request);
     exchange.trace = trace;
     if ids.is_some_and(|ids| ids.in_response) {
@@ -95,8 +100,8 @@ pub(super) fn serve<'a>(
             Some(RouteLookup::Route(matched)) => Some(matched),
             _ => None,
         };
-        if let (Some(matched), Some(trace)) = (route, &mut exchange.trace) {
-            trace.route(matched.place().to_string());
+        if let (Some(matched), Some(trace)) = (route, exchange.trace.take()) {
+            exchange.trace = trace.route(matched.route(), &mut request);
         }
         if let Some(matched) = route
             && let Some(Some(pages)) = matched.of(&settings.route_pages)

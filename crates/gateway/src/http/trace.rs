@@ -1,5 +1,11 @@
 //! The spans of one request.
 
+mod envoy;
+mod parts;
+mod sampling;
+
+pub(super) use parts::{Attempt, Ended};
+
 use super::{
     forwarded_for::Stance,
     request::Request,
@@ -8,67 +14,67 @@ use super::{
     trace_context::{self, Parent, TRACESTATE},
 };
 use crate::{
-    connection::{Connection, KeyTiming},
-    telemetry::traces::Tracer,
+    connection::Connection,
+    traces::{TraceRules, TraceSpans, Tracer, failed_if, of_tls, random_span, random_trace},
     upstream::ServerAddress,
 };
+use envoy::{Begun, EnvoyTrace};
 use http::{HeaderName, Method, Version, header};
 use opentelemetry::{
-    InstrumentationScope, KeyValue, Value,
-    trace::{SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState},
+    KeyValue,
+    trace::{SpanId, SpanKind, Status, TraceId},
 };
 use opentelemetry_sdk::trace::SpanData;
-use quadrille_config::model::TraceParents;
-use std::{
-    borrow::Cow,
-    sync::{Arc, LazyLock, atomic::Ordering},
-    time::{Duration, Instant, SystemTime},
-};
+use parts::short;
+use quadrille_config::model::{Route, TraceParents, Tracing};
+use std::sync::{Arc, atomic::Ordering};
 
 /// The spans of a request that is recorded, as they come together.
 pub(super) struct Trace {
     tracer: Arc<Tracer>,
-    id: TraceId,
-    state: TraceState,
+    spans: TraceSpans,
     /// Of whoever has sent the request.
     parent: Option<SpanId>,
     span: SpanId,
-    /// The same moment twice.
-    began: (Instant, SystemTime),
     method: Method,
     attributes: Vec<KeyValue>,
     /// Of the attempt that is under way.
     attempt: SpanId,
     attempts: Vec<SpanData>,
-}
-
-/// One attempt at a server.
-pub(super) struct Attempt<'a> {
-    pub(super) began: Instant,
-    pub(super) took: Duration,
-    pub(super) upstream: &'a str,
-    pub(super) server: &'a ServerAddress,
-    /// Of the response, if there was one.
-    pub(super) status: Option<u16>,
+    /// Where Envoy's configuration says what is traced.
+    envoy: Option<Box<EnvoyTrace>>,
 }
 
 /// Attempts that are told of, at most.
 const MOST_ATTEMPTS: usize = 16;
-/// Characters of what clients say, at most.
-const LONGEST: usize = 1024;
-
-static SCOPE: LazyLock<InstrumentationScope> = LazyLock::new(|| {
-    InstrumentationScope::builder("quadrille").with_version(env!("CARGO_PKG_VERSION")).build()
-});
 
 /// Continues the trace that the request comes with, or begins one, and has its headers say so. `None` if it is not
-/// recorded.
+/// recorded. `outside` are clients whose word about that is not taken where Envoy's configuration says so.
 pub(super) fn begin(
-    tracer: Arc<Tracer>,
+    tracer: &Arc<Tracer>,
+    request: &mut Request,
+    connection: &Connection,
+    outside: bool,
+) -> Option<Box<Trace>> {
+    match &tracer.rules {
+        TraceRules::Own(model) => begin_own(tracer, model, request, connection),
+        TraceRules::Envoy(model) => {
+            let routes_decide = tracer.routes_decide;
+            let Begun { envoy, ids, attributes } =
+                envoy::begin(model, routes_decide, request, connection, outside)?;
+            let envoy = Some(Box::new(envoy));
+            Some(Box::new(Trace { envoy, ..Trace::new(tracer, request, ids, attributes) }))
+        }
+    }
+}
+
+fn begin_own(
+    tracer: &Arc<Tracer>,
+    model: &Tracing,
     request: &mut Request,
     connection: &Connection,
 ) -> Option<Box<Trace>> {
-    let believed = match tracer.model.parents {
+    let believed = match model.parents {
         TraceParents::TrustedProxies => request.sender.stance == Stance::Believe,
         TraceParents::All => true,
         TraceParents::Off => false,
@@ -81,29 +87,15 @@ pub(super) fn begin(
         Some(Parent { trace, .. }) => trace,
         None => {
             request.headers.remove(TRACESTATE);
-            TraceId::from(fastrand::u128(1..))
+            random_trace()
         }
     };
-    let is_recorded = parent.is_some() || share::is_one_of(tracer.model.parts);
+    let is_recorded = parent.is_some() || share::is_one_of(model.parts);
     trace_context::set(&mut request.headers, id, span, is_recorded);
     is_recorded.then(|| {
-        Box::new(Trace {
-            id,
-            state: trace_context::state(&request.headers),
-            parent: parent.map(|parent| parent.span),
-            span,
-            began: (Instant::now(), SystemTime::now()),
-            method: request.method.clone(),
-            attributes: described(request, connection),
-            attempt: SpanId::INVALID,
-            attempts: Vec::new(),
-            tracer,
-        })
+        let parent = parent.map(|parent| parent.span);
+        Box::new(Trace::new(tracer, request, (id, parent, span), described(request, connection)))
     })
-}
-
-fn random_span() -> SpanId {
-    SpanId::from(fastrand::u64(1..))
 }
 
 /// By the names of OpenTelemetry's semantic conventions for HTTP. Queries may hold secrets.
@@ -124,9 +116,7 @@ fn described(request: &Request, connection: &Connection) -> Vec<KeyValue> {
         KeyValue::new("client.address", request.sender.client.ip().to_canonical().to_string()),
     ];
     if connection.tls {
-        attributes.push(KeyValue::new("tls.protocol.version", connection.version));
-        attributes.push(KeyValue::new("tls.cipher", connection.cipher));
-        attributes.push(KeyValue::new("tls.resumed", connection.resumed));
+        attributes.extend(of_tls(connection));
     }
     let mut header = |attribute: &'static str, name: HeaderName| {
         if let Some(said) = request.headers.get(name).and_then(|value| value.to_str().ok()) {
@@ -135,6 +125,21 @@ fn described(request: &Request, connection: &Connection) -> Vec<KeyValue> {
     };
     header("user_agent.original", header::USER_AGENT);
     header("http.request.header.x-request-id", REQUEST_ID);
+    attributes
+}
+
+fn described_end(ended: &Ended<'_>) -> Vec<KeyValue> {
+    let mut attributes = Vec::new();
+    if ended.status > 0 {
+        attributes.push(KeyValue::new("http.response.status_code", i64::from(ended.status)));
+    }
+    if let Some(upstream) = ended.upstream {
+        attributes.push(KeyValue::new("quadrille.upstream", upstream.to_owned()));
+    }
+    let without = if ended.status == 0 { "no response" } else { "status" };
+    if let Some(kind) = ended.error.or(ended.has_failed().then_some(without)) {
+        attributes.push(KeyValue::new("error.type", kind));
+    }
     attributes
 }
 
@@ -148,14 +153,45 @@ fn method_name(method: &Method) -> &str {
     }
 }
 
-fn short(text: &str) -> String {
-    text.chars().take(LONGEST).collect()
-}
-
 impl Trace {
-    /// Where the request was routed.
-    pub(super) fn route(&mut self, place: String) {
-        self.attributes.push(KeyValue::new("quadrille.route", place));
+    /// Begins now. `ids` are those of the trace, of the span that it continues, and of its own.
+    fn new(
+        tracer: &Arc<Tracer>,
+        request: &Request,
+        ids: (TraceId, Option<SpanId>, SpanId),
+        attributes: Vec<KeyValue>,
+    ) -> Self {
+        let (id, parent, span) = ids;
+        Self {
+            tracer: Arc::clone(tracer),
+            spans: TraceSpans::begin(id, trace_context::state(&request.headers)),
+            parent,
+            span,
+            method: request.method.clone(),
+            attributes,
+            attempt: SpanId::INVALID,
+            attempts: Vec::new(),
+            envoy: None,
+        }
+    }
+
+    /// The request takes this route; `None` if the route says that it is not recorded.
+    pub(super) fn route(mut self: Box<Self>, route: &Route, request: &mut Request) -> Option<Box<Self>> {
+        let ids = (self.spans.id, self.span);
+        match &mut self.envoy {
+            None => self.attributes.push(KeyValue::new("quadrille.route", route.place.to_string())),
+            Some(envoy) => {
+                if !envoy.route(route.tracing.as_deref(), request, ids, &mut self.attributes) {
+                    return None;
+                }
+            }
+        }
+        Some(self)
+    }
+
+    /// Whether each attempt has a span.
+    fn has_attempts(&self) -> bool {
+        self.envoy.as_ref().is_none_or(|envoy| envoy.has_attempts())
     }
 
     /// Begins an attempt at a server.
@@ -165,16 +201,31 @@ impl Trace {
 
     /// Makes a request for a server one of the attempt that is under way, unless the route has taken the header away.
     pub(super) fn tell_server(&self, headers: &mut http::HeaderMap) {
-        if headers.contains_key(trace_context::TRACEPARENT) {
-            trace_context::set(headers, self.id, self.attempt, true);
+        if self.has_attempts() && headers.contains_key(trace_context::TRACEPARENT) {
+            trace_context::set(headers, self.spans.id, self.attempt, true);
         }
     }
 
     /// Ends the attempt that is under way.
     pub(super) fn end_attempt(&mut self, attempt: &Attempt<'_>) {
-        if self.attempts.len() >= MOST_ATTEMPTS {
+        if self.attempts.len() >= MOST_ATTEMPTS || !self.has_attempts() {
             return;
         }
+        let (name, attributes, status) = match &self.envoy {
+            Some(envoy) => {
+                let (name, attributes) = envoy.attempt(attempt, self.attempts.len());
+                // As clients see it, what they did wrong is an error too; that there is no answer is said otherwise.
+                (name, attributes, failed_if(attempt.status.is_some_and(|status| status >= 400)))
+            }
+            None => self.described_attempt(attempt),
+        };
+        let span =
+            self.spans.span(self.attempt, self.span, SpanKind::Client, name, attempt.began, attempt.took);
+        self.attempts.push(SpanData { attributes, status, ..span });
+    }
+
+    /// Its name, what it says, and whether it has failed.
+    fn described_attempt(&self, attempt: &Attempt<'_>) -> (String, Vec<KeyValue>, Status) {
         let mut attributes = vec![
             KeyValue::new("http.request.method", method_name(&self.method).to_owned()),
             KeyValue::new("quadrille.upstream", attempt.upstream.to_owned()),
@@ -203,33 +254,30 @@ impl Trace {
                 failed_if(true)
             }
         };
-        let name = method_name(&self.method).to_owned();
-        let span = self.data(self.attempt, self.span, SpanKind::Client, name, attempt.began, attempt.took);
-        self.attempts.push(SpanData { attributes, status, ..span });
+        (method_name(&self.method).to_owned(), attributes, status)
     }
 
     /// Ends the request, and hands all spans over.
-    pub(super) fn finish(
-        mut self,
-        status: u16,
-        error: Option<&'static str>,
-        upstream: Option<&str>,
-        connection: &Connection,
-    ) {
+    pub(super) fn finish(mut self, ended: &Ended<'_>, connection: &Connection) {
+        if self.envoy.as_ref().is_some_and(|envoy| !envoy.is_recorded()) {
+            // Nothing was routed.
+            return;
+        }
         let mut attributes = std::mem::take(&mut self.attributes);
-        if status > 0 {
-            attributes.push(KeyValue::new("http.response.status_code", i64::from(status)));
-        }
-        if let Some(upstream) = upstream {
-            attributes.push(KeyValue::new("quadrille.upstream", upstream.to_owned()));
-        }
-        let failed = status == 0 || status >= 500;
-        if let Some(kind) = error.or(failed.then_some(if status == 0 { "no response" } else { "status" })) {
-            attributes.push(KeyValue::new("error.type", kind));
-        }
+        let (kind, name) = match &mut self.envoy {
+            Some(envoy) => {
+                attributes.extend(envoy.ended(ended));
+                envoy.kind_and_name()
+            }
+            None => {
+                attributes.extend(described_end(ended));
+                (SpanKind::Server, method_name(&self.method).to_owned())
+            }
+        };
         let parent = self.parent.unwrap_or(SpanId::INVALID);
-        let (began, name) = (self.began.0, method_name(&self.method).to_owned());
-        let span = self.data(self.span, parent, SpanKind::Server, name, began, began.elapsed());
+        let failed = ended.has_failed() || kind == SpanKind::Client && ended.status >= 400;
+        let began = self.spans.began();
+        let span = self.spans.span(self.span, parent, kind, name, began, began.elapsed());
         let mut spans = vec![SpanData {
             parent_span_is_remote: self.parent.is_some(),
             attributes,
@@ -237,72 +285,9 @@ impl Trace {
             ..span
         }];
         if connection.tls && !connection.handshake_traced.swap(true, Ordering::Relaxed) {
-            self.handshake(connection, &mut spans);
+            self.spans.handshake(self.span, connection, &mut spans);
         }
         spans.append(&mut self.attempts);
-        self.tracer.record(spans);
+        self.tracer.exporter.record(spans);
     }
-
-    /// The handshake is part of the first request's trace, with the private-key operation.
-    fn handshake(&self, connection: &Connection, spans: &mut Vec<SpanData>) {
-        let (handshake, took) = (random_span(), connection.handshake);
-        let began = before(connection.clock.accepted(), took);
-        let span = self.data(handshake, self.span, SpanKind::Internal, "tls.handshake", began, took);
-        let attributes = vec![
-            KeyValue::new("tls.protocol.version", connection.version),
-            KeyValue::new("tls.cipher", connection.cipher),
-            KeyValue::new("tls.resumed", connection.resumed),
-        ];
-        spans.push(SpanData { attributes, ..span });
-        let Some(KeyTiming { key_type, waited, computed, batch, done, .. }) = connection.key else { return };
-        let attributes = vec![
-            KeyValue::new("quadrille.key_type", Value::from(key_type.to_string())),
-            KeyValue::new("quadrille.batch", batch as i64),
-        ];
-        let computing = before(done, computed);
-        let waiting = before(computing, waited);
-        for (name, began, took) in [("key.wait", waiting, waited), ("key.compute", computing, computed)] {
-            let span = self.data(random_span(), handshake, SpanKind::Internal, name, began, took);
-            spans.push(SpanData { attributes: attributes.clone(), ..span });
-        }
-    }
-
-    fn data(
-        &self,
-        span: SpanId,
-        parent: SpanId,
-        span_kind: SpanKind,
-        name: impl Into<Cow<'static, str>>,
-        began: Instant,
-        took: Duration,
-    ) -> SpanData {
-        let (instant, time) = self.began;
-        let start_time = match began.checked_duration_since(instant) {
-            Some(after) => time + after,
-            None => time - instant.duration_since(began),
-        };
-        SpanData {
-            span_context: SpanContext::new(self.id, span, TraceFlags::SAMPLED, false, self.state.clone()),
-            parent_span_id: parent,
-            parent_span_is_remote: false,
-            span_kind,
-            name: name.into(),
-            start_time,
-            end_time: start_time + took,
-            attributes: Vec::new(),
-            dropped_attributes_count: 0,
-            events: Default::default(),
-            links: Default::default(),
-            status: Status::Unset,
-            instrumentation_scope: SCOPE.clone(),
-        }
-    }
-}
-
-fn before(instant: Instant, time: Duration) -> Instant {
-    instant.checked_sub(time).unwrap_or(instant)
-}
-
-fn failed_if(failed: bool) -> Status {
-    if failed { Status::error("") } else { Status::Unset }
 }

@@ -1,5 +1,7 @@
 //! From the model to what can be served: certificates read, names resolved, TLS set up, or every problem named.
 
+mod tracers;
+
 use super::{
     cache::{ArtifactBuilder, ArtifactCache},
     control::RebuiltParts,
@@ -17,6 +19,7 @@ use crate::{
         Identities, QuicTls, certificate::Certificate, certificate_selection::shadowed,
         resumption_backend::ResumptionBackend, stapling,
     },
+    traces::{TraceRules, Tracer},
     upstream::{Names, WeightedUpstreams},
 };
 use quadrille_acme::{Answers, OnDemand};
@@ -86,6 +89,7 @@ impl Snapshot {
             answers: &active.answers,
             on_demand: &active.on_demand,
             granted: granted(model),
+            tracer: None,
             shown: Vec::new(),
             awaited: BTreeSet::new(),
             warnings: BTreeSet::from_iter(unknown),
@@ -102,6 +106,11 @@ impl Snapshot {
                 Ok(change) => changes.push(change),
                 Err(mut found) => problems.append(&mut found),
             }
+        }
+        let rules = model.tracing.clone().map(Box::new).map(TraceRules::Own);
+        match rules.map(|rules| builder.tracer(rules, false)).transpose() {
+            Ok(tracer) => builder.tracer = tracer,
+            Err(problem) => problems.push(problem),
         }
         let mut listeners = Vec::new();
         let retained = ActiveListener::retained(&active.listeners, model.listeners.iter());
@@ -132,6 +141,8 @@ struct SnapshotBuilder<'a> {
     on_demand: &'a Arc<OnDemand>,
     /// Certificates that were ordered on demand.
     granted: Vec<Arc<CertificateSource>>,
+    /// Of all chains.
+    tracer: Option<Arc<Tracer>>,
     shown: Vec<(&'a Listener, Vec<ServedCertificate>)>,
     /// Titles of certificates that are ordered and not there yet.
     awaited: BTreeSet<String>,
@@ -254,6 +265,7 @@ impl<'a> SnapshotBuilder<'a> {
                 forwarded_certificate: http.forwarded_certificate,
                 envoy_headers: http.envoy_headers.clone(),
                 trusted_proxies: listener.trusted_proxies.clone(),
+                tracer: self.http_tracer(http).map_err(|problem| vec![problem])?,
                 // Over TLS nobody validates a name by a request.
                 answers: chain.tls.is_none().then(|| Arc::clone(self.answers)),
                 alt_svc: chain.http3.as_ref().map(|http3| http3.alt_svc.clone()),

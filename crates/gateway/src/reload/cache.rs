@@ -1,5 +1,7 @@
 //! Artifacts that snapshots are made of, kept from one to the next so that only what has changed is built again.
 
+mod exporters;
+
 use super::{control::RebuiltParts, upstream_change::UpstreamChange};
 use crate::{
     http::{Authenticator, Authenticators, KeyFetchers, Limiters, Router},
@@ -10,6 +12,7 @@ use crate::{
         resumption_backend::ResumptionBackend,
         stapling,
     },
+    traces::Exporter,
     upstream::{Credentials, Names, Upstream, Upstreams},
 };
 use boring::{sha::Sha256, x509::X509};
@@ -18,7 +21,7 @@ use quadrille_config::{
     Diagnostic,
     model::{
         self, BasicAuth, CertificateSource, ClientAuth, KeyServerUse, KeySource, Keyless, Mode, OcspStapling,
-        Place, RateLimit, RemoteKeys, RouteTable, Source, Tls, TlsPolicy, UpstreamTls,
+        Place, RateLimit, RemoteKeys, RouteTable, Source, SpanCollector, Tls, TlsPolicy, UpstreamTls,
     },
 };
 use quadrille_engine::Engine;
@@ -50,6 +53,7 @@ pub(crate) struct ArtifactCache {
     key_fetchers: KeyFetchers,
     authenticators: HashMap<(Arc<BasicAuth>, Digest), Arc<Authenticator>>,
     upstreams: Upstreams,
+    exporters: HashMap<ExporterKey, Arc<Exporter>>,
     cas: HashMap<Digest, Cas>,
 }
 
@@ -79,6 +83,14 @@ struct ContextKey {
     contents: Vec<Digest>,
     awaited: Vec<String>,
     on_demand: bool,
+}
+
+/// What sends spans was made from, with what its files held.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct ExporterKey {
+    model: SpanCollector,
+    upstream: Option<Identity<Upstream>>,
+    contents: Vec<Digest>,
 }
 
 /// An artifact that equals only itself: it comes from a cache, which has one for equal settings.

@@ -186,12 +186,15 @@ fn sources(model: &Gateway) -> impl Iterator<Item = &Source> {
     let on_demand = model.acme.iter().filter_map(|acme| acme.on_demand.as_ref());
     let key_servers = on_demand.filter_map(|on_demand| on_demand.keyless.as_ref());
     let key_servers = key_servers.flat_map(|keyless| keyless.sources());
+    let collectors = model.tracing.iter().filter_map(|tracing| tracing.collector.tls());
+    let collectors = collectors.flat_map(UpstreamTls::sources);
     listeners
         .chain(users)
         .chain(pages)
         .chain(token_keys)
         .chain(upstreams)
         .chain(key_servers)
+        .chain(collectors)
         .chain(model.resumption.sources())
 }
 

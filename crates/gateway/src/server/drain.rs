@@ -1,7 +1,7 @@
 //! The end of a process: clients are sent elsewhere, and what is under way finishes.
 
 use super::Server;
-use crate::{process::signals::Signals, telemetry::traces};
+use crate::{process::signals::Signals, traces};
 use std::{
     sync::atomic::Ordering,
     time::{Duration, Instant},

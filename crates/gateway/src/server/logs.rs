@@ -1,7 +1,7 @@
-//! Where requests are told of: the access log, whose files somebody else moves away, and traces.
+//! The access log, whose files somebody else moves away.
 
 use super::Server;
-use crate::telemetry::{access_log, traces};
+use crate::telemetry::access_log;
 use quadrille_config::model::{AccessLog, Gateway};
 
 impl Server {
@@ -13,9 +13,6 @@ impl Server {
             tracing::error!(%error, "the access log stays where it is");
         }
         access_log::enable(model.access_log != AccessLog::Off, model.access_log_fields);
-        if let Err(error) = traces::follow(model.tracing.as_ref()) {
-            tracing::error!(%error, "no spans are sent");
-        }
     }
 
     /// On SIGHUP, which means both to whoever sends it.

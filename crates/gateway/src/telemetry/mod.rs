@@ -10,5 +10,4 @@ pub(crate) mod paced;
 pub(crate) mod sampling;
 pub(crate) mod statistics;
 pub(crate) mod status;
-pub(crate) mod traces;
 pub(crate) mod upstream;

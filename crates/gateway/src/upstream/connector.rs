@@ -3,7 +3,7 @@
 use super::{
     alpn::{self, Alpn},
     cluster::Upstream,
-    proxy_header::proxy_header,
+    proxy_header::{local_header, proxy_header},
     server::Server,
 };
 use crate::{connection::Connection, tls::Transport};
@@ -44,6 +44,21 @@ impl Upstream {
             Ok(connected) => connected,
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "connecting took too long")),
         }
+    }
+
+    /// A connection on behalf of nobody, within the upstream's time limit, and whether it speaks HTTP/2.
+    ///
+    /// # Errors
+    /// As of [`Self::connect`].
+    pub(crate) async fn connect_own(&self, server: &Server) -> io::Result<(ServerStream, bool)> {
+        let header = local_header(self.model.proxy_protocol);
+        let opening = self.open(server, &header, self.alpn(server));
+        let stream = match tokio::time::timeout(self.model.timeouts.connect, opening).await {
+            Ok(opened) => opened?,
+            Err(_) => return Err(io::Error::new(io::ErrorKind::TimedOut, "connecting took too long")),
+        };
+        let is_http2 = self.speaks_http2(server, &stream);
+        Ok((stream, is_http2))
     }
 
     /// A connection that begins with this header, however long that takes.

@@ -44,8 +44,8 @@ impl Server {
         self.load.as_ref().map(|load| &*load.0)
     }
 
-    /// Where a connection was going.
-    pub(super) fn at(address: SocketAddr) -> Self {
+    /// The server at an address, such as where a connection was going.
+    pub(crate) fn at(address: SocketAddr) -> Self {
         let host = address.ip().to_string().into();
         Self { address: address.into(), host, transport: 0, http2: false, load: None }
     }

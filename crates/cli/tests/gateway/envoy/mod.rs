@@ -24,6 +24,7 @@ mod remote_jwks;
 mod request_id;
 mod request_limits;
 pub mod stock;
+mod tracing;
 mod unix_sockets;
 mod upstream;
 

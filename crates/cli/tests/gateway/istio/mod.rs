@@ -10,6 +10,7 @@ mod mesh;
 mod mtls;
 mod routes;
 mod sidecar;
+mod tracing;
 mod traffic;
 
 use mesh::Mesh;

@@ -1,14 +1,19 @@
 //! Which requests are traced, and where their spans are sent.
 
+use super::upstream_tls::{self, UPSTREAM_TLS};
 use crate::{
     Field, Problem,
     file::schema::{Key, Preset, Section},
-    model::Tracing,
-    quote, share,
+    model::{
+        CollectorEndpoint, CollectorServers, Place, SpanCollector, Tracing, TracingProtocol, UpstreamTls,
+    },
+    quote, share, values,
     words::{name, switch, word},
 };
+use ::http::{HeaderName, HeaderValue, uri::PathAndQuery};
+use serde_json::Value;
 
-pub(super) const TRACING: Section<Tracing> = Section {
+pub(super) const TRACING: Section<Draft, Tracing> = Section {
     path: "tracing",
     about: "Spans of requests, as OpenTelemetry has them, for a collector. An endpoint alone is short for a mapping with it. \
             What is not recorded costs a header of the request; what is costs some microseconds, and about 1 KiB of memory \
@@ -16,22 +21,42 @@ pub(super) const TRACING: Section<Tracing> = Section {
     keys: &[
         Key {
             name: "endpoint",
-            value: "`http://host:port`",
+            value: "`http://host:port` or `https://host:port`",
             preset: Preset::Required,
-            about: "The collector, in plain text: one on this machine or in a private network, which may pass spans on by TLS. \
-                    With `protocol: http` a path may follow; without one it is `/v1/traces`.",
+            about: "The collector, in plain text or over TLS. With `protocol: http` a path may follow; without one it is \
+                    `/v1/traces`.",
             needs_restart: false,
-            read: |field, tracing| tracing.endpoint = field.parse(endpoint).unwrap_or_default(),
-            show: |tracing| tracing.endpoint.as_str().into(),
+            read: |field, draft| draft.endpoint = field.parse(endpoint),
+            show: |tracing| show_endpoint(&tracing.collector).into(),
         },
         Key {
             name: "protocol",
             value: "`grpc` or `http`",
             preset: Preset::Is("grpc"),
-            about: "How spans are sent: OTLP by gRPC (collectors have it on port 4317), or in HTTP/1.1 (port 4318).",
+            about: "How spans are sent: OTLP by gRPC (collectors have it on port 4317), or by HTTP (port 4318).",
             needs_restart: false,
-            read: |field, tracing| field.set(&mut tracing.protocol, word),
-            show: |tracing| name(tracing.protocol).into(),
+            read: |field, draft| field.set(&mut draft.tracing.collector.protocol, word),
+            show: |tracing| name(tracing.collector.protocol).into(),
+        },
+        Key {
+            name: "tls",
+            value: "mapping",
+            preset: Preset::Means("the system's CA bundle"),
+            about: "How an `https` endpoint is verified, and what is shown to it: `ca`, `certificate` and the other keys of \
+                    [`upstreams.<name>.tls`](#upstreamsnametls).",
+            needs_restart: false,
+            read: |field, draft| draft.tls = upstream_tls::tls(field),
+            show: |tracing| show_tls(&tracing.collector),
+        },
+        Key {
+            name: "headers",
+            value: "mapping of names to values",
+            preset: Preset::Means("none"),
+            about: "Sent to the collector with every message, such as the key of an account. The values are secrets: no page \
+                    and no log shows them. What is here comes before `OTEL_EXPORTER_OTLP_HEADERS` of the environment.",
+            needs_restart: false,
+            read: |field, draft| draft.tracing.collector.headers = headers(field),
+            show: |tracing| show_headers(&tracing.collector),
         },
         Key {
             name: "percent",
@@ -40,7 +65,7 @@ pub(super) const TRACING: Section<Tracing> = Section {
             about: "How many of the traces that begin here are recorded, chosen at random. Of those that are continued, it is \
                     as their beginning says.",
             needs_restart: false,
-            read: |field, tracing| field.set(&mut tracing.parts, share::percentage),
+            read: |field, draft| field.set(&mut draft.tracing.parts, share::percentage),
             show: |tracing| share::show(tracing.parts).into(),
         },
         Key {
@@ -49,7 +74,7 @@ pub(super) const TRACING: Section<Tracing> = Section {
             preset: Preset::Is("trusted_proxies"),
             about: "Whose `traceparent` is continued; others' is replaced. With `all`, clients decide what is recorded.",
             needs_restart: false,
-            read: |field, tracing| field.set(&mut tracing.parents, word),
+            read: |field, draft| field.set(&mut draft.tracing.parents, word),
             show: |tracing| name(tracing.parents).into(),
         },
         Key {
@@ -58,40 +83,155 @@ pub(super) const TRACING: Section<Tracing> = Section {
             preset: Preset::Is("quadrille"),
             about: "What collectors call this gateway (`service.name`).",
             needs_restart: false,
-            read: |field, tracing| field.set(&mut tracing.service, service),
-            show: |tracing| tracing.service.as_str().into(),
+            read: |field, draft| field.set(&mut draft.tracing.collector.service, service),
+            show: |tracing| tracing.collector.service.as_str().into(),
         },
     ],
 };
 
-/// A mapping, an endpoint, or `off`.
-pub(super) fn tracing(field: &Field<'_>) -> Option<Tracing> {
-    if field.is_scalar() {
-        let off = matches!(switch(field.text()?), Ok(false));
-        return if off { None } else { field.parse(endpoint).map(Tracing::new) };
-    }
-    let mut tracing = Tracing::new(String::new());
-    TRACING.read(field, &mut tracing)?;
-    (!tracing.endpoint.is_empty()).then_some(tracing)
+/// What has been read.
+pub(super) struct Draft {
+    endpoint: Option<Endpoint>,
+    tls: Option<UpstreamTls>,
+    tracing: Tracing,
 }
 
-fn endpoint(text: &str) -> Result<String, Problem> {
-    if text.starts_with("https://") {
-        let message = format!("{} asks for TLS, which is not spoken to collectors", quote(text));
-        return Err(Problem::new(message, "send to a collector nearby by `http://`, which passes spans on"));
-    }
-    let rest = text.strip_prefix("http://").unwrap_or_default();
-    let authority = rest.split('/').next().unwrap_or_default();
-    let port = authority.rsplit_once(':').map(|(host, port)| (host, port.parse::<u16>()));
-    match port {
-        Some((host, Ok(1..))) if !host.is_empty() && !text.contains(char::is_whitespace) => {
-            Ok(text.to_owned())
+/// `http://host:port/path`, taken apart.
+#[derive(Clone)]
+struct Endpoint {
+    tls: bool,
+    host: String,
+    port: u16,
+    /// Empty if there is none.
+    path: String,
+}
+
+/// A mapping, an endpoint, or `off`.
+pub(super) fn tracing(field: &Field<'_>) -> Option<Tracing> {
+    let mut draft = Draft { endpoint: None, tls: None, tracing: nowhere(field.place()) };
+    if field.is_scalar() {
+        if matches!(switch(field.text()?), Ok(false)) {
+            return None;
         }
-        _ => Err(Problem::new(
-            format!("{} is no endpoint", quote(text)),
-            "write `http://` with host and port, such as `http://127.0.0.1:4317`",
-        )),
+        draft.endpoint = field.parse(endpoint);
+    } else {
+        TRACING.read(field, &mut draft)?;
     }
+    draft.finish(field)
+}
+
+fn nowhere(place: Place) -> Tracing {
+    let endpoint = CollectorEndpoint { host: String::new(), port: 0, tls: None };
+    Tracing::new(SpanCollector::new(CollectorServers::Endpoint(Box::new(endpoint)), place))
+}
+
+impl Draft {
+    fn finish(self, field: &Field<'_>) -> Option<Tracing> {
+        let Self { endpoint, tls, mut tracing } = self;
+        let Endpoint { tls: is_https, host, port, path } = endpoint?;
+        if let (false, Some(tls)) = (is_https, field.entry("tls")) {
+            tls.error(Problem::new(
+                "the endpoint is in plain text",
+                "write `https://` in `endpoint`, or remove this",
+            ));
+        }
+        let tls = is_https.then(|| tls.unwrap_or_default());
+        let collector = &mut tracing.collector;
+        collector.servers = CollectorServers::Endpoint(Box::new(CollectorEndpoint { host, port, tls }));
+        match collector.protocol {
+            TracingProtocol::Http if !path.is_empty() => collector.path = path,
+            TracingProtocol::Grpc if path.len() > 1 => field.at("endpoint").error(Problem::new(
+                "gRPC has a path of its own",
+                "remove the path, or say `protocol: http`",
+            )),
+            TracingProtocol::Http | TracingProtocol::Grpc => {}
+        }
+        Some(tracing)
+    }
+}
+
+/// What is wrong is not quoted where there may be a password in it.
+fn endpoint(text: &str) -> Result<Endpoint, Problem> {
+    const FORM: &str = "write `http://` or `https://` with host and port, such as `http://127.0.0.1:4317`";
+    if text.contains('@') {
+        return Err(Problem::new(
+            "an endpoint has no password in it",
+            "write `headers`, such as `authorization`",
+        ));
+    }
+    let no_endpoint = || Problem::new(format!("{} is no endpoint", quote(text)), FORM);
+    let (scheme, rest) = text.split_once("://").ok_or_else(no_endpoint)?;
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let address = values::server_address(authority).map_err(|_| no_endpoint())?;
+    let (host, port) = address.rsplit_once(':').ok_or_else(no_endpoint)?;
+    let is_path = path.is_empty() || path.parse::<PathAndQuery>().is_ok();
+    match (scheme, port.parse()) {
+        ("http" | "https", Ok(port)) if is_path && !path.contains('#') => Ok(Endpoint {
+            tls: scheme == "https",
+            host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+            port,
+            path: path.to_owned(),
+        }),
+        _ => Err(no_endpoint()),
+    }
+}
+
+/// Headers that frame a message, or say what it is.
+const FIXED: [&str; 9] = [
+    "host",
+    "content-type",
+    "content-length",
+    "content-encoding",
+    "transfer-encoding",
+    "connection",
+    "te",
+    "grpc-timeout",
+    "grpc-encoding",
+];
+
+/// Their values are not quoted, whatever is wrong with them.
+fn headers(field: &Field<'_>) -> Vec<(HeaderName, HeaderValue)> {
+    if !field.is_mapping() {
+        field.error(Problem::new(
+            "not a mapping of names to values",
+            "write `name: value` on lines of their own",
+        ));
+        return Vec::new();
+    }
+    field.entries().into_iter().filter_map(|(name, value)| header(name, &value)).collect()
+}
+
+fn header(name: &str, field: &Field<'_>) -> Option<(HeaderName, HeaderValue)> {
+    let Ok(name) = HeaderName::try_from(name) else {
+        return field.fail(Problem::new("not the name of a header", "write one, such as `authorization`"));
+    };
+    if FIXED.contains(&name.as_str()) {
+        return field.fail(Problem::new("it is set as it must be", "remove it"));
+    }
+    match HeaderValue::from_str(field.text()?) {
+        Ok(mut value) => {
+            value.set_sensitive(true);
+            Some((name, value))
+        }
+        Err(_) => field.fail(Problem::new("not the value of a header", "write one line of ASCII")),
+    }
+}
+
+fn show_endpoint(collector: &SpanCollector) -> String {
+    let has_path = collector.protocol == TracingProtocol::Http && collector.path != SpanCollector::PATH;
+    format!("{}{}", collector.servers, if has_path { &collector.path } else { "" })
+}
+
+fn show_tls(collector: &SpanCollector) -> Value {
+    collector.tls().map_or(Value::Null, |tls| UPSTREAM_TLS.show(tls))
+}
+
+fn show_headers(collector: &SpanCollector) -> Value {
+    const SECRET: &str = "[redacted]";
+    if collector.headers.is_empty() {
+        return Value::Null;
+    }
+    collector.headers.iter().map(|(name, _)| (name.as_str(), Value::from(SECRET))).collect()
 }
 
 fn service(text: &str) -> Result<String, Problem> {

@@ -14,6 +14,8 @@ fn every_leaf_makes_another_model() {
     let original = parse(&document.to_string(), "q.yaml").expect("what is shown can be read");
     let mut leaves = Vec::new();
     find(&document, String::new(), &mut leaves);
+    // Secrets are not shown.
+    leaves.retain(|pointer| !pointer.starts_with("/tracing/headers/"));
     let mut changed = 0;
     for pointer in &leaves {
         for other in others(document.pointer(pointer).expect("a leaf")) {

@@ -4,11 +4,12 @@ use super::{CERTIFICATE, KEY_SERVER_POOL, Leaves, NOTHING, ROUTE_TABLE, TIME, TL
 use crate::RebuiltParts;
 use quadrille_config::model::{
     AccessAction, AccessRules, AccessStep, AcmeKeyType, AcmeOrder, AltName, AltNameKind, Ambiguous,
-    CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, ClientOrigin, EnvoyHeaders, ErrorPage,
-    ForwardedCertificate, Group, Http, Inspection, KeyServerUse, KeySource, Keyless, KeylessTls, Limits,
-    Listener, OcspStapling, Paths, Place, Ports, ProxyProtocolIn, Redirected, RequestIds, RequestLimits,
-    RouteTable, SentPath, Serve, Source, Statuses, Timeouts, Tls, TlsPolicy, Transport, TrustedProxies,
-    Version, Weighted, key_server::Protocol,
+    CertificateSource, Chain, ChainMatch, ClientAuth, ClientCheck, ClientOrigin, CollectorServers,
+    EnvoyHeaders, ErrorPage, ForwardedCertificate, Group, Http, HttpTracing, Inspection, KeyServerUse,
+    KeySource, Keyless, KeylessTls, Limits, Listener, OcspStapling, Paths, Place, Ports, ProxyProtocolIn,
+    Redirected, RequestIds, RequestLimits, RouteTable, SentPath, Serve, Source, SpanCollector, Statuses,
+    Timeouts, Tls, TlsPolicy, TraceSampling, Transport, TrustedProxies, Version, Weighted,
+    key_server::Protocol,
 };
 use std::{num::NonZeroUsize, sync::Arc};
 
@@ -108,6 +109,7 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             request_ids,
             forwarded_certificate,
             envoy_headers,
+            tracing,
         }) => {
             route::table(Arc::make_mut(routes), leaves);
             leaves.rebuild(NOTHING);
@@ -117,6 +119,18 @@ fn serve(model: &mut Serve, leaves: &mut Leaves) {
             leaves.set("http.paths.escaped_slashes", escaped_slashes, Ambiguous::Keep);
             leaves.set("http.paths.parameters", parameters, Ambiguous::Keep);
             leaves.set("http.paths.send", send, SentPath::Received);
+            let servers =
+                CollectorServers::Upstream { name: super::model::ROUTED.into(), authority: "c".into() };
+            let other = HttpTracing {
+                collector: SpanCollector::new(servers, super::model::place()),
+                sampling: TraceSampling::ALL,
+                outbound: false,
+                attempts: false,
+                own_hop: false,
+                tags: Vec::new(),
+                longest_path: 7,
+            };
+            leaves.set("http.tracing", tracing, Some(Arc::new(other)));
             leaves.set("http.access", access, vec![AccessStep::Rules(deny_all())]);
             let RequestLimits { header, fields, url, body } = limits;
             leaves.set("http.limits.header", header, 5000);

@@ -15,9 +15,9 @@ use super::{
 use crate::process::engine::idle;
 use model::Files;
 use quadrille_config::model::{
-    AccessLog, Acme, AcmeChallenge, AcmeFleet, AcmeOnDemand, Admin, BackendChoice, EngineSettings,
-    ExternalAccount, Gateway, Http3, LogFields, ProxyProtocolIn, Resolver, Resumption, Sampling,
-    SessionCache, Source, TicketKeys, Tracing,
+    AccessLog, Acme, AcmeChallenge, AcmeFleet, AcmeOnDemand, Admin, BackendChoice, CollectorEndpoint,
+    CollectorServers, EngineSettings, ExternalAccount, Gateway, Http3, LogFields, ProxyProtocolIn, Resolver,
+    Resumption, Sampling, SessionCache, Source, SpanCollector, TicketKeys, Tracing,
 };
 use std::{fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -176,7 +176,9 @@ fn gateway(model: &mut Gateway, leaves: &mut Leaves) {
     leaves.set("access_log", access_log, AccessLog::Stdout);
     leaves.set("access_log_fields", access_log_fields, LogFields::NONE);
     leaves.flip("request_ids", request_ids);
-    let other = Tracing { parts: 7, ..Tracing::new("http://127.0.0.1:1".into()) };
+    let endpoint = CollectorEndpoint { host: "127.0.0.1".into(), port: 1, tls: None };
+    let servers = CollectorServers::Endpoint(Box::new(endpoint));
+    let other = Tracing { parts: 7, ..Tracing::new(SpanCollector::new(servers, model::place())) };
     leaves.set("tracing", tracing, Some(other));
 }
 

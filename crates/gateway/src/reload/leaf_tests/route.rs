@@ -43,8 +43,10 @@ fn route(model: &mut Route, leaves: &mut Leaves) {
         basic_auth,
         compression,
         error_pages,
+        tracing,
         place: _,
     } = model;
+    leaves.set("route.tracing", tracing, Some(Arc::default()));
     leaves.set("route.error_pages", error_pages, vec![super::listener::error_page()]);
     leaves.set("route.compression", compression, Some(Arc::default()));
     leaves.set("route.basic_auth", basic_auth, RouteBasicAuth::Off);

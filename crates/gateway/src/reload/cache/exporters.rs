@@ -1,0 +1,58 @@
+//! What sends spans to collectors.
+
+use super::{ArtifactBuilder, ExporterKey, Identity, client_certificate};
+use crate::{
+    traces::Exporter,
+    upstream::{Credentials, Endpoints, Upstream},
+};
+use quadrille_config::{
+    Diagnostic,
+    model::{
+        self, CollectorEndpoint, CollectorServers, SpanCollector, TracingProtocol, UpstreamProtocol,
+        UpstreamTls,
+    },
+};
+use std::sync::Arc;
+
+impl ArtifactBuilder<'_> {
+    /// What sends spans to a collector, whose upstream is one of the snapshot's, if it has one.
+    pub(crate) fn exporter(&mut self, model: &SpanCollector) -> Result<Arc<Exporter>, Diagnostic> {
+        let upstream = match &model.servers {
+            CollectorServers::Endpoint(_) => None,
+            CollectorServers::Upstream { name, .. } => self.now.upstreams.get(name).cloned(),
+        };
+        let contents = self.contents(model.tls().into_iter().flat_map(UpstreamTls::sources));
+        let key = ExporterKey { model: model.clone(), upstream: upstream.clone().map(Identity), contents };
+        let known = self.now.exporters.get(&key).or_else(|| self.before.exporters.get(&key));
+        let exporter = match (known, &model.servers) {
+            (Some(known), _) => Arc::clone(known),
+            (None, CollectorServers::Upstream { .. }) => Arc::new(Exporter::new(model, upstream)),
+            (None, CollectorServers::Endpoint(endpoint)) => {
+                let way = self.way(endpoint, model)?;
+                Arc::new(Exporter::new(model, Some(Arc::new(way))))
+            }
+        };
+        self.now.exporters.insert(key, Arc::clone(&exporter));
+        Ok(exporter)
+    }
+
+    /// How the address of a collector is reached: an upstream of which no servers are known.
+    fn way(
+        &mut self,
+        endpoint: &CollectorEndpoint,
+        collector: &SpanCollector,
+    ) -> Result<Upstream, Diagnostic> {
+        let mut model = model::Upstream::new(Vec::new(), collector.place.clone());
+        model.tls = endpoint.tls.clone();
+        model.protocol = match collector.protocol {
+            TracingProtocol::Grpc => UpstreamProtocol::Http2,
+            TracingProtocol::Http => UpstreamProtocol::Auto,
+        };
+        let tls = endpoint.tls.as_ref();
+        let credentials = Credentials {
+            ca: self.ca(tls, &collector.place)?,
+            certificate: tls.map_or(Ok(None), client_certificate)?,
+        };
+        Upstream::new("tracing", &model, Endpoints::new(), &[credentials], Vec::new())
+    }
+}
