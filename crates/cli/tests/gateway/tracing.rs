@@ -5,6 +5,7 @@ use crate::support::{
     echo_server, eventually, http3::Sending, listener, output, ports, quadrille,
 };
 use opentelemetry_proto::tonic::trace::v1::Span;
+use std::io::{Read, Write};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
@@ -332,4 +333,68 @@ fn what_is_wrong_with_tls_or_headers_is_a_mistake_with_its_line_and_without_the_
         assert!(!good && said.contains(expected) && said.contains(".yaml:"), "{tracing}: {said}");
         assert!(!said.contains("s3cr3t"), "{said}");
     }
+}
+
+/// A connection whose bytes nobody looks into is one span, with its handshake and the connection to its server.
+#[test]
+fn a_connection_in_tcp_mode_is_traced() {
+    let collector = Collector::grpc();
+    let certificates = Certificates::new();
+    let pair = certificates.rsa(2048, &["localhost"]);
+    let upstreams = format!(
+        "echo: {{servers: [\"{}\"]}}, gone: {{servers: [\"127.0.0.1:{}\"], retries: 1}}",
+        echo_server(),
+        ports::free()
+    );
+    let listeners =
+        ["echo", "gone"].map(|upstream| listener(&pair, &format!("mode: tcp, upstream: {upstream}")));
+    let text = document(&listeners, &upstreams);
+    let tracing = format!("tracing: {{endpoint: 'http://{}', percent: 100}}\n", collector.address);
+    let file = Configuration::new(&format!("{text}{tracing}"));
+    let gateway = Gateway::with_config(&file.path(), 1);
+    let client = Connector::new(&certificates);
+    let mut tls = client.tls(gateway.address(0)).expect("a connection");
+    tls.write_all(b"GET /secret HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("writing");
+    let (mut answer, mut more) = (Vec::new(), [0; 1024]);
+    while !String::from_utf8_lossy(&answer).contains("/secret") {
+        let count = tls.read(&mut more).expect("an answer");
+        answer.extend_from_slice(&more[..count]);
+    }
+    tls.shutdown().expect("an end");
+    let _ = tls.read_to_end(&mut answer);
+    drop(tls);
+    eventually("no spans", || collector.spans().len() >= 5);
+    let spans = collector.spans();
+    assert_eq!(spans.len(), 5, "{spans:#?}");
+    let connection = named(&spans, "tcp");
+    assert!(connection.parent_span_id.is_empty() && connection.kind == SERVER, "{connection:#?}");
+    for (key, expected) in [
+        ("client.address", "127.0.0.1"),
+        ("quadrille.upstream", "echo"),
+        ("quadrille.end", "closed"),
+        ("server.address", "localhost"),
+        ("tls.protocol.version", "TLSv1.3"),
+    ] {
+        assert_eq!(attribute(connection, key), expected, "{key}");
+    }
+    for key in ["quadrille.bytes_received", "quadrille.bytes_sent"] {
+        assert!(attribute(connection, key).parse::<u64>().expect("a number") > 10, "{connection:#?}");
+    }
+    let (connect, handshake) = (named(&spans, "connect"), named(&spans, "tls.handshake"));
+    assert_eq!((connect.kind, &connect.parent_span_id), (CLIENT, &connection.span_id));
+    assert_eq!(handshake.parent_span_id, connection.span_id);
+    assert_eq!(handshake.start_time_unix_nano, connection.start_time_unix_nano);
+    assert!(connect.end_time_unix_nano <= connection.end_time_unix_nano, "{spans:#?}");
+    assert_eq!(named(&spans, "key.compute").parent_span_id, handshake.span_id);
+    assert!(!format!("{spans:?}").contains("secret"), "bytes are nobody's business");
+
+    // Nobody is there: every attempt says so.
+    drop(client.tls(gateway.address(1)));
+    eventually("no further spans", || {
+        collector.spans().iter().any(|span| attribute(span, "quadrille.end") == "no connection")
+    });
+    let spans = collector.spans();
+    let failed: Vec<_> =
+        spans.iter().filter(|span| attribute(span, "error.type") == "no connection").collect();
+    assert_eq!(failed.iter().filter(|span| span.name == "connect").count(), 2, "{failed:#?}");
 }

@@ -6,12 +6,12 @@ use crate::{
     host_map::lower_case,
     http::{HttpFilterChain, HttpSettings},
     listener::matcher::{Addresses, FilterChainMatcher},
+    tcp::TcpSettings,
     telemetry::{
         sampling::Sampling,
         statistics::{ChainCounters, ListenerCounters, ListenerStatistics},
     },
     tls::{ChainTls, QuicStart, QuicTls},
-    upstream::WeightedUpstreams,
 };
 use arc_swap::ArcSwap;
 use quadrille_config::model::{AccessRules, ChainMatch, Listener, ProxyProtocolIn, Timeouts};
@@ -86,7 +86,7 @@ pub(crate) struct ChainConfig {
 /// What happens to a connection's bytes.
 pub(crate) enum Handler {
     Http(Arc<HttpSettings>),
-    Tcp(WeightedUpstreams),
+    Tcp(TcpSettings),
 }
 
 /// A chain that is to be served.

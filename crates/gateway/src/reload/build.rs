@@ -14,6 +14,7 @@ use crate::{
         filter_chain::{ActiveListener, ChainConfig, FilterChain, Handler, PreparedChain, PreparedListener},
         matcher::FilterChainMatcher,
     },
+    tcp::TcpSettings,
     telemetry::sampling::Sampling,
     tls::{
         Identities, QuicTls, certificate::Certificate, certificate_selection::shadowed,
@@ -270,7 +271,10 @@ impl<'a> SnapshotBuilder<'a> {
                 answers: chain.tls.is_none().then(|| Arc::clone(self.answers)),
                 alt_svc: chain.http3.as_ref().map(|http3| http3.alt_svc.clone()),
             })),
-            Serve::Tcp(to) => Handler::Tcp(WeightedUpstreams::new(to, self.artifacts.now.upstreams())),
+            Serve::Tcp(to) => Handler::Tcp(TcpSettings {
+                to: WeightedUpstreams::new(to, self.artifacts.now.upstreams()),
+                tracer: self.tracer.clone(),
+            }),
         };
         let config_before = before.as_ref().map(|before| before.config());
         let same = config_before.filter(|before| {

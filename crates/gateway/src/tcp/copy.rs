@@ -52,6 +52,18 @@ impl Stream for SslStream<Transport> {
 pub(crate) struct Copied {
     pub(crate) from_client: u64,
     pub(crate) from_server: u64,
+    pub(crate) end: CopyEnd,
+}
+
+/// Why no more is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CopyEnd {
+    /// Both sides have closed.
+    Closed,
+    /// A side has failed.
+    Failed,
+    /// Nothing has moved for the idle time.
+    Idle,
 }
 
 /// Copies until both sides have closed, one of them fails, nothing has moved for the idle time, or one side has taken
@@ -64,27 +76,30 @@ pub(crate) async fn copy_both_ways(
     let now = Instant::now();
     let (mut to_server, mut to_client) = (Direction::new(now), Direction::new(now));
     let mut alarm = pin!(sleep(idle));
-    poll_fn(|context| {
+    let end = poll_fn(|context| {
         let there = to_server.poll(context, client, server);
         let back = to_client.poll(context, server, client);
-        if [&there, &back].iter().any(|polled| matches!(polled, Poll::Ready(Err(_)))) {
-            return Poll::Ready(());
+        // Who has closed may be gone before it is told the same.
+        let ends = [(&there, &to_client), (&back, &to_server)];
+        if let Some((_, other)) = ends.iter().find(|(polled, _)| matches!(polled, Poll::Ready(Err(_)))) {
+            let is_over = other.stage == Stage::Closed;
+            return Poll::Ready(if is_over { CopyEnd::Closed } else { CopyEnd::Failed });
         }
         if there.is_ready() && back.is_ready() {
-            return Poll::Ready(());
+            return Poll::Ready(CopyEnd::Closed);
         }
         // The clock runs to the earliest end that was possible when it was set; what has moved since delays the end.
         while alarm.as_mut().poll(context).is_ready() {
             let due = last_movement(&to_server, &to_client) + idle;
             if due <= Instant::now() {
-                return Poll::Ready(());
+                return Poll::Ready(CopyEnd::Idle);
             }
             alarm.as_mut().reset(due);
         }
         Poll::Pending
     })
     .await;
-    Copied { from_client: to_server.received, from_server: to_client.received }
+    Copied { from_client: to_server.received, from_server: to_client.received, end }
 }
 
 /// From when on the idle time counts.
@@ -213,8 +228,8 @@ impl Direction {
 #[cfg(test)]
 mod tests {
     use super::{
-        AsyncRead, AsyncWrite, Context, Copied, Direction, Duration, Instant, Pin, Poll, Stage, Stream, TURN,
-        TURNS, copy_both_ways, io, last_movement,
+        AsyncRead, AsyncWrite, Context, Copied, CopyEnd, Direction, Duration, Instant, Pin, Poll, Stage,
+        Stream, TURN, TURNS, copy_both_ways, io, last_movement,
     };
     use std::task::Waker;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadBuf, duplex, split};
@@ -247,7 +262,7 @@ mod tests {
         };
         let (copied, (question, answer)) = tokio::join!(copied, talk);
         assert_eq!((question.as_str(), answer.as_str()), ("question", "answer"));
-        assert_eq!(copied, Copied { from_client: 8, from_server: 6 });
+        assert_eq!(copied, Copied { from_client: 8, from_server: 6, end: CopyEnd::Closed });
     }
 
     #[tokio::test]
@@ -267,14 +282,17 @@ mod tests {
         };
         let (copied, at_client, at_server) = tokio::join!(copied, exchange(client, 1), exchange(server, 2));
         assert!(at_client == vec![2; MUCH] && at_server == vec![1; MUCH]);
-        assert_eq!(copied, Copied { from_client: MUCH as u64, from_server: MUCH as u64 });
+        assert_eq!(
+            copied,
+            Copied { from_client: MUCH as u64, from_server: MUCH as u64, end: CopyEnd::Closed }
+        );
     }
 
     #[tokio::test]
     async fn silence_ends_the_connection() {
         let (_client, _server, copied) = copying(Duration::from_millis(20));
         let copied = tokio::time::timeout(LONG, copied).await.expect("an end");
-        assert_eq!(copied, Copied { from_client: 0, from_server: 0 });
+        assert_eq!(copied, Copied { from_client: 0, from_server: 0, end: CopyEnd::Idle });
     }
 
     #[tokio::test]

@@ -1,10 +1,12 @@
 //! TCP mode: what comes in, TLS taken off, goes to the upstream as it is, and back.
 
 mod copy;
+mod trace;
 
 use crate::{
     connection::Connection,
     telemetry::access_log,
+    traces::Tracer,
     upstream::{Alpn, RequestOutcome, Server, ServerStream, Upstream, WeightedUpstreams},
 };
 pub(crate) use copy::{Stream, copy_both_ways};
@@ -13,37 +15,56 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+use trace::Trace;
+
+/// Where the bytes of a chain go.
+pub(crate) struct TcpSettings {
+    pub(crate) to: WeightedUpstreams,
+    /// Which connections are traced, and for whom, if any are.
+    pub(crate) tracer: Option<Arc<Tracer>>,
+}
 
 /// Passes bytes until both sides have closed, nothing has moved for the idle time, or one side has not read for as
 /// long.
 pub(crate) async fn pass(
     mut client: impl Stream,
     connection: &Arc<Connection>,
-    to: &WeightedUpstreams,
+    settings: &TcpSettings,
     idle: Duration,
 ) {
-    let Some(upstream) = to.pick().and_then(|weighted| weighted.upstream.as_ref()) else {
+    let mut trace = settings.tracer.as_ref().and_then(|tracer| Trace::begin(tracer, connection));
+    let Some(upstream) = settings.to.pick().and_then(|weighted| weighted.upstream.as_ref()) else {
         tracing::warn!(client = %connection.client, "the connection's upstream does not exist (yet)");
         return;
     };
+    if let Some(trace) = &mut trace {
+        trace.routed(upstream.name());
+    }
     let began = Instant::now();
     let Ok(_active) = upstream.begin_connection() else {
         tracing::debug!(upstream = upstream.name(), "the upstream has as many connections as it may have");
         return;
     };
     // In a box of its own, which is gone while bytes are passed.
-    let connected = Box::pin(connect(upstream, connection)).await;
+    let connected = Box::pin(connect(upstream, connection, trace.as_deref_mut())).await;
     match connected {
         Err(error) => tracing::warn!(upstream = upstream.name(), %error, "cannot reach the upstream"),
         Ok((mut server, _server)) => {
             let copied = copy_both_ways(&mut client, &mut server, idle).await;
             let (to_server, to_client) = (copied.from_client, copied.from_server);
+            if let Some(trace) = &mut trace {
+                trace.copied(copied);
+            }
             access_log::tcp(connection, to_server, to_client, began.elapsed(), upstream.name());
         }
     }
 }
 
-async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<(ServerStream, Server)> {
+async fn connect(
+    upstream: &Upstream,
+    connection: &Connection,
+    mut trace: Option<&mut Trace>,
+) -> io::Result<(ServerStream, Server)> {
     let mut last = io::Error::other("no healthy server");
     let mut tried = Vec::new();
     for _ in 0..=upstream.retries() {
@@ -55,7 +76,12 @@ async fn connect(upstream: &Upstream, connection: &Connection) -> io::Result<(Se
             break;
         };
         tried.push(server.address.clone());
-        match upstream.connect(&server, connection, Alpn::None).await {
+        let asked = Instant::now();
+        let connected = upstream.connect(&server, connection, Alpn::None).await;
+        if let Some(trace) = &mut trace {
+            trace.attempted(&server.address, asked, connected.is_ok());
+        }
+        match connected {
             Ok(stream) => {
                 upstream.observe(&server, RequestOutcome::Status(200));
                 return Ok((stream, server));
