@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::{
     process::{Command, Stdio},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// A name that would be markup if anybody took it for such.
@@ -200,6 +200,18 @@ const CLIPPED: &str = r"[...document.querySelectorAll('html, body, body *')]
     .filter(element => element.scrollWidth > element.clientWidth || element.getBoundingClientRect().right > innerWidth + 0.5)
     .map(element => `${element.outerHTML.slice(0, 120)}: ${element.scrollWidth} in ${element.clientWidth}`)";
 
+/// The same once the pictures are drawn for the size of the window: that follows its change.
+fn clipped(browser: &mut Browser) -> Value {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        let found = browser.evaluate(CLIPPED);
+        if found == json!([]) || Instant::now() > end {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Alerts are above everything but the title, and are seen without scrolling.
 const ALERTS_FIRST: &str = r"(() => {
     const [alerts, main] = ['alerts', 'tiles'].map(id => document.getElementById(id).getBoundingClientRect());
@@ -216,8 +228,7 @@ fn pictures(browser: &mut Browser) {
         ("phone", 390, false),
     ] {
         browser.show(width, 1000, dark);
-        thread::sleep(Duration::from_millis(300));
-        assert_eq!(browser.evaluate(CLIPPED), json!([]), "{name}");
+        assert_eq!(clipped(browser), json!([]), "{name}");
         assert_eq!(browser.evaluate(ALERTS_FIRST), true, "{name}");
         browser.picture(name);
     }
@@ -237,7 +248,7 @@ fn a_refused_reload_is_told_until_it_is_mended() {
     let alert = browser.evaluate(told);
     assert!(alert.as_str().is_some_and(|text| text.contains("nonsense")), "{alert}");
     browser.show(390, 800, false);
-    assert_eq!(browser.evaluate(CLIPPED), json!([]));
+    assert_eq!(clipped(&mut browser), json!([]));
     browser.picture("refused");
     scene.configuration.replace(&good);
     browser.wait_until("document.querySelector('#alerts li.bad') === null");
