@@ -5,8 +5,11 @@ use super::{
     stock::{Both, ask, difference, with_ports},
     upstream,
 };
-use crate::support::{Certificates, Pair};
-use std::path::Path;
+use crate::support::{Certificates, Http3Client, Pair, ports};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+};
 
 const BOOTSTRAP: &str = r#"
 admin: { address: { socket_address: { address: 127.0.0.1, port_value: ADMIN } } }
@@ -66,6 +69,29 @@ const SAID: &[&[&str]] = &[
     &[],
     &["-H", "x-forwarded-client-cert: By=me"],
     &["-H", "x-forwarded-client-cert: By=me;Hash=1", "-H", "x-forwarded-client-cert: By=you"],
+];
+
+/// What makes of the listener one of HTTP/3.
+const OVER_QUIC: &[(&str, &str)] = &[
+    (
+        "{ address: 127.0.0.1, port_value: LISTEN }",
+        "{ protocol: UDP, address: 127.0.0.1, port_value: LISTEN }",
+    ),
+    ("    filter_chains:\n", "    udp_listener_config: { quic_options: {} }\n    filter_chains:\n"),
+    ("transport_sockets.tls\n", "transport_sockets.quic\n"),
+    (
+        "transport_sockets.tls.v3.DownstreamTlsContext\n",
+        "transport_sockets.quic.v3.QuicDownstreamTransport\n",
+    ),
+    (
+        "          common_tls_context:\n",
+        "          downstream_tls_context:\n           common_tls_context:\n",
+    ),
+    ("            alpn_protocols: [ h2, http/1.1 ]\n", ""),
+    (
+        "stat_prefix: web\n",
+        "stat_prefix: web\n          codec_type: HTTP3\n          http3_protocol_options: {}\n",
+    ),
 ];
 
 /// A CA, a server with names of its own, and clients with and without.
@@ -166,4 +192,31 @@ fn as_envoy_tells_of_certificates() {
         "Subject=\"CN=alice\\, \\\"any\\\" \\; x=y\";URI=spiffe://c/one;URI=spiffe://c/two;DNS=c.example;DNS=d.example"
     );
     assert!(asked(2).ends_with(";Subject=\"CN=few\";URI="), "{}", asked(2));
+}
+
+/// Over HTTP/3 servers are told what they are told over HTTP/2.
+#[test]
+fn clients_of_http3_are_told_of_as_others() {
+    let site = Site::new();
+    let upstream = upstream::start().port();
+    for settings in SETTINGS {
+        let text = site.text(settings, upstream);
+        let (over_tcp, _file) = serving(&text);
+        let text = OVER_QUIC.iter().fold(text, |text, (from, to)| {
+            assert!(text.contains(from), "{from}");
+            text.replace(from, to)
+        });
+        let port = ports::free();
+        let (_over_quic, _file) = serving(&with_ports(&text, &[("LISTEN", port)]));
+        for (client, shown) in [None].into_iter().chain(site.clients.iter().map(Some)).zip(site.shown()) {
+            let mut quic = Http3Client::new(&site.certificates);
+            if let Some(pair) = client {
+                quic.config().load_cert_chain_from_pem_file(path(&pair.chain)).expect("a chain");
+                quic.config().load_priv_key_from_pem_file(path(&pair.key)).expect("a key");
+            }
+            let answer = quic.connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).get("/x");
+            let expected = ask("https", over_tcp.port(), "/x", &[&shown[..], &["--http2"]].concat());
+            assert_eq!(Some(answer.text()), expected.last().cloned(), "{settings:?} {shown:?}");
+        }
+    }
 }
