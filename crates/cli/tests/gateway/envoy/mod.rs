@@ -23,6 +23,7 @@ mod rbac;
 mod remote_jwks;
 mod request_id;
 mod request_limits;
+mod statistics;
 pub mod stock;
 mod tracing;
 mod unix_sockets;

@@ -95,8 +95,9 @@ pub(super) fn with_ports(text: &str, ports: &[(&str, u16)]) -> String {
 /// Quadrille and the stock Envoy, which serve the same bootstrap.
 pub(super) struct Both {
     pub(super) gateway: Gateway,
-    /// Envoy's.
+    /// Envoy's, and that of its pages.
     port: u16,
+    admin: u16,
     _files: [Configuration; 2],
     _envoy: Envoy,
 }
@@ -113,12 +114,17 @@ impl Both {
         let theirs = Configuration::new(&with_ports(text, &[("ADMIN", admin), ("LISTEN", port)]));
         let envoy = Envoy::start(&program, &theirs);
         eventually("Envoy does not serve", || ask("http", admin, "/ready", &[])[0] == "200");
-        Some(Self { gateway, port, _files: [ours, theirs], _envoy: envoy })
+        Some(Self { gateway, port, admin, _files: [ours, theirs], _envoy: envoy })
     }
 
     /// Where each listens.
     pub(super) fn ports(&self) -> [u16; 2] {
         [self.gateway.port(), self.port]
+    }
+
+    /// Where each has this page of the admin address.
+    pub(super) fn admin_pages(&self, path: &str) -> [String; 2] {
+        [self.gateway.admin(path), format!("http://127.0.0.1:{}{path}", self.admin)]
     }
 
     /// What each answers; own texts name their character set, which is left out.
