@@ -10,7 +10,9 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{Descriptor, DescriptorCondition, DescriptorLimit, DescriptorPart, DescriptorValue},
+    model::{
+        Descriptor, DescriptorCondition, DescriptorLimit, DescriptorPart, DescriptorValue, HostDescriptors,
+    },
     quote,
 };
 
@@ -43,6 +45,17 @@ fn descriptor(field: &Field<'_>, stage: impl Fn(&Field<'_>) -> Option<u8>) -> Op
     let stage = message.get("stage").map_or(Some(0), |field| stage(&field))?;
     let parts = actions.iter().map(part).collect::<Vec<_>>().into_iter().collect::<Option<_>>()?;
     Some(Descriptor { stage, parts, limit: limit(&message)?, hits: hits(&message)? })
+}
+
+/// The `vh_rate_limits` of a filter: which descriptors of hosts it takes.
+pub(crate) fn host_descriptors(message: &Message<'_>) -> Option<HostDescriptors> {
+    const HOSTS: &[(&str, u32, HostDescriptors)] = &[
+        ("OVERRIDE", 0, HostDescriptors::UnlessOwn),
+        ("INCLUDE", 1, HostDescriptors::Always),
+        ("IGNORE", 2, HostDescriptors::Never),
+    ];
+    let host = message.get("vh_rate_limits");
+    host.map_or(Some(HostDescriptors::default()), |host| host.parse(enumeration(HOSTS)))
 }
 
 /// Of a filter, or of what it takes.

@@ -125,6 +125,11 @@ pub(crate) const FEATURES: &[Feature] = &[
         "both_tell_of_bodies",
     ),
     works("Local rate limits", "cli/tests/gateway/envoy/local_rate_limit.rs", "both_refuse_the_same"),
+    works(
+        "Local rate limits with `descriptors`",
+        "cli/tests/gateway/envoy/local_rate_limit.rs",
+        "both_count_by_descriptors",
+    ),
     works("Global rate limits", "cli/tests/gateway/envoy/rate_limit_service.rs", "both_ask_and_obey"),
     works("`basic_auth`", "cli/tests/gateway/envoy/basic_auth.rs", "both_let_in_the_same_users"),
     works(
@@ -165,12 +170,6 @@ pub(crate) const FEATURES: &[Feature] = &[
         "what_is_refused_stands_on_the_page_of_readiness",
     ),
     // Not served.
-    refused(
-        "Local rate limits with `descriptors`",
-        "descriptors",
-        "envoy/src/tests/local_rate_limit.rs",
-        "what_cannot_be_served_is_refused",
-    ),
     refused("WebAssembly and Lua", "what its code does cannot be known", REFUSED, NOT_SERVED),
     works(
         "Traces for OpenTelemetry, by gRPC and HTTP, with sampling and custom tags",

@@ -1,6 +1,7 @@
 //! The filter that limits how many requests are served in a time.
 
 use crate::{
+    descriptor::{descriptors_of_filter, host_descriptors, read_stage},
     fraction::runtime_fraction,
     header_changes::additions,
     reader::{Field, Message, ReadMessage},
@@ -10,19 +11,25 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply},
+    model::{
+        DescribedRequests, MadeDescriptors, Place, Rate, RateLimit, RateLimitAnswer, RateLimitBy,
+        RateLimitReply, RateLimited,
+    },
 };
 use std::{
     num::{NonZeroU32, NonZeroUsize},
+    sync::Arc,
     time::Duration,
 };
 
 /// What Envoy takes when nothing is said.
 const STATUS: u16 = 429;
+/// Lists of values that have buckets of their own.
+const DYNAMIC: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19);
 /// Envoy fills no bucket faster.
 const FASTEST: Duration = Duration::from_millis(50);
 
-/// `envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit`; none if it has no bucket, or counts no request.
+/// `envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit`; none if it has no buckets, or counts no request.
 pub(crate) fn local_rate_limit(field: &Field<'_>) -> Option<Vec<RateLimit>> {
     let message = field.message(&schema::LOCAL_RATE_LIMIT)?;
     let changes = additions(&message, "response_headers_to_add")?;
@@ -32,9 +39,38 @@ pub(crate) fn local_rate_limit(field: &Field<'_>) -> Option<Vec<RateLimit>> {
     };
     let counted = share(&message, "filter_enabled")?;
     let enforced = share(&message, "filter_enforced")?;
-    let name = message.string("stat_prefix");
-    let Some(bucket) = message.get("token_bucket") else { return Some(Vec::new()) };
-    let (rate, burst) = token_bucket(&bucket)?;
+    let answer = RateLimitAnswer::Envoy(RateLimitReply {
+        // As Envoy takes what is no error.
+        status: if status < 400 { STATUS } else { status },
+        headers: changes,
+        resource_exhausted: message.flag("rate_limited_as_resource_exhausted"),
+    });
+    let limit = |bucket: Bucket| RateLimit {
+        name: message.string("stat_prefix"),
+        scope: format!("{} {}", bucket.place.origin, bucket.place.path),
+        rate: bucket.rate,
+        burst: bucket.burst,
+        of: bucket.of,
+        by: bucket.by,
+        keys: bucket.keys,
+        counted,
+        enforced: if bucket.only_counts { 0 } else { enforced },
+        answer: answer.clone(),
+        place: bucket.place,
+    };
+    let mut limits: Vec<_> = described(&message)?.into_iter().map(limit).collect();
+    limits.sort_by_key(|limit| std::cmp::Reverse(limit.rate.period()));
+    if let Some(bucket) = message.get("token_bucket") {
+        let always = message.get("always_consume_default_token_bucket");
+        let of = match always.is_none() || message.flag("always_consume_default_token_bucket") {
+            true => RateLimited::All,
+            false => RateLimited::Others,
+        };
+        limits.push(limit(Bucket::of(&bucket, field.place(), of)?));
+    }
+    if limits.is_empty() {
+        return Some(limits);
+    }
     if counted == 0 {
         field.warn(
             "local_ratelimit off",
@@ -48,24 +84,69 @@ pub(crate) fn local_rate_limit(field: &Field<'_>) -> Option<Vec<RateLimit>> {
             "only counts: `filter_enforced` says no request, or is left out, which is the same",
         );
     }
-    let place = field.place();
-    Some(vec![RateLimit {
-        name,
-        scope: format!("{} {}", place.origin, place.path),
-        rate,
-        burst,
-        by: RateLimitBy::All,
-        keys: NonZeroUsize::MIN,
-        counted,
-        enforced,
-        answer: RateLimitAnswer::Envoy(RateLimitReply {
-            // As Envoy takes what is no error.
-            status: if status < 400 { STATUS } else { status },
-            headers: changes,
-            resource_exhausted: message.flag("rate_limited_as_resource_exhausted"),
-        }),
-        place,
-    }])
+    Some(limits)
+}
+
+/// A bucket, and which requests take from it.
+struct Bucket {
+    rate: Rate,
+    burst: NonZeroU32,
+    of: RateLimited,
+    by: RateLimitBy,
+    keys: NonZeroUsize,
+    only_counts: bool,
+    place: Place,
+}
+
+impl Bucket {
+    /// One for all of these requests together.
+    fn of(field: &Field<'_>, place: Place, of: RateLimited) -> Option<Self> {
+        let (rate, burst) = token_bucket(field)?;
+        let (by, keys) = (RateLimitBy::All, NonZeroUsize::MIN);
+        Some(Self { rate, burst, of, by, keys, only_counts: false, place })
+    }
+}
+
+/// The buckets of descriptors.
+fn described(message: &Message<'_>) -> Option<Vec<Bucket>> {
+    let own = descriptors_of_filter(message)?;
+    if own.iter().any(|descriptor| descriptor.hits.is_some()) {
+        return message.field().fail("`hits_addend` is refused: each request takes one token here");
+    }
+    let made = Arc::new(MadeDescriptors {
+        own,
+        stage: message.get("stage").map_or(Some(0), |stage| stage.parse(read_stage))?,
+        host: host_descriptors(message)?,
+    });
+    let keys = match message.get("max_dynamic_descriptors") {
+        Some(count) => count.parse(tokens)?.try_into().unwrap_or(DYNAMIC),
+        None => DYNAMIC,
+    };
+    let buckets = message.list("descriptors").into_iter().map(|field| of_descriptor(&field, &made, keys));
+    buckets.collect::<Vec<_>>().into_iter().collect()
+}
+
+/// `envoy.extensions.common.ratelimit.v3.LocalRateLimitDescriptor`.
+fn of_descriptor(field: &Field<'_>, made: &Arc<MadeDescriptors>, keys: NonZeroUsize) -> Option<Bucket> {
+    let message = field.message(&schema::LOCAL_DESCRIPTOR)?;
+    let entry = |field: &Field<'_>| {
+        let entry = field.message(&schema::DESCRIPTOR_ENTRY)?;
+        let value = entry.string("value");
+        Some((entry.require("key")?.text()?.to_owned(), (!value.is_empty()).then_some(value)))
+    };
+    let entries = message.list("entries").iter().map(entry).collect::<Option<Vec<_>>>()?;
+    if entries.is_empty() {
+        return field.fail("`entries` is missing");
+    }
+    let is_dynamic = entries.iter().any(|(_, value)| value.is_none());
+    let requests = DescribedRequests { entries, made: Arc::clone(made) };
+    let of = RateLimited::Described(Arc::new(requests));
+    let bucket = Bucket::of(&message.require("token_bucket")?, field.place(), of)?;
+    let only_counts = message.flag("shadow_mode");
+    Some(match is_dynamic {
+        true => Bucket { by: RateLimitBy::Values, keys, only_counts, ..bucket },
+        false => Bucket { only_counts, ..bucket },
+    })
 }
 
 /// Without it, no request.

@@ -1,7 +1,7 @@
 //! The filter that asks a service whether a request is one too many.
 
 use crate::{
-    descriptor::{descriptors_of_filter, read_stage},
+    descriptor::{descriptors_of_filter, host_descriptors, read_stage},
     ext_authz::time_limit,
     fraction::runtime_fraction,
     grpc_service::envoy_grpc,
@@ -13,7 +13,7 @@ use crate::{
 };
 use quadrille_config::{
     Problem,
-    model::{Descriptor, HostDescriptors, RateLimitService, RateLimitedClients, RouteRateLimitService},
+    model::{Descriptor, RateLimitService, RateLimitedClients, RouteRateLimitService},
     share,
 };
 use std::time::Duration;
@@ -100,19 +100,11 @@ fn clients(text: &str) -> Result<RateLimitedClients, Problem> {
 
 /// `envoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute`.
 pub(crate) fn on_route(field: &Field<'_>) -> Option<RouteRateLimitService> {
-    const HOSTS: &[(&str, u32, HostDescriptors)] = &[
-        ("OVERRIDE", 0, HostDescriptors::UnlessOwn),
-        ("INCLUDE", 1, HostDescriptors::Always),
-        ("IGNORE", 2, HostDescriptors::Never),
-    ];
     let message = field.message(&schema::RATE_LIMIT_PER_ROUTE)?;
     let domain = message.string("domain");
     Some(RouteRateLimitService {
         domain: (!domain.is_empty()).then_some(domain),
-        host: match message.get("vh_rate_limits") {
-            Some(host) => host.parse(enumeration(HOSTS))?,
-            None => HostDescriptors::default(),
-        },
+        host: host_descriptors(&message)?,
         descriptors: descriptors_of_filter(&message)?,
     })
 }

@@ -94,7 +94,10 @@ pub use outlier_detection::OutlierDetection;
 pub use paths::{Ambiguous, Paths, SentPath};
 pub use place::{Origin, Place};
 pub use problem::Problem;
-pub use rate_limit::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply, RouteRateLimits};
+pub use rate_limit::{
+    DescribedRequests, MadeDescriptors, Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply,
+    RateLimited, RouteRateLimits,
+};
 pub use rate_limit_service::{RateLimitService, RateLimitedClients};
 pub use redis_address::{RedisAddress, RedisScheme};
 pub use request_id::{RequestIdOrigin, RequestIds};

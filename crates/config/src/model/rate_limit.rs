@@ -1,9 +1,10 @@
 //! How many requests are served in a time.
 
-use super::{HeaderChange, Place};
+use super::{Descriptor, HeaderChange, HostDescriptors, Place};
 use http::HeaderName;
 use std::{
     num::{NonZeroU32, NonZeroUsize},
+    sync::Arc,
     time::Duration,
 };
 
@@ -19,6 +20,8 @@ pub struct RateLimit {
     pub rate: Rate,
     /// How many may come at once, after a pause.
     pub burst: NonZeroU32,
+    /// Which requests it is for.
+    pub of: RateLimited,
     /// What has a limit of its own.
     pub by: RateLimitBy,
     /// How many of these are told apart at a time. Beyond that, the one that has used least is forgotten.
@@ -42,11 +45,44 @@ pub struct Rate {
     pub per: Duration,
 }
 
+/// Which requests a limit is for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RateLimited {
+    /// All.
+    All,
+    /// Those that have this descriptor.
+    Described(Arc<DescribedRequests>),
+    /// Those for which no limit before it counts, since they have none of its descriptors.
+    Others,
+}
+
+/// Requests with a descriptor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DescribedRequests {
+    /// Its keys with their values, in this order; `None` is any value.
+    pub entries: Vec<(String, Option<String>)>,
+    /// How descriptors are made of a request.
+    pub made: Arc<MadeDescriptors>,
+}
+
+/// Which descriptors a filter makes of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MadeDescriptors {
+    /// Its own. Without any, those of routes and hosts.
+    pub own: Vec<Descriptor>,
+    /// Those of this stage.
+    pub stage: u8,
+    /// Which of hosts.
+    pub host: HostDescriptors,
+}
+
 /// What has a limit of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RateLimitBy {
     /// All requests have it together.
     All,
+    /// Each list of values that descriptors have.
+    Values,
     /// Each network of clients, by so many bits of an IPv4 and of an IPv6 address.
     Client(u8, u8),
     /// Each value of this header; requests without it have one together.
@@ -95,6 +131,21 @@ impl RateLimit {
     }
 }
 
+impl DescribedRequests {
+    /// Whether no value may be any.
+    pub fn is_exact(&self) -> bool {
+        self.entries.iter().all(|(_, value)| value.is_some())
+    }
+
+    /// Whether a descriptor of a request is this one.
+    pub fn is_like(&self, entries: &[(String, String)]) -> bool {
+        let is_like = |((key, wanted), (other, value)): (&(String, Option<String>), &(String, String))| {
+            key == other && wanted.as_ref().is_none_or(|wanted| wanted == value)
+        };
+        self.entries.len() == entries.len() && self.entries.iter().zip(entries).all(is_like)
+    }
+}
+
 impl Rate {
     /// So many, at least one, in a minute.
     pub const fn per_minute(requests: u32) -> Self {
@@ -113,6 +164,7 @@ impl RateLimitBy {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::All => "all",
+            Self::Values => "descriptor",
             Self::Client(..) => "client",
             Self::Header(_) => "header",
         }

@@ -1,13 +1,13 @@
 //! How many requests are served in a time: Envoy's filter that limits them locally.
 
 use super::{
-    FieldPolicy::{Accepted, Ignored, Read, RefusedWith},
+    FieldPolicy::{Ignored, Read, RefusedWith},
     HARMLESS, STRICT, Schema,
 };
 
-const ONE_BUCKET: super::FieldPolicy = RefusedWith(
-    "requests have one bucket for all of them, and ignoring this would lift a limit",
-    "write `token_bucket` for routes, or `rate_limits` in Quadrille's own form",
+const EVERYBODYS: super::FieldPolicy = RefusedWith(
+    "buckets are for all connections of this process, and ignoring this would change a limit",
+    "write buckets for all of them",
 );
 
 pub(crate) const LOCAL_RATE_LIMIT: Schema = Schema {
@@ -15,7 +15,12 @@ pub(crate) const LOCAL_RATE_LIMIT: Schema = Schema {
     fields: &[
         ("stat_prefix", Read("the label `limit` of `quadrille_rate_limited_total`")),
         ("status", Read("429 if it is left out, or no error")),
-        ("token_bucket", Read("without it, nothing is limited; a route's takes the place of the filter's")),
+        (
+            "token_bucket",
+            Read(
+                "without it, nothing is limited but by `descriptors`; a route's takes the place of the filter's",
+            ),
+        ),
         ("filter_enabled", Read("none if it is left out, as in Envoy")),
         ("filter_enforced", Read("none if it is left out, as in Envoy")),
         ("response_headers_to_add", Read("")),
@@ -23,17 +28,33 @@ pub(crate) const LOCAL_RATE_LIMIT: Schema = Schema {
             "request_headers_to_add_when_not_enforced",
             Ignored("servers are not told of requests that were too many"),
         ),
-        ("descriptors", ONE_BUCKET),
-        ("rate_limits", ONE_BUCKET),
-        ("stage", Accepted("it is of descriptors")),
-        ("local_rate_limit_per_downstream_connection", ONE_BUCKET),
-        ("local_cluster_rate_limit", ONE_BUCKET),
+        ("descriptors", Read("the slowest first")),
+        ("rate_limits", Read("in the place of those of routes and hosts")),
+        ("stage", Read("0 to 10")),
+        ("local_rate_limit_per_downstream_connection", EVERYBODYS),
+        ("local_cluster_rate_limit", EVERYBODYS),
         ("enable_x_ratelimit_headers", Ignored("clients are not told what is left")),
-        ("vh_rate_limits", Accepted("it is of descriptors")),
-        ("always_consume_default_token_bucket", Accepted("it is of descriptors")),
+        ("vh_rate_limits", Read("")),
+        ("always_consume_default_token_bucket", Read("")),
         ("rate_limited_as_resource_exhausted", Read("")),
-        ("max_dynamic_descriptors", Accepted("it is of descriptors")),
+        ("max_dynamic_descriptors", Read("20 if it is left out; the one that has used least is forgotten")),
     ],
+    others: STRICT,
+};
+
+pub(crate) const LOCAL_DESCRIPTOR: Schema = Schema {
+    name: "envoy.extensions.common.ratelimit.v3.LocalRateLimitDescriptor",
+    fields: &[
+        ("entries", Read("in this order")),
+        ("token_bucket", Read("")),
+        ("shadow_mode", Read("it only counts")),
+    ],
+    others: STRICT,
+};
+
+pub(crate) const DESCRIPTOR_ENTRY: Schema = Schema {
+    name: "envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry",
+    fields: &[("key", Read("")), ("value", Read("without it, each value has a bucket of its own"))],
     others: STRICT,
 };
 

@@ -256,7 +256,7 @@ pub(crate) const ALL: &[Group] = &[
     Group {
         page: "local-rate-limit",
         title: "How many requests are served: local rate limits",
-        messages: &[&LOCAL_RATE_LIMIT, &TOKEN_BUCKET],
+        messages: &[&LOCAL_RATE_LIMIT, &LOCAL_DESCRIPTOR, &DESCRIPTOR_ENTRY, &TOKEN_BUCKET],
     },
     Group {
         page: "rate-limit-service",

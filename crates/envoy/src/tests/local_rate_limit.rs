@@ -3,8 +3,8 @@
 use super::{gateway, only_chain, problems, warnings, with_route_config};
 use quadrille_config::{
     model::{
-        AccessStep, HeaderChange, Http, Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply,
-        RouteRateLimits, Serve,
+        AccessStep, HeaderChange, HostDescriptors, Http, Rate, RateLimit, RateLimitAnswer, RateLimitBy,
+        RateLimitReply, RateLimited, RouteRateLimits, Serve,
     },
     share,
 };
@@ -129,15 +129,48 @@ fn what_a_route_says_takes_the_place_of_the_filters() {
     assert_eq!((filters.len(), of(&one).len()), (0, 1), "a route switches on what is off");
 }
 
+/// Everything that is said of descriptors.
+pub(super) fn all() -> String {
+    with_filter(&format!(
+        "{BUCKET}, {ALWAYS}, stage: 1, vh_rate_limits: INCLUDE, always_consume_default_token_bucket: false, \
+         max_dynamic_descriptors: 7, rate_limited_as_resource_exhausted: true, rate_limits: [ {{ actions: [ {{ remote_address: \
+         {{}} }} ] }} ], descriptors: [ {{ entries: [ {{ key: a, value: b }} ], token_bucket: {{ max_tokens: 1, fill_interval: \
+         1s }}, shadow_mode: true }}, {{ entries: [ {{ key: a }} ], token_bucket: {{ max_tokens: 1, fill_interval: 9s }} }} ]"
+    ))
+}
+
+#[test]
+fn descriptors_have_buckets_of_their_own() {
+    let (found, _) = limits(&all());
+    let [slow, fast, default] = &found[..] else { panic!("{found:?}") };
+    let of = |limit: &RateLimit| match &limit.of {
+        RateLimited::Described(requests) => requests.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(of(slow).entries, [("a".to_owned(), None)], "the slowest is asked first");
+    assert_eq!((&slow.by, slow.keys.get(), slow.enforced), (&RateLimitBy::Values, 7, share::ALL));
+    assert_eq!(of(fast).entries, [("a".to_owned(), Some("b".to_owned()))]);
+    assert_eq!((&fast.by, fast.enforced), (&RateLimitBy::All, 0), "in shadow mode it only counts");
+    let made = &of(fast).made;
+    assert_eq!((made.own.len(), made.stage, made.host), (1, 1, HostDescriptors::Always));
+    assert_eq!(default.of, RateLimited::Others);
+    let always = with_filter(&format!("{BUCKET}, {ALWAYS}"));
+    assert_eq!(limits(&always).0[0].of, RateLimited::All);
+}
+
 #[test]
 fn what_cannot_be_served_is_refused() {
     for (settings, said) in [
+        ("local_rate_limit_per_downstream_connection: true".to_owned(), "buckets are for all connections"),
+        ("rate_limits: [ {} ]".to_owned(), "`actions` is missing"),
         (
-            "descriptors: [ { entries: [ { key: a, value: b } ] } ]".to_owned(),
-            "descriptors: refused: requests have one bucket",
+            "rate_limits: [ { actions: [ { remote_address: {} } ], hits_addend: { number: 2 } } ]".to_owned(),
+            "each request takes one token here",
         ),
-        ("local_rate_limit_per_downstream_connection: true".to_owned(), "refused: requests have one bucket"),
-        ("rate_limits: [ {} ]".to_owned(), "refused: requests have one bucket"),
+        ("descriptors: [ { entries: [ { key: a, value: b } ] } ]".to_owned(), "`token_bucket` is missing"),
+        (format!("descriptors: [ {{ {BUCKET} }} ]"), "`entries` is missing"),
+        (format!("descriptors: [ {{ entries: [ {{ value: b }} ], {BUCKET} }} ]"), "`key` is missing"),
+        ("stage: 11".to_owned(), "write 0 to 10"),
         ("moon: full".to_owned(), "Quadrille does not know this field"),
         (format!("{ALWAYS}, token_bucket: {{ fill_interval: 1s }}"), "`max_tokens` is missing"),
         (format!("{ALWAYS}, token_bucket: {{ max_tokens: 1 }}"), "`fill_interval` is missing"),

@@ -37,11 +37,11 @@ pub(super) async fn check<'a>(
             }
             Step::Shadow(rules, name) => note(rules, name, http, request),
             Step::RateLimits(own) => {
-                let route = settings.router.has_own_limits();
-                let route =
-                    route.then(|| settings.router.matched(&request.view(http.connection.tls))).flatten();
+                let matters = settings.router.has_own_limits() || limited::ask_routes(own);
+                let view = || request.view(http.connection.tls);
+                let route = matters.then(|| settings.router.matched(&view())).flatten();
                 let in_place = route.as_ref().and_then(MatchedRoute::limits_in_place);
-                limited::check(in_place.unwrap_or(own), http, request)?;
+                limited::check(in_place.unwrap_or(own), route.as_ref(), http, request)?;
             }
             Step::RateLimitService(service) => {
                 Box::pin(service.check(&settings.router, request, &http.connection, &http.pool)).await?;

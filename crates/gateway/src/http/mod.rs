@@ -9,6 +9,7 @@ mod basic_auth;
 mod client_body;
 mod compression;
 mod cors;
+mod descriptors;
 mod destination;
 mod ending;
 mod envoy_forwarding;

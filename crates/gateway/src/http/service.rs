@@ -126,7 +126,7 @@ pub(super) fn serve<'a>(
                 let refusal = match limit.map(|limit| body.limit(limit)) {
                     Some(Err(TooLarge)) => Some(request_size::too_large(&request)),
                     _ if route.rate_limits.besides().is_empty() => None,
-                    _ => limited::check(matched.limiters(), http, &request).err(),
+                    _ => limited::check(matched.limiters(), Some(matched), http, &request).err(),
                 };
                 if let Some(refusal) = refusal {
                     let mut refused = answer.refuse(refusal);

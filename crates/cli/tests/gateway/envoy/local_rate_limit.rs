@@ -95,3 +95,79 @@ fn as_envoy_refuses() {
     );
     assert_eq!(limited("counted", "let_through"), 2.0);
 }
+
+const DESCRIBED: &str = r#"
+          use_remote_address: true
+          route_config:
+            name: routes
+            virtual_hosts:
+            - name: all
+              domains: [ "*" ]
+              rate_limits: [ { actions: [ { request_headers: { header_name: x-tenant, descriptor_key: tenant } } ] } ]
+              routes:
+              - { match: { path: /plan }, route: { cluster: app, rate_limits: [ { actions: [ { request_headers: { header_name: x-plan, descriptor_key: plan } } ] }, { actions: [ { request_headers: { header_name: x-plan, descriptor_key: plan } }, { request_headers: { header_name: x-user, descriptor_key: user } } ] } ] } }
+              - { match: { path: /staged }, route: { cluster: app, rate_limits: [ { stage: 1, actions: [ { generic_key: { descriptor_value: staged } } ] } ] } }
+              - { match: { path: /here }, direct_response: { status: 200 } }
+              - { match: { path: /own }, typed_per_filter_config: { envoy.filters.http.local_ratelimit: { SETTINGS, stat_prefix: own, ALWAYS, token_bucket: { max_tokens: 100, fill_interval: 3600s }, rate_limits: [ { actions: [ { request_headers: { header_name: x-user, descriptor_key: user } } ] } ], descriptors: [ { entries: [ { key: user } ], token_bucket: { max_tokens: 1, fill_interval: 3600s } }, { entries: [ { key: user, value: root } ], token_bucket: { max_tokens: 3, fill_interval: 3600s }, shadow_mode: true } ] } }, direct_response: { status: 200 } }
+              - { match: { path: /never }, typed_per_filter_config: { envoy.filters.http.local_ratelimit: { SETTINGS, stat_prefix: never, ALWAYS, vh_rate_limits: IGNORE, descriptors: [ { entries: [ { key: tenant, value: a } ], token_bucket: { max_tokens: 1, fill_interval: 3600s } } ], token_bucket: { max_tokens: 2, fill_interval: 3600s } } }, route: { cluster: app } }
+              - { match: { prefix: / }, route: { cluster: app } }
+          http_filters:
+          - name: envoy.filters.http.local_ratelimit
+            typed_config: { SETTINGS, stat_prefix: all, ALWAYS, always_consume_default_token_bucket: CONSUMES, token_bucket: { max_tokens: 6, fill_interval: 3600s }, descriptors: [ DESCRIPTORS ] }
+          - name: envoy.filters.http.router
+            typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
+"#;
+
+const DESCRIPTORS: &str = "{ entries: [ { key: plan, value: free } ], token_bucket: { max_tokens: 3, fill_interval: 3600s } }, { entries: [ { key: plan, value: free }, { key: user, value: alice } ], token_bucket: { max_tokens: 1, fill_interval: 7200s } }, { entries: [ { key: tenant, value: a } ], token_bucket: { max_tokens: 2, fill_interval: 3600s } }, { entries: [ { key: generic_key, value: staged } ], token_bucket: { max_tokens: 1, fill_interval: 3600s } }";
+
+/// Each so often, in this order.
+const DESCRIBED_REQUESTS: &[(&str, &[&str], usize)] = &[
+    ("/plan", &["-H", "x-plan: free", "-H", "x-user: alice"], 3),
+    ("/plan", &["-H", "x-plan: free", "-H", "x-user: bob"], 3),
+    ("/plan", &["-H", "x-plan: paid"], 2),
+    ("/a", &["-H", "x-tenant: a"], 3),
+    ("/a", &["-H", "x-tenant: b"], 2),
+    ("/staged", &[], 2),
+    ("/here", &["-H", "x-tenant: a"], 2),
+    ("/own", &["-H", "x-user: alice"], 2),
+    ("/own", &["-H", "x-user: bob"], 2),
+    ("/own", &["-H", "x-user: root"], 5),
+    ("/own", &[], 3),
+    ("/never", &["-H", "x-tenant: a"], 3),
+    ("/a", &[], 3),
+];
+
+fn described(consumes: &str) -> String {
+    let text = bootstrap(&DESCRIBED.replace("CONSUMES", consumes), "");
+    let text =
+        text.replace("SETTINGS", SETTINGS).replace("ALWAYS", ALWAYS).replace("DESCRIPTORS", DESCRIPTORS);
+    with_ports(&text, &[("UPSTREAM", upstream::start().port())])
+}
+
+#[test]
+fn both_count_by_descriptors() {
+    for consumes in ["true", "false"] {
+        let Some(both) = Both::start(&described(consumes)) else { return };
+        let mut differences = Vec::new();
+        for (path, arguments, times) in DESCRIBED_REQUESTS {
+            for time in 0..*times {
+                let [ours, theirs] = both.ask("http", path, arguments);
+                differences.extend(difference(&format!("{path} {arguments:?} {time}"), &ours, &theirs));
+            }
+        }
+        assert!(differences.is_empty(), "{consumes}\n{}", differences.join("\n"));
+    }
+}
+
+/// What the comparison shows, where there is no Envoy.
+#[test]
+fn as_envoy_counts_by_descriptors() {
+    let (gateway, _file) = serving(&described("false"));
+    let asked = |path: &str, headers: &[&str]| ask("http", gateway.port(), path, headers)[0].clone();
+    let alice = ["-H", "x-plan: free", "-H", "x-user: alice"];
+    assert_eq!([asked("/plan", &alice), asked("/plan", &alice)], ["200", "429"]);
+    let bob = ["-H", "x-plan: free", "-H", "x-user: bob"];
+    assert_eq!([asked("/plan", &bob), asked("/plan", &bob), asked("/plan", &bob)], ["200", "200", "429"]);
+    let of = |user: &str| asked("/own", &["-H", &format!("x-user: {user}")]);
+    assert_eq!([of("carol"), of("carol"), of("dave"), of("dave")], ["200", "429", "200", "429"]);
+}

@@ -6,7 +6,7 @@ use crate::{
         schema::{Key, Preset, Section},
         shown::{list, put, text},
     },
-    model::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply},
+    model::{Rate, RateLimit, RateLimitAnswer, RateLimitBy, RateLimitReply, RateLimited},
     quote,
     rate::{rate, show_rate},
     share,
@@ -125,7 +125,7 @@ fn rate_limit(field: &Field<'_>) -> Option<RateLimit> {
     let needless: &[&str] = match &by {
         RateLimitBy::Client(..) => &[],
         RateLimitBy::Header(_) => &["ipv4_prefix", "ipv6_prefix"],
-        RateLimitBy::All => &["ipv4_prefix", "ipv6_prefix", "keys"],
+        RateLimitBy::All | RateLimitBy::Values => &["ipv4_prefix", "ipv6_prefix", "keys"],
     };
     for key in needless.iter().filter_map(|key| field.entry(key)) {
         key.error(Problem::new(
@@ -146,6 +146,7 @@ fn rate_limit(field: &Field<'_>) -> Option<RateLimit> {
         scope: String::new(),
         rate,
         burst,
+        of: RateLimited::All,
         by,
         keys: keys.unwrap_or(RateLimit::KEYS),
         counted: share::ALL,
@@ -172,6 +173,13 @@ pub(super) fn show(limits: &[RateLimit]) -> Value {
         if let RateLimitAnswer::Envoy(RateLimitReply { status, .. }) = limit.answer {
             put(&mut shown, [("status", status.into()), ("name", text(&limit.name))]);
         }
+        if let RateLimited::Described(requests) = &limit.of {
+            let entry = |(key, value): &(String, Option<String>)| {
+                format!("{key}={}", value.as_deref().unwrap_or("*"))
+            };
+            let entries: Vec<_> = requests.entries.iter().map(entry).collect();
+            put(&mut shown, [("descriptor", text(&entries.join(",")))]);
+        }
         put(&mut shown, [("counted", unless_all(limit.counted)), ("enforced", unless_all(limit.enforced))]);
         shown
     }))
@@ -180,7 +188,7 @@ pub(super) fn show(limits: &[RateLimit]) -> Value {
 fn prefixes(limit: &RateLimit) -> Option<(u8, u8)> {
     match limit.by {
         RateLimitBy::Client(ipv4, ipv6) => Some((ipv4, ipv6)),
-        RateLimitBy::All | RateLimitBy::Header(_) => None,
+        RateLimitBy::All | RateLimitBy::Values | RateLimitBy::Header(_) => None,
     }
 }
 

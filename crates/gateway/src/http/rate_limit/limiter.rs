@@ -7,7 +7,7 @@ use crate::{
 };
 use ::metrics::Counter;
 use governor::{Quota, RateLimiter, clock::Clock, middleware::NoOpMiddleware};
-use quadrille_config::model::{RateLimit, RateLimitAnswer, RateLimitBy};
+use quadrille_config::model::{RateLimit, RateLimitAnswer, RateLimitBy, RateLimited};
 use std::{
     hash::{BuildHasher, RandomState},
     net::IpAddr,
@@ -48,15 +48,24 @@ impl Limiter {
         &self.model.answer
     }
 
-    /// Counts a request.
+    /// Which requests it is for.
+    pub(in crate::http) fn of(&self) -> &RateLimited {
+        &self.model.of
+    }
+
+    /// Counts a request; `values` are those of the descriptor for which it is counted.
     ///
     /// # Errors
     /// Says how long nothing is left for it, if it is to be refused.
-    pub(in crate::http) fn count(&self, request: &Request) -> Result<(), Duration> {
+    pub(in crate::http) fn count(
+        &self,
+        request: &Request,
+        values: &[(String, String)],
+    ) -> Result<(), Duration> {
         if !is_one_of(self.model.counted) {
             return Ok(());
         }
-        let Err(wait) = self.take(self.key(request)) else { return Ok(()) };
+        let Err(wait) = self.take(self.key(request, values)) else { return Ok(()) };
         if is_one_of(self.model.enforced) {
             self.refused.increment(1);
             Err(wait)
@@ -66,9 +75,10 @@ impl Limiter {
         }
     }
 
-    fn key(&self, request: &Request) -> u64 {
+    fn key(&self, request: &Request, values: &[(String, String)]) -> u64 {
         match &self.model.by {
             RateLimitBy::All => 0,
+            RateLimitBy::Values => self.hasher.hash_one(values),
             RateLimitBy::Client(ipv4, ipv6) => {
                 self.hasher.hash_one(network(request.sender.client.ip(), *ipv4, *ipv6))
             }
@@ -131,6 +141,7 @@ mod tests {
             scope: "test".into(),
             rate: Rate { requests: number(requests), per },
             burst: number(burst),
+            of: RateLimited::All,
             by: RateLimitBy::Client(24, 56),
             keys: NonZeroUsize::new(keys).expect("a number"),
             counted: share::ALL,

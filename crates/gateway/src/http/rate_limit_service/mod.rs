@@ -1,11 +1,11 @@
 //! Services that are asked whether a request is one too many. They are asked about requests that go upstream; what a
 //! service cannot say is as the configuration says.
 
-mod descriptors;
 mod grpc;
 mod told;
 
 use super::{
+    descriptors::{Counted, of_route},
     envoy_headers::INTERNAL,
     grpc_error,
     header_changes::{self, Variables},
@@ -22,12 +22,10 @@ use crate::{
 };
 use ::metrics::Counter;
 use bytes::Bytes;
-use descriptors::Counted;
-use grpc::{RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
+use grpc::{Entry, LimitOverride, RateLimitDescriptor, RateLimitRequest, RateLimitResponse, UInt64Value};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use quadrille_config::model::{
-    Action, Descriptor, FilterOnRoute, HostDescriptors, RateLimitService as Model, RateLimitedClients,
-    RouteDescriptors, RouteRateLimitService,
+    Action, Descriptor, FilterOnRoute, RateLimitService as Model, RateLimitedClients, RouteRateLimitService,
 };
 use std::sync::Arc;
 
@@ -106,7 +104,7 @@ impl RateLimitService {
         let (own, models) = self.models(&route)?;
         let counted = Counted { request, view, upstream };
         let descriptors: Vec<RateLimitDescriptor> =
-            models.into_iter().filter_map(|model| counted.descriptor(model)).collect();
+            models.into_iter().filter_map(|model| told_of(model, &counted)).collect();
         let domain = own.and_then(|own| own.domain.clone()).unwrap_or_else(|| model.domain.clone());
         (!descriptors.is_empty()).then_some(RateLimitRequest { domain, descriptors })
     }
@@ -129,8 +127,9 @@ impl RateLimitService {
         if !self.model.descriptors.is_empty() {
             return Some((own, self.model.descriptors.iter().collect()));
         }
-        let of_route = told.map(|told| of_route(told, own, self.model.stage)).unwrap_or_default();
-        Some((own, of_route))
+        let host = own.map(|own| own.host).unwrap_or_default();
+        let of_route = told.map(|told| of_route(told, host, self.model.stage).collect());
+        Some((own, of_route.unwrap_or_default()))
     }
 
     async fn ask(
@@ -240,21 +239,16 @@ impl RateLimitService {
     }
 }
 
-/// Those of a route and of its host.
-fn of_route<'r>(
-    told: &'r RouteDescriptors,
-    own: Option<&RouteRateLimitService>,
-    stage: u8,
-) -> Vec<&'r Descriptor> {
-    let host = own.map(|own| own.host).unwrap_or_default();
-    let includes_host = match host {
-        _ if told.includes_host => true,
-        HostDescriptors::Always => true,
-        HostDescriptors::UnlessOwn => told.own.is_empty(),
-        HostDescriptors::Never => false,
-    };
-    let host = told.host.iter().filter(|_| includes_host);
-    told.own.iter().chain(host).filter(|descriptor| descriptor.stage == stage).collect()
+/// What the service is told of a descriptor.
+fn told_of(model: &Descriptor, counted: &Counted<'_>) -> Option<RateLimitDescriptor> {
+    let entries = counted.entries(model)?;
+    Some(RateLimitDescriptor {
+        entries: entries.into_iter().map(|(key, value)| Entry { key, value }).collect(),
+        limit: model
+            .limit
+            .map(|limit| LimitOverride { requests_per_unit: limit.requests, unit: limit.unit.into() }),
+        hits_addend: model.hits.map(|value| UInt64Value { value }),
+    })
 }
 
 /// Adds headers to those that are there.

@@ -1,16 +1,22 @@
 //! Descriptors of a request: what its rate is counted by.
 
-use super::grpc::{Entry, LimitOverride, RateLimitDescriptor, UInt64Value};
-use crate::http::{
+use super::{
     rate_limit::network,
     request::Request,
     request_view::{RequestView, decoded_parameter},
+    router::MatchedRoute,
 };
-use quadrille_config::model::{Descriptor, DescriptorCondition, DescriptorPart, DescriptorValue};
+use quadrille_config::model::{
+    Action, Descriptor, DescriptorCondition, DescriptorPart, DescriptorValue, HostDescriptors,
+    MadeDescriptors, RouteDescriptors,
+};
 use std::{
     borrow::Cow,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
+
+/// A descriptor: keys with their values.
+pub(super) type Entries = Vec<(String, String)>;
 
 /// What descriptors are made of.
 pub(super) struct Counted<'a> {
@@ -21,26 +27,17 @@ pub(super) struct Counted<'a> {
 }
 
 impl Counted<'_> {
-    /// What of these a request has: nothing if a part of it cannot be made.
-    pub(super) fn descriptor(&self, model: &Descriptor) -> Option<RateLimitDescriptor> {
+    /// What a request has of this, by key and value: nothing if a part of it cannot be made.
+    pub(super) fn entries(&self, model: &Descriptor) -> Option<Entries> {
         let mut entries = Vec::with_capacity(model.parts.len());
         for part in &model.parts {
             match self.value(part) {
-                Some(value) => entries.push(Entry { key: part.key.clone(), value }),
+                Some(value) => entries.push((part.key.clone(), value)),
                 None if part.optional => {}
                 None => return None,
             }
         }
-        if entries.is_empty() {
-            return None;
-        }
-        Some(RateLimitDescriptor {
-            entries,
-            limit: model
-                .limit
-                .map(|limit| LimitOverride { requests_per_unit: limit.requests, unit: limit.unit.into() }),
-            hits_addend: model.hits.map(|value| UInt64Value { value }),
-        })
+        (!entries.is_empty()).then_some(entries)
     }
 
     fn value(&self, part: &DescriptorPart) -> Option<String> {
@@ -74,6 +71,43 @@ impl Counted<'_> {
             }
         }
     }
+}
+
+/// All that a filter makes of a request, which takes this route.
+pub(super) fn made(
+    model: &MadeDescriptors,
+    route: Option<&MatchedRoute>,
+    request: &Request,
+    tls: bool,
+) -> Vec<Entries> {
+    let route = route.map(MatchedRoute::route);
+    let upstream = match route.map(|route| &route.action) {
+        Some(Action::Forward(to)) => to.to.first().map_or("", |to| to.upstream.as_str()),
+        _ => "",
+    };
+    let counted = Counted { request, view: request.view(tls), upstream };
+    if !model.own.is_empty() {
+        return model.own.iter().filter_map(|model| counted.entries(model)).collect();
+    }
+    let told = route.and_then(|route| route.descriptors.as_deref());
+    let of_route = told.map(|told| of_route(told, model.host, model.stage));
+    of_route.into_iter().flatten().filter_map(|model| counted.entries(model)).collect()
+}
+
+/// Those of a route and of its host that are for this stage.
+pub(super) fn of_route(
+    told: &RouteDescriptors,
+    host: HostDescriptors,
+    stage: u8,
+) -> impl Iterator<Item = &Descriptor> {
+    let includes_host = match host {
+        _ if told.includes_host => true,
+        HostDescriptors::Always => true,
+        HostDescriptors::UnlessOwn => told.own.is_empty(),
+        HostDescriptors::Never => false,
+    };
+    let host = told.host.iter().filter(move |_| includes_host);
+    told.own.iter().chain(host).filter(move |descriptor| descriptor.stage == stage)
 }
 
 /// As CIDR writes it (RFC 4632).
