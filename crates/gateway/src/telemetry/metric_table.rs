@@ -78,9 +78,9 @@ const GROUPS: &[Group] = &[
                 "quadrille_rate_limited_total",
                 &["limit", "by", "result"],
                 "requests that were too many under a limit: `limit` is the listener's address, with the route's host and \
-                 path if it is the route's, or the domain of a service; `by` is `client`, `header`, `all` or `service`; `result` \
-                 is `refused`, `let_through` where a limit is not enforced, or `unanswered` where a service could not be \
-                 asked",
+                 path if it is the route's, or the domain of a service; `by` is `client`, `header`, `all`, `descriptor` or \
+                 `service`; `result` is `refused`, `let_through` where a limit is not enforced, or `unanswered` where a \
+                 service could not be asked",
             ),
             counter(
                 "quadrille_handshakes_total",
