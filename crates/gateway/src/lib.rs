@@ -28,6 +28,7 @@ mod process;
 mod quic;
 mod reload;
 mod server;
+mod share;
 mod tcp;
 mod telemetry;
 mod tls;

@@ -1,6 +1,6 @@
 //! What is done to some requests on purpose, to see how callers bear it.
 
-use super::share::is_one_of;
+use crate::share::is_one_of;
 use quadrille_config::model::{Fault, Respond};
 
 /// Waits, if this request is one of those that wait; the status that it is answered with, if it is one of these.

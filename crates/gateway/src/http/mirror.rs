@@ -11,11 +11,11 @@ use super::{
     mirrored_body::{self, MirroredBody, Tap},
     request::Request,
     router::MatchedRoute,
-    share::is_one_of,
     upstream_request,
 };
 use crate::{
     connection::Connection,
+    share::is_one_of,
     telemetry::metrics,
     upstream::{ConnectionPool, ExchangeError, Limits, RequestBody, Upstream},
 };

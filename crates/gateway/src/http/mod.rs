@@ -58,7 +58,6 @@ mod router;
 mod router_tests;
 mod service;
 mod service_call;
-mod share;
 mod shared_stream;
 mod stickiness;
 mod stream_resets;

@@ -10,13 +10,12 @@ use super::{
     forwarded_for::Stance,
     request::Request,
     request_id::REQUEST_ID,
-    share,
     trace_context::{self, Parent, TRACESTATE},
 };
 use crate::{
     connection::Connection,
-    traces::{TraceRules, TraceSpans, Tracer, failed_if, of_tls, random_span, random_trace},
-    upstream::ServerAddress,
+    share::is_one_of,
+    traces::{TraceRules, TraceSpans, Tracer, failed_if, of_server, of_tls, random_span, random_trace},
 };
 use envoy::{Begun, EnvoyTrace};
 use http::{HeaderName, Method, Version, header};
@@ -90,7 +89,7 @@ fn begin_own(
             random_trace()
         }
     };
-    let is_recorded = parent.is_some() || share::is_one_of(model.parts);
+    let is_recorded = parent.is_some() || is_one_of(model.parts);
     trace_context::set(&mut request.headers, id, span, is_recorded);
     is_recorded.then(|| {
         let parent = parent.map(|parent| parent.span);
@@ -230,16 +229,7 @@ impl Trace {
             KeyValue::new("http.request.method", method_name(&self.method).to_owned()),
             KeyValue::new("quadrille.upstream", attempt.upstream.to_owned()),
         ];
-        match attempt.server {
-            ServerAddress::Ip(address) => attributes.extend([
-                KeyValue::new("server.address", address.ip().to_string()),
-                KeyValue::new("server.port", i64::from(address.port())),
-            ]),
-            // The semantic conventions have the path here, and no port.
-            ServerAddress::Unix(path) => {
-                attributes.push(KeyValue::new("server.address", path.display().to_string()));
-            }
-        }
+        attributes.extend(of_server(attempt.server));
         if !self.attempts.is_empty() {
             attributes.push(KeyValue::new("http.request.resend_count", self.attempts.len() as i64));
         }

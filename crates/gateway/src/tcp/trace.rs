@@ -3,7 +3,10 @@
 use super::copy::{Copied, CopyEnd};
 use crate::{
     connection::Connection,
-    traces::{TraceRules, TraceSpans, Tracer, before, failed_if, of_tls, random_span, random_trace},
+    share::is_one_of,
+    traces::{
+        TraceRules, TraceSpans, Tracer, before, failed_if, of_server, of_tls, random_span, random_trace,
+    },
     upstream::ServerAddress,
 };
 use opentelemetry::{
@@ -11,7 +14,6 @@ use opentelemetry::{
     trace::{SpanId, SpanKind, TraceState},
 };
 use opentelemetry_sdk::trace::SpanData;
-use quadrille_config::share;
 use std::{
     sync::{Arc, atomic::Ordering},
     time::Instant,
@@ -76,7 +78,7 @@ impl Trace {
     /// `None` if the connection is not recorded. Nobody says to which trace it belongs.
     pub(super) fn begin(tracer: &Arc<Tracer>, connection: &Arc<Connection>) -> Option<Box<Self>> {
         let TraceRules::Own(model) = &tracer.rules else { return None };
-        (fastrand::u32(..share::ALL) < model.parts).then(|| {
+        is_one_of(model.parts).then(|| {
             Box::new(Self {
                 tracer: Arc::clone(tracer),
                 connection: Arc::clone(connection),
@@ -140,16 +142,6 @@ impl Trace {
 
 fn count(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
-}
-
-fn of_server(server: &ServerAddress) -> Vec<KeyValue> {
-    match server {
-        ServerAddress::Ip(address) => vec![
-            KeyValue::new("server.address", address.ip().to_string()),
-            KeyValue::new("server.port", i64::from(address.port())),
-        ],
-        ServerAddress::Unix(path) => vec![KeyValue::new("server.address", path.display().to_string())],
-    }
 }
 
 impl Drop for Trace {

@@ -10,7 +10,7 @@ mod spans;
 mod thread;
 
 pub(crate) use exporter::Exporter;
-pub(crate) use spans::{TraceSpans, before, failed_if, of_tls, random_span, random_trace};
+pub(crate) use spans::{TraceSpans, before, failed_if, of_server, of_tls, random_span, random_trace};
 pub(crate) use thread::finish;
 
 use quadrille_config::model::{HttpTracing, SpanCollector, Tracing};

@@ -1,6 +1,9 @@
 //! What the spans of one trace have in common, and those of a connection's handshake.
 
-use crate::connection::{Connection, KeyTiming};
+use crate::{
+    connection::{Connection, KeyTiming},
+    upstream::ServerAddress,
+};
 use opentelemetry::{
     InstrumentationScope, KeyValue, Value,
     trace::{SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState},
@@ -109,4 +112,16 @@ pub(crate) fn of_tls(connection: &Connection) -> [KeyValue; 3] {
         KeyValue::new("tls.cipher", connection.cipher),
         KeyValue::new("tls.resumed", connection.resumed),
     ]
+}
+
+/// Which server was asked.
+pub(crate) fn of_server(server: &ServerAddress) -> Vec<KeyValue> {
+    match server {
+        ServerAddress::Ip(address) => vec![
+            KeyValue::new("server.address", address.ip().to_string()),
+            KeyValue::new("server.port", i64::from(address.port())),
+        ],
+        // The semantic conventions have the path here, and no port.
+        ServerAddress::Unix(path) => vec![KeyValue::new("server.address", path.display().to_string())],
+    }
 }

@@ -1,10 +1,7 @@
 //! One limit, with what of it is left to whom.
 
 use super::table::Table;
-use crate::{
-    http::{request::Request, share::is_one_of},
-    telemetry::metrics,
-};
+use crate::{http::request::Request, share::is_one_of, telemetry::metrics};
 use ::metrics::Counter;
 use governor::{Quota, RateLimiter, clock::Clock, middleware::NoOpMiddleware};
 use quadrille_config::model::{RateLimit, RateLimitAnswer, RateLimitBy, RateLimited};
