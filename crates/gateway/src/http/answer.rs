@@ -138,13 +138,8 @@ impl Answer<'_> {
     }
 
     fn values(&self) -> Variables<'_> {
-        Variables {
-            connection: &self.exchange.http.connection,
-            client: self.request.sender.client,
-            version: self.request.version,
-            upstream: self.exchange.upstream.as_ref().map_or("", |(upstream, _)| upstream.name()),
-            request: &self.request.headers,
-        }
+        let upstream = self.exchange.upstream.as_ref().map_or("", |(upstream, _)| upstream.name());
+        Variables::new(self.request, &self.exchange.http.connection, upstream)
     }
 
     fn finish(mut self, status: u16, mut headers: HeaderMap, body: Bytes) -> Response<ResponseBody> {

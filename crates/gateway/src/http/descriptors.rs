@@ -8,7 +8,7 @@ use super::{
 };
 use quadrille_config::model::{
     Action, Descriptor, DescriptorCondition, DescriptorPart, DescriptorValue, HostDescriptors,
-    MadeDescriptors, RouteDescriptors,
+    MadeDescriptors, Route, RouteDescriptors,
 };
 use std::{
     borrow::Cow,
@@ -20,13 +20,22 @@ pub(super) type Entries = Vec<(String, String)>;
 
 /// What descriptors are made of.
 pub(super) struct Counted<'a> {
-    pub(super) request: &'a Request,
-    pub(super) view: RequestView<'a>,
-    /// To which it goes.
-    pub(super) upstream: &'a str,
+    request: &'a Request,
+    view: RequestView<'a>,
+    /// To which it goes; empty if it goes to none.
+    upstream: &'a str,
 }
 
-impl Counted<'_> {
+impl<'a> Counted<'a> {
+    /// Of a request that takes this route.
+    pub(super) fn new(request: &'a Request, route: Option<&'a Route>, tls: bool) -> Self {
+        let upstream = match route.map(|route| &route.action) {
+            Some(Action::Forward(to)) => to.to.first().map_or("", |to| to.upstream.as_str()),
+            _ => "",
+        };
+        Self { request, view: request.view(tls), upstream }
+    }
+
     /// What a request has of this, by key and value: nothing if a part of it cannot be made.
     pub(super) fn entries(&self, model: &Descriptor) -> Option<Entries> {
         let mut entries = Vec::with_capacity(model.parts.len());
@@ -81,11 +90,7 @@ pub(super) fn made(
     tls: bool,
 ) -> Vec<Entries> {
     let route = route.map(MatchedRoute::route);
-    let upstream = match route.map(|route| &route.action) {
-        Some(Action::Forward(to)) => to.to.first().map_or("", |to| to.upstream.as_str()),
-        _ => "",
-    };
-    let counted = Counted { request, view: request.view(tls), upstream };
+    let counted = Counted::new(request, route, tls);
     if !model.own.is_empty() {
         return model.own.iter().filter_map(|model| counted.entries(model)).collect();
     }

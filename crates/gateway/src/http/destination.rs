@@ -44,12 +44,6 @@ impl Destination<'_> {
     }
 
     fn variables<'a>(&'a self, connection: &'a Connection) -> Variables<'a> {
-        Variables {
-            connection,
-            client: self.request.sender.client,
-            version: self.request.version,
-            upstream: self.upstream.name(),
-            request: &self.request.headers,
-        }
+        Variables::new(self.request, connection, self.upstream.name())
     }
 }

@@ -1,5 +1,6 @@
 //! Changes to the headers of requests and answers.
 
+use super::request::Request;
 use crate::connection::{CertificateNames, ClientCertificate, Connection};
 use http::{HeaderMap, HeaderName, HeaderValue, Version};
 use quadrille_config::model::{HeaderChange, HeaderPart, HeaderText};
@@ -43,7 +44,13 @@ pub(super) fn apply(headers: &mut HeaderMap, answer: bool, changes: &[HeaderChan
     }
 }
 
-impl Variables<'_> {
+impl<'a> Variables<'a> {
+    /// Of a request that goes to this upstream, which may be empty.
+    pub(super) fn new(request: &'a Request, connection: &'a Connection, upstream: &'a str) -> Self {
+        let (client, version) = (request.sender.client, request.version);
+        Self { connection, client, version, upstream, request: &request.headers }
+    }
+
     /// `None` if nothing is left of it, or it is no value of a header.
     fn text(&self, text: &HeaderText, answer: Option<&HeaderMap>) -> Option<HeaderValue> {
         if let [HeaderPart::Literal(value)] = &text.0[..] {

@@ -83,13 +83,7 @@ fn own(wait: Duration, request: &Request) -> Refusal<'static> {
 fn envoys(answer: &RateLimitReply, http: &HttpConnection, request: &Request) -> Refusal<'static> {
     let mut headers = HeaderMap::with_capacity(4);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    let values = Variables {
-        connection: &http.connection,
-        client: request.sender.client,
-        version: request.version,
-        upstream: "",
-        request: &request.headers,
-    };
+    let values = Variables::new(request, &http.connection, "");
     header_changes::apply(&mut headers, true, &answer.headers, &values);
     let body = Bytes::from_static(b"local_rate_limited");
     Refusal {

@@ -2,11 +2,13 @@
 
 use crate::{
     connection::Connection,
-    upstream::{ConnectionPool, ExchangeError, Limits, RequestBody, Upstream},
+    upstream::{
+        ConnectionPool, ExchangeError, Limits, RequestBody, UnreadBody, Upstream, grpc_call, read_whole,
+    },
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Request, Response, Uri, Version, header};
-use http_body_util::BodyExt;
+use prost::Message;
 use std::{
     io,
     net::SocketAddr,
@@ -60,6 +62,30 @@ impl ServiceCall<'_> {
         tokio::time::timeout_at(due.into(), exchange).await.map_err(|_| CallError::TimedOut)?
     }
 
+    /// Calls a unary method of a gRPC service that has this authority. `not_one` is the error for an answer that is no
+    /// such message.
+    pub(super) async fn call<Answer: Message + Default>(
+        &self,
+        authority: &str,
+        method: &str,
+        message: &impl Message,
+        not_one: &'static str,
+    ) -> Result<Answer, CallError> {
+        let question = |http2: bool, scheme: &str| {
+            if !http2 {
+                return Err(CallError::Answer("it does not speak HTTP/2, which gRPC needs"));
+            }
+            grpc_call::request(scheme, authority, method, self.timeout, message)
+                .map_err(|_| CallError::Answer("the question cannot be put"))
+        };
+        let ServiceAnswer { head, body, trailers } = self.ask(question).await?;
+        if grpc_call::status(head.headers(), trailers.as_ref()).is_none_or(|status| status != "0") {
+            return Err(CallError::Answer("the call has failed"));
+        }
+        let message = grpc_call::message(&body).ok_or(CallError::Answer("not one message of gRPC"))?;
+        Answer::decode(message).map_err(|_| CallError::Answer(not_one))
+    }
+
     async fn exchange(
         &self,
         question: impl Fn(bool, &str) -> Result<Request<RequestBody>, CallError>,
@@ -86,16 +112,13 @@ impl ServiceCall<'_> {
                 Ok(response) => break response,
             }
         };
-        let (head, mut body) = response.into_parts();
-        let (mut whole, mut trailers) = (BytesMut::new(), None);
-        while let Some(frame) = body.frame().await {
-            match frame.map_err(|error| CallError::Exchange(error.to_string()))?.into_data() {
-                Ok(data) if whole.len() + data.len() > self.largest_answer => return Err(CallError::TooLong),
-                Ok(data) => whole.extend_from_slice(&data),
-                Err(frame) => trailers = frame.into_trailers().ok(),
-            }
-        }
-        Ok(ServiceAnswer { head: Response::from_parts(head, ()), body: whole.freeze(), trailers })
+        let (head, body) = response.into_parts();
+        let (body, trailers) =
+            read_whole(body, self.largest_answer).await.map_err(|unread| match unread {
+                UnreadBody::TooLong => CallError::TooLong,
+                UnreadBody::Failed(error) => CallError::Exchange(error.to_string()),
+            })?;
+        Ok(ServiceAnswer { head: Response::from_parts(head, ()), body, trailers })
     }
 }
 

@@ -1,10 +1,9 @@
 //! A collector: its servers, and connections to them.
 
 use super::otlp::Form;
-use crate::upstream::{RequestBody, RequestOutcome, Server, ServerAddress, Upstream};
-use bytes::BytesMut;
+use crate::upstream::{RequestBody, RequestOutcome, Server, ServerAddress, Upstream, read_whole};
+use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::BodyExt;
 use hyper::{
     body::Incoming,
     client::conn::{http1, http2},
@@ -57,7 +56,7 @@ impl Drop for Connection {
 struct Answer {
     head: http::response::Parts,
     trailers: Option<http::HeaderMap>,
-    body: BytesMut,
+    body: Bytes,
 }
 
 impl Collector {
@@ -147,22 +146,13 @@ impl Collector {
         request: Request<RequestBody>,
     ) -> Result<Answer, String> {
         let response = connection.send(request).await.map_err(|error| error.to_string())?;
-        let (head, mut body) = response.into_parts();
-        let (mut whole, mut trailers) = (BytesMut::new(), None);
-        while let Some(frame) = body.frame().await {
-            match frame.map_err(|error| error.to_string())?.into_data() {
-                Ok(data) if whole.len() + data.len() > LONGEST_ANSWER => {
-                    return Err("its answer is too long".to_owned());
-                }
-                Ok(data) => whole.extend_from_slice(&data),
-                Err(frame) => trailers = frame.into_trailers().ok(),
-            }
-        }
+        let (head, body) = response.into_parts();
+        let (body, trailers) = read_whole(body, LONGEST_ANSWER).await.map_err(|unread| unread.text())?;
         self.open.retain(|_, connection| connection.is_open());
         if self.open.len() < MOST_CONNECTIONS {
             self.open.insert(server.address.clone(), connection);
         }
-        Ok(Answer { head, trailers, body: whole })
+        Ok(Answer { head, trailers, body })
     }
 }
 

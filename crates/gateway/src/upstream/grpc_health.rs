@@ -3,10 +3,9 @@
 use super::{
     grpc_call,
     request_body::{BoxError, RequestBody},
+    whole_body::read_whole,
 };
-use bytes::BytesMut;
 use http::{HeaderValue, Request, Response, StatusCode};
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use prost::Message;
 use std::time::Duration;
@@ -43,17 +42,8 @@ pub(super) async fn serving(response: Response<Incoming>) -> Result<(), BoxError
     if response.status() != StatusCode::OK {
         return Err(format!("it answers {}", response.status()).into());
     }
-    let (head, mut body) = response.into_parts();
-    let (mut answer, mut trailers) = (BytesMut::new(), None);
-    while let Some(frame) = body.frame().await {
-        match frame?.into_data() {
-            Ok(data) if answer.len() + data.len() > LARGEST_ANSWER => {
-                return Err("its answer is too long".into());
-            }
-            Ok(data) => answer.extend_from_slice(&data),
-            Err(frame) => trailers = frame.into_trailers().ok(),
-        }
-    }
+    let (head, body) = response.into_parts();
+    let (answer, trailers) = read_whole(body, LARGEST_ANSWER).await.map_err(|unread| unread.text())?;
     let status = grpc_call::status(&head.headers, trailers.as_ref());
     decide(status.map(HeaderValue::as_bytes), &answer)
 }

@@ -28,6 +28,7 @@ mod rotation;
 mod server;
 mod source_port;
 mod weighted;
+mod whole_body;
 
 pub(crate) use address::ServerAddress;
 pub(crate) use alpn::Alpn;
@@ -44,6 +45,7 @@ pub(crate) use refresh::NameRefresh;
 pub(crate) use request_body::{BoxError, RequestBody};
 pub(crate) use server::Server;
 pub(crate) use weighted::{WeightedUpstream, WeightedUpstreams};
+pub(crate) use whole_body::{UnreadBody, read_whole};
 
 /// Bytes of a response's header, at most.
 const MOST_RESPONSE_HEADER: u32 = 256 * 1024;

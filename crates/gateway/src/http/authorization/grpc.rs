@@ -1,10 +1,7 @@
 //! The question and the answer of `envoy.service.auth.v3.Authorization`, as far as they are used.
 
 use super::verdict::{Changes, Verdict};
-use crate::{
-    http::service_call::{CallError, is_fixed},
-    upstream::grpc_call,
-};
+use crate::http::service_call::{CallError, is_fixed};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use prost::Message;
 use std::collections::HashMap;
@@ -79,7 +76,7 @@ pub(super) struct HttpRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct CheckResponse {
+pub(super) struct CheckResponse {
     #[prost(message, optional, tag = "1")]
     status: Option<Status>,
     #[prost(message, optional, tag = "2")]
@@ -162,13 +159,8 @@ impl CheckRequest {
     }
 }
 
-/// What the server has decided; `status` is the call's own.
-pub(super) fn verdict(status: Option<&HeaderValue>, body: &[u8]) -> Result<Verdict, CallError> {
-    if status.is_none_or(|status| status != "0") {
-        return Err(CallError::Answer("the call has failed"));
-    }
-    let message = grpc_call::message(body).ok_or(CallError::Answer("not one message of gRPC"))?;
-    let response = CheckResponse::decode(message).map_err(|_| CallError::Answer("not a CheckResponse"))?;
+/// What the server has decided.
+pub(super) fn verdict(response: CheckResponse) -> Result<Verdict, CallError> {
     if response.status.is_none_or(|status| status.code == 0) {
         return response.ok.unwrap_or_default().into_changes().map(Verdict::Allowed);
     }

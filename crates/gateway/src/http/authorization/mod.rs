@@ -14,7 +14,7 @@ use super::{
 use crate::{
     connection::{ClientCertificate, Connection},
     telemetry::paced::Paced,
-    upstream::{ClientBodyError, ConnectionPool, RequestBody, Upstream, Upstreams, grpc_call},
+    upstream::{ClientBodyError, ConnectionPool, Upstream, Upstreams},
 };
 use bytes::Bytes;
 use grpc::{Address, Attributes, CheckRequest, HttpRequest, Peer, SocketAddress};
@@ -143,56 +143,37 @@ impl Authorization {
             timeout: self.model.timeout,
             largest_answer: LARGEST_ANSWER,
         };
-        let question = |http2, scheme: &str| self.question(request, body, connection, http2, scheme);
-        let ServiceAnswer { head, body, trailers } = call.ask(question).await?;
-        match &self.model.service {
-            AuthorizationService::Http(service) => {
-                over_http::verdict(service, head.status(), head.headers(), body)
-            }
-            AuthorizationService::Grpc(_) => {
-                grpc::verdict(grpc_call::status(head.headers(), trailers.as_ref()), &body)
-            }
-        }
-    }
-
-    fn question(
-        &self,
-        request: &Request,
-        body: Option<&Beginning>,
-        connection: &Connection,
-        http2: bool,
-        scheme: &str,
-    ) -> Result<http::Request<RequestBody>, CallError> {
         const INVALID: CallError = CallError::Answer("the request cannot be told");
-        const PARTIAL: HeaderName = HeaderName::from_static("x-envoy-auth-partial-body");
-        let mut headers = self.told_headers(request, connection).ok_or(INVALID)?;
-        headers.remove(PARTIAL);
-        if let Some(body) = body {
-            let partial = if body.is_partial { "true" } else { "false" };
-            headers.insert(PARTIAL, HeaderValue::from_static(partial));
-        }
+        let headers = self.told_headers(request, body, connection).ok_or(INVALID)?;
         match &self.model.service {
             AuthorizationService::Http(service) => {
                 let bytes = body.map(|body| body.bytes.clone()).unwrap_or_default();
-                over_http::question(service, request, headers, http2.then_some(scheme), bytes).ok_or(INVALID)
-            }
-            AuthorizationService::Grpc(_) if !http2 => {
-                Err(CallError::Answer("it does not speak HTTP/2, which gRPC needs"))
+                let question = |http2: bool, scheme: &str| {
+                    let (headers, scheme) = (headers.clone(), http2.then_some(scheme));
+                    over_http::question(service, request, headers, scheme, bytes.clone()).ok_or(INVALID)
+                };
+                let ServiceAnswer { head, body, .. } = call.ask(question).await?;
+                over_http::verdict(service, head.status(), head.headers(), body)
             }
             AuthorizationService::Grpc(authority) => {
                 let mut check = check_request(request, connection, &headers);
                 if let (Some(body), Some(told)) = (body, &self.model.body) {
                     check.tell_body(&body.bytes, told.as_bytes);
                 }
-                grpc_call::request(scheme, authority, grpc::METHOD, self.model.timeout, &check)
-                    .map_err(|_| INVALID)
+                grpc::verdict(call.call(authority, grpc::METHOD, &check, "not a CheckResponse").await?)
             }
         }
     }
 
     /// The headers of the request that the server is told. What clients say of the way they came is replaced, as it is
     /// for every server.
-    fn told_headers(&self, request: &Request, connection: &Connection) -> Option<HeaderMap> {
+    fn told_headers(
+        &self,
+        request: &Request,
+        body: Option<&Beginning>,
+        connection: &Connection,
+    ) -> Option<HeaderMap> {
+        const PARTIAL: HeaderName = HeaderName::from_static("x-envoy-auth-partial-body");
         let mut headers = request.headers.clone();
         hop_by_hop::remove(&mut headers);
         let host = HeaderValue::from_str(request.host()).ok().filter(|host| !host.is_empty());
@@ -213,7 +194,15 @@ impl Authorization {
         for name in unwanted {
             headers.remove(name);
         }
-        joined(&mut headers).then_some(headers)
+        if !joined(&mut headers) {
+            return None;
+        }
+        headers.remove(PARTIAL);
+        if let Some(body) = body {
+            let partial = if body.is_partial { "true" } else { "false" };
+            headers.insert(PARTIAL, HeaderValue::from_static(partial));
+        }
+        Some(headers)
     }
 }
 

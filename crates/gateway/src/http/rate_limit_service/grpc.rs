@@ -1,7 +1,5 @@
 //! The question and the answer of `envoy.service.ratelimit.v3.RateLimitService`, as far as they are used.
 
-use crate::{http::service_call::CallError, upstream::grpc_call};
-use http::HeaderValue;
 use prost::Message;
 
 /// The method that is called.
@@ -95,15 +93,6 @@ pub(super) struct Header {
     value: String,
     #[prost(bytes = "vec", tag = "3")]
     raw_value: Vec<u8>,
-}
-
-/// What the service has answered; `status` is the call's own.
-pub(super) fn response(status: Option<&HeaderValue>, body: &[u8]) -> Result<RateLimitResponse, CallError> {
-    if status.is_none_or(|status| status != "0") {
-        return Err(CallError::Answer("the call has failed"));
-    }
-    let message = grpc_call::message(body).ok_or(CallError::Answer("not one message of gRPC"))?;
-    RateLimitResponse::decode(message).map_err(|_| CallError::Answer("not a RateLimitResponse"))
 }
 
 impl RateLimitResponse {

@@ -11,21 +11,22 @@ use super::{
     header_changes::{self, Variables},
     refusal::Refusal,
     request::Request,
-    router::{MatchedRoute, Router},
+    router::Router,
     service_call::{CallError, ServiceCall},
-    share::is_one_of,
 };
 use crate::{
     connection::Connection,
+    share::is_one_of,
     telemetry::{metrics, paced::Paced},
-    upstream::{ConnectionPool, Upstream, Upstreams, grpc_call},
+    upstream::{ConnectionPool, Upstream, Upstreams},
 };
 use ::metrics::Counter;
 use bytes::Bytes;
 use grpc::{Entry, LimitOverride, RateLimitDescriptor, RateLimitRequest, RateLimitResponse, UInt64Value};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use quadrille_config::model::{
-    Action, Descriptor, FilterOnRoute, RateLimitService as Model, RateLimitedClients, RouteRateLimitService,
+    Action, Descriptor, FilterOnRoute, RateLimitService as Model, RateLimitedClients, Route,
+    RouteRateLimitService,
 };
 use std::sync::Arc;
 
@@ -97,12 +98,13 @@ impl RateLimitService {
         if !counts || !is_one_of(model.asked) {
             return None;
         }
-        let view = request.view(tls);
-        let route = router.matched(&view)?;
-        let Action::Forward(to) = &route.route().action else { return None };
-        let upstream = to.to.first().map_or("", |to| to.upstream.as_str());
-        let (own, models) = self.models(&route)?;
-        let counted = Counted { request, view, upstream };
+        let matched = router.matched(&request.view(tls))?;
+        let route = matched.route();
+        if !matches!(route.action, Action::Forward(_)) {
+            return None;
+        }
+        let (own, models) = self.models(route)?;
+        let counted = Counted::new(request, Some(route), tls);
         let descriptors: Vec<RateLimitDescriptor> =
             models.into_iter().filter_map(|model| told_of(model, &counted)).collect();
         let domain = own.and_then(|own| own.domain.clone()).unwrap_or_else(|| model.domain.clone());
@@ -112,9 +114,9 @@ impl RateLimitService {
     /// Which descriptors count on a route, with what it says of this filter; `None` if it is off there.
     fn models<'r>(
         &'r self,
-        route: &'r MatchedRoute,
+        route: &'r Route,
     ) -> Option<(Option<&'r RouteRateLimitService>, Vec<&'r Descriptor>)> {
-        let told = route.route().descriptors.as_deref();
+        let told = route.descriptors.as_deref();
         let own = match told.and_then(|told| told.of_filter(&self.model.filter)) {
             Some(FilterOnRoute::Off) => return None,
             Some(FilterOnRoute::On(own)) => Some(&**own),
@@ -148,16 +150,7 @@ impl RateLimitService {
             timeout: self.model.timeout,
             largest_answer: LARGEST_ANSWER,
         };
-        let asked = |http2: bool, scheme: &str| {
-            if !http2 {
-                return Err(CallError::Answer("it does not speak HTTP/2, which gRPC needs"));
-            }
-            grpc_call::request(scheme, &self.model.authority, grpc::METHOD, self.model.timeout, question)
-                .map_err(|_| CallError::Answer("the question cannot be put"))
-        };
-        let answer = call.ask(asked).await?;
-        let status = grpc_call::status(answer.head.headers(), answer.trailers.as_ref());
-        grpc::response(status, &answer.body)
+        call.call(&self.model.authority, grpc::METHOD, question, "not a RateLimitResponse").await
     }
 
     fn obey(
@@ -167,7 +160,7 @@ impl RateLimitService {
         connection: &Connection,
     ) -> Result<(), Refusal<'static>> {
         let mut headers = HeaderMap::new();
-        headers.extend_with(told::headers(&answer.response_headers_to_add));
+        headers.extend(told::headers(&answer.response_headers_to_add));
         if self.model.tells_left {
             told::left(&answer.statuses, &mut headers);
         }
@@ -183,8 +176,8 @@ impl RateLimitService {
         if over_limit {
             self.let_through.increment(1);
         }
-        request.headers.extend_with(told::headers(&answer.request_headers_to_add));
-        request.answer_headers.extend_with(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        request.headers.extend(told::headers(&answer.request_headers_to_add));
+        request.answer_headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         Ok(())
     }
 
@@ -199,14 +192,8 @@ impl RateLimitService {
         if !body.is_empty() && !of_service.contains_key(header::CONTENT_TYPE) {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
         }
-        headers.extend_with(of_service.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let values = Variables {
-            connection,
-            client: request.sender.client,
-            version: request.version,
-            upstream: "",
-            request: &request.headers,
-        };
+        headers.extend(of_service.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let values = Variables::new(request, connection, "");
         header_changes::apply(&mut headers, true, &self.model.response_headers, &values);
         Refusal {
             reason: RATE_LIMITED,
@@ -249,19 +236,6 @@ fn told_of(model: &Descriptor, counted: &Counted<'_>) -> Option<RateLimitDescrip
             .map(|limit| LimitOverride { requests_per_unit: limit.requests, unit: limit.unit.into() }),
         hits_addend: model.hits.map(|value| UInt64Value { value }),
     })
-}
-
-/// Adds headers to those that are there.
-trait ExtendWith {
-    fn extend_with(&mut self, more: impl Iterator<Item = (HeaderName, HeaderValue)>);
-}
-
-impl ExtendWith for HeaderMap {
-    fn extend_with(&mut self, more: impl Iterator<Item = (HeaderName, HeaderValue)>) {
-        for (name, value) in more {
-            self.append(name, value);
-        }
-    }
 }
 
 /// For the log.
