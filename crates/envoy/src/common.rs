@@ -142,6 +142,13 @@ pub(crate) fn cidr_range(field: &Field<'_>) -> Option<Network> {
     }
 }
 
+/// The `timeout` of a service that is asked: nobody is waited for without end.
+pub(crate) fn time_limit(message: &Message<'_>, preset: Duration) -> Option<Duration> {
+    let Some(field) = message.get("timeout") else { return Some(preset) };
+    let time = duration(&field)?;
+    if time.is_zero() { field.fail("a server cannot be waited for without end") } else { Some(time) }
+}
+
 /// `envoy.config.core.v3.DataSource`: bytes that may be a private key.
 pub(crate) fn data_source(field: &Field<'_>) -> Option<Source> {
     let message = field.message(&schema::DATA_SOURCE)?;

@@ -2,7 +2,7 @@
 
 use crate::{
     common::cidr_range,
-    metadata::WRITERS,
+    metadata::writer,
     reader::{Field, Message, ReadMessage},
     request_condition::{header_matcher, query_matcher},
     schema,
@@ -13,7 +13,6 @@ use quadrille_config::{
     model::{
         Descriptor, DescriptorCondition, DescriptorLimit, DescriptorPart, DescriptorValue, HostDescriptors,
     },
-    quote,
 };
 
 const LAST_STAGE: u32 = 10;
@@ -198,20 +197,13 @@ fn metadata(field: &Field<'_>) -> Option<DescriptorPart> {
     }
     let key = message.require("descriptor_key")?.text()?.to_owned();
     let place = message.require("metadata_key")?.message(&schema::METADATA_KEY)?;
-    let filter = place.require("key")?;
-    let name = filter.text()?;
-    if !WRITERS.contains(&name) {
-        return filter.fail(Problem::new(
-            format!("refused: {} leaves nothing here, so that nothing would be counted", quote(name)),
-            format!("there is `{}`", WRITERS.join("`, `")),
-        ));
-    }
+    let filter = writer(&place.require("key")?, "nothing would be counted")?;
     let segment = |segment: &Field<'_>| {
         let key = segment.message(&schema::METADATA_KEY_SEGMENT)?.require("key")?;
         key.text().map(str::to_owned)
     };
     let way = conditions(&place, "path", segment)?;
-    let value = DescriptorValue::Metadata(name.to_owned(), way, message.string("default_value"));
+    let value = DescriptorValue::Metadata(filter, way, message.string("default_value"));
     Some(DescriptorPart { key, value, optional: message.flag("skip_if_absent") })
 }
 

@@ -1,7 +1,7 @@
 //! The filter that asks an authorization server.
 
 use crate::{
-    common::{duration, string_matcher},
+    common::{string_matcher, time_limit},
     grpc_service::envoy_grpc,
     metadata::metadata_matcher,
     reader::{Field, Message, ReadMessage},
@@ -109,13 +109,6 @@ fn http_service(field: &Field<'_>) -> Option<Service> {
     }
     let cluster = uri.require("cluster")?.text()?.to_owned();
     Some((cluster, time_limit(&uri, TIMEOUT)?, AuthorizationService::Http(service)))
-}
-
-/// Nobody is waited for without end.
-pub(crate) fn time_limit(message: &Message<'_>, preset: Duration) -> Option<Duration> {
-    let Some(field) = message.get("timeout") else { return Some(preset) };
-    let time = duration(&field)?;
-    if time.is_zero() { field.fail("a server cannot be waited for without end") } else { Some(time) }
 }
 
 fn matchers(message: &Message<'_>, name: &'static str) -> Option<Vec<TextMatch>> {

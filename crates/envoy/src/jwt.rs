@@ -1,8 +1,7 @@
 //! The filter for JSON Web Tokens.
 
 use crate::{
-    common::{data_source, duration},
-    ext_authz::time_limit,
+    common::{data_source, duration, time_limit},
     reader::{Field, Message, ReadMessage},
     request_condition::{header_matchers, path_match, query_matchers},
     schema,

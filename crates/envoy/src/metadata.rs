@@ -12,19 +12,24 @@ use quadrille_config::{
 };
 
 /// Filters that leave something for those behind them.
-pub(crate) const WRITERS: &[&str] = &["envoy.filters.http.jwt_authn", "envoy.filters.http.rbac"];
+const WRITERS: &[&str] = &["envoy.filters.http.jwt_authn", "envoy.filters.http.rbac"];
+
+/// The name of a filter that leaves something, without which `consequence`.
+pub(crate) fn writer(field: &Field<'_>, consequence: &str) -> Option<String> {
+    let filter = field.text()?;
+    if !WRITERS.contains(&filter) {
+        return field.fail(Problem::new(
+            format!("refused: {} leaves nothing here, so that {consequence}", quote(filter)),
+            format!("there is `{}`", WRITERS.join("`, `")),
+        ));
+    }
+    Some(filter.to_owned())
+}
 
 /// `envoy.type.matcher.v3.MetadataMatcher`.
 pub(crate) fn metadata_matcher(field: &Field<'_>) -> Option<MetadataMatch> {
     let message = field.message(&schema::METADATA_MATCHER)?;
-    let filter_field = message.require("filter")?;
-    let filter = filter_field.text()?;
-    if !WRITERS.contains(&filter) {
-        return filter_field.fail(Problem::new(
-            format!("refused: {} leaves nothing here, so that nobody would match", quote(filter)),
-            format!("there is `{}`", WRITERS.join("`, `")),
-        ));
-    }
+    let filter = writer(&message.require("filter")?, "nobody would match")?;
     let path = message.list("path");
     if path.is_empty() {
         return field.fail("`path` is missing");
@@ -34,7 +39,7 @@ pub(crate) fn metadata_matcher(field: &Field<'_>) -> Option<MetadataMatch> {
         key.text().map(str::to_owned)
     };
     Some(MetadataMatch {
-        filter: filter.to_owned(),
+        filter,
         path: path.iter().map(key).collect::<Option<_>>()?,
         value: value_matcher(&message.require("value")?)?,
         invert: message.flag("invert"),

@@ -123,6 +123,25 @@ fn is_switched_off(kind: &str, config: &Field<'_>) -> bool {
     kind == FILTER_CONFIG && config.entry("disabled").and_then(|field| field.text()) == Some("true")
 }
 
+/// Settings of a filter of any kind in a wrapper, which may be empty and switch the filter off or on.
+struct Wrapper<'a> {
+    off: bool,
+    /// By their type.
+    settings: Option<(&'a str, Field<'a>)>,
+}
+
+/// `Some(None)` is no wrapper.
+fn wrapper<'a>(kind: &str, config: &Field<'a>) -> Option<Option<Wrapper<'a>>> {
+    if kind != FILTER_CONFIG {
+        return Some(None);
+    }
+    let settings = match config.entry("config") {
+        Some(settings) => Some(settings.any()?),
+        None => None,
+    };
+    Some(Some(Wrapper { off: is_switched_off(kind, config), settings }))
+}
+
 const FILTER_CONFIG: &str = "envoy.config.route.v3.FilterConfig";
 
 /// What is said of limits, if it is about them: by their filter's settings, by these in a wrapper, or by switching the
@@ -132,15 +151,8 @@ fn limits(name: &str, kind: &str, config: &Field<'_>) -> Option<Option<Vec<RateL
     if kind == SETTINGS {
         return local_rate_limit(config).map(Some);
     }
-    if kind != FILTER_CONFIG {
-        return Some(None);
-    }
-    let off = is_switched_off(kind, config);
-    let wrapped = match config.entry("config") {
-        Some(wrapped) => Some(wrapped.any()?),
-        None => None,
-    };
-    match wrapped {
+    let Some(Wrapper { off, settings }) = wrapper(kind, config)? else { return Some(None) };
+    match settings {
         Some((SETTINGS, _)) if off => Some(Some(Vec::new())),
         Some((SETTINGS, settings)) => local_rate_limit(&settings).map(Some),
         None if off && name.contains("local_rate") => Some(Some(Vec::new())),
@@ -158,20 +170,14 @@ fn rate_limit_service(name: &str, kind: &str, config: &Field<'_>) -> Option<Opti
     if kind == SETTINGS {
         return on(config);
     }
-    if kind != FILTER_CONFIG {
-        return Some(None);
-    }
-    let wrapped = match config.entry("config") {
-        Some(wrapped) => Some(wrapped.any()?),
-        None => None,
-    };
-    let is_meant = match &wrapped {
+    let Some(Wrapper { off, settings }) = wrapper(kind, config)? else { return Some(None) };
+    let is_meant = match &settings {
         Some((kind, _)) => *kind == SETTINGS,
         None => name.contains("ratelimit") || name.contains("rate_limit"),
     };
-    match wrapped {
+    match settings {
         _ if !is_meant => Some(None),
-        _ if is_switched_off(kind, config) => Some(Some(FilterOnRoute::Off)),
+        _ if off => Some(Some(FilterOnRoute::Off)),
         Some((_, settings)) => on(&settings),
         None => Some(Some(FilterOnRoute::On(Arc::default()))),
     }

@@ -1,8 +1,8 @@
 //! The filter that asks a service whether a request is one too many.
 
 use crate::{
+    common::time_limit,
     descriptor::{descriptors_of_filter, host_descriptors, read_stage},
-    ext_authz::time_limit,
     fraction::runtime_fraction,
     grpc_service::envoy_grpc,
     header_changes::additions,

@@ -1,7 +1,7 @@
 //! Traces: what connection managers and routes say of them.
 
 use crate::{
-    ext_authz::time_limit,
+    common::time_limit,
     fraction::fraction,
     grpc_service::envoy_grpc,
     reader::{Field, Message, ReadMessage},
