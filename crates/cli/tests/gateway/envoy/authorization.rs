@@ -1,7 +1,7 @@
 //! Authorization servers: asked, told and obeyed as by the stock Envoy.
 
 use super::{
-    stock::{Both, bootstrap, difference, with_ports},
+    stock::{Both, bootstrap, with_ports},
     upstream,
 };
 use crate::support::{grpc_authorization, http_authorization};
@@ -89,11 +89,7 @@ fn same_for(requests: &[(&str, &[&str])], service: &str, http2: &str, authz: u16
         bootstrap(MANAGER, CLUSTERS).replace("SERVICE", service).replace("    HTTP2\n", &if_any(http2));
     let text = with_ports(&text, &[("UPSTREAM", upstream::start().port()), ("AUTHZ", authz)]);
     let Some(both) = Both::start(&text) else { return };
-    let differs = |(path, arguments): &(&str, &[&str])| {
-        let [ours, theirs] = both.ask("http", path, arguments);
-        difference(&format!("{path} {arguments:?}"), &ours, &theirs)
-    };
-    let differences: Vec<_> = requests.iter().filter_map(differs).collect();
+    let differences = both.differences(requests);
     assert!(differences.is_empty(), "{service}\n{}", differences.join("\n"));
 }
 

@@ -57,16 +57,20 @@ fn text() -> String {
     with_ports(&text, &[("UPSTREAM", upstream::start().port())])
 }
 
+/// Where their answers to these requests are not the same, each so often.
+fn differences(both: &Both, requests: &[(&str, &[&str], usize)]) -> Vec<String> {
+    let repeated = requests.iter().flat_map(|request| (0..request.2).map(move |time| (request, time)));
+    let differs = |((path, arguments, _), time): (&(&str, &[&str], usize), usize)| {
+        let [ours, theirs] = both.ask("http", path, arguments);
+        difference(&format!("{path} {arguments:?} {time}"), &ours, &theirs)
+    };
+    repeated.filter_map(differs).collect()
+}
+
 #[test]
 fn both_refuse_the_same() {
     let Some(both) = Both::start(&text()) else { return };
-    let mut differences = Vec::new();
-    for (path, arguments, times) in REQUESTS {
-        for time in 0..*times {
-            let [ours, theirs] = both.ask("http", path, arguments);
-            differences.extend(difference(&format!("{path} {arguments:?} {time}"), &ours, &theirs));
-        }
-    }
+    let differences = differences(&both, REQUESTS);
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
@@ -148,13 +152,7 @@ fn described(consumes: &str) -> String {
 fn both_count_by_descriptors() {
     for consumes in ["true", "false"] {
         let Some(both) = Both::start(&described(consumes)) else { return };
-        let mut differences = Vec::new();
-        for (path, arguments, times) in DESCRIBED_REQUESTS {
-            for time in 0..*times {
-                let [ours, theirs] = both.ask("http", path, arguments);
-                differences.extend(difference(&format!("{path} {arguments:?} {time}"), &ours, &theirs));
-            }
-        }
+        let differences = differences(&both, DESCRIBED_REQUESTS);
         assert!(differences.is_empty(), "{consumes}\n{}", differences.join("\n"));
     }
 }

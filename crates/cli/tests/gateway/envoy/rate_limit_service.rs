@@ -2,7 +2,7 @@
 
 use super::{
     serving,
-    stock::{Both, ask, bootstrap, difference, with_ports},
+    stock::{Both, ask, bootstrap, with_ports},
     upstream,
 };
 use crate::support::rate_limit_service;
@@ -123,11 +123,7 @@ fn if_any(line: &str) -> String {
 
 fn same(first: &str, settings: &str, limits: u16) {
     let Some(both) = Both::start(&text(first, settings, limits)) else { return };
-    let differs = |(path, arguments): &(&str, &[&str])| {
-        let [ours, theirs] = both.ask("http", path, arguments);
-        difference(&format!("{path} {arguments:?}"), &ours, &theirs)
-    };
-    let differences: Vec<_> = REQUESTS.iter().filter_map(differs).collect();
+    let differences = both.differences(REQUESTS);
     assert!(differences.is_empty(), "{settings}\n{}", differences.join("\n"));
 }
 

@@ -122,6 +122,15 @@ impl Both {
         [self.gateway.port(), self.port]
     }
 
+    /// Where their answers to these requests, a path with curl's arguments, are not the same.
+    pub(super) fn differences(&self, requests: &[(&str, &[&str])]) -> Vec<String> {
+        let differs = |(path, arguments): &(&str, &[&str])| {
+            let [ours, theirs] = self.ask("http", path, arguments);
+            difference(&format!("{path} {arguments:?}"), &ours, &theirs)
+        };
+        requests.iter().filter_map(differs).collect()
+    }
+
     /// Where each has this page of the admin address.
     pub(super) fn admin_pages(&self, path: &str) -> [String; 2] {
         [self.gateway.admin(path), format!("http://127.0.0.1:{}{path}", self.admin)]

@@ -1,6 +1,6 @@
 //! Who is let in, by RequestAuthentication and AuthorizationPolicy.
 
-use super::{Mesh, backend, shop};
+use super::{Mesh, backend, external, shop};
 use crate::support::{
     Nginx, TokenKey, grpc_authorization, http_authorization, jwks, ports, seconds_from_now,
 };
@@ -150,7 +150,7 @@ fn keys_of_tokens_are_fetched_by_the_gateway() {
     let key = TokenKey::rsa("one", 2048);
     let keys = Nginx::new("");
     std::fs::write(keys.file("keys"), jwks(&[&key])).expect("a file");
-    let service = authorization_service("keys.example.com", "HTTP", keys.address().port());
+    let service = external("keys.example.com", "HTTP", 9000, keys.address().port());
     let rule = "  jwtRules:
   - { issuer: 'https://issuer.example', jwksUri: 'http://keys.example.com:9000/keys' }";
     let (issuer, policy) = (
@@ -175,22 +175,6 @@ fn keys_of_tokens_are_fetched_by_the_gateway() {
     assert_eq!(ask(&forged), "Jwt verification fails 401");
     assert_eq!(mesh.get("shop-cert", "shop.example.com", port, "/"), "RBAC: access denied 403");
     assert_eq!(mesh.refused(), Vec::<String>::new());
-}
-
-/// A service whose server is at this port of loopback.
-fn authorization_service(host: &str, protocol: &str, port: u16) -> String {
-    format!(
-        "apiVersion: networking.istio.io/v1
-kind: ServiceEntry
-metadata: {{ name: {protocol}-authz, namespace: istio-system }}
-spec:
-  hosts: [ {host} ]
-  location: MESH_EXTERNAL
-  resolution: STATIC
-  ports: [ {{ number: 9000, name: {protocol}, protocol: {protocol}, targetPort: {port} }} ]
-  endpoints: [ {{ address: 127.0.0.1 }} ]
-"
-    )
 }
 
 #[test]
@@ -219,8 +203,8 @@ fn an_authorization_server_decides() {
             ),
         )
     };
-    let grpc = authorization_service("grpc.example.com", "GRPC", grpc_authorization().port());
-    let http = authorization_service("http.example.com", "HTTP", http_authorization().port());
+    let grpc = external("grpc.example.com", "GRPC", 9000, grpc_authorization().port());
+    let http = external("http.example.com", "HTTP", 9000, http_authorization().port());
     let first = policy("by-grpc");
     let objects = [("grpc", grpc.as_str()), ("http", http.as_str()), ("policy", first.as_str())];
     let Some((mesh, _nginx, port)) = started_in(providers, &objects) else { return };
@@ -256,7 +240,7 @@ fn an_authorization_server_decides() {
         assert_eq!(ask("/free", "fail"), "right  200");
     }
     // A server that is not there lets nobody in.
-    mesh.configure("http", &authorization_service("http.example.com", "HTTP", 1));
+    mesh.configure("http", &external("http.example.com", "HTTP", 9000, 1));
     mesh.await_or_show("agent.log", || ask("/asked", "allow") == " 403");
     assert_eq!(ask("/free", "allow"), "right  200");
     assert_eq!(mesh.refused(), Vec::<String>::new());

@@ -1,23 +1,7 @@
 //! How many requests are served: a rate limit service of the mesh, as Istio's guide has it.
 
-use super::access::started;
+use super::{access::started, external};
 use crate::support::rate_limit_service;
-
-/// A service of gRPC whose server is at this port of loopback.
-fn service(port: u16) -> String {
-    format!(
-        "apiVersion: networking.istio.io/v1
-kind: ServiceEntry
-metadata: {{ name: limits, namespace: istio-system }}
-spec:
-  hosts: [ limits.example.com ]
-  location: MESH_EXTERNAL
-  resolution: STATIC
-  ports: [ {{ number: 8081, name: grpc, protocol: GRPC, targetPort: {port} }} ]
-  endpoints: [ {{ address: 127.0.0.1 }} ]
-"
-    )
-}
 
 /// The filter, in front of the router.
 fn filter() -> String {
@@ -71,6 +55,11 @@ spec:
 
 const HEAD: &str = "apiVersion: networking.istio.io/v1alpha3
 kind: EnvoyFilter";
+
+/// The service, whose server is at this port of loopback.
+fn service(port: u16) -> String {
+    external("limits.example.com", "GRPC", 8081, port)
+}
 
 #[test]
 fn a_service_says_who_asks_too_much() {

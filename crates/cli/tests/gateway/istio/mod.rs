@@ -42,6 +42,24 @@ spec:
     )
 }
 
+/// A service of others at this port of its host, whose server is at the second port of loopback.
+fn external(host: &str, protocol: &str, number: u16, port: u16) -> String {
+    let name = host.replace('.', "-");
+    format!(
+        "apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {{ name: {name}, namespace: istio-system }}
+spec:
+  hosts: [ {host} ]
+  location: MESH_EXTERNAL
+  resolution: STATIC
+  ports: [ {{ number: {number}, name: {}, protocol: {protocol}, targetPort: {port} }} ]
+  endpoints: [ {{ address: 127.0.0.1 }} ]
+",
+        protocol.to_ascii_lowercase()
+    )
+}
+
 /// The backend, with these lists of endpoints and further fields.
 fn backend(endpoints: &str, more: &str) -> String {
     format!(

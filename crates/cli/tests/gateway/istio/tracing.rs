@@ -1,6 +1,6 @@
 //! Traces, as a Telemetry resource and the mesh's `extensionProviders` say.
 
-use super::{Mesh, backend, shop};
+use super::{Mesh, backend, external, shop};
 use crate::support::{Collector, Nginx, attribute, eventually, ports};
 use opentelemetry_proto::tonic::trace::v1::Span;
 
@@ -14,19 +14,7 @@ fn spans_go_to_the_collector_of_the_mesh() {
 - name: otel
   opentelemetry: { service: collector.example.com, port: 4317 }
 ";
-    let service = format!(
-        "apiVersion: networking.istio.io/v1
-kind: ServiceEntry
-metadata: {{ name: collector, namespace: istio-system }}
-spec:
-  hosts: [ collector.example.com ]
-  location: MESH_EXTERNAL
-  resolution: STATIC
-  ports: [ {{ number: 4317, name: grpc, protocol: GRPC, targetPort: {} }} ]
-  endpoints: [ {{ address: 127.0.0.1 }} ]
-",
-        collector.address.port()
-    );
+    let service = external("collector.example.com", "GRPC", 4317, collector.address.port());
     let telemetry = "apiVersion: telemetry.istio.io/v1
 kind: Telemetry
 metadata: { name: traces, namespace: istio-system }
