@@ -18,7 +18,9 @@ main() {
     choose_ports
     configuration
     start redis redis-server --port "$redis" --bind 127.0.0.1 --save ""
-    start origin python3 -m http.server --bind 127.0.0.1 "$origin"
+    mkdir "$work/www"
+    printf '<p>%s</p>' {1..999} >"$work/www/long.html"
+    start origin python3 -m http.server --bind 127.0.0.1 --directory "$work/www" "$origin"
     start key-server "$quadrille" keyserver --keys "$work/keys" --listen "127.0.0.1:$keys" --admin "127.0.0.1:$keys_admin" \
         --client-ca "$work/ca.pem" --cert "$work/keyserver.pem" --key "$work/keyserver.key" --policy "$work/policy.yaml"
     answers "http://127.0.0.1:$keys_admin/ready"
@@ -35,15 +37,15 @@ main() {
 
 # Ports that are free now.
 choose_ports() {
-    read -r https site admin keys keys_admin redis origin prometheus < <(python3 - <<'PYTHON'
+    read -r https site denied admin keys keys_admin redis origin prometheus < <(python3 - <<'PYTHON'
 import socket
-sockets = [socket.socket() for _ in range(8)]
+sockets = [socket.socket() for _ in range(9)]
 for one in sockets:
     one.bind(("127.0.0.1", 0))
 print(*(one.getsockname()[1] for one in sockets))
 PYTHON
     )
-    readonly https site admin keys keys_admin redis origin prometheus
+    readonly https site denied admin keys keys_admin redis origin prometheus
 }
 
 configuration() {
@@ -65,6 +67,16 @@ listeners:
   - address: 127.0.0.1:$https
     certificates: [{ chain: rsa.pem, key: rsa.key }, { chain: ecdsa.pem, key: ecdsa.key }]
     upstream: origin
+    http3: on
+    compression: on
+    routes:
+      - { path: /limited, upstream: origin, rate_limits: [{ rate: 1/m }] }
+      - { path: /refusing, upstream: refusing }
+      - { path: /full, upstream: full }
+  - address: 127.0.0.1:$denied
+    certificates: [{ chain: ecdsa.pem, key: ecdsa.key }]
+    clients: { deny: [127.0.0.0/8] }
+    respond: for nobody
   - address: 127.0.0.1:$site
     certificates:
       - chain: site.pem
@@ -73,6 +85,9 @@ listeners:
     respond: from a key server
 upstreams:
   origin: { servers: ["127.0.0.1:$origin", "127.0.0.1:1"], health: { interval: 1s } }
+  refusing: { servers: ["localhost:1"], dns_refresh: 1s, outlier_detection: { errors: 1, ejection: 1s } }
+  full: { servers: ["127.0.0.1:$origin"], limits: { requests: 1 } }
+tracing: { endpoint: "http://127.0.0.1:1", percent: 100 }
 resumption: { tickets: fleet, cache: "redis://127.0.0.1:$redis", cache_size: 0, fleet_secret: fleet.secret }
 sampling: { one_in: 1 }
 admin: 127.0.0.1:$admin
@@ -98,6 +113,7 @@ certificate() {
 load() {
     set +e
     local bench=("$quadrille" bench --insecure --count 8 --connections 8)
+    local curl=(--silent --max-time 5 --insecure)
     while true; do
         "${bench[@]}" --resumed 0.5 --key-type rsa "https://localhost:$https/"
         "${bench[@]}" --resumed 0.5 --key-type ecdsa "https://localhost:$https/"
@@ -107,9 +123,17 @@ load() {
         "${client[@]}" -connect "127.0.0.1:$https" -reconnect </dev/null
         "${client[@]}" -connect "127.0.0.1:$https" -sess_out "$work/session" </dev/null
         "${client[@]}" -connect "127.0.0.1:$https" -servername localhost -sess_in "$work/session" </dev/null
-        curl --max-time 5 "http://localhost:$https/"
-        curl --max-time 5 --insecure "https://localhost:$https/missing"
+        curl "${curl[@]}" "http://localhost:$https/"
+        curl "${curl[@]}" "https://localhost:$https/missing"
         "${bench[@]}" --requests 1 "https://localhost:$site/"
+        # Requests that are too many, for a server that is away or for one at a time, from where nobody is let in, and
+        # such that are answered compressed; a datagram that is none of QUIC's.
+        curl "${curl[@]}" "https://localhost:$https/limited" "https://localhost:$https/limited"
+        curl "${curl[@]}" "https://localhost:$https/refusing"
+        curl "${curl[@]}" --parallel "https://localhost:$https/full?[1-8]"
+        curl "${curl[@]}" "https://localhost:$denied/"
+        curl "${curl[@]}" --compressed "https://localhost:$https/long.html"
+        echo "not a packet" >"/dev/udp/127.0.0.1/$https"
     done
 }
 

@@ -27,17 +27,9 @@ NEEDS_AN_EVENT = {
     "quadrille_keyserver_refused_connections_total": "a client without a certificate",
     "quadrille_xds_updates_total": "a control plane",
     "quadrille_xds_connected": "a control plane",
-    "quadrille_rate_limited_total": "a limit",
-    "quadrille_access_denied_total": "rules",
-    "quadrille_compression_bytes_total": "compression",
-    "quadrille_upstream_overflow_total": "limits of an upstream",
-    "quadrille_upstream_ejections_total": "outlier detection",
     "quadrille_quic_handshakes_total": "HTTP/3",
     "quadrille_quic_retries_total": "HTTP/3",
-    "quadrille_quic_datagrams_dropped_total": "HTTP/3",
-    "quadrille_dns_lookups_total": "servers with names",
     "quadrille_ocsp_fetches_total": "OCSP",
-    "quadrille_spans_total": "tracing",
     "process_start_time_seconds": "a restart",
 }
 SERIES = re.compile(r"\b(?:quadrille|process)_[a-z_]+")
